@@ -117,7 +117,13 @@ class ExtractiveOptions(ModelOptions):
 class ServerOptions(Options):
     """The server's address and key are no options, since options are stored and shown."""
 
-    concurrency: int = option(8, "Calls under way at once.", lowest=1, highest=256, changes_grades=False)
+    concurrency: int = option(
+        256,
+        "Most calls under way at once at each server; fewer while it refuses calls or lets them wait.",
+        lowest=1,
+        highest=1024,
+        changes_grades=False,
+    )
     timeout_s: float = option(
         60.0, "Seconds that one try of a call may take.", lowest=0.1, highest=3600, changes_grades=False
     )

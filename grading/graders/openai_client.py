@@ -13,20 +13,19 @@ import math
 import random
 import threading
 import weakref
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from grading.errors import GraderUnavailable, GradingError
 from grading.graders.chat import Message
+from grading.graders.concurrency import ConcurrencyLimit
 from grading.graders.connection import Connection
-from grading.graders.openai_errors import Problem, problem_of
+from grading.graders.openai_errors import NO_REPLY_IN_TIME, Problem, problem_of
+from grading.graders.replicas import Replica, Replicas
 from grading.types import ErrorClass
-
-if TYPE_CHECKING:
-    import openai
 
 logger = logging.getLogger(__name__)
 
@@ -34,6 +33,8 @@ FIRST_WAIT = 1.0
 """Seconds before the second attempt, roughly; doubled before each further one."""
 LONGEST_WAIT = 60.0
 """If a server asks to wait longer, the pair fails."""
+QUEUEING = 0.25
+"""The share of a call's time that it may wait for others at the server; more is a sign of overload."""
 # What some servers and models refuse, and what they are sent instead; the words come in this order.
 _INSTEAD: dict[str, dict[str, str]] = {
     "logprobs": {"logprobs": "", "top_logprobs": ""},
@@ -69,6 +70,8 @@ class ChatOptions:
     timeout_s: float = 60.0
     """Of one attempt, from the first byte sent to the last received."""
     attempts: int = 3
+    concurrency: int = 256
+    """The most calls under way at each server; how many there are, its answers decide."""
 
     def parameters(self) -> dict[str, Any]:
         parameters: dict[str, Any] = {
@@ -106,21 +109,12 @@ class TokensUsed:
     completion: int = 0
 
 
-@dataclass(slots=True)
-class _ServerLimits:
-    """What this server was found to require."""
-
-    refused: set[str] = field(default_factory=set)
-    quiet_until: float = 0.0
-    """On the loop's clock: a server that asks one call to wait means all of them."""
-
-
 class ChatClient:
     """Keeps its connections from call to call. `close` ends them; so does forgetting the client."""
 
     def __init__(self, connection: Connection | None, call: ChatOptions) -> None:
         """Raises GraderUnavailable where the library or the connection is missing."""
-        if connection is None or not connection.base_url:
+        if connection is None or not connection.base_urls:
             raise GraderUnavailable(
                 "no model server is configured; set RUBRIC_OPENAI_BASE_URL in the worker's environment, and "
                 "RUBRIC_OPENAI_API_KEY where it wants a key"
@@ -132,13 +126,17 @@ class ChatClient:
                 f"{error}; install the models extra: pip install 'rubricweb[models]'"
             ) from error
         self.connection, self.call, self.used = connection, call, TokensUsed()
-        self._limits = _ServerLimits()
-        key = connection.api_key or "none"  # servers of one's own often want no key; the library wants one
-        self._api = openai.AsyncOpenAI(api_key=key, base_url=connection.base_url, max_retries=0, timeout=None)
         self._loop = asyncio.new_event_loop()
+        replicas = [_replica(url, connection, call, openai) for url in connection.base_urls]
+        self._replicas = Replicas(replicas, self._loop.time)
         thread = threading.Thread(target=self._loop.run_forever, name="model-server-calls", daemon=True)
         thread.start()
-        self.close = weakref.finalize(self, _shut, self._loop, thread, self._api)
+        self.close = weakref.finalize(self, _shut, self._loop, thread, self._replicas)
+
+    @property
+    def most_calls(self) -> int:
+        """Under way at once, at all servers together."""
+        return self.call.concurrency * len(self._replicas)
 
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         """Run on the client's loop; cancelling the future cancels the call."""
@@ -148,13 +146,16 @@ class ChatClient:
         """Wait for one reply. Raises CallFailed."""
         return self.submit(self.complete(messages)).result()
 
-    async def complete(self, messages: Sequence[Message]) -> Completion:
-        """Raises CallFailed. Only on the client's loop."""
+    async def complete(self, messages: Sequence[Message], shared: str = "") -> Completion:
+        """Ask one of the replicas: the same, if it can, for all calls with the same `shared` beginning.
+
+        Raises CallFailed. Only on the client's loop.
+        """
         if (kept := self._kept(messages)) is not None:
             return kept
         for attempt in range(1, self.call.attempts + 1):
             try:
-                reply = await self._send(messages)
+                reply = await self._send(messages, shared)
                 self._count(reply)
                 completion = _read(reply)
                 self._keep(messages, reply)
@@ -184,27 +185,38 @@ class ChatClient:
         """What is asked, also where this server is sent less because it refuses a setting."""
         return {"messages": _chat(messages), **self.call.parameters()}
 
-    async def _send(self, messages: Sequence[Message]) -> Any:
+    async def _send(self, messages: Sequence[Message], shared: str) -> Any:
         """Send; if the server refuses a setting, send again without it. Such refusals cost nothing."""
         while True:
-            await self._quiet()
-            try:
-                return await self._attempt(messages)
-            except _Failed as failed:
-                refused = next((name for name in _INSTEAD if name in failed.problem.refuses), "")
-                if not refused or refused in self._limits.refused:
-                    raise
-                logger.info("%s refuses %s", self.connection.host, refused)
-                self._limits.refused.add(refused)
+            async with self._replicas.place(shared) as replica:
+                try:
+                    return await self._attempt(replica, messages)
+                except _Failed as failed:
+                    refused = next((name for name in _INSTEAD if name in failed.problem.refuses), "")
+                    if not refused or refused in replica.refused:
+                        raise
+                    logger.info("%s refuses %s", self.connection.host, refused)
+                    replica.refused.add(refused)
 
-    async def _attempt(self, messages: Sequence[Message]) -> Any:
+    async def _attempt(self, replica: Replica, messages: Sequence[Message]) -> Any:
+        started = self._loop.time()
+        try:
+            reply = await self._call(replica, messages)
+        except _Failed as failed:
+            replica.note_failure(failed.problem, started, self._loop.time(), LONGEST_WAIT)
+            raise
+        replica.limit.note_reply(started, self._loop.time())
+        return reply
+
+    async def _call(self, replica: Replica, messages: Sequence[Message]) -> Any:
         import openai
 
+        parameters = self._parameters(replica.refused)
         try:
             async with asyncio.timeout(self.call.timeout_s):
-                return await self._api.chat.completions.create(messages=_chat(messages), **self._parameters())
+                return await replica.api.chat.completions.create(messages=_chat(messages), **parameters)
         except TimeoutError:
-            raise _Failed(Problem(ErrorClass.TIMEOUT, "no reply in time", is_passing=True)) from None
+            raise _Failed(NO_REPLY_IN_TIME) from None
         except openai.APIError as error:
             problem = problem_of(error, datetime.now(UTC))
         except ValueError:
@@ -212,12 +224,11 @@ class ChatClient:
         raise _Failed(self._cleaned(problem))
 
     def _cleaned(self, problem: Problem) -> Problem:
-        reason = self.connection.without_key(problem.reason)
-        return Problem(problem.error_class, reason, problem.is_passing, problem.wait, problem.refuses)
+        return replace(problem, reason=self.connection.without_key(problem.reason))
 
-    def _parameters(self) -> dict[str, Any]:
+    def _parameters(self, refused_names: Iterable[str]) -> dict[str, Any]:
         parameters = self.call.parameters()
-        for refused in self._limits.refused:
+        for refused in refused_names:
             for name, instead in _INSTEAD[refused].items():
                 if name in parameters:
                     value = parameters.pop(name)
@@ -231,12 +242,7 @@ class ChatClient:
         jitter = random.uniform(0.5, 1.5)  # noqa: S311 - it keeps calls apart, and hides nothing
         if problem.wait is None:
             return float(min(LONGEST_WAIT, FIRST_WAIT * 2 ** (attempt - 1)) * jitter)
-        self._limits.quiet_until = max(self._limits.quiet_until, self._loop.time() + problem.wait)
         return problem.wait + 0.1 * FIRST_WAIT * jitter
-
-    async def _quiet(self) -> None:
-        while (rest := self._limits.quiet_until - self._loop.time()) > 0:  # noqa: ASYNC110 - a time, not an event
-            await asyncio.sleep(rest)
 
     def _count(self, reply: Any) -> None:
         """Add what the server counts; a reply without a message is paid for, too."""
@@ -272,9 +278,25 @@ class _Failed(Exception):
         self.problem = problem
 
 
-def _shut(loop: asyncio.AbstractEventLoop, thread: threading.Thread, api: openai.AsyncOpenAI) -> None:
+def _replica(url: str, connection: Connection, call: ChatOptions, library: Any) -> Replica:
+    import httpx
+
+    from grading.graders.connections import transport
+
+    pool = httpx.Limits(max_connections=call.concurrency, max_keepalive_connections=call.concurrency)
+    api = library.AsyncOpenAI(
+        api_key=connection.api_key or "none",  # servers of one's own often want no key; the library wants one
+        base_url=url,
+        max_retries=0,
+        timeout=None,
+        http_client=library.DefaultAsyncHttpxClient(transport=transport(), limits=pool, timeout=None),
+    )
+    return Replica(url, api, ConcurrencyLimit(call.concurrency, QUEUEING * call.timeout_s))
+
+
+def _shut(loop: asyncio.AbstractEventLoop, thread: threading.Thread, replicas: Replicas) -> None:
     async def end() -> None:
-        await api.close()
+        await replicas.close()
         loop.stop()
 
     asyncio.run_coroutine_threadsafe(end(), loop)

@@ -1,15 +1,17 @@
 """Grades with a model behind an OpenAI-compatible server: OpenAI, vLLM, any other.
 
-Several calls are under way at once. They are sent in the order of their words, so that a server which caches
-the beginnings of prompts computes a shared one once: the instruction, and the passage where the prompt has it
-first. Where the server offers log-probabilities, ratings have a confidence and an expectation.
+As many calls are under way at once as the server takes (`concurrency.py`). They are sent in the order of
+their words, so that a server which caches the beginnings of prompts computes a shared one once: the
+instruction, and the passage where the prompt has it first. Where the server offers log-probabilities, ratings
+have a confidence and an expectation.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import Future
 from itertools import islice
+from queue import SimpleQueue
 from typing import cast
 
 from grading.errors import GraderUnavailable
@@ -24,7 +26,7 @@ from grading.graders.text import longest_start
 from grading.parsing import OnUnparsable
 from grading.types import CellToGrade, ErrorClass, Grade, Outcome, Trace
 
-WINDOW = 256
+WINDOW = 2048
 """Pairs that are read ahead and sorted."""
 CUTS = 4
 """How often a passage is cut if the server finds the prompt too long; such refusals are free."""
@@ -48,6 +50,7 @@ class ServerGrader:
             self._options.json_mode,
             self._options.timeout_s,
             self._options.attempts,
+            self._options.concurrency,
         )
         self._client = ChatClient(connection, call)
 
@@ -65,22 +68,26 @@ class ServerGrader:
         self._client.close()
 
     def grade(self, pairs: Iterable[CellToGrade]) -> Iterator[Result]:
-        """Yield replies as they arrive, with at most `concurrency` calls open; stopping cancels those."""
+        """Yield replies as they arrive; stopping cancels the calls that are under way."""
         stream = iter(pairs)
         under_way: set[Future[Result]] = set()
+        done: SimpleQueue[Future[Result]] = SimpleQueue()
+
+        def arrived(at_most: int) -> Iterator[Result]:
+            while len(under_way) > at_most:
+                under_way.remove(future := done.get())
+                yield future.result()
+
         try:
             while window := list(islice(stream, WINDOW)):
                 settled = [result_without_model(self._prompt, pair) for pair in window]
                 yield from filter(None, settled)
                 open_pairs = [pair for pair, outcome in zip(window, settled, strict=True) if not outcome]
                 for pair in sorted(open_pairs, key=self._prompt.render):
-                    under_way.add(self._client.submit(self._answer(pair)))
-                    if len(under_way) >= self._options.concurrency:
-                        done, under_way = wait(under_way, return_when=FIRST_COMPLETED)
-                        yield from (future.result() for future in done)
-            while under_way:
-                done, under_way = wait(under_way, return_when=FIRST_COMPLETED)
-                yield from (future.result() for future in done)
+                    under_way.add(future := self._client.submit(self._answer(pair)))
+                    future.add_done_callback(done.put)
+                    yield from arrived(self._client.most_calls - 1)
+            yield from arrived(0)
         finally:
             for future in under_way:
                 future.cancel()
@@ -88,12 +95,13 @@ class ServerGrader:
     async def _answer(self, pair: CellToGrade) -> Result:
         """Ask; if the prompt is too long, with less and less of the passage, never of the item."""
         context: str | None = None
+        shared = self._prompt.shared_start(pair)
         for cuts_left in range(CUTS, -1, -1):
             messages = self._messages(pair, context)
             cut = None if context is None else len(context)
             trace = Trace("\n".join(text for _, text in messages), "", cut)
             try:
-                completion = await self._client.complete(messages)
+                completion = await self._client.complete(messages, shared)
             except CallFailed as error:
                 context = _shorter(pair, context, len(trace.prompt), str(error))
                 if error.error_class is ErrorClass.CONTEXT and cuts_left and context:

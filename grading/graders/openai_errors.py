@@ -30,6 +30,8 @@ _BY_STATUS = {
 }
 _FINAL = frozenset({404, 501})
 """Statuses that a retry does not change, though others of their class may pass."""
+_OVERLOAD = frozenset({408, 429, 503, 504, 529})
+"""529 is what some vendors say for 503."""
 _CONTEXT = re.compile(
     r"context[ _]?(?:length|window|size)|maximum context|(?:prompt|input|message)s? (?:is|are) too long",
     re.IGNORECASE,
@@ -53,8 +55,13 @@ class Problem:
     """Whether another attempt may succeed."""
     wait: float | None = None
     """Seconds that the server asks to wait."""
+    is_overload: bool = False
+    """Whether the server has more calls than it can take."""
     refuses: str = ""
     """The names of settings in a message that refuses the request."""
+
+
+NO_REPLY_IN_TIME = Problem(ErrorClass.TIMEOUT, "no reply in time", is_passing=True, is_overload=True)
 
 
 def problem_of(error: openai.APIError, now: datetime) -> Problem:
@@ -62,7 +69,7 @@ def problem_of(error: openai.APIError, now: datetime) -> Problem:
     import openai
 
     if isinstance(error, openai.APITimeoutError):
-        return Problem(ErrorClass.TIMEOUT, "no reply in time", is_passing=True)
+        return NO_REPLY_IN_TIME
     if isinstance(error, openai.APIConnectionError):
         cause = f" ({error.__cause__})" if str(error.__cause__ or "") else ""
         return Problem(ErrorClass.UNAVAILABLE, f"the server cannot be reached{cause}", is_passing=True)
@@ -77,6 +84,7 @@ def problem_of(error: openai.APIError, now: datetime) -> Problem:
         f"status {error.status_code}: {_short(message)}",
         is_passing=error_class in _PASSING and error.status_code not in _FINAL,
         wait=wait_of(error.response.headers, now),
+        is_overload=error.status_code in _OVERLOAD and error_class in _PASSING,
         refuses=words if error.status_code in {400, 422, 501} and error_class is ErrorClass.OTHER else "",
     )
 

@@ -53,6 +53,10 @@ class Backend:
     needs_server: bool = False
     """Whether its model is behind a server, whose address and key `build` needs."""
 
+    first_cells: int = 256
+    """Of a chunk of grading work, before the rate of the grader is known."""
+    chunk_seconds: float = 10.0
+    """A chunk takes about as long: a person who waits for a small job waits for one chunk of a large one."""
     takes: type[Options] = Options
     """The class of its options."""
 
@@ -164,6 +168,8 @@ BACKENDS: dict[str, Backend] = {
             default_llm="gpt-4o-mini",
             asks_any=True,
             needs_server=True,
+            first_cells=1024,  # at the end of a chunk the calls run dry, so a chunk holds several for each
+            chunk_seconds=30.0,
             takes=ServerOptions,
         ),
     )

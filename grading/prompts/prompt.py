@@ -82,7 +82,23 @@ class Prompt:
         `context` replaces the passage's text where that had to be cut. Only the prompt's own placeholders are
         filled: braces in items, topics and passages stay.
         """
-        words = {
+        words = self._words(pair, context)
+        return [
+            (role, _filled(text, words))
+            for role, text in (("system", self.system), ("user", self.template))
+            if text
+        ]
+
+    def shared_start(self, pair: CellToGrade) -> str:
+        """The prompt until the end of its first placeholder: what prompts about the same item have in common,
+        or those about the same passage where the prompt has that first.
+        """
+        text = f"{self.system}\n{self.template}"
+        first = _PLACEHOLDER.search(text)
+        return _filled(text[: first.end()] if first else text, self._words(pair))
+
+    def _words(self, pair: CellToGrade, context: str | None = None) -> dict[str, str]:
+        return {
             "question": pair.item.text,
             "nugget": pair.item.text,
             "query": pair.topic.text,
@@ -90,11 +106,6 @@ class Prompt:
             "answer_key": '" or "'.join(pair.item.answers),
             "answer": pair.answer or "",
         }
-        return [
-            (role, _PLACEHOLDER.sub(lambda match: words[match[1]], text))
-            for role, text in (("system", self.system), ("user", self.template))
-            if text
-        ]
 
     def render(self, pair: CellToGrade, context: str | None = None) -> str:
         """The messages as one text, for a model without roles."""
@@ -117,3 +128,7 @@ class Prompt:
         named = next((label for label, value in self.labels if value == rating), "")
         names = _NAMES.get(self.rule, ())
         return named or (names[rating] if 0 <= rating < len(names) else str(rating))
+
+
+def _filled(text: str, words: Mapping[str, str]) -> str:
+    return _PLACEHOLDER.sub(lambda match: words[match[1]], text)

@@ -224,7 +224,7 @@ def _start(
 
 
 def _chunk_rows(job: GradingJob, missing: Missing) -> list[JobChunk]:
-    size = chunks.size_for(measured_rate(missing.config))
+    size = chunks.size_for(measured_rate(missing.config), missing.config.backend)
     cut = [(gap.topic_id, cells) for gap in missing.gaps for cells in chunks.cut(gap, size)]
     return [
         JobChunk(job=job, number=number, topic_id=topic_id, cells=cells, size=len(cells))

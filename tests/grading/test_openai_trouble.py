@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
@@ -21,48 +20,15 @@ from grading.types import (
     ErrorClass,
     Grade,
     GradeFailure,
-    Item,
-    ItemKind,
     Outcome,
-    Passage,
-    Topic,
 )
 from tests.grading.servers.http import Body, Reply, Server, serving
+from tests.grading.servers.replies import pairs, ratings, refuses, says
 
 RATE = "QuestionSelfRatedPromptWithReminder"
 EXTRACT = "QuestionCompleteConciseUnanswerablePromptWithChoices"
 KEY = "sk-very-secret-0123456789"
 Script = Callable[[Body, int], Reply]
-
-
-def pairs(n: int = 1, text: str = "It ends in the sea. It is wide.") -> list[CellToGrade]:
-    item = Item("q1/aa", ItemKind.QUESTION, "Where does the river end?")
-    return [
-        CellToGrade(item, Passage(f"p{number}", f"{text} Part {number}."), Topic("q1", "rivers"))
-        for number in range(n)
-    ]
-
-
-def says(text: str | None, **choice: Any) -> Reply:
-    message = {"role": "assistant", "content": text}
-    entry = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None, **choice}
-    usage = {"prompt_tokens": 7, "completion_tokens": 1, "total_tokens": 8}
-    body = {
-        "id": "1",
-        "object": "chat.completion",
-        "created": 1,
-        "model": "m",
-        "choices": [entry],
-        "usage": usage,
-    }
-    return Reply(200, body)
-
-
-def refuses(status: int, message: str = "no", **more: Any) -> Reply:
-    headers = more.pop("headers", {})
-    return Reply(
-        status, {"error": {"message": message, "type": "error", "code": None, "param": None, **more}}, headers
-    )
 
 
 @pytest.fixture(autouse=True)
@@ -96,10 +62,6 @@ def failure(outcomes: Iterator[Grade | GradeFailure]) -> GradeFailure:
     [outcome] = outcomes
     assert isinstance(outcome, GradeFailure), outcome
     return outcome
-
-
-def ratings(outcomes: Iterator[Grade | GradeFailure]) -> list[int | None]:
-    return [outcome.rating if isinstance(outcome, Grade) else None for outcome in outcomes]
 
 
 def test_429_is_asked_again_when_the_server_says(asking) -> None:

@@ -283,3 +283,10 @@ def test_every_prompt_with_a_scale_states_its_threshold() -> None:
     ] == []
     expected = {"UmbrelaStyle": 2, "Thomas": 1, "FagB": 1, "NuggetAssignment": 2, "NuggetSelfRatedPrompt": 4}
     assert {name: stated[name] for name in expected} == expected
+
+
+def test_the_shared_start_ends_with_what_the_prompt_names_first() -> None:
+    pair = CellToGrade(QUESTION, PASSAGE, TOPIC)
+    start = prompts.get("QuestionSelfRatedPrompt").shared_start(pair)
+    assert start.endswith(f"\nQuestion: {QUESTION.text}")
+    assert start in prompts.get("QuestionSelfRatedPrompt").render(pair)

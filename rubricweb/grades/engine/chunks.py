@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import transaction
 
 from grading import types
+from grading.graders import registry
 from grading.types import ItemKind, Outcome
 from rubricweb.banks.models import DIRECT_UID, Item, ItemRevision
 from rubricweb.corpus.models import Passage
@@ -24,14 +25,13 @@ from rubricweb.jobs.leases import Lease, LeaseLost, expiry
 
 Result = types.Grade | types.GradeFailure
 
-CHUNK_SECONDS = 10.0
-"""So long a chunk takes about: a person who waits for a small job waits for one chunk of a large one."""
-LEAST_CELLS, FIRST_CELLS = 16, 256
+LEAST_CELLS = 16
 
 
-def size_for(rate: float | None) -> int:
+def size_for(rate: float | None, backend_name: str) -> int:
     """How many cells a chunk holds, by the cells a second that the grader was measured at, if it was."""
-    wished = FIRST_CELLS if rate is None else max(LEAST_CELLS, round(rate * CHUNK_SECONDS))
+    backend = registry.BACKENDS.get(backend_name, registry.BACKENDS["lexical"])
+    wished = backend.first_cells if rate is None else max(LEAST_CELLS, round(rate * backend.chunk_seconds))
     return min(settings.CHUNK_CELLS, wished)
 
 

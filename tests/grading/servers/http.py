@@ -74,6 +74,7 @@ def serving(reply: Callable[[Body, int], Reply]) -> Iterator[Server]:
 
     class Listener(ThreadingHTTPServer):
         daemon_threads = True
+        request_queue_size = 256
 
         def handle_error(self, *args: object) -> None:
             """A client that hung up is no error here."""

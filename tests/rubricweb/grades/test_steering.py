@@ -250,7 +250,13 @@ def test_a_large_job_is_a_backfill_whoever_starts_it(job, collection, config, de
 @pytest.mark.parametrize(("rate", "cells"), [(None, 256), (2.0, 20), (0.1, 16), (90.0, 900), (1e6, 2048)])
 def test_chunks_are_about_ten_seconds(rate, cells, settings):
     settings.CHUNK_CELLS = 2048
-    assert chunks.size_for(rate) == cells
+    assert chunks.size_for(rate, "hf_causal") == cells
+
+
+@pytest.mark.parametrize(("rate", "cells"), [(None, 1024), (2.0, 60), (0.1, 16), (60.0, 1800), (1e6, 2048)])
+def test_chunks_for_a_server_keep_it_busy(rate, cells, settings):
+    settings.CHUNK_CELLS = 2048
+    assert chunks.size_for(rate, "openai_compatible") == cells
 
 
 @pytest.fixture
