@@ -13,6 +13,7 @@ ITEM = re.compile(r'<li class="queue-item"(?![^>]*data-rated)[^>]*data-cell="(\d
 """One that waits for a rating."""
 FORM = re.compile(r'<form method="post" class="queue-form" action="([^"]+)".*?</form>', re.DOTALL)
 START = re.compile(r'<form class="empty" method="post" action="([^"]+)".*?</form>', re.DOTALL)
+RETRY_SECONDS = 0.1
 FIELD = re.compile(r'<input type="hidden" name="(\w+)" value="([^"]*)"')
 
 
@@ -28,11 +29,13 @@ class Assessor:
     """By cell: address and fields of its form, as a page keeps them."""
     saves: list[tuple[float, float]] = field(default_factory=list)
     """When each began, and its seconds from the key to the answer with the next cells in it."""
+    patience: float = 0.0
+    """Seconds for which what was not answered is sent again."""
 
     def work(self, *, wanted: Callable[[int], bool], resend_every: int = 5, pause: float = 0.0) -> None:
         """Rate as long as `wanted(how many so far)`, or until nothing is left; send some ratings twice."""
         with httpx.Client(base_url=self.base, cookies=self.cookies, timeout=60) as browser:
-            start = START.search(_flat(browser.get(self.queue)))
+            start = START.search(self._answer(lambda: browser.get(self.queue)))
             if start:
                 self._keep(self._send(browser, start[1], dict(FIELD.findall(start[0]))))
             while wanted(len(self.sent)) and self.waiting:
@@ -60,7 +63,17 @@ class Assessor:
         self._keep(html)
 
     def _send(self, browser: httpx.Client, address: str, body: dict[str, str]) -> str:
-        return _flat(browser.post(address, data=body, headers={"HX-Request": "true"}))
+        return self._answer(lambda: browser.post(address, data=body, headers={"HX-Request": "true"}))
+
+    def _answer(self, send: Callable[[], httpx.Response]) -> str:
+        until = time.monotonic() + self.patience
+        while True:
+            try:
+                return _flat(send())
+            except httpx.HTTPError:
+                if time.monotonic() >= until:
+                    raise
+                time.sleep(RETRY_SECONDS)
 
 
 def _flat(response: httpx.Response) -> str:

@@ -1,0 +1,64 @@
+"""A process of an installation that a test starts, kills, stops and lets go on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+START_SECONDS = 120
+
+
+class Service:
+    """A process that can be killed, and started again as it was."""
+
+    def __init__(self, command: list[str], environment: dict[str, str], log: Path) -> None:
+        """`command`: what Python is started with. It is named by its log."""
+        self.name, self.command, self.environment = log.stem, command, environment
+        self.log = log.open("ab")
+        self.process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def said(self) -> str:
+        return Path(self.log.name).read_text(encoding="utf-8")
+
+    @property
+    def pid(self) -> int:
+        assert self.process is not None
+        return self.process.pid
+
+    @property
+    def is_running(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, *self.command], env=self.environment, cwd=ROOT, stdout=self.log, stderr=self.log
+        )
+
+    def kill(self) -> None:
+        """As a power cut would."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait(timeout=START_SECONDS)
+
+    def stop(self) -> int:
+        """As a process manager would; returns the exit status."""
+        assert self.process is not None
+        self.process.terminate()
+        return self.process.wait(timeout=START_SECONDS)
+
+    def freeze(self) -> None:
+        """Return when it has stopped, not when it has been told to."""
+        os.kill(self.pid, signal.SIGSTOP)
+        os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+
+    def thaw(self) -> None:
+        os.kill(self.pid, signal.SIGCONT)
+
+    def close(self) -> None:
+        self.kill()
+        self.log.close()
