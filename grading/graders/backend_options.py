@@ -13,7 +13,7 @@ from grading.graders.options import Option, Options, option
 from grading.prompts import ParseRule, Prompt
 from grading.types import Purpose
 
-DTYPES = ("auto", "float32", "bfloat16", "float16")
+DTYPES = ("auto", "float32", "bfloat16", "float16", "int8")
 JSON_FORMS = {ParseRule.RATING: '{"rating": <number>}', ParseRule.LABEL: '{"label": "<label>"}'}
 """The reply that a model is asked for in JSON mode."""
 
@@ -60,7 +60,12 @@ class ModelOptions(Options):
         changes_grades=False,
     )
     device: str = option("auto", "Where it computes: auto, cpu, cuda, cuda:1.", changes_grades=False)
-    dtype: str = option("auto", "Precision; auto takes what the device is best at.", choices=DTYPES)
+    dtype: str = option(
+        "auto",
+        "Precision; auto takes what the device is best at. int8 runs on processors only: faster than "
+        "float32, but a small model (SmolLM2) kept 62 to 75 % of its ratings.",
+        choices=DTYPES,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from grading.errors import GraderUnavailable
+from grading.graders import int8
 from grading.graders.gguf import gguf_file
 
 if TYPE_CHECKING:
@@ -27,6 +28,9 @@ class ModelTask(NamedTuple):
     words: str
 
 
+INT8 = "int8"
+FLOATS = {INT8: "float32"}
+"""The precision of all that is no linear layer, where it is another one."""
 SEQ2SEQ = ModelTask("AutoModelForSeq2SeqLM", "sequence-to-sequence model")
 CAUSAL = ModelTask("AutoModelForCausalLM", "causal language model")
 EXTRACTIVE = ModelTask("AutoModelForQuestionAnswering", "question answering model")
@@ -103,7 +107,9 @@ def load(llm: str, task: ModelTask, *, dtype: str = "auto", device: str = "auto"
         raise GraderUnavailable(
             f"{error}; install the models extra: pip install 'rubricweb[models]'"
         ) from error
-    device = _device(device, torch)
+    device = _device("cpu" if (device, dtype) == ("auto", INT8) else device, torch)
+    if dtype == INT8 and device != "cpu":
+        raise GraderUnavailable("int8 is computed by the processor; leave dtype to auto on a GPU")
     dtype = _dtype(device) if dtype == "auto" else dtype
     key = (task, llm, dtype, device)
     with _loading:
@@ -131,6 +137,8 @@ def _load(llm: str, task: ModelTask, dtype: str, device: torch.device) -> Loaded
         except OSError:  # not on this machine yet
             tokenizer, model = _pretrained(llm, task, dtype, local_files_only=False)
         model = model.to(device).eval()
+        if dtype == INT8:
+            int8.quantize(model)
     except GraderUnavailable:
         raise
     except Exception as error:  # the library raises many kinds; the remedy is the same for all
@@ -155,7 +163,7 @@ def _pretrained(llm: str, task: ModelTask, dtype: str, *, local_files_only: bool
     model_class = getattr(transformers, task.auto_class)
     return (
         transformers.AutoTokenizer.from_pretrained(name, **where),
-        model_class.from_pretrained(name, dtype=getattr(torch, dtype), **where),
+        model_class.from_pretrained(name, dtype=getattr(torch, FLOATS.get(dtype, dtype)), **where),
     )
 
 

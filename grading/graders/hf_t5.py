@@ -46,7 +46,7 @@ def quicken(model: Any) -> bool:
             attention.forward = _few_queries(attention)
     if model.device.type == "cpu" and model.dtype == torch.float32 and _can_pack():
         for module in model.encoder.modules():
-            if type(module) is nn.Linear:
+            if type(module) is nn.Linear and module.weight.numel():  # not in int8
                 _pack(module)
     model.__dict__["is_quick"] = True
     return True

@@ -304,7 +304,7 @@ def test_missing_weights_are_said_with_the_remedy(tmp_path: Path) -> None:
             {"batch_size": 3},
             "has no option batch_size; it takes batch_tokens, constrained, device",
         ),
-        ({"dtype": "int8"}, "option dtype must be one of auto, float32"),
+        ({"dtype": "int4"}, "option dtype must be one of auto, float32"),
         ({"on_unparsable": "ignore"}, "option on_unparsable must be one of default, fail"),
         ({"max_input_tokens": "512"}, "option max_input_tokens must be a whole number of at least 16"),
         ({"max_new_tokens": 0}, "option max_new_tokens must be a whole number of at least 1"),
