@@ -145,6 +145,12 @@ class ServerOptions(Options):
     json_mode: bool = option(
         False, "Ask for a JSON object, and have the server enforce it.", fits=_has_json_form
     )
+    constrained: bool = option(
+        False,
+        "The likeliest rating of the scale counts: a server that can (vLLM) lets the model write nothing "
+        "else, of others the log-probabilities say it. For prompts whose reply is a number, or yes or no.",
+        fits=_asks_number,
+    )
     on_unparsable: str = option("default", _UNPARSABLE, choices=("default", "fail"), fits=_asks_rating)
 
 

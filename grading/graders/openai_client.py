@@ -40,8 +40,13 @@ _INSTEAD: dict[str, dict[str, str]] = {
     "logprobs": {"logprobs": "", "top_logprobs": ""},
     "temperature": {"temperature": ""},
     "response_format": {"response_format": ""},
+    "structured_outputs": {"structured_outputs": ""},
+    "guided_choice": {"guided_choice": ""},
     "max_tokens": {"max_tokens": "max_completion_tokens"},
 }
+
+_OF_VLLM = ("structured_outputs", "guided_choice")
+"""Settings of vLLM since 0.11 and before, each of which the other versions ignore; OpenAI refuses both."""
 
 T = TypeVar("T")
 
@@ -67,6 +72,8 @@ class ChatOptions:
     top_logprobs: int = 0
     """Alternatives requested for each token; 0 for none."""
     json_mode: bool = False
+    choice: tuple[str, ...] = ()
+    """The replies that the server shall let the model write; empty for any."""
     timeout_s: float = 60.0
     """Of one attempt, from the first byte sent to the last received."""
     attempts: int = 3
@@ -83,6 +90,8 @@ class ChatOptions:
             parameters |= {"logprobs": True, "top_logprobs": self.top_logprobs}
         if self.json_mode:
             parameters["response_format"] = {"type": "json_object"}
+        if self.choice:
+            parameters |= {"structured_outputs": {"choice": [*self.choice]}, "guided_choice": [*self.choice]}
         return parameters
 
 
@@ -233,7 +242,8 @@ class ChatClient:
                 if name in parameters:
                     value = parameters.pop(name)
                     parameters |= {instead: value} if instead else {}
-        return parameters
+        extra = {name: parameters.pop(name) for name in _OF_VLLM if name in parameters}
+        return {**parameters, "extra_body": extra} if extra else parameters
 
     def _wait(self, problem: Problem, attempt: int) -> float | None:
         """Seconds before the next attempt, or None if none would help."""

@@ -19,9 +19,9 @@ from grading.graders.backend_options import JSON_FORMS, ServerOptions
 from grading.graders.base import GraderSpec, result_without_model
 from grading.graders.chat import Message
 from grading.graders.connection import Connection
-from grading.graders.openai_client import CallFailed, ChatClient, ChatOptions, Completion, TokensUsed
+from grading.graders.openai_client import CallFailed, ChatClient, ChatOptions, Completion, Step, TokensUsed
 from grading.graders.openai_errors import too_long_by
-from grading.graders.results import RatedReply, Result, failed, parsed, weighed, with_confidence
+from grading.graders.results import RatedReply, Result, failed, parsed, rated, weighed, with_confidence
 from grading.graders.text import longest_start
 from grading.parsing import OnUnparsable
 from grading.types import CellToGrade, ErrorClass, Grade, Outcome, Trace
@@ -42,17 +42,22 @@ class ServerGrader:
         self._options = ServerOptions.of(spec)
         if self._options.json_mode and self._prompt.rule not in JSON_FORMS:
             raise GraderUnavailable("option json_mode needs a prompt that asks for a number or a label")
-        short = self._prompt.first_tokens
-        call = ChatOptions(
-            spec.llm,
-            self._options.max_new_tokens,
-            self._options.top_logprobs if short else 0,
-            self._options.json_mode,
-            self._options.timeout_s,
-            self._options.attempts,
-            self._options.concurrency,
+        if self._options.json_mode and self._options.constrained:
+            raise GraderUnavailable("options json_mode and constrained exclude each other")
+        self._client = ChatClient(connection, self._call())
+
+    def _call(self) -> ChatOptions:
+        options, short = self._options, self._prompt.first_tokens
+        return ChatOptions(
+            self.spec.llm,
+            options.max_new_tokens,
+            options.top_logprobs if short else 0,
+            options.json_mode,
+            tuple(short) if options.constrained else (),
+            options.timeout_s,
+            options.attempts,
+            options.concurrency,
         )
-        self._client = ChatClient(connection, call)
 
     @property
     def device(self) -> str:
@@ -123,22 +128,35 @@ class ServerGrader:
         if completion.finish_reason == "length" and not completion.text.strip():
             reason = f"the reply said nothing within {self._options.max_new_tokens} tokens"
             return failed(pair, reason, ErrorClass.PARSE, trace)
+        if self._options.constrained and (likeliest := self._likeliest(completion)):
+            return rated(pair, likeliest, trace)
         result = parsed(self._prompt, pair, trace, cast("OnUnparsable", self._options.on_unparsable))
         if isinstance(result, Grade) and result.rating is not None and result.outcome is Outcome.NUMERIC:
             return with_confidence(result, self._distribution(result.rating, completion))
         return result
+
+    def _likeliest(self, completion: Completion) -> RatedReply | None:
+        """The likeliest rating as the first token, also where the server lets the model write another one."""
+        weights = self._weights(completion.steps[0]) if completion.steps else {}
+        likeliest = max(weights, key=lambda rating: weights[rating], default=None)
+        return None if likeliest is None else weighed(completion.text, likeliest, weights)
 
     def _distribution(self, rating: int, completion: Completion) -> RatedReply | None:
         """The distribution over the scale at the token that says the rating."""
         ratings = self._prompt.first_tokens
         for step in completion.steps:
             if ratings.get(_bare(step.token)) == rating:
-                weights: dict[int, float] = {}
-                for token, share in step.shares.items():
-                    if (other := ratings.get(_bare(token))) is not None:
-                        weights[other] = weights.get(other, 0.0) + share
+                weights = self._weights(step)
                 return weighed(completion.text, rating, weights) if weights.get(rating) else None
         return None
+
+    def _weights(self, step: Step) -> dict[int, float]:
+        """By rating: the probability of the tokens that say it."""
+        weights: dict[int, float] = {}
+        for token, share in step.shares.items():
+            if (rating := self._prompt.first_tokens.get(_bare(token))) is not None:
+                weights[rating] = weights.get(rating, 0.0) + share
+        return weights
 
 
 def _bare(token: str) -> str:
