@@ -290,3 +290,27 @@ def test_the_shared_start_ends_with_what_the_prompt_names_first() -> None:
     start = prompts.get("QuestionSelfRatedPrompt").shared_start(pair)
     assert start.endswith(f"\nQuestion: {QUESTION.text}")
     assert start in prompts.get("QuestionSelfRatedPrompt").render(pair)
+
+
+TWINS = [prompt for prompt in prompts.known() if prompt.prompt_class.endswith("PassageFirst")]
+
+
+@pytest.mark.parametrize("twin", TWINS, ids=lambda prompt: prompt.prompt_class)
+def test_a_passage_first_twin_has_the_same_lines_in_another_order(twin: Prompt) -> None:
+    prompt = prompts.get(twin.prompt_class.removesuffix("PassageFirst"))
+    lines = prompt.template.splitlines()
+    [context] = [line for line in lines if "{context}" in line]
+    named = next(place for place, line in enumerate(lines) if "{" in line)
+    others = [line for line in lines if line != context]
+    assert twin.template.splitlines() == [*others[:named], context, *others[named:]]
+    assert replace(twin, template="", source="", prompt_class="") == replace(
+        prompt, template="", source="", prompt_class=""
+    )
+    pair = CellToGrade(QUESTION, PASSAGE, TOPIC)
+    assert twin.shared_start(pair).endswith(PASSAGE.text)
+
+
+def test_every_prompt_that_rates_has_a_passage_first_twin() -> None:
+    rating = {prompt.prompt_class for prompt in prompts.known() if prompt.purpose is Purpose.RATE}
+    twins = {twin.prompt_class for twin in TWINS}
+    assert {f"{name}PassageFirst" for name in rating - twins - {"LexicalBaseline"}} == twins
