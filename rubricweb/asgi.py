@@ -14,7 +14,9 @@ if hard != resource.RLIM_INFINITY and soft < hard:
 
 django.setup(set_prefix=False)
 
-from rubricweb.core.request_slots import SlotHandler, pool_connections  # noqa: E402 - needs the settings
+from rubricweb.core import tracing  # noqa: E402 - needs the settings
+from rubricweb.core.request_slots import SlotHandler, pool_connections  # noqa: E402
 
+tracing.start()
 pool_connections()
 application = SlotHandler()

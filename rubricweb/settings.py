@@ -7,7 +7,7 @@ from typing import Any
 import plotly
 from csp.constants import SELF
 from django.core.exceptions import ImproperlyConfigured
-from environs import Env
+from environs import Env, validate
 
 from rubricweb.core import production
 from rubricweb.core.servers import default_redis_url
@@ -88,6 +88,9 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "rubricweb.core.request_slots.ReleaseSlot",
+    "rubricweb.jobs.probes.Probes",
+    "rubricweb.core.metrics.RequestMetrics",
+    "rubricweb.core.tracing.RequestSpans",
     "rubricweb.core.middleware.RequestReference",
     "rubricweb.core.middleware.RequestTime",
     "django.middleware.security.SecurityMiddleware",
@@ -232,7 +235,6 @@ CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not DEBUG
 SECURE_HSTS_SECONDS = 0 if DEBUG else 31_536_000
 SECURE_SSL_REDIRECT = rubric.bool("SSL_REDIRECT", not DEBUG)
-SECURE_REDIRECT_EXEMPT = [r"^healthz$"]
 if BEHIND_PROXY:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2_621_440
@@ -277,7 +279,9 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
 }
 
+METRICS_TOKEN = rubric.str("METRICS_TOKEN", "")
 LOG_LEVEL = rubric.str("LOG_LEVEL", "INFO")
+LOG_FORMAT = rubric.str("LOG_FORMAT", "plain", validate=validate.OneOf(["plain", "json"]))
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
@@ -286,11 +290,12 @@ LOGGING = {
             "()": "rubricweb.core.logs.PrivateFormatter",
             "format": "{asctime} {levelname} {name} [{reference}]: {message}",
             "style": "{",
-        }
+        },
+        "json": {"()": "rubricweb.core.logs.JsonFormatter"},
     },
     "filters": {"reference": {"()": "rubricweb.core.logs.WithReference"}},
     "handlers": {
-        "stderr": {"class": "logging.StreamHandler", "formatter": "plain", "filters": ["reference"]},
+        "stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT, "filters": ["reference"]},
     },
     "loggers": {
         "rubricweb": {"handlers": ["stderr"], "level": LOG_LEVEL},

@@ -6,7 +6,6 @@ from django.urls import include, path
 urlpatterns = [
     path("", include("rubricweb.core.urls")),
     path("help/", include("rubricweb.help.urls")),
-    path("", include("rubricweb.jobs.urls")),
     path("", include("rubricweb.corpus.urls")),
     path("", include("rubricweb.webhooks.urls")),
     path("accounts/", include("rubricweb.accounts.urls")),

@@ -58,7 +58,10 @@ async def _is_missed(connection: redis.asyncio.Redis, channel: str, since: float
 
 async def _messages(channel: str, since: float | None) -> AsyncIterator[str]:
     """Server-sent events from `channel`, with a comment line every few seconds to keep proxies awake."""
+    from rubricweb.core.metrics import OPEN_STREAMS  # commands, which publish too, start without it
+
     connection = redis.asyncio.Redis.from_url(settings.REDIS_URL)
+    OPEN_STREAMS.inc()
     try:
         async with connection.pubsub(ignore_subscribe_messages=True) as listener:
             await listener.subscribe(channel)
@@ -72,6 +75,7 @@ async def _messages(channel: str, since: float | None) -> AsyncIterator[str]:
     except (redis.RedisError, asyncio.CancelledError):
         return
     finally:
+        OPEN_STREAMS.dec()
         await connection.aclose()
 
 

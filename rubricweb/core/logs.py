@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any
 from urllib.parse import urlsplit
@@ -42,10 +45,40 @@ class PrivateFormatter(logging.Formatter):
         return "\n".join(_traceback_lines(error)) if error is not None else "no exception"
 
     def format(self, record: logging.LogRecord) -> str:
-        text = super().format(record)
-        for secret in _secrets():
-            text = text.replace(secret, MASK)
-        return text
+        return _without_secrets(super().format(record))
+
+
+class JsonFormatter(PrivateFormatter):
+    """A line of JSON for each record, with as little in it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        moment = datetime.fromtimestamp(record.created, UTC)
+        line = {
+            "time": moment.isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+            "reference": getattr(record, "reference", NO_REQUEST),
+            "message": _without_secrets(record.getMessage()),
+        }
+        if record.exc_info:
+            line["exception"] = _without_secrets(self.formatException(record.exc_info))
+        return json.dumps(line, ensure_ascii=False)
+
+
+@contextmanager
+def about(name: str) -> Iterator[None]:
+    """Lines within have `name` as their reference: a worker's lines that of its work."""
+    token = reference.set(name)
+    try:
+        yield
+    finally:
+        reference.reset(token)
+
+
+def _without_secrets(text: str) -> str:
+    for secret in _secrets():
+        text = text.replace(secret, MASK)
+    return text
 
 
 def _traceback_lines(error: BaseException) -> Iterator[str]:
@@ -90,6 +123,7 @@ def _secrets() -> Iterator[str]:
 
     yield settings.SECRET_KEY
     named = [
+        settings.METRICS_TOKEN,
         settings.OPENAI_API_KEY,
         settings.EMAIL_HOST_PASSWORD,
         settings.DATABASES["default"].get("PASSWORD"),

@@ -16,7 +16,7 @@ from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.core.handlers.asgi import ASGIHandler
 from django.db import close_old_connections, connections
-from django.http import FileResponse, HttpRequest
+from django.http import FileResponse, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase, StreamingHttpResponse
 
 POOL_SECONDS = 10
@@ -25,6 +25,8 @@ CHUNK = 256 * 1024
 """Bytes of a download that are in memory at once."""
 SPOOLED = 1024 * 1024
 """Bytes up to which rows that become a download stay in memory; larger downloads go to a temporary file."""
+LIVE_PATH = "/livez"
+"""Answered in the event loop, without a slot: a process that is busy is alive."""
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
 
 
@@ -58,6 +60,8 @@ class SlotHandler(ASGIHandler):
         super().load_middleware(is_async=False)
 
     async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
+        if request.path_info == LIVE_PATH:
+            return HttpResponse("ok\n", content_type="text/plain")
         await self._slots.acquire()
         slot = RequestSlot(self._slots)
         request.slot = slot  # type: ignore[attr-defined]

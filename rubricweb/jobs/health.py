@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import redis
 from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
 
 from rubricweb.jobs import queue
 
@@ -18,19 +19,39 @@ class Health:
 
     @property
     def is_serving(self) -> bool:
-        """Pages need the database and Redis; without a worker only grading waits."""
+        """Live pages need the database and Redis; without a worker only grading waits."""
         return self.database and self.redis
 
 
 def check() -> Health:
     try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
-        database = True
-    except DatabaseError:
-        database = False
-    try:
         workers, is_redis_up = len(queue.living_workers()), True
     except redis.RedisError:
         workers, is_redis_up = 0, False
-    return Health(database, is_redis_up, workers)
+    return Health(has_database(), is_redis_up, workers)
+
+
+def has_database() -> bool:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except DatabaseError:
+        return False
+    return True
+
+
+class _Migrations:
+    """Reading every migration takes a while, and what was applied stays so: it is asked until it is true."""
+
+    are_applied = False
+
+
+def has_migrations() -> bool:
+    """Has the database every migration of this version? Those of a newer version do not matter."""
+    if not _Migrations.are_applied:
+        try:
+            executor = MigrationExecutor(connection)
+            _Migrations.are_applied = not executor.migration_plan(executor.loader.graph.leaf_nodes())
+        except DatabaseError:
+            return False
+    return _Migrations.are_applied

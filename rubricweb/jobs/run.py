@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import time
 from typing import Any
 
-from rubricweb.jobs import capabilities, dispatch, endings, kinds, leases, worker_state
+from rubricweb.core import logs, tracing
+from rubricweb.jobs import capabilities, dispatch, endings, kinds, leases, metrics, worker_state
 from rubricweb.jobs.connections import close_dead_connections, has_lost_connection
 from rubricweb.jobs.kinds import CannotRun, Stopping
 from rubricweb.jobs.leases import Lease, LeaseLost
@@ -20,6 +22,13 @@ def work_on(kind_name: str, pk: int) -> None:
     if lease is None:
         logger.info("%s %s is done, or another worker has it", kind_name, pk)
         return
+    with logs.about(dispatch.rq_id(lease.work)), tracing.span(f"work {kind_name}"):
+        began = time.perf_counter()
+        _attempt(lease)
+        metrics.count_attempt(lease, time.perf_counter() - began)
+
+
+def _attempt(lease: Lease[Any]) -> None:
     try:
         with worker_state.now.on(lease):
             if worker_state.now.is_stopping:

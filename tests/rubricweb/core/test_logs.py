@@ -1,5 +1,6 @@
 """A failed request reaches the log with the reference of its page, and without what it read."""
 
+import json
 import logging
 import os
 import re
@@ -10,6 +11,7 @@ import time
 import urllib.error
 import urllib.request
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -154,3 +156,29 @@ def test_the_page_has_its_reference_when_the_template_fails(rf, monkeypatch):
     answer = errors.server_error(request)
     assert answer.status_code == 500
     assert b"0123456789" in answer.content
+
+
+def test_a_line_of_json_says_as_little(monkeypatch):
+    monkeypatch.setattr(settings, "OPENAI_API_KEY", 'sk-"quoted"-secret')
+    error = ValueError(PASSAGE)
+    record = logging.LogRecord(
+        "rubricweb.jobs",
+        logging.WARNING,
+        "",
+        0,
+        "refused: %s",
+        ('sk-"quoted"-secret',),
+        (type(error), error, None),
+    )
+    with logs.about("chunk-7-1"):
+        logs.WithReference().filter(record)
+    line = json.loads(logs.JsonFormatter().format(record))
+    assert {key: line[key] for key in ("level", "logger", "reference", "message")} == {
+        "level": "WARNING",
+        "logger": "rubricweb.jobs",
+        "reference": "chunk-7-1",
+        "message": "refused: [secret]",
+    }
+    assert "ValueError" in line["exception"]
+    assert "sourdough" not in line["exception"]
+    assert datetime.fromisoformat(line["time"]).tzinfo is not None

@@ -68,6 +68,11 @@ def test_the_others_wait(settings, monkeypatch):
     assert seen[1] == AT_ONCE
 
 
+def test_a_process_whose_slots_are_all_taken_is_alive(settings):
+    settings.REQUESTS_AT_ONCE = 0
+    assert _run(_status(SlotHandler(), "/livez")) == 200
+
+
 class _Slot:
     is_used = False
 

@@ -8,7 +8,6 @@ from tests.rubricweb.routes import routes
 
 TOKEN = "t" * 32
 PUBLIC = {
-    "/healthz",
     "/accounts/sign-in/",
     f"/leaderboards/public/{TOKEN}/",
     "/help/",

@@ -1,16 +1,18 @@
-"""/healthz tells the truth about database, Redis and workers."""
+"""What machines are told: alive, ready, and how database, Redis and workers are."""
 
 import time
 
 import pytest
+from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client
 
-from rubricweb.jobs import queue
+from rubricweb.jobs import health, queue
 from rubricweb.jobs.queue import WorkerBeat
 
 
 @pytest.fixture(autouse=True)
-def _no_workers(redis_server):
+def _no_workers(redis_server, monkeypatch):
+    monkeypatch.setattr(health._Migrations, "are_applied", False)
     redis_server.start()
     redis_server.flush()
 
@@ -29,12 +31,32 @@ def test_a_beating_worker_makes_it_ok(client: Client):
 
 
 @pytest.mark.django_db
-def test_without_redis_it_is_down(client: Client, redis_server):
+def test_without_redis_it_is_down_yet_ready_to_serve_pages(client: Client, redis_server):
     redis_server.stop()
-    answer = client.get("/healthz")
+    health_answer, ready = client.get("/healthz"), client.get("/readyz")
     redis_server.start()
-    assert answer.status_code == 503
-    assert answer.json()["status"] == "down"
+    assert health_answer.status_code == 503
+    assert health_answer.json()["status"] == "down"
+    assert ready.status_code == 200
+
+
+@pytest.mark.django_db
+def test_it_is_not_ready_before_its_migrations_are_applied(client: Client):
+    """Those that only a newer version knows do not matter."""
+    recorder = MigrationRecorder.Migration.objects
+    recorder.create(app="grades", name="9999_of_the_next_version")
+    assert client.get("/readyz").json() == {"database": True, "migrations": True}
+    health._Migrations.are_applied = False
+    recorder.filter(app="releases").delete()
+    answer = client.get("/readyz")
+    assert (answer.status_code, answer.json()) == (503, {"database": True, "migrations": False})
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", ["/readyz", "/healthz"])
+def test_probes_call_a_bare_address_without_https(client: Client, settings, path):
+    settings.ALLOWED_HOSTS, settings.SECURE_SSL_REDIRECT = ["rubric.example.org"], True
+    assert client.get(path, headers={"host": "10.0.0.7:8000"}).status_code == 200
 
 
 def test_it_needs_no_sign_in_and_refuses_post(client: Client):

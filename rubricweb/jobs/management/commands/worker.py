@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
+from rubricweb.core import tracing
 from rubricweb.jobs import capabilities
 from rubricweb.jobs.worker import Runner
 
@@ -19,5 +20,6 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         settings.DEBUG = False  # Django would keep the text of every statement, for a page that no worker has
         os.environ.setdefault("TQDM_DISABLE", "1")  # libraries that load models draw bars into the log
+        tracing.start()
         capabilities.declare()
         Runner().run()

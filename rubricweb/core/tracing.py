@@ -1,0 +1,101 @@
+"""OpenTelemetry, where OTEL_EXPORTER_OTLP_ENDPOINT names a collector: a span for each request and each work.
+
+Spans have the patterns of addresses and the kinds of work, counts and seconds: no address as it was called,
+which may open a public link, no statement and no text.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured, MiddlewareNotUsed
+from django.db import connection
+from django.http import HttpRequest, HttpResponse
+
+ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
+NAME = "rubricweb"
+Answer = Callable[[HttpRequest], HttpResponse]
+
+
+def start() -> None:
+    """Send spans from now on; call it once a process. Raises ImproperlyConfigured without the library."""
+    if not os.environ.get(ENDPOINT):
+        return
+    try:
+        from opentelemetry import trace
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    except ImportError as error:
+        raise ImproperlyConfigured(
+            f"{ENDPOINT} is set, but {error}; install pip install 'rubricweb[tracing]'"
+        ) from error
+    os.environ.setdefault("OTEL_SERVICE_NAME", NAME)
+    provider = TracerProvider(resource=Resource.create())
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    trace.set_tracer_provider(provider)
+
+
+def span(name: str) -> AbstractContextManager[Any]:
+    """Around a piece of work; nothing where no collector is named."""
+    if not os.environ.get(ENDPOINT):
+        return nullcontext()
+    from opentelemetry import trace
+
+    return trace.get_tracer(NAME).start_as_current_span(name)
+
+
+class Statements:
+    """How many statements a request sent to the database, and how long it waited for them."""
+
+    def __init__(self) -> None:
+        self.count, self.seconds = 0, 0.0
+
+    def __call__(self, execute: Callable[..., Any], *arguments: Any) -> Any:
+        began = time.perf_counter()
+        try:
+            return execute(*arguments)
+        finally:
+            self.count += 1
+            self.seconds += time.perf_counter() - began
+
+
+class RequestSpans:
+    """A span for each request, within the trace that its `traceparent` names, if any."""
+
+    def __init__(self, get_response: Answer) -> None:
+        if not os.environ.get(ENDPOINT):
+            raise MiddlewareNotUsed
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        from opentelemetry import propagate, trace
+
+        statements = Statements()
+        outer = propagate.extract({name.lower(): value for name, value in request.headers.items()})
+        tracer = trace.get_tracer(NAME)
+        with (
+            tracer.start_as_current_span(
+                str(request.method), context=outer, kind=trace.SpanKind.SERVER
+            ) as current,
+            connection.execute_wrapper(statements),
+        ):
+            response = self.get_response(request)
+            route = request.resolver_match.route if request.resolver_match else ""
+            current.update_name(f"{request.method} {route}".rstrip())
+            current.set_attributes(
+                {
+                    "http.request.method": str(request.method),
+                    "http.route": route,
+                    "http.response.status_code": response.status_code,
+                    "rubricweb.reference": getattr(request, "reference", ""),
+                    "rubricweb.statements": statements.count,
+                    "rubricweb.statement_seconds": statements.seconds,
+                }
+            )
+            return response

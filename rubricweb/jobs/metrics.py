@@ -1,0 +1,104 @@
+"""What waits, who works and what was done, for Prometheus: read from the database and Redis when it asks."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import redis
+from django.db.models import Count, Min, Q
+from django.utils import timezone
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from rubricweb.jobs import kinds, queue
+from rubricweb.jobs.kinds import Kind
+from rubricweb.jobs.leases import Lease
+from rubricweb.jobs.models import LeasedWork
+
+logger = logging.getLogger(__name__)
+
+ATTEMPTS = "rubricweb:attempts"
+"""A hash of Redis: what all workers did since it started, by kind, outcome and what is counted."""
+State = LeasedWork.State
+
+
+def count_attempt(lease: Lease[Any], seconds: float) -> None:
+    """Add what a worker did to the counters. Without Redis it is not counted."""
+    row = lease.kind.model._default_manager.filter(pk=lease.work.pk).first()
+    outcome = row.state if row else "deleted"
+    before, after = getattr(lease.work, "done", 0), getattr(row, "done", int(outcome == State.DONE))
+    key = f"{lease.kind.name}:{outcome}"
+    try:
+        with queue.connection() as client, client.pipeline() as pipeline:
+            pipeline.hincrby(ATTEMPTS, f"{key}:attempts", 1)
+            pipeline.hincrbyfloat(ATTEMPTS, f"{key}:seconds", seconds)
+            pipeline.hincrby(ATTEMPTS, f"{key}:units", max(0, after - before))
+            pipeline.execute()
+    except redis.RedisError as error:
+        logger.debug("an attempt was not counted: %s", error)
+
+
+class WorkCollector(Collector):
+    """Reads when it is asked."""
+
+    def collect(self) -> Iterator[Metric]:
+        yield from _work()
+        try:
+            workers, attempts = queue.living_workers(), _attempts()
+        except redis.RedisError:
+            yield _gauge("redis_up", "Does Redis answer?", 0)
+            return
+        yield _gauge("redis_up", "Does Redis answer?", 1)
+        yield _gauge("workers", "Workers that were heard of in the last seconds.", len(workers))
+        yield from attempts
+
+
+def _work() -> Iterator[Metric]:
+    waiting = GaugeMetricFamily("rubricweb_work_waiting", "Pieces of work that wait.", labels=["kind"])
+    leased = GaugeMetricFamily("rubricweb_work_leased", "Pieces that a worker has.", labels=["kind"])
+    oldest = GaugeMetricFamily(
+        "rubricweb_work_oldest_seconds", "Age of the piece that waits longest.", labels=["kind"]
+    )
+    for kind in kinds.known():
+        counts = _counts(kind)
+        waiting.add_metric([kind.name], counts["waiting"])
+        leased.add_metric([kind.name], counts["leased"])
+        age = (timezone.now() - counts["oldest"]).total_seconds() if counts["oldest"] else 0
+        oldest.add_metric([kind.name], max(0.0, age))
+    yield from (waiting, leased, oldest)
+
+
+def _counts(kind: Kind[Any]) -> dict[str, Any]:
+    is_waiting = Q(state=State.QUEUED)
+    live = kind.claimable().filter(state__in=LeasedWork.LIVE).order_by()
+    counts: dict[str, Any] = live.aggregate(
+        waiting=Count("pk", filter=is_waiting),
+        leased=Count("pk", filter=~is_waiting),
+        oldest=Min("queued_at", filter=is_waiting),
+    )
+    return counts
+
+
+def _attempts() -> Iterator[Metric]:
+    """Raises redis.RedisError."""
+    described = {
+        "attempts": "Pieces of work that a worker took.",
+        "seconds": "Time that workers spent on them.",
+        "units": "What was done in them: cells of a grading job, 1 for a piece that stands for itself.",
+    }
+    families = {
+        counted: CounterMetricFamily(f"rubricweb_work_{counted}", words, labels=["kind", "outcome"])
+        for counted, words in described.items()
+    }
+    with queue.connection() as client:
+        found = client.hgetall(ATTEMPTS)
+    for key, value in sorted(found.items()):
+        kind, outcome, counted = key.decode().split(":")
+        families[counted].add_metric([kind, outcome], float(value))
+    return iter(families.values())
+
+
+def _gauge(name: str, documentation: str, value: float) -> Metric:
+    return GaugeMetricFamily(f"rubricweb_{name}", documentation, value=value)
