@@ -1,17 +1,21 @@
 #!/bin/sh
-# web: migrate, then serve. worker: wait for the migrations, then grade. Anything else: a manage.py command.
+# web or worker: wait for the migrations, then serve or grade. Anything else: a manage.py command, such as migrate.
 set -eu
 
-case "${1:-web}" in
-web)
-    python manage.py migrate --noinput
-    exec uvicorn rubricweb.asgi:application --host 0.0.0.0 --port "${PORT:-8000}" \
-        --workers "${WEB_WORKERS:-2}" --no-proxy-headers --timeout-worker-healthcheck 60 --timeout-graceful-shutdown 1
-    ;;
-worker)
+wait_for_migrations() {
     until python manage.py migrate --check >/dev/null 2>&1; do
         sleep 2
     done
+}
+
+case "${1:-web}" in
+web)
+    wait_for_migrations
+    # One process a container: more of them are more containers, each with probes and figures of its own.
+    exec uvicorn rubricweb.asgi:application --host 0.0.0.0 --port 8000 --no-proxy-headers --timeout-graceful-shutdown 20
+    ;;
+worker)
+    wait_for_migrations
     exec python manage.py worker
     ;;
 *)

@@ -148,6 +148,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 REDIS_URL = env.str("REDIS_URL", default_redis_url(DATA_DIR))
 RQ_TIMEOUT_SECONDS = 3_600
 LEASE_SECONDS = rubric.int("LEASE_SECONDS", 60)
+WORKER_WAIT_SECONDS = rubric.int("WORKER_WAIT_SECONDS", 30)
 CHUNK_CELLS = rubric.int("CHUNK_CELLS", 2048)
 PRICES: dict[str, float] = dict(rubric.json("PRICES", {}))
 REPLY_PRICES: dict[str, float] = dict(rubric.json("REPLY_PRICES", {}))
@@ -192,8 +193,8 @@ TIME_ZONE = "UTC"
 USE_TZ = True
 
 STATIC_URL = "static/"
-STATIC_ROOT = DATA_DIR / "static"
-STATIC_ROOT.mkdir(exist_ok=True)
+STATIC_ROOT = rubric.path("STATIC_DIR", DATA_DIR / "static")
+STATIC_ROOT.mkdir(parents=True, exist_ok=True)
 HELP_DIR = FILES_DIR / "docs"
 STATICFILES_DIRS = [
     FILES_DIR / "static",

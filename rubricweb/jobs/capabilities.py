@@ -12,6 +12,7 @@ import time
 from typing import Any
 
 import redis
+from django.conf import settings
 
 from rubricweb.jobs import dispatch, endings, kinds, queue, worker_state
 from rubricweb.jobs.kinds import CannotRun, Kind, Need
@@ -23,8 +24,6 @@ from rubricweb.jobs.reaper import due
 logger = logging.getLogger(__name__)
 
 HANDED_OVER = "for-"
-PATIENCE_SECONDS = 30.0
-"""So long a worker that has the back-end may take to start again."""
 _unserved_since: dict[str, float] = {}
 """By back-end: since when this worker knows of none that has it."""
 
@@ -123,4 +122,5 @@ def _why_nobody(need: Need, living: list[WorkerBeat]) -> str:
     if not need.backend or any(need.backend in worker.backends for worker in living):
         return worker_state.now.why_not(handed_over(need))
     since = _unserved_since.setdefault(need.backend, time.monotonic())
-    return need.remedy if time.monotonic() - since >= PATIENCE_SECONDS else ""
+    is_over = time.monotonic() - since >= settings.WORKER_WAIT_SECONDS
+    return need.remedy if is_over else ""

@@ -46,13 +46,26 @@ class WorkCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         yield from _work()
         try:
-            workers, attempts = queue.living_workers(), _attempts()
+            queues = list(_queues())
         except redis.RedisError:
-            yield _gauge("redis_up", "Does Redis answer?", 0)
-            return
-        yield _gauge("redis_up", "Does Redis answer?", 1)
-        yield _gauge("workers", "Workers that were heard of in the last seconds.", len(workers))
-        yield from attempts
+            queues = []
+        yield _gauge("redis_up", "Does Redis answer?", int(bool(queues)))
+        yield from queues
+
+
+def _queues() -> Iterator[Metric]:
+    """What Redis knows. Raises redis.RedisError."""
+    workers = queue.living_workers()
+    yield _gauge("workers", "Workers that were heard of in the last seconds.", len(workers))
+    lengths = GaugeMetricFamily(
+        "rubricweb_queue_length",
+        "Work in a queue of Redis: of a priority, or of what only workers with a back-end can run.",
+        labels=["queue"],
+    )
+    for name, length in queue.lengths().items():
+        lengths.add_metric([name], length)
+    yield lengths
+    yield from _attempts()
 
 
 def _work() -> Iterator[Metric]:

@@ -87,6 +87,12 @@ def known_names() -> list[str]:
         return sorted(queue.name for queue in Queue.all(client))
 
 
+def lengths() -> dict[str, int]:
+    """How much waits, by the name of the queue. Raises redis.RedisError."""
+    with connection() as client:
+        return {queue.name: queue.count for queue in Queue.all(client)}
+
+
 def waiting_ids() -> set[str]:
     """Ids of the jobs that wait in Redis now. Raises redis.RedisError."""
     with connection() as client:

@@ -200,11 +200,11 @@ def test_it_fails_when_the_one_that_could_is_gone(task, refusing):
     assert task.error == f"No living worker can run {need(task).words}. the weights are not here"
 
 
-def test_it_fails_with_a_remedy_where_no_worker_has_the_back_end_for_a_while(task, monkeypatch):
+def test_it_fails_with_a_remedy_where_no_worker_has_the_back_end_for_a_while(task, settings):
     elsewhere(backends=())
     capabilities.fail_what_nobody_can_run()
     assert now(task).state == "queued", "one that has it may be starting"
-    monkeypatch.setattr(capabilities, "PATIENCE_SECONDS", 0.0)
+    settings.WORKER_WAIT_SECONDS = 0
     capabilities.fail_what_nobody_can_run()
     assert now(task).state == "failed"
     assert "It needs torch and transformers: pip install 'rubricweb[models]'" in task.error

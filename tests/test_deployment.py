@@ -1,0 +1,86 @@
+"""The files of docker/ name settings, addresses, queues and figures that the product has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from prometheus_client import generate_latest
+
+from grading.graders.registry import BACKENDS
+from rubricweb import __version__
+from rubricweb.core import metrics
+from rubricweb.core.request_slots import LIVE_PATH
+from rubricweb.jobs import probes, queue
+from rubricweb.jobs.models import Job
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCKER = ROOT / "docker"
+MANIFESTS = sorted((DOCKER / "kubernetes").glob("*.yaml"))
+SETTING = re.compile(r"^#? ?((?:RUBRIC_|REDIS_|DATABASE_|OTEL_)[A-Z_]+)=", re.MULTILINE)
+KNOWN = set(SETTING.findall((ROOT / ".env.example").read_text(encoding="utf-8")))
+
+
+def _documents() -> list[dict[str, Any]]:
+    return [each for path in MANIFESTS for each in yaml.safe_load_all(path.read_text(encoding="utf-8"))]
+
+
+def _values(tree: Any, key: str) -> Iterator[Any]:
+    """Every value of `key`, however deep."""
+    if isinstance(tree, dict):
+        yield from (value for name, value in tree.items() if name == key)
+        yield from (found for value in tree.values() for found in _values(value, key))
+    elif isinstance(tree, list):
+        yield from (found for value in tree for found in _values(value, key))
+
+
+def _compose() -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load((DOCKER / "compose.yaml").read_text(encoding="utf-8"))
+    return found
+
+
+def test_every_setting_is_one_that_is_explained():
+    app = _compose()["services"]
+    named = {name for service in ("web", "worker", "migrate") for name in app[service]["environment"]}
+    for document in _documents():
+        if document["kind"] in ("ConfigMap", "Secret"):
+            named |= set(document.get("data", {})) | set(document.get("stringData", {}))
+    assert len(named) > 10
+    assert named <= KNOWN
+
+
+def test_probes_ask_addresses_that_answer():
+    asked = {probe["path"] for document in _documents() for probe in _values(document, "httpGet")}
+    assert asked == {LIVE_PATH, "/readyz"}
+    assert "/readyz" in probes.VIEWS
+    assert "http://127.0.0.1:8000/readyz" in str(_compose()["services"]["web"]["healthcheck"])
+
+
+def test_images_are_of_this_version():
+    images = {image for document in _documents() for image in _values(document, "image")}
+    ours = {image for image in images if "/rubricweb:" in image}
+    assert ours == {f"registry.example.org/rubricweb:{__version__}{suffix}" for suffix in ("", "-models")}
+
+
+def test_workers_with_a_gpu_follow_the_queues_that_only_they_read():
+    scaled = next(document for document in _documents() if document["kind"] == "ScaledObject")
+    local = [name for name in BACKENDS if name.startswith("hf_")]
+    assert len(local) == 3
+    expected = {queue.get_queue(queue.name_for(p, b)).key for p in Job.Priority.values for b in local}
+    assert set(_values(scaled, "listName")) == expected
+
+
+@pytest.mark.django_db
+def test_alarms_watch_figures_that_there_are(redis_server):
+    redis_server.start()
+    text = (generate_latest(metrics.registry()) + generate_latest(probes.WORK)).decode()
+    given = set(re.findall(r"^# TYPE (\w+)", text, re.MULTILINE))
+    alarms = (DOCKER / "prometheus" / "alerts.yml").read_text(encoding="utf-8")
+    assert yaml.safe_load(alarms)["groups"]
+    watched = {name.removesuffix("_bucket") for name in re.findall(r"rubricweb_\w+", alarms)}
+    assert len(watched) > 4
+    assert watched <= given
