@@ -261,6 +261,16 @@ def test_templates_have_no_inline_code():
     report(problems)
 
 
+def test_nothing_is_left_of_a_merge():
+    tops = ("bench", "docs", "docker", "grading", "requirements", "rubricweb", "static", "templates", "tests")
+    paths = [*ROOT.glob("*.*"), *(path for top in tops for path in (ROOT / top).rglob("*.*"))]
+    kinds = {".css", ".html", ".js", ".md", ".py", ".toml", ".txt", ".yaml", ".yml"}
+    texts = [path for path in paths if path.suffix in kinds]
+    assert len(texts) > 1_000
+    mark = re.compile(rb"^(<{7} |>{7} |={7}$)", re.MULTILINE)
+    assert [path for path in texts if mark.search(path.read_bytes())] == []
+
+
 def test_migrations_are_named():
     names = [path for path in (ROOT / "rubricweb").rglob("migrations/*.py") if "_auto_" in path.name]
     report([f"{where(path)}: say in its name what it does" for path in names])
