@@ -4,6 +4,7 @@ from grading.submissions.check import Inspection, check, check_file, inspect_fil
 from grading.submissions.findings import Finding, Severity
 from grading.submissions.rules import (
     Rules,
+    named_rules,
     parse_rules,
     read_rules,
     rules_as_json,
@@ -20,6 +21,7 @@ __all__ = [
     "check",
     "check_file",
     "inspect_file",
+    "named_rules",
     "parse_rules",
     "read_rules",
     "rules_as_json",

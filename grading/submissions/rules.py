@@ -152,6 +152,11 @@ def read_rules(path: Path) -> Rules:
     return parse_rules(text, file=path.name)
 
 
+def named_rules(name: str) -> Rules:
+    """Return the rules of a track, or of the TOML file of this name. Raises `BadFormat` as both do."""
+    return read_rules(Path(name)) if name.endswith(".toml") else rules_of(name)
+
+
 def parse_rules(text: str, *, file: str) -> Rules:
     """Rules from their TOML. Raises `BadFormat` as `read_rules` does; `file` is what messages call it."""
     try:

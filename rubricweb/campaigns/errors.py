@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,6 +15,14 @@ class QueueError(Exception):
 
 class UnfitCampaign(QueueError):
     """A choice that leaves nothing to rate, or too much."""
+
+
+class UnknownNames(QueueError):
+    """Topics or people that the collection does not have; `field` is where they were named."""
+
+    def __init__(self, field: str, names: Iterable[str]) -> None:
+        self.field = field
+        super().__init__(f"Not in the collection: {', '.join(names)}.")
 
 
 class NothingToUndo(QueueError):

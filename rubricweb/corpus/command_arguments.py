@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from django.core.management import CommandError
+from django.forms import BaseForm
 
 from rubricweb.corpus.models import Collection
 
@@ -34,6 +35,17 @@ def add_server_argument(parser: ArgumentParser) -> None:
 def link(server: str, path: str) -> str:
     """Return the address of a page of the server."""
     return server.rstrip("/") + path
+
+
+def require_valid(form: BaseForm, options: Mapping[str, str] | None = None) -> None:
+    """Raise CommandError with what is wrong, by options: those of `options`, else the names of the fields."""
+    if form.is_valid():
+        return
+    named = [
+        ((options or {}).get(name, name).replace("_", "-"), words) for name, words in form.errors.items()
+    ]
+    problems = [f"--{option}: {problem}" for option, listed in named for problem in listed]
+    raise CommandError(" ".join(problems))
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from django.test import Client
 from rubricweb.accounts.roles import Role
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.management.commands import grade as grade_command
-from rubricweb.grades.models import Grade, JobChunk
+from rubricweb.grades.models import Grade, GraderConfig, JobChunk
 from rubricweb.jobs.run import work_on
 from tests.factories import UserFactory
 from tests.rubricweb.markup import markup
@@ -94,8 +94,9 @@ def test_the_steps_lead_from_files_to_a_release_and_an_archive(
     monkeypatch.setattr(grade_command.time, "sleep", work)
     said = {}
     for name, step in steps().items():
+        grader = GraderConfig.objects.values_list("pk", flat=True).first()
         for manage, command, *arguments in commands(
-            step, TRACK=track, OUT=tmp_path, SLUG="ours", SERVER=SERVER
+            step, TRACK=track, OUT=tmp_path, SLUG="ours", SERVER=SERVER, GRADER=grader
         ):
             assert manage == "manage.py"
             call_command(command, *arguments)
@@ -109,6 +110,8 @@ def test_the_steps_lead_from_files_to_a_release_and_an_archive(
     assert Grade.objects.filter(topic__collection=ours).count() == Grade.objects.count() / 2 > 0, "and again"
     assert {"bm25", "maple-1"} <= set(re.findall(r"bm25|maple-1", said["board"]))
     assert said["invite"].count(f"{SERVER}/accounts/join/") == 3
+    assert said["campaign"].startswith(f"{SERVER}/review/ours/queue/")
+    assert said["call"].startswith(f"{SERVER}/collections/ours/calls/")
     public = Client().get(said["public"].strip().removeprefix(SERVER))
     assert "maple-1" in markup(public)
     assert (tmp_path / "qrels.txt").read_text().startswith("2024-1 0 ")

@@ -20,13 +20,18 @@ from rubricweb.api.base import ListResource, Resource, Row, documents, require_v
 from rubricweb.api.idempotency import KEY, done_once
 from rubricweb.api.models import Token
 from rubricweb.banks.models import Item
+from rubricweb.campaigns.errors import UnknownNames
 from rubricweb.campaigns.queue import access, actions
-from rubricweb.campaigns.queue.forms import MOST_ASSESSORS, CampaignForm, members_who_rate
+from rubricweb.campaigns.queue.forms import (
+    MOST_ASSESSORS,
+    CampaignForm,
+    members_who_rate,
+    named_form,
+)
 from rubricweb.campaigns.queue.models import Campaign
 from rubricweb.campaigns.queue.preview import Preview, preview
 from rubricweb.campaigns.queue.progress import CampaignProgress, CampaignRow, campaign_rows, progress
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.defaults import banks
 from rubricweb.grades.raters import KINDS
 
 WRITES = {"POST": Token.Scope.ORGANIZE}
@@ -198,17 +203,11 @@ class CampaignState(Resource):
 
 def _form(collection: Collection, sent: dict[str, Any]) -> CampaignForm:
     """Return the valid form of the page, filled with what was sent. Raises ValidationError."""
-    known = dict(collection.topics.filter(query_id__in=sent["topics"]).values_list("query_id", "pk"))
-    rating = dict(members_who_rate(collection).values_list("username", "pk"))
-    for name, values, there in (("topics", sent["topics"], known), ("people", sent["people"], rating)):
-        if unknown := [value for value in values if value not in there]:
-            raise ValidationError({name: [f"Not in the collection: {', '.join(unknown)}."]})
-    ids = {
-        "topics": [known[query_id] for query_id in sent["topics"]],
-        "people": [rating[username] for username in sent["people"]],
-        **{name: str(sent[name]) for name in ("bank", "grader")},
-    }
-    form = CampaignForm(collection, banks(collection), sent | ids)  # type: ignore[arg-type]  # a dict will do
+    ids = {name: str(sent[name]) for name in ("bank", "grader")}
+    try:
+        form = named_form(collection, {**sent, **ids})
+    except UnknownNames as error:
+        raise ValidationError({error.field: [str(error)]}) from error
     require_valid(form)
     return form
 

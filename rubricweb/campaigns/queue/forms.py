@@ -17,12 +17,14 @@ from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.models import Bank
+from rubricweb.campaigns.errors import UnknownNames
 from rubricweb.campaigns.queue.actions import CampaignPlan
 from rubricweb.campaigns.queue.meanings import Meanings
 from rubricweb.campaigns.queue.models import Campaign
 from rubricweb.campaigns.queue.population import Choice
 from rubricweb.core.forms import RowsField, offer_choices, offer_rows, rows_field
 from rubricweb.corpus.models import Collection, Topic
+from rubricweb.grades.defaults import banks
 from rubricweb.grades.forms import rater_choices
 from rubricweb.grades.raters import KINDS, raters
 
@@ -77,6 +79,21 @@ def members_who_rate(collection: Collection) -> QuerySet[User]:
 
 def _checkboxes() -> forms.CheckboxSelectMultiple:
     return forms.CheckboxSelectMultiple()
+
+
+def named_form(collection: Collection, sent: dict[str, Any]) -> CampaignForm:
+    """The form of a new campaign, where `topics` are named by `query_id` and `people` by user name.
+
+    Raises UnknownNames.
+    """
+    topics = dict(collection.topics.filter(query_id__in=sent["topics"]).values_list("query_id", "pk"))
+    rating = dict(members_who_rate(collection).values_list("username", "pk"))
+    keys = {}
+    for field, there in (("topics", topics), ("people", rating)):
+        if unknown := [name for name in sent[field] if name not in there]:
+            raise UnknownNames(field, unknown)
+        keys[field] = [there[name] for name in sent[field]]
+    return CampaignForm(collection, banks(collection), {**sent, **keys})  # type: ignore[arg-type]  # a dict will do
 
 
 class CampaignForm(forms.Form):

@@ -14,7 +14,7 @@ from django.core.management import BaseCommand, CommandError
 
 from grading.errors import BadFormat
 from grading.formats.topics import read_topics
-from grading.submissions import Finding, Severity, check_file, read_rules, rules_of, tracks
+from grading.submissions import Finding, Severity, check_file, named_rules, tracks
 
 
 class Command(BaseCommand):
@@ -36,7 +36,7 @@ class Command(BaseCommand):
         self, *, files: list[Path], track: str, topics: Path | None, strict: bool, **options: object
     ) -> None:
         try:
-            rules = read_rules(Path(track)) if track.endswith(".toml") else rules_of(track)
+            rules = named_rules(track)
             known = read_topics(topics) if topics else []
         except BadFormat as error:
             raise CommandError(str(error)) from error

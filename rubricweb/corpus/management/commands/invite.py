@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from django.core.management import BaseCommand, CommandError
+from django.core.management import BaseCommand
 
 from rubricweb.accounts import invitations
 from rubricweb.accounts.invitations import Joining
 from rubricweb.accounts.roles import Role
-from rubricweb.corpus.command_arguments import add_server_argument, collection_named, link
+from rubricweb.corpus.command_arguments import add_server_argument, collection_named, link, require_valid
 from rubricweb.corpus.members.forms import MOST_DAYS, MOST_USES, InvitationForm
 
 
@@ -29,17 +29,10 @@ class Command(BaseCommand):
     def handle(self, *, slug: str, people: int, server: str, **options: object) -> None:
         collection = collection_named(slug)
         form = InvitationForm(options | {"max_uses": people})
-        if not form.is_valid():
-            raise CommandError(" ".join(_problems(form)))
+        require_valid(form, {"max_uses": "people"})
         asked = form.cleaned_data
         joining = Joining(Role(asked["role"]), asked["team"], asked["days"], asked["max_uses"])
         invitation, path = invitations.invite(collection, joining, by=None)
         self.stdout.write(link(server, path))
         until = f"{invitation.expires_at:%Y-%m-%d %H:%M %Z}"
         self.stderr.write(f"{joining.role.label} of {slug}, for {people} people, until {until}.")
-
-
-def _problems(form: InvitationForm) -> list[str]:
-    options = {"max_uses": "people"}
-    named = [(options.get(name, name), words) for name, words in form.errors.items()]
-    return [f"--{option}: {problem}" for option, problems in named for problem in problems]

@@ -8,9 +8,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from grading.formats.banks import BY_NAME, write_bank
+from rubricweb.banks.command_arguments import named_bank, named_version
 from rubricweb.banks.convert import BankScope
-from rubricweb.banks.models import Bank, BankVersion
-from rubricweb.corpus.command_arguments import collection_named, writing
+from rubricweb.corpus.command_arguments import writing
 from rubricweb.exports.banks import BankExport, bank_export
 
 
@@ -36,7 +36,7 @@ class Command(BaseCommand):
 
     def handle(self, *, slug: str, bank: str, **options: Any) -> None:  # Any: what argparse parsed
         found = named_bank(slug, bank)
-        scope = BankScope(found, _version(found, options["as_of"]), has_secrets=options["with_secret"])
+        scope = BankScope(found, named_version(found, options["as_of"]), has_secrets=options["with_secret"])
         export = bank_export(scope, BY_NAME[options["dialect"]])
         if export.refusals:
             reasons = map(str, export.refusals)
@@ -53,27 +53,6 @@ class Command(BaseCommand):
             self.stdout.write(export.content().decode(), ending="")
         count = sum(len(line.items) for line in export.lines)
         self.stderr.write(f"{count:,} items in {len(export.lines):,} lines, {len(export.losses):,} losses")
-
-
-def named_bank(slug: str, name: str) -> Bank:
-    """Return the bank. Raises CommandError, which lists those that there are."""
-    collection = collection_named(slug)
-    bank: Bank | None = collection.banks.filter(name=name).first()
-    if bank is None:
-        known = ", ".join(collection.banks.values_list("name", flat=True)) or "none"
-        raise CommandError(f"{slug} has no bank {name}; its banks are {known}")
-    return bank
-
-
-def _version(bank: Bank, named: str) -> BankVersion | None:
-    if not named:
-        return None
-    versions = list(bank.versions.all())
-    found = next((one for one in versions if named in {one.name, str(one.number)}), None)
-    if found is None:
-        known = ", ".join(f"{one.number} ({one.name})" for one in versions) or "none"
-        raise CommandError(f"{bank} has no version {named}; its versions are {known}")
-    return found
 
 
 def _write(path: Path, export: BankExport) -> None:

@@ -6,11 +6,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from rubricweb.banks.command_arguments import named_bank
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.command_arguments import writing
 from rubricweb.corpus.models import Topic
 from rubricweb.exports.listings import LISTINGS, ListingQuery
-from rubricweb.exports.management.commands.export_bank import named_bank
 from rubricweb.grades.raters import Rater, raters
 from rubricweb.grades.visibility import reading_for_everybody
 from rubricweb.review.evidence import EvidenceQuery, RelevanceSource

@@ -1,0 +1,99 @@
+"""`manage.py open_campaign SLUG NAME --grader ID`: which cells people shall rate, and how."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management import BaseCommand, CommandError
+from django.urls import reverse
+
+from grading.types import MAX_RATING
+from rubricweb.campaigns.errors import UnfitCampaign, UnknownNames
+from rubricweb.campaigns.queue import actions
+from rubricweb.campaigns.queue.forms import CampaignForm, members_who_rate, named_form
+from rubricweb.campaigns.queue.models import Campaign
+from rubricweb.campaigns.queue.preview import Preview, preview
+from rubricweb.corpus.command_arguments import add_server_argument, collection_named, link, require_valid
+from rubricweb.corpus.models import Collection
+from rubricweb.grades.raters import KINDS
+
+OPTIONS = {"kinds": "kind", "topics": "topic", "people": "person"}
+"""By the name of a field of the form: the option, where that has another name."""
+
+
+class Command(BaseCommand):
+    help = "Open a campaign: choose cells for people to rate, and print the address of its progress."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("slug", metavar="SLUG")
+        parser.add_argument("name", metavar="NAME")
+        words = "whose ratings are checked: its id in the command `graders`"
+        parser.add_argument("--grader", required=True, metavar="ID", help=words)
+        parser.add_argument("--bank", default="main", metavar="BANK", help="default: %(default)s")
+        words, kinds = "of items; repeat it for several (all)", [str(kind) for kind in KINDS]
+        parser.add_argument("--kind", action="append", choices=kinds, help=words)
+        words = "repeat it for several (all)"
+        parser.add_argument("--topic", action="append", default=[], metavar="QUERY_ID", help=words)
+        words = "which cells (%(default)s)"
+        parser.add_argument("--cells", default=Campaign.Cells.ALL, choices=Campaign.Cells.values, help=words)
+        words = f"lowest rating that covers an item, at most {MAX_RATING} (the grader's own)"
+        parser.add_argument("--min-grade", default="", metavar="N", help=words)
+        parser.add_argument("--cutoff", default=20, metavar="K", help="rank cutoff (%(default)s)")
+        parser.add_argument("--size", default="", metavar="N", help="at most so many cells")
+        words, orders = "which cells are drawn first (%(default)s)", Campaign.Order.values
+        parser.add_argument("--order", default=Campaign.Order.RANDOM, choices=orders, help=words)
+        words = "percent of the cells that are drawn at random (%(default)s)"
+        parser.add_argument("--random-percent", default=20, metavar="P", help=words)
+        _add_people(parser)
+        parser.add_argument("--dry-run", action="store_true", help="only say what it would ask of people")
+        add_server_argument(parser)
+
+    def handle(self, *, slug: str, server: str, **options: Any) -> None:
+        collection = collection_named(slug)
+        form = _form(collection, options)
+        everybody = members_who_rate(collection).count()
+        self.stderr.write(_asked(preview(form.choice, form.plan, everybody=everybody, seconds=None)))
+        if options["dry_run"]:
+            return
+        try:
+            campaign = actions.open_campaign(form.choice, form.plan, by=None)
+        except UnfitCampaign as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(link(server, reverse("campaigns:campaign", args=[slug, campaign.pk])))
+
+
+def _add_people(parser: ArgumentParser) -> None:
+    words = "independent assessors per cell (%(default)s)"
+    parser.add_argument("--assessors", default=1, metavar="N", help=words)
+    words, modes = "what assessors see (%(default)s)", Campaign.Mode.values
+    parser.add_argument("--mode", default=Campaign.Mode.BLIND, choices=modes, help=words)
+    words = "who rates; repeat it for several (every assessor)"
+    parser.add_argument("--person", action="append", default=[], metavar="USERNAME", help=words)
+
+
+def _form(collection: Collection, options: dict[str, Any]) -> CampaignForm:
+    """Raises CommandError for what the form of the page refuses."""
+    bank = collection.banks.filter(name=options["bank"]).first()
+    if bank is None:
+        known = ", ".join(collection.banks.values_list("name", flat=True)) or "none"
+        raise CommandError(f"{collection.slug} has no bank {options['bank']}; its banks are {known}")
+    sent = {**options, **{field: options[option] for field, option in OPTIONS.items()}}
+    try:
+        form = named_form(
+            collection, {**sent, "bank": str(bank.pk), "kinds": sent["kinds"] or list(map(str, KINDS))}
+        )
+    except UnknownNames as error:
+        raise CommandError(f"--{OPTIONS[error.field]}: {error}") from error
+    require_valid(form, OPTIONS)
+    return form
+
+
+def _asked(plan: Preview) -> str:
+    pace = "measured here" if plan.is_measured else "a guess"
+    return (
+        f"{plan.ratings:,} ratings of {plan.cells:,} cells ({plan.population:,} match), "
+        f"{plan.passages:,} passages, {plan.items:,} items, by {plan.people:,} people: "
+        f"{plan.hours:,.1f} hours at {plan.seconds:.0f} s each ({pace}); "
+        f"{plan.likely:,} of {len(plan.pairs):,} close pairs of runs would probably be settled."
+    )

@@ -1,0 +1,74 @@
+"""`manage.py secret_items SLUG BANK`: list the secret items of a bank, keep more secret, make some public."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management import BaseCommand, CommandError
+
+from rubricweb.banks.command_arguments import named_bank
+from rubricweb.banks.errors import StaysSecret
+from rubricweb.banks.models import Bank, Item
+from rubricweb.banks.secret_items import hide_items, show_items
+
+ALL = "all"
+
+
+class Command(BaseCommand):
+    help = (
+        "List the ids of the secret items of the bank BANK, after the changes asked for. Of whatever has the "
+        "same words all becomes secret or public together."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("slug", metavar="SLUG")
+        parser.add_argument("bank", metavar="BANK")
+        change = parser.add_mutually_exclusive_group()
+        words = f"item ids, a file with one a line (@FILE), or {ALL}"
+        change.add_argument("--hide", nargs="+", metavar="ID", help=f"keep these secret: {words}")
+        change.add_argument("--show", nargs="+", metavar="ID", help="make these public, likewise")
+
+    def handle(self, *, slug: str, bank: str, **options: Any) -> None:
+        found = named_bank(slug, bank)
+        for option, change in (("hide", hide_items), ("show", show_items)):
+            if options[option]:
+                self._change(option, change, _items(found, _ids(options[option])))
+        secret = found.items.active().filter(revision__is_secret=True).order_by("topic", "position")
+        for uid in secret.values_list("revision__uid", flat=True):
+            self.stdout.write(uid)
+        self.stderr.write(f"{len(secret):,} of {found.items.active().count():,} items of {found} are secret.")
+
+    def _change(self, option: str, change: Any, items: list[Item]) -> None:
+        try:
+            count = change(items, by=None)
+        except StaysSecret as error:
+            raise CommandError(str(error)) from error
+        self.stderr.write(f"--{option}: {count:,} of {len(items):,} items changed.")
+
+
+def _ids(named: list[str]) -> list[str]:
+    ids = []
+    for name in named:
+        ids += _lines(Path(name[1:])) if name.startswith("@") else [name]
+    return ids
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandError(f"cannot read {path}: {error}") from error
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def _items(bank: Bank, ids: list[str]) -> list[Item]:
+    """Raises CommandError for an id that no item has; then nothing is changed."""
+    rows = bank.items.active().select_related("revision")
+    if ids == [ALL]:
+        return list(rows)
+    items = {item.revision.uid: item for item in rows.filter(revision__uid__in=ids)}
+    if unknown := [uid for uid in ids if uid not in items]:
+        raise CommandError(f"{bank} has no item {', '.join(unknown[:5])}; `export_bank` lists them.")
+    return list(items.values())

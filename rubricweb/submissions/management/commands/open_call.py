@@ -1,0 +1,70 @@
+"""`manage.py open_call SLUG TASK --deadline TIME`: ask teams for runs, by the rules of a track."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management import BaseCommand, CommandError
+from django.http import QueryDict
+from django.urls import reverse
+
+from grading.errors import BadFormat
+from grading.submissions import named_rules, tracks
+from rubricweb.corpus.command_arguments import add_server_argument, collection_named, link, require_valid
+from rubricweb.corpus.models import Response
+from rubricweb.submissions import actions
+from rubricweb.submissions.forms import new_call_form
+from rubricweb.submissions.models import Call
+
+OPTIONS = {"opens_at": "opens", "checks_documents": "check_documents"}
+"""By the name of a field of the form: the option, where that has another name."""
+
+
+class Command(BaseCommand):
+    help = "Open a call for submissions, and print the address of its rules, which organizers edit there."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("slug", metavar="SLUG")
+        parser.add_argument("task", metavar="TASK", help="the name that participants know")
+        words = "such as 2026-12-01T23:59:59, in --time-zone"
+        parser.add_argument("--deadline", required=True, metavar="TIME", help=words)
+        parser.add_argument("--opens", default="", metavar="TIME", help="default: now")
+        parser.add_argument("--time-zone", default="UTC", metavar="ZONE", help="such as Europe/Rome (UTC)")
+        words = f"whose rules hold: {', '.join(tracks())}, or a TOML file of rules of your own"
+        parser.add_argument("--track", required=True, metavar="T", help=words)
+        words = "what a submission is a file of (%(default)s)"
+        parser.add_argument("--takes", default="responses", choices=Call.Takes.values, help=words)
+        words = "at most so many of each team"
+        parser.add_argument("--runs-per-team", default="", metavar="N", help=words)
+        words = "ask for the priority of each run"
+        parser.add_argument("--asks-priority", action="store_true", help=words)
+        words, units = "what of a response is graded (%(default)s)", Response.PassagesOf.values
+        parser.add_argument("--passages-of", default="sentence", choices=units, help=words)
+        words = "document ids must be passages of the collection"
+        parser.add_argument("--check-documents", action="store_true", help=words)
+        words = "what participants read above the upload"
+        parser.add_argument("--text", default="", help=words)
+        add_server_argument(parser)
+
+    def handle(self, *, slug: str, server: str, track: str, **options: Any) -> None:
+        collection = collection_named(slug)
+        try:
+            rules = named_rules(track)
+        except BadFormat as error:
+            raise CommandError(str(error)) from error
+        form = new_call_form(collection, _sent(options))
+        require_valid(form, OPTIONS)
+        call = actions.open_call(collection, form.terms(), rules, by=None)
+        self.stdout.write(link(server, reverse("submissions:call-rules", args=[slug, call.pk])))
+        until = f"{call.deadline.astimezone(call.zone):%Y-%m-%d %H:%M:%S %Z}"
+        self.stderr.write(f"{call} of {slug} takes {call.get_takes_display()} until {until}.")
+
+
+def _sent(options: dict[str, Any]) -> QueryDict:
+    """What the page would send."""
+    sent = QueryDict(mutable=True)
+    sent.update({name: value for name, value in options.items() if value not in (False, None)})
+    sent.update({field: options[option] for field, option in OPTIONS.items() if options[option]})
+    sent.update({"track": tracks()[0], "seen": "0"})  # the rules are given apart from the form
+    return sent
