@@ -135,7 +135,8 @@ def _denominator(sizes: NDArray[np.float64]) -> int | None:
     """Return the least d of which all sizes are multiples of 1 / d; None if there is none up to
     MAX_DENOMINATOR.
     """
-    left = np.unique(sizes.round(12))
+    ascending = np.sort(sizes.round(12), axis=None)
+    left = ascending[np.diff(ascending, prepend=-1.0) > 0]  # np.unique would import numpy.ma, 45 ms
     for denominator in range(1, MAX_DENOMINATOR + 1):
         multiples = left * denominator
         if np.abs(multiples - np.rint(multiples)).max() < 1e-7:

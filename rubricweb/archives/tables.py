@@ -32,6 +32,8 @@ LEFT_OUT = {
     "accounts.Invitation": "its link leads to this server",
     "archives.Archive": "it describes a file on this server",
     "prompts.DryRun": "it is kept for a day only",
+    "corpus.PoolSnapshot": "it is made again from the other rows",
+    "grades.MatrixSnapshot": "it is made again from the other rows",
     "webhooks.Endpoint": "it sends to another server, with a secret",
     "webhooks.Message": "it was sent by this server",
     "webhooks.Delivery": "it was sent by this server",

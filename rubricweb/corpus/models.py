@@ -8,7 +8,8 @@ from django.db import models
 from django.urls import reverse
 from django.utils.translation import gettext_lazy
 
-import rubricweb.corpus.duplicates.models  # noqa: F401  (Django looks for models here)
+import rubricweb.corpus.duplicates.models
+import rubricweb.corpus.snapshots.models  # noqa: F401
 from grading import prompts
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.querysets import CollectionQuerySet, RunQuerySet, TopicQuerySet

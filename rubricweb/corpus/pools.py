@@ -6,16 +6,17 @@ Runs that are not accepted are in none of them, nor are the passages that only t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
 from sys import intern
 
-import numpy as np
-from numpy.typing import NDArray
-
-from rubricweb.corpus.models import Collection, Judgment, Pooled, Ranking
+from rubricweb.corpus.models import Collection, Judgment, Pooled, Ranking, Run, Topic
 from rubricweb.corpus.pseudonyms import shown_names
+from rubricweb.corpus.snapshots import pools as pool_snapshots
+from rubricweb.corpus.topic_pools import CollectionPool, TopicPool, rankings_of
+
+__all__ = ["CollectionPool", "TopicPool", "collection_pool", "from_rows"]
 
 CACHED_COLLECTIONS = 8
 READ_AT_ONCE = 20
@@ -23,72 +24,6 @@ READ_AT_ONCE = 20
 
 Rankings = dict[tuple[int, int], tuple[tuple[str, ...], tuple[float, ...]]]
 """(run, topic) -> doc ids, best first, and their scores."""
-
-
-@dataclass(frozen=True, eq=False)
-class TopicPool:
-    """One topic: its pool in the collection's order, each run's ranking, and the judgments."""
-
-    topic_id: int
-    query_id: str
-    passage_pks: tuple[int, ...]
-    doc_ids: tuple[str, ...]
-    ranked: tuple[tuple[str, ...] | None, ...]
-    """By run: doc ids, best first; None where the run lacks the topic."""
-    scores: tuple[tuple[float, ...] | None, ...]
-    judgments: dict[str, int]
-    """By doc id: the highest judgment."""
-
-    @cached_property
-    def row_of(self) -> dict[str, int]:
-        return {doc_id: row for row, doc_id in enumerate(self.doc_ids)}
-
-    @cached_property
-    def ranked_rows(self) -> NDArray[np.int32]:
-        """Shape (runs, depth): rows of the pool; -1 for a passage outside it and after the end."""
-        depth = max((len(ids) for ids in self.ranked if ids), default=0)
-        rows = np.full((len(self.ranked), depth), -1, dtype=np.int32)
-        for run, doc_ids in enumerate(self.ranked):
-            if doc_ids:
-                rows[run, : len(doc_ids)] = [self.row_of.get(doc_id, -1) for doc_id in doc_ids]
-        return rows
-
-    def top(self, k: int) -> NDArray[np.bool_]:
-        """Shape (runs, passages): whether the passage is among the run's first k."""
-        rows = self.ranked_rows[:, :k]
-        mask = np.zeros((len(rows), len(self.doc_ids) + 1), dtype=np.bool_)
-        mask[np.arange(len(rows))[:, np.newaxis], rows] = True  # row -1 sets the spare last column
-        return mask[:, :-1]
-
-    @cached_property
-    def scored(self) -> tuple[dict[str, float] | None, ...]:
-        """By run: doc id -> score, as trec_eval takes it."""
-        pairs = zip(self.ranked, self.scores, strict=True)
-        return tuple(dict(zip(ids, values, strict=True)) if ids and values else None for ids, values in pairs)
-
-
-@dataclass(frozen=True, eq=False)
-class CollectionPool:
-    """All topics of a collection with all accepted runs, in the order of `run_tags`."""
-
-    collection_id: int
-    stamp: int
-    run_tags: tuple[str, ...]
-    run_pks: tuple[int, ...]
-    topics: tuple[TopicPool, ...]
-    left_out: Mapping[int, frozenset[int]] = field(default_factory=dict)
-    """By topic: pooled passages that do not count, since only runs that are not accepted bring them."""
-
-    @cached_property
-    def by_topic(self) -> dict[int, TopicPool]:
-        return {topic.topic_id: topic for topic in self.topics}
-
-    def is_left_out(self, topic_id: int, passage_pk: int) -> bool:
-        return passage_pk in self.left_out.get(topic_id, ())
-
-    def only(self, topic_id: int) -> CollectionPool:
-        """Return the same collection with one topic."""
-        return replace(self, topics=(self.by_topic[topic_id],))
 
 
 def collection_pool(collection: Collection) -> CollectionPool:
@@ -100,35 +35,59 @@ def collection_pool(collection: Collection) -> CollectionPool:
 
 @lru_cache(maxsize=CACHED_COLLECTIONS)
 def _load(collection_id: int, stamp: int) -> CollectionPool:
-    collection = Collection.objects.get(pk=collection_id)
-    runs = list(collection.runs.accepted().values_list("pk", "run_tag"))
-    pools = _pooled(collection_id)
-    everything = _rankings(collection_id)
-    accepted = {pk for pk, _ in runs}
+    runs, topics = _runs(collection_id), _topics(collection_id)
+    kept = pool_snapshots.read(stamp, [pk for pk, _ in runs], topics)
+    listed = kept or _from_rows(collection_id, [pk for pk, _ in runs], topics)
+    return _collection(collection_id, stamp, runs, listed)
+
+
+def from_rows(collection_id: int, stamp: int) -> CollectionPool:
+    """Read the pool from its rows, without a cache or snapshots."""
+    runs, topics = _runs(collection_id), _topics(collection_id)
+    listed = _from_rows(collection_id, [pk for pk, _ in runs], topics)
+    return _collection(collection_id, stamp, runs, listed)
+
+
+def _from_rows(
+    collection_id: int, runs: Sequence[int], topics: Sequence[tuple[int, str]]
+) -> pool_snapshots.Topics:
+    pools, everything, judgments = _pooled(collection_id), _rankings(collection_id), _judgments(collection_id)
+    accepted = set(runs)
     rankings = {place: ranks for place, ranks in everything.items() if place[0] in accepted}
-    judgments = _judgments(collection_id)
     left_out = _left_out(everything, rankings, judgments)
-    topics, uncounted = [], {}
-    for topic_id, query_id in collection.topics.values_list("pk", "query_id"):
-        away = left_out.get(topic_id, ())
-        pooled = pools.get(topic_id, [])
+    listed = []
+    for topic_id, query_id in topics:
+        away, pooled = left_out.get(topic_id, set()), pools.get(topic_id, [])
         passages = [(pk, doc_id) for pk, doc_id in pooled if doc_id not in away]
-        if away:
-            uncounted[topic_id] = frozenset(pk for pk, doc_id in pooled if doc_id in away)
-        lists = [rankings.get((run_id, topic_id), (None, None)) for run_id, _ in runs]
-        topics.append(
-            TopicPool(
-                topic_id=topic_id,
-                query_id=query_id,
-                passage_pks=tuple(pk for pk, _ in passages),
-                doc_ids=tuple(doc_id for _, doc_id in passages),
-                ranked=tuple(doc_ids for doc_ids, _ in lists),
-                scores=tuple(scores for _, scores in lists),
-                judgments=judgments.get(topic_id, {}),
-            )
+        uncounted = frozenset(pk for pk, doc_id in pooled if doc_id in away)
+        ranks = [rankings.get((run_id, topic_id), (None, None)) for run_id in runs]
+        doc_ids = tuple(doc_id for _, doc_id in passages)
+        topic = TopicPool(
+            topic_id=topic_id,
+            query_id=query_id,
+            passage_pks=tuple(pk for pk, _ in passages),
+            doc_ids=doc_ids,
+            rankings=rankings_of(doc_ids, [ids for ids, _ in ranks], [scores for _, scores in ranks]),
+            judgments=judgments.get(topic_id, {}),
         )
+        listed.append((topic, uncounted))
+    return listed
+
+
+def _collection(
+    collection_id: int, stamp: int, runs: Sequence[tuple[int, str]], topics: pool_snapshots.Topics
+) -> CollectionPool:
+    left_out = {topic.topic_id: passages for topic, passages in topics if passages}
     tags, pks = tuple(tag for _, tag in runs), tuple(pk for pk, _ in runs)
-    return CollectionPool(collection_id, stamp, tags, pks, tuple(topics), uncounted)
+    return CollectionPool(collection_id, stamp, tags, pks, tuple(topic for topic, _ in topics), left_out)
+
+
+def _runs(collection_id: int) -> list[tuple[int, str]]:
+    return list(Run.objects.filter(collection=collection_id).accepted().values_list("pk", "run_tag"))
+
+
+def _topics(collection_id: int) -> list[tuple[int, str]]:
+    return list(Topic.objects.filter(collection=collection_id).values_list("pk", "query_id"))
 
 
 def _pooled(collection_id: int) -> dict[int, list[tuple[int, str]]]:
@@ -169,3 +128,20 @@ def _judgments(collection_id: int) -> dict[int, dict[str, int]]:
         labels = judged.setdefault(topic_id, {})
         labels[doc_id] = max(relevance, labels.get(doc_id, relevance))
     return judged
+
+
+_seen_out_of_date: dict[int, int] = {}
+"""Stamps of collections, as `keep_snapshots` found them the last time."""
+
+
+def keep_snapshots() -> None:
+    """Write the snapshots of one collection in which nobody has changed runs or pools since the last call.
+
+    A duty of workers: a web request only reads.
+    """
+    now = pool_snapshots.out_of_date()
+    quiet = [pk for pk, stamp in now.items() if _seen_out_of_date.get(pk) == stamp]
+    _seen_out_of_date.clear()
+    _seen_out_of_date.update(now)
+    for collection_id in quiet[:1]:
+        pool_snapshots.keep(from_rows(collection_id, now[collection_id]))

@@ -138,7 +138,7 @@ def _board_items(bank: Bank, config: GraderConfig) -> dict[int, list[_BoardItem]
 def _scores(ratings: Ratings, pool: TopicPool, measure: MeasureSpec, weights: Weights) -> Scores:
     """Not cached: the same slider position is rarely tried twice."""
     if not weights:
-        return np.full(len(pool.ranked), np.nan)
+        return np.full(pool.n_runs, np.nan)
     return item_scores(pool, ratings, measure, weights)
 
 

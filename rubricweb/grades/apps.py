@@ -7,6 +7,8 @@ class GradesConfig(AppConfig):
 
     def ready(self) -> None:
         from rubricweb.grades.engine.kind import Grading
+        from rubricweb.grades.matrices import keep_snapshots
         from rubricweb.jobs import kinds
 
         kinds.register(Grading())
+        kinds.register_duty(keep_snapshots)

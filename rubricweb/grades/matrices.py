@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import chain
+from itertools import accumulate, chain, groupby
+from operator import attrgetter
 
 import numpy as np
-from numpy.typing import NDArray
 
 from grading.types import FAILED, MISSING, GradeMatrix, Outcome
 from rubricweb.banks.models import ItemRevision
 from rubricweb.corpus.pools import CollectionPool, TopicPool
-from rubricweb.grades import visibility
+from rubricweb.grades import snapshots, visibility
 from rubricweb.grades.models import Grade, GraderConfig, MatrixStamp
+from rubricweb.grades.snapshots import TopicRatings
 from rubricweb.grades.stamped_cache import StampedCache
 from rubricweb.grades.visibility import Hidden, Names
 
 CACHED_MATRICES = 4_000
+KEPT_AT_ONCE = 200_000
+"""Grades that one call of `keep_snapshots` reads, so that it takes about a second."""
 
 Key = tuple[int, int, int, int]
 """(config, topic, stamp of its grades, stamp of the collection)."""
-Cells = NDArray[np.int64]
-"""Shape (cells, 3): revision, passage, rating."""
+Loaded = Iterator[tuple[TopicPool, GradeMatrix]]
+NO_RATINGS = snapshots.of_cells(np.zeros((0, 3), dtype=np.int64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +53,7 @@ def _all_matrices(config: GraderConfig, pool: CollectionPool) -> dict[int, Topic
     keys = _keys(config, pool)
     by_topic = {topic_id: grades for topic_id, key in keys.items() if (grades := _cache.get(key)) is not None}
     absent = [pool.by_topic[topic_id] for topic_id in keys if topic_id not in by_topic]
-    for topic, matrix in _load(config, absent):
+    for topic, matrix in _load(config, absent, {pk: keys[pk][2] for pk in keys if keys[pk][2]}):
         by_topic[topic.topic_id] = _cache.keep(keys[topic.topic_id], TopicGrades(topic, matrix))
     return by_topic
 
@@ -80,32 +84,68 @@ def _keys(config: GraderConfig, pool: CollectionPool) -> dict[int, Key]:
     return {t.topic_id: (config.pk, t.topic_id, number.get(t.topic_id, 0), pool.stamp) for t in pool.topics}
 
 
-def _load(config: GraderConfig, topics: list[TopicPool]) -> list[tuple[TopicPool, GradeMatrix]]:
-    """Read the ratings of these topics in one query; extracted answers have none. A grade without a rating is
-    FAILED.
+def _load(config: GraderConfig, topics: list[TopicPool], numbers: Mapping[int, int]) -> Loaded:
+    """Read the ratings of these topics from their snapshots, and the others in one query; a topic without a
+    stamp has none.
     """
-    if not topics:
-        return []
     ids = sorted(topic.topic_id for topic in topics)
-    rows = Grade.objects.by(config).for_topics(ids).exclude(outcome=Outcome.EXTRACTED)
+    known = dict(snapshots.read(config.pk, {pk: numbers[pk] for pk in ids if pk in numbers}))
+    known |= from_rows(config, [pk for pk in ids if pk in numbers and pk not in known])
+    uids = dict(ItemRevision.including_secret.filter(topic__in=list(known)).values_list("pk", "uid"))
+    for topic in topics:
+        ratings = known.pop(topic.topic_id, NO_RATINGS)
+        yield topic, _in_pool(topic, ratings, uids)
+
+
+def from_rows(config: GraderConfig, topic_ids: Sequence[int]) -> dict[int, TopicRatings]:
+    """Return the ratings of these topics, in rising order, in one query; extracted answers have none. A grade
+    without a rating is FAILED.
+    """
+    if not topic_ids:
+        return {}
+    rows = Grade.objects.by(config).for_topics(topic_ids).exclude(outcome=Outcome.EXTRACTED)
     fields = rows.values_list("topic_id", "revision_id", "passage_id", "rating").iterator(chunk_size=10_000)
     values = (FAILED if value is None else value for value in chain.from_iterable(fields))
     cells = np.fromiter(values, dtype=np.int64).reshape(-1, 4)
     cells = cells[np.argsort(cells[:, 0], kind="stable")]
-    parts = np.split(cells[:, 1:], np.searchsorted(cells[:, 0], ids[1:]))
-    of_topic = dict(zip(ids, parts, strict=True))
-    uids = dict(ItemRevision.including_secret.filter(topic__in=ids).values_list("pk", "uid"))
-    return [(topic, _filled(topic, of_topic[topic.topic_id], uids)) for topic in topics]
+    parts = np.split(cells[:, 1:], np.searchsorted(cells[:, 0], topic_ids[1:]))
+    return {pk: snapshots.of_cells(part) for pk, part in zip(topic_ids, parts, strict=True)}
 
 
-def _filled(topic: TopicPool, cells: Cells, uids: dict[int, str]) -> GradeMatrix:
-    """Items in their order in `cells`; passages outside the pool are left out."""
-    row_of = {pk: row for row, pk in enumerate(topic.passage_pks)}
-    rows = np.array([row_of.get(pk, -1) for pk in cells[:, 1].tolist()], dtype=np.intp)
-    rows, cells = rows[rows >= 0], cells[rows >= 0]
-    revisions = list(dict.fromkeys(cells[:, 0].tolist()))
-    column_of = {pk: column for column, pk in enumerate(revisions)}
-    columns = np.array([column_of[pk] for pk in cells[:, 0].tolist()], dtype=np.intp)
-    ratings = np.full((len(topic.doc_ids), len(revisions)), MISSING, dtype=np.int8)
-    ratings[rows, columns] = cells[:, 2]
-    return GradeMatrix(topic.query_id, topic.doc_ids, tuple(uids[pk] for pk in revisions), ratings)
+def _in_pool(topic: TopicPool, known: TopicRatings, uids: Mapping[int, str]) -> GradeMatrix:
+    """Passages outside the pool are left out, and items that have ratings of no other."""
+    pool = np.array(topic.passage_pks, dtype=np.int64)
+    if len(known.passages):
+        places = np.minimum(np.searchsorted(known.passages, pool), len(known.passages) - 1)
+        is_known = (known.passages[places] == pool)[:, np.newaxis]
+        ratings = np.where(is_known, known.ratings[places], np.int8(MISSING))
+    else:
+        ratings = np.full((len(pool), len(known.revisions)), MISSING, dtype=np.int8)
+    revisions = known.revisions.tolist()
+    is_rated = (ratings != MISSING).any(axis=0).tolist()
+    columns = [place for place, pk in enumerate(revisions) if is_rated[place] and pk in uids]
+    items = tuple(uids[revisions[place]] for place in columns)
+    if len(columns) < len(revisions):
+        ratings = ratings[:, columns]
+    return GradeMatrix(topic.query_id, topic.doc_ids, items, ratings)
+
+
+_seen_out_of_date: dict[int, int] = {}
+"""Numbers of stamps, as `keep_snapshots` found them the last time."""
+
+
+def keep_snapshots() -> None:
+    """Write snapshots of ratings that nobody has changed since the last call, at most of KEPT_AT_ONCE grades.
+
+    A duty of workers: a web request only reads, and while a job grades its topics change with every batch.
+    """
+    stamps = snapshots.out_of_date()
+    quiet = [stamp for stamp in stamps if _seen_out_of_date.get(stamp.pk) == stamp.number]
+    _seen_out_of_date.clear()
+    _seen_out_of_date.update((stamp.pk, stamp.number) for stamp in stamps)
+    before = accumulate((stamp.grades for stamp in quiet), initial=0)
+    taken = [stamp for stamp, grades in zip(quiet, before, strict=False) if grades < KEPT_AT_ONCE]
+    for config, of_config in groupby(taken, key=attrgetter("config")):
+        numbers = {stamp.topic_id: stamp.number for stamp in of_config}
+        known = from_rows(config, list(numbers))
+        snapshots.keep(config.pk, ((pk, numbers[pk], ratings) for pk, ratings in known.items()))

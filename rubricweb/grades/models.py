@@ -222,6 +222,24 @@ class MatrixStamp(models.Model):
         return f"stamp {self.number} of config {self.config_id}, topic {self.topic_id}"
 
 
+class MatrixSnapshot(models.Model):
+    """The ratings of (config, topic) as `snapshots` packs them: derived, and never the truth."""
+
+    config = models.ForeignKey(GraderConfig, on_delete=models.CASCADE, related_name="snapshots")
+    topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="snapshots")
+    number = models.PositiveBigIntegerField()
+    """Of the `MatrixStamp` when it was made; with another number it is out of date."""
+    content = models.BinaryField()
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("config", "topic"), name="one_snapshot_per_config_and_topic"),
+        )
+
+    def __str__(self) -> str:
+        return f"ratings of config {self.config_id}, topic {self.topic_id} at stamp {self.number}"
+
+
 class Draw(models.Model):
     """A random draw of cells for people to rate. Estimates stand on the cells of draws, and on no others."""
 

@@ -10,6 +10,7 @@ from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pooling import PoolPlan, PoolRule, TopicPlan, plan_pool
 from rubricweb.corpus.pools import CollectionPool, TopicPool
+from rubricweb.corpus.topic_pools import rankings_of
 from rubricweb.grades.configs import active_configs
 from rubricweb.grades.engine.missing import Missing, missing_over
 from rubricweb.grades.engine.price import price
@@ -54,5 +55,5 @@ def _joined(parts: list[Missing]) -> Missing:
 def _new_passages(collection: Collection, plan: TopicPlan) -> CollectionPool:
     """The pool of the topic as if it held nothing else."""
     pks, doc_ids = tuple(plan.added.values()), tuple(plan.added)
-    topic = TopicPool(plan.topic_id, plan.query_id, pks, doc_ids, ranked=(), scores=(), judgments={})
+    topic = TopicPool(plan.topic_id, plan.query_id, pks, doc_ids, rankings_of(doc_ids, (), ()), judgments={})
     return CollectionPool(collection.pk, new_stamp(), (), (), (topic,))

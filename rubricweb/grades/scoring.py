@@ -224,8 +224,7 @@ def judged_counts(grades: TopicGrades, uids: Uids, k: int) -> NDArray[np.int64]:
     """
     is_graded = np.asarray((grades.matrix.columns(uids).ratings >= MIN_RATING).any(axis=1))
     graded = take_rows(is_graded, grades.pool.ranked_rows[:, :k]).sum(axis=1)
-    ranked = [min(k, len(doc_ids or ())) for doc_ids in grades.pool.ranked]
-    return np.array([graded, ranked], dtype=np.int64)
+    return np.array([graded, np.minimum(k, grades.pool.lengths)], dtype=np.int64)
 
 
 def topic_labels(grades: TopicGrades, uids: Uids, measure: MeasureSpec) -> dict[str, int]:
@@ -248,7 +247,7 @@ def passage_labels(grades: TopicGrades, uids: Uids, measure: MeasureSpec) -> NDA
 @lru_cache(maxsize=CACHED_TOPIC_SCORES)
 def _judged_scores(topic: TopicPool, name: str, level: int) -> Scores:
     if not topic.judgments:
-        return np.full(len(topic.ranked), np.nan)
+        return np.full(topic.n_runs, np.nan)
     if not ranked_labels.is_known(name):
         return trec_eval.topic_scores(topic.judgments, topic.scored, name, level=level)
     judged = np.array(list(topic.judgments.values()), dtype=np.int16)
@@ -262,19 +261,16 @@ def _ranked_judgments(topic: TopicPool) -> NDArray[np.int16]:
         labels = np.full(len(topic.doc_ids), rubric_qrels.UNJUDGED, dtype=np.int16)
         labels[[topic.row_of[doc_id] for doc_id in topic.judgments]] = list(topic.judgments.values())
         return take_rows(labels, _trec_rows(topic), outside=rubric_qrels.UNJUDGED)
-    ranked = np.full(topic.ranked_rows.shape, rubric_qrels.UNJUDGED, dtype=np.int16)
-    for run, doc_ids in enumerate(topic.ranked):
-        order = _trec_order(topic, run) or range(len(doc_ids or ()))
-        ranked[run, : len(order)] = [
-            topic.judgments.get((doc_ids or ())[place], rubric_qrels.UNJUDGED) for place in order
-        ]
-    return ranked
+    judged = [topic.judgments.get(doc_id, rubric_qrels.UNJUDGED) for doc_id in topic.known_ids]
+    places = _trec_places(topic)
+    rows = topic.rankings.rows if places is None else np.take_along_axis(topic.rankings.rows, places, axis=1)
+    return take_rows(np.array(judged, dtype=np.int16), rows, outside=rubric_qrels.UNJUDGED)
 
 
 def _label_scores(topic: TopicPool, labels: NDArray[np.int16], name: str, level: int) -> Scores:
     """Return the scores, shape (runs,), from the labels of the pool, below 0 for a passage without one."""
     if not (labels >= 0).any():
-        return np.full(len(topic.ranked), np.nan)
+        return np.full(topic.n_runs, np.nan)
     if not ranked_labels.is_known(name):
         return trec_eval.topic_scores(_known_labels(topic, labels), topic.scored, name, level=level)
     ranked = take_rows(labels, _trec_rows(topic), outside=rubric_qrels.UNJUDGED)
@@ -289,23 +285,25 @@ def _known_labels(topic: TopicPool, labels: NDArray[np.int16]) -> dict[str, int]
 @lru_cache(maxsize=CACHED_ORDERS)
 def _trec_rows(topic: TopicPool) -> NDArray[np.int32]:
     """Return `ranked_rows` in trec_eval's order."""
-    rows = topic.ranked_rows
-    for run in range(len(topic.ranked)):
-        if order := _trec_order(topic, run):
-            rows = rows if rows is not topic.ranked_rows else rows.copy()
-            rows[run, : len(order)] = topic.ranked_rows[run, order]
-    return rows
+    places = _trec_places(topic)
+    return topic.ranked_rows if places is None else np.take_along_axis(topic.ranked_rows, places, axis=1)
 
 
-def _trec_order(topic: TopicPool, run: int) -> list[int]:
-    """Return the places of the run's passages by score in single precision, then id, both descending.
+@lru_cache(maxsize=CACHED_ORDERS)
+def _trec_places(topic: TopicPool) -> NDArray[np.intp] | None:
+    """Return the places of each run's passages by score in single precision, then id, both descending.
 
-    It is empty where the run has them in that order already.
+    Shape (runs, depth); None where all runs have them in that order already.
     """
-    doc_ids, scores = topic.ranked[run], topic.scores[run]
-    if not doc_ids or not scores:
-        return []
-    single = np.array(scores, dtype=np.float32)
-    if (single[1:] < single[:-1]).all():
-        return []
-    return sorted(range(len(doc_ids)), key=lambda place: (single[place], doc_ids[place]), reverse=True)
+    single = topic.rankings.scores.astype(np.float32)
+    runs = np.flatnonzero((single[:, 1:] >= single[:, :-1]).any(axis=1))
+    if not len(runs):
+        return None
+    known = topic.known_ids
+    of_id = np.empty(len(known) + 1, dtype=np.int64)
+    of_id[sorted(range(len(known)), key=known.__getitem__)] = np.arange(len(known))
+    of_id[-1] = -1  # after the end
+    places = np.broadcast_to(np.arange(single.shape[1]), single.shape).copy()
+    scores = np.where(np.isnan(single[runs]), -np.inf, single[runs])
+    places[runs] = np.lexsort((-of_id[topic.rankings.rows[runs]], -scores), axis=1)
+    return places

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
 from django.db.models import Count
 
 from grading.types import ItemKind
@@ -117,14 +118,12 @@ def collection_counts(collection: Collection) -> CollectionCounts:
 
 def _unpooled_runs(pool: CollectionPool) -> int:
     """Look at first passages only: a run of which none is pooled was left out of every pool."""
-    seen = [False] * len(pool.run_tags)
-    ranks_something = list(seen)
+    seen = np.zeros(len(pool.run_tags), dtype=np.bool_)
+    ranks_something = seen.copy()
     for topic in pool.topics:
-        for run, doc_ids in enumerate(topic.ranked):
-            if doc_ids:
-                ranks_something[run] = True
-                seen[run] = seen[run] or doc_ids[0] in topic.row_of
-    return sum(ranks_something) - sum(seen)
+        ranks_something |= topic.lengths > 0
+        seen |= (topic.ranked_rows[:, :1] >= 0).any(axis=1)
+    return int(ranks_something.sum() - seen.sum())
 
 
 def topic_rows(collection: Collection, bank: Bank, rater: Rater) -> list[ListedTopic]:

@@ -87,7 +87,7 @@ def run_topics(spec: BoardSpec, run: Run, official: Sequence[RunScores] = ()) ->
             score=float(scores[index, column]),
             mean=float(np.nanmean(scores[:, column])),
             best=float(np.nanmax(scores[:, column])),
-            is_answered=bool(topic.ranked[index]),
+            is_answered=bool(topic.lengths[index]),
             has_response=topic.topic_id in generated,
             official=tuple(board.by_topic.get(topic.topic_id) for board in official),
         )

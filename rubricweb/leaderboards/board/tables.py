@@ -102,7 +102,7 @@ def score_column(base: Basis, column: MeasureColumn) -> ScoreTable:
 
 def answered(units: Iterable[TopicPool]) -> NDArray[np.bool_]:
     """Return an array of shape (runs, units): whether the run has a ranking for the topic."""
-    return np.array([[bool(ids) for ids in topic.ranked] for topic in units], dtype=np.bool_).T
+    return np.array([topic.lengths > 0 for topic in units], dtype=np.bool_).T
 
 
 def unit_scores(

@@ -12,6 +12,7 @@ from grading.arrays import none_if_nan
 from grading.statistics.influence import ranks
 from rubricweb.corpus.duplicates.selectors import groups_by_doc_id
 from rubricweb.corpus.pools import TopicPool
+from rubricweb.corpus.topic_pools import rankings_of
 from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.scoring import fresh_scores
 from rubricweb.leaderboards.board.scored import ScoredBoard
@@ -106,4 +107,4 @@ def _without_repeats(topic: TopicPool, groups: Groups) -> TopicPool:
         kept = [not repeat for repeat in repeated(doc_ids or (), groups)]
         ranked.append(None if doc_ids is None else tuple(compress(doc_ids, kept)))
         scores.append(None if values is None else tuple(compress(values, kept)))
-    return replace(topic, ranked=tuple(ranked), scores=tuple(scores))
+    return replace(topic, rankings=rankings_of(topic.doc_ids, ranked, scores))

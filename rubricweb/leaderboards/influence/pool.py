@@ -228,5 +228,6 @@ def _outside(scored: ScoredBoard, k: int) -> list[int]:
     counts = np.zeros(len(scored.run_tags), dtype=np.int64)
     for topic in scored.base.pool.topics:
         if scored.base.items.get(topic.topic_id):
-            counts += [sum(doc_id not in topic.row_of for doc_id in (ids or ())[:k]) for ids in topic.ranked]
+            in_pool = (topic.ranked_rows[:, :k] >= 0).sum(axis=1)
+            counts += np.minimum(topic.lengths, k) - in_pool
     return [int(count) for count in counts]

@@ -191,7 +191,7 @@ def _sides(scored: ScoredBoard, run: int) -> dict[int, Side]:
     by_topic = {}
     for topic in scored.base.pool.topics:
         of_topic = worth.get(topic.topic_id, {})
-        doc_ids, uids = (topic.ranked[run] or ())[:depth], tuple(of_topic)
+        doc_ids, uids = topic.ranked_by(run)[:depth], tuple(of_topic)
         ratings = scored.base.grades[topic.topic_id].matrix.columns(uids).ratings
         rows = topic.ranked_rows[run, : len(doc_ids)]
         reached = take_rows(ratings >= min_grade, rows)
@@ -288,7 +288,7 @@ def _label_changes(
     )
     depth = max(before.spec.measure.depth, after.spec.measure.depth)
     changes = []
-    for doc_id in (topic.ranked[run] or ())[:depth]:
+    for doc_id in topic.ranked_by(run)[:depth]:
         old, new = was.get(doc_id, MISSING), now.get(doc_id, MISSING)
         if old != new or (old >= before.spec.measure.level) != (new >= after.spec.measure.level):
             row = topic.row_of.get(doc_id)

@@ -255,7 +255,7 @@ def first_words(passages: Iterable[int]) -> dict[int, str]:
 @lru_cache(maxsize=CACHED_RANKS)
 def ranks(pool: TopicPool) -> NDArray[np.int32]:
     """Return the ranks of each passage, shape (passages, runs), from 1; NO_RANK where the run lacks it."""
-    ranks = np.full((len(pool.doc_ids), len(pool.ranked)), NO_RANK, dtype=np.int32)
+    ranks = np.full((len(pool.doc_ids), pool.n_runs), NO_RANK, dtype=np.int32)
     for run, rows in enumerate(pool.ranked_rows):
         places = np.flatnonzero(rows >= 0)
         np.minimum.at(ranks[:, run], rows[places], places.astype(np.int32) + 1)

@@ -65,9 +65,9 @@ def test_a_graded_passage_outside_the_pool_is_left_out(made):
     assert ratings_of(made, "t2") == [[2], [4]]
 
 
-def test_all_topics_take_three_queries_and_then_one(made, django_assert_num_queries):
+def test_all_topics_take_four_queries_and_then_one(made, django_assert_num_queries):
     pool = collection_pool(made.collection)
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(4):
         matrices(made.config, pool)
     with django_assert_num_queries(1):
         matrices(made.config, pool)

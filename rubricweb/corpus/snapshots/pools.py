@@ -1,0 +1,112 @@
+"""Pools as packed arrays in the database, which are read in a tenth of the time that their rows take.
+
+Workers make them once nobody writes (`pools.keep_snapshots`). Whoever reads takes them only where they carry
+the collection's present stamp and are whole; else the rows are read, which alone are the truth.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from django.db import transaction
+from django.db.models import Exists, OuterRef
+from numpy.typing import NDArray
+
+from rubricweb.core import packed
+from rubricweb.corpus.models import Topic
+from rubricweb.corpus.snapshots.models import PoolSnapshot
+from rubricweb.corpus.topic_pools import CollectionPool, TopicPool, TopicRankings
+
+logger = logging.getLogger(__name__)
+
+READ_AT_ONCE = 100
+WRITTEN_AT_ONCE = 200
+Topics = Sequence[tuple[TopicPool, frozenset[int]]]
+"""With the pooled passages of each that do not count."""
+
+
+def read(stamp: int, run_pks: Sequence[int], topics: Collection[tuple[int, str]]) -> Topics | None:
+    """Return the pools of these topics, (id, query id), in their order; None unless all are known."""
+    rows = PoolSnapshot.objects.filter(topic__in=[pk for pk, _ in topics], number=stamp)
+    if not topics or rows.count() != len(topics):
+        return None
+    names, known = dict(topics), {}
+    for topic_id, content in rows.values_list("topic_id", "content").iterator(chunk_size=READ_AT_ONCE):
+        try:
+            known[topic_id] = _unpacked(topic_id, names[topic_id], stamp, run_pks, content)
+        except packed.Damaged:
+            logger.warning("the snapshot of the pool of topic %d is damaged", topic_id)
+            return None
+    return [known[pk] for pk, _ in topics] if len(known) == len(topics) else None
+
+
+def keep(pool: CollectionPool) -> None:
+    """Write the snapshots of all topics; `pool` has every topic, and its stamp was read before its rows."""
+    rows = (
+        PoolSnapshot(topic_id=topic.topic_id, number=pool.stamp, content=_packed(pool, topic))
+        for topic in pool.topics
+    )
+    with transaction.atomic():
+        PoolSnapshot.objects.bulk_create(
+            rows,
+            WRITTEN_AT_ONCE,
+            update_conflicts=True,
+            unique_fields=["topic"],
+            update_fields=["number", "content"],
+        )
+
+
+def out_of_date() -> dict[int, int]:
+    """Return, by collection, the stamp of those whose snapshots are not of their present state."""
+    current = PoolSnapshot.objects.filter(topic=OuterRef("pk"), number=OuterRef("collection__stamp"))
+    topics = Topic.objects.filter(
+        ~Exists(current), collection__is_being_deleted=False, collection__is_gone=False
+    )
+    return dict(topics.order_by().values_list("collection", "collection__stamp").distinct())
+
+
+def _key(topic_id: int, stamp: int) -> str:
+    return f"pool of topic {topic_id} at {stamp}"
+
+
+def _packed(pool: CollectionPool, topic: TopicPool) -> bytes:
+    rankings = topic.rankings
+    unranked = dict.fromkeys(topic.judgments.keys() - set(topic.known_ids))
+    row_of = {doc_id: row for row, doc_id in enumerate((*topic.known_ids, *unranked))}
+    arrays: dict[str, NDArray[Any]] = {  # Any: numbers of each kind
+        "runs": np.array(pool.run_pks, dtype=np.int64),
+        "passages": np.array(topic.passage_pks, dtype=np.int64),
+        "left_out": np.array(sorted(pool.left_out.get(topic.topic_id, ())), dtype=np.int64),
+        "scores": rankings.scores,
+        "rows": rankings.rows,
+        "lengths": rankings.lengths,
+        "judged": np.array([row_of[doc_id] for doc_id in topic.judgments], dtype=np.int32),
+        "judgments": np.array(list(topic.judgments.values()), dtype=np.int32),
+        "doc_ids": packed.of_texts(topic.doc_ids),
+        "outside": packed.of_texts(rankings.outside),
+        "unranked": packed.of_texts(list(unranked)),
+    }
+    return packed.pack(_key(topic.topic_id, pool.stamp), arrays)
+
+
+def _unpacked(
+    topic_id: int, query_id: str, stamp: int, run_pks: Iterable[int], content: bytes | memoryview
+) -> tuple[TopicPool, frozenset[int]]:
+    arrays = packed.unpack(_key(topic_id, stamp), content)
+    if arrays["runs"].tolist() != list(run_pks):
+        raise packed.Damaged(f"the runs of topic {topic_id}")
+    doc_ids, outside = packed.texts(arrays["doc_ids"]), packed.texts(arrays["outside"])
+    ids = (*doc_ids, *outside, *packed.texts(arrays["unranked"]))
+    judged = (ids[row] for row in arrays["judged"].tolist())
+    topic = TopicPool(
+        topic_id=topic_id,
+        query_id=query_id,
+        passage_pks=tuple(arrays["passages"].tolist()),
+        doc_ids=doc_ids,
+        rankings=TopicRankings(arrays["rows"], outside, arrays["lengths"], arrays["scores"]),
+        judgments=dict(zip(judged, arrays["judgments"].tolist(), strict=True)),
+    )
+    return topic, frozenset(arrays["left_out"].tolist())

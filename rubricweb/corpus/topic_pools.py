@@ -1,0 +1,133 @@
+"""Pools, rankings and judgments of the topics of a collection as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ranked = Sequence[Sequence[str] | None]
+"""By run: doc ids, best first; None where the run lacks the topic."""
+RunScores = Sequence[Sequence[float] | None]
+
+
+@dataclass(frozen=True, eq=False)
+class TopicRankings:
+    """What each run ranks of one topic. Texts and numbers for each rank would take ten times the memory."""
+
+    rows: NDArray[np.int32]
+    """Shape (runs, depth): rows of the pool, from its size on places in `outside`; -1 after the end."""
+    outside: tuple[str, ...]
+    """Doc ids that runs rank and the pool lacks."""
+    lengths: NDArray[np.int32]
+    """Shape (runs,): how many passages the run ranks; -1 where it lacks the topic."""
+    scores: NDArray[np.float64]
+    """Shape (runs, depth); NaN after the end."""
+
+
+def rankings_of(doc_ids: Sequence[str], ranked: Ranked, scores: RunScores) -> TopicRankings:
+    """Return the rankings of a topic whose pool is `doc_ids`; both others are by run."""
+    row_of = {doc_id: row for row, doc_id in enumerate(doc_ids)}
+    outside = dict.fromkeys(doc_id for ids in ranked for doc_id in ids or () if doc_id not in row_of)
+    row_of |= {doc_id: row for row, doc_id in enumerate(outside, start=len(doc_ids))}
+    lengths = np.array([-1 if ids is None else len(ids) for ids in ranked], dtype=np.int32)
+    shape = len(ranked), int(lengths.max(initial=0))
+    rows, values = np.full(shape, -1, dtype=np.int32), np.full(shape, np.nan)
+    for run, (ids, numbers) in enumerate(zip(ranked, scores, strict=True)):
+        rows[run, : len(ids or ())] = [row_of[doc_id] for doc_id in ids or ()]
+        values[run, : len(ids or ())] = numbers or np.nan
+    return TopicRankings(rows, tuple(outside), lengths, values)
+
+
+@dataclass(frozen=True, eq=False)
+class TopicPool:
+    """One topic: its pool in the collection's order, each run's ranking, and the judgments."""
+
+    topic_id: int
+    query_id: str
+    passage_pks: tuple[int, ...]
+    doc_ids: tuple[str, ...]
+    rankings: TopicRankings
+    judgments: Mapping[str, int]
+    """By doc id: the highest judgment."""
+
+    @cached_property
+    def row_of(self) -> dict[str, int]:
+        return {doc_id: row for row, doc_id in enumerate(self.doc_ids)}
+
+    @property
+    def n_runs(self) -> int:
+        return len(self.rankings.lengths)
+
+    @property
+    def lengths(self) -> NDArray[np.int32]:
+        """Shape (runs,): how many passages the run ranks; 0 where it lacks the topic."""
+        return np.maximum(self.rankings.lengths, 0)
+
+    @cached_property
+    def ranked_rows(self) -> NDArray[np.int32]:
+        """Shape (runs, depth): rows of the pool; -1 for a passage outside it and after the end."""
+        rows = self.rankings.rows
+        return np.where(rows < len(self.doc_ids), rows, np.int32(-1)) if self.rankings.outside else rows
+
+    def top(self, k: int) -> NDArray[np.bool_]:
+        """Shape (runs, passages): whether the passage is among the run's first k."""
+        rows = self.ranked_rows[:, :k]
+        mask = np.zeros((len(rows), len(self.doc_ids) + 1), dtype=np.bool_)
+        mask[np.arange(len(rows))[:, np.newaxis], rows] = True  # row -1 sets the spare last column
+        return mask[:, :-1]
+
+    @property
+    def known_ids(self) -> tuple[str, ...]:
+        """The doc ids that the rows of `rankings` stand for."""
+        return self.doc_ids + self.rankings.outside
+
+    def ranked_by(self, run: int) -> tuple[str, ...]:
+        """The doc ids that the run ranks, best first; none where it lacks the topic."""
+        ids, n = self.known_ids, int(self.lengths[run])
+        return tuple(ids[row] for row in self.rankings.rows[run, :n].tolist())
+
+    @property
+    def ranked(self) -> tuple[tuple[str, ...] | None, ...]:
+        """By run: `ranked_by`; None where the run lacks the topic."""
+        lengths = enumerate(self.rankings.lengths.tolist())
+        return tuple(None if length < 0 else self.ranked_by(run) for run, length in lengths)
+
+    @property
+    def scores(self) -> tuple[tuple[float, ...] | None, ...]:
+        """By run: the scores of `ranked`."""
+        lists = zip(self.rankings.scores, self.rankings.lengths.tolist(), strict=True)
+        return tuple(None if length < 0 else tuple(values[:length].tolist()) for values, length in lists)
+
+    @cached_property
+    def scored(self) -> tuple[dict[str, float] | None, ...]:
+        """By run: doc id -> score, as trec_eval takes it."""
+        pairs = zip(self.ranked, self.scores, strict=True)
+        return tuple(dict(zip(ids, values, strict=True)) if ids and values else None for ids, values in pairs)
+
+
+@dataclass(frozen=True, eq=False)
+class CollectionPool:
+    """All topics of a collection with all accepted runs, in the order of `run_tags`."""
+
+    collection_id: int
+    stamp: int
+    run_tags: tuple[str, ...]
+    run_pks: tuple[int, ...]
+    topics: tuple[TopicPool, ...]
+    left_out: Mapping[int, frozenset[int]] = field(default_factory=dict)
+    """By topic: pooled passages that do not count, since only runs that are not accepted bring them."""
+
+    @cached_property
+    def by_topic(self) -> dict[int, TopicPool]:
+        return {topic.topic_id: topic for topic in self.topics}
+
+    def is_left_out(self, topic_id: int, passage_pk: int) -> bool:
+        return passage_pk in self.left_out.get(topic_id, ())
+
+    def only(self, topic_id: int) -> CollectionPool:
+        """Return the same collection with one topic."""
+        return replace(self, topics=(self.by_topic[topic_id],))
