@@ -25,12 +25,13 @@ def inputs(folder: Path) -> Any:
     return tokenizer(texts, padding=True, return_tensors="pt")
 
 
-@pytest.mark.parametrize("can_pack", [True, False])
+@pytest.mark.parametrize("as_on_a_gpu", [False, True])
 def test_the_same_states_and_logits(
-    tiny_t5_folder: Path, monkeypatch: pytest.MonkeyPatch, can_pack: bool
+    tiny_t5_folder: Path, monkeypatch: pytest.MonkeyPatch, as_on_a_gpu: bool
 ) -> None:
-    if not can_pack:
-        monkeypatch.setattr(hf_t5, "_can_pack", lambda: False)
+    if as_on_a_gpu:
+        monkeypatch.setattr(hf_t5, "_can_pack", lambda dtype: False)
+        monkeypatch.setattr(hf_t5, "_on_processor", lambda tensor: False)
     usual, quick, given = load(tiny_t5_folder), load(tiny_t5_folder), inputs(tiny_t5_folder)
     assert hf_t5.quicken(quick)
     there = given["attention_mask"].bool()
@@ -61,7 +62,9 @@ def test_generation_says_the_same(tiny_t5_folder: Path) -> None:
     assert replies[0] == replies[1]
 
 
-def test_half_precision(tiny_t5_folder: Path) -> None:
+@pytest.mark.parametrize("as_on_a_gpu", [False, True])
+def test_half_precision(tiny_t5_folder: Path, monkeypatch: pytest.MonkeyPatch, as_on_a_gpu: bool) -> None:
+    monkeypatch.setattr(hf_t5, "_on_processor", lambda tensor: not as_on_a_gpu)
     usual, quick = load(tiny_t5_folder, torch.bfloat16), load(tiny_t5_folder, torch.bfloat16)
     given = inputs(tiny_t5_folder)
     assert hf_t5.quicken(quick)
