@@ -36,7 +36,7 @@ TEMPLATE_LINES = 120
 WIDTH = 120
 """Of templates, scripts and styles: their formatters break neither comments nor strings nor template tags."""
 JS_LINES = 800
-CSS_BYTES = 40_000
+CSS_BYTES = 41_000
 """What one page loads of our own at once."""
 JS_LINES_IN_ALL = 900
 CSS_BYTES_IN_ALL = 43_000

@@ -73,4 +73,6 @@ document.addEventListener("click", (event) => {
 
 drawChanged();
 document.addEventListener("htmx:afterSettle", drawChanged);
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
+for (const medium of ["(prefers-color-scheme: dark)", "print"]) {
+  matchMedia(medium).addEventListener("change", drawAll);
+}

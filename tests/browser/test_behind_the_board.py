@@ -65,3 +65,18 @@ def test_compare_by_htmx_and_go_back(people, places):
     assert "measure=P_10" in page.url
     page.go_back()
     expect(page.get_by_role("columnheader", name="map S")).to_be_visible()
+
+
+SCALES = "nodes => nodes.map(node => [node.getScreenCTM().a, node.getBoundingClientRect().x])"
+
+
+def test_on_paper_every_bar_is_on_the_axis(people, places):
+    """Each row has a drawing of its own, which must keep the scale and the place of the axis above it."""
+    page = people.sign_in("viewer")
+    page.goto(places.board)
+    page.emulate_media(media="print")
+    expect(page.get_by_role("navigation", name="Where you are")).to_be_visible()
+    expect(page.locator(".toolbar, .tabs, .brand").locator("visible=true")).to_have_count(0)
+    axis, *rows = page.locator(".board-whisker").evaluate_all(SCALES)
+    assert len(rows) > 1
+    assert all(row == pytest.approx(axis) for row in rows)
