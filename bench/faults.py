@@ -1,6 +1,6 @@
 """Two hundred kills at random moments, of workers, Redis, the web process and the proxy before PostgreSQL.
 
-    python bench/faults.py [--database sqlite|postgres] [--kills N] [--seed N]
+    python bench/faults.py [--database sqlite|postgres] [--kills N] [--seed N] [--seconds S]
 
 The storm of `tests/faults`, for longer: grading jobs, imports, generations, releases, downloads and ratings,
 round after round. Prints what happened, and exits 1 where anything was lost, doubled, half done or without an
@@ -29,6 +29,7 @@ def main() -> int:
     parser.add_argument("--database", choices=("sqlite", "postgres"), default="sqlite")
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="break nothing after so many")
     options = parser.parse_args()
     from tests import servers
 
@@ -66,7 +67,7 @@ def blown(url: str, redis: object, folder: Path, options: argparse.Namespace) ->
     from tests.faults.storm import Storm
 
     with running(Services(url, redis, folder)) as services:
-        return Storm(services, options.seed, kills=options.kills).blow()
+        return Storm(services, options.seed, kills=options.kills, seconds=options.seconds).blow()
 
 
 def print_report(report: Report, seconds: float) -> None:

@@ -66,13 +66,15 @@ class Report:
 class Storm:
     """Rounds of all kinds of work over `services`, while one thread breaks them."""
 
-    def __init__(self, services: Services, seed: int, *, kills: int) -> None:
+    def __init__(self, services: Services, seed: int, *, kills: int, seconds: float = float("inf")) -> None:
+        """It ends after so many kills, or after so many seconds."""
         registry.BACKENDS[BACKEND.name] = BACKEND
         self.services, self.kills, self.report = services, kills, Report()
         self.by_name = {service.name: service for service in services.breakable}
         self.schedule = faults(seed, list(self.by_name))
         self.numbers = itertools.count(1)
         self.is_over = threading.Event()
+        self.until = time.monotonic() + seconds
 
     def blow(self) -> Report:
         """Until `kills` have happened and the work of the last round has ended."""
@@ -96,7 +98,7 @@ class Storm:
         return self.report
 
     def _break(self) -> None:
-        while self.report.kills < self.kills and not self.is_over.is_set():
+        while self.report.kills < self.kills and time.monotonic() < self.until and not self.is_over.is_set():
             fault = next(self.schedule)
             self.is_over.wait(fault.after)
             victim = self.by_name[fault.victim]
