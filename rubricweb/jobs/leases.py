@@ -23,6 +23,9 @@ from rubricweb.jobs.models import LeasedWork
 MAX_ATTEMPTS = 3
 """What fails, or loses its worker, this many times is given up."""
 
+SET_BACK = timedelta(minutes=10)
+"""A clock that is set back by less lengthens leases by so much; workers' own lease times may differ by it."""
+
 State = LeasedWork.State
 
 
@@ -60,7 +63,7 @@ class Lease(Generic[W]):
 @transaction.atomic
 def claim(kind: Kind[W], pk: int) -> Lease[W] | None:
     """Take work that waits, or whose worker is gone; None where another has it or it has ended."""
-    is_free = Q(state=State.QUEUED) | Q(state=State.LEASED, lease_until__lt=Now())
+    is_free = Q(state=State.QUEUED) | Q(state=State.LEASED) & _is_over()
     free = kind.claimable().filter(is_free, pk=pk, attempts__lt=MAX_ATTEMPTS)
     attempts = F("attempts") + 1
     if not free.update(state=State.LEASED, worker=worker_name(), attempts=attempts, lease_until=expiry()):
@@ -72,9 +75,14 @@ def claim(kind: Kind[W], pk: int) -> Lease[W] | None:
 
 def expired(kind: Kind[W]) -> list[Lease[W]]:
     """Leases of workers that were not heard of for a whole lease."""
-    is_over = Q(lease_until__lt=Now()) | Q(lease_until=None)
+    is_over = _is_over() | Q(lease_until=None)
     rows = kind.model._default_manager.filter(is_over, state=State.LEASED).order_by("pk")
     return [Lease(kind, work) for work in rows.select_related(*kind.related)]
+
+
+def _is_over() -> Q:
+    """Also of a lease that ends later than any that is given out now: the clock was set back meanwhile."""
+    return Q(lease_until__lt=Now()) | Q(lease_until__gt=expiry() + SET_BACK)
 
 
 def worker_name() -> str:

@@ -6,7 +6,7 @@ import logging
 from datetime import timedelta
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
 from rubricweb.jobs import dispatch, endings, kinds, leases, queue
@@ -27,8 +27,9 @@ def reap() -> int:
 
 
 def due(waiting: QuerySet[W]) -> QuerySet[W]:
-    """Without what may still be on its way to a queue."""
-    return waiting.filter(queued_at__lt=Now() - ENQUEUED_WITHIN)
+    """Without what may still be on its way to a queue; with what a clock that is ahead dated."""
+    is_old = Q(queued_at__lt=Now() - ENQUEUED_WITHIN)
+    return waiting.filter(is_old | Q(queued_at__gt=Now() + ENQUEUED_WITHIN))
 
 
 def _take(lease: Lease[Any]) -> bool:

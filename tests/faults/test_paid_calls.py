@@ -40,7 +40,7 @@ def calls(tmp_path) -> Path:
 @pytest.fixture
 def start_worker(database_url, redis_server, tmp_path, calls):
     with workers(database_url, redis_server.url, tmp_path) as start:
-        yield lambda lease_seconds=2: start(lease_seconds=lease_seconds, calls=calls)
+        yield lambda lease_seconds=2, **own: start(lease_seconds=lease_seconds, calls=calls, **own)
 
 
 @pytest.fixture
@@ -124,6 +124,18 @@ def test_a_worker_that_slept_through_its_lease_writes_nothing_more(job, start_wo
     sleeper.thaw()
     wait_until(lambda: "lost chunk" in sleeper.said, seconds=SECONDS, what="the sleeper to notice")
     assert sleeper.stop() == 0
+    assert_true(job)
+    assert paid_twice(calls) <= BATCH
+
+
+def test_workers_whose_clocks_are_off_by_an_hour(job, start_worker, calls):
+    """The database's clock decides: neither takes what the other is at, and the dead one's is taken."""
+    ahead, behind = start_worker(clock_off=3_600), start_worker(clock_off=-3_600)
+    for worker in (ahead, behind):
+        worker.wait_until_heard()
+    wait_until(lambda: has_graded(CELLS // 4), seconds=SECONDS, what="grades")
+    ahead.kill()
+    wait_until(lambda: has_ended(job), seconds=SECONDS, what="the job to end")
     assert_true(job)
     assert paid_twice(calls) <= BATCH
 

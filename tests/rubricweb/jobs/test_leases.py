@@ -160,3 +160,19 @@ def test_of_many_claims_one_succeeds(job):
         thread.join(timeout=60)
     assert errors == []
     assert len([lease for lease in claimed if lease]) == 1
+
+
+def test_a_lease_that_ends_later_than_any_can_is_over(job, reap):
+    """The database's clock was an hour ahead when the worker took it, and was set right since."""
+    chunk = job.chunks.first()
+    dead = claim(chunk)
+    JobChunk.objects.filter(pk=chunk.pk).update(lease_until=timezone.now() + timedelta(hours=1))
+    assert reap() == 1
+    assert claim(chunk).attempt == 2
+    assert not dead.renew()
+
+
+def test_what_a_clock_that_is_ahead_put_into_the_queue_is_not_forgotten(job, reap, redis_server):
+    job.chunks.update(queued_at=timezone.now() + timedelta(hours=1))
+    redis_server.flush()
+    assert reap() == job.chunks.count()

@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import redis
 
@@ -30,9 +31,18 @@ class WorkerProcess(Service):
     """`manage.py worker` in a process of its own."""
 
     def __init__(
-        self, database_url: str, redis_url: str, *, lease_seconds: int, log: Path, calls: Path | None = None
+        self,
+        database_url: str,
+        redis_url: str,
+        *,
+        lease_seconds: int,
+        log: Path,
+        calls: Path | None = None,
+        clock_off: float = 0,
     ) -> None:
-        """With `calls` it knows the grader of `counting`, which writes its calls to that file."""
+        """With `calls` it knows the grader of `counting`, which writes its calls to that file; only then may
+        its clock be off by some seconds.
+        """
         environment = {
             **os.environ,
             "DATABASE_URL": database_url,
@@ -42,7 +52,7 @@ class WorkerProcess(Service):
         }
         command = ["manage.py", "worker"]
         if calls is not None:
-            environment["COUNTED_CALLS"] = str(calls)
+            environment |= {"COUNTED_CALLS": str(calls), "CLOCK_OFF": str(clock_off)}
             command = ["-m", "tests.rubricweb.grades.counting"]
         super().__init__(command, environment, log)
         self.start()
@@ -75,11 +85,11 @@ def workers(database_url: str, redis_url: str, folder: Path) -> Iterator[Callabl
     """Starts workers, and kills all of them at the end, before the database goes."""
     started: list[WorkerProcess] = []
 
-    def start(*, lease_seconds: int = 3, calls: Path | None = None) -> WorkerProcess:
+    def start(*, lease_seconds: int = 3, **own: Any) -> WorkerProcess:
+        """`own`: what else WorkerProcess takes, or the `database_url` that this one uses."""
         log = folder / f"worker-{len(started)}.log"
-        started.append(
-            WorkerProcess(database_url, redis_url, lease_seconds=lease_seconds, log=log, calls=calls)
-        )
+        url = own.pop("database_url", database_url)
+        started.append(WorkerProcess(url, redis_url, lease_seconds=lease_seconds, log=log, **own))
         return started[-1]
 
     try:
