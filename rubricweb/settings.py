@@ -139,6 +139,18 @@ if "sqlite3" in DATABASES["default"]["ENGINE"]:
         "timeout": 60,
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;",
     }
+else:
+    # A network that is cut is noticed, and what a lost machine had locked is free again.
+    idle = rubric.int("IDLE_TRANSACTION_SECONDS", 300)
+    DATABASES["default"]["OPTIONS"] = {
+        "connect_timeout": 10,
+        "keepalives_idle": 30,
+        "keepalives_interval": 10,
+        "keepalives_count": 3,
+        "tcp_user_timeout": 60_000,
+        **({"options": f"-c idle_in_transaction_session_timeout={idle}s"} if idle else {}),
+        **DATABASES["default"].get("OPTIONS", {}),
+    }
 # On SQLite a request may wait for the one writer, and must not keep readers out meanwhile.
 REQUESTS_AT_ONCE = rubric.int(
     "REQUESTS_AT_ONCE", 16 if "postgresql" in DATABASES["default"]["ENGINE"] else 128

@@ -71,6 +71,15 @@ class RedisServer:
             self.process.wait(timeout=10)
         self.process = None
 
+    def freeze(self) -> None:
+        """It takes connections and says nothing until `thaw`."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        assert self.process is not None
+        self.process.send_signal(signal.SIGCONT)
+
     def flush(self) -> None:
         with redis.Redis.from_url(self.url) as client:
             client.flushall()

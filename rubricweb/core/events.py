@@ -13,6 +13,8 @@ from django.conf import settings
 from django.db import transaction
 from django.http import StreamingHttpResponse
 
+from rubricweb.core.servers import redis_client
+
 logger = logging.getLogger(__name__)
 
 PING_SECONDS = 5.0
@@ -30,7 +32,7 @@ def publish(channel: str, name: str) -> None:
     Without Redis the change is still made, only pages do not refresh; /healthz reports it.
     """
     try:
-        with redis.Redis.from_url(settings.REDIS_URL) as connection:
+        with redis_client() as connection:
             both = connection.pipeline()
             both.set(_last(channel), name, ex=KEPT_SECONDS)  # what is left of its life says when this was
             both.publish(channel, name)

@@ -7,11 +7,17 @@ import shutil
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from django.conf import settings
 
 from grading.graders.connection import Connection
 
+if TYPE_CHECKING:
+    import redis
+
+REDIS_SECONDS = 10.0
+"""Longer than a worker waits for work (`jobs.worker.IDLE_SECONDS`)."""
 MAX_SOCKET_PATH = 100
 """Operating systems refuse unix socket paths of 104 (BSD, macOS) or 108 (Linux) bytes."""
 
@@ -38,6 +44,15 @@ def redis_server_binary() -> str | None:
     if package is None or package.origin is None:
         return None
     return shutil.which(Path(package.origin).parent / "bin" / "redis-server")
+
+
+def redis_client() -> redis.Redis:
+    """A Redis that does not answer is one that is away: no request and no worker waits for it for ever."""
+    import redis  # here, since settings import this module
+
+    return redis.Redis.from_url(
+        settings.REDIS_URL, socket_timeout=REDIS_SECONDS, socket_connect_timeout=REDIS_SECONDS
+    )
 
 
 def model_server() -> Connection | None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import redis
 from asgiref.sync import sync_to_async
-from django.conf import settings
 from django.contrib.sessions.backends import db
 from django.contrib.sessions.backends.base import CreateError, UpdateError
 from django.db import OperationalError
 
+from rubricweb.core.servers import redis_client
 from rubricweb.core.sqlite import WAIT_SECONDS, is_locked, short_wait
 
 PREFIX = "rubricweb:session:"
@@ -29,7 +29,7 @@ class SessionStore(db.SessionStore):
             if not is_locked(error) and not is_locked(error.__context__):
                 raise
             text = self.encode(self._get_session(no_load=must_create))  # type: ignore[attr-defined]
-            with redis.Redis.from_url(settings.REDIS_URL) as client:
+            with redis_client() as client:
                 client.set(PREFIX + self.session_key, text, ex=self.get_expiry_age())
 
     def _store(self, *, must_create: bool, is_waiting: bool) -> None:
@@ -65,7 +65,7 @@ class SessionStore(db.SessionStore):
 def _waiting(key: str) -> str | None:
     """Return the session waiting in Redis under this key; None if Redis is down."""
     try:
-        with redis.Redis.from_url(settings.REDIS_URL) as client:
+        with redis_client() as client:
             text = client.get(PREFIX + key)
     except redis.RedisError:
         return None
@@ -74,7 +74,7 @@ def _waiting(key: str) -> str | None:
 
 def _forget(key: str) -> None:
     try:
-        with redis.Redis.from_url(settings.REDIS_URL) as client:
+        with redis_client() as client:
             client.delete(PREFIX + key)
     except redis.RedisError:
         return

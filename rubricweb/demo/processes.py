@@ -18,6 +18,7 @@ from django.conf import settings
 from honcho.environ import parse_procfile
 
 from rubricweb.core.redis_server import ALLOW_STAND_IN
+from rubricweb.core.servers import redis_client
 
 START_SECONDS = 10
 STOP_SECONDS = 10
@@ -31,7 +32,7 @@ class CannotStart(Exception):
 
 def is_redis_up() -> bool:
     try:
-        with redis.Redis.from_url(settings.REDIS_URL) as client:
+        with redis_client() as client:
             return bool(client.ping())
     except redis.RedisError:
         return False

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
 
 import redis
 from django.conf import settings
 from rq import Queue
 from rq.queue import EnqueueData
+
+from rubricweb.core.servers import redis_client
 
 Call = tuple[str, tuple[object, ...]]
 """Of an RQ job: its id, and what its entry point is called with."""
@@ -37,7 +40,7 @@ class WorkerBeat:
 
 
 def connection() -> redis.Redis:
-    return redis.Redis.from_url(settings.REDIS_URL)
+    return redis_client()
 
 
 def name_for(priority: str, backend: str = "") -> str:
@@ -109,7 +112,12 @@ def living_workers() -> list[WorkerBeat]:
     with connection() as client:
         keys = sorted(client.scan_iter(BEAT_PREFIX + "*"))
         beats = client.mget(keys) if keys else []
-    return [WorkerBeat(**json.loads(text)) for text in beats if text]
+    return [_beat_of(json.loads(text)) for text in beats if text]
+
+
+def _beat_of(told: dict[str, Any]) -> WorkerBeat:  # Any: JSON
+    """Without what only a newer worker says of itself."""
+    return WorkerBeat(**{one.name: told[one.name] for one in fields(WorkerBeat) if one.name in told})
 
 
 def seconds_since(worker: WorkerBeat) -> float:
