@@ -144,8 +144,9 @@ def do_duties() -> None:
         duty()
 
 
-def get(name: str) -> Kind[Any]:
-    return _kinds[name]
+def get(name: str) -> Kind[Any] | None:
+    """None for a kind of which this process has no code."""
+    return _kinds.get(name)
 
 
 def known() -> tuple[Kind[Any], ...]:

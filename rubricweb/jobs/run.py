@@ -7,8 +7,9 @@ import time
 from typing import Any
 
 from rubricweb.core import logs, tracing
-from rubricweb.jobs import capabilities, dispatch, endings, kinds, leases, metrics, worker_state
-from rubricweb.jobs.connections import close_dead_connections, has_lost_connection
+from rubricweb.core.sqlite import is_locked
+from rubricweb.jobs import capabilities, dispatch, endings, kinds, leases, metrics, steering, worker_state
+from rubricweb.jobs.connections import close_dead_connections, has_lost_connection, is_disk_full
 from rubricweb.jobs.kinds import CannotRun, Stopping
 from rubricweb.jobs.leases import Lease, LeaseLost
 
@@ -16,9 +17,16 @@ logger = logging.getLogger(__name__)
 
 
 def work_on(kind_name: str, pk: int) -> None:
-    """Do one piece of work, unless another worker has it or it has ended."""
+    """Do one piece of work, unless another worker has it or it has ended.
+
+    What only newer code knows is left alone: it waits in the database, where a newer worker finds it.
+    """
     close_dead_connections()
-    lease = leases.claim(kinds.get(kind_name), pk)
+    kind = kinds.get(kind_name)
+    if kind is None:
+        logger.info("left %s %s to a newer worker", kind_name, pk)
+        return
+    lease = leases.claim(kind, pk)
     if lease is None:
         logger.info("%s %s is done, or another worker has it", kind_name, pk)
         return
@@ -49,7 +57,9 @@ def _attempt(lease: Lease[Any]) -> None:
 def _end_attempt(lease: Lease[Any], error: Exception) -> None:
     close_dead_connections()
     words = f"{type(error).__name__}: {error}"
-    if has_lost_connection(error):
+    if is_disk_full(error):
+        steering.stop_for_room(lease)
+    elif has_lost_connection(error) or is_locked(error):
         endings.give_back(lease, queue_name=dispatch.queue_of(lease.work))
     elif lease.kind.is_retried:
         endings.retry(lease, error=words)

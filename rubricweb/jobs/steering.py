@@ -9,9 +9,11 @@ from typing import Any, TypeVar
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext
 
-from rubricweb.jobs import dispatch
+from rubricweb.jobs import dispatch, endings
 from rubricweb.jobs.chunked import finish_if_done, kind_of_job
+from rubricweb.jobs.leases import Lease
 from rubricweb.jobs.models import Chunk, Job
 
 logger = logging.getLogger(__name__)
@@ -41,6 +43,19 @@ def pause_locked(job: Any, *, reason: str) -> None:
     job.save(update_fields=["state", "pause_reason"])
     transaction.on_commit(partial(kind_of_job(job).job_changed, job))
     logger.warning("job %s was paused: %s", job.pk, reason or "by a person")
+
+
+@transaction.atomic
+def stop_for_room(lease: Lease[Any]) -> None:
+    """A job pauses and a task fails, instead of being tried, and paid for, again and again on a full disk."""
+    words = gettext("The disk is full. Make room, then go on.")
+    if not isinstance(lease.work, Chunk):
+        endings.fail(lease, error=words)
+        return
+    endings.give_back(lease)
+    job = lock(lease.work.job)  # type: ignore[attr-defined]  # the subclass's
+    if job.state in Job.WORKED_ON:
+        pause_locked(job, reason=words)
 
 
 @transaction.atomic

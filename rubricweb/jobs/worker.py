@@ -18,7 +18,7 @@ from rq.exceptions import DequeueTimeout, StopRequested
 from rq.job import Job
 from rq.worker import WorkerStatus
 
-from rubricweb.jobs import capabilities, kinds, queue, reaper, worker_state
+from rubricweb.jobs import capabilities, kinds, queue, reaper, schema, worker_state
 from rubricweb.jobs.connections import close_dead_connections
 from rubricweb.jobs.leases import worker_name
 
@@ -41,6 +41,7 @@ def beat() -> None:
 DUTIES: tuple[Callable[[], object], ...] = (
     beat,
     worker_state.now.renew,
+    schema.look,
     reaper.reap,
     capabilities.fail_what_nobody_can_run,
     kinds.do_duties,
@@ -96,6 +97,9 @@ class PatientWorker(SimpleWorker):
             self.set_state(WorkerStatus.IDLE)
             while not self._stop_requested:
                 self.heartbeat()
+                if worker_state.now.objection:
+                    time.sleep(IDLE_SECONDS)
+                    continue
                 if self.should_run_maintenance_tasks:
                     self.run_maintenance_tasks()  # type: ignore[no-untyped-call]
                 if found := self._next_job():
@@ -151,6 +155,8 @@ class Runner:
             self._rest(wait)
 
     def _work_while_redis_answers(self) -> None:
+        with contextlib.suppress(DatabaseError):  # then nothing can be taken anyway
+            schema.look()
         queues = [queue.get_queue(name) for name in capabilities.queue_names()]
         self.worker = PatientWorker(queues, connection=queues[0].connection, worker_ttl=WORKER_TTL)
         if not self.is_stopping:

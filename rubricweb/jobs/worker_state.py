@@ -54,6 +54,8 @@ class Working:
     """What is being loaded now."""
     is_stopping: bool = False
     """Set by a signal: stop after the present batch."""
+    objection: str = ""
+    """Why it takes no work from this database (`schema.py`)."""
     refused: dict[str, Refusal] = field(default_factory=dict)
     """By queue: what this worker cannot run."""
 
