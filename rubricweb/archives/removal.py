@@ -8,8 +8,6 @@ and its rows are removed some at a time, with pauses in which others write.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -101,8 +99,7 @@ def delete_collection(collection: Collection, *, by: User | None) -> dict[str, i
     if reason := why_not(collection):
         raise CannotDelete(reason)
     files = [path for _, path in uploads.files_of(collection)]
-    with _passages_of_grades_indexed():
-        gone = {table.label: _delete(table, collection) for table in _deepest_first()}
+    gone = {table.label: _delete(table, collection) for table in _deepest_first()}
     detail = f"{collection.slug}: {sum(gone.values()):,} rows"
     AuditEntry.objects.create(
         verb="collection deleted", kind="collection", object_id=collection.pk, by=by, detail=detail
@@ -177,21 +174,3 @@ def _deepest_first() -> list[tables.Table]:
 def _delete(table: tables.Table, collection: Collection) -> int:
     """Foreign keys are checked when the transaction ends."""
     return int(table.rows(collection)._raw_delete(using="default"))
-
-
-@contextmanager
-def _passages_of_grades_indexed() -> Iterator[None]:
-    """Deleting a passage looks for its grades, which no usual index of theirs finds by the passage alone."""
-    name, table = map(connection.ops.quote_name, ("grades_by_passage_meanwhile", Grade._meta.db_table))
-    with connection.cursor() as cursor:
-        _check_foreign_keys()
-        cursor.execute(f'CREATE INDEX {name} ON {table} ("passage_id")')
-        yield
-        _check_foreign_keys()
-        cursor.execute(f"DROP INDEX {name}")
-
-
-def _check_foreign_keys() -> None:
-    """PostgreSQL keeps checks for the end, and changes no index of a table before. SQLite has none left."""
-    if connection.vendor == "postgresql":
-        connection.check_constraints()

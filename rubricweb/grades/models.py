@@ -133,7 +133,8 @@ class Grade(models.Model):
     """What one grader config said of one wording and one passage.
 
     Millions of rows: the database checks only the keys that nothing else vouches for. The wording vouches for
-    the topic, the stamp of the same transaction for the config, and the leased chunk for the job.
+    the topic and the passage, which go with the collection; the stamp of the same transaction for the config,
+    and the leased chunk for the job.
     """
 
     class How(models.TextChoices):
@@ -151,7 +152,9 @@ class Grade(models.Model):
     )
     """The revision's topic, kept here because matrices are read by it."""
     revision = models.ForeignKey(ItemRevision, on_delete=models.CASCADE, related_name="grades")
-    passage = models.ForeignKey(Passage, on_delete=models.CASCADE, related_name="grades", db_index=False)
+    passage = models.ForeignKey(
+        Passage, on_delete=models.CASCADE, related_name="grades", db_index=False, db_constraint=False
+    )
     rating = models.SmallIntegerField(null=True)
     outcome = models.CharField(max_length=20, choices=How)
     answer = models.TextField(blank=True)

@@ -77,6 +77,24 @@ def test_a_cell_twice_in_one_batch_is_saved_once(cells):
     assert stamp()[1] == 2
 
 
+def test_new_grades_of_an_import_keep_what_there_is(cells):
+    config, topic_id = lexical_config(), cells[0][0]
+    new = [(*cell[1:], 3, "numeric", "", TEXT) for cell in cells]
+    assert store.save_new_grades(config, topic_id, new[:4]) == 4
+    again = [(*cell[1:], None, "failed", TEXT, "no digit") for cell in cells[2:7]]
+    assert store.save_new_grades(config, topic_id, again) == 3
+    kept = Grade.objects.order_by("pk").values_list("rating", "outcome", "answer", "reply", "error_class")
+    assert list(kept) == [(3, "numeric", "", TEXT, "")] * 4 + [(None, "failed", TEXT, "no digit", "")] * 3
+    assert stamp()[1] == 7
+
+
+def test_a_cell_twice_in_one_import_is_saved_once(cells):
+    new = [(*cell[1:], rating, "numeric", "", "") for cell, rating in ((cells[0], 1), (cells[0], 5))]
+    assert store.save_new_grades(lexical_config(), cells[0][0], new) == 1
+    assert Grade.objects.get().rating == 1
+    assert stamp()[1] == 1
+
+
 def test_nothing_to_save_moves_nothing(cells):
     assert store.save_grades(lexical_config(), []) == 0
     assert not MatrixStamp.objects.exists()

@@ -1,0 +1,64 @@
+"""Many new rows at once: by COPY on PostgreSQL, which takes several times as many a second as INSERT, and by
+INSERT elsewhere. All or nothing, and with the same errors, either way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
+
+from django.db import connection, transaction
+from django.db.models import Model
+
+M = TypeVar("M", bound=Model)
+
+
+def is_possible() -> bool:
+    """Whether the database has COPY."""
+    return bool(connection.vendor == "postgresql")
+
+
+def copy_rows(
+    table: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Any]],  # Any: what the database takes
+) -> int:
+    """Insert rows of `columns` by COPY, and return how many they were. Raises django.db's errors."""
+    quote = connection.ops.quote_name
+    statement = f"COPY {quote(table)} ({', '.join(map(quote, columns))}) FROM STDIN"
+    with connection.wrap_database_errors, connection.cursor() as cursor:
+        with cursor.copy(statement) as copy:
+            for row in rows:
+                copy.write_row(row)
+        return int(cursor.rowcount)
+
+
+def create(objects: Iterable[M], *, batch_size: int | None = None) -> list[M]:
+    """As `bulk_create` of objects of one model, which have no keys yet and get them."""
+    made = list(objects)
+    if not made or not is_possible():
+        return type(made[0])._base_manager.bulk_create(made, batch_size=batch_size) if made else []
+    model = type(made[0])
+    fields = model._meta.concrete_fields
+    with transaction.atomic():
+        for one, key in zip(made, _new_keys(model, len(made)), strict=True):
+            one.pk = key
+        rows = (
+            [field.get_db_prep_save(field.pre_save(one, add=True), connection) for field in fields]
+            for one in made
+        )
+        copy_rows(model._meta.db_table, [field.column for field in fields], rows)
+    for one in made:
+        one._state.adding, one._state.db = False, connection.alias
+    return made
+
+
+def _new_keys(model: type[Model], number: int) -> list[int]:
+    """From the sequence of the table's keys: nobody else gets one of them."""
+    table, column = connection.ops.quote_name(model._meta.db_table), model._meta.pk.column
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT nextval(pg_get_serial_sequence(%s, %s)) FROM generate_series(1, %s)",
+            [table, column, number],
+        )
+        return [key for (key,) in cursor.fetchall()]
