@@ -173,13 +173,14 @@ def pairs_of(chunk: Any, chunks: Any) -> list[Any]:
     """Of a job that has not begun: what its worker will be asked."""
     from rubricweb.banks.models import ItemRevision
     from rubricweb.corpus.models import Passage
+    from rubricweb.grades.engine import parts
 
+    left = parts.cells_of(chunk)
     revisions = ItemRevision.objects.prefetch_related("answer_keys").in_bulk(
-        {revision for revision, _ in chunk.cells}
+        {revision for revision, _ in left}
     )
-    passages = Passage.objects.in_bulk({passage for _, passage in chunk.cells})
+    passages = Passage.objects.in_bulk({passage for _, passage in left})
     kinds = chunks._kinds(chunk.job.config, revisions)
-    left = [(revision, passage) for revision, passage in chunk.cells]
     return list(chunks.Work(chunk, left, revisions, passages, kinds, {}, {}, 0, 0.0).pairs())
 
 

@@ -17,6 +17,7 @@ from rubricweb.archives import tables
 from rubricweb.banks.models import Bank, BankVersion, ItemRevision
 from rubricweb.corpus.models import Passage
 from rubricweb.grades.models import GraderConfig
+from rubricweb.grades.packed import pack_keys, unpack_keys
 from rubricweb.imports.undo import KINDS
 
 Swap = Callable[[type[Model], int], int | None]
@@ -28,10 +29,22 @@ def _wordings(value: Any, row: Row, swap: Swap) -> list[int]:
     return [new for key in value if (new := swap(ItemRevision, key)) is not None]
 
 
-def _cells(value: Any, row: Row, swap: Swap) -> list[list[int]]:
-    """Pairs of a wording and a passage; a pair of which one is gone goes too."""
+def _cells(value: Any, row: Row, swap: Swap) -> list[list[int]] | None:
+    """Pairs of a wording and a passage; a pair of which one is gone goes too. None where there is no list."""
+    if value is None:
+        return None
     pairs = [(swap(ItemRevision, wording), swap(Passage, passage)) for wording, passage in value]
     return [[wording, passage] for wording, passage in pairs if wording is not None and passage is not None]
+
+
+def _wordings_in_place(value: Any, row: Row, swap: Swap) -> list[int]:
+    """0 for one that is gone: the mask beside it has a column for each."""
+    return [swap(ItemRevision, key) or 0 for key in value]
+
+
+def _packed_passages(value: Any, row: Row, swap: Swap) -> str:
+    """0 for one that is gone, since chunks are ranges of them."""
+    return pack_keys([swap(Passage, key) or 0 for key in unpack_keys(value).tolist()])
 
 
 def _ranges(value: Any, row: Row, swap: Swap) -> dict[str, list[int]]:
@@ -72,6 +85,8 @@ REPLACED: dict[str, Callable[[Any, Row, Swap], Any]] = {
     "core.AuditEntry.object_id": _audited,
     "grades.Draw.revisions": _wordings,
     "grades.JobChunk.cells": _cells,
+    "grades.JobPart.passages": _packed_passages,
+    "grades.JobPart.revisions": _wordings_in_place,
     "imports.Import.added": _ranges,
     "leaderboards.PublicBoard.query": partial(_address, parameters=_BOARD),
     "review.SavedView.address": partial(_address, parameters={"grader": GraderConfig}),

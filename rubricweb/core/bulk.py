@@ -20,7 +20,7 @@ def is_possible() -> bool:
 
 def copy_rows(
     table: str,
-    columns: Sequence[str],
+    columns: Iterable[str],
     rows: Iterable[Sequence[Any]],  # Any: what the database takes
 ) -> int:
     """Insert rows of `columns` by COPY, and return how many they were. Raises django.db's errors."""
@@ -47,7 +47,7 @@ def create(objects: Iterable[M], *, batch_size: int | None = None) -> list[M]:
             [field.get_db_prep_save(field.pre_save(one, add=True), connection) for field in fields]
             for one in made
         )
-        copy_rows(model._meta.db_table, [field.column for field in fields], rows)
+        copy_rows(model._meta.db_table, [str(field.column) for field in fields], rows)
     for one in made:
         one._state.adding, one._state.db = False, connection.alias
     return made

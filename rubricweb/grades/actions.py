@@ -16,18 +16,16 @@ from rubricweb.core import audit, events
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.configs import active_configs, kinds_of
 from rubricweb.grades.defaults import keep_default_grader
-from rubricweb.grades.engine import chunks
-from rubricweb.grades.engine.missing import Missing, cells_of, failed_cells, left_to_start
-from rubricweb.grades.engine.progress import measured_rate
+from rubricweb.grades.engine import parts
+from rubricweb.grades.engine.missing import Missing, cells_of, failed_cells
 from rubricweb.grades.engine.regrade import can_ask
-from rubricweb.grades.engine.stages import by_job, following, lock_extractions, stages
-from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk
+from rubricweb.grades.engine.stages import by_job, following, left_to_start, lock_extractions, stages
+from rubricweb.grades.models import Grade, GraderConfig, GradingJob
 from rubricweb.grades.querysets import GradeQuerySet
-from rubricweb.jobs import dispatch, steering
+from rubricweb.jobs import steering
 
 logger = logging.getLogger(__name__)
 
-CHUNKS_A_QUERY = 200
 CELLS_TO_WAIT_FOR = 2_000
 """A person who starts a job of up to so many cells is taken to wait for it."""
 
@@ -213,23 +211,12 @@ def _start(
         state=GradingJob.State.WAITING if after else GradingJob.State.QUEUED,
         priority=GradingJob.Priority.HIGH if is_awaited else GradingJob.Priority.DEFAULT,
     )
-    rows = _chunk_rows(job, missing)
-    JobChunk.objects.bulk_create(rows, batch_size=CHUNKS_A_QUERY)
-    if after is None:
-        dispatch.enqueue(rows)
+    parts.store_parts(job, missing.gaps)
+    parts.open_more(job)
     audit.record("grading started", job, by=by, detail=job.scope)
     events.publish_on_commit(collection.channel, "progress")
-    logger.info("started job %s: %d cells in %d chunks", job.pk, job.total, len(rows))
+    logger.info("started job %s: %d cells of %d topics", job.pk, job.total, len(missing.gaps))
     return job
-
-
-def _chunk_rows(job: GradingJob, missing: Missing) -> list[JobChunk]:
-    size = chunks.size_for(measured_rate(missing.config), missing.config.backend)
-    cut = [(gap.topic_id, cells) for gap in missing.gaps for cells in chunks.cut(gap, size)]
-    return [
-        JobChunk(job=job, number=number, topic_id=topic_id, cells=cells, size=len(cells))
-        for number, (topic_id, cells) in enumerate(cut)
-    ]
 
 
 def _make_direct_wordings(collection: Collection) -> None:

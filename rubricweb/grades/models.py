@@ -80,7 +80,7 @@ def _asker(fingerprint: str) -> tuple[str, str]:
 
 
 class GradingJob(Job):
-    """One click on Re-grade: exactly the cells that were missing then, cut into chunks."""
+    """One click on Re-grade: exactly the cells that were missing then. Chunks are opened of its parts."""
 
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="jobs")
     config = models.ForeignKey(GraderConfig, on_delete=models.PROTECT, related_name="jobs")
@@ -94,6 +94,8 @@ class GradingJob(Job):
     """Its cells have failed grades, which new ones replace."""
     is_again = models.BooleanField(default=False)
     """A retry of one cell whose grade somebody doubts: also one that did not fail is replaced."""
+    is_closed = models.BooleanField(default=False, db_default=False)
+    """It was cancelled, or nobody can run it: no more chunks are opened."""
     failures = models.JSONField(default=dict, blank=True)
     """What the circuit breaker has seen since the job began or was resumed: see `engine.breaker`."""
 
@@ -109,13 +111,51 @@ class GradingJob(Job):
         return f"job {self.pk}: {self.scope}"
 
 
+class JobPart(models.Model):
+    """The cells of one topic that a job grades: wordings, passages, and a bit for each pair of them.
+
+    Passages are rows, those that `opened` counts are in chunks.
+    """
+
+    job = models.ForeignKey(GradingJob, on_delete=models.CASCADE, related_name="parts")
+    topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="+")
+    number = models.PositiveIntegerField()
+    """Its place in the job."""
+    revisions = models.JSONField()
+    """Primary keys of the wordings."""
+    passages = models.TextField()
+    """Primary keys of the passages: see `packed.pack_keys`."""
+    mask = models.TextField(blank=True)
+    """Which cells of these passages and wordings are wanted: see `packed.pack_mask`."""
+    rows = models.PositiveIntegerField()
+    opened = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        ordering = ("number",)
+        constraints = (
+            models.UniqueConstraint(fields=("job", "number"), name="part_number_once_a_job"),
+            models.CheckConstraint(condition=Q(opened__lte=models.F("rows")), name="part_opened_within_rows"),
+        )
+        indexes = (
+            models.Index(fields=("job",), condition=Q(opened__lt=models.F("rows")), name="unopened_parts"),
+        )
+
+    def __str__(self) -> str:
+        return f"part {self.number} of job {self.job_id}"
+
+
 class JobChunk(Chunk):
-    """The cells that a worker grades at a time."""
+    """The cells that a worker grades at a time: some rows of a part."""
 
     job = models.ForeignKey(GradingJob, on_delete=models.CASCADE, related_name="chunks")
     topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="+")
-    cells = models.JSONField()
-    """Pairs [revision pk, passage pk]."""
+    part = models.ForeignKey(JobPart, null=True, on_delete=models.CASCADE, related_name="chunks")
+    """None in jobs of earlier versions, whose chunks list their cells."""
+    first = models.PositiveIntegerField(default=0, db_default=0)
+    last = models.PositiveIntegerField(default=0, db_default=0)
+    """The row after its last one."""
+    cells = models.JSONField(null=True, default=None)
+    """Where it has no part: pairs [revision pk, passage pk]."""
 
     class Meta:
         ordering = ("number",)
@@ -123,7 +163,12 @@ class JobChunk(Chunk):
             models.UniqueConstraint(fields=("job", "number"), name="chunk_number_once_a_job"),
             models.CheckConstraint(condition=Q(done__lte=models.F("size")), name="chunk_done_within_size"),
         )
-        indexes = (models.Index(fields=("state", "lease_until"), name="chunks_by_state"),)
+        indexes = (
+            models.Index(fields=("state", "lease_until"), name="chunks_by_state"),
+            models.Index(
+                fields=("job", "state"), condition=Q(state__in=Chunk.LIVE), name="live_chunks_by_job"
+            ),
+        )
 
     def __str__(self) -> str:
         return f"chunk {self.number} of job {self.job_id}"

@@ -210,7 +210,7 @@ def _copy_new(
         bulk.copy_rows(NEW_ROWS, names, full)
         listed = f"SELECT {', '.join(map(connection.ops.quote_name, names))} FROM {new}"  # noqa: S608
         cursor.execute(_statement(listed, on_conflict, columns=names))
-        written = cursor.rowcount
+        written: int = cursor.rowcount
         cursor.execute(f"DROP TABLE {new}")
     return written
 

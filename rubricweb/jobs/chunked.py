@@ -78,6 +78,7 @@ class ChunkKind(Kind[C]):
 
     def cannot_be_run(self, work: C) -> None:
         """Nor can the chunks that wait."""
+        self.close(self.job(work))
         waiting = self.job(work).chunks.filter(state=Chunk.State.QUEUED)
         waiting.update(state=Chunk.State.CANCELLED)
 
@@ -89,6 +90,16 @@ class ChunkKind(Kind[C]):
 
     def has_resumed(self, job: Any) -> None:
         """It goes on, in the same transaction; its row is locked."""
+
+    def open_more(self, job: Any) -> None:
+        """Make more chunks, if `job`, whose row is locked, has few left and was not closed."""
+
+    def close(self, job: Any) -> None:
+        """Open no more chunks."""
+
+    def is_cut_short(self, job: Any) -> bool:
+        """Whether `job`, which has no chunk left to do, has units that are in none."""
+        return False
 
     def release(self, job: Any) -> list[Any]:
         """`job`, whose row is locked, has ended. Return the locked jobs that waited for it in vain."""
@@ -102,15 +113,18 @@ def kind_of_job(job: Job) -> ChunkKind[Any]:
 
 def finish_if_done(job: Any) -> None:
     """End the job, whose row is locked, if none of its chunks is left. No job ends elsewhere."""
-    states = set(job.chunks.order_by().values_list("state", flat=True).distinct())
-    if job.has_ended or states & set(Chunk.LIVE):
+    if job.has_ended:
         return
     kind = kind_of_job(job)
+    kind.open_more(job)
+    if job.chunks.filter(state__in=Chunk.LIVE).exists():
+        return
+    states = set(job.chunks.order_by().values_list("state", flat=True).distinct())
     job.pause_reason = ""
     job.state = Job.State.DONE
     if Chunk.State.FAILED in states:
         job.state = Job.State.FAILED
-    elif Chunk.State.CANCELLED in states:
+    elif Chunk.State.CANCELLED in states or kind.is_cut_short(job):
         job.state = Job.State.CANCELLED
     job.ended_at = timezone.now()
     job.save(update_fields=["state", "ended_at", "pause_reason"])

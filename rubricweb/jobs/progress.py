@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from functools import reduce
+from operator import or_
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Count, Max, Q, QuerySet, Sum
 
 from rubricweb.jobs.chunked import kind_of_job
 from rubricweb.jobs.models import Chunk, Job
 
 RATED_CHUNKS = 20
 """The rate is that of this many latest chunks."""
+LATEST_CHUNKS = 1_000
+"""They are among so many with the highest numbers: no more are waiting at a time."""
 UNSURE = (0.7, 1.5)
 """Factors of the remaining time while too few chunks tell of its spread."""
 ENOUGH_CHUNKS = 4
@@ -70,8 +74,9 @@ def progress_of(jobs: Sequence[J], measured_rate: Callable[[J], float | None]) -
         return []
     chunks: QuerySet[Any] = kind_of_job(jobs[0]).model.objects.order_by()
     counts = _counts(chunks.filter(job__in=[job.pk for job in jobs]))
-    speeds = _speeds(chunks.filter(job__in=[job.pk for job in jobs if not job.has_ended]))
-    return [_progress(job, counts[job.pk], speeds[job.pk], measured_rate) for job in jobs]
+    latest = {job.pk: counts[job.pk].last - LATEST_CHUNKS for job in jobs if not job.has_ended}
+    speeds = _speeds(chunks, latest) if latest else {}
+    return [_progress(job, counts[job.pk], speeds.get(job.pk, []), measured_rate) for job in jobs]
 
 
 def rate_of(chunks: QuerySet[Any]) -> float | None:
@@ -91,9 +96,9 @@ def in_words(seconds: Range) -> str:
 
 
 def _progress(
-    job: J, counts: tuple[int, int, int], speeds: list[Range], measured_rate: Callable[[J], float | None]
+    job: J, counts: _Counts, speeds: list[Range], measured_rate: Callable[[J], float | None]
 ) -> Progress:
-    done, failed, working = counts
+    done, failed, working, _ = counts
     if job.has_ended or job.is_paused or job.is_waiting:
         return Progress(done, failed, working, _whole_rate(job, done), None)
     speed = _speed(speeds) or measured_rate(job)
@@ -102,17 +107,27 @@ def _progress(
     return Progress(done, failed, working, rate, remaining)
 
 
-def _counts(chunks: QuerySet[Any]) -> dict[int, tuple[int, int, int]]:
-    """By job: units done, units failed, chunks that workers are at."""
-    leased = Count("pk", filter=Q(state=Chunk.State.LEASED))
-    rows = chunks.values("job").annotate(sum_done=Sum("done"), sum_failed=Sum("failed"), working=leased)
-    counts = {row["job"]: (row["sum_done"], row["sum_failed"], row["working"]) for row in rows}
-    return defaultdict(lambda: (0, 0, 0), counts)
+class _Counts(NamedTuple):
+    done: int
+    failed: int
+    working: int
+    """Chunks that workers are at."""
+    last: int
+    """The highest number of a chunk."""
 
 
-def _speeds(chunks: QuerySet[Any]) -> dict[int, list[Range]]:
-    """By job: (units, seconds) of its latest chunks."""
-    rated = chunks.filter(seconds__gt=0, done__gt=0).order_by("-number")
+def _counts(chunks: QuerySet[Any]) -> dict[int, _Counts]:
+    """By job."""
+    working = Count("pk", filter=Q(state=Chunk.State.LEASED))
+    sums = {"sum_done": Sum("done"), "sum_failed": Sum("failed"), "working": working, "last": Max("number")}
+    rows = chunks.values("job").annotate(**sums).values_list("job", *sums)
+    return defaultdict(lambda: _Counts(0, 0, 0, 0), {job: _Counts(*counted) for job, *counted in rows})
+
+
+def _speeds(chunks: QuerySet[Any], first: dict[int, int]) -> dict[int, list[Range]]:
+    """By job: (units, seconds) of its latest chunks, from the number on that `first` has for it."""
+    among = reduce(or_, (Q(job=job, number__gte=number) for job, number in first.items()))
+    rated = chunks.filter(among, seconds__gt=0, done__gt=0).order_by("-number")
     speeds: dict[int, list[Range]] = defaultdict(list)
     for job_id, done, seconds in rated.values_list("job_id", "done", "seconds"):
         if len(speeds[job_id]) < RATED_CHUNKS:

@@ -77,6 +77,7 @@ def resume(job: J) -> J:
 def cancel(job: J) -> J:
     """Cancel all that waits or runs; a worker that loses its chunk so writes nothing more."""
     locked = lock(job)
+    kind_of_job(locked).close(locked)
     _chunks(locked).filter(state__in=Chunk.LIVE).update(state=Chunk.State.CANCELLED, lease_until=None)
     finish_if_done(locked)
     return locked
@@ -86,6 +87,7 @@ def cancel(job: J) -> J:
 def cancel_waiting(job: J) -> J:
     """Cancel what waits; what runs is cancelled by its worker, after it has saved its present batch."""
     locked = lock(job)
+    kind_of_job(locked).close(locked)
     _chunks(locked).filter(state=Chunk.State.QUEUED).update(state=Chunk.State.CANCELLED)
     if _chunks(locked).filter(state=Chunk.State.LEASED).exists():
         locked.state = State.CANCELLING

@@ -15,6 +15,7 @@ from grading.graders import registry
 from rubricweb.accounts.models import User
 from rubricweb.grades import actions, store
 from rubricweb.grades.configs import config_for
+from rubricweb.grades.engine.parts import cells_of
 from rubricweb.grades.models import Grade, GradingJob
 from rubricweb.grades.store import GradeRow
 from tests.rubricweb.grades.counting import BACKEND
@@ -56,7 +57,7 @@ def failed(demo) -> GradingJob:
     (job,) = actions.start_grading(
         demo, by=User.objects.get(username="developer"), topics=[demo.topics.get(query_id="t1")]
     )
-    cells = [cell for cells in job.chunks.values_list("cells", flat=True) for cell in cells]
+    cells = [cell for chunk in job.chunks.all() for cell in cells_of(chunk)]
     topic = demo.topics.get(query_id="t1")
     rows = [
         GradeRow(topic.pk, revision, passage, None, "failed", "I would rather not.", "no digit", "parse")

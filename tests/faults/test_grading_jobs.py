@@ -6,6 +6,7 @@ import pytest
 from django.db.models import Count, Sum
 
 from rubricweb.grades import actions
+from rubricweb.grades.engine.parts import cells_of
 from rubricweb.grades.models import Grade, GradingJob, JobChunk
 from tests.factories import gradable
 from tests.rubricweb.jobs.workers import wait_until, workers
@@ -46,7 +47,7 @@ def assert_all_graded_once(job: GradingJob) -> None:
     assert Grade.objects.count() == CELLS
     doubled = Grade.objects.values("revision", "passage").annotate(n=Count("pk")).filter(n__gt=1)
     assert not doubled.exists()
-    wanted = {tuple(cell) for cells in job.chunks.values_list("cells", flat=True) for cell in cells}
+    wanted = {cell for chunk in job.chunks.all() for cell in cells_of(chunk)}
     assert set(Grade.objects.values_list("revision_id", "passage_id")) == wanted
     assert job.chunks.aggregate(done=Sum("done"), failed=Sum("failed")) == {"done": CELLS, "failed": 0}
     assert set(job.chunks.values_list("state", flat=True)) == {JobChunk.State.DONE}

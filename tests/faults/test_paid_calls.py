@@ -15,6 +15,7 @@ from grading.graders import registry
 from rubricweb.grades import actions
 from rubricweb.grades.configs import config_for
 from rubricweb.grades.engine import chunks, kind, loaded
+from rubricweb.grades.engine.parts import cells_of
 from rubricweb.grades.models import Grade, GradingJob, JobChunk
 from rubricweb.jobs import endings, kinds, leases
 from rubricweb.jobs.leases import MAX_ATTEMPTS
@@ -67,7 +68,7 @@ def assert_true(job: GradingJob) -> None:
     job.refresh_from_db()
     assert (job.state, job.error) == (GradingJob.State.DONE, "")
     assert not Grade.objects.values("revision", "passage").annotate(n=Count("pk")).filter(n__gt=1).exists()
-    wanted = {tuple(cell) for cells in job.chunks.values_list("cells", flat=True) for cell in cells}
+    wanted = {cell for chunk in job.chunks.all() for cell in cells_of(chunk)}
     assert set(Grade.objects.values_list("revision_id", "passage_id")) == wanted
     assert job.chunks.aggregate(n=Sum("done"), bad=Sum("failed")) == {"n": job.total, "bad": 0}
     assert job.grades.count() == job.total

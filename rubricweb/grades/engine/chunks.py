@@ -1,50 +1,27 @@
-"""A chunk's cells: cut from what is missing, read as pairs for a grader, and saved as grades."""
+"""A chunk's cells: read as pairs for a grader, and saved as grades."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from django.conf import settings
 from django.db import transaction
 
 from grading import types
-from grading.graders import registry
 from grading.types import ItemKind, Outcome
 from rubricweb.banks.models import DIRECT_UID, Item, ItemRevision
 from rubricweb.corpus.models import Passage
 from rubricweb.grades import convert, store, verification
 from rubricweb.grades.configs import kinds_of
-from rubricweb.grades.engine import failures
+from rubricweb.grades.engine import failures, parts
 from rubricweb.grades.engine.answers import answers_for
 from rubricweb.grades.engine.breaker import Breaker
-from rubricweb.grades.engine.missing import Cell, TopicGap
+from rubricweb.grades.engine.missing import Cell
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk
 from rubricweb.grades.store import GradeRow
 from rubricweb.jobs.leases import Lease, LeaseLost, expiry
 
 Result = types.Grade | types.GradeFailure
-
-LEAST_CELLS = 16
-
-
-def size_for(rate: float | None, backend_name: str) -> int:
-    """How many cells a chunk holds, by the cells a second that the grader was measured at, if it was."""
-    backend = registry.BACKENDS.get(backend_name, registry.BACKENDS["lexical"])
-    wished = backend.first_cells if rate is None else max(LEAST_CELLS, round(rate * backend.chunk_seconds))
-    return min(settings.CHUNK_CELLS, wished)
-
-
-def cut(gap: TopicGap, size: int) -> Iterator[list[Cell]]:
-    """Lists of about `size` cells; those of one passage stay together, because graders reuse its words."""
-    cells: list[Cell] = []
-    for of_passage in gap.pairs_by_passage():
-        if cells and len(cells) + len(of_passage) > size:
-            yield cells
-            cells = []
-        cells += of_passage
-    if cells:
-        yield cells
 
 
 @dataclass
@@ -95,7 +72,7 @@ class Work:
 def work_of(lease: Lease[JobChunk]) -> Work:
     """What the chunk has still to grade; its counts are set to what is graded already. Raises LeaseLost."""
     chunk = lease.work
-    cells = [(revision, passage) for revision, passage in chunk.cells]
+    cells = parts.cells_of(chunk)
     revisions = ItemRevision.including_secret.prefetch_related("answer_keys").in_bulk(
         {cell[0] for cell in cells}
     )

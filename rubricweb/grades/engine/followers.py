@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 
-from rubricweb.grades.engine.answers import Cell, answered_cells
-from rubricweb.grades.models import GradingJob, JobChunk
-from rubricweb.jobs import dispatch
+from rubricweb.grades.engine import parts
+from rubricweb.grades.engine.answers import answered_cells
+from rubricweb.grades.models import GradingJob
 
 logger = logging.getLogger(__name__)
 
@@ -24,37 +24,34 @@ def release(job: GradingJob) -> list[GradingJob]:
 def _begins(follower: GradingJob, job: GradingJob) -> bool:
     if job.state == State.CANCELLED:
         return _drop(follower, f"Job {job.pk}, for whose answers this one waited, was cancelled.")
-    chunks = _with_answers(follower)
-    if not chunks:
+    if not (cells := _keep_answered(follower)):
         return _drop(follower, f"Job {job.pk} has ended and left no answer to verify.")
-    follower.chunks.exclude(pk__in=[chunk.pk for chunk in chunks]).delete()
-    JobChunk.objects.bulk_update(chunks, ["cells", "size"], batch_size=200)
-    follower.state, follower.total = State.QUEUED, sum(chunk.size for chunk in chunks)
+    follower.state, follower.total = State.QUEUED, cells
     follower.save(update_fields=["state", "total"])
-    dispatch.enqueue(chunks)
+    parts.open_more(follower)
     logger.info("job %s begins, since job %s has ended", follower.pk, job.pk)
     return True
 
 
 def _drop(follower: GradingJob, error: str) -> bool:
-    follower.chunks.update(state=JobChunk.State.CANCELLED)
-    follower.error = error
-    follower.save(update_fields=["error"])
+    follower.is_closed, follower.error = True, error
+    follower.save(update_fields=["is_closed", "error"])
     return False
 
 
-def _with_answers(follower: GradingJob) -> list[JobChunk]:
-    """Its chunks without the cells whose extraction failed, as far as anything is left of them."""
-    topics = follower.chunks.order_by("topic").values_list("topic", flat=True).distinct()
-    left = []
-    for topic_id in topics:
-        answered = answered_cells(follower.config, [topic_id])[topic_id]
-        chunks = follower.chunks.filter(topic=topic_id)
-        left += [chunk for chunk in chunks if _keep(chunk, answered)]
-    return left
-
-
-def _keep(chunk: JobChunk, answered: set[Cell]) -> bool:
-    chunk.cells = [cell for cell in chunk.cells if tuple(cell) in answered]
-    chunk.size = len(chunk.cells)
-    return bool(chunk.cells)
+def _keep_answered(follower: GradingJob) -> int:
+    """Leave the cells whose extraction failed out, and return how many are left. None: nothing is changed."""
+    parts.take_listed_cells(follower)
+    cells, empty = 0, []
+    for part in follower.parts.select_related("job"):
+        gap = parts.gap_of(part)
+        kept = gap.minus(gap.without(answered_cells(follower.config, [part.topic_id])[part.topic_id]))
+        if kept.cells:
+            cells += kept.cells
+            parts.change_part(part, kept)
+            part.save()
+        else:
+            empty.append(part.pk)
+    if cells:
+        follower.parts.filter(pk__in=empty).delete()
+    return cells

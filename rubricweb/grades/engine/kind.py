@@ -12,7 +12,7 @@ from grading.errors import GraderUnavailable, UnknownGrader, UnknownPrompt
 from grading.graders import Grader, registry
 from rubricweb.grades import convert
 from rubricweb.grades.configs import running_spec
-from rubricweb.grades.engine import chunks, failures, followers, loaded, news
+from rubricweb.grades.engine import chunks, failures, followers, loaded, news, parts
 from rubricweb.grades.engine.breaker import Breaker
 from rubricweb.grades.engine.chunks import Result, Work
 from rubricweb.grades.models import GradingJob, JobChunk
@@ -69,6 +69,16 @@ class Grading(ChunkKind[JobChunk]):
 
     def has_resumed(self, job: GradingJob) -> None:
         failures.reset(job)
+
+    def open_more(self, job: GradingJob) -> None:
+        parts.open_more(job)
+
+    def close(self, job: GradingJob) -> None:
+        job.is_closed = True
+        job.save(update_fields=["is_closed"])
+
+    def is_cut_short(self, job: GradingJob) -> bool:
+        return parts.unopened(job).exists()
 
     def release(self, job: GradingJob) -> list[GradingJob]:
         return followers.release(job)

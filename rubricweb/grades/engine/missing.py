@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,7 +17,7 @@ from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.engine.answers import answered_cells, asks_with_key, reads_answers
 from rubricweb.grades.matrices import matrices
-from rubricweb.grades.models import Grade, GraderConfig, JobChunk
+from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.querysets import GradeQuerySet
 from rubricweb.grades.visibility import seeing_everything
 
@@ -66,15 +66,14 @@ class TopicGap:
 
     def within(self, other: TopicGap) -> TopicGap:
         """The cells that the other has too, wherever in its rows and columns."""
-        rows, columns = (
-            np.array([place.get(pk, -1) for pk in mine], dtype=np.intp)
-            for mine, place in (
-                (self.passage_pks, {pk: row for row, pk in enumerate(other.passage_pks)}),
-                (self.revision_pks, {pk: column for column, pk in enumerate(other.revision_pks)}),
-            )
-        )
+        rows = _places(self.passage_pks, other.passage_pks)
+        columns = _places(self.revision_pks, other.revision_pks)
         framed = np.pad(other.mask, ((0, 1), (0, 1)))  # what the other does not know is found in the frame
         return replace(self, mask=self.mask & framed[np.ix_(rows, columns)])
+
+    def minus(self, other: TopicGap) -> TopicGap:
+        """The cells that the other lacks."""
+        return replace(self, mask=self.mask & ~self.within(other).mask)
 
     def without(self, cells: set[Cell]) -> TopicGap:
         mask = self.mask.copy()
@@ -84,6 +83,16 @@ class TopicGap:
             if revision in column_of and passage in row_of:
                 mask[row_of[passage], column_of[revision]] = False
         return replace(self, mask=mask)
+
+
+def _places(mine: Sequence[int], others: Sequence[int]) -> NDArray[np.intp]:
+    """Where each key stands among the others; -1 for one that they lack."""
+    wanted, keys = np.asarray(mine, dtype=np.int64), np.asarray(others, dtype=np.int64)
+    if not len(keys):
+        return np.full(len(wanted), -1, dtype=np.intp)
+    order = np.argsort(keys, kind="stable")
+    found = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
+    return np.where(keys[found] == wanted, found, -1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,25 +181,6 @@ def _sought(
     topic_ids = set(pool.by_topic) if topics is None else {topic.pk for topic in topics}
     asked = Item.including_secret.filter(bank__collection=collection) if items is None else items
     return [_missing(config, pool, _wanted(config, asked, topic_ids), value) for config in configs]
-
-
-def left_to_start(collection: Collection, missing: list[Missing]) -> list[Missing]:
-    """The same without the cells that a live job of the same config holds already."""
-    left = []
-    for found in missing:
-        held = _held_cells(collection, found)
-        gaps = [gap.without(held[gap.topic_id]) if gap.topic_id in held else gap for gap in found.gaps]
-        left.append(replace(found, gaps=tuple(gap for gap in gaps if gap.cells)))
-    return left
-
-
-def _held_cells(collection: Collection, missing: Missing) -> dict[int, set[Cell]]:
-    live = JobChunk.objects.filter(job__collection=collection, job__config=missing.config)
-    live = live.filter(state__in=JobChunk.LIVE, topic__in=[gap.topic_id for gap in missing.gaps])
-    held: dict[int, set[Cell]] = defaultdict(set)
-    for topic_id, cells in live.order_by().values_list("topic_id", "cells"):
-        held[topic_id].update((revision, passage) for revision, passage in cells)
-    return held
 
 
 def _wanted(config: GraderConfig, items: ItemQuerySet, topic_ids: set[int]) -> Wanted:

@@ -16,10 +16,10 @@ from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.configs import active_configs
 from rubricweb.grades.defaults import scored_graders
 from rubricweb.grades.engine import progress
-from rubricweb.grades.engine.missing import Missing, cells_of, failed_cells, left_to_start
+from rubricweb.grades.engine.missing import Missing, cells_of, failed_cells
 from rubricweb.grades.engine.price import price
 from rubricweb.grades.engine.progress import JobRow
-from rubricweb.grades.engine.stages import stages
+from rubricweb.grades.engine.stages import left_to_start, stages
 from rubricweb.grades.models import GraderConfig, GradingJob
 from rubricweb.jobs import queue
 from rubricweb.jobs.progress import Price

@@ -8,7 +8,8 @@ from grading.errors import GradingError
 from grading.graders import registry
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.configs import spec_of
-from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk
+from rubricweb.grades.engine.parts import held
+from rubricweb.grades.models import Grade, GraderConfig, GradingJob
 from rubricweb.jobs.progress import Price
 
 
@@ -38,7 +39,12 @@ def can_ask(config: GraderConfig) -> bool:
 
 def job_at(grade: Grade) -> GradingJob | None:
     """The live job that grades this cell anew."""
-    live = JobChunk.objects.filter(job__config=grade.config_id, job__is_retry=True, topic=grade.topic_id)
-    live = live.filter(state__in=JobChunk.LIVE).select_related("job")
-    cell = [grade.revision_id, grade.passage_id]
-    return next((chunk.job for chunk in live if cell in chunk.cells), None)
+    retries = GradingJob.objects.filter(config=grade.config_id, is_retry=True)
+    live = retries.exclude(state__in=GradingJob.ENDED).order_by("pk")
+    return next((job for job in live if _has(job, grade)), None)
+
+
+def _has(job: GradingJob, grade: Grade) -> bool:
+    jobs = GradingJob.objects.filter(pk=job.pk)
+    cell = {(grade.revision_id, grade.passage_id)}
+    return any(gap.without(cell).cells < gap.cells for gap in held(jobs, topics=[grade.topic_id]))

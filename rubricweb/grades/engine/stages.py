@@ -14,16 +14,14 @@ from rubricweb.banks.querysets import ItemQuerySet
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.engine.answers import source_of
 from rubricweb.grades.engine.missing import (
-    Cell,
     Missing,
     TopicGap,
     asked_cells,
-    gaps_of,
-    left_to_start,
     missing_cells,
 )
+from rubricweb.grades.engine.parts import held
 from rubricweb.grades.engine.regrade import can_ask
-from rubricweb.grades.models import GraderConfig, GradingJob, JobChunk
+from rubricweb.grades.models import GraderConfig, GradingJob
 
 GIVES_ANSWERS = (*GradingJob.WORKED_ON, GradingJob.State.PAUSED)
 """The states in which a job can still extract what others wait for."""
@@ -64,6 +62,18 @@ def stages(
     return Stages([*needed, *found], at_once, [one for one in later if one.cells], stuck)
 
 
+def left_to_start(collection: Collection, missing: list[Missing]) -> list[Missing]:
+    """The same without the cells that a live job of the same config holds already."""
+    left = []
+    for found in missing:
+        jobs = collection.jobs.filter(config=found.config).exclude(state__in=GradingJob.ENDED)
+        gaps = {gap.topic_id: gap for gap in found.gaps}
+        for taken in held(jobs, topics=gaps) if gaps else ():
+            gaps[taken.topic_id] = gaps[taken.topic_id].minus(taken)
+        left.append(replace(found, gaps=tuple(gap for gap in gaps.values() if gap.cells)))
+    return left
+
+
 def unanswered(missing: Iterable[Missing]) -> list[Missing]:
     """The cells that can be verified only after an answer was extracted."""
     return [replace(one, gaps=one.unanswered) for one in missing if one.unanswered]
@@ -99,7 +109,7 @@ def following(
         source = source_of(config)
         extracting = [job for job in jobs if job.config == source]
         if extracting:
-            topics = Topic.objects.filter(pk__in=[gap.topic_id for gap in _cells_of(extracting)])
+            topics = Topic.objects.filter(pk__in={gap.topic_id for gap in _cells_of(extracting)})
             (asked,) = left_to_start(collection, asked_cells(collection, [config], topics=topics))
             yield from _shared_out(asked, extracting)
 
@@ -134,13 +144,8 @@ def _live(collection: Collection, sources: list[GraderConfig]) -> QuerySet[Gradi
     return collection.jobs.filter(config__in=sources, state__in=GIVES_ANSWERS).order_by("pk")
 
 
-def _cells_of(jobs: Iterable[GradingJob]) -> tuple[TopicGap, ...]:
-    """What these jobs have still to grade, or are grading."""
-    live = JobChunk.objects.filter(job__in=jobs, state__in=JobChunk.LIVE).order_by()
-    cells: dict[int, list[Cell]] = defaultdict(list)
-    for topic_id, of_chunk in live.values_list("topic_id", "cells"):
-        cells[topic_id] += [(revision, passage) for revision, passage in of_chunk]
-    return gaps_of(cells)
+def _cells_of(jobs: Iterable[GradingJob]) -> Iterator[TopicGap]:
+    return held(GradingJob.objects.filter(pk__in=[job.pk for job in jobs]))
 
 
 def _within(missing: Missing, gaps: Iterable[TopicGap]) -> Missing:

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from grading.arrays import divide, take_rows
 from grading.types import MISSING
+from rubricweb.grades.engine.parts import topics_of
 from rubricweb.grades.matrices import TopicGrades
-from rubricweb.grades.models import GradingJob, JobChunk
+from rubricweb.grades.models import GradingJob
 from rubricweb.grades.scoring import CACHED_TOPIC_SCORES, Uids
 from rubricweb.leaderboards.board.tables import Basis
 
@@ -41,10 +42,6 @@ def missing_counts(grades: TopicGrades, uids: Uids, k: int) -> NDArray[np.int64]
 
 
 def _topics_at_work(base: Basis) -> set[int]:
-    chunks = JobChunk.objects.filter(
-        job__collection=base.spec.collection,
-        job__config=base.spec.config,
-        job__state__in=(*GradingJob.WORKED_ON, GradingJob.State.PAUSED, GradingJob.State.WAITING),
-        state__in=JobChunk.LIVE,
-    )
-    return set(chunks.values_list("topic_id", flat=True))
+    states = (*GradingJob.WORKED_ON, GradingJob.State.PAUSED, GradingJob.State.WAITING)
+    jobs = GradingJob.objects.filter(collection=base.spec.collection, config=base.spec.config)
+    return topics_of(jobs.filter(state__in=states))

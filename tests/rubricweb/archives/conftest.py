@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import AnswerKey, Bank, BankTopic, ItemSource
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection, OfficialScore, Subtopic
-from rubricweb.grades.models import Draw, JobChunk
+from rubricweb.grades.engine.missing import TopicGap
+from rubricweb.grades.engine.parts import store_parts
+from rubricweb.grades.models import Draw, GradingJob, JobChunk
 from rubricweb.imports import staging
 from rubricweb.imports.models import Import
 from rubricweb.leaderboards.models import PublicBoard
@@ -45,6 +48,8 @@ def bank(collection: Collection, owner: User, assessor: User, viewer: User) -> B
     drawn = Draw.objects.create(collection=collection, design="cells", revisions=[item.revision_id])
     drawn.configs.add(lexical_config())
     JobChunk.objects.update(cells=[[item.revision_id, passage.pk]])
+    gap = TopicGap(topic.pk, (item.revision_id,), (passage.pk,), np.ones((1, 1), dtype=np.bool_))
+    store_parts(GradingJob.objects.get(), [gap])
     Collection.objects.update(stamp=new_stamp())  # as imports do, so that nothing stale is shown
     PublicBoard.objects.update(query=f"grader={lexical_config().pk}&bank={bank.pk}&topic=7")
     return bank

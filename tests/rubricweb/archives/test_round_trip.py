@@ -15,7 +15,8 @@ from rubricweb.archives.restoring import restore_archive
 from rubricweb.archives.writing import write_archive
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.models import Draw, GraderConfig, GradingJob, JobChunk
+from rubricweb.grades.engine.parts import gap_of
+from rubricweb.grades.models import Draw, GraderConfig, GradingJob, JobChunk, JobPart
 from rubricweb.leaderboards.models import PublicBoard
 from tests.factories import CollectionFactory, TopicFactory
 
@@ -86,6 +87,8 @@ def test_keys_inside_of_values_are_those_of_the_new_rows(collection, archive):
     assert Draw.objects.filter(collection=copy).last().revisions == [wording.pk]
     passage = copy.passages.order_by("pk").first()
     assert JobChunk.objects.get(job__collection=copy).cells == [[wording.pk, passage.pk]]
+    gap = gap_of(JobPart.objects.get(job__collection=copy))
+    assert list(gap.pairs_by_passage()) == [[(wording.pk, passage.pk)]]
     flagged = AuditEntry.objects.get(collection=copy, kind="flag")
     assert flagged.object_id == copy.banks.get().flags.get().pk
 

@@ -12,7 +12,9 @@ from rubricweb.banks.models import DIRECT_UID, Item, ItemRevision
 from rubricweb.core.models import AuditEntry
 from rubricweb.grades import actions, configs
 from rubricweb.grades.configs import config_for
-from rubricweb.grades.engine.missing import left_to_start, missing_cells
+from rubricweb.grades.engine.missing import missing_cells
+from rubricweb.grades.engine.parts import cells_of
+from rubricweb.grades.engine.stages import left_to_start
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk
 from rubricweb.jobs.run import work_on
 from tests.factories import gradable, grade, lexical_config
@@ -30,7 +32,7 @@ def all_cells(items) -> set[tuple[int, int]]:
 
 
 def started_cells() -> list[tuple[int, int]]:
-    return [tuple(cell) for cells in JobChunk.objects.values_list("cells", flat=True) for cell in cells]
+    return [cell for chunk in JobChunk.objects.all() for cell in cells_of(chunk)]
 
 
 def test_everything_is_missing_at_first(collection):
@@ -125,9 +127,9 @@ def test_chunks_keep_topics_apart_and_passages_together(collection, settings):
     topic_of = dict(ItemRevision.objects.values_list("pk", "topic_id"))
     seen_in: dict[int, set[int]] = {}
     for chunk in JobChunk.objects.all():
-        assert chunk.size == len(chunk.cells)
-        assert {topic_of[revision] for revision, _ in chunk.cells} == {chunk.topic_id}
-        for _, passage in chunk.cells:
+        assert chunk.size == len(cells_of(chunk))
+        assert {topic_of[revision] for revision, _ in cells_of(chunk)} == {chunk.topic_id}
+        for _, passage in cells_of(chunk):
             seen_in.setdefault(passage, set()).add(chunk.pk)
     assert {len(chunks) for chunks in seen_in.values()} == {1}
     assert sorted(JobChunk.objects.values_list("size", flat=True)) == [3, 3, 6, 6, 6, 6]

@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.utils.html import escape
 
 from rubricweb.grades import actions, store
+from rubricweb.grades.engine.parts import cells_of
 from rubricweb.grades.models import Grade, GradingJob
 from rubricweb.grades.store import GradeRow
 from rubricweb.jobs.run import work_on
@@ -23,7 +24,7 @@ def job(collection, redis_server, developer) -> GradingJob:
     """15 cells, of which 5 have failed."""
     gradable(collection, topics=1)
     (job,) = actions.start_grading(collection, by=developer)
-    cells = [cell for cells in job.chunks.values_list("cells", flat=True) for cell in cells]
+    cells = [cell for chunk in job.chunks.all() for cell in cells_of(chunk)]
     topic = collection.topics.get()
     failed = [
         GradeRow(topic.pk, revision, passage, None, "failed", "I would rather not.", "no digit", "parse")

@@ -11,6 +11,7 @@ from grading.types import GradeFailure, Outcome
 from rubricweb.grades import actions, store
 from rubricweb.grades.configs import config_for
 from rubricweb.grades.engine import kind, loaded, news
+from rubricweb.grades.engine.parts import cells_of
 from rubricweb.grades.models import Grade, GradingJob, JobChunk
 from rubricweb.jobs import leases, worker_state
 from rubricweb.jobs.run import work_on
@@ -116,7 +117,7 @@ def test_a_chunk_runs_twice_without_harm(job, run, script):
 
 def test_cells_that_somebody_graded_meanwhile_are_skipped_and_counted(job, run, script):
     chunk = job.chunks.first()
-    revision, passage = chunk.cells[0]
+    revision, passage = cells_of(chunk)[0]
     row = Grade(
         config=job.config, topic=chunk.topic, revision_id=revision, passage_id=passage, outcome="failed"
     )
@@ -163,7 +164,7 @@ def test_a_back_end_that_nobody_knows_fails_the_job(job, run, monkeypatch):
 
 def test_an_unexpected_error_is_tried_three_times_and_the_rest_is_graded(job, run, script):
     first = job.chunks.first()
-    bad = {passage for _, passage in first.cells}
+    bad = {passage for _, passage in cells_of(first)}
 
     def stumble(number, pair):
         doc_ids = set(first.topic.pool.filter(passage__in=bad).values_list("passage__doc_id", flat=True))

@@ -17,7 +17,7 @@ from grading.types import ErrorClass, GradeFailure
 from rubricweb.core.models import AuditEntry
 from rubricweb.grades import actions
 from rubricweb.grades.configs import config_for
-from rubricweb.grades.engine import chunks, kind, loaded, progress
+from rubricweb.grades.engine import chunks, kind, loaded, parts, progress
 from rubricweb.grades.engine.missing import Missing, missing_cells
 from rubricweb.grades.engine.price import price
 from rubricweb.grades.models import Grade, GradingJob, JobChunk
@@ -250,13 +250,13 @@ def test_a_large_job_is_a_backfill_whoever_starts_it(job, collection, config, de
 @pytest.mark.parametrize(("rate", "cells"), [(None, 256), (2.0, 20), (0.1, 16), (90.0, 900), (1e6, 2048)])
 def test_chunks_are_about_ten_seconds(rate, cells, settings):
     settings.CHUNK_CELLS = 2048
-    assert chunks.size_for(rate, "hf_causal") == cells
+    assert parts.size_for(rate, "hf_causal") == cells
 
 
 @pytest.mark.parametrize(("rate", "cells"), [(None, 1024), (2.0, 60), (0.1, 16), (60.0, 1800), (1e6, 2048)])
 def test_chunks_for_a_server_keep_it_busy(rate, cells, settings):
     settings.CHUNK_CELLS = 2048
-    assert chunks.size_for(rate, "openai_compatible") == cells
+    assert parts.size_for(rate, "openai_compatible") == cells
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from uuid import uuid4
 import pytest
 
 from rubricweb.campaigns.queue.models import Turn
+from rubricweb.grades.engine.parts import cells_of
 from rubricweb.grades.humans import Cell, rate_cell
 from rubricweb.grades.models import GradingJob, HumanGrade, JobChunk
 from tests.factories import grade
@@ -58,7 +59,7 @@ def test_regrade_grades_exactly_these(autumn, developer, assessor, client_of):
     assert client_of(assessor).post(at(autumn), sent).status_code == 403
     response = client_of(developer).post(at(autumn), sent, follow=True)
     assert "Grading 2 cells." in markup(response)
-    passages = {tuple(cell) for chunk in JobChunk.objects.all() for cell in chunk.cells}
+    passages = {cell for chunk in JobChunk.objects.all() for cell in cells_of(chunk)}
     assert passages == {(autumn.items[2].revision_id, autumn.passages[doc_id].pk) for doc_id in ("d2", "d3")}
     assert set(GradingJob.objects.values_list("is_retry", "total")) == {(False, 1), (True, 1)}
     again = client_of(developer).post(at(autumn), sent, follow=True)

@@ -1,0 +1,207 @@
+"""What a job grades, topic by topic, and the chunks that are opened of it: some at a time, as workers go on.
+
+A job of any size starts with a row a topic. Its chunks are ranges of rows of these, and no more of them exist
+than workers need for a while, so that to pause, resume, hurry or cancel a job touches few rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from django.conf import settings
+from django.db.models import F, Max, Q, QuerySet
+from numpy.typing import NDArray
+
+from grading.graders import registry
+from rubricweb.grades.engine.missing import Cell, TopicGap, gaps_of
+from rubricweb.grades.engine.progress import measured_rate
+from rubricweb.grades.models import GradingJob, JobChunk, JobPart
+from rubricweb.grades.packed import pack_keys, pack_mask, unpack_keys, unpack_mask
+from rubricweb.jobs import dispatch
+
+LEAST_CELLS = 16
+WAVE, LOW_WATER = 256, 128
+"""So many chunks wait at most; more are opened when fewer than the second number do."""
+PARTS_AT_ONCE = 32
+ROWS_A_QUERY = 200
+
+
+class Span(NamedTuple):
+    """Rows of a part that make a chunk."""
+
+    first: int
+    last: int
+    """The row after the last one."""
+    cells: int
+
+
+def store_parts(job: GradingJob, gaps: Iterable[TopicGap]) -> None:
+    """Keep what the job grades: exactly these cells."""
+    rows = (_part(job, number, gap) for number, gap in enumerate(gaps))
+    JobPart.objects.bulk_create(rows, batch_size=ROWS_A_QUERY)
+
+
+def take_listed_cells(job: GradingJob) -> None:
+    """Make parts of the chunks of a job that waits and is of an earlier version: they list their cells."""
+    listed = job.chunks.filter(part=None)
+    if listed.exists():
+        store_parts(job, _gaps(listed))
+        listed.delete()
+
+
+def change_part(part: JobPart, gap: TopicGap) -> None:
+    """Let an unopened part have these cells; not saved."""
+    new = _part(part.job, part.number, gap)
+    part.revisions, part.passages, part.mask, part.rows = new.revisions, new.passages, new.mask, new.rows
+
+
+def gap_of(part: JobPart) -> TopicGap:
+    mask = unpack_mask(part.mask, (part.rows, len(part.revisions)))
+    return TopicGap(part.topic_id, tuple(part.revisions), tuple(unpack_keys(part.passages).tolist()), mask)
+
+
+def cells_of(chunk: JobChunk) -> list[Cell]:
+    """The cells of a chunk, those of a passage together."""
+    if chunk.part is None:
+        return [(revision, passage) for revision, passage in chunk.cells or ()]
+    gap = _rows(gap_of(chunk.part), chunk.first, chunk.last)
+    return [cell for of_passage in gap.pairs_by_passage() for cell in of_passage]
+
+
+def held(jobs: QuerySet[GradingJob], *, topics: Iterable[int] | None = None) -> Iterator[TopicGap]:
+    """What these jobs have still to grade, or are grading: live chunks, and what is not opened yet."""
+    within = {} if topics is None else {"topic__in": list(topics)}
+    live = JobChunk.objects.filter(**within, job__in=jobs, state__in=JobChunk.LIVE).order_by()
+    spans: dict[int, list[tuple[int, int]]] = {}
+    for pk, first, last in live.filter(part__isnull=False).values_list("part", "first", "last"):
+        spans.setdefault(pk, []).append((first, last))
+    is_unopened = Q(
+        opened__lt=F("rows"), job__is_closed=False, job__in=jobs.exclude(state__in=GradingJob.ENDED)
+    )
+    for part in JobPart.objects.filter(is_unopened | Q(pk__in=spans), **within).select_related("job"):
+        mine = spans.get(part.pk, [])
+        if not part.job.is_closed:
+            mine = [*mine, (part.opened, part.rows)]
+        yield _only(gap_of(part), mine)
+    yield from _gaps(live.filter(part=None))
+
+
+def topics_of(jobs: QuerySet[GradingJob]) -> set[int]:
+    """The topics of which `held` has cells."""
+    live = JobChunk.objects.filter(job__in=jobs, state__in=JobChunk.LIVE)
+    waiting = JobPart.objects.filter(job__in=jobs, job__is_closed=False, opened__lt=F("rows"))
+    return {*live.values_list("topic_id", flat=True), *waiting.values_list("topic_id", flat=True)}
+
+
+def unopened(job: GradingJob) -> QuerySet[JobPart]:
+    return job.parts.filter(opened__lt=F("rows"))
+
+
+def open_more(job: GradingJob) -> int:
+    """Make chunks of what is left, if few wait, and return how many. The job's row is locked, or new."""
+    if job.is_closed or job.is_waiting or job.has_ended:
+        return 0
+    waiting = job.chunks.filter(state=JobChunk.State.QUEUED).count()
+    if waiting >= LOW_WATER:
+        return 0
+    rows = _opened(job, WAVE - waiting)
+    if rows and job.state in GradingJob.WORKED_ON:
+        dispatch.enqueue(rows)
+    return len(rows)
+
+
+def _opened(job: GradingJob, most: int) -> list[JobChunk]:
+    left = unopened(job).order_by("number")
+    rows: list[JobChunk] = []
+    number = size = 0
+    while len(rows) < most and (some := list(left[:PARTS_AT_ONCE])):
+        if not rows:
+            number, size = _next_number(job), size_for(measured_rate(job.config), job.config.backend)
+        for part in some:
+            spans = cut(_counts(part), size, first=part.opened, most=most - len(rows))
+            rows += [
+                JobChunk(
+                    job=job,
+                    part=part,
+                    topic_id=part.topic_id,
+                    number=number + len(rows) + place,
+                    first=span.first,
+                    last=span.last,
+                    size=span.cells,
+                )
+                for place, span in enumerate(spans)
+            ]
+            part.opened = spans[-1].last if spans else part.opened
+        JobPart.objects.bulk_update(some, ["opened"], batch_size=ROWS_A_QUERY)
+    return JobChunk.objects.bulk_create(rows, batch_size=ROWS_A_QUERY)
+
+
+def size_for(rate: float | None, backend_name: str) -> int:
+    """How many cells a chunk holds, by the cells a second that the grader was measured at, if it was."""
+    backend = registry.BACKENDS.get(backend_name, registry.BACKENDS["lexical"])
+    wished = backend.first_cells if rate is None else max(LEAST_CELLS, round(rate * backend.chunk_seconds))
+    return min(settings.CHUNK_CELLS, wished)
+
+
+def cut(counts: NDArray[np.int64], size: int, *, first: int, most: int) -> list[Span]:
+    """At most so many spans of about `size` cells from row `first` on. `counts` has the cells of each row; a
+    row, which is a passage, stays whole, because graders reuse its words.
+    """
+    spans: list[Span] = []
+    if most < 1:
+        return spans
+    cells, begin = 0, first
+    for row, number in enumerate(counts[first:].tolist(), first):
+        if cells and cells + number > size:
+            if len(spans) == most - 1:
+                return [*spans, Span(begin, row, cells)]
+            spans.append(Span(begin, row, cells))
+            cells, begin = 0, row
+        cells += number
+    return [*spans, Span(begin, len(counts), cells)] if cells else spans
+
+
+def _part(job: GradingJob, number: int, gap: TopicGap) -> JobPart:
+    """Without the passages that have no such cell."""
+    rows = np.flatnonzero(gap.mask.any(axis=1))
+    return JobPart(
+        job=job,
+        topic_id=gap.topic_id,
+        number=number,
+        revisions=list(gap.revision_pks),
+        passages=pack_keys(np.asarray(gap.passage_pks, dtype=np.int64)[rows]),  # type: ignore[arg-type]
+        mask=pack_mask(gap.mask[rows]),
+        rows=len(rows),
+    )
+
+
+def _counts(part: JobPart) -> NDArray[np.int64]:
+    mask = unpack_mask(part.mask, (part.rows, len(part.revisions)))
+    return np.asarray(mask.sum(axis=1), dtype=np.int64)
+
+
+def _next_number(job: GradingJob) -> int:
+    last = job.chunks.aggregate(last=Max("number"))["last"]
+    return 0 if last is None else last + 1
+
+
+def _rows(gap: TopicGap, first: int | None, last: int | None) -> TopicGap:
+    return replace(gap, passage_pks=gap.passage_pks[first:last], mask=gap.mask[first:last])
+
+
+def _gaps(listed: QuerySet[JobChunk]) -> tuple[TopicGap, ...]:
+    """Of chunks that list their cells."""
+    cells: dict[int, list[Cell]] = {}
+    for topic_id, some in listed.order_by("number").values_list("topic_id", "cells"):
+        cells.setdefault(topic_id, []).extend((revision, passage) for revision, passage in some or ())
+    return gaps_of({topic_id: found for topic_id, found in cells.items() if found})
+
+
+def _only(gap: TopicGap, spans: Iterable[tuple[int, int]]) -> TopicGap:
+    kept = np.zeros(len(gap.passage_pks), dtype=np.bool_)
+    for first, last in spans:
+        kept[first:last] = True
+    return replace(gap, mask=gap.mask & kept[:, np.newaxis])
