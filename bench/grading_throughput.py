@@ -210,8 +210,8 @@ def matmul_peak(options: argparse.Namespace) -> float:
     """FLOP/s of a large matrix product: the best of many, by the quickest of the libraries in use."""
     n, dtype = MATMUL[options.device], getattr(torch, options.dtype)
     layers = [torch.nn.Linear(n, n, bias=False, device=options.device, dtype=dtype) for _ in range(2)]
-    if options.device == "cpu" and hf_t5._can_pack(dtype):
-        hf_t5._pack(layers[1])
+    if options.device == "cpu" and hf_t5.can_pack(dtype):
+        hf_t5.pack(layers[1])
     given = torch.randn(n, n, device=options.device, dtype=dtype)
 
     def once(layer: torch.nn.Linear) -> float:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from grading.errors import GraderUnavailable
+from grading.graders import hf_llama
 from grading.graders.backend_options import CausalOptions
 from grading.graders.base import GraderSpec
 from grading.graders.chat import chat_template
@@ -42,6 +43,7 @@ class CausalGrader(GeneratingGrader):
         options = CausalOptions.of(spec)
         loaded = load(spec.llm, CAUSAL, dtype=options.dtype, device=options.device)
         super().__init__(spec, options, loaded)
+        hf_llama.quicken(loaded.model)
         self._max_new_tokens = options.max_new_tokens
         self._max_input_tokens = _max_input(loaded, options)
         self._template = chat_template(loaded.tokenizer)

@@ -45,10 +45,10 @@ def quicken(model: Any) -> bool:
         if isinstance(module, t5.T5LayerCrossAttention):
             attention: Any = module.EncDecAttention
             attention.forward = _few_queries(attention)
-    if model.device.type == "cpu" and _can_pack(model.dtype):
+    if model.device.type == "cpu" and can_pack(model.dtype):
         for module in model.encoder.modules():
             if type(module) is nn.Linear and module.weight.numel():  # not in int8
-                _pack(module)
+                pack(module)
     model.__dict__["is_quick"] = True
     return True
 
@@ -64,12 +64,12 @@ def encode(model: Any, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     states = encoder.embed_tokens(ids)
     for block in encoder.block:
         own, feed = block.layer
-        states += _attend(own.SelfAttention, _normed(own.layer_norm, states), bias)
-        states += _feed(feed.DenseReluDense, _normed(feed.layer_norm, states))
-    return _normed(encoder.final_layer_norm, states)
+        states += _attend(own.SelfAttention, normed(own.layer_norm, states), bias)
+        states += _feed(feed.DenseReluDense, normed(feed.layer_norm, states))
+    return normed(encoder.final_layer_norm, states)
 
 
-def _normed(norm: Any, states: torch.Tensor) -> torch.Tensor:
+def normed(norm: Any, states: torch.Tensor) -> torch.Tensor:
     """The states by their root mean square, with sums in float32 as T5 has them."""
     import torch
 
@@ -160,7 +160,7 @@ def _look(
     return projected
 
 
-def _pack(layer: Any) -> None:
+def pack(layer: Any) -> None:
     """Give a linear layer a weight that only oneDNN can read, and `gelu`, which also applies that."""
     import torch
 
@@ -173,13 +173,13 @@ def _pack(layer: Any) -> None:
     layer.weight = torch.nn.Parameter(torch.empty(0, dtype=layer.weight.dtype), requires_grad=False)
 
 
-def _can_pack(dtype: torch.dtype) -> bool:
+def can_pack(dtype: torch.dtype) -> bool:
     """These operations are torch's own, made for its compiler; another version may have others."""
     import torch
 
     layer: Any = torch.nn.Linear(4, 4, bias=False, dtype=dtype)
     try:
-        _pack(layer)
+        pack(layer)
         layer.gelu(torch.zeros(1, 4, dtype=dtype))
     except (AttributeError, RuntimeError, TypeError) as error:
         logger.info("the weights stay as they are: %s", error)

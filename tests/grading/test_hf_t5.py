@@ -30,7 +30,7 @@ def test_the_same_states_and_logits(
     tiny_t5_folder: Path, monkeypatch: pytest.MonkeyPatch, as_on_a_gpu: bool
 ) -> None:
     if as_on_a_gpu:
-        monkeypatch.setattr(hf_t5, "_can_pack", lambda dtype: False)
+        monkeypatch.setattr(hf_t5, "can_pack", lambda dtype: False)
         monkeypatch.setattr(hf_t5, "_on_processor", lambda tensor: False)
     usual, quick, given = load(tiny_t5_folder), load(tiny_t5_folder), inputs(tiny_t5_folder)
     assert hf_t5.quicken(quick)
