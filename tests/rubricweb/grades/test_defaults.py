@@ -95,7 +95,7 @@ def test_re_grade_is_offered_calmly_and_names_grader_and_cells(client_of, owner,
     assert "12 by lexical · LexicalBaseline." in words
     assert "Re-grade 12 cells</button>" in words
     assert "Time unknown" in words
-    assert "2 items have no text yet. Supply it before you rate them." in words
+    assert "2 items have no text yet, and cannot be rated before a topic developer supplies it." in words
 
 
 def test_grading_with_another_does_not_change_what_an_address_shows(
