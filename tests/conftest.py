@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import uuid4
+
 import pytest
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.test import Client
@@ -10,6 +12,7 @@ from hypothesis import settings
 
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
+from rubricweb.core import events
 from rubricweb.corpus import pools
 from rubricweb.corpus.models import Collection
 from rubricweb.grades import matrices
@@ -90,6 +93,7 @@ def empty_caches():
     capabilities._unserved_since.clear()
     news._announced.clear()
     pools._load.cache_clear()
+    events.NAMED = f"test:{uuid4().hex}:"  # no event of an earlier test, whose collection had the same key
     matrices._cache.clear()
     human_matrices._cache.clear()
     price._passage_chars.cache_clear()

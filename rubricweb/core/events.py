@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 import time
 from collections.abc import AsyncIterator
+from functools import lru_cache
 
 import redis
 import redis.asyncio
@@ -22,6 +24,9 @@ KEPT_SECONDS = 3_600
 """How long Redis remembers when a channel had its last event."""
 CLOCK_SKEW = 0.5
 """Seconds by which the clocks of web servers may differ."""
+NAMED = "rubricweb:last-event:"
+"""What the keys begin with that name the last event of each channel."""
+NAME_BYTES = 8
 MISSED = "missed"
 """Sent first to a page that may have missed an event: its live parts refresh."""
 
@@ -35,6 +40,7 @@ def publish(channel: str, name: str) -> None:
         with redis_client() as connection:
             both = connection.pipeline()
             both.set(_last(channel), name, ex=KEPT_SECONDS)  # what is left of its life says when this was
+            both.set(NAMED + channel, secrets.token_hex(NAME_BYTES), ex=KEPT_SECONDS)
             both.publish(channel, name)
             both.execute()
     except redis.RedisError as error:
@@ -43,6 +49,21 @@ def publish(channel: str, name: str) -> None:
 
 def publish_on_commit(channel: str, name: str) -> None:
     transaction.on_commit(lambda: publish(channel, name))
+
+
+def last_event(channel: str) -> str:
+    """Return a name that no other event of the channel has; empty where Redis knows none."""
+    try:
+        name = kept_client(settings.REDIS_URL).get(NAMED + channel)
+    except redis.RedisError:
+        return ""
+    return "" if name is None else str(name)
+
+
+@lru_cache(maxsize=1)
+def kept_client(url: str) -> redis.Redis:
+    """Return the client of the Redis at `url`, the settings', with its connections; threads may share it."""
+    return redis_client()
 
 
 def _last(channel: str) -> str:

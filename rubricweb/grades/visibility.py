@@ -19,12 +19,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from django.core.exceptions import PermissionDenied
 from django.db.models import Exists, OuterRef, QuerySet
+from django.utils.translation import get_language
 from numpy.typing import NDArray
 
-from rubricweb.banks.secrecy import readable
+from rubricweb.accounts import roles
+from rubricweb.banks.secrecy import readable, sees_secrets
 from rubricweb.core.reader import Reader, reader, reading_as
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import TopicPool
+from rubricweb.corpus.pseudonyms import shown_names
 
 if TYPE_CHECKING:
     from rubricweb.accounts.models import User
@@ -36,6 +39,8 @@ Names = frozenset[tuple[str, int]]
 Mask = NDArray[np.bool_]
 """Shape (passages, items): which cells are hidden."""
 CACHED_MASKS = 2_000
+NO_RUN = ""
+"""Its pseudonym stands for all of them: both change with the collection's salt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +163,22 @@ def _outside(rows: Rows, collection_id: int, **which: object) -> Rows:
 def is_hidden(collection_id: int, topic_id: int, place: tuple[int, int]) -> bool:
     """Whether the grades of (revision, passage) are hidden from the reader."""
     return place in hidden_cells(collection_id)[topic_id].graders
+
+
+def what_reader_may_see(collection: Collection) -> list[object]:
+    """Return all that pages of ratings and runs depend on in their reader, as JSON takes it.
+
+    Readers of whom it is equal get the same page: role, secret items, names of runs, hidden cells, language.
+    """
+    now = reader()
+    role = roles.role_in(now.user, collection.pk) if now is not None and now.user is not None else None
+    hidden = [
+        (topic, sorted(cells.people), sorted(cells.graders))
+        for topic, cells in sorted(hidden_cells(collection.pk).items())
+    ]
+    names = shown_names(collection.pk, (NO_RUN,))
+    secrets = sees_secrets(collection.pk)
+    return [role, now is None, secrets, names, hidden, collection.blind_sums, get_language()]
 
 
 def hidden_count(collection_id: int) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_safe
@@ -9,9 +11,10 @@ from django.views.decorators.http import require_safe
 from grading.measures import registry
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus import access
+from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import scores_of_run
 from rubricweb.corpus.pseudonyms import shown_names
-from rubricweb.leaderboards import board_page, rank_changes
+from rubricweb.leaderboards import board_page, live_board, rank_changes
 from rubricweb.leaderboards.board import provenance, selectors
 from rubricweb.leaderboards.by_attribute.selectors import offered_slices
 from rubricweb.leaderboards.forms import BoardForm, BoardToolbar
@@ -21,6 +24,10 @@ from rubricweb.leaderboards.forms import BoardForm, BoardToolbar
 def board(request: HtmxRequest, slug: str) -> HttpResponse:
     """The page; its part `board` when controls change, `leaderboard` when grades or items do."""
     collection = access.collection_for(request.user, slug)
+    return live_board.answer(request, collection, partial(_board, request, collection))
+
+
+def _board(request: HtmxRequest, collection: Collection) -> HttpResponse:
     form = BoardToolbar(request.GET, collection=collection)
     context = {"collection": collection, "section": "leaderboard", "form": form}
     context |= {"measures": registry.suggested_names(), "slices": offered_slices(collection)}
@@ -33,7 +40,7 @@ def board(request: HtmxRequest, slug: str) -> HttpResponse:
         return HttpResponse(status=204)
     query = board_page.query_of(form)
     context |= {"query": query, **board_page.board_context(leaderboard, query, request.GET)}
-    part = "leaderboard" if "seen" in request.GET else "board"
+    part = "leaderboard" if live_board.SEEN in request.GET else "board"
     return page_or_part(request, "leaderboards/board.html", context, part=part)
 
 
