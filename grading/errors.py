@@ -10,6 +10,7 @@ GradingError
 ├── UnknownGrader       no grader back-end of that name
 ├── GraderUnavailable   the back-end cannot run here (library, weights or server missing)
 │   └── BadOption       an option that the back-end does not have, or a value that it cannot have
+├── TryLater            a server cannot be reached, or asks to be asked later
 └── ParseFailure        a raw reply that holds no rating
 """
 
@@ -69,6 +70,10 @@ class UnknownGrader(GradingError):
 
 class GraderUnavailable(GradingError):
     """The back-end cannot run here; the message says what to install or start."""
+
+
+class TryLater(GradingError):
+    """A server cannot be reached, or asks to be asked later; nothing is lost."""
 
 
 class BadOption(GraderUnavailable):

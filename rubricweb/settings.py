@@ -167,6 +167,7 @@ REPLY_PRICES: dict[str, float] = dict(rubric.json("REPLY_PRICES", {}))
 WEBHOOK_ALLOW: list[str] = rubric.list("WEBHOOK_ALLOW", [])
 OPENAI_BASE_URL = rubric.str("OPENAI_BASE_URL", "")
 OPENAI_API_KEY = rubric.str("OPENAI_API_KEY", "")
+BATCH_FOLDER = rubric.str("BATCH_FOLDER", "")
 
 AUTH_USER_MODEL = "accounts.User"
 AUTHENTICATION_BACKENDS = [

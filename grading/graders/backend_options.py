@@ -119,22 +119,11 @@ class ExtractiveOptions(ModelOptions):
 
 
 @dataclass(frozen=True, slots=True)
-class ServerOptions(Options):
-    """The server's address and key are no options, since options are stored and shown."""
+class ReplyOptions(Options):
+    """What a model behind a server is asked for. The server's address and key are no options, since options
+    are stored and shown.
+    """
 
-    concurrency: int = option(
-        256,
-        "Most calls under way at once at each server; fewer while it refuses calls or lets them wait.",
-        lowest=1,
-        highest=1024,
-        changes_grades=False,
-    )
-    timeout_s: float = option(
-        60.0, "Seconds that one try of a call may take.", lowest=0.1, highest=3600, changes_grades=False
-    )
-    attempts: int = option(
-        3, "Tries of a call before its grade fails.", lowest=1, highest=20, changes_grades=False
-    )
     max_new_tokens: int = option(64, _LONGEST_REPLY, lowest=1, highest=4096)
     top_logprobs: int = option(
         10,
@@ -152,6 +141,25 @@ class ServerOptions(Options):
         fits=_asks_number,
     )
     on_unparsable: str = option("default", _UNPARSABLE, choices=("default", "fail"), fits=_asks_rating)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions(ReplyOptions):
+    """Further options of calls that are answered at once."""
+
+    concurrency: int = option(
+        256,
+        "Most calls under way at once at each server; fewer while it refuses calls or lets them wait.",
+        lowest=1,
+        highest=1024,
+        changes_grades=False,
+    )
+    timeout_s: float = option(
+        60.0, "Seconds that one try of a call may take.", lowest=0.1, highest=3600, changes_grades=False
+    )
+    attempts: int = option(
+        3, "Tries of a call before its grade fails.", lowest=1, highest=20, changes_grades=False
+    )
 
 
 _ALL = (GeneratorOptions, CausalOptions, ExtractiveOptions, ServerOptions)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from grading import prompts
 from grading.graders.backend_options import ATTEMPT, RUNNING
@@ -87,6 +87,54 @@ class Grader(Protocol):
 
     def close(self) -> None:
         """Free memory and connections; it cannot grade afterwards."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class BatchState:
+    """How far a batch is."""
+
+    has_ended: bool
+    seconds: float = 0.0
+    """From its start to its end."""
+    problem: str = ""
+    """Why it ended without a reply to anything, for people."""
+    is_refused_for_now: bool = False
+    """Whether it ended so because too much waits at the server: it can be sent later."""
+
+
+@runtime_checkable
+class BatchGrader(Grader, Protocol):
+    """A grader whose replies to many pairs come together, up to a day after they were asked for.
+
+    Whoever asks keeps the batch's id before anything is waited for. Each method raises GraderUnavailable, and
+    TryLater where the server cannot be reached or wants to be asked later.
+    """
+
+    def find(self, pairs: Sequence[CellToGrade], salt: str = "") -> str:
+        """Return the id of a batch that asks exactly what `send` would; empty if there is none.
+
+        With another `salt` the same pairs are asked anew.
+        """
+        ...
+
+    def send(self, pairs: Sequence[CellToGrade], salt: str = "") -> str:
+        """Ask about the pairs, or the first of them if they are too many; return the batch's id."""
+        ...
+
+    def state(self, batch: str) -> BatchState: ...
+
+    def collect(
+        self, batch: str, pairs: Sequence[CellToGrade], salt: str = ""
+    ) -> Iterator[Grade | GradeFailure]:
+        """Yield what a batch that has ended says of these pairs, in any order.
+
+        A pair of which it says nothing, or nothing final, can be asked about again.
+        """
+        ...
+
+    def cancel(self, batch: str) -> None:
+        """What is not answered yet shall not be answered, or paid for."""
         ...
 
 

@@ -34,6 +34,8 @@ class Connection:
     api_key: str = field(default="", repr=False)
     replies: ReplyStore | None = field(default=None, repr=False)
     """Where replies are kept, and looked for before anything is sent."""
+    batch_folder: str = ""
+    """A folder that `vllm run-batch` reads and writes, which batches go through where it is set."""
 
     @property
     def base_urls(self) -> tuple[str, ...]:

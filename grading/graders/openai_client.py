@@ -180,11 +180,9 @@ class ChatClient:
 
     def _kept(self, messages: Sequence[Message]) -> Completion | None:
         """Return the reply that was kept of the same request; it costs nothing."""
-        from openai.types.chat import ChatCompletion
-
         replies = self.connection.replies
         kept = replies.get(self._request(messages)) if replies else None
-        return None if kept is None else _read(ChatCompletion.construct(**kept))
+        return None if kept is None else completion_of(kept)
 
     def _keep(self, messages: Sequence[Message], reply: Any) -> None:
         if self.connection.replies:
@@ -192,7 +190,7 @@ class ChatClient:
 
     def _request(self, messages: Sequence[Message]) -> dict[str, Any]:
         """What is asked, also where this server is sent less because it refuses a setting."""
-        return {"messages": _chat(messages), **self.call.parameters()}
+        return {"messages": chat(messages), **self.call.parameters()}
 
     async def _send(self, messages: Sequence[Message], shared: str) -> Any:
         """Send; if the server refuses a setting, send again without it. Such refusals cost nothing."""
@@ -201,7 +199,7 @@ class ChatClient:
                 try:
                     return await self._attempt(replica, messages)
                 except _Failed as failed:
-                    refused = next((name for name in _INSTEAD if name in failed.problem.refuses), "")
+                    refused = refused_name(failed.problem)
                     if not refused or refused in replica.refused:
                         raise
                     logger.info("%s refuses %s", self.connection.host, refused)
@@ -220,10 +218,13 @@ class ChatClient:
     async def _call(self, replica: Replica, messages: Sequence[Message]) -> Any:
         import openai
 
-        parameters = self._parameters(replica.refused)
+        parameters = without(self.call.parameters(), replica.refused)
+        extra = {name: parameters.pop(name) for name in _OF_VLLM if name in parameters}
         try:
             async with asyncio.timeout(self.call.timeout_s):
-                return await replica.api.chat.completions.create(messages=_chat(messages), **parameters)
+                return await replica.api.chat.completions.create(
+                    messages=chat(messages), **parameters, extra_body=extra or None
+                )
         except TimeoutError:
             raise _Failed(NO_REPLY_IN_TIME) from None
         except openai.APIError as error:
@@ -234,16 +235,6 @@ class ChatClient:
 
     def _cleaned(self, problem: Problem) -> Problem:
         return replace(problem, reason=self.connection.without_key(problem.reason))
-
-    def _parameters(self, refused_names: Iterable[str]) -> dict[str, Any]:
-        parameters = self.call.parameters()
-        for refused in refused_names:
-            for name, instead in _INSTEAD[refused].items():
-                if name in parameters:
-                    value = parameters.pop(name)
-                    parameters |= {instead: value} if instead else {}
-        extra = {name: parameters.pop(name) for name in _OF_VLLM if name in parameters}
-        return {**parameters, "extra_body": extra} if extra else parameters
 
     def _wait(self, problem: Problem, attempt: int) -> float | None:
         """Seconds before the next attempt, or None if none would help."""
@@ -261,12 +252,38 @@ class ChatClient:
         self.used.completion += getattr(usage, "completion_tokens", None) or 0
 
 
-def _chat(messages: Sequence[Message]) -> Any:
+def without(parameters: Mapping[str, Any], refused_names: Iterable[str]) -> dict[str, Any]:
+    """The parameters of a call as a server takes them that refused those with these names."""
+    taken = dict(parameters)
+    for refused in refused_names:
+        for name, instead in _INSTEAD[refused].items():
+            if name in taken:
+                value = taken.pop(name)
+                taken |= {instead: value} if instead else {}
+    return taken
+
+
+def refused_name(problem: Problem) -> str:
+    """The setting that a server refuses and can be asked without; empty if there is none."""
+    return next((name for name in _INSTEAD if name in problem.refuses), "")
+
+
+def chat(messages: Sequence[Message]) -> Any:
     return [{"role": role, "content": text} for role, text in messages]
 
 
+def completion_of(reply: Mapping[str, Any]) -> Completion:
+    """A chat completion in JSON. Raises CallFailed where it holds no message."""
+    from openai.types.chat import ChatCompletion
+
+    try:
+        return _read(ChatCompletion.construct(**reply))
+    except _Failed as failed:
+        raise CallFailed(failed.problem, 1) from None
+
+
 def _read(reply: Any) -> Completion:
-    """Return the first choice; a reply without one is the server's fault."""
+    """Return the first choice; a reply without one is the server's fault. Raises _Failed."""
     choices = getattr(reply, "choices", None)
     if not choices or not getattr(choices[0], "message", None):
         raise _Failed(Problem(ErrorClass.SERVER, "the server's reply holds no message"))

@@ -10,21 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
+from dataclasses import replace
 from itertools import islice
 from queue import SimpleQueue
-from typing import cast
 
-from grading.errors import GraderUnavailable
-from grading.graders.backend_options import JSON_FORMS, ServerOptions
+from grading.graders.backend_options import ServerOptions
 from grading.graders.base import GraderSpec, result_without_model
-from grading.graders.chat import Message
 from grading.graders.connection import Connection
-from grading.graders.openai_client import CallFailed, ChatClient, ChatOptions, Completion, Step, TokensUsed
+from grading.graders.openai_client import CallFailed, ChatClient, TokensUsed
 from grading.graders.openai_errors import too_long_by
-from grading.graders.results import RatedReply, Result, failed, parsed, rated, weighed, with_confidence
+from grading.graders.results import Result, failed
+from grading.graders.server_replies import ServerReplies
 from grading.graders.text import longest_start
-from grading.parsing import OnUnparsable
-from grading.types import CellToGrade, ErrorClass, Grade, Outcome, Trace
+from grading.types import CellToGrade, ErrorClass, Trace
 
 WINDOW = 2048
 """Pairs that are read ahead and sorted."""
@@ -38,26 +36,15 @@ class ServerGrader:
     def __init__(self, spec: GraderSpec, connection: Connection | None) -> None:
         """Raises GraderUnavailable where the options are wrong or there is no connection."""
         self.spec = spec
-        self._prompt = spec.prompt
-        self._options = ServerOptions.of(spec)
-        if self._options.json_mode and self._prompt.rule not in JSON_FORMS:
-            raise GraderUnavailable("option json_mode needs a prompt that asks for a number or a label")
-        if self._options.json_mode and self._options.constrained:
-            raise GraderUnavailable("options json_mode and constrained exclude each other")
-        self._client = ChatClient(connection, self._call())
-
-    def _call(self) -> ChatOptions:
-        options, short = self._options, self._prompt.first_tokens
-        return ChatOptions(
-            self.spec.llm,
-            options.max_new_tokens,
-            options.top_logprobs if short else 0,
-            options.json_mode,
-            tuple(short) if options.constrained else (),
-            options.timeout_s,
-            options.attempts,
-            options.concurrency,
+        options = ServerOptions.of(spec)
+        self._prompt, self._replies = spec.prompt, ServerReplies(spec, options)
+        call = replace(
+            self._replies.call,
+            timeout_s=options.timeout_s,
+            attempts=options.attempts,
+            concurrency=options.concurrency,
         )
+        self._client = ChatClient(connection, call)
 
     @property
     def device(self) -> str:
@@ -102,7 +89,7 @@ class ServerGrader:
         context: str | None = None
         shared = self._prompt.shared_start(pair)
         for cuts_left in range(CUTS, -1, -1):
-            messages = self._messages(pair, context)
+            messages = self._replies.messages(pair, context)
             cut = None if context is None else len(context)
             trace = Trace("\n".join(text for _, text in messages), "", cut)
             try:
@@ -112,55 +99,8 @@ class ServerGrader:
                 if error.error_class is ErrorClass.CONTEXT and cuts_left and context:
                     continue
                 return failed(pair, str(error), error.error_class, trace)
-            return self._result(pair, Trace(trace.prompt, completion.text, cut), completion)
+            return self._replies.result(pair, Trace(trace.prompt, completion.text, cut), completion)
         raise AssertionError("the last round returns")
-
-    def _messages(self, pair: CellToGrade, context: str | None) -> list[Message]:
-        messages = self._prompt.messages(pair, context)
-        if self._options.json_mode:
-            role, text = messages[-1]
-            messages[-1] = (role, f"{text}\nReply with JSON: {JSON_FORMS[self._prompt.rule]}")
-        return messages
-
-    def _result(self, pair: CellToGrade, trace: Trace, completion: Completion) -> Result:
-        if completion.finish_reason == "content_filter":
-            return failed(pair, "the server filtered the reply", ErrorClass.OTHER, trace)
-        if completion.finish_reason == "length" and not completion.text.strip():
-            reason = f"the reply said nothing within {self._options.max_new_tokens} tokens"
-            return failed(pair, reason, ErrorClass.PARSE, trace)
-        if self._options.constrained and (likeliest := self._likeliest(completion)):
-            return rated(pair, likeliest, trace)
-        result = parsed(self._prompt, pair, trace, cast("OnUnparsable", self._options.on_unparsable))
-        if isinstance(result, Grade) and result.rating is not None and result.outcome is Outcome.NUMERIC:
-            return with_confidence(result, self._distribution(result.rating, completion))
-        return result
-
-    def _likeliest(self, completion: Completion) -> RatedReply | None:
-        """The likeliest rating as the first token, also where the server lets the model write another one."""
-        weights = self._weights(completion.steps[0]) if completion.steps else {}
-        likeliest = max(weights, key=lambda rating: weights[rating], default=None)
-        return None if likeliest is None else weighed(completion.text, likeliest, weights)
-
-    def _distribution(self, rating: int, completion: Completion) -> RatedReply | None:
-        """The distribution over the scale at the token that says the rating."""
-        ratings = self._prompt.first_tokens
-        for step in completion.steps:
-            if ratings.get(_bare(step.token)) == rating:
-                weights = self._weights(step)
-                return weighed(completion.text, rating, weights) if weights.get(rating) else None
-        return None
-
-    def _weights(self, step: Step) -> dict[int, float]:
-        """By rating: the probability of the tokens that say it."""
-        weights: dict[int, float] = {}
-        for token, share in step.shares.items():
-            if (rating := self._prompt.first_tokens.get(_bare(token))) is not None:
-                weights[rating] = weights.get(rating, 0.0) + share
-        return weights
-
-
-def _bare(token: str) -> str:
-    return token.strip(' \n"')
 
 
 def _shorter(pair: CellToGrade, context: str | None, prompt_chars: int, reason: str) -> str:

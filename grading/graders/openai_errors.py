@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
@@ -78,14 +78,19 @@ def problem_of(error: openai.APIError, now: datetime) -> Problem:
         return Problem(ErrorClass.SERVER, f"the server's reply cannot be read: {_short(str(error))}")
     message = _message(error)
     words = f"{message} {error.code or ''} {error.type or ''} {error.param or ''}"
-    error_class = _class_of(error.status_code, words)
+    problem = refusal(error.status_code, message, words)
+    return replace(problem, wait=wait_of(error.response.headers, now))
+
+
+def refusal(status: int, message: str, words: str) -> Problem:
+    """What an error with this status means; `words` are its message with its codes."""
+    error_class = _class_of(status, words)
     return Problem(
         error_class,
-        f"status {error.status_code}: {_short(message)}",
-        is_passing=error_class in _PASSING and error.status_code not in _FINAL,
-        wait=wait_of(error.response.headers, now),
-        is_overload=error.status_code in _OVERLOAD and error_class in _PASSING,
-        refuses=words if error.status_code in {400, 422, 501} and error_class is ErrorClass.OTHER else "",
+        f"status {status}: {_short(message)}",
+        is_passing=error_class in _PASSING and status not in _FINAL,
+        is_overload=status in _OVERLOAD and error_class in _PASSING,
+        refuses=words if status in {400, 422, 501} and error_class is ErrorClass.OTHER else "",
     )
 
 

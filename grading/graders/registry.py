@@ -17,6 +17,7 @@ from grading.graders.backend_options import (
     CausalOptions,
     ExtractiveOptions,
     GeneratorOptions,
+    ReplyOptions,
     ServerOptions,
 )
 from grading.graders.base import Grader, GraderSpec
@@ -57,6 +58,10 @@ class Backend:
     """Of a chunk of grading work, before the rate of the grader is known."""
     chunk_seconds: float = 10.0
     """A chunk takes about as long: a person who waits for a small job waits for one chunk of a large one."""
+    chunk_cells: int = 0
+    """Of every chunk of grading work, whatever the rate; 0 where the rate decides."""
+    price_share: float = 1.0
+    """What is paid of the model's price for a token."""
     takes: type[Options] = Options
     """The class of its options."""
 
@@ -171,6 +176,20 @@ BACKENDS: dict[str, Backend] = {
             first_cells=1024,  # at the end of a chunk the calls run dry, so a chunk holds several for each
             chunk_seconds=30.0,
             takes=ServerOptions,
+        ),
+        Backend(
+            name="batch_file",
+            requires=("openai",),
+            label="Batches of a model server (within a day, half the price)",
+            target="grading.graders.batch_file:BatchFileGrader",
+            prompt_classes=("QuestionSelfRatedPromptWithReminder", "NuggetSelfRatedPrompt", *EXTRACTION),
+            needs_model=True,
+            default_llm="gpt-4o-mini",
+            asks_any=True,
+            needs_server=True,
+            chunk_cells=50_000,
+            price_share=0.5,
+            takes=ReplyOptions,
         ),
     )
 }

@@ -56,10 +56,10 @@ def redis_client() -> redis.Redis:
 
 
 def model_server() -> Connection | None:
-    """Return the OpenAI-compatible server; None if RUBRIC_OPENAI_BASE_URL is not set.
+    """Return the OpenAI-compatible server; None without RUBRIC_OPENAI_BASE_URL and RUBRIC_BATCH_FOLDER.
 
     Its key is kept nowhere but in the environment.
     """
-    if not settings.OPENAI_BASE_URL:
+    if not settings.OPENAI_BASE_URL and not settings.BATCH_FOLDER:
         return None
-    return Connection(settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY)
+    return Connection(settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY, batch_folder=settings.BATCH_FOLDER)

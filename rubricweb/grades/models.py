@@ -156,6 +156,10 @@ class JobChunk(Chunk):
     """The row after its last one."""
     cells = models.JSONField(null=True, default=None)
     """Where it has no part: pairs [revision pk, passage pk]."""
+    batch = models.CharField(max_length=200, blank=True, default="", db_default="")
+    """The id of the batch that asks its cells; empty where none does now."""
+    not_before = models.DateTimeField(null=True, blank=True)
+    """When somebody shall look whether its batch was answered."""
 
     class Meta:
         ordering = ("number",)
@@ -168,6 +172,7 @@ class JobChunk(Chunk):
             models.Index(
                 fields=("job", "state"), condition=Q(state__in=Chunk.LIVE), name="live_chunks_by_job"
             ),
+            models.Index(fields=("state",), condition=~Q(batch=""), name="chunks_in_batches"),
         )
 
     def __str__(self) -> str:

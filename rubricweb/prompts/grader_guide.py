@@ -91,6 +91,16 @@ GUIDES = (
         "For the largest models, and for several workers that share one model.",
         "With a provider, if passages are confidential. Its models change: name the exact version.",
     ),
+    Guide(
+        "batch_file",
+        "Batches of a model behind a server",
+        "Sends up to 50,000 prompts of a topic as one file, which a provider answers within a day; or writes "
+        "the files for vllm run-batch on a machine of yours.",
+        "A server with a batch endpoint, or a shared folder, which the administrator sets for the workers.",
+        "With a provider half the price of single calls; Re-grade shows it before it starts.",
+        "For large pools that nobody waits for.",
+        "While a bank is being written: every change would wait for hours.",
+    ),
 )
 
 

@@ -6,13 +6,16 @@ import logging
 import time
 from collections.abc import Iterable, Iterator
 
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Now
 from django.urls import reverse
 
 from grading.errors import GraderUnavailable, UnknownGrader, UnknownPrompt
 from grading.graders import Grader, registry
+from grading.graders.base import BatchGrader
 from rubricweb.grades import convert
 from rubricweb.grades.configs import running_spec
-from rubricweb.grades.engine import chunks, failures, followers, loaded, news, parts
+from rubricweb.grades.engine import batches, chunks, failures, followers, loaded, news, parts
 from rubricweb.grades.engine.breaker import Breaker
 from rubricweb.grades.engine.chunks import Result, Work
 from rubricweb.grades.models import GradingJob, JobChunk
@@ -20,7 +23,7 @@ from rubricweb.jobs import endings, worker_state
 from rubricweb.jobs.chunked import ChunkKind
 from rubricweb.jobs.connections import CONNECTION_LOST, close_dead_connections
 from rubricweb.jobs.kinds import CannotRun, Need, Stopping
-from rubricweb.jobs.leases import Lease
+from rubricweb.jobs.leases import SET_BACK, Lease
 from rubricweb.webhooks import outbox
 
 logger = logging.getLogger(__name__)
@@ -44,6 +47,12 @@ class Grading(ChunkKind[JobChunk]):
     related = ("job__config", "job__collection", "topic")
     job_related = ("collection", "config")
     payload = ("cells",)
+    is_timed = True
+
+    def claimable(self) -> QuerySet[JobChunk]:
+        """Not those that wait for a batch, until they are due: at once if the clock was set back far."""
+        is_due = Q(not_before__lte=Now()) | Q(not_before__gt=Now() + SET_BACK)
+        return super().claimable().filter(Q(not_before=None) | is_due)
 
     def run(self, lease: Lease[JobChunk]) -> None:
         try:
@@ -94,7 +103,12 @@ def grade_chunk(lease: Lease[JobChunk]) -> None:
     news.announce(job)
     rest = 0.0
     if work.left:
-        rest = _save_all(lease, work, _grader(job).grade(work.pairs()))
+        grader = _grader(job)
+        if isinstance(grader, BatchGrader):
+            rest = _save_all(lease, work, batches.results(lease, work, grader))
+            batches.ask_rest(lease, work)
+        else:
+            rest = _save_all(lease, work, grader.grade(work.pairs()))
     if work.unanswered:
         raise Unanswered(f"The grader gave no result for {len(work.unanswered)} of {len(work.left)} pairs.")
     endings.finish(lease, seconds=work.seconds + rest)

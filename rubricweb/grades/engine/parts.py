@@ -142,6 +142,8 @@ def _opened(job: GradingJob, most: int) -> list[JobChunk]:
 def size_for(rate: float | None, backend_name: str) -> int:
     """How many cells a chunk holds, by the cells a second that the grader was measured at, if it was."""
     backend = registry.BACKENDS.get(backend_name, registry.BACKENDS["lexical"])
+    if backend.chunk_cells:
+        return backend.chunk_cells
     wished = backend.first_cells if rate is None else max(LEAST_CELLS, round(rate * backend.chunk_seconds))
     return min(settings.CHUNK_CELLS, wished)
 

@@ -21,8 +21,6 @@ from rubricweb.jobs.price import CHARS_A_TOKEN, MILLION
 from rubricweb.jobs.progress import UNSURE, Price
 
 CACHED_COLLECTIONS = 8
-SERVER = "openai_compatible"
-"""The back-end whose calls somebody may have to pay for."""
 
 
 def price(collection: Collection, missing: list[Missing], *, workers: int) -> Price:
@@ -32,7 +30,7 @@ def price(collection: Collection, missing: list[Missing], *, workers: int) -> Pr
     rates = [measured_rate(one.config) for one in asked]
     known = [one.cells / rate for one, rate in zip(asked, rates, strict=True) if rate]
     seconds = sum(known) / max(1, workers)
-    prices = {id(one): settings.PRICES.get(one.config.llm) for one in asked}
+    prices = {id(one): price_each(one.config) for one in asked}
     dollars = [tokens.get(key, 0) / MILLION * float(each) for key, each in prices.items() if each is not None]
     return Price(
         cells=sum(one.cells for one in asked),
@@ -42,11 +40,18 @@ def price(collection: Collection, missing: list[Missing], *, workers: int) -> Pr
     )
 
 
+def price_each(config: GraderConfig) -> float | None:
+    """Dollars for a million tokens that the config's model reads; None where no price is set."""
+    each = settings.PRICES.get(config.llm)
+    backend = registry.BACKENDS.get(config.backend)
+    return None if each is None else float(each) * (backend.price_share if backend else 1.0)
+
+
 def price_of_all(collection: Collection, config: GraderConfig, *, rate: float) -> Price:
     """Of every cell that the config would grade, at `rate` cells a second; the config need not be saved."""
     every = asked_cells(collection, [config], topics=collection.topics.all())[0]
     tokens = _tokens(collection, every) if _has_model(every) else None
-    each = settings.PRICES.get(config.llm)
+    each = price_each(config)
     return Price(
         cells=every.cells,
         tokens=tokens,
@@ -61,7 +66,7 @@ def price_of_cell(grade: Grade, *, rate: float | None) -> Price:
     texts = grade.topic.text, grade.revision.text, grade.passage.text
     chars = _template_chars(grade.config) + sum(map(len, texts))
     tokens = round(chars / CHARS_A_TOKEN) if _has_model(one) else None
-    each = settings.PRICES.get(grade.config.llm)
+    each = price_each(grade.config)
     return Price(
         cells=1,
         tokens=tokens,
@@ -74,7 +79,7 @@ def dollars_of_wording(
     config: GraderConfig, topic: Topic, text: str, passages: Iterable[int]
 ) -> float | None:
     """What grading `text` on the passages with these keys costs by estimate; None without a price."""
-    each = settings.PRICES.get(config.llm)
+    each = price_each(config)
     if each is None:
         return None
     stamp = Collection.objects.values_list("stamp", flat=True).get(pk=topic.collection_id)
@@ -87,11 +92,17 @@ def dollars_of(collection: Collection, missing: list[Missing]) -> float | None:
     """What grading costs by estimate: nothing on own machines; None where a server's price is not known."""
     total = 0.0
     for one in missing:
-        each = settings.PRICES.get(one.config.llm)
-        if each is None and one.config.backend == SERVER and one.cells:
+        each = price_each(one.config)
+        if each is None and _is_served(one.config) and one.cells:
             return None
         total += _tokens(collection, one) / MILLION * float(each or 0) if one.cells and _has_model(one) else 0
     return total
+
+
+def _is_served(config: GraderConfig) -> bool:
+    """Whether somebody may have to pay for its calls."""
+    backend = registry.BACKENDS.get(config.backend)
+    return backend is not None and backend.needs_server
 
 
 def _has_model(missing: Missing) -> bool:
