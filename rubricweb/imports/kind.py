@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rubricweb.core import events
-from rubricweb.imports import checking, staging, undo, writing
+from rubricweb.imports import staging
 from rubricweb.imports.models import Import
 from rubricweb.jobs.kinds import CannotRun, Need, TaskKind
 from rubricweb.jobs.leases import Lease
@@ -17,6 +17,8 @@ class Imports(TaskKind[Import]):
 
     def run(self, lease: Lease[Import]) -> None:
         """What a file does not allow is a result; other errors are tried again."""
+        from rubricweb.imports import checking, undo, writing  # every reader: for workers only
+
         if lease.work.step == Import.Step.UNDO:
             undo.undo_by_worker(lease)
             return

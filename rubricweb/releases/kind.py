@@ -5,7 +5,6 @@ from __future__ import annotations
 from rubricweb.core import events
 from rubricweb.jobs.kinds import Need, TaskKind
 from rubricweb.jobs.leases import Lease
-from rubricweb.releases import writing
 from rubricweb.releases.models import Release
 
 
@@ -16,6 +15,8 @@ class Releases(TaskKind[Release]):
     is_retried = True
 
     def run(self, lease: Lease[Release]) -> None:
+        from rubricweb.releases import writing  # boards, figures and formats: for workers only
+
         writing.write(lease)
 
     def need(self, work: Release) -> Need:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rubricweb.core import events
 from rubricweb.jobs.kinds import CannotRun, Need, TaskKind
 from rubricweb.jobs.leases import Lease
-from rubricweb.submissions import checking, files
+from rubricweb.submissions import files
 from rubricweb.submissions.models import Submission
 
 
@@ -17,6 +17,8 @@ class Submissions(TaskKind[Submission]):
 
     def run(self, lease: Lease[Submission]) -> None:
         """What the rules refuse is a result; other errors are tried again."""
+        from rubricweb.submissions import checking  # readers, rules and imports: for workers only
+
         if not files.is_here(lease.work):
             raise CannotRun(
                 "The submitted file is not on the worker's machine: "

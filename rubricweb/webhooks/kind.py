@@ -7,7 +7,6 @@ from django.db.models.functions import Now
 
 from rubricweb.jobs.kinds import Kind
 from rubricweb.jobs.leases import Lease
-from rubricweb.webhooks import deliveries
 from rubricweb.webhooks.models import Delivery, Endpoint
 
 
@@ -21,6 +20,8 @@ class Deliveries(Kind[Delivery]):
     is_timed = True
 
     def run(self, lease: Lease[Delivery]) -> None:
+        from rubricweb.webhooks import deliveries  # httpx: commands and web processes start without it
+
         deliveries.deliver(lease)
 
     def claimable(self) -> QuerySet[Delivery]:

@@ -15,6 +15,7 @@ from rubricweb.exports.banks import BankExport, bank_export
 
 
 class Command(BaseCommand):
+    requires_system_checks = ()  # they load every page
     help = (
         "Write the bank BANK of the collection SLUG in a dialect. What the dialect cannot say is listed on "
         "standard error, item by item."

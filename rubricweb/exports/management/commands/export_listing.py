@@ -17,6 +17,7 @@ from rubricweb.review.evidence import EvidenceQuery, RelevanceSource
 
 
 class Command(BaseCommand):
+    requires_system_checks = ()  # they load every page
     help = (
         "Write what a review screen of the bank BANK of SLUG shows as the RUBRIC Workbench prints it: "
         "extracted answers beside their ratings (verify), spurious items, uncovered passages, or the grid "

@@ -20,6 +20,7 @@ from rubricweb.leaderboards.command_arguments import add_label_arguments, spec_o
 
 
 class Command(BaseCommand):
+    requires_system_checks = ()  # they load every page
     help = "Write relevance labels made of grades: `topic 0 passage label`, to --out or to standard output."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -14,6 +14,7 @@ from rubricweb.exports.runs import TREC_RUN, run_export, usual_format
 
 
 class Command(BaseCommand):
+    requires_system_checks = ()  # they load every page
     help = (
         "Write the run RUN of the collection SLUG: its answers, or its ranking as trec_eval reads it. What "
         "the format cannot say is listed on standard error, item by item."

@@ -13,6 +13,7 @@ from rubricweb.exports.topics import topic_export
 
 
 class Command(BaseCommand):
+    requires_system_checks = ()  # they load every page
     help = (
         "Write the topics of the collection SLUG. What the format cannot say is listed on standard error, "
         "topic by topic."

@@ -12,6 +12,7 @@ from rubricweb.grades import selectors
 
 
 class Command(BaseCommand):
+    requires_system_checks = ()  # they load every page
     help = "List the graders that have grades in the collection SLUG."
 
     def add_arguments(self, parser: CommandParser) -> None:

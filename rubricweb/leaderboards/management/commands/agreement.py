@@ -25,6 +25,7 @@ from rubricweb.leaderboards.meta.command_arguments import (
 
 
 class Command(BaseCommand):
+    requires_system_checks = ()  # they load every page
     help = "Print graded and binarised inter-annotator tables with Cohen's kappa."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -21,6 +21,7 @@ FORMATS = ("sentence", "tex", "json")
 
 
 class Command(BaseCommand):
+    requires_system_checks = ()  # they load every page
     help = "Say in one sentence how two runs of a leaderboard differ: by how much, and how surely."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -34,6 +34,7 @@ from rubricweb.leaderboards.meta.references import OFFICIAL, reference_choices
 
 
 class Command(BaseCommand):
+    requires_system_checks = ()  # they load every page
     help = (
         "Correlate boards with official leaderboards: a row a grader, bank and threshold; a column a measure."
     )
