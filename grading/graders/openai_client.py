@@ -308,7 +308,7 @@ class _Failed(Exception):
 def _replica(url: str, connection: Connection, call: ChatOptions, library: Any) -> Replica:
     import httpx
 
-    from grading.graders.connections import transport
+    from grading.graders.transport import transport
 
     pool = httpx.Limits(max_connections=call.concurrency, max_keepalive_connections=call.concurrency)
     api = library.AsyncOpenAI(
