@@ -193,6 +193,10 @@ def test_postgresql_goes_back_to_the_moment_before_a_mistake(cluster):
         shutil.rmtree(cluster.data)
         cluster.data.mkdir(mode=0o700)
         cluster.does("rewind-postgresql", MOMENT=moment)
+        for lock in cluster.data.glob(
+            ".s.PGSQL.*"
+        ):  # of the first server, whose socket stands among its files
+            lock.unlink()
 
     with cluster.running(prepare=rewind) as url, psycopg.connect(url) as session:
         assert session.execute("SELECT count(*) FROM grade").fetchone()[0] == 1000

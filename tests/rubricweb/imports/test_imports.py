@@ -323,13 +323,13 @@ def test_an_error_that_passes_is_tried_again(upload, monkeypatch, client):
     batch = upload(ALL)
     client.post(f"{PAGE}{batch.pk}/check/", OPTIONS)
 
-    def locked(*args, **kwargs):
-        raise OperationalError("database is locked")
+    def overloaded(*args, **kwargs):
+        raise OperationalError("too many locks")
 
-    monkeypatch.setattr(checking, "preview_import", locked)
+    monkeypatch.setattr(checking, "preview_import", overloaded)
     assert (worked(batch).state, worked(batch).attempts) == ("queued", 2)
     batch = worked(batch)
-    assert (batch.state, batch.error) == ("failed", "OperationalError: database is locked")
+    assert (batch.state, batch.error) == ("failed", "OperationalError: too many locks")
     assert "Nothing was imported." in words(client.get(f"{PAGE}{batch.pk}/"))
 
 

@@ -220,5 +220,5 @@ def test_topics_of_a_run_by_hand(made):
 
 def test_queries_are_few_and_do_not_grow(made, django_assert_max_num_queries):
     board_of(made)
-    with django_assert_max_num_queries(9):
+    with django_assert_max_num_queries(10):
         board_of(made)
