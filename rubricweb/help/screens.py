@@ -44,7 +44,6 @@ PAGES = {
     "help": INDEX,
     "home": "find-your-way",
     "imports": "import-files",
-    "jobs": "grade#jobs",
     "leaderboards": "read-a-leaderboard",
     "leaderboards:agreement": "read-a-leaderboard#behind-the-board",
     "leaderboards:influence": "read-a-leaderboard#behind-the-board",

@@ -12,6 +12,7 @@ from grading.graders.concurrency import ConcurrencyLimit
 from grading.graders.openai_errors import Problem
 from grading.graders.replicas import AWAY_SECONDS, Replica, Replicas
 from grading.types import ErrorClass
+from tests.event_loops import run
 
 GONE = Problem(ErrorClass.UNAVAILABLE, "the server cannot be reached", is_passing=True)
 
@@ -44,7 +45,7 @@ def test_calls_with_the_same_beginning_go_to_the_same_replica() -> None:
             rounds.append(urls)
         return rounds
 
-    first, second = asyncio.run(places())
+    first, second = run(places())
     assert first == second
     assert all(count >= 10 for count in Counter(first).values())
     assert len(set(first)) == 3
@@ -58,7 +59,7 @@ def test_a_replica_has_no_more_than_its_share() -> None:
             await placed(replicas, ["the same passage"] * 24, stack)
             return sorted(one.under_way for one in rows)
 
-    counts = asyncio.run(under_way())
+    counts = run(under_way())
     assert sum(counts) == 24
     assert counts[-1] <= 8
 
@@ -75,7 +76,7 @@ def test_a_replica_that_cannot_be_reached_is_left_alone_for_a_while() -> None:
             after = {one.url for one in await placed(replicas, list("abcdefgh"), stack)}
         return before, after
 
-    before, after = asyncio.run(places())
+    before, after = run(places())
     assert before == {"http://gpu1/v1"}
     assert len(after) == 2
 
@@ -87,7 +88,7 @@ def test_the_only_replica_is_asked_again_at_once() -> None:
         async with Replicas(rows, Clock()).place("key") as replica:
             return replica.url
 
-    assert asyncio.run(asyncio.wait_for(place(), 10)) == "http://gpu0/v1"
+    assert run(asyncio.wait_for(place(), 10)) == "http://gpu0/v1"
 
 
 def test_who_is_asked_to_wait_leaves_the_calls_to_the_others() -> None:
@@ -97,7 +98,7 @@ def test_who_is_asked_to_wait_leaves_the_calls_to_the_others() -> None:
         async with AsyncExitStack() as stack:
             return {one.url for one in await placed(Replicas(rows, Clock()), list("abcdefgh"), stack)}
 
-    assert asyncio.run(place()) == {"http://gpu0/v1"}
+    assert run(place()) == {"http://gpu0/v1"}
 
 
 def test_whoever_waits_gets_a_place_in_turn_and_one_that_gives_up_passes_it_on() -> None:
@@ -107,7 +108,7 @@ def test_whoever_waits_gets_a_place_in_turn_and_one_that_gives_up_passes_it_on()
         async with replicas.place(name):
             served.append(name)
 
-    async def run() -> None:
+    async def calls_at_once() -> None:
         replicas = Replicas(servers(1, most=1), Clock())
         async with replicas.place("first"):
             calls = [asyncio.create_task(call(replicas, name)) for name in ("second", "third", "fourth")]
@@ -115,5 +116,5 @@ def test_whoever_waits_gets_a_place_in_turn_and_one_that_gives_up_passes_it_on()
         calls[0].cancel()  # it was woken, and does not take the place
         await asyncio.gather(*calls, return_exceptions=True)
 
-    asyncio.run(asyncio.wait_for(run(), 10))
+    run(asyncio.wait_for(calls_at_once(), 10))
     assert served == ["third", "fourth"]

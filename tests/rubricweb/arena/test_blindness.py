@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from rubricweb.arena import actions
-from rubricweb.arena.models import Battle
+from rubricweb.arena.models import Arena, Battle
 from rubricweb.core import events
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Passage, Run
@@ -111,6 +111,7 @@ def test_events_and_the_audit_trail_name_nobody(
 
 
 def test_the_side_says_nothing_of_the_order_of_runs(collection, answers, assessor):
+    Arena.objects.create(collection=collection, seed=7)
     lefts = []
     for _ in range(6):
         one = actions.next_battle(collection, by=assessor)

@@ -2,17 +2,15 @@
 
 import asyncio
 import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 
 import pytest
 import redis
-from asgiref.sync import sync_to_async
 from django.conf import settings
-from django.db import connections
 from django.test import AsyncClient
 
 from rubricweb.core import events
+from tests.event_loops import run_views
 
 
 async def _listened_to(viewer, collection, names: list[str], *, since: str, count: int) -> list[str]:
@@ -42,29 +40,13 @@ async def _first_events(response, channel: str, names: list[str], count: int) ->
     return seen
 
 
-def _run(listening):
-    """Its result; the thread that the views ran in leaves no connection open to the test database.
-
-    In a thread of its own, since a browser test before it leaves Playwright's event loop in this one.
-    """
-
-    async def run():
-        try:
-            return await listening
-        finally:
-            await sync_to_async(connections.close_all)()
-
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, run()).result()
-
-
 @pytest.mark.django_db(transaction=True)
 def test_a_member_hears_names_in_order(viewer, collection):
     names = ["items", "grades"]
     with redis.Redis.from_url(settings.REDIS_URL) as connection:
         connection.delete(f"{collection.channel}:last")
     heard = _listened_to(viewer, collection, names, since=f"{time.time():.3f}", count=2)
-    assert _run(heard) == names
+    assert run_views(heard) == names
 
 
 @pytest.mark.django_db(transaction=True)
@@ -78,7 +60,7 @@ def test_a_page_that_may_have_missed_an_event_hears_so_first(viewer, collection,
         connection.set(f"{collection.channel}:last", "grades", ex=events.KEPT_SECONDS - 100)
     now = int(time.time())
     time_sent = {"before": now - 200, "after": now - 50, "later": now + 1_000}.get(since, since)
-    heard = _run(_listened_to(viewer, collection, ["items", "runs"], since=str(time_sent), count=2))
+    heard = run_views(_listened_to(viewer, collection, ["items", "runs"], since=str(time_sent), count=2))
     assert heard == ([events.MISSED, "items"] if is_missed else ["items", "runs"])
 
 
@@ -95,7 +77,7 @@ def test_an_outsider_hears_nothing(outsider, collection):
         await browser.aforce_login(outsider, backend="django.contrib.auth.backends.ModelBackend")
         return (await browser.get(f"/collections/{collection.slug}/events/")).status_code
 
-    assert _run(listen()) == 404
+    assert run_views(listen()) == 404
 
 
 def test_without_redis_a_change_still_succeeds(redis_server, caplog):

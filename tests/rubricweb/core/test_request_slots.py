@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from django.core.signals import request_finished
@@ -11,6 +10,7 @@ from django.http import FileResponse, HttpResponse, StreamingHttpResponse
 from rubricweb.core import request_slots
 from rubricweb.core.request_slots import ReleaseSlot, SlotHandler
 from rubricweb.jobs import health
+from tests.event_loops import run
 
 AT_ONCE = 2
 REQUESTS = 10
@@ -38,12 +38,6 @@ async def _status(handler: SlotHandler, path: str) -> int:
     return int(str(sent[0]["status"]))
 
 
-def _run(waiting):
-    """In a thread of its own: a browser test before leaves Playwright's event loop in this one."""
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, waiting).result()
-
-
 def test_the_others_wait(settings, monkeypatch):
     """Each of two waits inside for the other, so that two do work at once; never does a third."""
     settings.REQUESTS_AT_ONCE = AT_ONCE
@@ -64,13 +58,13 @@ def test_the_others_wait(settings, monkeypatch):
         handler = SlotHandler()
         return await asyncio.gather(*(_status(handler, "/healthz") for _ in range(REQUESTS)))
 
-    assert _run(all_at_once()) == [500] * REQUESTS
+    assert run(all_at_once()) == [500] * REQUESTS
     assert seen[1] == AT_ONCE
 
 
 def test_a_process_whose_slots_are_all_taken_is_alive(settings):
     settings.REQUESTS_AT_ONCE = 0
-    assert _run(_status(SlotHandler(), "/livez")) == 200
+    assert run(_status(SlotHandler(), "/livez")) == 200
 
 
 class _Slot:
@@ -104,7 +98,7 @@ def test_a_file_is_written_before_the_connection_is_closed(rf, happened):
     request.slot = _Slot(happened)
     response = ReleaseSlot(lambda _: StreamingHttpResponse(lines()))(request)
     assert happened == ["rows read", "connection closed", "slot released"]
-    assert _run(_parts(response)) == [b"line"]
+    assert run(_parts(response)) == [b"line"]
     response.close()
 
 
@@ -121,7 +115,7 @@ def test_a_download_is_sent_in_chunks_and_closed(kind, rf, happened, tmp_path, m
         content = file if kind is FileResponse else iter([b"01234", b"56789"])
         response = ReleaseSlot(lambda _: kind(content))(request)
         assert response.is_async
-        assert _run(_parts(response)) == [b"0123", b"4567", b"89"]
+        assert run(_parts(response)) == [b"0123", b"4567", b"89"]
         response.close()
         assert file.closed == (kind is FileResponse)
 

@@ -216,8 +216,10 @@ def test_a_worker_listens_where_its_back_ends_wait(redis_server, monkeypatch):
     capabilities.declare()
     assert capabilities.queue_names() == [
         "high",
+        "high-batch_file",
         "high-openai_compatible",
         "default",
+        "default-batch_file",
         "default-openai_compatible",
     ]
 
