@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from django.db import transaction
+from django.utils.module_loading import import_string
 
 from rubricweb.accounts import keys
 from rubricweb.accounts.models import Membership, User
@@ -46,18 +47,20 @@ def team_names(collection: Collection) -> Iterator[str]:
         yield from rows.exclude(team="").order_by("pk").values_list("team", flat=True)
 
 
-Release = Callable[[User, "Collection | None"], object]
-_releases: list[Release] = []
+_releases: list[str] = []
 
 
-def on_leaving(release: Release) -> None:
-    """Have other rooms give back what a person held, in a collection or in all, when the person leaves."""
-    _releases.append(release)
+def on_leaving(path: str) -> None:
+    """Have a function of another room give back what a person held there, when the person leaves.
+
+    It is called with the person and the collection, or None for all of them; only then is it imported.
+    """
+    _releases.append(path)
 
 
 def release(person: User, collection: Collection | None) -> None:
-    for give_back in _releases:
-        give_back(person, collection)
+    for path in _releases:
+        import_string(path)(person, collection)
 
 
 class LastOrganizer(Exception):

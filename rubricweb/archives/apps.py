@@ -7,11 +7,9 @@ class ArchivesConfig(AppConfig):
 
     def ready(self) -> None:
         from rubricweb.accounts.actions import on_leaving
-        from rubricweb.archives.actions import give_back
-        from rubricweb.archives.kind import Archives, Deletions, Restorations
         from rubricweb.jobs import kinds
 
-        kinds.register(Archives())
-        kinds.register(Deletions())
-        kinds.register(Restorations())
-        on_leaving(give_back)
+        kinds.register("rubricweb.archives.kind.Archives")
+        kinds.register("rubricweb.archives.kind.Deletions")
+        kinds.register("rubricweb.archives.kind.Restorations")
+        on_leaving("rubricweb.archives.actions.give_back")

@@ -6,9 +6,7 @@ class ArenaConfig(AppConfig):
     label = "arena"
 
     def ready(self) -> None:
-        from rubricweb.arena.fresh.kind import FreshAnswers
-        from rubricweb.arena.fresh.listed import LISTING
         from rubricweb.jobs import kinds, listing
 
-        kinds.register(FreshAnswers())
-        listing.register(LISTING)
+        kinds.register("rubricweb.arena.fresh.kind.FreshAnswers")
+        listing.register("rubricweb.arena.fresh.listed.LISTING")

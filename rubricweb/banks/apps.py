@@ -6,7 +6,6 @@ class BanksConfig(AppConfig):
     label = "banks"
 
     def ready(self) -> None:
-        from rubricweb.banks.drafting.kind import Drafting
         from rubricweb.jobs import kinds
 
-        kinds.register(Drafting())
+        kinds.register("rubricweb.banks.drafting.kind.Drafting")

@@ -8,10 +8,9 @@ class CampaignsConfig(AppConfig):
     def ready(self) -> None:
         from rubricweb.banks import access
         from rubricweb.campaigns.queue.blinding import blind_cells, why_not_edit
-        from rubricweb.campaigns.queue.done import announce_done
         from rubricweb.grades import visibility
         from rubricweb.jobs import kinds
 
-        kinds.register_duty(announce_done)
+        kinds.register_duty("rubricweb.campaigns.queue.done.announce_done")
         visibility.register(blind_cells)
         access.register_guard(why_not_edit)

@@ -6,9 +6,7 @@ class CorpusConfig(AppConfig):
     label = "corpus"
 
     def ready(self) -> None:
-        from rubricweb.corpus.duplicates.kind import DuplicateSearches
-        from rubricweb.corpus.pools import keep_snapshots
         from rubricweb.jobs import kinds
 
-        kinds.register(DuplicateSearches())
-        kinds.register_duty(keep_snapshots)
+        kinds.register("rubricweb.corpus.duplicates.kind.DuplicateSearches")
+        kinds.register_duty("rubricweb.corpus.pools.keep_snapshots")

@@ -6,11 +6,8 @@ class GradesConfig(AppConfig):
     label = "grades"
 
     def ready(self) -> None:
-        from rubricweb.grades.engine import batches
-        from rubricweb.grades.engine.kind import Grading
-        from rubricweb.grades.matrices import keep_snapshots
         from rubricweb.jobs import kinds
 
-        kinds.register(Grading())
-        kinds.register_duty(keep_snapshots)
-        kinds.register_duty(batches.cancel_unwanted)
+        kinds.register("rubricweb.grades.engine.kind.Grading")
+        kinds.register_duty("rubricweb.grades.matrices.keep_snapshots")
+        kinds.register_duty("rubricweb.grades.engine.batches.cancel_unwanted")

@@ -6,7 +6,6 @@ class ImportsConfig(AppConfig):
     label = "imports"
 
     def ready(self) -> None:
-        from rubricweb.imports.kind import Imports
         from rubricweb.jobs import kinds
 
-        kinds.register(Imports())
+        kinds.register("rubricweb.imports.kind.Imports")

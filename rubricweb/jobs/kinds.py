@@ -1,13 +1,15 @@
-"""The kinds of work: each room registers one class for each of its kinds, when its app is ready."""
+"""The kinds of work: each room names one class for each of its kinds when its app is ready."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from enum import Enum
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from django.db.models import QuerySet
 from django.db.models.functions import Now
+from django.utils.module_loading import import_string
 
 from rubricweb.jobs.models import Job, LeasedWork, Task
 
@@ -122,35 +124,35 @@ class TaskKind(Kind[T]):
         """Tell the browsers once it is committed."""
 
 
-Duty = Callable[[], object]
-_kinds: dict[str, Kind[Any]] = {}
-_duties: list[Duty] = []
+_classes: list[str] = []
+_duties: list[str] = []
 
 
-def register(kind: Kind[Any]) -> None:
-    _kinds[kind.name] = kind
+def register(path: str) -> None:
+    """Of a class of kind, with its module: who asks for it imports it, since most processes run none."""
+    _classes.append(path)
 
 
-def register_duty(duty: Duty) -> None:
-    """Have every worker call `duty` every few seconds beside its work: queue what follows from how things
-    stand. Any number of workers may call it at once.
+def register_duty(path: str) -> None:
+    """Have every worker call that function every few seconds beside its work: queue what follows from how
+    things stand. Any number of workers may call it at once.
     """
-    if duty not in _duties:
-        _duties.append(duty)
+    _duties.append(path)
 
 
 def do_duties() -> None:
-    for duty in _duties:
-        duty()
+    for path in _duties:
+        import_string(path)()
 
 
 def get(name: str) -> Kind[Any] | None:
     """None for a kind of which this process has no code."""
-    return _kinds.get(name)
+    return next((kind for kind in known() if kind.name == name), None)
 
 
+@cache
 def known() -> tuple[Kind[Any], ...]:
-    return tuple(_kinds.values())
+    return tuple(import_string(path)() for path in _classes)
 
 
 def kind_of(work: LeasedWork) -> Kind[Any]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar
 
 from django.db.models import QuerySet
+from django.utils.module_loading import import_string
 
 from rubricweb.jobs.models import LimitedJob
 from rubricweb.jobs.progress import Progress, progress_of
@@ -72,26 +74,32 @@ class ListedJob:
         return self.listing.shows_calls(self.job)
 
 
-_listings: dict[str, Listing] = {}
+_paths: list[str] = []
 
 
-def register(listing: Listing) -> None:
-    _listings[listing.kind] = listing
+def register(path: str) -> None:
+    """Of a Listing, with its module: it is imported by who asks for it."""
+    _paths.append(path)
+
+
+@cache
+def _known() -> tuple[Listing, ...]:
+    return tuple(map(import_string, _paths))
 
 
 def get(kind: str) -> Listing | None:
     """None for a kind that nobody registered."""
-    return _listings.get(kind)
+    return next((listing for listing in _known() if listing.kind == kind), None)
 
 
 def listed(collection_id: int) -> list[ListedJob]:
     """The latest of each kind."""
-    return [row for listing in _listings.values() for row in listed_of(listing, collection_id)]
+    return [row for listing in _known() for row in listed_of(listing, collection_id)]
 
 
 def listed_for_starter(collection_id: int, person_id: int | None) -> list[ListedJob]:
     """The latest that the person started, of the kinds that are listed for their starters."""
-    kinds = [listing for listing in _listings.values() if listing.is_for_its_starter]
+    kinds = [listing for listing in _known() if listing.is_for_its_starter]
     return [row for one in kinds for row in _rows(one, one.jobs(collection_id).filter(by=person_id))]
 
 

@@ -7,7 +7,6 @@ class LeaderboardsConfig(AppConfig):
 
     def ready(self) -> None:
         from rubricweb.jobs import kinds
-        from rubricweb.leaderboards.watch.kind import BoardWatches, look
 
-        kinds.register(BoardWatches())
-        kinds.register_duty(look)
+        kinds.register("rubricweb.leaderboards.watch.kind.BoardWatches")
+        kinds.register_duty("rubricweb.leaderboards.watch.kind.look")

@@ -7,6 +7,5 @@ class PromptsConfig(AppConfig):
 
     def ready(self) -> None:
         from rubricweb.jobs import kinds
-        from rubricweb.prompts.kind import DryRuns
 
-        kinds.register(DryRuns())
+        kinds.register("rubricweb.prompts.kind.DryRuns")

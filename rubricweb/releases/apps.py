@@ -7,6 +7,5 @@ class ReleasesConfig(AppConfig):
 
     def ready(self) -> None:
         from rubricweb.jobs import kinds
-        from rubricweb.releases.kind import Releases
 
-        kinds.register(Releases())
+        kinds.register("rubricweb.releases.kind.Releases")

@@ -7,6 +7,5 @@ class SubmissionsConfig(AppConfig):
 
     def ready(self) -> None:
         from rubricweb.jobs import kinds
-        from rubricweb.submissions.kind import Submissions
 
-        kinds.register(Submissions())
+        kinds.register("rubricweb.submissions.kind.Submissions")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
@@ -12,10 +12,12 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
-from grading.submissions import Rules, rules_from_json
 from rubricweb.accounts.models import TEAM_CHARS
 from rubricweb.corpus.models import Collection, Response, Run
 from rubricweb.jobs.models import Task
+
+if TYPE_CHECKING:
+    from grading.submissions import Rules
 
 NAME_CHARS = 300
 
@@ -70,6 +72,8 @@ class Call(models.Model):
 
     @property
     def parsed_rules(self) -> Rules:
+        from grading.submissions import rules_from_json
+
         return rules_from_json(self.rules)
 
     @property

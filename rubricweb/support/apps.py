@@ -7,8 +7,6 @@ class SupportConfig(AppConfig):
 
     def ready(self) -> None:
         from rubricweb.jobs import kinds, listing
-        from rubricweb.support.kind import SupportLabels
-        from rubricweb.support.listed import LISTING
 
-        kinds.register(SupportLabels())
-        listing.register(LISTING)
+        kinds.register("rubricweb.support.kind.SupportLabels")
+        listing.register("rubricweb.support.listed.LISTING")

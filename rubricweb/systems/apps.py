@@ -7,8 +7,6 @@ class SystemsConfig(AppConfig):
 
     def ready(self) -> None:
         from rubricweb.jobs import kinds, listing
-        from rubricweb.systems.kind import Systems
-        from rubricweb.systems.listed import LISTING
 
-        kinds.register(Systems())
-        listing.register(LISTING)
+        kinds.register("rubricweb.systems.kind.Systems")
+        listing.register("rubricweb.systems.listed.LISTING")

@@ -1,10 +1,16 @@
 """A run that is being made, or was: one chunk of work a topic, with every reply of the model."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from django.db import models
 
-from grading.systems.pipeline import SystemSpec
 from rubricweb.corpus.models import Collection, Run, Topic
 from rubricweb.jobs.models import Chunk, LimitedJob
+
+if TYPE_CHECKING:
+    from grading.systems.pipeline import SystemSpec
 
 
 class AnswerChunk(Chunk):

@@ -7,6 +7,5 @@ class WebhooksConfig(AppConfig):
 
     def ready(self) -> None:
         from rubricweb.jobs import kinds
-        from rubricweb.webhooks.kind import Deliveries
 
-        kinds.register(Deliveries())
+        kinds.register("rubricweb.webhooks.kind.Deliveries")

@@ -5,13 +5,17 @@ It is no topic: nothing of it is in pools, on boards or in files of the collecti
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from django.conf import settings
 from django.db import models
 
-from grading.systems.pipeline import SystemSpec
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.jobs.models import Job, LimitedJob
 from rubricweb.systems.models import AnswerChunk
+
+if TYPE_CHECKING:
+    from grading.systems.pipeline import SystemSpec
 
 SIDES = ("left", "right")
 
