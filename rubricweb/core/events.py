@@ -16,10 +16,13 @@ from django.db import transaction
 from django.http import StreamingHttpResponse
 
 from rubricweb.core.servers import redis_client
+from rubricweb.core.subscriptions import listening
 
 logger = logging.getLogger(__name__)
 
 PING_SECONDS = 5.0
+GATHER_SECONDS = 0.2
+"""After it was told something a page is left alone so long: what is said twice meanwhile, it is told once."""
 KEPT_SECONDS = 3_600
 """How long Redis remembers when a channel had its last event."""
 CLOCK_SKEW = 0.5
@@ -70,12 +73,13 @@ def _last(channel: str) -> str:
     return f"{channel}:last"
 
 
-async def _is_missed(connection: redis.asyncio.Redis, channel: str, since: float | None) -> bool:
+async def _is_missed(channel: str, since: float | None) -> bool:
     """Whether anything was published on `channel` since then, as far as Redis remembers."""
     age = None if since is None else time.time() - since + CLOCK_SKEW
     if age is None or not 0 <= age < KEPT_SECONDS:
         return True
-    left = await connection.pttl(_last(channel))  # milliseconds; negative where there was no event
+    async with redis.asyncio.Redis.from_url(settings.REDIS_URL) as connection:
+        left = await connection.pttl(_last(channel))  # milliseconds; negative where there was no event
     return left >= 0 and KEPT_SECONDS - left / 1_000 <= age
 
 
@@ -83,23 +87,20 @@ async def _messages(channel: str, since: float | None) -> AsyncIterator[str]:
     """Server-sent events from `channel`, with a comment line every few seconds to keep proxies awake."""
     from rubricweb.core.metrics import OPEN_STREAMS  # commands, which publish too, start without it
 
-    connection = redis.asyncio.Redis.from_url(settings.REDIS_URL)
     OPEN_STREAMS.inc()
     try:
-        async with connection.pubsub(ignore_subscribe_messages=True) as listener:
-            await listener.subscribe(channel)
-            if await _is_missed(connection, channel, since):
+        async with listening(channel) as listener:
+            if await _is_missed(channel, since):
                 yield _event(MISSED)
-            await connection.connection_pool.disconnect(inuse_connections=False)
             yield "retry: 2000\n: listening\n\n"
-            while True:
-                message = await listener.get_message(timeout=PING_SECONDS)
-                yield _event(message["data"].decode()) if message else ": ping\n\n"
+            while not listener.is_cut_off:
+                names = await listener.news(PING_SECONDS)
+                yield "".join(map(_event, names)) or ": ping\n\n"
+                await asyncio.sleep(GATHER_SECONDS)
     except (redis.RedisError, asyncio.CancelledError):
         return
     finally:
         OPEN_STREAMS.dec()
-        await connection.aclose()
 
 
 def _event(name: str) -> str:

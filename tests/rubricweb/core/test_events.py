@@ -35,8 +35,8 @@ async def _first_events(response, channel: str, names: list[str], count: int) ->
             for name in names:
                 await asyncio.to_thread(events.publish, channel, name)
         seen += [line.removeprefix("event: ") for line in text.splitlines() if line.startswith("event: ")]
-        if len(seen) == count:
-            return seen
+        if len(seen) >= count:
+            return seen[:count]
     return seen
 
 
