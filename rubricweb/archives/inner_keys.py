@@ -18,6 +18,7 @@ from rubricweb.banks.models import Bank, BankVersion, ItemRevision
 from rubricweb.corpus.models import Passage
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.packed import pack_keys, unpack_keys
+from rubricweb.grades.replies import blocks
 from rubricweb.imports.undo import KINDS
 
 Swap = Callable[[type[Model], int], int | None]
@@ -45,6 +46,21 @@ def _wordings_in_place(value: Any, row: Row, swap: Swap) -> list[int]:
 def _packed_passages(value: Any, row: Row, swap: Swap) -> str:
     """0 for one that is gone, since chunks are ranges of them."""
     return pack_keys([swap(Passage, key) or 0 for key in unpack_keys(value).tolist()])
+
+
+def _replies(value: Any, row: Row, swap: Swap) -> list[list[Any]] | bytes:
+    """In an archive, a list of wordings, passages and replies; in a database, what `blocks` makes of it."""
+    if isinstance(value, list):
+        cells = {
+            (swap(ItemRevision, wording) or 0, swap(Passage, passage) or 0): str(text)
+            for wording, passage, text in value
+        }
+        return blocks.content_of(cells)
+    texts = [
+        (swap(ItemRevision, wording), swap(Passage, passage), text)
+        for (wording, passage), text in blocks.texts_of(value).items()
+    ]
+    return [list(one) for one in texts if None not in one]
 
 
 def _ranges(value: Any, row: Row, swap: Swap) -> dict[str, list[int]]:
@@ -87,6 +103,7 @@ REPLACED: dict[str, Callable[[Any, Row, Swap], Any]] = {
     "grades.JobChunk.cells": _cells,
     "grades.JobPart.passages": _packed_passages,
     "grades.JobPart.revisions": _wordings_in_place,
+    "grades.ReplyBlock.content": _replies,
     "imports.Import.added": _ranges,
     "leaderboards.PublicBoard.query": partial(_address, parameters=_BOARD),
     "review.SavedView.address": partial(_address, parameters={"grader": GraderConfig}),

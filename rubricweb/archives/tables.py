@@ -51,6 +51,7 @@ _FRESH = {
     "corpus.Collection.stamp": "caches are keyed by it, and it must be new in each database",
     "grades.MatrixStamp.number": "caches are keyed by it",
     "grades.HumanStamp.number": "caches are keyed by it",
+    "grades.ReplyPolicy.packed_to": "it is a key of this server",
 }
 """Columns that are not archived and get their default when the row is restored."""
 _FRESH_OF_WORK = ("worker", "lease_until")

@@ -23,6 +23,8 @@ from rubricweb.corpus.pools import TopicPool, collection_pool
 from rubricweb.grades import visibility
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.models import Grade, GraderConfig
+from rubricweb.grades.replies import blocks
+from rubricweb.grades.replies.models import ReplyBlock
 
 FIELDS = (
     "passage_id",
@@ -33,6 +35,7 @@ FIELDS = (
     "outcome",
     "answer",
     "reply",
+    "reply_block",
 )
 
 
@@ -90,8 +93,13 @@ def _grades(
     kinds = _kinds(collection, topic)
     rows = visibility.visible_grades(Grade.objects.for_topics([topic.topic_id]).order_by(), collection.pk)
     graders = {pk: _Grader(config) for pk, config in configs.items()}
+    texts = blocks.read(ReplyBlock.objects.filter(topic=topic.topic_id))
     by_passage: dict[int, list[tuple[tuple[object, ...], ImportedGrade]]] = defaultdict(list)
-    for passage, config, uid, revision, *values in rows.values_list(*FIELDS).iterator(chunk_size=5_000):
+    for passage, config, uid, revision, *values, block in rows.values_list(*FIELDS).iterator(
+        chunk_size=5_000
+    ):
+        if block is not None:
+            values[-1] = texts.get(block, {}).get((revision, passage), "")
         if uid == DIRECT_UID or revision in kinds:
             grade = graders[config].grade(uid, kinds.get(revision, set()), values)
             by_passage[passage].append(((*graders[config].order, grade.by.kind, uid), grade))

@@ -17,6 +17,7 @@ from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.grades.config_settings import HasSettings
 from rubricweb.grades.querysets import GradeQuerySet
+from rubricweb.grades.replies.models import ReplyBlock
 from rubricweb.jobs.models import Chunk, Job
 
 
@@ -210,7 +211,10 @@ class Grade(models.Model):
     answer = models.TextField(blank=True)
     """The extracted answer, or for a failed grade the raw reply."""
     reply = models.TextField(blank=True)
-    """The raw reply, or for a failed grade the reason."""
+    """The raw reply unless it is in a block, or for a failed grade the reason."""
+    reply_block = models.ForeignKey(
+        ReplyBlock, models.DO_NOTHING, null=True, related_name="+", db_index=False, db_constraint=False
+    )
     error_class = models.CharField(max_length=20, blank=True)
     """For a failed grade: a `grading.types.ErrorClass`, where known."""
     attempts = models.PositiveSmallIntegerField(default=1)
@@ -221,12 +225,7 @@ class Grade(models.Model):
     context_chars = models.PositiveIntegerField(null=True)
     """Characters of the passage that the model saw, where it had to be cut."""
     job = models.ForeignKey(
-        GradingJob,
-        null=True,
-        on_delete=models.SET_NULL,
-        related_name="grades",
-        db_index=False,
-        db_constraint=False,
+        GradingJob, models.SET_NULL, null=True, related_name="grades", db_index=False, db_constraint=False
     )
     at = models.DateTimeField(auto_now_add=True)
 

@@ -18,6 +18,7 @@ from rubricweb.core import bulk
 from rubricweb.core.models import new_stamp
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob, MatrixStamp
 from rubricweb.grades.querysets import GradeQuerySet
+from rubricweb.grades.replies import blocks
 
 
 class GradeRow(NamedTuple):
@@ -34,16 +35,23 @@ class GradeRow(NamedTuple):
     confidence: float | None = None
     expectation: float | None = None
     context_chars: int | None = None
+    reply_block_id: int | None = None
+    """Left empty: `save_grades` and the others put long replies into blocks."""
 
 
 NewGrade = tuple[int, int, int | None, str, str, str]
 """The columns that differ from grade to grade of one grader, topic and file; named in NEW."""
+FAILED = Outcome.FAILED.value
 NEW = ("revision_id", "passage_id", "rating", "outcome", "answer", "reply")
 COLUMNS = ("config_id", "job_id", "attempts", "at", *GradeRow._fields)
 CELL = ("config_id", "revision_id", "passage_id")
 REPLACED = (*GradeRow._fields[3:], "job_id", "at")
 NEW_ROWS = "new_grades"
 """The temporary table from which PostgreSQL inserts grades whose cells may have one."""
+TOGETHER = 16
+"""Fewer long replies than these stay in their rows until `replies.packing` finds more: slow graders save each
+grade by itself, and a reply alone in its block takes more room than in its row.
+"""
 ROWS_AT_ONCE = 60
 """Of one statement; SQLite may be built to take no more than 999 values."""
 _values = attrgetter(*GradeRow._fields)
@@ -58,7 +66,8 @@ def save_grades(
     new = 0
     for topic_id, rows in _by_topic(grades):
         _move_stamp(config, topic_id, expected=len(rows))
-        inserted = _insert(config, rows, job, on_conflict="DO NOTHING")
+        stored = _with_blocks(config, topic_id, rows, at_least=TOGETHER)
+        inserted = _insert(config, stored, job, on_conflict="DO NOTHING")
         if inserted != len(rows):
             _correct_stamp(config, topic_id, inserted - len(rows))
         new += inserted
@@ -71,7 +80,13 @@ def save_new_grades(config: GraderConfig, topic_id: int, grades: Sequence[NewGra
     _move_stamp(config, topic_id, expected=len(grades))
     same = {"config_id": config.pk, "topic_id": topic_id, "attempts": 1, "error_class": "", "at": _now()}
     insert = _copy_new if bulk.is_possible() else _insert_values
-    written = insert(grades, NEW, same, "DO NOTHING")
+    long = {row[:2]: row[5] for row in grades if len(row[5]) > blocks.LONGEST_IN_ROW and row[3] != FAILED}
+    if len(long) < TOGETHER:
+        written = insert(grades, NEW, same, "DO NOTHING")
+    else:
+        block_of = blocks.store(config.pk, topic_id, long)
+        rows = [(*row[:5], "" if row[:2] in long else row[5], block_of.get(row[:2])) for row in grades]
+        written = insert(rows, (*NEW, "reply_block_id"), same, "DO NOTHING")
     _correct_stamp(config, topic_id, written - len(grades))
     return written
 
@@ -85,8 +100,7 @@ def replace_failed(config: GraderConfig, grades: Iterable[GradeRow], *, job: Gra
 @transaction.atomic
 def replace_grades(config: GraderConfig, grades: Iterable[GradeRow], *, job: GradingJob) -> int:
     """Replace any grades; but a failure never replaces a rating or answer."""
-    failed = Outcome.FAILED.value
-    return _replace(config, grades, job, where=f"({_is_failed()} OR excluded.outcome <> '{failed}')")
+    return _replace(config, grades, job, where=f"({_is_failed()} OR excluded.outcome <> '{FAILED}')")
 
 
 def _replace(config: GraderConfig, grades: Iterable[GradeRow], job: GradingJob | None, *, where: str) -> int:
@@ -94,7 +108,8 @@ def _replace(config: GraderConfig, grades: Iterable[GradeRow], job: GradingJob |
     for topic_id, rows in _by_topic(grades):
         _move_stamp(config, topic_id, expected=0)
         before = _counted(config, topic_id)
-        written += _insert(config, rows, job, on_conflict=_replacing(where))
+        stored = _with_blocks(config, topic_id, rows, at_least=1)
+        written += _insert(config, stored, job, on_conflict=_replacing(where))
         _correct_stamp(config, topic_id, _counted(config, topic_id) - before)
     return written
 
@@ -103,7 +118,10 @@ def _replace(config: GraderConfig, grades: Iterable[GradeRow], job: GradingJob |
 def remove_grades(config: GraderConfig, topic_id: int, grades: GradeQuerySet) -> int:
     """Delete grades of one topic that no longer hold: their cells are missing again."""
     _move_stamp(config, topic_id, expected=0)
-    removed = grades.filter(config=config, topic=topic_id).delete()[0]
+    going = grades.filter(config=config, topic=topic_id)
+    of_them = _blocks_of(going)
+    removed = going.delete()[0]
+    blocks.remove_unused(config.pk, topic_id, of_them)
     _correct_stamp(config, topic_id, -removed)
     return removed
 
@@ -117,12 +135,41 @@ def remove_between(first: int, last: int, *, topics: Iterable[int]) -> None:
     configs = GraderConfig.objects.in_bulk({config for config, _, _ in counted})
     for config, topic_id, number in counted:
         _move_stamp(configs[config], topic_id, expected=-number)
+    of_them = {
+        (config, topic): _blocks_of(rows.filter(config=config, topic=topic)) for config, topic, _ in counted
+    }
     rows._raw_delete(connection.alias)
+    for (config_id, topic_id), some in of_them.items():
+        blocks.remove_unused(config_id, topic_id, some)
 
 
 def recount(config: GraderConfig, topic_id: int) -> None:
     """Move the stamp after a change of existing grades, so that matrices are read again."""
     _move_stamp(config, topic_id, expected=0)
+
+
+def _blocks_of(grades: GradeQuerySet) -> set[int]:
+    return set(grades.exclude(reply_block=None).order_by().values_list("reply_block", flat=True).distinct())
+
+
+def _with_blocks(
+    config: GraderConfig, topic_id: int, rows: list[GradeRow | Grade], *, at_least: int
+) -> list[GradeRow | Grade]:
+    """Put the long replies of these rows into blocks, if they are so many."""
+    long: blocks.Texts = {}
+    for row in rows:
+        if blocks.is_long(row.outcome, row.reply):
+            long.setdefault((row.revision_id, row.passage_id), row.reply)
+    if len(long) < at_least:
+        return rows
+    block_of = blocks.store(config.pk, topic_id, long)
+    return [_in_block(row, block_of.get((row.revision_id, row.passage_id))) for row in rows]
+
+
+def _in_block(row: GradeRow | Grade, block_id: int | None) -> GradeRow | Grade:
+    if block_id is None or not blocks.is_long(row.outcome, row.reply):
+        return row
+    return GradeRow._make(_values(row))._replace(reply="", reply_block_id=block_id)
 
 
 def _by_topic(grades: Iterable[GradeRow | Grade]) -> list[tuple[int, list[GradeRow | Grade]]]:
@@ -237,7 +284,7 @@ def _from_json() -> str:
 
 def _is_failed() -> str:
     quote = connection.ops.quote_name
-    return f"{quote(Grade._meta.db_table)}.{quote('outcome')} = '{Outcome.FAILED.value}'"
+    return f"{quote(Grade._meta.db_table)}.{quote('outcome')} = '{FAILED}'"
 
 
 def _replacing(where: str) -> str:

@@ -41,6 +41,7 @@ PAGES = {
     "grades:jobs": "grade#jobs",
     "grades:missing": "grade#start-grading",
     "grades:pool": "import-files#runs-and-the-pool",
+    "grades:replies": "grade#replies",
     "help": INDEX,
     "home": "find-your-way",
     "imports": "import-files",

@@ -241,7 +241,7 @@ PROMPTS = Part(
 GRADES = Part(
     "grades",
     "Graded passages",
-    "Every grade of an active item, with the model's reply.",
+    "Every grade of an active item, with the model's reply, unless it was dropped.",
     graded_files,
     _size_of_grades,
 )

@@ -4,3 +4,8 @@ from django.apps import AppConfig
 class ReviewConfig(AppConfig):
     name = "rubricweb.review"
     label = "review"
+
+    def ready(self) -> None:
+        from rubricweb.grades import replies
+
+        replies.keep_also("rubricweb.review.flags.selectors.flagged_cells")

@@ -30,6 +30,7 @@ from rubricweb.grades.configs import config_for
 from rubricweb.grades.humans import Cell, rate_cell
 from rubricweb.grades.models import Grade, GradingJob, HumanGrade, HumanStamp, JobChunk, MatrixStamp
 from rubricweb.grades.raters import KINDS, raters
+from rubricweb.grades.replies.packing import pack_some
 from rubricweb.imports.models import Import, ImportFile
 from rubricweb.leaderboards.public.actions import publish_board
 from rubricweb.prompts.models import DryRun
@@ -62,6 +63,7 @@ MADE = {
     "steps": [],
 }
 """What a system made of a topic."""
+RAW_REPLY = "the raw reply, which is long enough to lie in a block beside its grade"
 
 
 def world(collection: Collection, owner: User, second: User) -> Bank:
@@ -79,7 +81,8 @@ def world(collection: Collection, owner: User, second: User) -> Bank:
             JudgmentFactory(topic=topic, doc_id=doc_id, relevance=relevance)
     tops = {"alpha": doc_ids, "beta": doc_ids[::-1], "gamma": doc_ids[1:2]}
     ranked(topic, tops)
-    Grade.objects.update(confidence=0.4, answer="an answer", reply="the raw reply")
+    Grade.objects.update(confidence=0.4, answer="an answer", reply=RAW_REPLY)
+    pack_some(collection, before=timezone.now())
     return bank
 
 

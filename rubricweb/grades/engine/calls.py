@@ -17,6 +17,7 @@ from rubricweb.grades.engine.price import price_of_cell
 from rubricweb.grades.engine.progress import measured_rate
 from rubricweb.grades.models import Grade, GradingJob
 from rubricweb.grades.querysets import GradeQuerySet
+from rubricweb.grades.replies.blocks import RawReply, raw_replies
 from rubricweb.grades.visibility import visible_grades
 from rubricweb.jobs.progress import Price
 
@@ -33,6 +34,7 @@ class Call:
     """Of asking once more."""
     prompt: str
     """Written again from the same parts; empty where its wording is not known any more."""
+    reply: RawReply
 
     @property
     def key(self) -> str:
@@ -41,10 +43,6 @@ class Call:
     @property
     def is_failed(self) -> bool:
         return self.grade.outcome == Outcome.FAILED
-
-    @property
-    def raw_reply(self) -> str:
-        return self.grade.answer if self.is_failed else self.grade.reply
 
     @property
     def reason(self) -> str:
@@ -79,9 +77,15 @@ def _page(job: GradingJob, grades: GradeQuerySet, number: str | None) -> Page[Ca
     page = Paginator(related, CALLS_A_PAGE).get_page(number)
     rows = list(page.object_list)
     items = _items(job, rows)
-    rate = measured_rate(job.config)
+    rate, replies = measured_rate(job.config), raw_replies(rows)
     page.object_list = [
-        Call(row, items.get(row.revision_id), price_of_cell(row, rate=rate), _prompt(row, items))
+        Call(
+            row,
+            items.get(row.revision_id),
+            price_of_cell(row, rate=rate),
+            _prompt(row, items),
+            replies[row.pk],
+        )
         for row in rows
     ]
     return page

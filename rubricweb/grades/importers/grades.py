@@ -12,6 +12,8 @@ from rubricweb.corpus.importers import FilePosition, Tally, fitting_name
 from rubricweb.corpus.models import Topic
 from rubricweb.grades import configs, store, verification
 from rubricweb.grades.models import Grade, GraderConfig, MatrixStamp
+from rubricweb.grades.replies import blocks
+from rubricweb.grades.replies.models import ReplyBlock
 
 NAME_LIMIT = 200
 REPLACED_ROWS = 200
@@ -19,9 +21,12 @@ REPLACED_ROWS = 200
 Cell = tuple[int, int]
 """(revision, passage)."""
 Value = tuple[int | None, str, str, str]
-"""(rating, outcome, answer, reply), as a row has them."""
+"""(rating, outcome, answer, reply)."""
 Cells = dict[Cell, ImportedGrade]
 Values = dict[Cell, Value]
+StoredValue = tuple[int | None, str, str, str | None]
+Stored = dict[Cell, StoredValue]
+"""As Values; a reply that was dropped is None, and the same as any."""
 
 _TEXTS = {outcome: outcome.value for outcome in Outcome}
 """As plain texts, which databases take without a look at their class."""
@@ -83,10 +88,10 @@ class GradeImporter:
             self._configs[key] = configs.imported_config(llm, prompt_class, purpose, dict(options))
         return self._configs[key]
 
-    def _write(self, config: GraderConfig, cells: Cells, before: Values, line: GradedCells) -> None:
+    def _write(self, config: GraderConfig, cells: Cells, before: Stored, line: GradedCells) -> None:
         fresh = {cell: grade for cell, grade in cells.items() if cell not in before} if before else cells
         again = {cell: value_of(cells[cell]) for cell in before if cell in cells}
-        otherwise = {cell: value for cell, value in again.items() if value != before[cell]}
+        otherwise = {cell: value for cell, value in again.items() if not _is_same(value, before[cell])}
         if otherwise and not self._is_replacing:
             cell = next(iter(otherwise))
             raise _contradiction(line, cell, otherwise[cell], before[cell])
@@ -112,13 +117,23 @@ def value_of(grade: ImportedGrade) -> Value:
     return grade.rating, outcome, "", grade.answer
 
 
-def _stored(config: GraderConfig, topic: Topic) -> Values:
+def _is_same(value: Value, before: StoredValue) -> bool:
+    return value == before or (before[3] is None and value[:3] == before[:3])
+
+
+def _stored(config: GraderConfig, topic: Topic) -> Stored:
     """The stored values of the config and topic."""
     rows = Grade.objects.by(config).for_topic(topic)
-    fields = rows.values_list("revision_id", "passage_id", "rating", "outcome", "answer", "reply")
-    return {
-        (revision, passage): tuple(value) for revision, passage, *value in fields.iterator(chunk_size=5_000)
-    }
+    fields = rows.values_list(*store.NEW, "reply_block")
+    values, block_of = Stored(), {}
+    for revision, passage, *value, block in fields.iterator(chunk_size=5_000):
+        values[revision, passage] = tuple(value)
+        if block is not None:
+            block_of[revision, passage] = block
+    texts = blocks.read(ReplyBlock.objects.filter(config=config, topic=topic)) if block_of else {}
+    for cell, block in block_of.items():
+        values[cell] = (*values[cell][:3], texts.get(block, {}).get(cell))
+    return values
 
 
 def _replace(config: GraderConfig, topic: Topic, cells: Values) -> None:
@@ -127,26 +142,33 @@ def _replace(config: GraderConfig, topic: Topic, cells: Values) -> None:
     }
     verification.drop_verdicts(config, topic.pk, answers)
     store.recount(config, topic.pk)
+    long = {cell: reply for cell, (_, outcome, _, reply) in cells.items() if blocks.is_long(outcome, reply)}
+    block_of = blocks.store(config.pk, topic.pk, long)
     rows = [
         row for row in Grade.objects.by(config).for_topic(topic) if (row.revision_id, row.passage_id) in cells
     ]
     for row in rows:
-        row.rating, row.outcome, row.answer, row.reply = cells[row.revision_id, row.passage_id]
-    Grade.objects.bulk_update(rows, ["rating", "outcome", "answer", "reply"], batch_size=REPLACED_ROWS)
+        cell = (row.revision_id, row.passage_id)
+        row.rating, row.outcome, row.answer, row.reply = cells[cell]
+        row.reply_block_id = block_of.get(cell)
+        if cell in long:
+            row.reply = ""
+    columns = ["rating", "outcome", "answer", "reply", "reply_block"]
+    Grade.objects.bulk_update(rows, columns, batch_size=REPLACED_ROWS)
 
 
-def _contradiction(line: GradedCells, cell: Cell, value: Value, before: Value) -> BadFormat:
+def _contradiction(line: GradedCells, cell: Cell, value: Value, before: StoredValue) -> BadFormat:
     return line.at.error(
         f"{line.name(cell)} is {_in_words(value)} here and {_in_words(before)} before, "
         "expected the same grade (--replace takes that of the newer import)"
     )
 
 
-def _in_words(value: Value) -> str:
+def _in_words(value: StoredValue) -> str:
     rating, outcome, answer, reply = value
     if outcome == Outcome.FAILED:
         return f"failed ({reply})"
-    text = answer or reply
+    text = answer or reply or ""
     words = repr(text if len(text) <= 60 else text[:60] + "…")
     if rating is None:
         return f"answered {words}"

@@ -190,3 +190,13 @@ def _whose(user: User) -> dict[Who, Q]:
         Who.MINE: Q(by=user),
         Who.UNASSIGNED: Q(assignee__isnull=True),
     }
+
+
+def flagged_cells(
+    topic_id: int, revisions: Iterable[int], passages: Iterable[int]
+) -> Iterable[tuple[int, int]]:
+    """Those of the cells (wording, passage) that somebody flagged, secret items too."""
+    flags = Flag._base_manager.filter(
+        topic=topic_id, revision__in=list(revisions), passage__in=list(passages)
+    )
+    return flags.order_by().values_list("revision_id", "passage_id").distinct()

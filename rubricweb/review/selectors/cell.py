@@ -19,6 +19,7 @@ from rubricweb.grades.engine.answers import answers_for
 from rubricweb.grades.highlighting import Segment, highlighted
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.raters import Rater
+from rubricweb.grades.replies.blocks import RawReply, raw_replies
 from rubricweb.grades.visibility import visible_grades
 from rubricweb.review.selectors.window import RunRank, retrieved
 
@@ -40,6 +41,7 @@ class PromptAndReply:
     prompt: str
     """Empty if it cannot be rendered again; `note` says why."""
     note: str
+    reply: RawReply
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +132,7 @@ def cell(item: Item, passage: Passage, rater: Rater) -> CellView:
         answer=answer,
         answer_by=source.config if source else None,
         is_answer_in_passage=any(segment.is_answer for segment in segments),
-        prompts=tuple(_asking(row, item, passage) for row in (grade, extraction) if row is not None),
+        prompts=_prompts([row for row in (grade, extraction) if row is not None], item, passage),
         others=tuple(row for row in grades if row.rating is not None and row is not grade),
         judgment=pool.judgments.get(passage.doc_id),
         runs=tuple(retrieved(pool, collection.run_tags, pool.row_of[passage.doc_id])),
@@ -177,20 +179,27 @@ def _extraction(grades: list[Grade], config: GraderConfig | None, kind: ItemKind
     return None
 
 
-def _asking(grade: Grade, item: Item, passage: Passage) -> PromptAndReply:
+def _prompts(grades: list[Grade], item: Item, passage: Passage) -> tuple[PromptAndReply, ...]:
+    replies = raw_replies(grades)
+    return tuple(
+        PromptAndReply(grade.config, grade, *_asked(grade, item, passage), replies[grade.pk])
+        for grade in grades
+    )
+
+
+def _asked(grade: Grade, item: Item, passage: Passage) -> tuple[str, str]:
+    """The prompt and the note beside it."""
     config = grade.config
     try:
         prompt = spec_of(config).prompt
     except UnknownPrompt:
-        return PromptAndReply(
-            config, grade, "", "The file names this prompt class, whose text is unknown here."
-        )
+        return "", "The file names this prompt class, whose text is unknown here."
     if not item.revision.text:
-        return PromptAndReply(config, grade, "", "The text of this item is unknown, and so is the prompt.")
+        return "", "The text of this item is unknown, and so is the prompt."
     answer = answers_for(config, [item.revision_id], [passage.pk]).get((item.revision_id, passage.pk))
     pair = convert.pair(item.topic, item.revision, passage, ItemKind(item.kind), answer)
     context = None if grade.context_chars is None else passage.text[: grade.context_chars]
     note = f"{prompt.prompt_id}. {prompt.source}."
     if config.backend == IMPORTED:
         note += " The file names only the prompt class. The model may have seen another text."
-    return PromptAndReply(config, grade, prompt.render(pair, context), note)
+    return prompt.render(pair, context), note

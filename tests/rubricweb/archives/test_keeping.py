@@ -73,6 +73,7 @@ def test_sqlite_is_backed_up_restored_and_upgraded(tmp_path):
     second.does("restore-files", FILES=tmp_path / "files")
     second.does("upgrade")
     assert archive_of(second, tmp_path) == before
+    second.does("pack-replies")
 
 
 KILLED = """

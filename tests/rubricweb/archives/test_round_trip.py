@@ -16,9 +16,13 @@ from rubricweb.archives.writing import write_archive
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.engine.parts import gap_of
-from rubricweb.grades.models import Draw, GraderConfig, GradingJob, JobChunk, JobPart
+from rubricweb.grades.models import Draw, Grade, GraderConfig, GradingJob, JobChunk, JobPart
+from rubricweb.grades.replies.blocks import RawReply, content_of, raw_replies
+from rubricweb.grades.replies.dropping import keep_replies
+from rubricweb.grades.replies.models import ReplyBlock, ReplyPolicy
 from rubricweb.leaderboards.models import PublicBoard
 from tests.factories import CollectionFactory, TopicFactory
+from tests.rubricweb.worlds import RAW_REPLY
 
 OF_THE_SERVER = {
     "api.KeptAnswer",
@@ -91,6 +95,22 @@ def test_keys_inside_of_values_are_those_of_the_new_rows(collection, archive):
     assert list(gap.pairs_by_passage()) == [[(wording.pk, passage.pk)]]
     flagged = AuditEntry.objects.get(collection=copy, kind="flag")
     assert flagged.object_id == copy.banks.get().flags.get().pk
+
+
+def test_replies_come_along_and_so_does_when_they_were_dropped(collection, bank, tmp_path):
+    gone, left = ReplyBlock.objects.order_by("pk")[:2]
+    ReplyBlock.objects.filter(pk=gone.pk).update(content=content_of({}), number=0, dropped_at=gone.at)
+    keep_replies(collection, 90, by=None)
+    write_archive(collection, tmp_path / "a.zip")
+    restore_archive(tmp_path / "a.zip", slug="autumn-copy")
+    copies = Grade.objects.filter(topic__collection__slug="autumn-copy")
+    of_dropped, of_left = (
+        {"topic__query_id": block.topic.query_id, "config": block.config} for block in (gone, left)
+    )
+    assert set(raw_replies(copies.filter(**of_dropped)).values()) == {RawReply("", gone.at)}
+    assert set(raw_replies(copies.filter(**of_left)).values()) == {RawReply(RAW_REPLY)}
+    policy = ReplyPolicy.objects.get(collection__slug="autumn-copy")
+    assert (policy.days, policy.packed_to) == (90, 0)
 
 
 def test_people_without_an_account_get_one_that_cannot_sign_in(collection, archive):

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from grading.types import Purpose
 from rubricweb.grades.configs import config_for, imported_config
 from rubricweb.grades.highlighting import highlighted
 from rubricweb.grades.models import Grade
+from rubricweb.grades.replies.blocks import content_of
+from rubricweb.grades.replies.models import ReplyBlock
+from rubricweb.grades.replies.packing import pack_some
 from rubricweb.grades.store import save_grades
 from tests.factories import ItemFactory, PassageFactory, PooledFactory, TopicFactory, grade
 from tests.rubricweb.markup import markup
@@ -73,6 +78,20 @@ def test_the_page_tells_everything_about_a_cell(autumn, viewer, client_of):
     assert "Human judgment 3" in text
     assert "bm25 at rank 1 dense at rank 2" in text
     assert f'href="{autumn.cell("d1", 0)}"' in html
+
+
+def test_a_reply_is_shown_wherever_it_lies_and_when_it_was_dropped(autumn, viewer, client_of):
+    reply = "4: the passage says that anthocyanins make maple leaves red"
+    Grade.objects.update(reply=reply)
+    address = autumn.cell("d1", 0)
+    assert reply in page(client_of(viewer), address)
+    pack_some(autumn.bank.collection, before=timezone.now())
+    assert not Grade.objects.filter(reply=reply).exclude(outcome="failed").exists()
+    assert reply in page(client_of(viewer), address)
+    ReplyBlock.objects.update(content=content_of({}), dropped_at=datetime(2026, 3, 1, 12, tzinfo=UTC))
+    text = text_of(page(client_of(viewer), address))
+    assert reply not in text
+    assert "Dropped on 1 March 2026, as the settings of this collection say. The grade stays." in text
 
 
 TEXT = "Anthocyanins make maple leaves red in autumn."

@@ -1,0 +1,33 @@
+"""`manage.py drop_replies`: drop what is older than the settings of collections say, now."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from rubricweb.corpus.command_arguments import collection_named
+from rubricweb.grades.replies import dropping
+
+
+class Command(BaseCommand):
+    requires_system_checks = ()  # they load every page
+    help = (
+        "Drop the replies that are older than the settings of the collections SLUG say (of all that keep "
+        "replies for a number of days, without one). Workers do the same by themselves, a little at a time."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("slugs", nargs="*", metavar="SLUG")
+
+    def handle(self, *, slugs: list[str], **options: Any) -> None:  # Any: what argparse parsed, by name
+        wanted = [collection_named(slug).pk for slug in slugs]
+        policies = [one for one in dropping.with_an_end() if not slugs or one.collection_id in wanted]
+        known = {policy.collection_id for policy in policies}
+        if for_ever := [slug for slug, pk in zip(slugs, wanted, strict=True) if pk not in known]:
+            raise CommandError(f"{', '.join(for_ever)}: replies are kept for ever, see Settings, Replies")
+        for policy in policies:
+            dropped = 0
+            while (step := dropping.drop_some(policy)).steps:
+                dropped += step.replies
+            self.stdout.write(f"{policy.collection.slug}: {dropped:,} replies dropped")

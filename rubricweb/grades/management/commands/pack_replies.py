@@ -1,0 +1,32 @@
+"""`manage.py pack_replies`: move long replies out of the rows of their grades, into blocks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+from django.utils import timezone
+
+from rubricweb.corpus.command_arguments import collection_named
+from rubricweb.corpus.models import Collection
+from rubricweb.grades.replies.packing import pack_some
+
+
+class Command(BaseCommand):
+    requires_system_checks = ()  # they load every page
+    help = (
+        "Move the long replies of earlier versions, archives and slow graders into compressed blocks, in the "
+        "collections SLUG (all without one). People can work meanwhile; stopped, it goes on where it ended."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("slugs", nargs="*", metavar="SLUG")
+
+    def handle(self, *, slugs: list[str], **options: Any) -> None:  # Any: what argparse parsed, by name
+        wanted = [collection_named(slug) for slug in slugs] or list(Collection.objects.order_by("slug"))
+        started = timezone.now()
+        for collection in wanted:
+            moved = 0
+            while (step := pack_some(collection, before=started)).looked_at:
+                moved += step.moved
+            self.stdout.write(f"{collection.slug}: {moved:,} replies moved")
