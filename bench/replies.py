@@ -1,11 +1,11 @@
 """What do replies cost: in the rows of their grades, and in compressed blocks beside them?
 
-    bench/replies.py --queries FILE --graded FILE [--chars N] [--database sqlite|postgres]
+    bench/replies.py --queries FILE --graded FILE [--chars N] [--database sqlite|postgres] [--repeated N]
 
 imports the files of `manage.py import_collection` into new databases: as they are, and with every rating
-explained by about N characters of its passage (300), as chat models do. Each in both ways, in turn, three
-times; a process a time. Printed are medians: seconds of the processor that the import took, and that reading
-all ratings from rows takes in a new process; bytes a grade of the tables with their indexes.
+explained by about N characters of its passage (300), as chat models do. Each in both ways, in turn, N times
+(3); a process a time. Printed are medians: seconds of the processor that the import took, and that reading all
+ratings from rows takes in a new process; bytes a grade of the tables with their indexes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from _measuring import cpu_seconds
 from grading_path import servers
 
-REPEATED = 3
 SLUG = "bench-replies"
 WAYS = ("rows", "blocks")
 EVERY_REPLY = 10**9
@@ -38,6 +37,7 @@ def main() -> int:
     parser.add_argument("--graded", required=True)
     parser.add_argument("--chars", type=int, default=300)
     parser.add_argument("--database", choices=["sqlite", "postgres"])
+    parser.add_argument("--repeated", type=int, default=3)
     parser.add_argument("--only", choices=WAYS, help=argparse.SUPPRESS)
     parser.add_argument("--read", action="store_true", help=argparse.SUPPRESS)
     wanted = parser.parse_args()
@@ -57,14 +57,14 @@ def report(wanted: argparse.Namespace) -> None:
         explain(Path(wanted.graded), explained, chars=wanted.chars)
         for database in [wanted.database] if wanted.database else ["sqlite", "postgres"]:
             for name, path in (("as they are", wanted.graded), ("explained", str(explained))):
-                compare(database, name, path, wanted.queries)
+                compare(database, name, path, wanted)
 
 
-def compare(database: str, name: str, graded: str, queries: str) -> None:
+def compare(database: str, name: str, graded: str, wanted: argparse.Namespace) -> None:
     took: dict[str, list[dict[str, float]]] = {way: [] for way in WAYS}
-    for _ in range(REPEATED):
+    for _ in range(wanted.repeated):
         for way in WAYS:
-            given = ["--queries", queries, "--graded", graded, "--database", database, "--only", way]
+            given = ["--queries", wanted.queries, "--graded", graded, "--database", database, "--only", way]
             took[way].append(process(*given))
     middle = {way: {key: median(one[key] for one in each) for key in each[0]} for way, each in took.items()}
     print(f"{database}, replies {name}: {middle['rows']['grades']:,.0f} grades")
