@@ -4,8 +4,8 @@
 
 imports the files of `manage.py import_collection` into new databases: as they are, and with every rating
 explained by about N characters of its passage (300), as chat models do. Each in both ways, in turn, N times
-(3); a process a time. Printed are medians: seconds of the processor that the import took, and that reading all
-ratings from rows takes in a new process; bytes a grade of the tables with their indexes.
+(3); a process a time. Printed are medians: seconds of the processor that the import took, and that it takes a
+new process to read all ratings from rows; bytes a grade of the tables with their indexes.
 """
 
 from __future__ import annotations
