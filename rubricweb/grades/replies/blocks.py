@@ -115,9 +115,11 @@ def texts_of(content: bytes | memoryview) -> Texts:
 
 
 def _portions(replies: Texts) -> Iterator[Texts]:
+    """By passage: replies to one passage have many words in common, and take a fraction of the room then."""
     portion: Texts = {}
     chars = 0
-    for cell, text in replies.items():
+    for cell in sorted(replies, key=_by_passage):
+        text = replies[cell]
         portion[cell] = text
         chars += len(text)
         if len(portion) == BLOCK_REPLIES or chars > BLOCK_CHARS:
@@ -125,6 +127,10 @@ def _portions(replies: Texts) -> Iterator[Texts]:
             portion, chars = {}, 0
     if portion:
         yield portion
+
+
+def _by_passage(cell: Cell) -> Cell:
+    return cell[1], cell[0]
 
 
 def _raw_reply(row: Grade, blocks: Mapping[int, ReplyBlock], texts: Mapping[int, Texts]) -> RawReply:
