@@ -16,7 +16,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from grading.types import Outcome
-from rubricweb.core import packed
+from rubricweb.core import bulk, packed
 from rubricweb.corpus.models import Topic
 from rubricweb.grades.models import Grade
 from rubricweb.grades.replies.models import ReplyBlock
@@ -56,9 +56,9 @@ def store(config_id: int, topic_id: int, replies: Texts, *, at: datetime | None 
     `at` is when their grades were made, if not now. Call it in the transaction that writes the grades.
     """
     collection_id = Topic.objects.values_list("collection_id", flat=True).get(pk=topic_id)
-    block_of: dict[Cell, int] = {}
-    for texts in _portions(replies):
-        block = ReplyBlock.objects.create(
+    portions = list(_portions(replies))
+    made = bulk.create(
+        ReplyBlock(
             collection_id=collection_id,
             config_id=config_id,
             topic_id=topic_id,
@@ -66,8 +66,9 @@ def store(config_id: int, topic_id: int, replies: Texts, *, at: datetime | None 
             number=len(texts),
             at=at or timezone.now(),
         )
-        block_of |= dict.fromkeys(texts, block.pk)
-    return block_of
+        for texts in portions
+    )
+    return {cell: block.pk for texts, block in zip(portions, made, strict=True) for cell in texts}
 
 
 def read(blocks: QuerySet[ReplyBlock]) -> dict[int, Texts]:
