@@ -60,7 +60,7 @@ def last_event(channel: str) -> str:
         name = kept_client(settings.REDIS_URL).get(NAMED + channel)
     except redis.RedisError:
         return ""
-    return "" if name is None else str(name)
+    return name.decode() if isinstance(name, bytes) else ""
 
 
 @lru_cache(maxsize=1)
