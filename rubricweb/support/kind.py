@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 
 from django.db.models.functions import Now
-from django.urls import reverse
+from django.urls import reverse_lazy
 
 from grading.prompts.chat import ChatPrompt, Messages
 from grading.support import asking
@@ -50,7 +50,7 @@ class SupportLabels(ChunkKind[SupportChunk]):
 
     def has_finished(self, job: SupportJob) -> None:
         collection = job.judge.collection
-        page = reverse("support:job", args=[collection.slug, job.pk])
+        page = reverse_lazy("support:job", args=[collection.slug, job.pk])
         outbox.job_ended(job, collection, kind="support", page=page)
 
     def job_changed(self, job: SupportJob) -> None:

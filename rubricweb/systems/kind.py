@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from functools import partial
 
-from django.urls import reverse
+from django.urls import reverse_lazy
 
 from grading.systems.pipeline import make
 from rubricweb.core import events
@@ -62,7 +62,7 @@ class Systems(ChunkKind[SystemChunk]):
             writing.write_run(job)
 
     def has_finished(self, job: SystemJob) -> None:
-        page = reverse("systems:made", args=[job.collection.slug, job.run_id])
+        page = reverse_lazy("systems:made", args=[job.collection.slug, job.run_id])
         outbox.job_ended(job, job.collection, kind="run", page=page)
 
     def job_changed(self, job: SystemJob) -> None:

@@ -9,9 +9,10 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from django.core.serializers.json import DjangoJSONEncoder
 from django.db import transaction
 from django.db.models import Exists, OuterRef
-from django.urls import reverse
+from django.urls import reverse_lazy
 from django.utils import timezone
 
 from rubricweb.corpus.models import Collection
@@ -19,11 +20,14 @@ from rubricweb.jobs import dispatch
 from rubricweb.webhooks.models import Delivery, Endpoint, EventType, Message
 
 if TYPE_CHECKING:
+    from django.utils.functional import _StrOrPromise as StrOrPromise
+    from django.utils.functional import _StrPromise as StrPromise
+
     from rubricweb.jobs.models import Job
 
 KEPT = dt.timedelta(days=30)
 """So long a message and its log are kept."""
-Details = Mapping[str, Any]  # what JSON holds
+Details = Mapping[str, Any]  # what JSON holds, and lazy texts
 
 
 @transaction.atomic
@@ -53,7 +57,8 @@ def send(collection: Collection, event: EventType, details: Details, *, to: Sequ
     """Write the message, with a delivery to each endpoint. Called in a transaction."""
     at = timezone.now()
     told = {"collection": {"id": collection.pk, "slug": collection.slug, "name": collection.name}, **details}
-    body = json.dumps({"type": event.value, "timestamp": at.isoformat(), "data": told}, ensure_ascii=False)
+    whole = {"type": event.value, "timestamp": at.isoformat(), "data": told}
+    body = json.dumps(whole, ensure_ascii=False, cls=DjangoJSONEncoder)
     message: Message = collection.webhook_messages.create(event=event, body=body, at=at)
     deliveries = Delivery.objects.bulk_create(
         Delivery(endpoint=endpoint, message=message, not_before=at) for endpoint in to
@@ -63,15 +68,19 @@ def send(collection: Collection, event: EventType, details: Details, *, to: Sequ
     return message
 
 
-def job_ended(job: Job, collection: Collection, *, kind: str, page: str, api: str = "") -> None:
-    """Tell that `job` ended, in the transaction that ends it. `page` and `api` are where it is shown."""
+def job_ended(
+    job: Job, collection: Collection, *, kind: str, page: StrOrPromise, api: StrOrPromise | None = None
+) -> None:
+    """Tell that `job` ended, in the transaction that ends it. `page` and `api` are where it is shown: lazy,
+    because whoever looks up the first address of a process loads every page, which takes a second or more.
+    """
     details = {"job": {"id": job.pk, "kind": kind, "state": str(job.state)}, "page": page}
-    write(collection, EventType.JOB_ENDED, details | ({"api": api} if api else {}))
+    write(collection, EventType.JOB_ENDED, details if api is None else {**details, "api": api})
 
 
-def api_address(name: str, *arguments: object) -> str:
-    """Return the path of a resource of the API, which is a room above."""
-    return reverse(f"api:{name}", args=arguments)
+def api_address(name: str, *arguments: object) -> StrPromise:
+    """Return the path of a resource of the API, which is a room above; it is looked up when it is read."""
+    return reverse_lazy(f"api:{name}", args=arguments)
 
 
 def _forget_old(collection: Collection) -> None:

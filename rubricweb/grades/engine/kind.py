@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
-from django.urls import reverse
+from django.urls import reverse_lazy
 
 from grading.errors import GraderUnavailable, UnknownGrader, UnknownPrompt
 from grading.graders import Grader, registry
@@ -73,7 +73,7 @@ class Grading(ChunkKind[JobChunk]):
 
     def has_finished(self, job: GradingJob) -> None:
         place = (job.collection.slug, job.pk)
-        page, api = reverse("grades:job", args=place), outbox.api_address("job", *place)
+        page, api = reverse_lazy("grades:job", args=place), outbox.api_address("job", *place)
         outbox.job_ended(job, job.collection, kind="grading", page=page, api=api)
 
     def has_resumed(self, job: GradingJob) -> None:

@@ -9,9 +9,11 @@ import pytest
 from django.core import mail
 from django.db import transaction
 from django.utils import timezone
+from django.utils.functional import lazy
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from rubricweb.core.models import AuditEntry
+from rubricweb.grades.models import GradingJob
 from rubricweb.jobs import kinds, leases, reaper
 from rubricweb.jobs.run import work_on
 from rubricweb.webhooks import actions, outbox
@@ -69,6 +71,14 @@ def test_only_what_an_endpoint_asks_for_is_sent_to_it(collection, endpoint):
     assert outbox.write(collection, EventType.RELEASE_MADE, {}) is not None
     actions.turn_off(endpoint, by=endpoint.by)
     assert outbox.write(collection, EventType.RELEASE_MADE, {}) is None
+
+
+def test_addresses_are_looked_up_only_for_who_asks(collection):
+    def refuse() -> str:
+        raise AssertionError("every page of the process would be loaded")
+
+    outbox.job_ended(GradingJob(pk=7), collection, kind="grading", page=lazy(refuse, str)())
+    assert not Message.objects.exists()
 
 
 def test_what_is_rolled_back_is_not_sent(collection, endpoint):
