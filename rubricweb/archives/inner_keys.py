@@ -44,7 +44,9 @@ def _wordings_in_place(value: Any, row: Row, swap: Swap) -> list[int]:
 
 
 def _packed_passages(value: Any, row: Row, swap: Swap) -> str:
-    """0 for one that is gone, since chunks are ranges of them."""
+    """0 for one that is gone, since chunks are ranges of them; empty where none is written yet."""
+    if not value:
+        return ""
     return pack_keys([swap(Passage, key) or 0 for key in unpack_keys(value).tolist()])
 
 

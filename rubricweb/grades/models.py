@@ -115,7 +115,8 @@ class GradingJob(Job):
 class JobPart(models.Model):
     """The cells of one topic that a job grades: wordings, passages, and a bit for each pair of them.
 
-    Passages are rows, those that `opened` counts are in chunks.
+    Passages are rows, those that `opened` counts are in chunks. Where the job grades the whole topic, which
+    they are is written when the first chunk is opened.
     """
 
     job = models.ForeignKey(GradingJob, on_delete=models.CASCADE, related_name="parts")
@@ -125,7 +126,7 @@ class JobPart(models.Model):
     revisions = models.JSONField()
     """Primary keys of the wordings."""
     passages = models.TextField()
-    """Primary keys of the passages: see `packed.pack_keys`."""
+    """Primary keys of the passages: see `packed.pack_keys`; empty while it `is_whole`."""
     mask = models.TextField(blank=True)
     """Which cells of these passages and wordings are wanted: see `packed.pack_mask`."""
     rows = models.PositiveIntegerField()
@@ -143,6 +144,11 @@ class JobPart(models.Model):
 
     def __str__(self) -> str:
         return f"part {self.number} of job {self.job_id}"
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is every wording with the first `rows` passages of the pool, which nobody read yet."""
+        return not self.passages
 
 
 class JobChunk(Chunk):

@@ -38,7 +38,7 @@ def preview_pool(collection: Collection, rule: PoolRule, *, workers: int) -> Poo
         """What is missing of one topic, by stage and grader."""
         find = partial(missing_over, collection, pool=_new_passages(collection, topic))
         found = find(configs) if topic.added else []
-        for stage, missing in enumerate((extractions(found, find), found, unanswered(found))):
+        for stage, missing in enumerate((extractions(collection, found, find), found, unanswered(found))):
             for one in missing:
                 sought[stage, one.config.pk].append(one)
 

@@ -16,7 +16,7 @@ from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.engine import failures, parts
 from rubricweb.grades.engine.answers import answers_for
 from rubricweb.grades.engine.breaker import Breaker
-from rubricweb.grades.engine.missing import Cell
+from rubricweb.grades.engine.gaps import Cell
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk
 from rubricweb.grades.store import GradeRow
 from rubricweb.jobs.leases import Lease, LeaseLost, expiry

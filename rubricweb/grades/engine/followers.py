@@ -6,6 +6,7 @@ import logging
 
 from rubricweb.grades.engine import parts
 from rubricweb.grades.engine.answers import answered_cells
+from rubricweb.grades.engine.gaps import listed
 from rubricweb.grades.models import GradingJob
 
 logger = logging.getLogger(__name__)
@@ -44,7 +45,7 @@ def _keep_answered(follower: GradingJob) -> int:
     parts.take_listed_cells(follower)
     cells, empty = 0, []
     for part in follower.parts.select_related("job"):
-        gap = parts.gap_of(part)
+        (gap,) = listed(follower.collection, [parts.gap_of(part)])
         kept = gap.minus(gap.without(answered_cells(follower.config, [part.topic_id])[part.topic_id]))
         if kept.cells:
             cells += kept.cells

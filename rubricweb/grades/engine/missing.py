@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import repeat
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from grading.types import FAILED, MISSING, ItemKind, Outcome, Purpose
 from rubricweb.banks.models import DIRECT_UID, Item, ItemRevision
 from rubricweb.banks.querysets import ItemQuerySet
 from rubricweb.corpus.models import Collection, Topic
+from rubricweb.corpus.pool_sizes import pool_sizes
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
 from rubricweb.grades.configs import kinds_of
-from rubricweb.grades.engine.answers import answered_cells, asks_with_key, reads_answers
+from rubricweb.grades.engine.answers import answered_cells, asks_with_key, reads_answers, source_of
+from rubricweb.grades.engine.gaps import Cell, Gap, Mask, TopicGap, WholeTopic, gaps_of
 from rubricweb.grades.matrices import matrices
-from rubricweb.grades.models import Grade, GraderConfig
+from rubricweb.grades.models import Grade, GraderConfig, MatrixStamp
 from rubricweb.grades.querysets import GradeQuerySet
 from rubricweb.grades.visibility import seeing_everything
-
-Cell = tuple[int, int]
-"""(revision pk, passage pk)."""
-Mask = NDArray[np.bool_]
-"""Shape (passages, revisions): True where a grade is wanted, and missing or failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,70 +39,15 @@ Wanted = dict[int, list[ItemToGrade]]
 
 
 @dataclass(frozen=True, eq=False)
-class TopicGap:
-    """The missing cells of one topic."""
-
-    topic_id: int
-    revision_pks: tuple[int, ...]
-    passage_pks: tuple[int, ...]
-    mask: Mask
-
-    @property
-    def cells(self) -> int:
-        return int(self.mask.sum())
-
-    @property
-    def items(self) -> int:
-        """Wordings with at least one missing cell."""
-        return int(self.mask.any(axis=0).sum())
-
-    def pairs_by_passage(self) -> Iterator[list[Cell]]:
-        """The missing cells, one list a passage, in the pool's order."""
-        for row in np.flatnonzero(self.mask.any(axis=1)).tolist():
-            passage = self.passage_pks[row]
-            yield [(self.revision_pks[column], passage) for column in np.flatnonzero(self.mask[row]).tolist()]
-
-    def within(self, other: TopicGap) -> TopicGap:
-        """The cells that the other has too, wherever in its rows and columns."""
-        rows = _places(self.passage_pks, other.passage_pks)
-        columns = _places(self.revision_pks, other.revision_pks)
-        framed = np.pad(other.mask, ((0, 1), (0, 1)))  # what the other does not know is found in the frame
-        return replace(self, mask=self.mask & framed[np.ix_(rows, columns)])
-
-    def minus(self, other: TopicGap) -> TopicGap:
-        """The cells that the other lacks."""
-        return replace(self, mask=self.mask & ~self.within(other).mask)
-
-    def without(self, cells: set[Cell]) -> TopicGap:
-        mask = self.mask.copy()
-        column_of = {pk: column for column, pk in enumerate(self.revision_pks)}
-        row_of = {pk: row for row, pk in enumerate(self.passage_pks)}
-        for revision, passage in cells:
-            if revision in column_of and passage in row_of:
-                mask[row_of[passage], column_of[revision]] = False
-        return replace(self, mask=mask)
-
-
-def _places(mine: Sequence[int], others: Sequence[int]) -> NDArray[np.intp]:
-    """Where each key stands among the others; -1 for one that they lack."""
-    wanted, keys = np.asarray(mine, dtype=np.int64), np.asarray(others, dtype=np.int64)
-    if not len(keys):
-        return np.full(len(wanted), -1, dtype=np.intp)
-    order = np.argsort(keys, kind="stable")
-    found = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
-    return np.where(keys[found] == wanted, found, -1)
-
-
-@dataclass(frozen=True, eq=False)
 class Missing:
     """What one config has still to grade."""
 
     config: GraderConfig
-    gaps: tuple[TopicGap, ...]
+    gaps: tuple[Gap, ...]
     """Topics with at least one missing cell."""
     wordless_pks: frozenset[int]
     """Revisions that cannot be graded, because only their id is known and not their text."""
-    unanswered: tuple[TopicGap, ...] = ()
+    unanswered: tuple[Gap, ...] = ()
     """The cells that cannot be graded yet, because no answer was extracted that could be verified."""
 
     @property
@@ -126,6 +69,18 @@ class Missing:
         return (
             f"{items} {'item' if items == 1 else 'items'} of {topics} {'topic' if topics == 1 else 'topics'}"
         )
+
+
+class Found(NamedTuple):
+    """What there is to grade in some topics."""
+
+    gaps: list[Gap]
+    unanswered: list[Gap]
+    """Cells that cannot be graded before an answer is extracted."""
+
+
+Look = Callable[[GraderConfig, CollectionPool, Wanted, int], Iterator[Mask]]
+"""Yields for each topic of the pool which cells of the wanted ones have the value."""
 
 
 def missing_cells(
@@ -166,7 +121,10 @@ def missing_over(
     """As `missing_cells`, over a pool that may be only supposed: none of its matrices are kept."""
     items = Item.including_secret.filter(bank__collection=collection)
     wanted = {config: _wanted(config, items, set(pool.by_topic)) for config in configs}
-    return [_missing(config, pool, asked, MISSING, look=_in_rows) for config, asked in wanted.items()]
+    return [
+        _with_wordless(config, asked, _compared(config, pool, _worded(asked), MISSING, look=_in_rows))
+        for config, asked in wanted.items()
+    ]
 
 
 def _sought(
@@ -177,10 +135,35 @@ def _sought(
     value: int | None,
 ) -> list[Missing]:
     topics, items = scope
-    pool = collection_pool(collection)
-    topic_ids = set(pool.by_topic) if topics is None else {topic.pk for topic in topics}
+    known = pool_sizes(collection)
+    topic_ids = set(known) if topics is None else {topic.pk for topic in topics}
     asked = Item.including_secret.filter(bank__collection=collection) if items is None else items
-    return [_missing(config, pool, _wanted(config, asked, topic_ids), value) for config in configs]
+    return [_missing(collection, config, _wanted(config, asked, topic_ids), value) for config in configs]
+
+
+def _missing(collection: Collection, config: GraderConfig, wanted: Wanted, value: int | None) -> Missing:
+    """The cells with this value, or all if it is None. Ratings are read only of topics that have some."""
+    worded = _worded(wanted)
+    if value is None:
+        return _with_wordless(config, wanted, Found(_whole(collection, worded), []))
+    reads, begun = reads_answers(config), _begun(config, worded)
+    if reads and value == MISSING:
+        begun |= _begun(source_of(config), worded)
+    found = Found([], [])
+    if begun:
+        look = _in_matrices if config.purpose in RATED else _in_rows
+        rated = {topic_id: some for topic_id, some in worded.items() if topic_id in begun}
+        found = _compared(config, collection_pool(collection), rated, value, look=look)
+    if value == MISSING:
+        untouched = {topic_id: some for topic_id, some in worded.items() if topic_id not in begun}
+        (found.unanswered if reads else found.gaps).extend(_whole(collection, untouched))
+    return _with_wordless(config, wanted, _in_order(collection, found))
+
+
+def _in_order(collection: Collection, found: Found) -> Found:
+    """By the topics' order."""
+    place = {topic_id: number for number, topic_id in enumerate(pool_sizes(collection))}
+    return Found(*(sorted(gaps, key=lambda gap: place.get(gap.topic_id, -1)) for gaps in found))
 
 
 def _wanted(config: GraderConfig, items: ItemQuerySet, topic_ids: set[int]) -> Wanted:
@@ -210,63 +193,71 @@ def _wanted_directly(topic_ids: set[int]) -> Wanted:
     }
 
 
-def _missing(
-    config: GraderConfig,
-    pool: CollectionPool,
-    wanted: Wanted,
-    value: int | None,
-    *,
-    look: Callable[[GraderConfig, CollectionPool, Wanted, int], list[Mask]] | None = None,
-) -> Missing:
-    """The cells with this value; all of them if it is None. `look` finds them."""
-    wordless = frozenset(one.revision_pk for found in wanted.values() for one in found if not one.has_text)
+def _worded(wanted: Wanted) -> Wanted:
+    """Only the wordings with a text, of topics that have such."""
     worded = {topic_id: [one for one in found if one.has_text] for topic_id, found in wanted.items()}
-    part = replace(pool, topics=tuple(topic for topic in pool.topics if worded.get(topic.topic_id)))
-    if value is None:
-        return Missing(config, _gaps(part, worded, _masks(part, worded, filled=True)), wordless)
-    look = look or (_in_matrices if config.purpose in RATED else _in_rows)
-    masks = look(config, part, worded, value)
-    unread = _unread(config, part, worded)
-    gaps = _gaps(part, worded, [mask & ~absent for mask, absent in zip(masks, unread, strict=True)])
-    unanswered = _gaps(part, worded, [mask & absent for mask, absent in zip(masks, unread, strict=True)])
-    return Missing(config, gaps, wordless, unanswered)
+    return {topic_id: found for topic_id, found in worded.items() if found}
 
 
-def _gaps(pool: CollectionPool, wanted: Wanted, masks: list[Mask]) -> tuple[TopicGap, ...]:
-    """Of the topics with at least one such cell."""
-    pairs = [(topic, mask) for topic, mask in zip(pool.topics, masks, strict=True) if mask.any()]
-    return tuple(
-        TopicGap(
-            topic.topic_id, tuple(o.revision_pk for o in wanted[topic.topic_id]), topic.passage_pks, mask
-        )
-        for topic, mask in pairs
-    )
+def _with_wordless(config: GraderConfig, wanted: Wanted, found: Found) -> Missing:
+    wordless = frozenset(one.revision_pk for some in wanted.values() for one in some if not one.has_text)
+    return Missing(config, tuple(found.gaps), wordless, tuple(found.unanswered))
 
 
-def _unread(config: GraderConfig, pool: CollectionPool, wanted: Wanted) -> list[Mask]:
-    """True where the config verifies an answer and there is none yet."""
+def _begun(config: GraderConfig | None, wanted: Wanted) -> set[int]:
+    """The topics that may have grades of the config; it has a stamp in each of these."""
+    if config is None:
+        return set()
+    stamps = MatrixStamp.objects.filter(config=config, topic__in=list(wanted))
+    return set(stamps.values_list("topic_id", flat=True))
+
+
+def _whole(collection: Collection, wanted: Wanted) -> list[Gap]:
+    return [
+        WholeTopic(topic_id, tuple(one.revision_pk for one in wanted[topic_id]), passages)
+        for topic_id, passages in pool_sizes(collection).items()
+        if passages and topic_id in wanted
+    ]
+
+
+def _compared(config: GraderConfig, pool: CollectionPool, wanted: Wanted, value: int, *, look: Look) -> Found:
+    """What is missing, or failed, in these topics by the grades that there are, a topic at a time."""
+    part = replace(pool, topics=tuple(topic for topic in pool.topics if topic.topic_id in wanted))
+    found = Found([], [])
+    masks = zip(part.topics, look(config, part, wanted, value), _unread(config, part, wanted), strict=True)
+    for topic, mask, absent in masks:
+        revisions = tuple(one.revision_pk for one in wanted[topic.topic_id])
+        readable = mask if absent is None else mask & ~absent
+        if readable.any():
+            found.gaps.append(TopicGap(topic.topic_id, revisions, topic.passage_pks, readable))
+        if absent is not None and (mask & absent).any():
+            found.unanswered.append(TopicGap(topic.topic_id, revisions, topic.passage_pks, mask & absent))
+    return found
+
+
+def _unread(config: GraderConfig, pool: CollectionPool, wanted: Wanted) -> Iterator[Mask | None]:
+    """True where the config verifies an answer and there is none yet; None where it verifies none."""
     if not reads_answers(config):
-        return _masks(pool, wanted, filled=False)
+        yield from repeat(None, len(pool.topics))
+        return
     answered = answered_cells(config, (topic.topic_id for topic in pool.topics))
-    return [_without(topic, wanted[topic.topic_id], answered[topic.topic_id]) for topic in pool.topics]
-
-
-def _masks(pool: CollectionPool, wanted: Wanted, *, filled: bool) -> list[Mask]:
-    return [np.full((len(t.passage_pks), len(wanted[t.topic_id])), filled) for t in pool.topics]
+    for topic in pool.topics:
+        yield _without(topic, wanted[topic.topic_id], answered[topic.topic_id])
 
 
 RATED = (Purpose.RATE, Purpose.DIRECT)
 """The purposes whose grades are all in the matrix; extracted answers have no rating and are not."""
 
 
-def _in_matrices(config: GraderConfig, pool: CollectionPool, wanted: Wanted, value: int) -> list[Mask]:
+def _in_matrices(config: GraderConfig, pool: CollectionPool, wanted: Wanted, value: int) -> Iterator[Mask]:
     with seeing_everything():
         grades = matrices(config, pool)
-    uids = {topic.topic_id: tuple(one.uid for one in wanted[topic.topic_id]) for topic in pool.topics}
-    return [grades[t.topic_id].matrix.columns(uids[t.topic_id]).ratings == value for t in pool.topics]
+    for topic in pool.topics:
+        uids = tuple(one.uid for one in wanted[topic.topic_id])
+        yield grades[topic.topic_id].matrix.columns(uids).ratings == value
 
 
-def _in_rows(config: GraderConfig, pool: CollectionPool, wanted: Wanted, value: int) -> list[Mask]:
+def _in_rows(config: GraderConfig, pool: CollectionPool, wanted: Wanted, value: int) -> Iterator[Mask]:
     rows = Grade.objects.by(config).for_topics(topic.topic_id for topic in pool.topics)
     if value == FAILED:
         rows = rows.filter(outcome=Outcome.FAILED)
@@ -275,8 +266,9 @@ def _in_rows(config: GraderConfig, pool: CollectionPool, wanted: Wanted, value: 
         10_000
     ):
         found[topic_id].add((revision, passage))
-    absent = [_without(topic, wanted[topic.topic_id], found[topic.topic_id]) for topic in pool.topics]
-    return [~mask for mask in absent] if value == FAILED else absent
+    for topic in pool.topics:
+        absent = _without(topic, wanted[topic.topic_id], found[topic.topic_id])
+        yield ~absent if value == FAILED else absent
 
 
 def _without(topic: TopicPool, wanted: list[ItemToGrade], read: set[Cell]) -> Mask:
@@ -291,14 +283,3 @@ def cells_of(grades: GradeQuerySet) -> list[Missing]:
     for grade in grades.select_related("config").order_by("topic_id", "passage_id", "revision_id"):
         cells[grade.config][grade.topic_id].append((grade.revision_id, grade.passage_id))
     return [Missing(config, gaps_of(by_topic), frozenset()) for config, by_topic in cells.items()]
-
-
-def gaps_of(cells: dict[int, list[Cell]]) -> tuple[TopicGap, ...]:
-    """By topic id: exactly these cells."""
-    gaps = []
-    for topic_id, wanted in cells.items():
-        revisions, passages = (tuple(dict.fromkeys(some)) for some in zip(*wanted, strict=True))
-        mask = np.ones((len(passages), len(revisions)), dtype=np.bool_)
-        every = TopicGap(topic_id, revisions, passages, mask)
-        gaps.append(replace(every, mask=mask & ~every.without(set(wanted)).mask))
-    return tuple(gaps)

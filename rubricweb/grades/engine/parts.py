@@ -1,13 +1,15 @@
 """What a job grades, topic by topic, and the chunks that are opened of it: some at a time, as workers go on.
 
-A job of any size starts with a row a topic. Its chunks are ranges of rows of these, and no more of them exist
-than workers need for a while, so that to pause, resume, hurry or cancel a job touches few rows.
+A job of any size starts with a row a topic; of topics of which it grades all, the passages are read when the
+first chunk of them is opened. Chunks are ranges of rows of these, and no more of them exist than workers need
+for a while, so that to start, pause, resume, hurry or cancel a job touches few rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +18,7 @@ from django.db.models import F, Max, Q, QuerySet
 from numpy.typing import NDArray
 
 from grading.graders import registry
-from rubricweb.grades.engine.missing import Cell, TopicGap, gaps_of
+from rubricweb.grades.engine.gaps import Cell, Gap, TopicGap, WholeTopic, gaps_of, listed, minus
 from rubricweb.grades.engine.progress import measured_rate
 from rubricweb.grades.models import GradingJob, JobChunk, JobPart
 from rubricweb.grades.packed import pack_keys, pack_mask, unpack_keys, unpack_mask
@@ -38,7 +40,7 @@ class Span(NamedTuple):
     cells: int
 
 
-def store_parts(job: GradingJob, gaps: Iterable[TopicGap]) -> None:
+def store_parts(job: GradingJob, gaps: Iterable[Gap]) -> None:
     """Keep what the job grades: exactly these cells."""
     rows = (_part(job, number, gap) for number, gap in enumerate(gaps))
     JobPart.objects.bulk_create(rows, batch_size=ROWS_A_QUERY)
@@ -58,20 +60,19 @@ def change_part(part: JobPart, gap: TopicGap) -> None:
     part.revisions, part.passages, part.mask, part.rows = new.revisions, new.passages, new.mask, new.rows
 
 
-def gap_of(part: JobPart) -> TopicGap:
-    mask = unpack_mask(part.mask, (part.rows, len(part.revisions)))
-    return TopicGap(part.topic_id, tuple(part.revisions), tuple(unpack_keys(part.passages).tolist()), mask)
+def gap_of(part: JobPart) -> Gap:
+    return WholeTopic(part.topic_id, tuple(part.revisions), part.rows) if part.is_whole else _unpacked(part)
 
 
 def cells_of(chunk: JobChunk) -> list[Cell]:
     """The cells of a chunk, those of a passage together."""
     if chunk.part is None:
         return [(revision, passage) for revision, passage in chunk.cells or ()]
-    gap = _rows(gap_of(chunk.part), chunk.first, chunk.last)
+    gap = _rows(_unpacked(chunk.part), chunk.first, chunk.last)
     return [cell for of_passage in gap.pairs_by_passage() for cell in of_passage]
 
 
-def held(jobs: QuerySet[GradingJob], *, topics: Iterable[int] | None = None) -> Iterator[TopicGap]:
+def held(jobs: QuerySet[GradingJob], *, topics: Iterable[int] | None = None) -> Iterator[Gap]:
     """What these jobs have still to grade, or are grading: live chunks, and what is not opened yet."""
     within = {} if topics is None else {"topic__in": list(topics)}
     live = JobChunk.objects.filter(**within, job__in=jobs, state__in=JobChunk.LIVE).order_by()
@@ -85,7 +86,8 @@ def held(jobs: QuerySet[GradingJob], *, topics: Iterable[int] | None = None) -> 
         mine = spans.get(part.pk, [])
         if not part.job.is_closed:
             mine = [*mine, (part.opened, part.rows)]
-        yield _only(gap_of(part), mine)
+        gap = gap_of(part)
+        yield gap if isinstance(gap, WholeTopic) else _only(gap, mine)
     yield from _gaps(live.filter(part=None))
 
 
@@ -120,23 +122,54 @@ def _opened(job: GradingJob, most: int) -> list[JobChunk]:
     while len(rows) < most and (some := list(left[:PARTS_AT_ONCE])):
         if not rows:
             number, size = _next_number(job), size_for(measured_rate(job.config), job.config.backend)
+        some = _first_of(some, cells=size * (most - len(rows)))
+        _list_passages(job, [part for part in some if part.is_whole])
         for part in some:
             spans = cut(_counts(part), size, first=part.opened, most=most - len(rows))
-            rows += [
-                JobChunk(
-                    job=job,
-                    part=part,
-                    topic_id=part.topic_id,
-                    number=number + len(rows) + place,
-                    first=span.first,
-                    last=span.last,
-                    size=span.cells,
-                )
-                for place, span in enumerate(spans)
-            ]
+            rows += _chunks(part, spans, number=number + len(rows))
             part.opened = spans[-1].last if spans else part.opened
         JobPart.objects.bulk_update(some, ["opened"], batch_size=ROWS_A_QUERY)
     return JobChunk.objects.bulk_create(rows, batch_size=ROWS_A_QUERY)
+
+
+def _chunks(part: JobPart, spans: Iterable[Span], *, number: int) -> list[JobChunk]:
+    return [
+        JobChunk(
+            job=part.job,
+            part=part,
+            topic_id=part.topic_id,
+            number=place,
+            first=span.first,
+            last=span.last,
+            size=span.cells,
+        )
+        for place, span in enumerate(spans, number)
+    ]
+
+
+def _first_of(parts: list[JobPart], *, cells: int) -> list[JobPart]:
+    """As many as may be needed for so many cells, at least one."""
+    before = accumulate(((part.rows - part.opened) * len(part.revisions) for part in parts), initial=0)
+    return [part for part, sum_before in zip(parts, before, strict=False) if sum_before < max(1, cells)]
+
+
+def _list_passages(job: GradingJob, parts: list[JobPart]) -> None:
+    """Let whole topics have the passages that are in their pools now, at most as many as when the job began,
+    and without cells that other jobs have taken since; the job's total follows.
+    """
+    if not parts:
+        return
+    before = sum(gap_of(part).cells for part in parts)
+    same = GradingJob.objects.filter(collection=job.collection_id, config=job.config_id)
+    others = same.exclude(pk=job.pk).exclude(state__in=GradingJob.ENDED)
+    gaps = listed(job.collection, map(gap_of, parts))
+    found = minus(job.collection, gaps, held(others, topics=[part.topic_id for part in parts]))
+    left = {gap.topic_id: gap for gap in listed(job.collection, found)}
+    for part, gap in zip(parts, gaps, strict=True):
+        change_part(part, left.get(gap.topic_id) or replace(gap, mask=np.zeros_like(gap.mask)))
+        part.save(update_fields=["revisions", "passages", "mask", "rows"])
+    job.total += sum(gap_of(part).cells for part in parts) - before
+    job.save(update_fields=["total"])
 
 
 def size_for(rate: float | None, backend_name: str) -> int:
@@ -166,18 +199,20 @@ def cut(counts: NDArray[np.int64], size: int, *, first: int, most: int) -> list[
     return [*spans, Span(begin, len(counts), cells)] if cells else spans
 
 
-def _part(job: GradingJob, number: int, gap: TopicGap) -> JobPart:
+def _part(job: GradingJob, number: int, gap: Gap) -> JobPart:
     """Without the passages that have no such cell."""
-    rows = np.flatnonzero(gap.mask.any(axis=1))
-    return JobPart(
-        job=job,
-        topic_id=gap.topic_id,
-        number=number,
-        revisions=list(gap.revision_pks),
-        passages=pack_keys(np.asarray(gap.passage_pks, dtype=np.int64)[rows]),  # type: ignore[arg-type]
-        mask=pack_mask(gap.mask[rows]),
-        rows=len(rows),
-    )
+    if isinstance(gap, WholeTopic):
+        kept: dict[str, object] = {"passages": "", "rows": gap.passages}
+    else:
+        rows = np.flatnonzero(gap.mask.any(axis=1))
+        passages = np.asarray(gap.passage_pks, dtype=np.int64)[rows]
+        kept = {"passages": pack_keys(passages), "mask": pack_mask(gap.mask[rows]), "rows": len(rows)}  # type: ignore[arg-type]
+    return JobPart(job=job, topic_id=gap.topic_id, number=number, revisions=list(gap.revision_pks), **kept)
+
+
+def _unpacked(part: JobPart) -> TopicGap:
+    mask = unpack_mask(part.mask, (part.rows, len(part.revisions)))
+    return TopicGap(part.topic_id, tuple(part.revisions), tuple(unpack_keys(part.passages).tolist()), mask)
 
 
 def _counts(part: JobPart) -> NDArray[np.int64]:

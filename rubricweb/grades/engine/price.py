@@ -13,8 +13,10 @@ from grading.errors import UnknownPrompt
 from grading.graders import registry
 from rubricweb.banks.models import ItemRevision
 from rubricweb.corpus.models import Collection, Passage, Topic
+from rubricweb.corpus.pool_sizes import pool_chars, stamp_of
 from rubricweb.grades.configs import spec_of
-from rubricweb.grades.engine.missing import Missing, TopicGap, asked_cells
+from rubricweb.grades.engine.gaps import Gap, TopicGap, WholeTopic
+from rubricweb.grades.engine.missing import Missing, asked_cells
 from rubricweb.grades.engine.progress import measured_rate
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.jobs.price import CHARS_A_TOKEN, MILLION
@@ -82,8 +84,7 @@ def dollars_of_wording(
     each = price_each(config)
     if each is None:
         return None
-    stamp = Collection.objects.values_list("stamp", flat=True).get(pk=topic.collection_id)
-    chars = _passage_chars(topic.collection_id, stamp)
+    chars = _passage_chars(topic.collection_id, stamp_of(topic.collection_id))
     asked = _template_chars(config) + len(topic.text) + len(text)
     return sum(asked + chars.get(pk, 0) for pk in passages) / CHARS_A_TOKEN / MILLION * float(each)
 
@@ -113,8 +114,6 @@ def _has_model(missing: Missing) -> bool:
 def _tokens(collection: Collection, missing: Missing) -> int:
     """The characters of every prompt, by its parts, so that no prompt has to be written for it."""
     template = _template_chars(missing.config)
-    stamp = Collection.objects.values_list("stamp", flat=True).get(pk=collection.pk)
-    passages = _passage_chars(collection.pk, stamp)
     topics = [gap.topic_id for gap in missing.gaps]
     items = dict(
         ItemRevision.including_secret.filter(topic__in=topics)
@@ -122,8 +121,8 @@ def _tokens(collection: Collection, missing: Missing) -> int:
         .values_list("pk", "n")
     )
     queries = dict(Topic.objects.filter(pk__in=topics).annotate(n=Length("text")).values_list("pk", "n"))
-    chars: int = sum(
-        _chars(gap, passages, items) + gap.cells * (template + queries[gap.topic_id]) for gap in missing.gaps
+    chars: int = _chars_of_passages(collection, missing.gaps) + sum(
+        _chars_of_items(gap, items) + gap.cells * (template + queries[gap.topic_id]) for gap in missing.gaps
     )
     return round(chars / CHARS_A_TOKEN)
 
@@ -135,10 +134,23 @@ def _template_chars(config: GraderConfig) -> int:
         return 0
 
 
-def _chars(gap: TopicGap, passages: dict[int, int], items: dict[int, int]) -> int:
-    of_passages = np.array([passages.get(pk, 0) for pk in gap.passage_pks], dtype=np.int64)
+def _chars_of_items(gap: Gap, items: dict[int, int]) -> int:
     of_items = np.array([items.get(pk, 0) for pk in gap.revision_pks], dtype=np.int64)
-    return int(gap.mask.sum(axis=1) @ of_passages + gap.mask.sum(axis=0) @ of_items)
+    if isinstance(gap, WholeTopic):
+        return gap.passages * int(of_items.sum())
+    return int(gap.mask.sum(axis=0) @ of_items)
+
+
+def _chars_of_passages(collection: Collection, gaps: Iterable[Gap]) -> int:
+    whole = {gap.topic_id: len(gap.revision_pks) for gap in gaps if isinstance(gap, WholeTopic)}
+    of_pools = pool_chars(collection) if whole else {}
+    chars = sum(of_pools.get(topic_id, 0) * items for topic_id, items in whole.items())
+    some = [gap for gap in gaps if isinstance(gap, TopicGap)]
+    known = _passage_chars(collection.pk, stamp_of(collection.pk)) if some else {}
+    for gap in some:
+        of_passages = np.array([known.get(pk, 0) for pk in gap.passage_pks], dtype=np.int64)
+        chars += int(gap.mask.sum(axis=1) @ of_passages)
+    return chars
 
 
 @lru_cache(maxsize=CACHED_COLLECTIONS)

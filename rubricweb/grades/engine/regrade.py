@@ -8,6 +8,7 @@ from grading.errors import GradingError
 from grading.graders import registry
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.configs import spec_of
+from rubricweb.grades.engine.gaps import listed
 from rubricweb.grades.engine.parts import held
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob
 from rubricweb.jobs.progress import Price
@@ -45,6 +46,6 @@ def job_at(grade: Grade) -> GradingJob | None:
 
 
 def _has(job: GradingJob, grade: Grade) -> bool:
-    jobs = GradingJob.objects.filter(pk=job.pk)
+    gaps = held(GradingJob.objects.filter(pk=job.pk), topics=[grade.topic_id])
     cell = {(grade.revision_id, grade.passage_id)}
-    return any(gap.without(cell).cells < gap.cells for gap in held(jobs, topics=[grade.topic_id]))
+    return any(gap.without(cell).cells < gap.cells for gap in listed(job.collection, gaps))

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
-import numpy as np
 from django.db.models import QuerySet
 
 from rubricweb.banks.querysets import ItemQuerySet
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.engine.answers import source_of
-from rubricweb.grades.engine.missing import (
-    Missing,
-    TopicGap,
-    asked_cells,
-    missing_cells,
-)
+from rubricweb.grades.engine.gaps import Gap, minus, within
+from rubricweb.grades.engine.missing import Missing, asked_cells, missing_cells
 from rubricweb.grades.engine.parts import held
 from rubricweb.grades.engine.regrade import can_ask
 from rubricweb.grades.models import GraderConfig, GradingJob
@@ -54,7 +48,7 @@ def stages(
     """What is missing of these configs, in the order in which it can be graded."""
     find = partial(missing_cells, collection, topics=None if topics is None else list(topics), items=items)
     found = find(list(configs))
-    needed = extractions(found, find)
+    needed = extractions(collection, found, find)
     at_once = left_to_start(collection, [*needed, *found])
     waiting = left_to_start(collection, unanswered(found))
     later = [_extracted_soon(collection, one, source_of(one.config), at_once) for one in waiting]
@@ -67,10 +61,8 @@ def left_to_start(collection: Collection, missing: list[Missing]) -> list[Missin
     left = []
     for found in missing:
         jobs = collection.jobs.filter(config=found.config).exclude(state__in=GradingJob.ENDED)
-        gaps = {gap.topic_id: gap for gap in found.gaps}
-        for taken in held(jobs, topics=gaps) if gaps else ():
-            gaps[taken.topic_id] = gaps[taken.topic_id].minus(taken)
-        left.append(replace(found, gaps=tuple(gap for gap in gaps.values() if gap.cells)))
+        taken = held(jobs, topics=[gap.topic_id for gap in found.gaps]) if found.gaps else ()
+        left.append(replace(found, gaps=tuple(minus(collection, found.gaps, taken))))
     return left
 
 
@@ -79,7 +71,9 @@ def unanswered(missing: Iterable[Missing]) -> list[Missing]:
     return [replace(one, gaps=one.unanswered) for one in missing if one.unanswered]
 
 
-def extractions(missing: list[Missing], find: Callable[[list[GraderConfig]], list[Missing]]) -> list[Missing]:
+def extractions(
+    collection: Collection, missing: list[Missing], find: Callable[[list[GraderConfig]], list[Missing]]
+) -> list[Missing]:
     """The extractions that these verifications lack, of configs that are not among the `missing` themselves.
 
     `find` returns what is missing of configs.
@@ -89,13 +83,13 @@ def extractions(missing: list[Missing], find: Callable[[list[GraderConfig]], lis
     asked = {one.config for one in missing}
     lacking = {source for source in sources.values() if source not in asked and can_ask(source)}
     found = find(sorted(lacking, key=lambda config: config.pk))
-    return [_needed(each, waiting, sources) for each in found]
+    return [_needed(collection, each, waiting, sources) for each in found]
 
 
 def by_job(collection: Collection, waiting: Missing) -> Iterator[tuple[GradingJob, Missing]]:
     """The cells that wait for answers, by the live job that extracts these."""
     source = source_of(waiting.config)
-    return _shared_out(waiting, _live(collection, [source] if source else []))
+    return _shared_out(collection, waiting, _live(collection, [source] if source else []))
 
 
 def following(
@@ -111,7 +105,7 @@ def following(
         if extracting:
             topics = Topic.objects.filter(pk__in={gap.topic_id for gap in _cells_of(extracting)})
             (asked,) = left_to_start(collection, asked_cells(collection, [config], topics=topics))
-            yield from _shared_out(asked, extracting)
+            yield from _shared_out(collection, asked, extracting)
 
 
 def lock_extractions(collection: Collection, configs: Iterable[GraderConfig]) -> None:
@@ -120,10 +114,12 @@ def lock_extractions(collection: Collection, configs: Iterable[GraderConfig]) ->
     list(_live(collection, sources).select_for_update(no_key=True))
 
 
-def _needed(extraction: Missing, waiting: list[Missing], sources: dict[int, GraderConfig]) -> Missing:
+def _needed(
+    collection: Collection, extraction: Missing, waiting: list[Missing], sources: dict[int, GraderConfig]
+) -> Missing:
     """Of an extraction that nobody asked for: only the cells that a verification waits for."""
     asking = [one for one in waiting if sources.get(one.config.pk) == extraction.config]
-    return _within(extraction, (gap for one in asking for gap in one.gaps))
+    return _within(collection, extraction, (gap for one in asking for gap in one.gaps))
 
 
 def _extracted_soon(
@@ -131,12 +127,14 @@ def _extracted_soon(
 ) -> Missing:
     """The cells whose answer a job extracts that is live, or will be in a moment."""
     begun = [gap for one in at_once if one.config == source for gap in one.gaps]
-    return _within(waiting, [*begun, *_cells_of(_live(collection, [source] if source else []))])
+    return _within(collection, waiting, [*begun, *_cells_of(_live(collection, [source] if source else []))])
 
 
-def _shared_out(waiting: Missing, jobs: Iterable[GradingJob]) -> Iterator[tuple[GradingJob, Missing]]:
+def _shared_out(
+    collection: Collection, waiting: Missing, jobs: Iterable[GradingJob]
+) -> Iterator[tuple[GradingJob, Missing]]:
     """Each cell once, because no two live jobs of a config hold the same."""
-    parts = ((job, _within(waiting, _cells_of([job]))) for job in jobs)
+    parts = ((job, _within(collection, waiting, _cells_of([job]))) for job in jobs)
     return ((job, part) for job, part in parts if part.gaps)
 
 
@@ -144,18 +142,10 @@ def _live(collection: Collection, sources: list[GraderConfig]) -> QuerySet[Gradi
     return collection.jobs.filter(config__in=sources, state__in=GIVES_ANSWERS).order_by("pk")
 
 
-def _cells_of(jobs: Iterable[GradingJob]) -> Iterator[TopicGap]:
+def _cells_of(jobs: Iterable[GradingJob]) -> Iterator[Gap]:
     return held(GradingJob.objects.filter(pk__in=[job.pk for job in jobs]))
 
 
-def _within(missing: Missing, gaps: Iterable[TopicGap]) -> Missing:
+def _within(collection: Collection, missing: Missing, gaps: Iterable[Gap]) -> Missing:
     """The cells that are in one of these gaps."""
-    by_topic: dict[int, list[TopicGap]] = defaultdict(list)
-    for gap in gaps:
-        by_topic[gap.topic_id].append(gap)
-    shared = [
-        replace(gap, mask=np.logical_or.reduce([gap.within(other).mask for other in by_topic[gap.topic_id]]))
-        for gap in missing.gaps
-        if gap.topic_id in by_topic
-    ]
-    return replace(missing, gaps=tuple(gap for gap in shared if gap.cells))
+    return replace(missing, gaps=tuple(within(collection, missing.gaps, gaps)))

@@ -10,7 +10,8 @@ from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Topic
 from rubricweb.grades.engine import monitor
-from rubricweb.grades.engine.missing import Missing, gaps_of
+from rubricweb.grades.engine.gaps import gaps_of
+from rubricweb.grades.engine.missing import Missing
 from rubricweb.grades.engine.price import price
 from rubricweb.grades.engine.regrade import can_ask
 from rubricweb.grades.engine.stages import left_to_start

@@ -11,7 +11,7 @@ from rubricweb.accounts.models import User
 from rubricweb.banks.models import AnswerKey, Bank, BankTopic, ItemSource
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection, OfficialScore, Subtopic
-from rubricweb.grades.engine.missing import TopicGap
+from rubricweb.grades.engine.gaps import TopicGap
 from rubricweb.grades.engine.parts import store_parts
 from rubricweb.grades.models import Draw, GradingJob, JobChunk
 from rubricweb.imports import staging

@@ -113,6 +113,14 @@ def test_replies_come_along_and_so_does_when_they_were_dropped(collection, bank,
     assert (policy.days, policy.packed_to) == (90, 0)
 
 
+def test_a_part_of_which_no_passage_is_written_stays_so(collection, bank, tmp_path):
+    JobPart.objects.update(passages="", mask="", rows=2)
+    write_archive(collection, tmp_path / "whole.zip")
+    restore_archive(tmp_path / "whole.zip", slug="autumn-copy")
+    part = JobPart.objects.get(job__collection__slug="autumn-copy")
+    assert (part.is_whole, part.rows, gap_of(part).cells) == (True, 2, 2)
+
+
 def test_people_without_an_account_get_one_that_cannot_sign_in(collection, archive):
     delete_collection(collection, by=None)
     AuditEntry.objects.update(by=None)

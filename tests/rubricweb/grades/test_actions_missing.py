@@ -12,6 +12,7 @@ from rubricweb.banks.models import DIRECT_UID, Item, ItemRevision
 from rubricweb.core.models import AuditEntry
 from rubricweb.grades import actions, configs
 from rubricweb.grades.configs import config_for
+from rubricweb.grades.engine.gaps import listed
 from rubricweb.grades.engine.missing import missing_cells
 from rubricweb.grades.engine.parts import cells_of
 from rubricweb.grades.engine.stages import left_to_start
@@ -24,7 +25,9 @@ EXTRACTION = "QuestionCompleteConciseUnanswerablePromptWithChoices"
 
 def found(collection, config=None, **scope) -> set[tuple[int, int]]:
     (missing,) = missing_cells(collection, [config or lexical_config()], **scope)
-    return {cell for gap in missing.gaps for cells in gap.pairs_by_passage() for cell in cells}
+    return {
+        cell for gap in listed(collection, missing.gaps) for cells in gap.pairs_by_passage() for cell in cells
+    }
 
 
 def all_cells(items) -> set[tuple[int, int]]:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from grading.errors import GraderUnavailable
 from grading.graders import registry
+from rubricweb.core.models import new_stamp
+from rubricweb.corpus.models import Collection, Pooled, Run
 from rubricweb.grades import actions
-from rubricweb.grades.engine import followers, loaded, parts
+from rubricweb.grades.engine import followers, loaded, missing, monitor, parts, price
+from rubricweb.grades.engine.gaps import Cell, WholeTopic, listed
 from rubricweb.grades.engine.parts import Span, cells_of
 from rubricweb.grades.models import Grade, GradingJob, JobChunk
 from rubricweb.jobs import leases
 from rubricweb.jobs.kinds import kind_of
 from rubricweb.jobs.run import work_on
-from tests.factories import gradable, grade, lexical_config
+from tests.factories import ItemFactory, PooledFactory, gradable, grade, lexical_config, ranked
 
 JobState, ChunkState = GradingJob.State, JobChunk.State
 
@@ -45,6 +50,20 @@ def work(job: GradingJob, *, chunks: int) -> GradingJob:
     return job
 
 
+def work_off(job: GradingJob) -> GradingJob:
+    while waiting(job):
+        work(job, chunks=1)
+    return job
+
+
+def start_nothing(collection) -> list[GradingJob]:
+    return actions.start_grading(collection, by=None, configs=[lexical_config()])
+
+
+def cells_in(job: GradingJob) -> list[Cell]:
+    return [cell for chunk in job.chunks.all() for cell in cells_of(chunk)]
+
+
 def waiting(job: GradingJob) -> int:
     return job.chunks.filter(state=ChunkState.QUEUED).count()
 
@@ -63,7 +82,7 @@ class TestOpening:
             work(job, chunks=1)
         assert (most, job.state, graded(job)) == (3, JobState.DONE, 32)
         assert list(job.chunks.values_list("number", "size", "done")) == [(n, 4, 4) for n in range(8)]
-        cells = [cell for chunk in job.chunks.all() for cell in cells_of(chunk)]
+        cells = cells_in(job)
         assert len(cells) == len(set(cells)) == 32
 
     def test_a_second_press_finds_nothing_left(self, job, collection):
@@ -93,6 +112,84 @@ class TestOpening:
         job.chunks.filter(pk=lease.work.pk).update(state=ChunkState.QUEUED, attempts=0)
         assert work(job, chunks=8).state == JobState.DONE
         assert graded(job) == 32
+
+
+@pytest.mark.django_db
+class TestWholeTopics:
+    """Where a topic has no grade yet, a job only counts it until its first chunk is opened."""
+
+    def test_neither_ratings_nor_pools_are_read_to_start(self, bank, collection, monkeypatch):
+        def refuse(*given, **named):
+            raise AssertionError("nobody needs it")
+
+        monkeypatch.setattr(missing, "matrices", refuse)
+        monkeypatch.setattr(missing, "collection_pool", refuse)
+        job = start(collection)
+        assert [(part.is_whole, part.rows) for part in job.parts.all()] == [(False, 8), (True, 8)]
+        assert monitor.gap(collection, monitor.Scope(None, None)).cells == 0
+
+    def test_the_price_is_that_of_the_single_cells(self, bank, collection):
+        (found,) = missing.missing_cells(collection, [lexical_config()])
+        assert all(isinstance(gap, WholeTopic) for gap in found.gaps)
+        detailed = replace(found, gaps=tuple(listed(collection, found.gaps)))
+        counted, read = (price.dollars_of(collection, [one]) for one in (found, detailed))
+        assert (found.cells, found.scope) == (32, "4 items of 2 topics")
+        assert price._tokens(collection, found) == price._tokens(collection, detailed) > 0
+        assert counted == read
+
+    def test_passages_that_come_later_are_not_in_it(self, job, bank, collection):
+        second = job.parts.last().topic
+        PooledFactory.create_batch(2, topic=second, position=99)
+        Collection.objects.update(stamp=new_stamp())
+        more = start(collection)
+        assert more.total == 4
+        for each in (job, more):
+            assert work_off(each).state == JobState.DONE
+        assert (graded(job), graded(more), job.total) == (32, 4, 32)
+
+    def test_passages_that_go_before_it_is_opened_are_left_out(self, job, collection):
+        second = job.parts.last().topic
+        Pooled.objects.filter(topic=second).first().delete()
+        Collection.objects.update(stamp=new_stamp())
+        assert work_off(job).state == JobState.DONE
+        assert (job.total, graded(job)) == (30, 30)
+
+    def test_a_topic_without_passages_is_no_obstacle(self, job, collection):
+        Pooled.objects.filter(topic=job.parts.last().topic).delete()
+        Collection.objects.update(stamp=new_stamp())
+        assert work_off(job).state == JobState.DONE
+        assert (job.total, graded(job)) == (16, 16)
+
+    def test_what_another_job_took_since_is_left_to_it(self, job, collection):
+        """The pool grew, the new passage was started too, and an earlier one went: both hold the new one."""
+        second = job.parts.last().topic
+        new = PooledFactory(topic=second, position=99)
+        Collection.objects.update(stamp=new_stamp())
+        other = start(collection)
+        Pooled.objects.filter(topic=second).exclude(pk=new.pk).first().delete()
+        Collection.objects.update(stamp=new_stamp())
+        assert work_off(job).state == JobState.DONE
+        assert (job.total, other.total, start_nothing(collection)) == (30, 2, [])
+        assert work_off(other).state == JobState.DONE
+        assert (graded(job), graded(other)) == (30, 2)
+
+    def test_wordings_that_a_job_has_are_taken_from_a_whole_topic(self, job, bank, collection):
+        ItemFactory(bank=bank, topic=job.parts.last().topic, text="Who painted it?")
+        later = start(collection)
+        assert (later.total, later.parts.get().is_whole) == (8, False)
+        cells = [cell for one in (job, later) for cell in cells_in(work_off(one))]
+        assert len(cells) == len(set(cells)) == 40
+
+    def test_runs_that_do_not_count_bring_no_passage(self, bank, collection):
+        topic = bank.items.first().topic
+        away = topic.pool.last().passage
+        (run,) = ranked(topic, {"waiting": [away.doc_id]})
+        Run.objects.filter(pk=run.pk).update(state=Run.State.SUBMITTED)
+        Collection.objects.update(stamp=new_stamp())
+        job = start(collection)
+        assert work_off(job).state == JobState.DONE
+        assert (job.total, graded(job)) == (30, 30)
+        assert not Grade.objects.filter(passage=away).exists()
 
 
 @pytest.mark.django_db

@@ -1,0 +1,182 @@
+"""Cells of topics that are to be graded: as arrays, or as whole topics of which only the size is known."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rubricweb.corpus.models import Collection
+from rubricweb.corpus.pool_sizes import pooled_passages
+
+Cell = tuple[int, int]
+"""(revision pk, passage pk)."""
+Mask = NDArray[np.bool_]
+"""Shape (passages, revisions): True where a grade is wanted, and missing or failed."""
+
+
+@dataclass(frozen=True, eq=False)
+class TopicGap:
+    """Some cells of one topic."""
+
+    topic_id: int
+    revision_pks: tuple[int, ...]
+    passage_pks: tuple[int, ...]
+    mask: Mask
+
+    @property
+    def cells(self) -> int:
+        return int(self.mask.sum())
+
+    @property
+    def items(self) -> int:
+        """Wordings with at least one of the cells."""
+        return int(self.mask.any(axis=0).sum())
+
+    def pairs_by_passage(self) -> Iterator[list[Cell]]:
+        """The cells, one list a passage, in the pool's order."""
+        for row in np.flatnonzero(self.mask.any(axis=1)).tolist():
+            passage = self.passage_pks[row]
+            yield [(self.revision_pks[column], passage) for column in np.flatnonzero(self.mask[row]).tolist()]
+
+    def within(self, other: TopicGap) -> TopicGap:
+        """The cells that the other has too, wherever in its rows and columns."""
+        rows = _places(self.passage_pks, other.passage_pks)
+        columns = _places(self.revision_pks, other.revision_pks)
+        framed = np.pad(other.mask, ((0, 1), (0, 1)))  # what the other does not know is found in the frame
+        return replace(self, mask=self.mask & framed[np.ix_(rows, columns)])
+
+    def minus(self, other: TopicGap) -> TopicGap:
+        """The cells that the other lacks."""
+        return replace(self, mask=self.mask & ~self.within(other).mask)
+
+    def without(self, cells: set[Cell]) -> TopicGap:
+        mask = self.mask.copy()
+        column_of = {pk: column for column, pk in enumerate(self.revision_pks)}
+        row_of = {pk: row for row, pk in enumerate(self.passage_pks)}
+        for revision, passage in cells:
+            if revision in column_of and passage in row_of:
+                mask[row_of[passage], column_of[revision]] = False
+        return replace(self, mask=mask)
+
+
+@dataclass(frozen=True, eq=False)
+class WholeTopic:
+    """Every cell of a topic for some wordings. Its pool is only counted; `listed` reads the single cells."""
+
+    topic_id: int
+    revision_pks: tuple[int, ...]
+    passages: int
+    """So many of the pool, from its first on."""
+
+    @property
+    def cells(self) -> int:
+        return self.passages * len(self.revision_pks)
+
+    @property
+    def items(self) -> int:
+        return len(self.revision_pks) if self.passages else 0
+
+    def has_all_of(self, other: WholeTopic) -> bool:
+        """Whether it has all passages of the other; wordings are not compared."""
+        return self.passages >= other.passages
+
+
+Gap = TopicGap | WholeTopic
+
+
+def listed(collection: Collection, gaps: Iterable[Gap]) -> list[TopicGap]:
+    """The same with their single cells; what is whole is read now, in one query."""
+    some = list(gaps)
+    pools = _pools(collection, some)
+    return [_listed(gap, pools) for gap in some]
+
+
+def minus(collection: Collection, gaps: Iterable[Gap], others: Iterable[Gap]) -> Iterator[Gap]:
+    """The cells of each gap that none of the others has; gaps that so become empty are left out."""
+    for gap, theirs in _paired(collection, gaps, others):
+        if isinstance(gap, WholeTopic):
+            taken = {pk for other in theirs for pk in other.revision_pks}
+            left: Gap = replace(gap, revision_pks=tuple(pk for pk in gap.revision_pks if pk not in taken))
+        else:
+            left = reduce(TopicGap.minus, theirs, gap)  # type: ignore[arg-type]  # listed, as the gap is
+        if left.cells:
+            yield left
+
+
+def within(collection: Collection, gaps: Iterable[Gap], others: Iterable[Gap]) -> Iterator[Gap]:
+    """The cells of each gap that one of the others has; gaps that so become empty are left out."""
+    for gap, theirs in _paired(collection, gaps, others):
+        if isinstance(gap, WholeTopic):
+            known = {pk for other in theirs for pk in other.revision_pks}
+            shared: Gap = replace(gap, revision_pks=tuple(pk for pk in gap.revision_pks if pk in known))
+        elif theirs:
+            masks = [gap.within(other).mask for other in theirs]  # type: ignore[arg-type]
+            shared = replace(gap, mask=np.logical_or.reduce(masks))
+        else:
+            continue
+        if shared.cells:
+            yield shared
+
+
+def _paired(
+    collection: Collection, gaps: Iterable[Gap], others: Iterable[Gap]
+) -> Iterator[tuple[Gap, list[Gap]]]:
+    """Each gap beside the others of its topic: all of them whole, the gap's passages among theirs; or all of
+    them listed.
+    """
+    by_topic: dict[int, list[Gap]] = defaultdict(list)
+    for other in others:
+        by_topic[other.topic_id].append(other)
+    groups = [(gap, by_topic[gap.topic_id]) for gap in gaps]
+    mixed = [(gap, *theirs) for gap, theirs in groups if not _can_stay(gap, theirs)]
+    pools = _pools(collection, [one for group in mixed for one in group])
+    for gap, theirs in groups:
+        if _can_stay(gap, theirs):
+            yield gap, theirs
+        else:
+            yield _listed(gap, pools), [_listed(other, pools) for other in theirs]
+
+
+def _can_stay(gap: Gap, others: Sequence[Gap]) -> bool:
+    if isinstance(gap, TopicGap):
+        return not others
+    return all(isinstance(other, WholeTopic) and other.has_all_of(gap) for other in others)
+
+
+def _pools(collection: Collection, gaps: Iterable[Gap]) -> dict[int, list[int]]:
+    whole = {gap.topic_id for gap in gaps if isinstance(gap, WholeTopic)}
+    return pooled_passages(collection, whole) if whole else {}
+
+
+def _listed(gap: Gap, pools: dict[int, list[int]]) -> TopicGap:
+    if isinstance(gap, TopicGap):
+        return gap
+    passages = tuple(pools.get(gap.topic_id, ())[: gap.passages])
+    mask = np.ones((len(passages), len(gap.revision_pks)), dtype=np.bool_)
+    return TopicGap(gap.topic_id, gap.revision_pks, passages, mask)
+
+
+def gaps_of(cells: dict[int, list[Cell]]) -> tuple[TopicGap, ...]:
+    """By topic id: exactly these cells."""
+    gaps = []
+    for topic_id, wanted in cells.items():
+        revisions, passages = (tuple(dict.fromkeys(some)) for some in zip(*wanted, strict=True))
+        mask = np.ones((len(passages), len(revisions)), dtype=np.bool_)
+        every = TopicGap(topic_id, revisions, passages, mask)
+        gaps.append(replace(every, mask=mask & ~every.without(set(wanted)).mask))
+    return tuple(gaps)
+
+
+def _places(mine: Sequence[int], others: Sequence[int]) -> NDArray[np.intp]:
+    """Where each key stands among the others; -1 for one that they lack."""
+    wanted, keys = np.asarray(mine, dtype=np.int64), np.asarray(others, dtype=np.int64)
+    if not len(keys):
+        return np.full(len(wanted), -1, dtype=np.intp)
+    order = np.argsort(keys, kind="stable")
+    found = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
+    return np.where(keys[found] == wanted, found, -1)
