@@ -3,6 +3,50 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
+from rubricweb.grades.packed import unpack_keys, unpack_mask
+
+CELLS = 2_048
+"""Of a chunk that is made on the way back."""
+ENDED = ("done", "failed", "cancelled")
+
+
+def list_cells(apps, schema_editor):
+    """The way back: chunks list their cells again, and what is not opened is listed by new ones."""
+    chunks = apps.get_model("grades", "JobChunk").objects
+    parts = apps.get_model("grades", "JobPart").objects
+    pooled = apps.get_model("corpus", "Pooled").objects
+    chunks.filter(part__isnull=False, state="done").update(cells=[])
+    for chunk in chunks.filter(part__isnull=False, cells__isnull=True).select_related("part").iterator():
+        chunk.cells = _cells(chunk.part, pooled, chunk.first, chunk.last)
+        chunk.save(update_fields=["cells"])
+    live = parts.filter(opened__lt=models.F("rows"), job__is_closed=False).exclude(job__state__in=ENDED)
+    for part in live.order_by("job", "number"):
+        number = chunks.filter(job=part.job_id).aggregate(n=models.Max("number"))["n"]
+        left = _cells(part, pooled, part.opened, part.rows)
+        of_chunks = [left[first : first + CELLS] for first in range(0, len(left), CELLS)]
+        chunks.bulk_create(
+            chunks.model(
+                job_id=part.job_id, topic_id=part.topic_id, number=place, cells=cells, size=len(cells)
+            )
+            for place, cells in enumerate(of_chunks, 0 if number is None else number + 1)
+        )
+    schema_editor.connection.check_constraints()  # or PostgreSQL alters no table after it
+
+
+def _cells(part, pooled, first, last):
+    if part.passages:
+        passages = unpack_keys(part.passages).tolist()
+    else:
+        rows = pooled.filter(topic=part.topic_id).order_by("position", "pk")
+        passages = list(rows.values_list("passage_id", flat=True)[: part.rows])
+    mask = unpack_mask(part.mask, (len(passages), len(part.revisions)))
+    return [
+        [revision, passages[row]]
+        for row in range(first, min(last, len(passages)))
+        for revision, is_in in zip(part.revisions, mask[row].tolist(), strict=True)
+        if is_in
+    ]
+
 
 class Migration(migrations.Migration):
     dependencies = [
@@ -99,4 +143,5 @@ class Migration(migrations.Migration):
                 condition=models.Q(("opened__lte", models.F("rows"))), name="part_opened_within_rows"
             ),
         ),
+        migrations.RunPython(migrations.RunPython.noop, list_cells),
     ]
