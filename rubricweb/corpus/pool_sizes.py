@@ -1,20 +1,19 @@
 """How large the pools of a collection are, and the keys of single ones: without a text, and without rankings.
 
 What reads a `CollectionPool` needs memory for every passage of the collection; jobs need numbers first, and
-then a few topics at a time.
+then a few topics at a time. Workers count when they keep snapshots of the pools; until then the rows are
+counted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Any
 
-from django.db.models import Count, QuerySet, Sum
-from django.db.models.functions import Length
+from django.db.models import Count
 
-from rubricweb.corpus.models import Collection, Passage, Pooled, Run, Topic
-from rubricweb.corpus.pools import collection_pool
+from rubricweb.corpus.models import Collection, Pooled, Run, Topic
+from rubricweb.corpus.pools import chars_of, collection_pool, pooled_chars
 
 CACHED_COLLECTIONS = 8
 
@@ -53,25 +52,29 @@ def _has_left_out(collection_id: int) -> bool:
 
 @lru_cache(maxsize=CACHED_COLLECTIONS)
 def _sizes(collection_id: int, stamp: int) -> dict[int, int]:
+    if (kept := _kept(collection_id, stamp)) is not None:
+        return {topic_id: passages for topic_id, passages, _ in kept}
     if _has_left_out(collection_id):
         pool = collection_pool(Collection.objects.get(pk=collection_id))
         return {topic.topic_id: len(topic.passage_pks) for topic in pool.topics}
-    counted = dict(_rows(collection_id).annotate(n=Count("pk")).values_list("topic_id", "n"))
+    pooled = Pooled.objects.filter(topic__collection=collection_id).order_by().values("topic_id")
+    counted = dict(pooled.annotate(n=Count("pk")).values_list("topic_id", "n"))
     topics = Topic.objects.filter(collection=collection_id).values_list("pk", flat=True)
     return {topic_id: counted.get(topic_id, 0) for topic_id in topics}
 
 
 @lru_cache(maxsize=CACHED_COLLECTIONS)
 def _chars(collection_id: int, stamp: int) -> dict[int, int]:
+    if (kept := _kept(collection_id, stamp)) is not None:
+        return {topic_id: chars for topic_id, _, chars in kept}
     if _has_left_out(collection_id):
-        lengths = dict(
-            Passage.objects.filter(collection=collection_id).annotate(n=Length("text")).values_list("pk", "n")
-        )
-        pool = collection_pool(Collection.objects.get(pk=collection_id))
-        return {topic.topic_id: sum(lengths[pk] for pk in topic.passage_pks) for topic in pool.topics}
-    rows = _rows(collection_id).annotate(n=Sum(Length("passage__text")))
-    return dict(rows.values_list("topic_id", "n"))
+        return chars_of(collection_pool(Collection.objects.get(pk=collection_id)))
+    return pooled_chars(collection_id)
 
 
-def _rows(collection_id: int) -> QuerySet[Any]:  # Any: rows by topic
-    return Pooled.objects.filter(topic__collection=collection_id).order_by().values("topic_id")
+def _kept(collection_id: int, stamp: int) -> list[tuple[int, int, int]] | None:
+    """(topic, passages, characters) as workers counted them for the snapshots of this stamp, if they did."""
+    topics = Topic.objects.filter(collection=collection_id)
+    current = topics.filter(pool_snapshot__number=stamp, pool_snapshot__chars__isnull=False)
+    rows = list(current.values_list("pk", "pool_snapshot__passages", "pool_snapshot__chars"))
+    return rows if len(rows) == topics.count() else None

@@ -11,7 +11,10 @@ from dataclasses import replace
 from functools import lru_cache
 from sys import intern
 
-from rubricweb.corpus.models import Collection, Judgment, Pooled, Ranking, Run, Topic
+from django.db.models import Sum
+from django.db.models.functions import Length
+
+from rubricweb.corpus.models import Collection, Judgment, Passage, Pooled, Ranking, Run, Topic
 from rubricweb.corpus.pseudonyms import shown_names
 from rubricweb.corpus.snapshots import pools as pool_snapshots
 from rubricweb.corpus.topic_pools import CollectionPool, TopicPool, rankings_of
@@ -144,4 +147,20 @@ def keep_snapshots() -> None:
     _seen_out_of_date.clear()
     _seen_out_of_date.update(now)
     for collection_id in quiet[:1]:
-        pool_snapshots.keep(from_rows(collection_id, now[collection_id]))
+        pool = from_rows(collection_id, now[collection_id])
+        pool_snapshots.keep(pool, chars_of(pool))
+
+
+def chars_of(pool: CollectionPool) -> dict[int, int]:
+    """Return the characters of the passages of each topic that count."""
+    if not pool.left_out:
+        return dict.fromkeys(pool.by_topic, 0) | pooled_chars(pool.collection_id)
+    rows = Passage.objects.filter(collection=pool.collection_id).annotate(n=Length("text"))
+    known = dict(rows.values_list("pk", "n").iterator(chunk_size=10_000))
+    return {topic.topic_id: sum(known[pk] for pk in topic.passage_pks) for topic in pool.topics}
+
+
+def pooled_chars(collection_id: int) -> dict[int, int]:
+    """Return the characters of all pooled passages of each topic that has some, in one query."""
+    rows = Pooled.objects.filter(topic__collection=collection_id).order_by().values("topic_id")
+    return dict(rows.annotate(n=Sum(Length("passage__text"))).values_list("topic_id", "n"))

@@ -10,6 +10,10 @@ class PoolSnapshot(models.Model):
     number = models.PositiveBigIntegerField()
     """The collection's stamp when it was made; with another it is out of date."""
     content = models.BinaryField()
+    passages = models.PositiveIntegerField(null=True)
+    """How many passages count; None in one that an earlier version made."""
+    chars = models.PositiveBigIntegerField(null=True)
+    """The characters of these."""
 
     def __str__(self) -> str:
         return f"pool of topic {self.topic_id} at stamp {self.number}"

@@ -7,7 +7,7 @@ the collection's present stamp and are whole; else the rows are read, which alon
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -43,10 +43,18 @@ def read(stamp: int, run_pks: Sequence[int], topics: Collection[tuple[int, str]]
     return [known[pk] for pk, _ in topics] if len(known) == len(topics) else None
 
 
-def keep(pool: CollectionPool) -> None:
-    """Write the snapshots of all topics; `pool` has every topic, and its stamp was read before its rows."""
+def keep(pool: CollectionPool, chars: Mapping[int, int]) -> None:
+    """Write the snapshots of all topics; `pool` has every topic, and its stamp was read before its rows.
+    `chars` has the characters of each topic's passages.
+    """
     rows = (
-        PoolSnapshot(topic_id=topic.topic_id, number=pool.stamp, content=_packed(pool, topic))
+        PoolSnapshot(
+            topic_id=topic.topic_id,
+            number=pool.stamp,
+            content=_packed(pool, topic),
+            passages=len(topic.passage_pks),
+            chars=chars[topic.topic_id],
+        )
         for topic in pool.topics
     )
     with transaction.atomic():
@@ -55,13 +63,14 @@ def keep(pool: CollectionPool) -> None:
             WRITTEN_AT_ONCE,
             update_conflicts=True,
             unique_fields=["topic"],
-            update_fields=["number", "content"],
+            update_fields=["number", "content", "passages", "chars"],
         )
 
 
 def out_of_date() -> dict[int, int]:
     """Return, by collection, the stamp of those whose snapshots are not of their present state."""
-    current = PoolSnapshot.objects.filter(topic=OuterRef("pk"), number=OuterRef("collection__stamp"))
+    counted = PoolSnapshot.objects.filter(passages__isnull=False, chars__isnull=False)
+    current = counted.filter(topic=OuterRef("pk"), number=OuterRef("collection__stamp"))
     topics = Topic.objects.filter(
         ~Exists(current), collection__is_being_deleted=False, collection__is_gone=False
     )
