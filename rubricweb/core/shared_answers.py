@@ -1,14 +1,16 @@
 """Answers that many open pages ask for at the same moment: one request computes, the others take its answer.
 
-They meet in Redis, whichever process serves them. Without Redis each request computes for itself.
+The first request of each process asks Redis, where processes meet. Without Redis each process computes.
 """
 
 from __future__ import annotations
 
 import hashlib
 import logging
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
 
 import redis
@@ -27,6 +29,9 @@ LOCK_SECONDS = 10
 POLL_SECONDS = 0.03
 SHARED = (200, 204)
 """Refusals are answered one by one."""
+_asked: dict[str, Future[bytes | None]] = {}
+"""By name, what a thread of this process computes or waits for: the other threads wait for that one."""
+_lock = threading.Lock()
 
 
 def shared_answer(key: str, respond: Callable[[], HttpResponse]) -> HttpResponse:
@@ -36,25 +41,60 @@ def shared_answer(key: str, respond: Callable[[], HttpResponse]) -> HttpResponse
     status and the content are shared, so `respond` may set no other header.
     """
     name = PREFIX + hashlib.sha256(key.encode()).hexdigest()
+    with _lock:
+        asked, is_first = _asked.get(name), name not in _asked
+        asked = asked or _asked.setdefault(name, Future())
+    if not is_first:
+        return _decoded(_awaited(asked)) or _shared_by_all(name, respond)
+    response = None
+    try:
+        response = _shared_by_all(name, respond)
+        return response
+    finally:
+        with _lock:
+            del _asked[name]
+        asked.set_result(None if response is None else _encoded(response))
+
+
+def _awaited(asked: Future[bytes | None]) -> bytes | None:
+    try:
+        return asked.result(LOCK_SECONDS)
+    except TimeoutError:
+        return None
+
+
+def _shared_by_all(name: str, respond: Callable[[], HttpResponse]) -> HttpResponse:
+    """The answer that any process computed, or will in a moment; else compute it for them."""
     try:
         known = _known_or_locked(name)
     except redis.RedisError as error:
         logger.debug("an answer is not shared: %s", error)
         return respond()
-    if known is not None:
-        status, _, content = known.partition(b"\n")
-        return HttpResponse(content, status=int(status))
+    if (response := _decoded(known)) is not None:
+        return response
     try:
         response = respond()
         logger.debug("computed a shared answer")
-        if response.status_code in SHARED:
+        if (content := _encoded(response)) is not None:
             with suppress(redis.RedisError):
-                content = b"%d\n%b" % (response.status_code, response.content)
                 kept_client(settings.REDIS_URL).set(name, content, ex=KEPT_SECONDS)
         return response
     finally:
         with suppress(redis.RedisError):
-            kept_client(settings.REDIS_URL).delete(_lock(name))
+            kept_client(settings.REDIS_URL).delete(_lock_of(name))
+
+
+def _encoded(response: HttpResponse) -> bytes | None:
+    """None for what is not shared."""
+    is_shared = response.status_code in SHARED
+    return b"%d\n%b" % (response.status_code, response.content) if is_shared else None
+
+
+def _decoded(known: bytes | None) -> HttpResponse | None:
+    if known is None:
+        return None
+    status, _, content = known.partition(b"\n")
+    return HttpResponse(content, status=int(status))
 
 
 def _known_or_locked(name: str) -> bytes | None:
@@ -63,14 +103,14 @@ def _known_or_locked(name: str) -> bytes | None:
     while time.monotonic() < ends:
         if isinstance(known := client.get(name), bytes):
             return known
-        if client.set(_lock(name), b"", nx=True, ex=LOCK_SECONDS):
+        if client.set(_lock_of(name), b"", nx=True, ex=LOCK_SECONDS):
             if not client.exists(name):
                 return None
-            client.delete(_lock(name))  # it came between the two
+            client.delete(_lock_of(name))  # it came between the two
             continue
         time.sleep(POLL_SECONDS)
     return None
 
 
-def _lock(name: str) -> str:
+def _lock_of(name: str) -> str:
     return f"{name}:lock"

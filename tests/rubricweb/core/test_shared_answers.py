@@ -27,12 +27,14 @@ def key():
     return uuid4().hex
 
 
-def test_of_many_that_ask_at_once_one_computes(key):
+@pytest.mark.parametrize("answer", [shared_answer, shared_answers._shared_by_all])
+def test_of_many_that_ask_at_once_one_computes(key, answer):
+    """Of the threads of a process, and of the processes."""
     computing, barrier = Computing(), Barrier(8)
 
     def ask(_):
         barrier.wait()
-        return shared_answer(key, computing).content
+        return answer(key, computing).content
 
     with ThreadPoolExecutor(8) as threads:
         answers = list(threads.map(ask, range(8)))
