@@ -107,7 +107,7 @@ class ChunkKind(Kind[C]):
 
 
 def kind_of_job(job: Job) -> ChunkKind[Any]:
-    chunked = (kind for kind in kinds.known() if isinstance(kind, ChunkKind))
+    chunked = (kind for kind in kinds.near(job) if isinstance(kind, ChunkKind))
     return next(kind for kind in chunked if isinstance(job, kind.job_model))
 
 

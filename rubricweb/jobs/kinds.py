@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django.db.models.functions import Now
 from django.utils.module_loading import import_string
 
@@ -150,10 +150,21 @@ def get(name: str) -> Kind[Any] | None:
     return next((kind for kind in known() if kind.name == name), None)
 
 
-@cache
 def known() -> tuple[Kind[Any], ...]:
-    return tuple(import_string(path)() for path in _classes)
+    return tuple(map(_made, _classes))
+
+
+def near(row: Model) -> Iterator[Kind[Any]]:
+    """Those of the app of `row` first, so that to find the kind of it imports no other app's code."""
+    room = f"{row._meta.app_config.name}."
+    return map(_made, sorted(_classes, key=lambda path: not path.startswith(room)))
 
 
 def kind_of(work: LeasedWork) -> Kind[Any]:
-    return next(kind for kind in known() if isinstance(work, kind.model))
+    return next(kind for kind in near(work) if isinstance(work, kind.model))
+
+
+@cache
+def _made(path: str) -> Kind[Any]:
+    kind: Kind[Any] = import_string(path)()
+    return kind

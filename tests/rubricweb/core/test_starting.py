@@ -13,3 +13,14 @@ def test_no_process_waits_for_a_library_that_it_may_never_need():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def test_who_enqueues_grading_loads_no_other_kind_of_work():
+    code = (
+        "import sys, django; django.setup(); from rubricweb.grades.models import GradingJob, JobChunk;"
+        "from rubricweb.jobs import chunked, kinds; job = GradingJob();"
+        "print(kinds.kind_of(JobChunk(job=job)).name, chunked.kind_of_job(job).name,"
+        "{'rubricweb.systems.kind', 'rubricweb.leaderboards.watch.kind'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "chunk chunk set()"
