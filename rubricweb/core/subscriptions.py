@@ -12,6 +12,9 @@ import redis
 import redis.asyncio
 from django.conf import settings
 
+TOLD_A_SECOND = 50
+"""How many pages of a process hear of an event in a second: each fetches its parts again, and of hundreds
+that did so at once most would wait."""
 WAKES_SECONDS = 5.0
 """How often a subscription looks whether its connection still stands."""
 
@@ -50,7 +53,8 @@ class Subscription:
 
     def __init__(self, channel: str) -> None:
         self.channel = channel
-        self.listeners: set[Listener] = set()
+        self.listeners: dict[Listener, None] = {}
+        """In the order in which they came."""
         self.has_begun = asyncio.Event()
         """Redis confirmed it, or refused it."""
         self._task = asyncio.create_task(self._hear())
@@ -77,8 +81,9 @@ class Subscription:
         if message["type"] == "subscribe":
             self.has_begun.set()
             return
-        for one in self.listeners:
-            one.tell(message["data"].decode())
+        loop, name = asyncio.get_running_loop(), message["data"].decode()
+        for place, one in enumerate(self.listeners):
+            loop.call_later(place / TOLD_A_SECOND, one.tell, name)
 
     def _leave(self) -> None:
         """Nobody can join it any more."""
@@ -106,11 +111,11 @@ async def listening(channel: str) -> AsyncIterator[Listener]:
     subscriptions = _subscriptions()
     subscription = subscriptions.get(channel) or subscriptions.setdefault(channel, Subscription(channel))
     listener = Listener()
-    subscription.listeners.add(listener)
+    subscription.listeners[listener] = None
     try:
         await subscription.has_begun.wait()
         yield listener
     finally:
-        subscription.listeners.discard(listener)
+        del subscription.listeners[listener]
         if not subscription.listeners:
             subscription.end()

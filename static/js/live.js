@@ -3,8 +3,6 @@
 // its timers stopped, in case the reader goes back. The first stream of a page says since when it wants events;
 // one that is opened later does not, so that the server begins with "missed" and every live part fetches itself.
 const RESTS_AFTER_MS = 15_000;
-// Hundreds of open pages hear an event at the same moment, and fetch their parts one after the other.
-const SPREAD_MS = 500;
 
 class RestingSource {
   static #isFirst = true;
@@ -28,13 +26,12 @@ class RestingSource {
   }
 
   addEventListener(name, listener) {
-    const later = (event) => setTimeout(() => listener(event), Math.random() * SPREAD_MS);
-    this.#listeners.push([name, later, listener]);
-    this.source?.addEventListener(name, later);
+    this.#listeners.push([name, listener]);
+    this.source?.addEventListener(name, listener);
   }
 
   removeEventListener(name, listener) {
-    this.#listeners = this.#listeners.filter(([n, , l]) => n !== name || l !== listener);
+    this.#listeners = this.#listeners.filter(([n, l]) => n !== name || l !== listener);
     this.source?.removeEventListener(name, listener);
   }
 

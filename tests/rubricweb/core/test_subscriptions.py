@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 import redis
 from django.conf import settings
 
-from rubricweb.core import events
+from rubricweb.core import events, subscriptions
 from rubricweb.core.subscriptions import Listener, listening
 from tests.event_loops import run
 
@@ -44,6 +44,16 @@ def test_many_pages_are_told_by_one_subscription(redis_server):
         return count, [await one.news(SECONDS) for one in listeners]
 
     assert with_listeners(5, heard) == (1, [["items"]] * 5)
+
+
+def test_pages_are_told_one_after_the_other(redis_server, monkeypatch):
+    monkeypatch.setattr(subscriptions, "TOLD_A_SECOND", 0.001)
+
+    async def heard(listeners: list[Listener]) -> list[list[str]]:
+        await publish("items")
+        return [await listeners[0].news(SECONDS), await listeners[1].news(0.01)]
+
+    assert with_listeners(2, heard) == [["items"], []]
 
 
 def test_who_was_told_nothing_for_a_while_hears_each_name_once_in_order(redis_server):
