@@ -19,7 +19,14 @@ from rubricweb.grades.defaults import keep_default_grader
 from rubricweb.grades.engine import parts
 from rubricweb.grades.engine.missing import Missing, cells_of, failed_cells
 from rubricweb.grades.engine.regrade import can_ask
-from rubricweb.grades.engine.stages import by_job, following, left_to_start, lock_extractions, stages
+from rubricweb.grades.engine.stages import (
+    by_job,
+    following,
+    left_to_start,
+    lock_extractions,
+    stages,
+    taken_cells,
+)
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob
 from rubricweb.grades.querysets import GradeQuerySet
 from rubricweb.jobs import steering
@@ -84,8 +91,9 @@ def retry_failed(
     within = None if topics is None else list(topics)
     with transaction.atomic():
         _lock(collection)
+        taken = taken_cells(collection, chosen)
         failed = failed_cells(collection, chosen, topics=within, items=items)
-        return _retry_what_is_left(collection, failed, by)
+        return _retry_what_is_left(collection, left_to_start(collection, failed, taken), by)
 
 
 def grade_cells(
@@ -95,7 +103,7 @@ def grade_cells(
     with transaction.atomic():
         _lock(collection)
         started = [_start(collection, part, by) for part in left_to_start(collection, missing) if part.gaps]
-        return started + _retry_what_is_left(collection, failed, by)
+        return started + _retry_what_is_left(collection, left_to_start(collection, failed), by)
 
 
 def retry_failed_of(job: GradingJob, *, by: User | None) -> list[GradingJob]:
@@ -180,11 +188,10 @@ def _lock(collection: Collection) -> None:
 @transaction.atomic
 def _retry(collection: Collection, grades: GradeQuerySet, by: User | None) -> list[GradingJob]:
     _lock(collection)
-    return _retry_what_is_left(collection, cells_of(grades), by)
+    return _retry_what_is_left(collection, left_to_start(collection, cells_of(grades)), by)
 
 
-def _retry_what_is_left(collection: Collection, failed: list[Missing], by: User | None) -> list[GradingJob]:
-    left = left_to_start(collection, failed)
+def _retry_what_is_left(collection: Collection, left: list[Missing], by: User | None) -> list[GradingJob]:
     started = [_start(collection, part, by, is_retry=True) for part in left if part.gaps]
     followed = following(collection, active_configs(collection), started) if started else ()
     return started + [_start(collection, part, by, after=job) for job, part in followed]

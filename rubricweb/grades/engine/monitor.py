@@ -19,7 +19,7 @@ from rubricweb.grades.engine import progress
 from rubricweb.grades.engine.missing import Missing, cells_of, failed_cells
 from rubricweb.grades.engine.price import price
 from rubricweb.grades.engine.progress import JobRow
-from rubricweb.grades.engine.stages import left_to_start, stages
+from rubricweb.grades.engine.stages import left_to_start, stages, taken_cells
 from rubricweb.grades.models import GraderConfig, GradingJob
 from rubricweb.jobs import queue
 from rubricweb.jobs.progress import Price
@@ -167,8 +167,9 @@ def to_start(collection: Collection, scope: Scope) -> list[Missing]:
 def to_retry(collection: Collection, scope: Scope) -> list[Missing]:
     """What one click on Retry would have graded."""
     configs = active_configs(collection)
+    taken = taken_cells(collection, configs)
     failed = failed_cells(collection, configs, topics=scope.topics, items=scope.items)
-    return left_to_start(collection, failed)
+    return left_to_start(collection, failed, taken)
 
 
 def retry_of(job: GradingJob) -> Retry | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -10,13 +10,15 @@ from django.db.models import QuerySet
 
 from rubricweb.banks.querysets import ItemQuerySet
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.grades.engine.answers import source_of
+from rubricweb.grades.engine.answers import reads_answers, source_of
 from rubricweb.grades.engine.gaps import Gap, minus, within
 from rubricweb.grades.engine.missing import Missing, asked_cells, missing_cells
 from rubricweb.grades.engine.parts import held
 from rubricweb.grades.engine.regrade import can_ask
 from rubricweb.grades.models import GraderConfig, GradingJob
 
+Taken = Mapping[int, Iterable[Gap]]
+"""By config: the cells that its live jobs hold."""
 GIVES_ANSWERS = (*GradingJob.WORKED_ON, GradingJob.State.PAUSED)
 """The states in which a job can still extract what others wait for."""
 
@@ -45,25 +47,45 @@ def stages(
     topics: Iterable[Topic] | None = None,
     items: ItemQuerySet | None = None,
 ) -> Stages:
-    """What is missing of these configs, in the order in which it can be graded."""
+    """What is missing of these configs, in the order in which it can be graded.
+
+    What live jobs hold is read before the grades: cells that are graded meanwhile are in both, not in none.
+    """
     find = partial(missing_cells, collection, topics=None if topics is None else list(topics), items=items)
-    found = find(list(configs))
+    asked = list(configs)
+    sources = {each.pk: source for each in asked if reads_answers(each) and (source := source_of(each))}
+    soon = {pk: list(_cells_of(_live(collection, [source]))) for pk, source in sources.items()}
+    taken = taken_cells(collection, [*asked, *sources.values()])
+    found = find(asked)
     needed = extractions(collection, found, find)
-    at_once = left_to_start(collection, [*needed, *found])
-    waiting = left_to_start(collection, unanswered(found))
-    later = [_extracted_soon(collection, one, source_of(one.config), at_once) for one in waiting]
+    at_once = left_to_start(collection, [*needed, *found], taken)
+    waiting = left_to_start(collection, unanswered(found), taken)
+    for pk, source in sources.items():
+        soon[pk] += [gap for one in at_once if one.config == source for gap in one.gaps]
+    later = [_within(collection, one, soon.get(one.config.pk, ())) for one in waiting]
     stuck = sum(one.cells for one in waiting) - sum(one.cells for one in later)
     return Stages([*needed, *found], at_once, [one for one in later if one.cells], stuck)
 
 
-def left_to_start(collection: Collection, missing: list[Missing]) -> list[Missing]:
-    """The same without the cells that a live job of the same config holds already."""
-    left = []
-    for found in missing:
-        jobs = collection.jobs.filter(config=found.config).exclude(state__in=GradingJob.ENDED)
-        taken = held(jobs, topics=[gap.topic_id for gap in found.gaps]) if found.gaps else ()
-        left.append(replace(found, gaps=tuple(minus(collection, found.gaps, taken))))
-    return left
+def taken_cells(collection: Collection, configs: Iterable[GraderConfig]) -> Taken:
+    """What the live jobs of each of these configs hold now."""
+    live = collection.jobs.filter(config__in=list(configs)).exclude(state__in=GradingJob.ENDED).order_by()
+    graders = live.values_list("config", flat=True).distinct()
+    return {config: tuple(held(live.filter(config=config))) for config in graders}
+
+
+def left_to_start(
+    collection: Collection, missing: list[Missing], taken: Taken | None = None
+) -> list[Missing]:
+    """The same without the cells that live jobs of the same config hold: those that they had `taken` before
+    somebody read the grades, or hold now.
+    """
+    if taken is None:
+        taken = taken_cells(collection, [found.config for found in missing])
+    return [
+        replace(found, gaps=tuple(minus(collection, found.gaps, taken.get(found.config.pk, ()))))
+        for found in missing
+    ]
 
 
 def unanswered(missing: Iterable[Missing]) -> list[Missing]:
@@ -120,14 +142,6 @@ def _needed(
     """Of an extraction that nobody asked for: only the cells that a verification waits for."""
     asking = [one for one in waiting if sources.get(one.config.pk) == extraction.config]
     return _within(collection, extraction, (gap for one in asking for gap in one.gaps))
-
-
-def _extracted_soon(
-    collection: Collection, waiting: Missing, source: GraderConfig | None, at_once: list[Missing]
-) -> Missing:
-    """The cells whose answer a job extracts that is live, or will be in a moment."""
-    begun = [gap for one in at_once if one.config == source for gap in one.gaps]
-    return _within(collection, waiting, [*begun, *_cells_of(_live(collection, [source] if source else []))])
 
 
 def _shared_out(

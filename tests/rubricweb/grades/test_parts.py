@@ -12,7 +12,7 @@ from grading.graders import registry
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection, Pooled, Run
 from rubricweb.grades import actions
-from rubricweb.grades.engine import followers, loaded, missing, monitor, parts, price
+from rubricweb.grades.engine import followers, loaded, missing, monitor, parts, price, stages
 from rubricweb.grades.engine.gaps import Cell, WholeTopic, listed
 from rubricweb.grades.engine.parts import Span, cells_of
 from rubricweb.grades.models import Grade, GradingJob, JobChunk
@@ -87,6 +87,18 @@ class TestOpening:
 
     def test_a_second_press_finds_nothing_left(self, job, collection):
         assert actions.start_grading(collection, by=None, configs=[lexical_config()]) == []
+
+    def test_what_is_graded_while_somebody_looks_is_not_missing(self, job, collection, monkeypatch):
+        look = stages.missing_cells
+
+        def look_then_work(*given, **named):
+            found = look(*given, **named)
+            work(job, chunks=1)
+            return found
+
+        monkeypatch.setattr(stages, "missing_cells", look_then_work)
+        assert monitor.gap(collection, monitor.Scope(None, None)).cells == 0
+        assert start_nothing(collection) == []
 
     def test_only_what_is_missing_is_in_it(self, bank, collection):
         item = bank.items.first()
