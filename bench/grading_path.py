@@ -15,6 +15,7 @@ import argparse
 import contextlib
 import importlib.util
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -32,6 +33,7 @@ sys.path.insert(0, str(ROOT))
 
 TOPICS, ITEMS = 10, 10
 MODEL_BATCH = 32
+SHUTDOWN_CHECKS = 300
 TARGET_SHARE, TARGET_RATIO = 0.05, 1.15
 WORDS = (ROOT / "README.md").read_text(encoding="utf-8").split()
 
@@ -113,7 +115,16 @@ def postgres(folder: Path) -> Iterator[str]:
     try:
         yield f"postgresql://postgres@{socket}/postgres"
     finally:
-        os.kill(server.get_pid(), 3)
+        stop(server.get_pid())
+
+
+def stop(process: int) -> None:
+    """A fast shutdown of PostgreSQL, which has its folder until it has ended."""
+    os.kill(process, signal.SIGINT)
+    for _ in range(SHUTDOWN_CHECKS):
+        if not Path(f"/proc/{process}").exists():
+            return
+        time.sleep(0.1)
 
 
 def measure(arguments: argparse.Namespace) -> None:
