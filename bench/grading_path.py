@@ -119,8 +119,8 @@ def postgres(folder: Path) -> Iterator[str]:
 
 
 def stop(process: int) -> None:
-    """A fast shutdown of PostgreSQL, which has its folder until it has ended."""
-    os.kill(process, signal.SIGINT)
+    """An immediate shutdown of PostgreSQL, which needs its folder until it has ended."""
+    os.kill(process, signal.SIGQUIT)
     for _ in range(SHUTDOWN_CHECKS):
         if not Path(f"/proc/{process}").exists():
             return

@@ -1,4 +1,4 @@
-"""What do starting, looking at, pausing and cancelling a job cost, from 10^4 to 10^8 cells?
+"""What do starting, looking at, pausing and cancelling a job cost, from 10^4 to 10^9 cells?
 
     bench/large_jobs.py [--cells N]... [--run N [--minutes M]]
 
@@ -35,6 +35,7 @@ SHAPES = {
     1_000_000: (50, 1_000, 20),
     10_000_000: (100, 2_000, 50),
     100_000_000: (100, 10_000, 100),
+    1_000_000_000: (500, 10_000, 200),
 }
 """(topics, passages a topic, items a topic), by cells."""
 TABLES = ("grades_gradingjob", "grades_jobpart", "grades_jobchunk")
