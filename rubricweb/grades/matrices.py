@@ -20,11 +20,15 @@ from rubricweb.grades.stamped_cache import StampedCache
 from rubricweb.grades.visibility import Hidden, Names
 
 CACHED_MATRICES = 4_000
+READ_AT_ONCE = 1_000_000
+"""Grades, as rows: one query reads about so many."""
 KEPT_AT_ONCE = 200_000
 """Grades that one call of `keep_snapshots` reads, so that it takes about a second."""
 
 Key = tuple[int, int, int, int]
 """(config, topic, stamp of its grades, stamp of the collection)."""
+Stamps = Mapping[int, tuple[int, int]]
+"""By topic: the stamp of its grades, and how many they are."""
 Loaded = Iterator[tuple[TopicPool, GradeMatrix]]
 NO_RATINGS = snapshots.of_cells(np.zeros((0, 3), dtype=np.int64))
 
@@ -50,10 +54,11 @@ def matrices(config: GraderConfig, pool: CollectionPool) -> dict[int, TopicGrade
 
 
 def _all_matrices(config: GraderConfig, pool: CollectionPool) -> dict[int, TopicGrades]:
-    keys = _keys(config, pool)
+    stamps = _stamps(config, pool)
+    keys = {t.topic_id: _key(config, t.topic_id, stamps, pool.stamp) for t in pool.topics}
     by_topic = {topic_id: grades for topic_id, key in keys.items() if (grades := _cache.get(key)) is not None}
     absent = [pool.by_topic[topic_id] for topic_id in keys if topic_id not in by_topic]
-    for topic, matrix in _load(config, absent, {pk: keys[pk][2] for pk in keys if keys[pk][2]}):
+    for topic, matrix in _load(config, absent, stamps):
         by_topic[topic.topic_id] = _cache.keep(keys[topic.topic_id], TopicGrades(topic, matrix))
     return by_topic
 
@@ -76,25 +81,39 @@ def topic_grades(config: GraderConfig, pool: CollectionPool, topic_id: int) -> T
     return matrices(config, pool.only(topic_id))[topic_id]
 
 
-def _keys(config: GraderConfig, pool: CollectionPool) -> dict[int, Key]:
+def _stamps(config: GraderConfig, pool: CollectionPool) -> Stamps:
     stamps = MatrixStamp.objects.filter(config=config, topic__collection=pool.collection_id)
     if len(pool.topics) == 1:
         stamps = stamps.filter(topic=pool.topics[0].topic_id)
-    number = dict(stamps.values_list("topic_id", "number"))
-    return {t.topic_id: (config.pk, t.topic_id, number.get(t.topic_id, 0), pool.stamp) for t in pool.topics}
+    rows = stamps.values_list("topic_id", "number", "grades")
+    return {topic_id: (number, grades) for topic_id, number, grades in rows}
 
 
-def _load(config: GraderConfig, topics: list[TopicPool], numbers: Mapping[int, int]) -> Loaded:
-    """Read the ratings of these topics from their snapshots, and the others in one query; a topic without a
-    stamp has none.
+def _key(config: GraderConfig, topic_id: int, stamps: Stamps, stamp: int) -> Key:
+    number, _ = stamps.get(topic_id, (0, 0))
+    return config.pk, topic_id, number, stamp
+
+
+def _load(config: GraderConfig, topics: list[TopicPool], stamps: Stamps) -> Loaded:
+    """Read the ratings of these topics from their snapshots, and the others from their rows; a topic without
+    a stamp has none.
     """
-    ids = sorted(topic.topic_id for topic in topics)
-    known = dict(snapshots.read(config.pk, {pk: numbers[pk] for pk in ids if pk in numbers}))
-    known |= from_rows(config, [pk for pk in ids if pk in numbers and pk not in known])
+    ids = sorted(topic.topic_id for topic in topics if topic.topic_id in stamps)
+    known = dict(snapshots.read(config.pk, {pk: stamps[pk][0] for pk in ids}))
+    for some in _groups({pk: stamps[pk][1] for pk in ids if pk not in known}):
+        known |= from_rows(config, some)
     uids = dict(ItemRevision.including_secret.filter(topic__in=list(known)).values_list("pk", "uid"))
     for topic in topics:
         ratings = known.pop(topic.topic_id, NO_RATINGS)
         yield topic, _in_pool(topic, ratings, uids)
+
+
+def _groups(grades: Mapping[int, int]) -> Iterator[list[int]]:
+    """The topics in their order, some at a time: of so many grades that their rows take little memory."""
+    before = accumulate(grades.values(), initial=0)
+    pairs = zip(grades, before, strict=False)
+    for _, group in groupby(pairs, key=lambda pair: pair[1] // READ_AT_ONCE):
+        yield [topic_id for topic_id, _ in group]
 
 
 def from_rows(config: GraderConfig, topic_ids: Sequence[int]) -> dict[int, TopicRatings]:

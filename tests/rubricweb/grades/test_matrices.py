@@ -5,6 +5,7 @@ import pytest
 from grading.types import FAILED, MISSING
 from rubricweb.banks import actions
 from rubricweb.corpus.pools import collection_pool
+from rubricweb.grades import matrices as matrix_module
 from rubricweb.grades.matrices import matrices, topic_grades
 from rubricweb.grades.models import Grade
 from tests import factories
@@ -28,6 +29,20 @@ def ratings_of(made, query_id):
 def test_each_rating_is_in_its_cell_and_a_failed_one_is_no_rating(made):
     assert ratings_of(made, "t1") == [[5, 0], [0, 4], [3, FAILED]]
     assert ratings_of(made, "t2") == [[2], [4]]
+
+
+@pytest.mark.parametrize(("most", "queries"), [(1_000_000, 1), (1, 2)])
+def test_rows_of_many_grades_are_read_some_topics_at_a_time(made, monkeypatch, most, queries):
+    read, groups = matrix_module.from_rows, []
+    monkeypatch.setattr(matrix_module, "READ_AT_ONCE", most)
+    monkeypatch.setattr(
+        matrix_module, "from_rows", lambda config, ids: groups.append(ids) or read(config, ids)
+    )
+
+    assert ratings_of(made, "t1") == [[5, 0], [0, 4], [3, FAILED]]
+    assert ratings_of(made, "t2") == [[2], [4]]
+    assert len(groups) == queries
+    assert sorted(pk for group in groups for pk in group) == sorted(made.topics[t].pk for t in ("t1", "t2"))
 
 
 def test_a_topic_without_grades_has_no_columns(made):
