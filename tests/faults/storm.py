@@ -11,11 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from grading.graders import registry
 from tests.faults import work
 from tests.faults.services import LEASE_SECONDS, RedisService, Service, Services
 from tests.faults.visitors import Downloads, Ratings
-from tests.rubricweb.grades.counting import BACKEND
 
 POLL_SECONDS = 0.1
 UP_SECONDS = 30.0
@@ -68,7 +66,6 @@ class Storm:
 
     def __init__(self, services: Services, seed: int, *, kills: int, seconds: float = float("inf")) -> None:
         """It ends after so many kills, or after so many seconds."""
-        registry.BACKENDS[BACKEND.name] = BACKEND
         self.services, self.kills, self.report = services, kills, Report()
         self.by_name = {service.name: service for service in services.breakable}
         self.schedule = faults(seed, list(self.by_name))

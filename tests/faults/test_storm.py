@@ -9,14 +9,17 @@ from itertools import islice
 
 import pytest
 
+from grading.graders import registry
 from tests.faults.services import Services, running
 from tests.faults.storm import Storm, faults
+from tests.rubricweb.grades.counting import BACKEND
 
 NAMES = ["worker-0", "worker-1", "redis", "web", "proxy"]
 
 
 @pytest.fixture
-def services(transactional_db, database_url, redis_server, tmp_path, settings):
+def services(transactional_db, database_url, redis_server, tmp_path, settings, monkeypatch):
+    monkeypatch.setitem(registry.BACKENDS, BACKEND.name, BACKEND)
     settings.DATA_DIR, settings.CHUNK_CELLS = tmp_path, 48
     with running(Services(database_url, redis_server, tmp_path)) as services:
         yield services
