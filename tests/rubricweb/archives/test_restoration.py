@@ -108,7 +108,8 @@ def test_a_file_over_the_limit_is_not_kept(staff, client_of, settings):
     assert not Restoration.objects.exists()
 
 
-def test_without_the_file_a_worker_says_what_to_do(staff, client_of):
+def test_without_the_file_a_worker_says_what_to_do(staff, client_of, redis_server):
+    redis_server.flush()  # no worker of another test is alive
     client = client_of(staff)
     client.post(PAGE, {"archive": SimpleUploadedFile("leaves.zip", LEAVES)})
     row = Restoration.objects.get()
