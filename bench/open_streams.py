@@ -88,10 +88,10 @@ async def own_subscription() -> int:
 
 
 async def stream() -> int:
-    from rubricweb.core import events
+    from rubricweb.core import streams
 
     told = 0
-    parts = events.stream(CHANNEL, since=time.time()).streaming_content
+    parts = streams.stream(CHANNEL, since=time.time()).streaming_content
     async for part in cast("AsyncIterator[bytes]", parts):
         told += part.count(b"event: ")
         if b"event: end" in part:

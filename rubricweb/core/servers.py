@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import tempfile
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,6 +54,12 @@ def redis_client() -> redis.Redis:
     return redis.Redis.from_url(
         settings.REDIS_URL, socket_timeout=REDIS_SECONDS, socket_connect_timeout=REDIS_SECONDS
     )
+
+
+@lru_cache(maxsize=1)
+def kept_client(url: str) -> redis.Redis:
+    """Return the client of the Redis at `url`, the settings', with its connections; threads may share it."""
+    return redis_client()
 
 
 def model_server() -> Connection | None:

@@ -17,7 +17,7 @@ import redis
 from django.conf import settings
 from django.http import HttpResponse
 
-from rubricweb.core.events import kept_client
+from rubricweb.core.servers import kept_client
 
 logger = logging.getLogger(__name__)
 

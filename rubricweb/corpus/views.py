@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from rubricweb.accounts import passwords, roles
 from rubricweb.accounts.actions import set_role
 from rubricweb.accounts.roles import Role
-from rubricweb.core import events
+from rubricweb.core import streams
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus import access, actions
 from rubricweb.corpus.actions import SettingsChanged, settings_digest
@@ -31,7 +31,7 @@ async def collection_events(request: HtmxRequest, slug: str) -> StreamingHttpRes
     """
     user = await request.auser()
     collection = await sync_to_async(access.collection_for)(user, slug)
-    return events.stream(collection.channel, since=seconds(request.GET.get("since", "")))
+    return streams.stream(collection.channel, since=seconds(request.GET.get("since", "")))
 
 
 def seconds(text: str) -> float | None:

@@ -8,7 +8,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 
 from rubricweb.api.base import AnyMedia, Resource
-from rubricweb.core import events
+from rubricweb.core import streams
 from rubricweb.corpus.views import seconds
 
 SINCE = OpenApiParameter(
@@ -30,4 +30,4 @@ class Events(Resource):
     @extend_schema(parameters=[SINCE], responses={(200, "text/event-stream"): OpenApiTypes.STR})
     def get(self, request: Request, slug: str) -> StreamingHttpResponse:
         since = seconds(request.query_params.get("since", ""))
-        return events.stream(self.collection().channel, since=since)
+        return streams.stream(self.collection().channel, since=since)
