@@ -6,8 +6,6 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from rapidfuzz.distance import Levenshtein
-
 from grading.parsing import is_unanswerable
 from grading.parsing.words import bare, is_choice_label
 from grading.verify.normal import normal
@@ -74,6 +72,8 @@ def _truth(answer: str) -> bool | None:
 def _is_close(answer: str, key: str) -> bool:
     if answer == key or min(len(answer), len(key)) < SHORTEST_FUZZY:
         return bool(key) and answer == key
+    from rapidfuzz.distance import Levenshtein  # here: every process knows the prompts, few compare answers
+
     longer = max(len(answer), len(key))
     return Levenshtein.distance(answer, key) * 100 < FUZZY_PERCENT * longer
 

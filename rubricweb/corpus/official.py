@@ -16,9 +16,6 @@ from grading.statistics.influence import TIED_DECIMALS
 from grading.statistics.rank_correlation import from_ranks
 from rubricweb.accounts.models import User
 from rubricweb.core import audit, events
-from rubricweb.corpus.importers.official import official_rows
-from rubricweb.corpus.importers.positions import FilePosition, fitting_id
-from rubricweb.corpus.importers.runs import TAG_LIMIT
 from rubricweb.corpus.models import Collection, OfficialScore, Run
 from rubricweb.corpus.pseudonyms import shown_names
 
@@ -130,6 +127,10 @@ def put_official_board(
 
     `measure` selects one where the file has several. Scores of the collection's topics are stored, too.
     """
+    from rubricweb.corpus.importers.official import official_rows  # here: who reads boards imports no files
+    from rubricweb.corpus.importers.positions import FilePosition, fitting_id
+    from rubricweb.corpus.importers.runs import TAG_LIMIT
+
     board = read_official(path, measure=measure)
     name = " ".join(name.split())
     if not name or len(name) > NAME_LIMIT:

@@ -91,13 +91,6 @@ def held(jobs: QuerySet[GradingJob], *, topics: Iterable[int] | None = None) -> 
     yield from _gaps(live.filter(part=None))
 
 
-def topics_of(jobs: QuerySet[GradingJob]) -> set[int]:
-    """The topics of which `held` has cells."""
-    live = JobChunk.objects.filter(job__in=jobs, state__in=JobChunk.LIVE)
-    waiting = JobPart.objects.filter(job__in=jobs, job__is_closed=False, opened__lt=F("rows"))
-    return {*live.values_list("topic_id", flat=True), *waiting.values_list("topic_id", flat=True)}
-
-
 def unopened(job: GradingJob) -> QuerySet[JobPart]:
     return job.parts.filter(opened__lt=F("rows"))
 

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
-from django.db.models import Count, Max
+from django.db.models import Count, F, Max, QuerySet
 
 from grading.types import Outcome
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.engine import breaker
-from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk
+from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk, JobPart
 from rubricweb.grades.visibility import visible_grades
 from rubricweb.jobs.listing import LISTED_JOBS
 from rubricweb.jobs.progress import Progress, progress_of, rate_of
@@ -106,3 +106,10 @@ def _errors(jobs: list[GradingJob]) -> dict[int, list[Errors]]:
     for row in rows:
         errors[row["job"]].append(Errors(row["error_class"], row["n"], reasons.get(row["last"], "")))
     return errors
+
+
+def topics_of(jobs: QuerySet[GradingJob]) -> set[int]:
+    """The topics of which these jobs have cells that wait."""
+    live = JobChunk.objects.filter(job__in=jobs, state__in=JobChunk.LIVE)
+    waiting = JobPart.objects.filter(job__in=jobs, job__is_closed=False, opened__lt=F("rows"))
+    return {*live.values_list("topic_id", flat=True), *waiting.values_list("topic_id", flat=True)}

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from grading.arrays import divide, take_rows
 from grading.types import MISSING
-from rubricweb.grades.engine.parts import topics_of
+from rubricweb.grades.engine.progress import topics_of
 from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.models import GradingJob
 from rubricweb.grades.scoring import CACHED_TOPIC_SCORES, Uids

@@ -11,8 +11,16 @@ def test_no_process_waits_for_a_library_that_it_may_never_need():
         "late = {'scipy', 'torch', 'transformers', 'openai', 'autojudge_base', 'minima_llm', 'nltk'};"
         "print(late & set(sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"
+    assert printed_by(code) == "set()"
+
+
+def test_who_reads_a_board_loads_no_queue():
+    code = (
+        "import sys, django; django.setup();"
+        "import rubricweb.leaderboards.management.commands.leaderboard;"
+        "print({'redis', 'rq', 'rapidfuzz', 'rubricweb.corpus.importers'} & set(sys.modules))"
+    )
+    assert printed_by(code) == "set()"
 
 
 def test_who_enqueues_grading_loads_no_other_kind_of_work():
@@ -22,5 +30,10 @@ def test_who_enqueues_grading_loads_no_other_kind_of_work():
         "print(kinds.kind_of(JobChunk(job=job)).name, chunked.kind_of_job(job).name,"
         "{'rubricweb.systems.kind', 'rubricweb.leaderboards.watch.kind'} & set(sys.modules))"
     )
+    assert printed_by(code) == "chunk chunk set()"
+
+
+def printed_by(code: str) -> str:
+    """In a process of its own."""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "chunk chunk set()"
+    return done.stdout.strip()
