@@ -16,7 +16,7 @@ from rubricweb.core.metrics import OPEN_STREAMS
 from rubricweb.core.subscriptions import listening
 
 PING_SECONDS = 5.0
-GATHER_SECONDS = 0.2
+GATHER_SECONDS = 1.0
 """After it was told something a page is left alone so long: what is said twice meanwhile, it is told once."""
 CLOCK_SKEW = 0.5
 """Seconds by which the clocks of web servers may differ."""
