@@ -117,18 +117,19 @@ def _groups(grades: Mapping[int, int]) -> Iterator[list[int]]:
 
 
 def from_rows(config: GraderConfig, topic_ids: Sequence[int]) -> dict[int, TopicRatings]:
-    """Return the ratings of these topics, in rising order, in one query; extracted answers have none. A grade
-    without a rating is FAILED.
+    """Return the ratings of these topics in one query; extracted answers have none. A grade without a rating
+    is FAILED.
     """
     if not topic_ids:
         return {}
-    rows = Grade.objects.by(config).for_topics(topic_ids).exclude(outcome=Outcome.EXTRACTED)
+    rising = sorted(topic_ids)
+    rows = Grade.objects.by(config).for_topics(rising).exclude(outcome=Outcome.EXTRACTED)
     fields = rows.values_list("topic_id", "revision_id", "passage_id", "rating").iterator(chunk_size=10_000)
     values = (FAILED if value is None else value for value in chain.from_iterable(fields))
     cells = np.fromiter(values, dtype=np.int64).reshape(-1, 4)
     cells = cells[np.argsort(cells[:, 0], kind="stable")]
-    parts = np.split(cells[:, 1:], np.searchsorted(cells[:, 0], topic_ids[1:]))
-    return {pk: snapshots.of_cells(part) for pk, part in zip(topic_ids, parts, strict=True)}
+    parts = np.split(cells[:, 1:], np.searchsorted(cells[:, 0], rising[1:]))
+    return {pk: snapshots.of_cells(part) for pk, part in zip(rising, parts, strict=True)}
 
 
 def _in_pool(topic: TopicPool, known: TopicRatings, uids: Mapping[int, str]) -> GradeMatrix:

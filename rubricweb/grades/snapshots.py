@@ -91,7 +91,7 @@ def out_of_date() -> list[MatrixStamp]:
         topic__collection__is_being_deleted=False, topic__collection__is_gone=False
     )
     stamps = present.exclude(Exists(MatrixSnapshot.objects.filter(**same)))
-    return list(stamps.select_related("config").order_by("config", "topic"))
+    return list(stamps.select_related("config").order_by("config_id", "topic_id"))
 
 
 def _key(config_id: int, topic_id: int, number: int) -> str:

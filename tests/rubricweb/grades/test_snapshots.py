@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from grading.types import FAILED, MISSING
-from rubricweb.corpus.models import Collection, Pooled
+from rubricweb.corpus.models import Collection, Pooled, Topic
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades import matrices, store
 from rubricweb.grades.models import Grade, MatrixSnapshot
@@ -55,6 +55,18 @@ def test_ratings_from_snapshots_are_those_of_the_rows(made, monkeypatch):
     for query_id, matrix in kept.items():
         assert matrix.item_ids == rows[query_id].item_ids
         np.testing.assert_array_equal(matrix.ratings, rows[query_id].ratings)
+
+
+def test_snapshots_do_not_depend_on_the_order_of_topics(made, monkeypatch):
+    for topic in made.topics.values():
+        Topic.objects.filter(pk=topic.pk).update(position=100 - topic.position)
+    rows, _ = read(made, monkeypatch)
+    keep()
+    kept, from_rows = read(made, monkeypatch)
+
+    assert not from_rows
+    assert columns(made, kept, "t1") == columns(made, rows, "t1") == [[5, 0], [0, 4], [3, FAILED]]
+    assert columns(made, kept, "t2") == columns(made, rows, "t2")
 
 
 def test_of_a_topic_with_a_new_grade_the_rows_are_read(made, monkeypatch):
