@@ -286,7 +286,7 @@ class MatrixSnapshot(models.Model):
     config = models.ForeignKey(GraderConfig, on_delete=models.CASCADE, related_name="snapshots")
     topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="snapshots")
     number = models.PositiveBigIntegerField()
-    """Of the `MatrixStamp` when it was made; with another number it is out of date."""
+    """Of the `MatrixStamp` when it was made, plus `snapshots.LAYOUT`; with another it is out of date."""
     content = models.BinaryField()
 
     class Meta:

@@ -23,6 +23,10 @@ logger = logging.getLogger(__name__)
 
 READ_AT_ONCE = 100
 WRITTEN_AT_ONCE = 200
+LAYOUT = 1
+"""Added to a stamp's number. Raised, it puts all earlier snapshots out of date, also those of workers that
+still run the version before: at 0 some held the ratings of other topics.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,7 @@ def read(config_id: int, numbers: Mapping[int, int]) -> Iterator[tuple[int, Topi
     rows = MatrixSnapshot.objects.filter(config=config_id, topic__in=list(numbers))
     fields = rows.values_list("topic_id", "number", "content").iterator(chunk_size=READ_AT_ONCE)
     for topic_id, number, content in fields:
-        if number != numbers[topic_id]:
+        if number != numbers[topic_id] + LAYOUT:
             continue
         try:
             yield topic_id, TopicRatings(**packed.unpack(_key(config_id, topic_id, number), content))
@@ -66,9 +70,9 @@ def keep(config_id: int, ratings: Iterable[tuple[int, int, TopicRatings]]) -> No
         MatrixSnapshot(
             config_id=config_id,
             topic_id=topic_id,
-            number=number,
+            number=number + LAYOUT,
             content=packed.pack(
-                _key(config_id, topic_id, number),
+                _key(config_id, topic_id, number + LAYOUT),
                 {"revisions": of_topic.revisions, "passages": of_topic.passages, "ratings": of_topic.ratings},
             ),
         )
@@ -86,7 +90,7 @@ def keep(config_id: int, ratings: Iterable[tuple[int, int, TopicRatings]]) -> No
 
 def out_of_date() -> list[MatrixStamp]:
     """Return the stamps of (config, topic) without a snapshot of their present state, by config."""
-    same = {"config": OuterRef("config"), "topic": OuterRef("topic"), "number": OuterRef("number")}
+    same = {"config": OuterRef("config"), "topic": OuterRef("topic"), "number": OuterRef("number") + LAYOUT}
     present = MatrixStamp.objects.filter(
         topic__collection__is_being_deleted=False, topic__collection__is_gone=False
     )
