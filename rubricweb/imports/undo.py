@@ -34,8 +34,10 @@ from rubricweb.corpus.models import (
     Subtopic,
     Topic,
 )
+from rubricweb.corpus.snapshots.models import PoolSnapshot
 from rubricweb.grades import store
-from rubricweb.grades.models import Grade, HumanGrade, HumanStamp, MatrixStamp
+from rubricweb.grades.models import Grade, HumanGrade, HumanStamp, MatrixSnapshot, MatrixStamp
+from rubricweb.grades.replies.models import ReplyBlock
 from rubricweb.imports import progress
 from rubricweb.imports.models import Import
 from rubricweb.jobs import endings
@@ -61,7 +63,8 @@ KINDS: dict[str, tuple[type[Model], str]] = {
     "topics": (Topic, "collection"),
 }
 """By the kinds that imports count, as rows can be removed in order: the model, and its collection."""
-DERIVED: tuple[type[Model], ...] = (MatrixStamp, HumanStamp, BankTopic, NearDuplicate)
+OF_TOPICS: tuple[type[Model], ...] = (MatrixStamp, HumanStamp, MatrixSnapshot, PoolSnapshot, ReplyBlock)
+DERIVED = (*OF_TOPICS, BankTopic, NearDuplicate)
 """Rows that go with what they belong to; nobody makes them."""
 
 Ranges = dict[str, tuple[int, int, int]]
@@ -143,13 +146,15 @@ def undo_import(batch: Import, *, by: User | None, then: Callable[[], object] = 
 
 def undo_by_worker(lease: Lease[Import]) -> None:
     """Undo a large import. Where something was built on it since it was asked for, the import stays."""
-    batch = lease.work
+    batch, ended_at = lease.work, lease.work.ended_at
     end = partial(endings.finish, lease, doing="", step=Import.Step.WRITE)
     progress.note(lease, "removing what it added", done=0)
     try:
         undo_import(batch, by=batch.undone_by, then=end)
     except CannotUndo as reason:
-        end(undone_by=None)
+        with transaction.atomic():
+            end(undone_by=None)
+            Import.objects.filter(pk=batch.pk).update(ended_at=ended_at)  # what came later is still later
         logger.info("import %s was not undone: %s", batch.pk, reason)
 
 
@@ -161,8 +166,8 @@ def _remove(batch: Import) -> None:
     ItemChange.objects.filter(item__in=_keys(batch, "items")).delete()
     topics = _keys(batch, "topics")
     BankTopic.objects.filter(Q(bank__in=_keys(batch, "banks")) | Q(topic__in=topics)).delete()
-    for stamp in (MatrixStamp, HumanStamp):
-        stamp._default_manager.filter(topic__in=topics).delete()
+    for derived in OF_TOPICS:
+        derived._default_manager.filter(topic__in=topics).delete()
     if "human_ratings" in batch.added:
         HumanStamp.objects.filter(topic__collection=batch.collection_id).update(number=new_stamp())
     for kind in [kind for kind in KINDS if kind in batch.added and kind != "grades"]:

@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from django.db.models import Model, QuerySet
-from django.db.models.functions import Now
+from django.utils import timezone
 from django.utils.module_loading import import_string
 
 from rubricweb.jobs.models import Job, LeasedWork, Task
@@ -117,7 +117,7 @@ class TaskKind(Kind[T]):
         self.changed(work)
 
     def has_ended(self, work: T, *, error: str) -> None:
-        self.model._default_manager.filter(pk=work.pk).update(error=error, ended_at=Now())
+        self.model._default_manager.filter(pk=work.pk).update(error=error, ended_at=timezone.now())
         self.changed(work)
 
     def changed(self, work: T) -> None:

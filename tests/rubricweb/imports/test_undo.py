@@ -12,7 +12,9 @@ from django.test.utils import CaptureQueriesContext
 from rubricweb.banks.actions import revise_item
 from rubricweb.banks.models import Item
 from rubricweb.core.models import AuditEntry
+from rubricweb.corpus import pools
 from rubricweb.corpus.models import Collection, Passage
+from rubricweb.grades import matrices, store
 from rubricweb.grades.humans import Cell, rate_cell
 from rubricweb.grades.importers import ImportFiles, import_collection
 from rubricweb.grades.models import HumanGrade, HumanStamp, MatrixStamp
@@ -33,6 +35,33 @@ ALL = {"queries.json": QUERIES, "graded.jsonl": GRADED, "bank.jsonl": BANK, "a.r
 OPTIONS = {"bank_name": "main", "judgments": "", "min_relevant": "", "official_measure": ""}
 KEPT = {"imports.Import", "imports.ImportFile", "core.AuditEntry", "grades.GraderConfig", "corpus.Collection"}
 """Tables in which an import and its undo leave rows."""
+BUILT = {
+    "arena.Battle",
+    "arena.Question",
+    "banks.BankVersion",
+    "banks.Draft",
+    "banks.DraftRequest",
+    "banks.ImportanceSuggestion",
+    "banks.ItemChange",
+    "banks.ItemSource",
+    "banks.VersionItem",
+    "calibration.CalibrationCard",
+    "campaigns.Campaign",
+    "campaigns.CampaignCell",
+    "campaigns.Decision",
+    "grades.JobChunk",
+    "grades.JobPart",
+    "leaderboards.BoardWatch",
+    "prompts.DryRun",
+    "review.Flag",
+    "submissions.Submission",
+    "support.SupportChunk",
+    "support.SupportEvent",
+    "support.SupportLabel",
+    "systems.SystemChunk",
+    "systems.SystemJob",
+}
+"""Tables whose rows keep the import on which they stand: people or paid graders made them."""
 
 
 @pytest.fixture
@@ -75,6 +104,29 @@ def test_undo_removes_all_that_was_added(imported, client, owner):
     assert "undone" in words(client.get(PAGE))
 
 
+def test_what_workers_derive_from_it_goes_with_it(imported, client, monkeypatch):
+    """Snapshots of pools and ratings, and blocks of long replies."""
+    before = rows()
+    monkeypatch.setattr(store, "TOGETHER", 1)
+    because = "5, since it says that anthocyanins make leaves red."
+    long = rated({uid(RED): 5}) | {"answers": [[uid(RED), because]]}
+    imported(ALL | {"graded.jsonl": json.dumps(["t1", [passage("d1", long)]])})
+    for keep in (pools.keep_snapshots, matrices.keep_snapshots):
+        keep(), keep()
+    there = {table for table, found in rows().items() if found}
+    assert {"corpus.PoolSnapshot", "grades.MatrixSnapshot", "grades.ReplyBlock"} <= there
+    client.post(f"{PAGE}{Import.objects.get().pk}/undo/")
+    assert rows() == before
+
+
+def test_what_refers_to_an_import_goes_with_it_or_keeps_it():
+    """A new table is named in one of these places, or nothing can be undone any more."""
+    own = {model for model, _ in undo.KINDS.values()}
+    known = own | set(undo.DERIVED)
+    others = {one.related_model for model in own for one in undo._relations(model)} - known
+    assert {model._meta.label for model in others} == BUILT
+
+
 @pytest.fixture
 def asked_to_undo(imported, client, monkeypatch):
     """A large import whose undo waits for a worker, and the rows before it."""
@@ -100,10 +152,11 @@ def test_a_worker_undoes_a_large_import(asked_to_undo, client, owner):
 def test_what_was_built_while_a_worker_was_awaited_keeps_the_import(asked_to_undo, client, owner):
     batch, _ = asked_to_undo
     rate(owner)
-    before = rows()
+    before, ended_at = rows(), batch.ended_at
     batch = worked(batch)
     assert rows() == before
     assert (batch.undone_at, batch.undone_by, batch.is_imported) == (None, None, True)
+    assert batch.ended_at == ended_at
     assert "Cannot be undone. Since then: 1 human grades" in words(client.get(f"{PAGE}{batch.pk}/"))
 
 
