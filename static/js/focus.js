@@ -1,5 +1,6 @@
 // Focus never gets lost: after a swap it returns to the same id, or to what the swap brought, or to the closest
 // thing around it that is still there. Noted before the request too, because a button that is disabled loses it.
+// A form with errors has it in the first wrong field.
 class FocusTrail {
   #ids = []; // of the focused element and of what is around it
 
@@ -19,7 +20,8 @@ class FocusTrail {
   #restore(swapped) {
     const [same, ...around] = this.#ids.map((id) => id && document.getElementById(id));
     this.#ids = [];
-    for (const target of [same, swapped?.querySelector?.("[autofocus]"), ...around]) {
+    const wrong = swapped?.querySelector?.('[aria-invalid="true"]');
+    for (const target of [wrong, same, swapped?.querySelector?.("[autofocus]"), ...around]) {
       if (!target || !isLost()) continue;
       if (target.tabIndex < 0) target.tabIndex = -1;
       target.focus({ preventScroll: true });
@@ -30,3 +32,4 @@ class FocusTrail {
 const isLost = () => !document.activeElement || document.activeElement === document.body;
 
 new FocusTrail();
+if (isLost()) document.querySelector('main [aria-invalid="true"]')?.focus();

@@ -109,8 +109,12 @@ finder.apply();
 // What is ticked stays so when the list is fetched again, unless the item was changed meanwhile.
 class Choice {
   #values = new Set();
+  #left = ""; // the row that got the focus of the bar
 
   constructor() {
+    document.addEventListener("htmx:afterRequest", ({ target }) => {
+      if (target.closest(".toast") && document.activeElement === document.body) this.goBack(); // an Undo went
+    });
     document.addEventListener("change", ({ target }) => target.matches(".item-tick") && this.#read());
     document.addEventListener("reset", () => setTimeout(() => this.#read()));
     document.addEventListener("click", ({ target }) => {
@@ -135,9 +139,22 @@ class Choice {
   }
 
   #read() {
+    const [before] = this.#values;
     this.#values = new Set([...document.querySelectorAll(".item-tick:checked")].map(({ value }) => value));
     const count = document.getElementById("n-chosen");
     if (count) count.textContent = `${this.#values.size} chosen`;
+    if (before && !this.#values.size) this.#leaveBar(before);
+  }
+
+  // The bar goes with the last tick: its focus goes to the first item that was ticked.
+  #leaveBar(before) {
+    if (!document.getElementById("chosen")?.contains(document.activeElement)) return;
+    this.#left = `item-${before.split(":")[0]}`;
+    this.goBack();
+  }
+
+  goBack() {
+    linkOf(document.getElementById(this.#left) ?? rows().find(visible))?.focus();
   }
 }
 

@@ -106,11 +106,22 @@ def test_several_at_once(page, places):
     page.keyboard.press("ArrowDown")
     page.keyboard.press("x")
     expect(page.locator("#n-chosen")).to_have_text("2 chosen")
-    page.locator("#chosen").get_by_role("button", name="Okay").click()
+    page.locator("#chosen").get_by_role("button", name="Okay").press("Enter")
     expect(page.locator(".item-importance").filter(has_text="okay")).to_have_count(2)
     expect(page.locator("#chosen")).to_be_hidden()
+    expect(page.locator(".item-open").nth(1)).to_be_focused()
     assert [item.importance for item in places.bank.items.active().for_topic(places.topic)][:3] == [
         "vital",
         "okay",
         "okay",
     ]
+    page.locator(".toast").get_by_role("button", name="Undo").press("Enter")
+    expect(page.locator(".item-importance").filter(has_text="okay")).to_have_count(0)
+    expect(page.locator(".item-open").nth(1)).to_be_focused()
+
+
+def test_a_form_with_an_error_has_the_focus_in_the_wrong_field(page, places):
+    page.locator("#new-item-form").get_by_role("button", name="Add").press("Enter")
+    text = page.locator("#new-item-text")
+    expect(text).to_have_attribute("aria-invalid", "true")
+    expect(text).to_be_focused()
