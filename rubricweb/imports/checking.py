@@ -61,8 +61,7 @@ def _examine(file: ImportFile) -> None:
 def _format(file: ImportFile) -> Format:
     found = registry.find(file.chosen_format) if file.chosen_format else _recognised(file)
     if found.content not in TAKEN:
-        labels = ", ".join(dict.fromkeys(one.label for one in contents.takeable()))
-        raise BadFormat(f"the content is {found.label}, which is not imported; expected {labels}")
+        raise BadFormat(f"the content is {found.label}, which is not imported; expected a format of Read as")
     return found
 
 

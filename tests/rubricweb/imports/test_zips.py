@@ -94,3 +94,11 @@ def test_a_file_that_is_longer_than_the_zip_says_is_refused(packed):
     content[place : place + 4] = struct.pack("<I", 10)
     with pytest.raises(BadFormat, match=r"all\.zip: a\.run"):
         list(zips.chunks(packed(bytes(content)), "a.run", name="all.zip"))
+
+
+@pytest.mark.django_db
+def test_a_listing_that_is_only_written_is_refused_in_one_sentence(upload):
+    formats = Path(__file__).resolve().parents[3] / "fixtures" / "formats"
+    listing = (formats / "bad_question.txt").read_bytes()
+    (file,) = upload({"track.zip": zipped({"bad_question.txt": listing})}).files.all()
+    assert file.problem.endswith("which is not imported; expected a format of Read as")
