@@ -20,7 +20,7 @@ from rubricweb.grades.engine.missing import Missing, cells_of, failed_cells
 from rubricweb.grades.engine.price import price
 from rubricweb.grades.engine.progress import JobRow
 from rubricweb.grades.engine.stages import left_to_start, stages, taken_cells
-from rubricweb.grades.models import GraderConfig, GradingJob
+from rubricweb.grades.models import Grade, GraderConfig, GradingJob
 from rubricweb.jobs import queue
 from rubricweb.jobs.progress import Price
 from rubricweb.jobs.queue import WorkerBeat
@@ -103,7 +103,7 @@ class Gap:
     """Which graders would grade them, and how many each."""
     shown: GraderConfig | None
     """The grader whose grades pages show, where those that Re-grade runs have no grade in the collection:
-    nobody waits for theirs."""
+    nobody waits for theirs. None of a bank that nobody has graded."""
     price: Price | None
     """Of the missing cells, if there are any."""
     failed: Retry | None
@@ -142,7 +142,7 @@ def gap(collection: Collection, scope: Scope) -> Gap:
     return Gap(
         cells=sum(one.cells for one in each),
         by_config=each,
-        shown=_shown_instead(collection, configs),
+        shown=_shown_instead(collection, configs, scope.bank),
         price=price(collection, found.all, workers=len(living.rows)) if each and living else None,
         failed=_retry(collection, failed, living) if living else None,
         wordless=len(frozenset[int]().union(*(one.wordless_pks for one in found.found))),
@@ -153,10 +153,19 @@ def gap(collection: Collection, scope: Scope) -> Gap:
     )
 
 
-def _shown_instead(collection: Collection, configs: list[GraderConfig]) -> GraderConfig | None:
+def _shown_instead(
+    collection: Collection, configs: list[GraderConfig], bank: Bank | None
+) -> GraderConfig | None:
     rows = scored_graders(collection)
-    has_begun = any(row.config in configs for row in rows)
-    return rows[0].config if rows and not has_begun else None
+    if any(row.config in configs for row in rows):
+        return None
+    graded = (row.config for row in rows if bank is None or _has_graded(bank, row.config))
+    return next(graded, None)
+
+
+def _has_graded(bank: Bank, config: GraderConfig) -> bool:
+    wordings = bank.all_items.active().values("revision")
+    return Grade.objects.by(config).filter(revision__in=wordings).exists()
 
 
 def to_start(collection: Collection, scope: Scope) -> list[Missing]:

@@ -51,10 +51,14 @@ class GridCounts:
     cells: int
     missing: int
     failed: int
+    hidden: int
+    """Not `missing`: cells whose grades, if there are any, the reader may not see yet."""
 
     @property
     def share(self) -> float | None:
-        return 1 - self.missing / self.cells if self.cells else None
+        """Of the cells that the reader may see."""
+        seen = self.cells - self.hidden
+        return 1 - self.missing / seen if seen else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +242,9 @@ def _counts(grid: TopicGrid) -> GridCounts:
     has_text = [bool(item.text) and (by_people or item.kind in kinds) for item in grid.items]
     cells, missing = count_cells(ratings, has_text)
     failed = int((ratings == FAILED).sum())
-    return GridCounts(len(grid.sheet.judged), len(grid.items), cells, missing, failed)
+    blind = visibility.mask(grid.blind, grid.pool.passage_pks, [item.revision_pk for item in grid.items])
+    hidden = 0 if by_people else int((blind & (ratings == MISSING))[:, has_text].sum())
+    return GridCounts(len(grid.sheet.judged), len(grid.items), cells, missing - hidden, failed, hidden)
 
 
 def run_tags(collection: Collection) -> tuple[str, ...]:

@@ -98,6 +98,16 @@ def test_re_grade_is_offered_calmly_and_names_grader_and_cells(client_of, owner,
     assert "2 items have no text yet, and cannot be rated before a topic developer supplies it." in words
 
 
+def test_a_bank_that_nobody_graded_shows_no_grades_of_another(
+    client_of, owner, collection, old, new, imported
+):
+    address = reverse("grades:missing", args=[collection.slug])
+    of_new, of_old = (client_of(owner).get(address, {"bank": bank.pk}) for bank in (new, old))
+    assert "The grades here are by" not in markup(of_new)
+    assert "<strong>12</strong> grades missing" in markup(of_new)
+    assert of_old.context["gap"].shown == imported
+
+
 def test_grading_with_another_does_not_change_what_an_address_shows(
     client_of, viewer, collection, old, regraded, imported
 ):

@@ -8,6 +8,7 @@ from collections import Counter
 import pytest
 from django.db import connection, transaction
 from django.test import Client
+from django.urls import reverse
 
 from grading.types import MAX_RATING
 from rubricweb.accounts.roles import Role
@@ -16,6 +17,7 @@ from rubricweb.grades.models import Grade, HumanGrade
 from rubricweb.grades.visibility import hidden_from
 from rubricweb.leaderboards.figures import views as figures
 from tests.factories import MembershipFactory, UserFactory, lexical_config
+from tests.rubricweb.markup import markup
 from tests.rubricweb.routes import Route, routes
 from tests.rubricweb.worlds import blind_campaign, parameters, rate_otherwise, world
 
@@ -166,6 +168,18 @@ def test_nothing_is_hidden_after_rating(bank, assessor, owner):
     for cell in campaign.cells.all():
         rate_cell(Cell(cell.topic_id, cell.revision_id, cell.passage_id), rating=3, by=assessor, seen=0)
     assert not hidden_from(assessor, bank.collection_id)
+
+
+def test_the_grid_tells_hidden_grades_from_missing_ones(bank, assessor, viewer, owner, client_of):
+    HumanGrade.objects.filter(by=assessor).delete()
+    cell = blind_campaign(bank, by=owner).cells.first()
+    address = reverse("review:grid", args=[bank.pk, cell.topic_id])
+    seen, assessed = (client_of(who).get(address).context["grid"].counts for who in (viewer, assessor))
+    assert (seen.missing, seen.hidden) == (0, 0)
+    hidden = hidden_from(assessor, bank.collection_id)[cell.topic_id].graders
+    assert (assessed.missing, assessed.hidden) == (0, len(hidden))
+    assert assessed.share == 1
+    assert f"{assessed.hidden} hidden until you have rated them" in markup(client_of(assessor).get(address))
 
 
 def test_files_and_boards_can_be_refused_instead(bank, assessor, owner, client_of):
