@@ -1,7 +1,8 @@
 // One scheme of keys for all review screens. The contract:
 // - an element with data-key-action="rate-3" is what the key of that action presses: a link or button is clicked,
-//   a form is sent, a field gets the focus. Several actions have spaces between; their names: accounts/keys.py.
-//   The first visible element counts, one in the closest [data-key-scope] around the focus before others.
+//   a form is sent, a field gets the focus; a radio button is chosen, and the text of its form gets the focus. Several
+//   actions have spaces between; their names: accounts/keys.py. The first visible element counts, one in the closest
+//   [data-key-scope] around the focus before others.
 // - inside data-key-handles="spurious comment" the focused element gets the event `key-action`; its detail: the action.
 // - keys are event.code ("KeyS", "Shift+Slash"); #key-bindings has the person's map of them to actions. They rest
 //   while somebody types, while a dialog is open, and with Ctrl, Meta or Alt: only Ctrl/Cmd+Enter sends the form
@@ -44,6 +45,7 @@ function press(element) {
   if (element.matches("form")) return element.requestSubmit();
   if (element.matches("input, textarea, select")) element.focus();
   if (!element.matches(TYPING)) element.click();
+  if (element.matches("[type=radio]")) element.form.querySelector("textarea")?.focus();
 }
 
 function capture(event, input) {

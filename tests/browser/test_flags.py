@@ -64,6 +64,10 @@ def test_a_flag_of_the_focused_cell_by_keyboard(grid, places):
     expect(cell).to_have_attribute("aria-label", re.compile("1 open flag$"))
     grid.keyboard.press("Escape")
     expect(cell).to_be_focused()
+    grid.keyboard.press("Enter")
+    expect(grid.locator("#cell-title")).to_be_focused()
+    grid.keyboard.press("s")
+    expect(new_text(grid)).to_be_focused()
 
 
 def test_a_live_refresh_leaves_the_flags_that_are_about_to_open(grid, places):
