@@ -6,8 +6,10 @@ from django import template
 
 from grading.formats.data_table import tsv_lines
 from grading.formats.sheets import PrintedTable, tex_lines
+from rubricweb.leaderboards.influence.sheets import signed
 
 register = template.Library()
+register.filter(signed)
 
 
 @register.inclusion_tag("leaderboards/_sheet.html")
