@@ -4,6 +4,7 @@ import html
 import re
 
 import pytest
+from django.template import Context, Template
 from django.urls import reverse
 
 from rubricweb.banks import actions
@@ -221,6 +222,14 @@ def test_topics_of_a_run(made, viewer, client_of):
     ]
     assert "no ranking, so counts 0" in shown(response)[1][0]
     assert reverse("review:grid", args=[made.bank.pk, made.topics["t1"].pk]) in markup(response)
+
+
+@pytest.mark.parametrize(
+    ("value", "printed"),
+    [(-1e-17, "0.0000"), (0.00001, "0.0000"), (0.0625, "+0.0625"), (None, "\N{EN DASH}")],
+)
+def test_a_difference_has_a_sign_unless_it_prints_as_nothing(value, printed):
+    assert Template("{% load sheets %}{{ value|signed }}").render(Context({"value": value})) == printed
 
 
 @pytest.mark.parametrize(
