@@ -38,10 +38,7 @@ export function leave(field) {
 
 function press(element) {
   const first = element.matches("summary") && element.parentElement.querySelector("[data-first]");
-  if (first) {
-    element.parentElement.open = true;
-    return first.focus();
-  }
+  if (first) return (element.parentElement.open = true), first.focus();
   if (element.matches("form")) return element.requestSubmit();
   if (element.matches("input, textarea, select")) element.focus();
   if (!element.matches(TYPING)) element.click();
