@@ -57,6 +57,10 @@ class Downloads:
                         self.contents.add(answer.content)
                 time.sleep(PAUSE)
 
+    @property
+    def has_succeeded(self) -> bool:
+        return self.whole > 0
+
     def faults(self) -> list[str]:
         found = [] if self.whole else ["no download was whole"]
         return found if len(self.contents) <= 1 else [*found, "a download that looked whole was not"]
@@ -77,6 +81,10 @@ class Ratings:
 
     def go_on(self, wanted: Callable[[], bool]) -> None:
         self.assessor.work(wanted=lambda _: wanted(), pause=PAUSE)
+
+    @property
+    def has_succeeded(self) -> bool:
+        return bool(self.assessor.sent)
 
     def faults(self) -> list[str]:
         turns = self.campaign.turns.filter(state=Turn.State.SUBMITTED)
