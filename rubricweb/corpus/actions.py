@@ -25,6 +25,7 @@ class CollectionSettings:
     min_relevant: int
     grader_backend: str
     grader_llm: str
+    description: str = ""
     grader_prompts: tuple[str, ...] = ()
     """Prompt classes; empty for the back-end's defaults."""
     grader_options: Mapping[str, Value] = field(default_factory=dict)

@@ -63,9 +63,10 @@ def _prompt_name(prompt: Prompt) -> str:
 
 
 class SettingsForm(forms.Form):
-    """Name, relevance level and grader of a collection."""
+    """Name, description, relevance level and grader of a collection."""
 
     name = forms.CharField(max_length=200)
+    description = forms.CharField(required=False, widget=forms.Textarea(attrs={"rows": 2}))
     min_relevant = forms.IntegerField(
         label=gettext_lazy("First relevant judgment"),
         min_value=1,
@@ -175,6 +176,7 @@ class SettingsForm(forms.Form):
             fields["min_relevant"],
             backend.name,
             llm or backend.default_llm,
+            fields["description"].strip(),
             () if set(chosen) == set(backend.prompt_classes) else chosen,
             grader_options=chosen_options(self),
             blind_sums=fields["blind_sums"] or Collection.BlindSums.LEFT_OUT,

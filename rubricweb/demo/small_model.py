@@ -29,6 +29,7 @@ def grade_with_model(collection: Collection, name: str) -> list[GradingJob]:
     by = User.objects.get(username="developer")
     settings = CollectionSettings(
         name=collection.name,
+        description=collection.description,
         min_relevant=collection.min_relevant,
         grader_backend="hf_causal",
         grader_llm=MODELS[name],

@@ -30,6 +30,14 @@ def test_the_baseline_always_goes_by_its_own_name(owner, collection, client_of):
     assert collection.grader_llm == "lexical"
 
 
+def test_an_organizer_describes_the_collection(owner, collection, client_of):
+    client = client_of(owner)
+    client.post(PAGE, VALID | {"description": " Leaves & trees "})
+    collection.refresh_from_db()
+    assert collection.description == "Leaves & trees"
+    assert "Leaves &amp; trees</textarea>" in markup(client.get(PAGE))
+
+
 def test_an_organizer_chooses_what_regrade_asks(owner, collection, client_of):
     client = client_of(owner)
     chosen = ["FagB", "QuestionCompleteConcisePromptWithAnswerKey2", "NuggetSelfRatedPrompt"]
