@@ -64,6 +64,7 @@ KINDS: dict[str, tuple[type[Model], str]] = {
 }
 """By the kinds that imports count, as rows can be removed in order: the model, and its collection."""
 OF_TOPICS: tuple[type[Model], ...] = (MatrixStamp, HumanStamp, MatrixSnapshot, PoolSnapshot, ReplyBlock)
+"""Derived rows that belong to a topic."""
 DERIVED = (*OF_TOPICS, BankTopic, NearDuplicate)
 """Rows that go with what they belong to; nobody makes them."""
 
