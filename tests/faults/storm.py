@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 from tests.faults import work
@@ -87,7 +88,8 @@ class Storm:
         try:
             while breaker.is_alive():
                 self._round(breaker)
-            wait_until(lambda: all(one.has_succeeded for one in visitors))
+            # On a busy machine a visitor may not have been answered once when the last fault is over.
+            wait_until(lambda: all(one.has_succeeded for one in visitors), ROUND_SECONDS)
         finally:
             self.is_over.set()
             for thread in (breaker, *threads):
@@ -101,17 +103,12 @@ class Storm:
             self.is_over.wait(fault.after)
             victim = self.by_name[fault.victim]
             if not fault.is_early:
-                self._wait_until_up(victim)
+                wait_until(partial(self.services.is_up, victim), UP_SECONDS)
             if fault.is_frozen and isinstance(victim, Service):
                 freeze(victim, fault.lasts)
             else:
                 kill(victim, fault.lasts)
             self.report.happened[f"{'freeze' if fault.is_frozen else 'kill'} {fault.victim}"] += 1
-
-    def _wait_until_up(self, victim: Service | RedisService) -> None:
-        deadline = time.monotonic() + UP_SECONDS
-        while not self.services.is_up(victim) and time.monotonic() < deadline:
-            self.is_over.wait(POLL_SECONDS)
 
     def _round(self, breaker: threading.Thread) -> None:
         started = [kind(f"{kind.__name__.lower()}-{next(self.numbers)}") for kind in work.KINDS]
@@ -129,9 +126,9 @@ class Storm:
             self.report.wrong += [f"{name}: {fault}" for fault in one.faults() if one not in left]
 
 
-def wait_until(is_true: Callable[[], bool]) -> None:
-    """On a busy machine a visitor may not have been answered once when the last fault is over."""
-    deadline = time.monotonic() + ROUND_SECONDS
+def wait_until(is_true: Callable[[], bool], seconds: float) -> None:
+    """Return when it is true, or after so many seconds."""
+    deadline = time.monotonic() + seconds
     while not is_true() and time.monotonic() < deadline:
         time.sleep(POLL_SECONDS)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.urls import reverse
 
@@ -69,7 +71,7 @@ def test_nothing_tells_before_the_vote_which_systems_answer(battle, assessor, de
     battle.save()
     assert "44 of at most 50 calls" in listed(client_of(assessor), battle)
     pending = client_of(assessor).get(reverse("arena:pending", args=[battle.collection.slug, battle.pk]))
-    assert "calls" not in pending.content.decode()
+    assert not re.search(r"\b44\b|calls", pending.content.decode())  # keys of rows have these digits, too
 
 
 def test_an_organizer_pauses_resumes_and_cancels_it(battle, owner, developer, client_of):
