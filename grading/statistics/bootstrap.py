@@ -9,15 +9,16 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from numpy.random import default_rng  # loads with the module, not with the first board
 from numpy.typing import NDArray
 
-from grading.arrays import divide
+from grading.arrays import divide, percentiles
 
 RESAMPLES = 10_000
 SEED = 20240717
 LEVEL = 0.95
-_BLOCK = 4_000_000
-"""Draws at a time, so that many topics do not need more memory than few."""
+_BLOCK = 50_000
+"""Draws at a time: few enough for the cache."""
 
 
 class RunIntervals(NamedTuple):
@@ -36,7 +37,7 @@ def resamples(topics: int, n: int = RESAMPLES, seed: int = SEED) -> NDArray[np.f
     >>> resamples(3, n=2).sum(axis=1).tolist()
     [3.0, 3.0]
     """
-    random = np.random.default_rng(seed)
+    random = default_rng(seed)
     counts = np.empty((n, topics), dtype=np.float32)
     step = max(1, _BLOCK // max(1, topics))
     for start in range(0, n, step):
@@ -61,10 +62,11 @@ def resampled_means(
     drawn = counted.any(axis=0)
     values, counted = scores[:, drawn], counted[:, drawn]
     weights = resamples(values.shape[1], n, seed)
-    sums = weights @ np.where(counted, values, 0.0).T
+    sums = np.where(counted, values, 0.0) @ weights.T  # runs first: twice as fast as resamples first
     if counted.all():
-        return np.asarray(sums / max(1, values.shape[1]))
-    return divide(sums, weights @ counted.T.astype(np.float32))
+        sums /= max(1, values.shape[1])
+        return np.asarray(sums.T)
+    return divide(sums, counted.astype(np.float32) @ weights.T).T
 
 
 def intervals(
@@ -84,13 +86,6 @@ def intervals(
         tail = (1 - level) / 2
         spread = np.sqrt(tail * (1 - tail) / n)  # one standard error of the share of resamples below an end
         shares = (tail, 1 - tail, tail - spread, tail + spread, 1 - tail - spread, 1 - tail + spread)
-        at = _percentiles(means, tuple(100 * float(np.clip(share, 0, 1)) for share in shares))
+        at = percentiles(means.T, 100 * np.clip(shares, 0, 1))
         bounds[:, known] = at[0], at[1], np.maximum(at[3] - at[2], at[5] - at[4]) / 2
     return RunIntervals(*bounds)
-
-
-def _percentiles(means: NDArray[np.float64], percents: tuple[float, ...]) -> NDArray[np.float64]:
-    ascending = np.ascontiguousarray(means.T)
-    if np.isnan(ascending).any():
-        return np.asarray(np.nanpercentile(ascending, percents, axis=1))
-    return np.asarray(np.percentile(ascending, percents, axis=1))
