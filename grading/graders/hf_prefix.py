@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from grading.graders.first_step import Tokens
 from grading.graders.hf_batches import padded
+from grading.graders.hf_cache import with_room
 from grading.graders.hf_model import LoadedModel
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class Continuation:
         self._takes = frozenset(inspect.signature(loaded.model.forward).parameters)
         self._n = len(rows)
         shared = common_start(rows)
-        cache = self._read_shared(rows[0][:shared]) if shared else None
+        cache = self._read_shared(rows[0][:shared]) if shared else with_room(self._model.config)
         ids, mask = padded([row[shared:] for row in rows], loaded.pad, self._device, left=True)
         self._mask = _widened(mask, shared, left=True)
         self._first, self._cache = self._step(ids, self._mask, cache, last_only=True)
@@ -63,7 +64,7 @@ class Continuation:
         import torch
 
         ids = torch.tensor([start], device=self._device)
-        _, cache = self._step(ids, torch.ones_like(ids), None, last_only=True)
+        _, cache = self._step(ids, torch.ones_like(ids), with_room(self._model.config), last_only=True)
         cache.batch_repeat_interleave(self._n)
         return cache
 
