@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from grading.graders.hf_t5 import can_pack, normed, pack
+from grading.graders.hf_t5 import can_pack, multiplied, normed, pack
 
 if TYPE_CHECKING:
     import torch
@@ -52,7 +52,7 @@ def _fed(mlp: Any, states: torch.Tensor) -> torch.Tensor:
 
     gate = mlp.gate_proj(states)
     gate = silu(gate, inplace=True) if mlp.config.hidden_act == "silu" else mlp.act_fn(gate)
-    fed: torch.Tensor = mlp.down_proj(gate.mul_(mlp.up_proj(states)))
+    fed: torch.Tensor = mlp.down_proj(multiplied(mlp.up_proj, states, gate))
     return fed
 
 

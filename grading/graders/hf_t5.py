@@ -1,7 +1,7 @@
 """A T5 that scores first steps quicker, with the same results up to rounding.
 
 1. The encoder as plain operations: the position bias and the mask are one tensor for all layers, the
-   activation is one fused operation, sums are made in place.
+   activation is one fused operation, and so are sums with the product before them.
 2. Attention over the encoder's output without a cache, as scoring asks for: few queries look at many tokens,
    so the key and value projections are applied to the queries and to the mixed states, not to every token.
 3. On a CPU, the encoder's weights in the layout that oneDNN multiplies fastest, and in bfloat16 attention as
@@ -64,8 +64,8 @@ def encode(model: Any, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     states = encoder.embed_tokens(ids)
     for block in encoder.block:
         own, feed = block.layer
-        states += _attend(own.SelfAttention, normed(own.layer_norm, states), bias)
-        states += _feed(feed.DenseReluDense, normed(feed.layer_norm, states))
+        states = _attend(own.SelfAttention, normed(own.layer_norm, states), bias, states)
+        states = _feed(feed.DenseReluDense, normed(feed.layer_norm, states), states)
     return normed(encoder.final_layer_norm, states)
 
 
@@ -77,17 +77,16 @@ def normed(norm: Any, states: torch.Tensor) -> torch.Tensor:
         return torch.nn.functional.rms_norm(states, states.shape[-1:], norm.weight, norm.variance_epsilon)
     length = torch.linalg.vector_norm(states, dim=-1, keepdim=True, dtype=torch.float32)
     scale = (length.square_().div_(states.shape[-1])).add_(norm.variance_epsilon).rsqrt_()
-    return (states * scale).to(states.dtype).mul_(norm.weight)
+    return torch.mul(states, scale, out=torch.empty_like(states)).mul_(norm.weight)
 
 
-def _attend(attention: Any, states: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+def _attend(attention: Any, states: torch.Tensor, bias: torch.Tensor, onto: torch.Tensor) -> torch.Tensor:
     shape = (*states.shape[:2], attention.n_heads, attention.key_value_proj_dim)
     query, key, value = (
         part(states).view(shape).transpose(1, 2) for part in (attention.q, attention.k, attention.v)
     )
     mixed = _mixed(query, key, value, bias)
-    output: torch.Tensor = attention.o(mixed.transpose(1, 2).flatten(2))
-    return output
+    return added(attention.o, mixed.transpose(1, 2).flatten(2), onto)
 
 
 def _mixed(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
@@ -104,17 +103,29 @@ def _on_processor(tensor: torch.Tensor) -> bool:
     return bool(tensor.device.type == "cpu")
 
 
-def _feed(feed: Any, states: torch.Tensor) -> torch.Tensor:
+def _feed(feed: Any, states: torch.Tensor, onto: torch.Tensor) -> torch.Tensor:
     from torch.nn import GELU
     from transformers.models.t5.modeling_t5 import T5DenseGatedActDense
 
     if not isinstance(feed, T5DenseGatedActDense) or not isinstance(feed.act, GELU):
-        other: torch.Tensor = feed(states)
-        return other
+        return onto.add_(feed(states))
     fused = getattr(feed.wi_0, "gelu", None)
     gate = fused(states) if fused else feed.act(feed.wi_0(states))
-    fed: torch.Tensor = feed.wo(gate.mul_(feed.wi_1(states)))
-    return fed
+    return added(feed.wo, multiplied(feed.wi_1, states, gate), onto)
+
+
+def added(layer: Any, states: torch.Tensor, onto: torch.Tensor) -> torch.Tensor:
+    """What a linear layer makes of the states, plus `onto`, which nobody may read afterwards."""
+    fused = getattr(layer, "binary", None)
+    total: torch.Tensor = fused(states, onto, "add") if fused else onto.add_(layer(states))
+    return total
+
+
+def multiplied(layer: Any, states: torch.Tensor, by: torch.Tensor) -> torch.Tensor:
+    """What a linear layer makes of the states, times `by`, which nobody may read afterwards."""
+    fused = getattr(layer, "binary", None)
+    product: torch.Tensor = fused(states, by, "mul") if fused else by.mul_(layer(states))
+    return product
 
 
 def _few_queries(attention: Any) -> Callable[..., Any]:
@@ -161,7 +172,9 @@ def _look(
 
 
 def pack(layer: Any) -> None:
-    """Give a linear layer a weight that only oneDNN can read, and `gelu`, which also applies that."""
+    """Give a linear layer a weight that only oneDNN can read, `gelu`, which also applies that, and `binary`,
+    which also adds or multiplies.
+    """
     import torch
 
     operation = torch.ops.mkldnn._linear_pointwise
@@ -169,6 +182,7 @@ def pack(layer: Any) -> None:
         packed = torch.ops.mkldnn._reorder_linear_weight(layer.weight.detach().clone())
     layer.forward = lambda states: operation(states, packed, None, "none", [], "")
     layer.gelu = lambda states: operation(states, packed, None, "gelu", [], "tanh")
+    layer.binary = lambda states, other, name: operation.binary(states, other, packed, None, name)
     # Code around it still asks for the type of the weight.
     layer.weight = torch.nn.Parameter(torch.empty(0, dtype=layer.weight.dtype), requires_grad=False)
 
@@ -181,6 +195,7 @@ def can_pack(dtype: torch.dtype) -> bool:
     try:
         pack(layer)
         layer.gelu(torch.zeros(1, 4, dtype=dtype))
+        layer.binary(torch.zeros(1, 4, dtype=dtype), torch.zeros(1, 4, dtype=dtype), "mul")
     except (AttributeError, RuntimeError, TypeError) as error:
         logger.info("the weights stay as they are: %s", error)
         return False
