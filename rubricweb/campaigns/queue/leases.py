@@ -42,11 +42,11 @@ Result = TypeVar("Result")
 State, Mode = Turn.State, Turn.Mode
 _WAITING = Q(state=State.PENDING)
 NEW = Q(_WAITING, person=None)
+"""Free turns, whatever happened to them before."""
 _IS_SECRET = Exists(CampaignCell.objects.filter(pk=OuterRef("cell"), revision__is_secret=True))
 """The cell is not joined, so that only turns are locked."""
-"""Free turns, whatever happened to them before."""
-LAPSED = Q(state=State.LEASED, lease_until__lt=Now(), assigned_by=None)
-"""Turns whose lease expired."""
+LAPSED = Q(state=State.LEASED, lease_until__lte=Now(), assigned_by=None)
+"""Turns whose lease expired, also in this very millisecond: SQLite has no finer clock."""
 
 
 def retried(change: Callable[P, Result]) -> Callable[P, Result]:
@@ -283,7 +283,7 @@ def _left(campaign: int) -> QuerySet[Turn, Any]:
 
 
 def _others_who_hold(campaign: int, person: int) -> QuerySet[Turn, Any]:
-    held = Turn.objects.filter(campaign=campaign, state=State.LEASED, lease_until__gte=Now())
+    held = Turn.objects.filter(campaign=campaign, state=State.LEASED, lease_until__gt=Now())
     others = held.exclude(person=person).order_by().values("campaign")
     return others.annotate(people=Count("person", distinct=True)).values("people")
 

@@ -141,7 +141,7 @@ class CampaignProgress:
 def progress(campaign: Campaign, person: User) -> CampaignProgress:
     row = next(row for row in campaign_rows(campaign.collection, person) if row.campaign.pk == campaign.pk)
     shown = readable(campaign.turns.all(), "cell__revision")
-    leases = shown.filter(state=State.LEASED, lease_until__gte=Now()).order_by("lease_until")
+    leases = shown.filter(state=State.LEASED, lease_until__gt=Now()).order_by("lease_until")
     full = ("person", "cell__topic", "cell__revision", "cell__passage")
     skips = shown.filter(state=State.SKIPPED).order_by("-done_at")
     away = unasked(campaign.turns.all(), campaign.collection)
@@ -164,7 +164,7 @@ def _people(campaign: Campaign) -> tuple[PersonRow, ...]:
     counted = turns.values_list("person").annotate(
         done=Count("pk", filter=Q(state=State.SUBMITTED)),
         skips=Count("pk", filter=Q(state=State.SKIPPED)),
-        holds=Count("pk", filter=Q(state=State.LEASED, lease_until__gte=Now())),
+        holds=Count("pk", filter=Q(state=State.LEASED, lease_until__gt=Now())),
         last=Max("done_at"),
     )
     people = User.objects.in_bulk([pk for pk, *_ in counted])
