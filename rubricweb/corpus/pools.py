@@ -17,7 +17,7 @@ from django.db.models.functions import Length
 from rubricweb.corpus.models import Collection, Judgment, Passage, Pooled, Ranking, Run, Topic
 from rubricweb.corpus.pseudonyms import shown_names
 from rubricweb.corpus.snapshots import pools as pool_snapshots
-from rubricweb.corpus.topic_pools import CollectionPool, TopicPool, rankings_of
+from rubricweb.corpus.topic_pools import CollectionPool, TopicPool, judgments_of, rankings_of
 
 __all__ = ["CollectionPool", "TopicPool", "collection_pool", "from_rows"]
 
@@ -65,13 +65,14 @@ def _from_rows(
         uncounted = frozenset(pk for pk, doc_id in pooled if doc_id in away)
         ranks = [rankings.get((run_id, topic_id), (None, None)) for run_id in runs]
         doc_ids = tuple(doc_id for _, doc_id in passages)
+        ranked = rankings_of(doc_ids, [ids for ids, _ in ranks], [scores for _, scores in ranks])
         topic = TopicPool(
             topic_id=topic_id,
             query_id=query_id,
             passage_pks=tuple(pk for pk, _ in passages),
             doc_ids=doc_ids,
-            rankings=rankings_of(doc_ids, [ids for ids, _ in ranks], [scores for _, scores in ranks]),
-            judgments=judgments.get(topic_id, {}),
+            rankings=ranked,
+            judged=judgments_of(doc_ids + ranked.outside, judgments.get(topic_id, {})),
         )
         listed.append((topic, uncounted))
     return listed

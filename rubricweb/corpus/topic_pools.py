@@ -43,6 +43,30 @@ def rankings_of(doc_ids: Sequence[str], ranked: Ranked, scores: RunScores) -> To
 
 
 @dataclass(frozen=True, eq=False)
+class TopicJudgments:
+    """What people judged of one topic."""
+
+    rows: NDArray[np.int32]
+    """Shape (judged,): rows as in `TopicRankings`, and from its last one on places in `unranked`."""
+    labels: NDArray[np.int32]
+    """Shape (judged,): the highest judgment of each."""
+    unranked: tuple[str, ...]
+    """Doc ids that are judged, and neither in the pool nor ranked."""
+
+
+def judgments_of(known_ids: Sequence[str], judgments: Mapping[str, int]) -> TopicJudgments:
+    """Return the judgments, by doc id, of a topic whose pool and rankings have the doc ids `known_ids`."""
+    row_of = {doc_id: row for row, doc_id in enumerate(known_ids)}
+    unranked = [doc_id for doc_id in judgments if doc_id not in row_of]
+    row_of |= {doc_id: row for row, doc_id in enumerate(unranked, start=len(known_ids))}
+    rows = np.array([row_of[doc_id] for doc_id in judgments], dtype=np.int32)
+    return TopicJudgments(rows, np.array(list(judgments.values()), dtype=np.int32), tuple(unranked))
+
+
+NO_JUDGMENTS = judgments_of((), {})
+
+
+@dataclass(frozen=True, eq=False)
 class TopicPool:
     """One topic: its pool in the collection's order, each run's ranking, and the judgments."""
 
@@ -51,8 +75,21 @@ class TopicPool:
     passage_pks: tuple[int, ...]
     doc_ids: tuple[str, ...]
     rankings: TopicRankings
-    judgments: Mapping[str, int]
-    """By doc id: the highest judgment."""
+    judged: TopicJudgments = NO_JUDGMENTS
+
+    @cached_property
+    def judgments(self) -> Mapping[str, int]:
+        """By doc id: the highest judgment."""
+        ids = self.known_ids + self.judged.unranked
+        pairs = zip(self.judged.rows.tolist(), self.judged.labels.tolist(), strict=True)
+        return {ids[row]: label for row, label in pairs}
+
+    def judgments_by_row(self, unjudged: int) -> NDArray[np.int32]:
+        """Shape (doc ids,): the judgment of each of `known_ids`, or `unjudged`."""
+        labels = np.full(len(self.known_ids), unjudged, dtype=np.int32)
+        is_known = self.judged.rows < len(labels)
+        labels[self.judged.rows[is_known]] = self.judged.labels[is_known]
+        return labels
 
     @cached_property
     def row_of(self) -> dict[str, int]:

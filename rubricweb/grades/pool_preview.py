@@ -55,5 +55,5 @@ def _joined(parts: list[Missing]) -> Missing:
 def _new_passages(collection: Collection, plan: TopicPlan) -> CollectionPool:
     """The pool of the topic as if it held nothing else."""
     pks, doc_ids = tuple(plan.added.values()), tuple(plan.added)
-    topic = TopicPool(plan.topic_id, plan.query_id, pks, doc_ids, rankings_of(doc_ids, (), ()), judgments={})
+    topic = TopicPool(plan.topic_id, plan.query_id, pks, doc_ids, rankings_of(doc_ids, (), ()))
     return CollectionPool(collection.pk, new_stamp(), (), (), (topic,))

@@ -246,25 +246,20 @@ def passage_labels(grades: TopicGrades, uids: Uids, measure: MeasureSpec) -> NDA
 
 @lru_cache(maxsize=CACHED_TOPIC_SCORES)
 def _judged_scores(topic: TopicPool, name: str, level: int) -> Scores:
-    if not topic.judgments:
+    if not len(topic.judged.rows):
         return np.full(topic.n_runs, np.nan)
     if not ranked_labels.is_known(name):
         return trec_eval.topic_scores(topic.judgments, topic.scored, name, level=level)
-    judged = np.array(list(topic.judgments.values()), dtype=np.int16)
+    judged = topic.judged.labels.astype(np.int16)
     return ranked_labels.label_scores(_ranked_judgments(topic), judged, name, level=level)
 
 
 @lru_cache(maxsize=CACHED_ORDERS)
 def _ranked_judgments(topic: TopicPool) -> NDArray[np.int16]:
     """Return the judgment of each passage that a run ranks, shape (runs, depth), in trec_eval's order."""
-    if topic.judgments.keys() <= topic.row_of.keys():
-        labels = np.full(len(topic.doc_ids), rubric_qrels.UNJUDGED, dtype=np.int16)
-        labels[[topic.row_of[doc_id] for doc_id in topic.judgments]] = list(topic.judgments.values())
-        return take_rows(labels, _trec_rows(topic), outside=rubric_qrels.UNJUDGED)
-    judged = [topic.judgments.get(doc_id, rubric_qrels.UNJUDGED) for doc_id in topic.known_ids]
-    places = _trec_places(topic)
+    judged, places = topic.judgments_by_row(rubric_qrels.UNJUDGED), _trec_places(topic)
     rows = topic.rankings.rows if places is None else np.take_along_axis(topic.rankings.rows, places, axis=1)
-    return take_rows(np.array(judged, dtype=np.int16), rows, outside=rubric_qrels.UNJUDGED)
+    return take_rows(judged.astype(np.int16), rows, outside=rubric_qrels.UNJUDGED)
 
 
 def _label_scores(topic: TopicPool, labels: NDArray[np.int16], name: str, level: int) -> Scores:

@@ -138,7 +138,7 @@ class TopicFacts:
 @lru_cache(maxsize=CACHED_TOPICS)
 def judged(pool: TopicPool) -> NDArray[np.int16]:
     """By passage of the pool: its judgment, or UNJUDGED."""
-    return np.array([pool.judgments.get(doc_id, UNJUDGED) for doc_id in pool.doc_ids], dtype=np.int16)
+    return pool.judgments_by_row(UNJUDGED)[: len(pool.doc_ids)].astype(np.int16)
 
 
 def ratings_of(grades: Mapping[ItemKind, TopicGrades], items: Sequence[ItemColumn], passages: int) -> Ratings:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rubricweb.core import packed
 from rubricweb.corpus.models import Topic
 from rubricweb.corpus.snapshots.models import PoolSnapshot
-from rubricweb.corpus.topic_pools import CollectionPool, TopicPool, TopicRankings
+from rubricweb.corpus.topic_pools import CollectionPool, TopicJudgments, TopicPool, TopicRankings
 
 logger = logging.getLogger(__name__)
 
@@ -30,17 +30,15 @@ Topics = Sequence[tuple[TopicPool, frozenset[int]]]
 
 def read(stamp: int, run_pks: Sequence[int], topics: Collection[tuple[int, str]]) -> Topics | None:
     """Return the pools of these topics, (id, query id), in their order; None unless all are known."""
-    rows = PoolSnapshot.objects.filter(topic__in=[pk for pk, _ in topics], number=stamp)
-    if not topics or rows.count() != len(topics):
-        return None
     names, known = dict(topics), {}
+    rows = PoolSnapshot.objects.filter(topic__in=names, number=stamp)
     for topic_id, content in rows.values_list("topic_id", "content").iterator(chunk_size=READ_AT_ONCE):
         try:
             known[topic_id] = _unpacked(topic_id, names[topic_id], stamp, run_pks, content)
         except packed.Damaged:
             logger.warning("the snapshot of the pool of topic %d is damaged", topic_id)
             return None
-    return [known[pk] for pk, _ in topics] if len(known) == len(topics) else None
+    return [known[pk] for pk in names] if known and len(known) == len(names) else None
 
 
 def keep(pool: CollectionPool, chars: Mapping[int, int]) -> None:
@@ -82,9 +80,7 @@ def _key(topic_id: int, stamp: int) -> str:
 
 
 def _packed(pool: CollectionPool, topic: TopicPool) -> bytes:
-    rankings = topic.rankings
-    unranked = dict.fromkeys(topic.judgments.keys() - set(topic.known_ids))
-    row_of = {doc_id: row for row, doc_id in enumerate((*topic.known_ids, *unranked))}
+    rankings, judged = topic.rankings, topic.judged
     arrays: dict[str, NDArray[Any]] = {  # Any: numbers of each kind
         "runs": np.array(pool.run_pks, dtype=np.int64),
         "passages": np.array(topic.passage_pks, dtype=np.int64),
@@ -92,11 +88,11 @@ def _packed(pool: CollectionPool, topic: TopicPool) -> bytes:
         "scores": rankings.scores,
         "rows": rankings.rows,
         "lengths": rankings.lengths,
-        "judged": np.array([row_of[doc_id] for doc_id in topic.judgments], dtype=np.int32),
-        "judgments": np.array(list(topic.judgments.values()), dtype=np.int32),
+        "judged": judged.rows,
+        "judgments": judged.labels,
         "doc_ids": packed.of_texts(topic.doc_ids),
         "outside": packed.of_texts(rankings.outside),
-        "unranked": packed.of_texts(list(unranked)),
+        "unranked": packed.of_texts(judged.unranked),
     }
     return packed.pack(_key(topic.topic_id, pool.stamp), arrays)
 
@@ -107,15 +103,13 @@ def _unpacked(
     arrays = packed.unpack(_key(topic_id, stamp), content)
     if arrays["runs"].tolist() != list(run_pks):
         raise packed.Damaged(f"the runs of topic {topic_id}")
-    doc_ids, outside = packed.texts(arrays["doc_ids"]), packed.texts(arrays["outside"])
-    ids = (*doc_ids, *outside, *packed.texts(arrays["unranked"]))
-    judged = (ids[row] for row in arrays["judged"].tolist())
+    outside, unranked = packed.texts(arrays["outside"]), packed.texts(arrays["unranked"])
     topic = TopicPool(
         topic_id=topic_id,
         query_id=query_id,
         passage_pks=tuple(arrays["passages"].tolist()),
-        doc_ids=doc_ids,
+        doc_ids=packed.texts(arrays["doc_ids"]),
         rankings=TopicRankings(arrays["rows"], outside, arrays["lengths"], arrays["scores"]),
-        judgments=dict(zip(judged, arrays["judgments"].tolist(), strict=True)),
+        judged=TopicJudgments(arrays["judged"], arrays["judgments"], unranked),
     )
     return topic, frozenset(arrays["left_out"].tolist())

@@ -172,7 +172,7 @@ def _labels(labeller: Labeller, min_answers: int) -> list[tuple[TopicPool, Label
 
 
 def _judgments(topic: TopicPool) -> NDArray[np.int64]:
-    return np.array([topic.judgments.get(doc_id, NO_JUDGMENT) for doc_id in topic.doc_ids], dtype=np.int64)
+    return topic.judgments_by_row(NO_JUDGMENT)[: len(topic.doc_ids)].astype(np.int64)
 
 
 def _between(first: Labeller, second: Labeller, min_grade: int, min_answers: int) -> Between:

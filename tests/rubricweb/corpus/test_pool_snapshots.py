@@ -9,7 +9,7 @@ from rubricweb.core.models import new_stamp
 from rubricweb.corpus import pools
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.snapshots.models import PoolSnapshot
-from rubricweb.corpus.topic_pools import TopicPool, TopicRankings
+from rubricweb.corpus.topic_pools import TopicJudgments, TopicPool, TopicRankings
 from tests import factories
 
 
@@ -45,7 +45,7 @@ def is_from_snapshots(collection, monkeypatch):
 def same(one, other):
     if isinstance(one, np.ndarray):
         return one.dtype == other.dtype and np.array_equal(one, other, equal_nan=one.dtype == np.float64)
-    if isinstance(one, TopicPool | TopicRankings):
+    if isinstance(one, TopicPool | TopicRankings | TopicJudgments):
         return all(same(getattr(one, f.name), getattr(other, f.name)) for f in fields(one))
     return one == other
 

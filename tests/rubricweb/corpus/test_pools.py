@@ -11,7 +11,6 @@ TOPIC = TopicPool(
     rankings=rankings_of(
         ("d1", "d2"), (("d2", "outside", "d1"), None, ("d1",)), ((3.0, 2.0, 1.0), None, (0.5,))
     ),
-    judgments={},
 )
 
 
