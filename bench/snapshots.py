@@ -4,8 +4,8 @@
 
 Collections as `bench/leaderboard_full.py` makes them: once 227,720 grades, 60 runs. Hundred times as many
 (540 topics with pools of 2,109 passages, 22.8 million cells) have snapshots only, made directly, since rows
-would take an hour. Reading and board are seconds of the processor beyond the start of the process, memory is
-the peak of the process in MB.
+would take an hour. Reading and board are seconds of the processor beyond the start of a web process, memory
+is the peak of that process in MB.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -125,7 +126,7 @@ def sizes() -> dict[str, int]:
 
 
 def measure(times: int) -> dict[str, float]:
-    """The first board of this process, and how much of it is reading."""
+    """The first board of a web process that has started, and how much of it is reading."""
     from grading.types import ItemKind
     from rubricweb.banks.models import Bank
     from rubricweb.corpus.pools import collection_pool
@@ -135,6 +136,7 @@ def measure(times: int) -> dict[str, float]:
     from rubricweb.leaderboards.board import selectors
     from rubricweb.leaderboards.board.types import BoardSpec
 
+    import_module("rubricweb.asgi")
     bank = Bank.objects.select_related("collection").get()
     config = config_for("lexical", "lexical", "LexicalBaseline")
     board = BoardSpec(bank.collection, config, bank, frozenset({ItemKind.QUESTION}), MeasureSpec())
@@ -168,7 +170,8 @@ def fill(times: int) -> dict[str, Any]:
     runs = Run.objects.bulk_create(Run(collection=collection, run_tag=f"run{n:02}") for n in range(RUNS))
     pools = [filled(collection, bank, config, number, random) for number in range(TOPICS)]
     tags, pks = tuple(run.run_tag for run in runs), tuple(run.pk for run in runs)
-    pool_snapshots.keep(CollectionPool(collection.pk, collection.stamp, tags, pks, tuple(pools)))
+    pool = CollectionPool(collection.pk, collection.stamp, tags, pks, tuple(pools))
+    pool_snapshots.keep(pool, dict.fromkeys(pool.by_topic, 0))
     return {"made": "directly", **sizes()}
 
 
@@ -178,7 +181,7 @@ def filled(collection: Collection, bank: Any, config: Any, number: int, random: 
 
     from grading.formats.ids import item_id
     from rubricweb.banks.models import Item, ItemRevision
-    from rubricweb.corpus.topic_pools import TopicPool, TopicRankings
+    from rubricweb.corpus.topic_pools import TopicJudgments, TopicPool, TopicRankings
     from rubricweb.grades import snapshots
     from rubricweb.grades.models import MatrixStamp
 
@@ -202,9 +205,9 @@ def filled(collection: Collection, bank: Any, config: Any, number: int, random: 
     rows = np.argsort(-guesses, axis=1)[:, :DEPTH].astype(np.int32)
     scores = np.take_along_axis(guesses, rows, axis=1).round(6)
     doc_ids = tuple(f"q{number}-d{place}" for place in range(PASSAGES))
-    judgments = dict(zip(doc_ids, (3 * worth).astype(int).tolist(), strict=True))
+    judged = TopicJudgments(np.arange(PASSAGES, dtype=np.int32), (3 * worth).astype(np.int32), ())
     rankings = TopicRankings(rows, (), np.full(RUNS, DEPTH, dtype=np.int32), scores)
-    return TopicPool(topic.pk, topic.query_id, tuple(pks.tolist()), doc_ids, rankings, judgments)
+    return TopicPool(topic.pk, topic.query_id, tuple(pks.tolist()), doc_ids, rankings, judged)
 
 
 if __name__ == "__main__":
