@@ -92,7 +92,7 @@ def interval(differences: Floats, test: PairedTest) -> tuple[float, float]:
 
 
 def _t(differences: Floats) -> tuple[float, float]:
-    from scipy.special import stdtrit  # a quarter of a second that only this test needs
+    from scipy.special import stdtrit  # a tenth of a second that only this test needs
 
     n, mean = len(differences), float(differences.mean())
     half = float(stdtrit(n - 1, 1 - ALPHA / 2)) * float(differences.std(ddof=1)) / sqrt(n)

@@ -82,7 +82,7 @@ def topics_needed(comparisons: int, *, alpha: float = ALPHA) -> int:
 
 
 def _t(differences: NDArray[np.float64]) -> NDArray[np.float64]:
-    from scipy.special import stdtr  # a quarter of a second that only this test needs
+    from scipy.special import stdtr  # a tenth of a second that only this test needs
 
     counted = ~np.isnan(differences)
     values, n = np.where(counted, differences, 0.0), counted.sum(axis=1)

@@ -179,7 +179,7 @@ def settling_chances(gaps: Floats, before: Floats, after: Floats) -> Floats:
     >>> two.round(2).tolist()
     [0.29, 1.0]
     """
-    from scipy.special import ndtr  # the web process starts without it
+    from scipy.special import ndtr  # a tenth of a second that commands start without
 
     margin, moved = SURE * np.sqrt(after), np.sqrt(np.maximum(before - after, 0))
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -5,13 +5,18 @@ import sys
 
 
 def test_no_process_waits_for_a_library_that_it_may_never_need():
-    """scipy alone more than doubles the time until the web process answers."""
+    """scipy.stats alone more than doubles the time until the web process answers."""
     code = (
         "import sys, django; django.setup(); import rubricweb.urls, rubricweb.asgi;"
-        "late = {'scipy', 'torch', 'transformers', 'openai', 'autojudge_base', 'minima_llm', 'nltk'};"
+        "late = {'scipy.stats', 'torch', 'transformers', 'openai', 'autojudge_base', 'minima_llm', 'nltk'};"
         "print(late & set(sys.modules))"
     )
     assert printed_by(code) == "set()"
+
+
+def test_a_web_process_never_looks_through_what_it_has_loaded_for_garbage():
+    code = "import gc, rubricweb.asgi; print(gc.get_freeze_count() > len(gc.get_objects()))"
+    assert printed_by(code) == "True"
 
 
 def test_who_reads_a_board_loads_no_queue():
