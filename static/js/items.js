@@ -248,6 +248,8 @@ class Drag {
 
   constructor() {
     document.addEventListener("dragstart", (event) => this.#start(event));
+    // A row that has just moved below the pointer is told of by dragenter alone, when the mouse lets go at once.
+    document.addEventListener("dragenter", (event) => this.#accepts(event));
     document.addEventListener("dragover", (event) => this.#over(event));
     document.addEventListener("dragend", ({ dataTransfer }) => this.#end(dataTransfer.dropEffect));
   }
@@ -259,11 +261,16 @@ class Drag {
     dataTransfer.setDragImage(this.#row, 8, 8);
   }
 
-  #over(event) {
+  #accepts(event) {
     const other = event.target.closest?.(".item-row");
-    if (!this.#row || other?.parentElement !== this.#row.parentElement) return;
+    if (!this.#row || other?.parentElement !== this.#row.parentElement) return null;
     event.preventDefault();
-    if (other === this.#row) return;
+    return other;
+  }
+
+  #over(event) {
+    const other = this.#accepts(event);
+    if (!other || other === this.#row) return;
     const { top, height } = other.getBoundingClientRect();
     order.put(this.#row, event.clientY < top + height / 2 ? other : other.nextElementSibling);
   }
