@@ -31,10 +31,10 @@ SCRIPTS: dict[str, tuple[str, ...]] = {
 _EVERY_PAGE = ("css/tokens.css", "css/base.css", "css/layout.css", "css/components.css", "css/screens.css")
 STYLES: dict[str, tuple[str, ...]] = {
     "base.css": _EVERY_PAGE,
-    "bank.css": (*_EVERY_PAGE, "css/toolbar.css", "css/banks.css"),
+    "bank.css": (*_EVERY_PAGE, "css/toolbar.css", "css/bank.css", "css/banks.css"),
     "board.css": (*_EVERY_PAGE, "css/toolbar.css", "css/leaderboards.css"),
     "grid.css": (*_EVERY_PAGE, "css/review.css", "css/toolbar.css", "css/grid.css", "css/flags.css"),
-    "verify.css": (*_EVERY_PAGE, "css/review.css", "css/toolbar.css", "css/topics.css", "css/verify.css"),
+    "verify.css": (*_EVERY_PAGE, "css/review.css", "css/toolbar.css", "css/list.css", "css/verify.css"),
 }
 
 _IMPORT = re.compile(r'^import (?:\{([^}]+)\} from )?"\./([\w-]+\.js)";\n', re.MULTILINE)
