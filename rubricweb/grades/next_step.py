@@ -75,7 +75,8 @@ def _grading(role: Role, collection: Collection, bank: Bank | None) -> NextStep 
         return NextStep(_("The first passages are being graded."), _("Watch the progress"), jobs)
     missing = f"{reverse('grades:missing', args=[collection.slug])}?bank={bank.pk if bank else ''}"
     grader = roles.role_to_grade(collection)
-    return _step(role, grader, _("Nothing is graded yet."), _("See what grading takes"), missing)
+    lacks = _("No passage is graded on the items of this bank.")
+    return _step(role, grader, lacks, _("See what grading takes"), missing)
 
 
 _BY = {
