@@ -5,28 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from django import forms
-from django.utils.translation import gettext_lazy
+from django.http import QueryDict
+from django.utils.translation import gettext, gettext_lazy
 
 from rubricweb.banks.models import Bank
+from rubricweb.core.chips import ChipForm
 from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Topic
-from rubricweb.grades.forms import AT_ONCE, GraderForm, covered_from
+from rubricweb.grades.forms import AT_ONCE, GraderForm, covered_from, select_at_once
 from rubricweb.review.evidence import EvidenceQuery, RelevanceSource, default_source
 
-SOURCES = {RelevanceSource.JUDGMENTS: "the judgments", RelevanceSource.PEOPLE: "people's own ratings"}
+SOURCES = (
+    (str(RelevanceSource.JUDGMENTS), gettext_lazy("the judgments")),
+    (str(RelevanceSource.PEOPLE), gettext_lazy("people's own ratings")),
+)
 
 
-class EvidenceForm(GraderForm):
+class EvidenceForm(ChipForm, GraderForm):
     """The topic, and from where on a passage is relevant or covered."""
 
-    topic = forms.ChoiceField(required=False, widget=forms.Select(attrs=AT_ONCE))
+    in_toolbar: tuple[str, ...] = ("topic", "grader", "min_grade", "source", "min_relevant")
+    outdated = ("page",)
+
+    topic = select_at_once(gettext_lazy("Topic"), ())
     min_grade = covered_from()
-    source = forms.ChoiceField(
-        label=gettext_lazy("Relevance by"),
-        required=False,
-        choices=[(str(source), label) for source, label in SOURCES.items()],
-        widget=forms.Select(attrs=AT_ONCE),
-    )
+    source = select_at_once(gettext_lazy("Relevance by"), SOURCES)
     min_relevant = forms.IntegerField(
         label=gettext_lazy("Relevant from judgment"),
         min_value=-10,
@@ -36,13 +39,28 @@ class EvidenceForm(GraderForm):
     )
     page = forms.IntegerField(min_value=1, required=False)
 
+    def __init__(self, address: QueryDict) -> None:
+        super().__init__(address)
+        self.address = address
+
+    def default_value(self, name: str) -> str:
+        collection = self.bank.collection
+        return {
+            "grader": self.data["grader"],
+            "min_grade": str(self.default_min_grade),
+            "source": str(default_source(collection)),
+            "min_relevant": str(collection.min_relevant),
+        }.get(name, "")
+
     def offer_bank(self, bank: Bank, topics: Iterable[Topic]) -> None:
-        """Offer the bank's topics; the default of `min_relevant` is the collection's."""
-        choices = [("", "all topics"), *((str(topic.pk), _named(topic)) for topic in topics)]
+        """Offer the bank's topics; judgments count where relevance goes by them."""
+        choices = [("", gettext("all")), *((str(topic.pk), _named(topic)) for topic in topics)]
         offer_choices(self, "topic", choices)
         self.data.setdefault("min_relevant", str(bank.collection.min_relevant))
         self.data.setdefault("source", str(default_source(bank.collection)))
         self.bank = bank
+        if self.query.source is RelevanceSource.PEOPLE:
+            self.in_toolbar = tuple(name for name in self.in_toolbar if name != "min_relevant")
 
     @property
     def query(self) -> EvidenceQuery:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from django.utils.translation import gettext_lazy
+
 from grading.statistics.diagnostics import Spurious, spurious_items
 from rubricweb.banks.models import Bank, Item
 from rubricweb.corpus.models import Collection, Passage, Topic
@@ -14,7 +16,7 @@ from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.review.evidence import EvidenceItem, EvidenceQuery, TopicEvidence
 
 SHOWN_PASSAGES = 50
-SORTS = {"count": "how often", "share": "share"}
+SORTS = {"count": gettext_lazy("how often"), "share": gettext_lazy("share")}
 
 
 @dataclass(frozen=True, slots=True)
