@@ -33,15 +33,17 @@ env, rubric = Environment(), Environment(prefix="RUBRIC_")
 for each in (env, rubric):
     each.read_env(str((Path.cwd() if IS_INSTALLED else BASE_DIR) / ".env"), recurse=False)
 
-DEBUG = rubric.bool("DEBUG", True)
+IS_LOCAL = rubric.bool("DEBUG", True)
+"""On one's own machine: a published key, cookies over http, styles and scripts from where they lie."""
+DEBUG = IS_LOCAL and rubric.bool("DEBUG_PAGES", True)
 DATA_DIR = rubric.path("DATA_DIR", Path.home() / ".rubricweb" if IS_INSTALLED else BASE_DIR / "var")
 DATA_DIR.mkdir(parents=True, exist_ok=True)
-SECRET_KEY = rubric.str("SECRET_KEY", production.PUBLISHED_KEY) if DEBUG else rubric.str("SECRET_KEY")
-ALLOWED_HOSTS = rubric.list("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"] if DEBUG else [])
+SECRET_KEY = rubric.str("SECRET_KEY", production.PUBLISHED_KEY) if IS_LOCAL else rubric.str("SECRET_KEY")
+ALLOWED_HOSTS = rubric.list("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"] if IS_LOCAL else [])
 CSRF_TRUSTED_ORIGINS: list[str] = rubric.list("CSRF_TRUSTED_ORIGINS", [])
 BEHIND_PROXY = rubric.bool("BEHIND_PROXY", False)
 TRUSTED_PROXIES: list[str] = rubric.list("TRUSTED_PROXIES", [])
-if objections := production.objections(debug=DEBUG, secret_key=SECRET_KEY, hosts=ALLOWED_HOSTS):
+if objections := production.objections(debug=IS_LOCAL, secret_key=SECRET_KEY, hosts=ALLOWED_HOSTS):
     raise ImproperlyConfigured(" ".join(objections))
 
 INSTALLED_APPS = [
@@ -221,12 +223,12 @@ STATICFILES_FINDERS = [
     "django.contrib.staticfiles.finders.FileSystemFinder",
     "django.contrib.staticfiles.finders.AppDirectoriesFinder",
 ]
-WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = DEBUG
+WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = IS_LOCAL
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
-        if DEBUG
+        if IS_LOCAL
         else "whitenoise.storage.CompressedManifestStaticFilesStorage"
     },
 }
@@ -248,9 +250,9 @@ SESSION_ENGINE = "rubricweb.core.sessions"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_HTTPONLY = True
-SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not DEBUG
-SECURE_HSTS_SECONDS = 0 if DEBUG else 31_536_000
-SECURE_SSL_REDIRECT = rubric.bool("SSL_REDIRECT", not DEBUG)
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not IS_LOCAL
+SECURE_HSTS_SECONDS = 0 if IS_LOCAL else 31_536_000
+SECURE_SSL_REDIRECT = rubric.bool("SSL_REDIRECT", not IS_LOCAL)
 if BEHIND_PROXY:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2_621_440

@@ -124,10 +124,11 @@ def _say(sentence: str) -> None:
 
 
 def _start(name: str, port: int) -> subprocess.Popen[bytes]:
-    """Start a process of the Procfile."""
+    """Start a process of the Procfile, whose errors have the product's own pages."""
     line = parse_procfile((settings.FILES_DIR / "Procfile").read_text()).processes[name]
     binaries = str(Path(sys.executable).parent)
-    env = os.environ | {"PORT": str(port), "PATH": binaries + os.pathsep + os.environ.get("PATH", "")}
+    path = binaries + os.pathsep + os.environ.get("PATH", "")
+    env = {"RUBRIC_DEBUG_PAGES": "false"} | os.environ | {"PORT": str(port), "PATH": path}
     command = ["/bin/sh", "-c", f"exec {line}"]
     return subprocess.Popen(command, env=env, cwd=settings.BASE_DIR, start_new_session=True)  # noqa: S603
 

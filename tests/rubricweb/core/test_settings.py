@@ -65,6 +65,12 @@ def test_cookies_are_secure_without_debug(tmp_path):
     assert answer.stdout.split() == ["True", "True", "True"]
 
 
+def test_without_debug_pages_a_machine_of_ones_own_is_no_stricter(tmp_path):
+    code = "print(settings.DEBUG, settings.SESSION_COOKIE_SECURE, settings.WHITENOISE_USE_FINDERS)"
+    answer = _settings(tmp_path, code, RUBRIC_DEBUG_PAGES="false")
+    assert answer.stdout.split() == ["False", "False", "True"]
+
+
 @pytest.mark.parametrize("url", ["postgresql://u:p@db.example/rubric", "sqlite:////tmp/x.sqlite3"])
 def test_the_database_url_is_honoured(tmp_path, url):
     answer = _settings(tmp_path, "print(settings.DATABASES['default']['ENGINE'])", DATABASE_URL=url)

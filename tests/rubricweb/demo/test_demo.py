@@ -1,12 +1,14 @@
 """`manage.py demo` as a new user runs it: it loads, serves, grades and stops."""
 
 import os
+import re
 import signal
 import socket
 import sqlite3
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -132,6 +134,18 @@ def _healthy(port: int, process: subprocess.Popen[str]) -> str:
     return said
 
 
+def assert_own_error_page(port: int) -> None:
+    """An address that does not exist has the product's page, with its styles."""
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        urllib.request.urlopen(f"http://127.0.0.1:{port}/leaderboards/public/nothing/", timeout=30)
+    page = caught.value.read().decode()
+    assert caught.value.code == 404
+    assert "There is nothing at this address" in page
+    style = re.search(r'href="(/static/bundles/base[^"]*[.]css)"', page)
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{style[1]}", timeout=30) as answer:
+        assert answer.status == 200
+
+
 def _is_free(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) != 0
@@ -162,6 +176,7 @@ def test_it_serves_until_it_is_interrupted_and_keeps_the_data(tmp_path):
     port = _free_port()
     process = _start(tmp_path, port)
     assert '"status": "ok"' in _healthy(port, process)
+    assert_own_error_page(port)
     busy = _start(tmp_path / "other", port)
     assert busy.wait(30) == 1
     assert f"Port {port} is taken" in busy.communicate()[1]
