@@ -23,6 +23,7 @@ from rubricweb.leaderboards.board.types import Board, BoardSpec, Counted, Estima
 
 Json = dict[str, object]
 
+LEFT_OUT = "left out"
 NO_TOPICS = "topics cannot be resampled for this measure"
 TESTS = {PairedTest.RANDOMISATION: "randomisation test", PairedTest.T: "t test"}
 DEFINITIONS = {
@@ -166,7 +167,8 @@ def statements(board: Board) -> list[tuple[str, str]]:
     if board.calibration and (board.calibration.card or board.calibration_lacks):
         stated.append(("calibration", board.calibration.words))
     if hidden := visibility.hidden_count(spec.collection.pk):
-        stated.append(("left out", f"{hidden:,} cells that are still to be rated blind"))
+        cells = "1 cell that is" if hidden == 1 else f"{hidden:,} cells that are"
+        stated.append((LEFT_OUT, f"{cells} still to be rated blind"))
     if board.verified[0]:
         stated.append(("verified", f"{board.verified[0]} of {board.verified[1]} cells seen by people"))
     stated += estimate_stated(board)

@@ -31,6 +31,11 @@ def document_of(board: Board, statements: Sequence[tuple[str, str]]) -> Document
     }
 
 
+def left_out(document: Document) -> str:
+    """Return which cells the scores leave out, in words; nothing where all count."""
+    return next((one["value"] for one in document["statements"] if one["name"] == provenance.LEFT_OUT), "")
+
+
 def digest(document: Document) -> str:
     """Return a digest that is equal for equal documents."""
     return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()[:16]

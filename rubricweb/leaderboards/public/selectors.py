@@ -14,7 +14,7 @@ from rubricweb.leaderboards import rank_changes
 from rubricweb.leaderboards.board import provenance, selectors
 from rubricweb.leaderboards.board.types import Board
 from rubricweb.leaderboards.forms import BoardForm
-from rubricweb.leaderboards.public.documents import Document, digest, document_of
+from rubricweb.leaderboards.public.documents import Document, digest, document_of, left_out
 from rubricweb.leaderboards.public.models import PublicBoard
 
 NAME_DIGITS = 6
@@ -42,7 +42,9 @@ def page_of(public: PublicBoard) -> PublicPage | None:
     shown = published(public)
     if shown is None:
         return None
-    return PublicPage(document_of(shown.board, shown.statements), rank_changes.digest(shown.board))
+    document = document_of(shown.board, shown.statements)
+    looks = {"board": rank_changes.digest(shown.board), "left out": left_out(document)}
+    return PublicPage(document, digest(looks))
 
 
 def open_board(token: str) -> PublicBoard | None:

@@ -18,6 +18,7 @@ from rubricweb.corpus import access
 from rubricweb.leaderboards.board_page import query_of
 from rubricweb.leaderboards.forms import PublishedBoardForm
 from rubricweb.leaderboards.public import actions, selectors
+from rubricweb.leaderboards.public.documents import left_out
 from rubricweb.leaderboards.public.forms import PublishForm
 
 PAGE = "leaderboards/publish.html"
@@ -36,7 +37,7 @@ def public(request: HttpRequest, token: str) -> HttpResponse:
     response = get_conditional_response(request, etag=etag)
     if response is None:
         # Without the request: nothing of the page depends on who reads it.
-        context = {"public": link, "board": page.document}
+        context = {"public": link, "board": page.document, "left_out": left_out(page.document)}
         response = HttpResponse(render_to_string("leaderboards/public.html", context))
     response["ETag"] = etag
     response["X-Robots-Tag"] = "noindex, nofollow"

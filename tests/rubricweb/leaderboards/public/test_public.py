@@ -13,6 +13,7 @@ from rubricweb.leaderboards.models import PublicBoard
 from rubricweb.leaderboards.public.selectors import made_up_name
 from tests import factories
 from tests.rubricweb.markup import markup
+from tests.rubricweb.worlds import blind_campaign
 
 PUBLISH = "/leaderboards/autumn/publish/"
 
@@ -72,6 +73,18 @@ def test_it_is_cached_politely_and_not_indexed(publish):
     assert not response.cookies
     again = Client().get(board.get_absolute_url(), headers={"If-None-Match": response["ETag"]})
     assert (again.status_code, again.content) == (304, b"")
+
+
+def test_it_says_above_the_scores_which_cells_they_leave_out(publish, made, owner, assessor):
+    board = publish()
+    complete = Client().get(board.get_absolute_url())
+    assert "leave out" not in text(complete)
+    campaign = blind_campaign(made.bank, by=owner, people=[assessor])
+
+    response = Client().get(board.get_absolute_url(), headers={"If-None-Match": complete["ETag"]})
+    above, _ = text(response).split("Ranks Run")
+    cells = campaign.cells.count()
+    assert f"These scores leave out {cells} cells that are still to be rated blind." in above
 
 
 def test_made_up_names(publish):
