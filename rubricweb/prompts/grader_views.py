@@ -8,7 +8,7 @@ from typing import Any
 from django import forms
 from django.http import HttpResponse
 from django.urls import reverse
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_POST, require_safe
 
 from grading.prompts import Prompt
@@ -25,6 +25,7 @@ from rubricweb.grades.engine.progress import measured_rate
 from rubricweb.grades.models import GraderConfig
 from rubricweb.jobs.progress import Price
 from rubricweb.prompts import access, dry_runs, screens
+from rubricweb.prompts.forms import missing_passages
 from rubricweb.prompts.grader_guide import GUIDES, Guide, example_of, guide_of
 from rubricweb.prompts.models import DryRun
 from rubricweb.prompts.samples import Sample, sample_of
@@ -53,8 +54,8 @@ def ask(request: HtmxRequest, slug: str) -> HttpResponse:
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     context = _page(collection, request.POST.dict(), is_sent=True)
     form, sample, guide = context["form"], context["sample"], context["guide"]
-    if not form.is_valid() or sample is None or sample.unknown or not sample.doc_ids:
-        return form_response(request, PAGE, context, part="ask")
+    if reason := _why_not(form, sample):
+        return form_response(request, PAGE, context | {"reason": reason}, part="dry_run", status=422)
     prompt = _prompts(collection, guide)[form.cleaned_data["prompt"]]
     llm = form.cleaned_data.get("llm", "").strip()
     dry_run = dry_runs.start_dry_run(
@@ -77,6 +78,17 @@ def asked(request: HtmxRequest, slug: str, dry_run_id: int) -> HttpResponse:
     }
     context = _page(dry_run.collection, sent) | _asked(dry_run)
     return page_or_part(request, PAGE, context, part="dry_run")
+
+
+def _why_not(form: AskForm, sample: Sample | None) -> str:
+    """Return why nothing can be asked, or nothing."""
+    if sample is None:
+        return gettext("Import topics and passages first.")
+    if not sample.doc_ids:
+        return gettext("The pool of topic %(topic)s has no passages.") % {"topic": sample.topic.query_id}
+    if not form.is_valid():
+        return " ".join(str(error) for errors in form.errors.values() for error in errors)
+    return missing_passages(sample)
 
 
 def _page(collection: Collection, sent: Mapping[str, str], *, is_sent: bool = False) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import redis
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from grading import prompts
 from grading.prompts import Prompt
@@ -64,6 +65,13 @@ class Read:
     def how(self) -> str:
         return str(HOW[self.result.outcome])
 
+    @property
+    def outcome(self) -> str:
+        """In few words: "rating 3", "failed"."""
+        if self.is_failed or self.result.rating is None:
+            return self.how
+        return gettext("rating %(rating)s") % {"rating": self.label or self.result.rating}
+
 
 def listed(collection: Collection) -> dict[str, object]:
     """The saved prompts, and the published ones to start from."""
@@ -104,12 +112,27 @@ def tried(
 def dry_run_context(dry_run: DryRun) -> dict[str, object]:
     """A dry run, and whether anybody is there to make it."""
     prompt = dry_run.prompt
+    read = [Read(said, _label(prompt, said.rating)) for said in dry_runs.results(dry_run)]
     return {
         "dry_run": dry_run,
-        "read": [Read(said, _label(prompt, said.rating)) for said in dry_runs.results(dry_run)],
+        "read": read,
+        "news": _news(dry_run, read),
         "has_worker": not dry_run.is_live or _is_worker_alive(),
         "again": reverse("prompts:dry-run", args=[dry_run.collection.slug, dry_run.pk]),
     }
+
+
+def _news(dry_run: DryRun, read: list[Read]) -> str:
+    """Return the one sentence that is announced."""
+    words = {"llm": dry_run.llm}
+    if dry_run.is_live:
+        return gettext("%(llm)s is asked.") % words
+    if dry_run.state == DryRun.State.FAILED:
+        return gettext("%(llm)s was not asked.") % words
+    if not read:
+        return gettext("You are to rate this cell blind.")
+    outcomes = "; ".join(each.outcome for each in read)
+    return gettext("%(llm)s replied: %(outcomes)s.") % {**words, "outcomes": outcomes}
 
 
 def start_from(collection: Collection, said: Mapping[str, str]) -> PromptForm:

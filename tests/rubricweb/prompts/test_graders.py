@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -96,15 +97,38 @@ def test_without_a_price_the_page_says_so(client, bank, scripts, redis_server):
 
 
 @pytest.mark.parametrize(
-    "sent",
+    ("sent", "reason"),
     [
-        {"grader": "openai_compatible", "prompt": "LexicalBaseline"},
-        {"grader": "openai_compatible", "prompt": PROMPT, "passage_1": "elsewhere"},
+        ({"grader": "openai_compatible", "prompt": "LexicalBaseline"}, "LexicalBaseline is not one of the"),
+        (
+            {"grader": "openai_compatible", "prompt": PROMPT, "passage_1": "elsewhere"},
+            "has no passage elsewhere",
+        ),
     ],
 )
-def test_what_cannot_be_asked_is_refused(client, sent):
-    assert client.post(reverse("prompts:ask", args=["autumn"]), sent).status_code == 422
+def test_what_cannot_be_asked_is_refused_beside_the_form(client, sent, reason):
+    refused = client.post(reverse("prompts:ask", args=["autumn"]), sent, headers={"HX-Request": "true"})
+    assert refused.status_code == 422
+    assert markup(refused).count(reason) == 2, "shown and announced"
+    assert 'id="ask"' not in markup(refused)
     assert not DryRun.objects.exists()
+
+
+def test_only_the_outcome_is_announced_and_once(client, bank, scripts, redis_server):
+    def announced(answer):
+        return re.findall(r'innerHTML:#dry-run-said">(.*?)</p>', markup(answer))
+
+    htmx = {"HX-Request": "true"}
+    sent = {"grader": "openai_compatible", "prompt": PROMPT, "llm": "big-model"}
+    asked = client.post(reverse("prompts:ask", args=["autumn"]), sent, headers=htmx)
+    assert announced(asked) == ["big-model is asked."]
+    assert "aria-live" not in markup(asked)
+    dry_run = DryRun.objects.get()
+    address = reverse("prompts:asked", args=["autumn", dry_run.pk])
+    assert announced(client.get(address, headers=htmx)) == []
+    work_on("dry-run", dry_run.pk)
+    assert announced(client.get(address, headers=htmx)) == ["big-model replied: rating 3."]
+    assert announced(client.get(address)) == []
 
 
 def test_only_organizers_ask(client_of, developer, outsider, bank):
