@@ -89,6 +89,13 @@ def last_change(item: Item) -> ItemChange | None:
     return history(item).first()
 
 
+def banks_with_texts(banks: list[Bank]) -> set[Bank]:
+    """Return the banks with an item that people can rate: one whose text is known."""
+    items = Item.objects.active().filter(bank__in=banks).exclude(revision__text="")
+    found = set(items.order_by().values_list("bank", flat=True).distinct())
+    return {bank for bank in banks if bank.pk in found}
+
+
 def banks_for(collection: Collection, topic: Topic) -> QuerySet[Bank]:
     """Return the collection's banks, each with its number of active items for the topic (`n_items`)."""
     active = Count("items", filter=Q(items__topic=topic, items__retired_at__isnull=True))

@@ -17,6 +17,7 @@ from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.models import Bank
+from rubricweb.banks.selectors import banks_with_texts
 from rubricweb.campaigns.errors import UnknownNames
 from rubricweb.campaigns.queue.actions import CampaignPlan
 from rubricweb.campaigns.queue.meanings import Meanings
@@ -75,6 +76,10 @@ def members_who_rate(collection: Collection) -> QuerySet[User]:
     enough = [role for role in Role if role.includes(roles.TO_ASSESS)]
     held = {"memberships__collection": collection, "memberships__role__in": enough}
     return User.objects.filter(**held).order_by("first_name", "username")
+
+
+def _bank_label(bank: Bank, worded: set[Bank]) -> str:
+    return bank.name if bank in worded else gettext("%(bank)s (no item has a text)") % {"bank": bank.name}
 
 
 def _checkboxes() -> forms.CheckboxSelectMultiple:
@@ -207,9 +212,11 @@ class CampaignForm(forms.Form):
 
     def __init__(self, collection: Collection, banks: list[Bank], sent: QueryDict | None = None) -> None:
         super().__init__(sent, auto_id="campaign-%s")
+        worded = banks_with_texts(banks)
+        banks = sorted(banks, key=lambda bank: bank not in worded)
         self.banks = {str(bank.pk): bank for bank in banks}
         self.raters: dict[str, list[Rater]] = {pk: list(raters(bank)) for pk, bank in self.banks.items()}
-        offer_choices(self, "bank", [(pk, bank.name) for pk, bank in self.banks.items()])
+        offer_choices(self, "bank", [(str(bank.pk), _bank_label(bank, worded)) for bank in banks])
         known = {str(rater.pk): rater for offered in self.raters.values() for rater in offered}
         offer_choices(self, "grader", rater_choices(known.values()))
         offer_rows(self, "topics", collection.topics.all())

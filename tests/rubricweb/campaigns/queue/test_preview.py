@@ -8,8 +8,9 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
+from rubricweb.campaigns.queue.forms import CampaignForm
 from rubricweb.campaigns.queue.models import Campaign, Turn
-from tests.factories import ranked
+from tests.factories import BankFactory, ItemFactory, ranked
 from tests.rubricweb.campaigns.queue.test_views import new_campaign
 from tests.rubricweb.markup import markup
 
@@ -51,6 +52,14 @@ def test_rating_every_cell_settles_every_close_pair(bank, asked):
     little = asked(cells="all", size=1).context["preview"]
     assert [pair.upper for pair in little.pairs] == [pair.upper for pair in everything.pairs]
     assert min(pair.chance for pair in little.pairs) < 1
+
+
+def test_the_form_begins_with_a_bank_whose_items_have_texts(bank):
+    imported = BankFactory(collection=bank.collection, name="imported")
+    ItemFactory(bank=imported, topic=bank.collection.topics.first(), revision__text="")
+    form = CampaignForm(bank.collection, [imported, bank])
+    names = {str(bank.pk): bank.name, str(imported.pk): "imported (no item has a text)"}
+    assert form.fields["bank"].choices == list(names.items())
 
 
 def test_what_is_wrong_is_named_and_a_name_is_not_needed(asked):
