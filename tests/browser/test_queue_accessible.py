@@ -60,6 +60,22 @@ def test_pages(inspector_of, campaign):
         inspector.inspect(name)
 
 
+def test_a_preview_that_says_the_same_is_not_announced_again(people, campaign):
+    page = people.sign_in("organizer")
+    page.goto(reverse("campaigns:campaign-new", args=[campaign.collection.slug]))
+    said = page.locator("#preview-said")
+    expect(said).to_contain_text("hours in total")
+    said.evaluate("said => said.firstChild.isFirst = true")
+    with page.expect_response("**/preview/") as answer:
+        page.get_by_label("Name", exact=True).fill("Autumn")
+    answer.value.finished()
+    expect(page.locator("#preview.htmx-request")).to_have_count(0)
+    assert said.evaluate("said => said.firstChild.isFirst")
+
+    page.get_by_label("Maximum number of cells").fill("3")
+    expect(said).to_contain_text("3 cells, ")
+
+
 def test_every_item_is_announced_and_has_the_focus(people, campaign):
     take(campaign, User.objects.get(username="organizer"))
     page = people.sign_in("organizer")

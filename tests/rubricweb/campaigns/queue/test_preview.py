@@ -54,6 +54,20 @@ def test_rating_every_cell_settles_every_close_pair(bank, asked):
     assert min(pair.chance for pair in little.pairs) < 1
 
 
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({}, "8 cells, 0.1 hours in total."),
+        ({"cells": "unsure"}, "No cell matches."),
+        ({"size": 0}, "Maximum number of cells: Ensure this value"),
+    ],
+)
+def test_what_is_announced_is_one_sentence(asked, fields, sentence):
+    _, announced = markup(asked(**fields)).split('<div hx-swap-oob="innerHTML:#preview-said">')
+    assert sentence in " ".join(announced.split())
+    assert "close pair" not in announced
+
+
 def test_the_form_begins_with_a_bank_whose_items_have_texts(bank):
     imported = BankFactory(collection=bank.collection, name="imported")
     ItemFactory(bank=imported, topic=bank.collection.topics.first(), revision__text="")
