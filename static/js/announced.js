@@ -1,5 +1,8 @@
-// What was announced last is not announced again.
-document.addEventListener("htmx:oobBeforeSwap", ({ target, detail }) => {
-  const isSame = target.textContent === detail.fragment.textContent;
-  if (target.matches(".visually-hidden[role=status]")) detail.shouldSwap = !isSame;
+// What an answer says of its state is announced from a region that stays, since one that comes with it may not be
+// heard. What was announced last is not announced again.
+const region = document.getElementById("announced");
+document.addEventListener("htmx:afterSwap", () => {
+  const state = document.querySelector("[data-announced]");
+  const words = state && (state.dataset.announced || state.innerText.trim());
+  if (words && words !== region.textContent) region.textContent = words;
 });

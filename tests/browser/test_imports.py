@@ -49,6 +49,7 @@ def test_the_whole_way(people, staff, worker, inspector_of):
     expect(refused).to_contain_text("line 2:", timeout=4 * WAIT_MS)
     expect(refused).to_contain_text("5 columns, expected 6")
     expect(page.locator("#import-state")).to_contain_text("1 file refused")
+    expect(page.locator("#announced")).to_contain_text("Nothing is imported yet.")
     address = page.url
     inspector = inspector_of("organizer")
     inspector.open(address)

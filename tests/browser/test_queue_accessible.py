@@ -63,7 +63,7 @@ def test_pages(inspector_of, campaign):
 def test_a_preview_that_says_the_same_is_not_announced_again(people, campaign):
     page = people.sign_in("organizer")
     page.goto(reverse("campaigns:campaign-new", args=[campaign.collection.slug]))
-    said = page.locator("#preview-said")
+    said = page.locator("#announced")
     expect(said).to_contain_text("hours in total")
     said.evaluate("said => said.firstChild.isFirst = true")
     with page.expect_response("**/preview/") as answer:

@@ -8,6 +8,7 @@ from datetime import datetime
 from statistics import NormalDist, median
 
 import numpy as np
+from django.utils.translation import gettext
 
 from rubricweb.campaigns.queue import ordering
 from rubricweb.campaigns.queue.actions import CampaignPlan
@@ -15,6 +16,7 @@ from rubricweb.campaigns.queue.models import Turn
 from rubricweb.campaigns.queue.ordering import Floats
 from rubricweb.campaigns.queue.population import Choice, ChoiceInputs, ChosenCells, drawn_from
 from rubricweb.campaigns.queue.selectors import PACE_OF, pace
+from rubricweb.core.counted import counted, number
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.humans import human_matrices
 
@@ -72,6 +74,11 @@ class Preview:
     @property
     def hours(self) -> float:
         return self.total / 3_600
+
+    @property
+    def in_words(self) -> str:
+        words = {"cells": counted(self.cells, "cell"), "hours": number(round(self.hours, 1), 1)}
+        return gettext("%(cells)s, %(hours)s hours in total.") % words
 
     @property
     def each(self) -> float:
