@@ -83,8 +83,7 @@ def inspect_file(
         if checking:
             checking.file(path)
         else:
-            given = "JSON" if _is_json(first) else "no JSON"
-            findings.add("layout", f"{given}, expected {rules.kinds}", line=1)
+            findings.add("layout", f"{_given(first)}, expected {rules.kinds}", line=1)
     except BadFormat as error:
         findings.add("malformed", error.problem, line=error.line)
     return Inspection(
@@ -113,6 +112,13 @@ def _checking(
 
 def _is_json(first_line: str) -> bool:
     return first_line.startswith(("{", "["))
+
+
+def _given(first_line: str) -> str:
+    """Name what a file is that the track does not take."""
+    if _is_json(first_line):
+        return "JSON"
+    return "a TREC run" if len(first_line.split()) == 6 else "no JSON"
 
 
 def _first_line(path: Path) -> str:

@@ -11,7 +11,7 @@ from grading.errors import BadFormat
 
 CATEGORIES = {
     "malformed": "a line or a part of it cannot be read",
-    "layout": "written in the dialect of another track",
+    "layout": "another kind of file, or the dialect of another track",
     "empty_answer": "no sentences, or none with text",
     "blank_sentence": "a sentence without text",
     "citation_format": "citations in a shape that the track does not take, or in several shapes",

@@ -73,3 +73,5 @@ def test_missing_topics_and_run_ids_are_those_of_responses(tmp_path):
 
 def test_a_track_without_runs_says_so(tmp_path):
     assert found_in(tmp_path, "1 Q0 d 1 1 r\n", track="kiddie") == [("layout", "error", 1, "")]
+    (finding,) = check_file(tmp_path / "bm25.run", rules_of("kiddie"))
+    assert (finding.problem, finding.expected) == ("a TREC run", "responses")
