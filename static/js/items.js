@@ -68,13 +68,19 @@ class Finder {
   #shown = "";
 
   constructor() {
-    this.#field?.addEventListener("input", () => this.apply());
+    this.#field?.addEventListener("input", () => this.#find());
     document.addEventListener("click", ({ target }) => {
       const chip = target.closest("[data-shows]");
       if (!chip) return;
       this.#shown = chip.dataset.shows;
-      this.apply();
+      this.#find();
     });
+  }
+
+  #find() {
+    this.apply();
+    const count = this.#active().filter(({ hidden }) => !hidden).length;
+    document.getElementById("moved").textContent = count === 1 ? "1 item shown" : `${count} items shown`;
   }
 
   apply() {
@@ -86,6 +92,8 @@ class Finder {
     for (const section of document.querySelectorAll("#items > section")) {
       section.hidden = rows(section).length > 0 && rows(section).every(({ hidden }) => hidden);
     }
+    const none = document.getElementById("none-found");
+    if (none) none.hidden = rows().some(({ hidden }) => !hidden);
     for (const chip of document.querySelectorAll("[data-shows]")) {
       chip.ariaPressed = String(chip.dataset.shows === this.#shown);
       chip.querySelector("strong").textContent = this.#active().filter((row) =>

@@ -124,7 +124,7 @@ def test_banks_and_topics_are_one_click_apart(client_of, viewer, item, collectio
 def test_an_empty_topic_says_what_to_do(client_of, developer, bank, topic):
     html = markup(client_of(developer).get(editor(bank, topic)))
     assert "No questions and no nuggets" in html
-    assert 'href="#new-item"' in html
+    assert 'href="#new-item-text"' in html
 
 
 def test_an_id_without_text_is_shown_and_can_be_supplied(client_of, developer, item):
