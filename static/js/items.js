@@ -150,7 +150,8 @@ class Choice {
     const [before] = this.#values;
     this.#values = new Set([...document.querySelectorAll(".item-tick:checked")].map(({ value }) => value));
     const count = document.getElementById("n-chosen");
-    if (count) count.textContent = `${this.#values.size} chosen`;
+    const words = `${this.#values.size} chosen`;
+    if (count && count.textContent !== words) count.textContent = words; // what is set again is announced again
     if (before && !this.#values.size) this.#leaveBar(before);
   }
 
