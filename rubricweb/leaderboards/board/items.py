@@ -12,6 +12,8 @@ from grading.measures.base import Weighed
 from grading.types import Importance
 from rubricweb.banks.models import Item, ItemRevision
 from rubricweb.corpus.pools import CollectionPool
+from rubricweb.grades import visibility
+from rubricweb.grades.humans import Source
 from rubricweb.grades.scoring import Uids, Weights
 from rubricweb.grades.selectors import graded_items
 from rubricweb.leaderboards.board.types import BoardSpec
@@ -83,6 +85,19 @@ def n_secret(spec: BoardSpec) -> int:
     if spec.facet:
         secret = secret.filter(**{f"{item}facet_id": spec.facet})
     return secret.order_by().values("revision").distinct().count()
+
+
+def n_hidden(spec: BoardSpec) -> int:
+    """Return how many cells that would count on the board are hidden from the reader."""
+    by_topic = visibility.hidden_cells(spec.collection.pk)
+    if not any(hidden.people for hidden in by_topic.values()):
+        return 0
+    items, is_graded = topic_items_of(spec), spec.source is Source.GRADER
+    return sum(
+        hidden.uids[revision] in items.get(topic, NOTHING).uids
+        for topic, hidden in by_topic.items()
+        for revision, _ in (hidden.graders if is_graded else hidden.people)
+    )
 
 
 def secret_wordings(topics: Iterable[int]) -> set[tuple[int, str]]:

@@ -11,13 +11,12 @@ from grading.statistics.cover_estimate import LEVEL as ESTIMATE_LEVEL
 from grading.statistics.paired_tests import ALPHA, PairedTest, smallest_p
 from grading.types import Purpose
 from rubricweb import __version__
-from rubricweb.grades import visibility
 from rubricweb.grades.humans import Source
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scales import threshold_note
 from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.leaderboards.board.columns import distinct_labels
-from rubricweb.leaderboards.board.items import items_stamp, n_secret
+from rubricweb.leaderboards.board.items import items_stamp, n_hidden, n_secret
 from rubricweb.leaderboards.board.scored import ScoredBoard
 from rubricweb.leaderboards.board.types import Board, BoardSpec, Counted, EstimateSample, MeasureColumn
 
@@ -166,7 +165,7 @@ def statements(board: Board) -> list[tuple[str, str]]:
     stated += [(name, words) for name, note in notes if (words := note(board))]
     if board.calibration and (board.calibration.card or board.calibration_lacks):
         stated.append(("calibration", board.calibration.words))
-    if hidden := visibility.hidden_count(spec.collection.pk):
+    if hidden := n_hidden(spec):
         cells = "1 cell that is" if hidden == 1 else f"{hidden:,} cells that are"
         stated.append((LEFT_OUT, f"{cells} still to be rated blind"))
     if board.verified[0]:

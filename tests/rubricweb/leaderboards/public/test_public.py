@@ -87,6 +87,16 @@ def test_it_says_above_the_scores_which_cells_they_leave_out(publish, made, owne
     assert f"These scores leave out {cells} cells that are still to be rated blind." in above
 
 
+def test_cells_of_another_bank_are_not_left_out(publish, made, owner, assessor):
+    board = publish(f"bank={made.bank.pk}")
+    other = factories.BankFactory(collection=made.collection, name="other")
+    item = factories.ItemFactory(bank=other, topic=made.topics["t1"])
+    factories.grade(made.config, item, made.passages["d1"], 3)
+    assert blind_campaign(other, by=owner, people=[assessor]).cells.exists()
+
+    assert "leave out" not in text(Client().get(board.get_absolute_url()))
+
+
 def test_made_up_names(publish):
     board = publish(is_anonymous="on")
     said = text(Client().get(board.get_absolute_url()))
