@@ -1,4 +1,5 @@
 // What every page needs: a live stream that rests in hidden tabs, keys, focus after swaps, toasts, dialogs, copying.
+import "./drafts.js";
 import "./filters.js";
 import "./focus.js";
 import "./keys.js";
@@ -10,21 +11,6 @@ for (const tab of document.querySelectorAll("nav [aria-current=page]")) {
   tab.scrollIntoView({ block: "nearest", inline: "center" }); // narrow screens
 }
 
-// What is typed into a field with data-draft is kept, whatever happens to the field, until it was saved.
-const kept = (field) => `draft-${field.dataset.draft}`;
-const fill = (field) => (field.value ||= sessionStorage.getItem(kept(field)) ?? "");
-const restore = () => document.querySelectorAll("[data-draft]").forEach(fill);
-document.addEventListener("input", ({ target }) => {
-  if (target.dataset.draft) sessionStorage.setItem(kept(target), target.value);
-});
-document.addEventListener("htmx:beforeSwap", ({ detail }) => {
-  if (detail.requestConfig.verb === "get" || detail.xhr.status >= 400) return;
-  for (const field of detail.requestConfig.elt.querySelectorAll("[data-draft]")) {
-    sessionStorage.removeItem(kept(field));
-  }
-});
-document.addEventListener("htmx:afterSwap", restore);
-restore();
 document.addEventListener("htmx:sendError", ({ detail }) => {
   const toast = document.getElementById("not-sent").content.cloneNode(true);
   if (detail.requestConfig.verb !== "get") document.getElementById("toasts").append(toast);

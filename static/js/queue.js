@@ -1,6 +1,7 @@
 // The assessor's queue: form[data-outbox] leaves through the outbox, and the next item has the focus at once; after
 // the last item of a passage comes the next passage, which is in the page already. What the server answers about the
 // item comes into its line. A li[data-cell] is an item; with [data-rated] it is done, [aria-current] is the keys'.
+import { draftOf, dropDraft, restoreDrafts } from "./drafts.js";
 import { leave as leaveField } from "./keys.js";
 import { newUid, Outbox } from "./outbox.js";
 
@@ -104,6 +105,7 @@ function take(html, isWhole) {
     show(shown);
   } else if (shown?.dataset.passage) add(shown);
   [...page.getElementById("queue-ahead").children].forEach(add);
+  restoreDrafts();
   if (!card().dataset.passage) goOn(shown);
   count();
 }
@@ -146,17 +148,31 @@ function update(answered) {
   const item = itemOf(answered.dataset.cell);
   const isNewest = !outbox.unsent.some(({ place }) => place === answered.dataset.cell);
   if (item && isNewest) {
-    const hadFocus = item.contains(document.activeElement);
+    const focused = item.contains(document.activeElement) && document.activeElement;
     if (item.hasAttribute("aria-current")) answered.setAttribute("aria-current", "true");
     item.replaceWith(answered);
     htmx.process(answered);
     if (answered === current()) mark(answered);
-    if (hadFocus) answered.focus({ preventScroll: true });
+    restoreDrafts();
+    if (focused) giveFocus(answered, focused);
   }
   const line = answered.querySelector(".queue-line").cloneNode(true);
   line.querySelector("a").removeAttribute("id");
   byId("queue-last").replaceChildren(...line.childNodes);
   byId("queue-last").toggleAttribute("data-needed", !itemOf(answered.dataset.cell)?.checkVisibility());
+}
+
+// Of a comment that was saved, by itself or with its rating, or discarded; what was typed since is kept.
+function dropComment({ kind, person, place, stack, body }) {
+  const draft = `${person}-turn-${kind === "comment" ? stack : place}`;
+  if (draftOf(draft) === new URLSearchParams(body).get("comment")) dropDraft(draft);
+}
+
+// To the field that somebody types in, where they type, or to the item.
+function giveFocus(item, { id, selectionStart, selectionEnd }) {
+  const same = id && byId(id);
+  (same || item).focus({ preventScroll: true });
+  if (selectionStart !== undefined) same?.setSelectionRange(selectionStart, selectionEnd);
 }
 
 function leaveFor(url) {
@@ -165,6 +181,7 @@ function leaveFor(url) {
 }
 
 async function settle(entry, answer) {
+  if (answer === null || [200, 204].includes(answer.status)) dropComment(entry);
   if (entry.kind === "comment") return;
   if (answer?.status === 409) {
     return leaveFor(`${entry.url}?mine=${new URLSearchParams(entry.body).get("rating")}`); // it shows both
@@ -306,6 +323,10 @@ addEventListener("load", () => {
 });
 
 finishUnsent();
+for (const form of typedComments(byId("queue"))) {
+  form.querySelector("[data-comment-said]").textContent =
+    "Not saved yet: the comment is kept on this device.";
+}
 if (card().dataset.passage) {
   count();
   const isSent = outbox.unsent.every(({ place }) => place !== current().dataset.cell);

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.queue import expect_cell, expect_saved, open_queue, rated
+from tests.browser.queue import SHOWN, expect_cell, expect_saved, open_queue, rated
+from tests.browser.waiting import Held
 
 
 def test_a_comment_is_kept_when_one_stops(people, campaign_of):
@@ -24,6 +25,47 @@ def test_a_comment_is_kept_when_one_stops(people, campaign_of):
     expect_cell(page, campaign, 2)
     expect_saved(page)
     assert campaign.turns.get(order=1, state="skipped").comment == "see line 4"
+
+
+def test_a_comment_that_was_typed_outlives_a_reload(people, campaign_of):
+    campaign = campaign_of(size=2)
+    page = people.sign_in("assessor")
+    open_queue(page, campaign)
+    comment = page.locator(SHOWN).get_by_role("textbox", name="Comment for the adjudicator")
+    comment.fill("see line 3")
+    page.reload()
+    expect(comment).to_have_value("see line 3")
+    expect(page.locator(SHOWN)).to_contain_text("Not saved yet: the comment is kept on this device.")
+    page.get_by_role("button", name="Save the comment").click()
+    expect(page.locator(SHOWN)).to_contain_text("Comment saved.")
+    page.reload()
+    expect(comment).to_have_value("see line 3")
+    expect(page.locator(SHOWN)).not_to_contain_text("Not saved yet")
+    comment.fill("see line 4")
+    page.reload()
+    expect(comment).to_have_value("see line 4")
+    page.keyboard.press("3")
+    expect_cell(page, campaign, 2)
+    expect_saved(page)
+    assert campaign.turns.get(order=1).comment == "see line 4"
+    assert page.evaluate("Object.keys(sessionStorage).filter((key) => key.startsWith('draft-'))") == []
+
+
+def test_a_comment_typed_while_the_rating_is_on_its_way_stays(people, campaign_of):
+    campaign = campaign_of(size=None)
+    page = people.sign_in_routed("assessor")
+    open_queue(page, campaign)
+    saved = Held(page, "**/cells/*/", times=1)
+    page.keyboard.press("3")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("c")
+    page.keyboard.type("see line ")
+    saved.next().continue_()
+    expect_saved(page)
+    page.keyboard.type("3")
+    comment = page.locator(SHOWN).get_by_role("textbox", name="Comment for the adjudicator")
+    expect(comment).to_be_focused()
+    expect(comment).to_have_value("see line 3")
 
 
 @pytest.mark.parametrize("status", [400, 403, 500])
