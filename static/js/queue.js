@@ -14,6 +14,7 @@ const isWaiting = (item) => !("rated" in item.dataset);
 const itemOf = (cell) => byId("queue").querySelector(`li[data-cell="${CSS.escape(cell)}"]`);
 const say = (words) => (byId("queue-said").textContent = words);
 const { address, next: nextCells } = byId("queue").dataset;
+const flagged = new Set(byId("queue-top").dataset.flagged.split(" "));
 const isStart = () => card().matches("[data-starts]");
 
 function count() {
@@ -106,6 +107,7 @@ function take(html, isWhole) {
   } else if (shown?.dataset.passage) add(shown);
   [...page.getElementById("queue-ahead").children].forEach(add);
   restoreDrafts();
+  showFlagged();
   if (!card().dataset.passage) goOn(shown);
   count();
 }
@@ -170,9 +172,14 @@ function dropComment({ kind, person, place, stack, body }) {
 
 // To the field that somebody types in, where they type, or to the item.
 function giveFocus(item, { id, selectionStart, selectionEnd }) {
-  const same = id && byId(id);
-  (same || item).focus({ preventScroll: true });
-  if (selectionStart !== undefined) same?.setSelectionRange(selectionStart, selectionEnd);
+  const same = byId(id) ?? item;
+  same.focus({ preventScroll: true });
+  same.setSelectionRange?.(selectionStart, selectionEnd);
+}
+
+// Of an item or a passage that this person has flagged, wherever it stands.
+function showFlagged() {
+  for (const mark of document.querySelectorAll("[data-flag]")) mark.hidden = !flagged.has(mark.dataset.flag);
 }
 
 function leaveFor(url) {
@@ -298,6 +305,10 @@ document.addEventListener("click", async (event) => {
   await refill();
 });
 
+document.addEventListener("htmx:afterRequest", ({ target: { dataset: { flags } }, detail }) => {
+  if (flags && detail.successful) flagged.add(flags), showFlagged();
+});
+
 document.addEventListener("key-action", (event) => {
   const items = itemsOf(card());
   const to = items[items.indexOf(current()) + (event.detail === "down" ? 1 : -1)];
@@ -323,6 +334,7 @@ addEventListener("load", () => {
 });
 
 finishUnsent();
+showFlagged();
 for (const form of typedComments(byId("queue"))) {
   form.querySelector("[data-comment-said]").textContent =
     "Not saved yet: the comment is kept on this device.";

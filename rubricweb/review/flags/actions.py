@@ -22,7 +22,11 @@ Verb = FlagEvent.Verb
 def open_flag(
     subject: Subject, *, kind: Kind, by: User | None, text: str = "", uid: UUID | None = None
 ) -> Flag:
-    """Open a flag; a plain comment needs text. `uid` makes sending it twice harmless."""
+    """Open a flag; a plain comment needs text. `uid` makes sending it twice harmless.
+
+    Where `by` has an open flag of this kind on the subject as it is worded now, that flag is returned, with
+    the text as a reply. Each comment is a flag of its own.
+    """
     if kind not in subject.kinds:
         raise UnfitKind(f"A {subject.what} cannot be flagged as {kind.label}.")
     if kind == Kind.COMMENT:
@@ -30,6 +34,8 @@ def open_flag(
     Bank.objects.select_for_update().get(pk=subject.bank.pk)  # sent twice at once, the second finds the first
     if uid is not None and (sent := _sent(uid, by)):
         return sent
+    if by and (own := _standing(subject, kind, by)):
+        return reply(own, text=text, by=by, uid=uid) if text.strip() else own
     flag = Flag.objects.create(
         bank=subject.bank,
         topic=subject.topic,
@@ -41,6 +47,12 @@ def open_flag(
         moved_at=timezone.now(),
     )
     return _remember(flag, Verb.OPENED, by, text=text, uid=uid)
+
+
+def _standing(subject: Subject, kind: Kind, by: User) -> Flag | None:
+    about = Flag.objects.about(subject.bank, subject.topic, subject.item, subject.passage)
+    flag: Flag | None = about.standing(by).filter(kind=kind).first()
+    return flag
 
 
 def reply(flag: Flag, *, text: str, by: User, uid: UUID | None = None) -> Flag:

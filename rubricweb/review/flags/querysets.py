@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from django.db import models
+from django.db.models import F, Q
 
 if TYPE_CHECKING:
+    from rubricweb.accounts.models import User
     from rubricweb.banks.models import Bank, Item
     from rubricweb.corpus.models import Collection, Passage, Topic
 
@@ -21,6 +23,11 @@ class FlagQuerySet(models.QuerySet[Any]):
     def about(self, bank: Bank, topic: Topic, item: Item | None, passage: Passage | None) -> FlagQuerySet:
         """Exactly this subject: a cell's flags are not its item's."""
         return self.filter(bank=bank, topic=topic, item=item, passage=passage)
+
+    def standing(self, by: User) -> FlagQuerySet:
+        """Open flags of `by` on the present wording, at most one of each kind; comments are left out."""
+        present = Q(item__isnull=True) | Q(revision=F("item__revision"))
+        return self.open().filter(present, by=by).exclude(kind="comment")
 
     def ready(self) -> FlagQuerySet:
         """With everything that a thread shows, except the passage's text."""

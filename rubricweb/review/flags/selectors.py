@@ -114,6 +114,21 @@ def threads(subject: Subject, user: User) -> list[Thread]:
     return [thread(flag, user) for flag in in_order]
 
 
+def own_kinds(threads: Iterable[Thread], user: User) -> set[str]:
+    """Return the kinds as which `user` has flagged the subject already; comments are not counted."""
+    flags = (thread.flag for thread in threads)
+    own = (flag for flag in flags if flag.by_id == user.pk and flag.is_open and not flag.is_reworded)
+    return {flag.kind for flag in own} - {Flag.Kind.COMMENT}
+
+
+def own_flags(bank_id: int, user: User) -> list[tuple[str, int | None, int | None]]:
+    """Return (kind, item, passage) of what `user` has flagged in the bank, but for cells and comments."""
+    flags = (
+        Flag.objects.filter(bank=bank_id).standing(user).exclude(item__isnull=False, passage__isnull=False)
+    )
+    return list(flags.order_by("pk").values_list("kind", "item", "passage"))
+
+
 def nearby(subject: Subject) -> list[Nearby]:
     """Return the open flags of a cell's item and of its passage."""
     if not (subject.item and subject.passage):

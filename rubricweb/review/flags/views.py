@@ -59,21 +59,19 @@ def subject_flags(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResp
     subject = access.subject_for(request.user, (bank_id, topic_id), needed=needed, **named)
     form = NewFlagForm(subject, _sent(request), kind=request.GET.get("kind", ""))
     flag = _opened(form, request) if form.is_valid() else None
-    context = subject_context(request, subject) | {"form": form}
     if flag is None:
+        context = subject_context(request, subject) | {"form": form}
         part = "panel" if "panel" in request.GET else "threads"
         return form_response(request, "review/flags/subject.html", context, part=part)
-    messages.success(
-        request,
-        gettext("%(get_kind_display)s: saved.") % {"get_kind_display": flag.get_kind_display().capitalize()},
-    )
-    context |= {"form": NewFlagForm(subject), "fresh": flag.pk}
+    _report_opened(request, flag, form)
+    context = subject_context(request, subject) | {"fresh": flag.pk}
     to = f"{subject.address}#flag-{flag.pk}"
     return after_post(request, "review/flags/subject.html#threads", context, to=to)
 
 
 def subject_context(request: HtmxRequest, subject: Subject) -> dict[str, object]:
     """The context of `review/flags/_threads.html` with an empty form; a cell's panel shows it too."""
+    threads = selectors.threads(subject, request.user)
     return {
         "collection": subject.bank.collection,
         "section": "topics",
@@ -81,7 +79,8 @@ def subject_context(request: HtmxRequest, subject: Subject) -> dict[str, object]
         "topic": subject.topic,
         "subject": subject,
         "form": NewFlagForm(subject),
-        "threads": selectors.threads(subject, request.user),
+        "threads": threads,
+        "own_kinds": selectors.own_kinds(threads, request.user),
         "nearby": selectors.nearby(subject),
         "members": selectors.members_who_answer(subject.bank.collection),
     }
@@ -101,6 +100,18 @@ def _opened(form: NewFlagForm, request: HtmxRequest) -> Flag | None:
     except FlagError as refusal:
         form.add_error("text", str(refusal))
         return None
+
+
+def _report_opened(request: HtmxRequest, flag: Flag, form: NewFlagForm) -> None:
+    """Say that it is saved, or that the person had flagged this before."""
+    kind = flag.get_kind_display()
+    if flag.events.filter(number=1, uid=form.cleaned_data["uid"]).exists():
+        messages.success(
+            request, gettext("%(get_kind_display)s: saved.") % {"get_kind_display": kind.capitalize()}
+        )
+        return
+    words = {"what": form.subject.what, "kind": kind}
+    messages.info(request, gettext("You have already flagged this %(what)s as %(kind)s.") % words)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -8,6 +8,7 @@ from django import template
 from django.http import HttpRequest
 
 from rubricweb.banks.models import Item
+from rubricweb.review.flags import selectors
 from rubricweb.review.flags.selectors import OpenCounts, open_counts
 
 register = template.Library()
@@ -22,3 +23,10 @@ def open_flags(context: dict[str, Any], item: Item) -> int:
     if place not in known:
         known[place] = open_counts(*place)
     return known[place].items.get(item.pk, 0)
+
+
+@register.simple_tag(takes_context=True)
+def own_flags(context: dict[str, Any], bank_id: int) -> str:
+    """What the reader has flagged in the bank, by keys of items and passages: "spurious-12 uncovered-7"."""
+    flags = selectors.own_flags(bank_id, context["user"])
+    return " ".join(f"{kind}-{passage if item is None else item}" for kind, item, passage in flags)

@@ -99,8 +99,9 @@ def test_queries_do_not_grow_with_flags(flags, collection, client_of, viewer, as
     client = client_of(viewer)
     with CaptureQueriesContext(connection) as few:
         lines_of(client, collection)
-    for _ in range(5):
-        flag = actions.open_flag(subject_of(flags[1]), kind=Kind.UNCLEAR, by=assessor)
+    for number in range(5):
+        text = f"Remark {number}."
+        flag = actions.open_flag(subject_of(flags[1]), kind=Kind.COMMENT, text=text, by=assessor)
         actions.reply(flag, text="So?", by=assessor)
     with CaptureQueriesContext(connection) as many:
         assert len(lines_of(client, collection)[1]) == 7

@@ -81,6 +81,45 @@ def test_sending_twice_saves_once(place, assessor):
     assert Flag.objects.count() == 1
 
 
+def test_who_flags_again_in_the_same_way_finds_the_open_flag(flag, place, assessor, developer):
+    again = {"kind": Kind.SPURIOUS, "by": assessor}
+    assert actions.open_flag(place.cell, **again) == flag
+    assert actions.open_flag(place.cell, text="In all of them.", **again) == flag
+    assert said(flag) == [
+        (1, "opened", "Only the topic's words.", "assessor"),
+        (2, "replied", "In all of them.", "assessor"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("subject", "kind", "by"),
+    [
+        ("cell", Kind.SPURIOUS, "developer"),
+        ("cell", Kind.UNCLEAR, "assessor"),
+        ("item", Kind.SPURIOUS, "assessor"),
+    ],
+)
+def test_another_person_kind_or_subject_is_another_flag(flag, place, assessor, developer, subject, kind, by):
+    person = {"assessor": assessor, "developer": developer}[by]
+    assert actions.open_flag(getattr(place, subject), kind=kind, by=person) != flag
+
+
+def test_each_comment_is_a_flag_of_its_own(place, assessor):
+    first, second = (
+        actions.open_flag(place.cell, kind=Kind.COMMENT, text="Hm.", by=assessor) for _ in range(2)
+    )
+    assert first != second
+
+
+def test_what_was_resolved_or_reworded_is_flagged_anew(flag, place, assessor, developer):
+    actions.resolve(flag, seen=1, by=developer)
+    second = actions.open_flag(place.cell, kind=Kind.SPURIOUS, by=assessor)
+    assert second != flag
+    revise_item(place.items[0], text="Which pigment?", seen=1, by=developer)
+    place.items[0].refresh_from_db()
+    assert actions.open_flag(place.cell, kind=Kind.SPURIOUS, by=assessor) != second
+
+
 def test_who_decides_must_have_seen_everything(flag, assessor, developer):
     actions.reply(flag, text="Wait.", by=assessor)
     for decide in (actions.resolve, actions.reopen):
@@ -123,8 +162,9 @@ def test_every_change_sends_the_event_after_commit(
     assert sent == [(place.bank.collection.channel, "flags")] * 2
 
 
-def test_counts_are_of_open_flags_where_they_are(place, assessor):
-    for about in (place.item, place.cell, place.cell, place.passage):
+def test_counts_are_of_open_flags_where_they_are(place, assessor, developer):
+    actions.open_flag(place.cell, kind=Kind.UNCLEAR, by=developer)
+    for about in (place.item, place.cell, place.passage):
         last = actions.open_flag(about, kind=Kind.UNCLEAR, by=assessor)
     item, passage = place.items[0].pk, place.passages[0].pk
     counts = open_counts(place.bank.pk, place.topic.pk)
@@ -135,8 +175,8 @@ def test_counts_are_of_open_flags_where_they_are(place, assessor):
     assert open_by_topic(place.bank) == {place.topic.pk: 3}
 
 
-def test_threads_are_of_exactly_this_and_open_ones_come_first(place, assessor):
-    old, new = (actions.open_flag(place.cell, kind=Kind.UNCLEAR, by=assessor) for _ in range(2))
+def test_threads_are_of_exactly_this_and_open_ones_come_first(place, assessor, developer):
+    old, new = (actions.open_flag(place.cell, kind=Kind.UNCLEAR, by=by) for by in (assessor, developer))
     actions.open_flag(place.item, kind=Kind.UNCLEAR, by=assessor)
     actions.resolve(old, seen=1, by=assessor)
     assert [thread.flag for thread in threads(place.cell, assessor)] == [new, old]

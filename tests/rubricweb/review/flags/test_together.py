@@ -55,7 +55,7 @@ def test_the_same_reply_sent_many_times_is_saved_once(flag, developer):
     assert list(flag.events.values_list("text", flat=True)) == ["", "Once."]
 
 
-def test_the_same_flag_sent_many_times_is_opened_once(transactional_db, place, assessor):
-    uid = uuid4()
+@pytest.mark.parametrize("uid", [uuid4(), None])
+def test_the_same_flag_sent_many_times_is_opened_once(transactional_db, place, assessor, uid):
     made = at_once([lambda: actions.open_flag(place.item, kind=Kind.UNCLEAR, by=assessor, uid=uid)] * PEOPLE)
     assert set(made) == {Flag.objects.get()}

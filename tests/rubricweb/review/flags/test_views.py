@@ -107,6 +107,14 @@ def test_opening_without_javascript_goes_to_the_thread(place, client_of, assesso
     assert (flag.kind, flag.by, flag.item, flag.passage) == ("uncovered", assessor, None, place.passages[0])
 
 
+def test_who_has_flagged_it_already_is_told_so(place, flag, client_of, assessor, developer):
+    told = "You have already flagged this cell as spurious."
+    assert "(flagged by you)" in markup(client_of(assessor).get(place.cell.address))
+    assert "(flagged by you)" not in markup(client_of(developer).get(place.cell.address))
+    assert told in markup(sent(client_of(assessor), place.cell.address, htmx=True, kind="spurious"))
+    assert told not in markup(sent(client_of(developer), place.cell.address, htmx=True, kind="spurious"))
+
+
 def test_opening_by_htmx_brings_the_threads_and_an_empty_form(place, client_of, assessor):
     html = markup(sent(client_of(assessor), place.cell.address, True, kind="comment", text="A word."))
     flag = Flag.objects.get()
