@@ -107,3 +107,25 @@ def test_withdrawing_by_key(people, inbox):
     page.keyboard.press("z")
     expect(page.locator("#case")).to_contain_text("No longer in this list.")
     assert not Decision.objects.filter(withdrawn_at=None).exists()
+
+
+def test_a_telephone_shows_what_is_to_be_decided(people, inbox):
+    page = people.sign_in("developer", viewport={"width": 390, "height": 844})
+    begin(page, inbox)
+    page.get_by_role("button", name="Decide 4").click()
+    expect(page.locator("#toasts")).to_contain_text("Decided: 4.")
+
+
+def test_a_reason_outlives_a_reload_and_the_focus_says_which_case_it_is(people, inbox):
+    page = people.sign_in("developer")
+    begin(page, inbox)
+    reason = page.get_by_role("textbox", name="Reason")
+    reason.fill("The second sentence says so.")
+    page.reload()
+    expect(reason).to_have_value("The second sentence says so.")
+    page.get_by_role("button", name="Decide 4").click()
+    expect(page.get_by_role("article", name="Conflict 1 of 2")).to_be_focused()
+    expect(reason).to_have_value("")
+    page.get_by_role("button", name="Withdraw").or_(page.get_by_role("button", name="Undo")).click()
+    expect(page.get_by_role("article", name="Conflict 1 of 3")).to_be_focused()
+    expect(reason).to_have_value("")
