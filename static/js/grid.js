@@ -237,6 +237,8 @@ document.addEventListener("key-action", async (event) => {
 });
 
 document.addEventListener("focusin", ({ target }) => cellOf(target) && focused(target));
+// From a dialog the focus goes back by itself, but not to a cell that was replaced: then nothing visible has it.
+addEventListener("close", () => document.activeElement.offsetParent ?? at(...state.place).focus(), true);
 document.addEventListener("pointerover", ({ target }) => cellOf(target) && readOut(cellOf(target)));
 document.addEventListener("leave-field", (event) => {
   if (!event.target.closest("#panel") || !panel.shown) return;

@@ -6,6 +6,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from rubricweb.core import events
+from tests.browser.inspector import WIDE
+from tests.browser.waiting import Held
 
 ROWS, COLUMNS = 29, 12
 """Passages and items of the demo's first topic."""
@@ -145,3 +147,18 @@ def test_the_panel_remembers_its_width(grid):
     press(grid, "Enter")
     expect(grid.locator("#cell-title")).to_be_focused()
     assert grid.locator(".cell-panel").bounding_box()["width"] == 520
+
+
+def test_the_focus_returns_from_a_dialog_to_a_cell_that_was_replaced(people, places):
+    page = people.sign_in_routed("assessor", viewport=WIDE)
+    page.goto(places.grid)
+    page.locator("#grid[data-ready]").wait_for()
+    page.locator('#grid [tabindex="0"]').focus()
+    saved = Held(page, "**/rate/**", times=1)
+    page.keyboard.press("3")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    saved.next().continue_()
+    expect(page.locator("#saved")).to_contain_text("Saved ")
+    page.keyboard.press("Escape")
+    expect_place(page, 1, 1)
