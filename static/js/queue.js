@@ -213,9 +213,9 @@ function changed(found) {
   const why = found.waiting === "offline" ? "Offline" : found.waiting && `Waiting (${found.waiting})`;
   const words = [why, isHeld && unsent && `${unsent} unsent`].filter(Boolean).join(", ");
   chip.textContent = words || (unsent ? "Saving…" : found.savedAt && `Saved ${found.savedAt}`);
-  chip.dataset.tone = isHeld ? "warn" : "good";
-  chip.hidden = !chip.textContent;
+  [chip.dataset.tone, chip.hidden] = [isHeld ? "warn" : "good", !chip.textContent];
   if (found.waiting && unsent) say(`No connection. ${unsent} unsent, kept on this device.`);
+  else if (!unsent && byId("queue-said").textContent.startsWith("No connection")) say("Everything is saved.");
 }
 
 const outbox = new Outbox({

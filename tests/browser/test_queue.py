@@ -253,6 +253,7 @@ def test_blind_without_a_line_goes_on(people, campaign_of):
     page.keyboard.press("1")
     expect_cell(page, campaign, 2)
     set_offline(page, False)
+    expect(page.locator("#queue-said")).to_have_text("Everything is saved.")
     expect_saved(page)
     assert rated(campaign) == [(1, 1)]
     people.complaints[:] = [one for one in people.complaints if not one.startswith(OFFLINE)]
