@@ -1,12 +1,17 @@
 // A live answer is thrown away and asked for again when it is out of date: when its part was replaced, changed by the
 // answer to what a person did, or has other open forms by now, whose text would be gone. It waits while something is
-// being sent from within its part, whose answer would find no place, and between the press and the release of a click.
+// being sent from within its part, whose answer would find no place, and from a press to the release of a click or drag.
 class LiveAnswers {
   #isPressed = false;
+  #isDragging = false; // from where on there are no events of the pointer, but for the one that cancels the press
 
   constructor() {
     for (const name of ["pointerdown", "pointerup", "pointercancel", "pointermove"]) {
       document.addEventListener(name, (event) => (this.#isPressed = event.buttons > 0), true);
+    }
+    document.addEventListener("dragstart", () => (this.#isDragging = true), true);
+    for (const name of ["dragend", "pointerdown", "pointermove"]) {
+      document.addEventListener(name, () => (this.#isDragging = false), true);
     }
     document.addEventListener("changed", ({ target }) => outdate(target));
     document.addEventListener("htmx:beforeRequest", ({ detail }) => {
@@ -30,7 +35,7 @@ class LiveAnswers {
   }
 
   #isBusy(part) {
-    return this.#isPressed || part?.querySelector("form[hx-post].htmx-request");
+    return this.#isPressed || this.#isDragging || part?.querySelector("form[hx-post].htmx-request");
   }
 }
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 import pytest
 from playwright.sync_api import Page, expect
 
 from rubricweb.banks import actions
+from rubricweb.core import events
 from tests.browser.waiting import Held
 
 CONTROLS = """() => [...document.querySelectorAll(
@@ -71,8 +74,8 @@ def test_on_a_phone_the_menu_of_an_item_opens_within_the_screen(people, places):
 
 
 def test_by_dragging(page, places):
+    """The mouse lets go once the row is seen where it is to stay, and a live answer has come meanwhile."""
     first, second, third, *_ = order(places)
-    """The mouse lets go once the row is seen where it is to stay."""
     rows = page.locator(".item-row")
     below = rows.nth(2).bounding_box()
     rows.first.hover()
@@ -80,6 +83,8 @@ def test_by_dragging(page, places):
     page.mouse.down()
     page.mouse.move(below["x"] + 200, below["y"] + below["height"] - 8, steps=5)
     expect(page.locator(".item-row .item-open")).to_contain_text([second, third, first])
+    with page.expect_response(f"**{urlsplit(places.editor).path}?*"):
+        events.publish(places.collection.channel, "grades")
     with page.expect_response("**/move/"):
         page.mouse.up()
     assert order(places)[:3] == [second, third, first]
