@@ -1,6 +1,6 @@
 // A live answer is thrown away and asked for again when it is out of date: when its part was replaced, changed by the
 // answer to what a person did, or has other open forms by now, whose text would be gone. It waits while something is
-// being sent from within its part, whose answer would find no place, and from a press to the release of a click or drag.
+// being sent from within its part, whose answer would find no place, and until a click or what is dragged is let go.
 class LiveAnswers {
   #isPressed = false;
   #isDragging = false; // from where on there are no events of the pointer, but for the one that cancels the press
