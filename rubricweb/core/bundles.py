@@ -21,6 +21,7 @@ FOLDER = "bundles/"
 HTMX = ("django_htmx/htmx-2.min.js", "django_htmx/ext/hx-sse-2.min.js")
 SCRIPTS: dict[str, tuple[str, ...]] = {
     "app.js": ("js/app.js",),
+    "arena.js": ("js/app.js", "js/arena.js"),
     "bank.js": ("js/app.js", "js/mirror.js", "js/items.js"),
     "grid.js": ("js/app.js", "js/grid.js"),
     "queue.js": ("js/app.js", "js/queue.js", "js/break.js"),

@@ -5,6 +5,7 @@ import "./focus.js";
 import "./keys.js";
 import "./live.js";
 import "./refresh.js";
+import { text } from "./texts.js";
 import "./toasts.js";
 
 for (const tab of document.querySelectorAll("nav [aria-current=page]")) {
@@ -46,7 +47,7 @@ document.addEventListener("click", (event) => {
   const copier = event.target.closest("[data-copies]");
   if (copier) {
     navigator.clipboard.writeText(document.getElementById(copier.dataset.copies).textContent.trim());
-    copier.textContent = "Copied";
+    copier.textContent = text("copied");
   }
   for (const menu of document.querySelectorAll("details.menu[open]")) menu.open = menu.contains(event.target);
 });

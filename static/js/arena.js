@@ -1,5 +1,6 @@
 // A battle: the passage of the citation that is pointed at, focused or stepped to stands beside its claim; a verdict
 // hands the focus on to the next question. Without this script the passages are a list, and citations lead there.
+import { text } from "./texts.js";
 class Evidence {
   #pane = document.getElementById("evidence");
   #citations = [...document.querySelectorAll("a.cite")];
@@ -60,7 +61,7 @@ class Evidence {
 
   #count() {
     const all = new Set(this.#citations.map((citation) => citation.hash)).size;
-    document.getElementById("opened").textContent = `${this.#opened.size} of ${all} opened`;
+    document.getElementById("opened").textContent = text("opened", { n: this.#opened.size, all });
   }
 }
 

@@ -3,6 +3,7 @@
 // leaves through the outbox.
 import { newUid, Outbox } from "./outbox.js";
 import { Panel } from "./panel.js";
+import { text } from "./texts.js";
 
 const byId = (id) => document.getElementById(id);
 const gridOf = (node) => node?.closest?.("#grid");
@@ -111,7 +112,7 @@ function rate(link, rating) {
   const seen = before ? before.seen + 1 : Number(link.dataset.seen ?? 0);
   const [uid, place, kind] = [newUid(), link.id, rating ? "rate" : "undo"];
   const url = `${new URL(link.href).pathname}${kind}/${location.search}`;
-  const what = `${rating ? `rating ${rating}` : "undo"}, ${link.getAttribute("aria-label")}`;
+  const what = text(rating ? "a rating" : "an undo", { rating, cell: link.getAttribute("aria-label") });
   const body = String(new URLSearchParams({ part: "cell", rating, revision, uid, seen }));
   paint({ place, rating });
   outbox.add({ uid, place, stack: place, kind, what, rating, seen, url, body });

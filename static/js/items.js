@@ -1,4 +1,5 @@
 // The list of a bank's items and the panel beside it: arrow keys, the order by Alt and arrows or by dragging, finding.
+import { text } from "./texts.js";
 const PAUSE_MS = 600; // a row that is moved by keys is stored once it rests
 const visible = (row) => row.checkVisibility();
 const rows = (list = document.getElementById("items")) => [...list.querySelectorAll(".item-row")];
@@ -54,9 +55,8 @@ class Order {
 
   #announce(row) {
     const fellows = rows(row.parentElement);
-    document.getElementById("moved").textContent = `Place ${fellows.indexOf(row) + 1} of ${fellows.length}: ${
-      linkOf(row).textContent.trim()
-    }`;
+    const [place, item] = [fellows.indexOf(row) + 1, linkOf(row).textContent.trim()];
+    document.getElementById("moved").textContent = text("place", { place, n: fellows.length, item });
   }
 }
 
@@ -80,14 +80,14 @@ class Finder {
   #find() {
     this.apply();
     const count = this.#active().filter(({ hidden }) => !hidden).length;
-    document.getElementById("moved").textContent = count === 1 ? "1 item shown" : `${count} items shown`;
+    document.getElementById("moved").textContent = text(count === 1 ? "one shown" : "shown", { n: count });
   }
 
   apply() {
     const words = (this.#field?.value ?? "").toLowerCase().split(/\s+/);
     for (const row of rows()) {
-      const text = row.querySelector(".item-words").textContent.toLowerCase();
-      row.hidden = !this.#has(row, this.#shown) || !words.every((word) => text.includes(word));
+      const wording = row.querySelector(".item-words").textContent.toLowerCase();
+      row.hidden = !this.#has(row, this.#shown) || !words.every((word) => wording.includes(word));
     }
     for (const section of document.querySelectorAll("#items > section")) {
       section.hidden = rows(section).length > 0 && rows(section).every(({ hidden }) => hidden);
@@ -150,7 +150,7 @@ class Choice {
     const [before] = this.#values;
     this.#values = new Set([...document.querySelectorAll(".item-tick:checked")].map(({ value }) => value));
     const count = document.getElementById("n-chosen");
-    const words = `${this.#values.size} chosen`;
+    const words = text("chosen", { n: this.#values.size });
     if (count && count.textContent !== words) count.textContent = words; // what is set again is announced again
     if (before && !this.#values.size) this.#leaveBar(before);
   }
@@ -204,7 +204,7 @@ const isWritten = () =>
   [...panel().querySelectorAll("textarea, input:not([type=hidden])")].some(({ value, defaultValue }) =>
     value !== defaultValue
   );
-const mayLeave = () => !isWritten() || confirm("Leave without saving what you wrote?");
+const mayLeave = () => !isWritten() || confirm(text("leave"));
 
 function markCurrent() {
   for (const row of rows()) {

@@ -6,20 +6,13 @@
 // An entry: { uid, person, page, place, stack, kind, what, url, body }, and `refusal` once it was refused.
 // `page` is the address of the screen that made it, `place` its cell there, `what` names it for people. One
 // of the kind "undo" is about the last one before it with the same `stack`.
+import { text } from "./texts.js";
 const KEY = "rubricweb-outbox";
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 8_000;
 const ANSWER_WITHIN_MS = 15_000;
 const BUSY = [429, 502, 503, 504]; // a proxy, or a server that starts again: the same as no connection
-const WHAT_TO_DO = {
-  400:
-    "The server could not read it. Load this page again; if it is refused again, discard it and rate anew.",
-  403:
-    "You may not rate here now, or have signed in anew. Load this page again; if that does not help, ask an organizer.",
-  404: "The cell is there no more. Discard it.",
-  409: "You rated the cell in another window since. Discard it, or rate the cell again on its page.",
-};
-const FAILED = "The server failed. Try again; if it fails again, tell the organizers.";
+const EXPLAINED = [400, 403, 404, 409];
 
 const read = () => JSON.parse(localStorage.getItem(KEY) ?? "[]");
 
@@ -125,7 +118,7 @@ export class Outbox {
     const undo = refused.kind === "undo" ? undefined : undoOf(refused, later);
     const again = later.filter((one) => one.place && one.place === refused.place && one !== undo);
     const dropped = [undo?.uid, again.length || undo ? refused.uid : ""];
-    const refusal = WHAT_TO_DO[status] ?? FAILED;
+    const refusal = text(EXPLAINED.includes(status) ? `refused ${status}` : "refused");
     this.#write(
       read()
         .filter((one) => !dropped.includes(one.uid))

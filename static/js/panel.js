@@ -1,5 +1,6 @@
 // The panel beside the grid shows the cell that has the focus, so that what is read is what is rated. Where its text is
 // not there yet, it names the cell at once and shows no other one meanwhile.
+import { text } from "./texts.js";
 const PAUSE_MS = 80; // nobody reads the cells that a held arrow key runs over
 const FRESH_MS = 60_000;
 const KEPT = 24; // cells fetched ahead
@@ -78,7 +79,7 @@ export class Panel {
     this.#aside.parentElement.dataset.panel = "open";
     this.mark();
     const name = document.createElement("p");
-    name.textContent = `${link.getAttribute("aria-label") ?? "Loading"}…`;
+    name.textContent = `${link.getAttribute("aria-label") ?? text("loading")}…`;
     this.#element.replaceChildren(name);
     this.#element.scrollTop = 0;
     this.#element.ariaBusy = "true";

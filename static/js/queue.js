@@ -4,6 +4,8 @@
 import { draftOf, dropDraft, restoreDrafts } from "./drafts.js";
 import { leave as leaveField } from "./keys.js";
 import { newUid, Outbox } from "./outbox.js";
+import { SavingState } from "./saving.js";
+import { text } from "./texts.js";
 
 const byId = (id) => document.getElementById(id);
 const card = () => byId("queue-card").firstElementChild;
@@ -13,6 +15,7 @@ const current = () => card().querySelector("li[aria-current]");
 const isWaiting = (item) => !("rated" in item.dataset);
 const itemOf = (cell) => byId("queue").querySelector(`li[data-cell="${CSS.escape(cell)}"]`);
 const say = (words) => (byId("queue-said").textContent = words);
+const joined = (...sentences) => sentences.filter(Boolean).join(" ");
 const { address, next: nextCells } = byId("queue").dataset;
 const flagged = new Set(byId("queue-top").dataset.flagged.split(" "));
 const isStart = () => card().matches("[data-starts]");
@@ -20,13 +23,15 @@ const isStart = () => card().matches("[data-starts]");
 function count() {
   const all = itemsOf(card());
   const rated = all.filter((item) => !isWaiting(item)).length;
-  if (all.length) card().querySelector("[data-count]").textContent = `${rated} of ${all.length} rated`;
+  if (all.length) {
+    card().querySelector("[data-count]").textContent = text("rated of", { rated, n: all.length });
+  }
 }
 
 // The answer that the grader found for an item, in the text of the passage: "12-40 52-80".
 function mark(item) {
-  const text = card().querySelector("[data-text]");
-  const whole = text.textContent;
+  const passage = card().querySelector("[data-text]");
+  const whole = passage.textContent;
   const spans = (item.dataset.marks ?? "").split(" ").filter(Boolean).map((span) =>
     span.split("-").map(Number)
   );
@@ -38,7 +43,7 @@ function mark(item) {
     parts.push(whole.slice(at, start), found);
     at = end;
   }
-  text.replaceChildren(...parts, whole.slice(at));
+  passage.replaceChildren(...parts, whole.slice(at));
 }
 
 function choose(item) {
@@ -52,8 +57,8 @@ function goTo(item, before = "") {
   choose(item);
   item.focus({ preventScroll: true });
   item.scrollIntoView({ block: "nearest" });
-  const place = `${itemsOf(card()).indexOf(item) + 1} of ${itemsOf(card()).length}`;
-  say(`${before}${item.dataset.said} Item ${place}.`);
+  const [place, n] = [itemsOf(card()).indexOf(item) + 1, itemsOf(card()).length];
+  say(joined(before, item.dataset.said, text("item", { place, n })));
 }
 
 function put(next, before = "") {
@@ -61,7 +66,7 @@ function put(next, before = "") {
   byId("queue-card").replaceChildren(next);
   scrollTo({ top: 0 });
   document.querySelector("#rail:is([data-open], [data-drawer]) [hx-get]")?.dispatchEvent(new Event("opened"));
-  if (!next.dataset.passage) return next.focus(), say(before + next.dataset.said);
+  if (!next.dataset.passage) return next.focus(), say(joined(before, next.dataset.said));
   count();
   goTo(itemsOf(next).find(isWaiting) ?? current(), before);
 }
@@ -208,16 +213,11 @@ async function refill() {
 const cells = () => itemsOf(byId("queue")).map((item) => item.dataset.cell).join(",");
 
 function changed(found) {
-  const [chip, unsent] = [byId("outbox"), found.unsent.length];
-  const isHeld = found.waiting || (unsent > 0 && !found.isSending);
-  const why = found.waiting === "offline" ? "Offline" : found.waiting && `Waiting (${found.waiting})`;
-  const words = [why, isHeld && unsent && `${unsent} unsent`].filter(Boolean).join(", ");
-  chip.textContent = words || (unsent ? "Saving…" : found.savedAt && `Saved ${found.savedAt}`);
-  [chip.dataset.tone, chip.hidden] = [isHeld ? "warn" : "good", !chip.textContent];
-  if (found.waiting && unsent) say(`No connection. ${unsent} unsent, kept on this device.`);
-  else if (!unsent && byId("queue-said").textContent.startsWith("No connection")) say("Everything is saved.");
+  const news = saving.show(found);
+  if (news) say(news);
 }
 
+const saving = new SavingState();
 const outbox = new Outbox({
   person: byId("outbox").dataset.person,
   page: address,
@@ -240,11 +240,11 @@ document.addEventListener("submit", (event) => {
 function send(form, body) {
   const [uid, kind, place] = [body.get("uid"), form.dataset.outbox, form.dataset.cell ?? ""];
   const [rating, item] = [body.get("rating"), form.closest("li[data-cell]")];
-  if (place && !rating && !body.has("reason")) return say("Choose a rating from 0 to 5.");
+  if (place && !rating && !body.has("reason")) return say(text("choose"));
   if (outbox.mine.some((entry) => entry.uid === uid)) return;
   if (kind === "skip") typedComments(item).forEach(keepComment);
   if (kind !== "undo") body.set("known", cells());
-  const what = rating ? `${rating} for ${form.dataset.what}` : form.dataset.what;
+  const what = rating ? text("a rating of", { rating, item: form.dataset.what }) : form.dataset.what;
   outbox.add({
     uid,
     kind,
@@ -255,9 +255,9 @@ function send(form, body) {
     body: String(new URLSearchParams(body)),
   });
   if (!item) return;
-  finish(item, rating ? `you ${rating}` : "skipped");
+  finish(item, text(rating ? "you" : "skip", { rating }));
   if (rating) rateAnew(form);
-  advance(rating ? `Rated ${rating}. ` : "Skipped. ", item);
+  advance(text(rating ? "rated" : "skipped", { rating }), item);
 }
 
 // Another rating of the item before the answer to this one came counts this one.
@@ -278,13 +278,21 @@ async function keepComment(form) {
   const { cell, what } = form.dataset;
   const url = form.querySelector("button[value=comment]").formAction;
   leaveField(field);
-  said.textContent = "Saving the comment…";
+  said.textContent = text("saving comment");
   field.defaultValue = field.value;
   const body = String(new URLSearchParams({ comment: field.value }));
   const uid = newUid();
-  await outbox.add({ uid, kind: "comment", place: "", stack: cell, what: `comment on ${what}`, url, body });
+  await outbox.add({
+    uid,
+    kind: "comment",
+    place: "",
+    stack: cell,
+    what: text("a comment on", { item: what }),
+    url,
+    body,
+  });
   const isSaved = outbox.mine.every((entry) => entry.uid !== uid);
-  said.textContent = isSaved ? "Comment saved." : "The comment is kept on this device.";
+  said.textContent = text(isSaved ? "comment saved" : "comment kept");
   return isSaved;
 }
 
@@ -299,7 +307,7 @@ document.addEventListener("click", async (event) => {
   if (shows) return event.preventDefault(), goTo(shows);
   if (!event.target.closest("a[data-advances]")) return;
   event.preventDefault();
-  advance("Kept. ");
+  advance(text("left as it is"));
   if (card().dataset.passage) return;
   await outbox.flush();
   await refill();
@@ -336,13 +344,12 @@ addEventListener("load", () => {
 finishUnsent();
 showFlagged();
 for (const form of typedComments(byId("queue"))) {
-  form.querySelector("[data-comment-said]").textContent =
-    "Not saved yet: the comment is kept on this device.";
+  form.querySelector("[data-comment-said]").textContent = text("comment not saved");
 }
 if (card().dataset.passage) {
   count();
   const isSent = outbox.unsent.every(({ place }) => place !== current().dataset.cell);
-  if (!isWaiting(current()) && !isSent) advance("Kept on this device. ");
+  if (!isWaiting(current()) && !isSent) advance(text("kept"));
 }
 outbox.flush();
 if (isStart()) refill();

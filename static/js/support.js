@@ -2,6 +2,8 @@
 // in the page already, shows at the key. What the server answers brings citations that the page has not; after an undo
 // the citation that it was about.
 import { newUid, Outbox } from "./outbox.js";
+import { SavingState } from "./saving.js";
+import { text } from "./texts.js";
 
 const byId = (id) => document.getElementById(id);
 const shown = () => byId("support-card").firstElementChild;
@@ -32,7 +34,7 @@ function take(html, isUndo) {
   if (isUndo && placeOf(first) && placeOf(first) !== placeOf(shown())) {
     if (placeOf(shown())) byId("support-ahead").prepend(shown());
     ahead().filter((card) => placeOf(card) === placeOf(first)).forEach((card) => card.remove());
-    return show(first, "Taken back.");
+    return show(first, text("taken back"));
   }
   const known = [shown(), ...ahead()].map(placeOf);
   for (const card of [first, ...page.getElementById("support-ahead").children]) {
@@ -40,7 +42,7 @@ function take(html, isUndo) {
     if (place && !known.includes(place) && !isSent(place)) byId("support-ahead").append(card);
   }
   if (placeOf(shown())) return;
-  if (ahead().length) advance("The next citation.");
+  if (ahead().length) advance(text("next citation"));
   else if (!placeOf(first) && !outbox.unsent.length) show(first, first.textContent.trim());
 }
 
@@ -61,15 +63,11 @@ function leaveFor(url) {
 }
 
 function changed(found) {
-  const [chip, unsent] = [byId("outbox"), found.unsent.length];
-  const isHeld = found.waiting || (unsent > 0 && !found.isSending);
-  const why = found.waiting === "offline" ? "Offline" : found.waiting && `Waiting (${found.waiting})`;
-  const words = [why, isHeld && unsent && `${unsent} unsent`].filter(Boolean).join(", ");
-  chip.textContent = words || (unsent ? "Saving…" : found.savedAt && `Saved ${found.savedAt}`);
-  chip.dataset.tone = isHeld ? "warn" : "good";
-  chip.hidden = !chip.textContent;
+  const news = saving.show(found);
+  if (news) byId("support-said").textContent = news;
 }
 
+const saving = new SavingState();
 const outbox = new Outbox({
   person: byId("outbox").dataset.person,
   page: address,
@@ -95,16 +93,16 @@ document.addEventListener("submit", (event) => {
     kind: form.dataset.outbox,
     place,
     stack: "",
-    what: label ? `the label “${label}”` : "taking the last label back",
+    what: text(label ? "a label" : "taking back", { label }),
     url: form.action,
     body: String(new URLSearchParams(body)),
   });
-  if (place) advance(`Labelled ${label}.`);
+  if (place) advance(text("labelled", { label }));
 });
 
 addEventListener("load", () => {
   if (document.activeElement === document.body) shown().focus({ preventScroll: true });
 });
 
-if (isSent(placeOf(shown()))) advance("Kept on this device.");
+if (isSent(placeOf(shown()))) advance(text("kept"));
 outbox.flush();

@@ -2,6 +2,7 @@
 // A verdict's form waits in #check-sent until it is answered; verdicts are sent one after the other. The answer to
 // the last one brings the cells after that; where it has another one to show than the one that is shown, as after
 // a refusal, all of it is swapped.
+import { text } from "./texts.js";
 const byId = (id) => document.getElementById(id);
 const PARTS = ["check-saving", "check-queue", "check-held"];
 const given = new Set(); // cells with a verdict, which an answer to an earlier one still lists
@@ -24,7 +25,7 @@ document.addEventListener("htmx:confirm", ({ target: form, detail }) => {
   form.append(Object.assign(document.createElement("input"), { type: "hidden", name, value }));
   form.querySelectorAll("button, details").forEach((each) => each.remove());
   byId("check-sent").append(form);
-  byId("check-saving").textContent = "Saving…";
+  byId("check-saving").textContent = text("saving");
   card.replaceWith(next);
   htmx.process(next);
   next.focus();

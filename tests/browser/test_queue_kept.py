@@ -41,6 +41,7 @@ def test_a_comment_that_was_typed_outlives_a_reload(people, campaign_of):
     page.reload()
     expect(comment).to_have_value("see line 3")
     expect(page.locator(SHOWN)).not_to_contain_text("Not saved yet")
+    expect(page.locator(SHOWN)).to_be_focused()  # the scripts are there
     comment.fill("see line 4")
     page.reload()
     expect(comment).to_have_value("see line 4")

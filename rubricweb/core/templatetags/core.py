@@ -8,10 +8,11 @@ from django import template
 from django.conf import settings
 from django.template.defaultfilters import floatformat
 from django.templatetags.static import static
-from django.utils.html import format_html
+from django.utils.html import format_html, json_script
 from django.utils.safestring import SafeString
 
 from rubricweb.core.counted import counted
+from rubricweb.core.script_texts import TEXTS
 from rubricweb.core.undo import undo_of
 
 register = template.Library()
@@ -26,6 +27,12 @@ DASH = "\N{EN DASH}"
 def command() -> str:
     """What people type before the name of a command."""
     return settings.COMMAND
+
+
+@register.simple_tag
+def script_texts() -> SafeString:
+    """What the scripts of a page say, as JSON."""
+    return json_script({name: str(text) for name, text in TEXTS.items()}, "texts")
 
 
 @register.simple_tag

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 from django.conf import settings
 from django.template import Context, Template
+from django.urls import reverse
 from django.utils import translation
+
+from rubricweb.core.script_texts import TEXTS
 
 TEMPLATES = sorted(Path(settings.FILES_DIR, "templates").rglob("*.html"))
 MARKED = re.compile(
@@ -46,6 +50,32 @@ def test_templates_have_no_text_that_cannot_be_translated():
 )
 def test_an_unmarked_text_is_found(source, text):
     assert unmarked(source) == [text]
+
+
+SCRIPTS = sorted(Path(settings.FILES_DIR, "static", "js").glob("*.js"))
+SENTENCE = re.compile(r"""["`'][A-Z][a-z]+[ .…][^"`']*["`']""")
+ASKED_FOR = re.compile(r"\btext\(([^()]*)")
+
+
+def test_scripts_take_their_texts_from_the_page():
+    sources = {path.name: re.sub(r"//.*", "", path.read_text(encoding="utf-8")) for path in SCRIPTS}
+    said = {name: found for name, source in sources.items() if (found := SENTENCE.findall(source))}
+    assert said == {}
+    asked = {
+        name for source in sources.values() for call in ASKED_FOR.findall(source) for name in named(call)
+    }
+    assert asked == {name for name in TEXTS if not name.startswith("refused")}  # by the status of an answer
+
+
+def named(call: str) -> list[str]:
+    """The names of texts in the arguments of `text()`, before the values."""
+    return re.findall(r'"([^"]+)"', re.sub(r"\w+ === \"\w+\"|\{.*", "", call))
+
+
+def test_a_page_brings_the_texts_of_its_scripts(client):
+    page = client.get(reverse("accounts:login")).content.decode()
+    [texts] = re.findall(r'<script id="texts" type="application/json">(.*?)</script>', page)
+    assert json.loads(texts)["all saved"] == "Everything is saved."
 
 
 def test_counts_have_their_plurals():
