@@ -23,6 +23,7 @@ class AddressForm(forms.Form):
 
     def __init__(self, address: QueryDict) -> None:
         super().__init__()
+        self.address = address
         initial = {
             name: str(field.initial) for name, field in self.fields.items() if field.initial is not None
         }

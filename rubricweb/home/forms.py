@@ -34,7 +34,6 @@ class TopicsForm(ChipForm, GraderForm):
 
     def __init__(self, address: QueryDict) -> None:
         super().__init__(address)
-        self.address = address
         self._first_bank = ""
 
     def default_value(self, name: str) -> str:

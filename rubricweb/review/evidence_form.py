@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from django import forms
-from django.http import QueryDict
 from django.utils.translation import gettext, gettext_lazy
 
 from rubricweb.banks.models import Bank
@@ -38,10 +37,6 @@ class EvidenceForm(ChipForm, GraderForm):
         widget=forms.NumberInput(attrs=AT_ONCE),
     )
     page = forms.IntegerField(min_value=1, required=False)
-
-    def __init__(self, address: QueryDict) -> None:
-        super().__init__(address)
-        self.address = address
 
     def default_value(self, name: str) -> str:
         collection = self.bank.collection

@@ -43,7 +43,6 @@ class GridForm(ChipForm, GraderForm):
     def __init__(self, address: QueryDict) -> None:
         super().__init__(address)
         self.hidden = parse_ids(address.getlist("hide"))
-        self.address = address
         if self.data.get("rows") == "compact":  # from addresses that people kept: the default now
             self.data["rows"] = ""
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from django import forms
-from django.http import QueryDict
 from django.utils.translation import gettext, gettext_lazy
 
 from grading.types import MAX_RATING, MIN_RATING
@@ -40,10 +39,6 @@ class CheckForm(ChipForm, GraderForm):
     )
     min_grade = covered_from()
     at = forms.RegexField(r"^\d{1,18}-\d{1,18}-\d{1,18}$", required=False)
-
-    def __init__(self, address: QueryDict) -> None:
-        super().__init__(address)
-        self.address = address
 
     def default_value(self, name: str) -> str:
         named = {"grader": self.data["grader"], "min_grade": str(self.default_min_grade), "order": MIXED}
