@@ -12,9 +12,10 @@ from rubricweb.arena.actions import Ballot, Said
 from rubricweb.arena.models import Arena, Reason, Vote
 from rubricweb.arena.votes import NOUNS, Verdict
 from rubricweb.banks.models import Bank
+from rubricweb.core.chips import ChipForm
 from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.forms import AT_ONCE, AddressForm, GraderForm, covered_from, select_at_once
+from rubricweb.grades.forms import AddressForm, GraderForm, covered_from
 
 
 class EventForm(forms.Form):
@@ -113,26 +114,26 @@ class ArenaForm(forms.ModelForm):  # type: ignore[type-arg]  # of Arena
 VERDICTS = [(verdict.value, noun) for verdict, noun in NOUNS.items()]
 
 
-class BoardForm(AddressForm):
+class BoardForm(ChipForm, AddressForm):
     """Which votes a board counts."""
+
+    in_toolbar = ("verdict", "named", "length")
 
     verdict = forms.ChoiceField(
         label=gettext_lazy("Votes on"),
         choices=VERDICTS,
         required=False,
         initial=Verdict.ANSWER.value,
-        widget=forms.Select(attrs=AT_ONCE),
     )
     named = forms.BooleanField(
-        label=gettext_lazy("Include votes by people who knew the names"),
+        label=gettext_lazy("Votes of people who knew the names"),
         required=False,
-        widget=forms.CheckboxInput(attrs=AT_ONCE),
+        widget=forms.Select(choices=[("", gettext_lazy("left out")), ("on", gettext_lazy("counted"))]),
     )
-
     length = forms.BooleanField(
-        label=gettext_lazy("At equal length of answers"),
+        label=gettext_lazy("Length of answers"),
         required=False,
-        widget=forms.CheckboxInput(attrs=AT_ONCE),
+        widget=forms.Select(choices=[("", gettext_lazy("as written")), ("on", gettext_lazy("held equal"))]),
     )
 
     @property
@@ -148,12 +149,18 @@ class BoardForm(AddressForm):
         return bool(self.value("named", False))
 
 
-class RubricForm(GraderForm):
+class RubricForm(ChipForm, GraderForm):
     """A rubric with its grader, and the votes that it is held against."""
 
-    verdict = select_at_once("Votes on", VERDICTS)
-    bank = select_at_once("Bank", ())
+    in_toolbar = ("verdict", "bank", "grader", "min_grade")
+
+    verdict = forms.ChoiceField(label=gettext_lazy("Votes on"), choices=VERDICTS, required=False)
+    bank = forms.ChoiceField(label=gettext_lazy("Bank"), required=False)
     min_grade = covered_from()
+
+    def default_value(self, name: str) -> object:
+        named = {"verdict": Verdict.ANSWER.value, "min_grade": self.default_min_grade}
+        return named.get(name, self.data.get(name))
 
     @property
     def chosen(self) -> Verdict:

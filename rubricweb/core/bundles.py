@@ -32,6 +32,7 @@ SCRIPTS: dict[str, tuple[str, ...]] = {
 _EVERY_PAGE = ("css/tokens.css", "css/base.css", "css/layout.css", "css/components.css", "css/screens.css")
 STYLES: dict[str, tuple[str, ...]] = {
     "base.css": _EVERY_PAGE,
+    "analysis.css": (*_EVERY_PAGE, "css/toolbar.css", "css/list.css", "css/meta.css"),
     "bank.css": (*_EVERY_PAGE, "css/toolbar.css", "css/bank.css", "css/banks.css"),
     "board.css": (*_EVERY_PAGE, "css/toolbar.css", "css/leaderboards.css"),
     "grid.css": (*_EVERY_PAGE, "css/review.css", "css/toolbar.css", "css/grid.css", "css/flags.css"),

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from django import forms
 from django.http import QueryDict
+from django.utils.translation import gettext
+
+from rubricweb.core.forms import takes_several
+
+AT_ONCE = {"data-submits": ""}
+"""Attributes of a widget that submits its form on change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +27,16 @@ class Chip:
     address_without: str
 
     @property
+    def takes_several(self) -> bool:
+        return takes_several(self.field.field)
+
+    @property
     def shown(self) -> str:
         """The chosen value in words."""
+        choices = getattr(self.field.field.widget, "choices", ())
+        if self.takes_several:
+            return gettext("%(n)s of %(total)s") % {"n": len(self.field.value() or ()), "total": len(choices)}
         value = str(self.field.value())
-        choices = getattr(self.field.field, "choices", ())
         return next((str(label) for choice, label in choices if str(choice) == value), value)
 
 
@@ -36,9 +49,16 @@ class ChipForm(forms.Form):
     """Parameters that lose their meaning when a choice is taken back, as the number of a page."""
     address: QueryDict
 
-    def default_value(self, name: str) -> str:
-        """What the field stands for where the address leaves it out."""
-        raise NotImplementedError
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # Any: as its form has them
+        super().__init__(*args, **kwargs)
+        for name in self.in_toolbar:
+            if not takes_several(self.fields[name]):
+                self.fields[name].widget.attrs |= AT_ONCE
+
+    def default_value(self, name: str) -> object:
+        """What the field stands for where the address leaves it out: a list where it takes several."""
+        initial = self.fields[name].initial
+        return "" if initial is None else initial
 
     @property
     def chips(self) -> list[Chip]:
@@ -56,8 +76,13 @@ class ChipForm(forms.Form):
 
     def _chip(self, name: str) -> Chip:
         default = self.default_value(name)
-        value = str(self.data.get(name) or default)
+        value = self[name].value() or default
         address = self.address.copy()
         for gone in (name, *self.outdated):
             address.pop(gone, None)
-        return Chip(self[name], value not in (default, "0"), name in self.in_toolbar, address.urlencode())
+        is_on = _in_words(value) not in (_in_words(default), ["0"])
+        return Chip(self[name], is_on, name in self.in_toolbar, address.urlencode())
+
+
+def _in_words(value: object) -> list[str]:
+    return sorted(str(one) for one in value) if isinstance(value, list) else [str(value)]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.forms.renderers import TemplatesSetting
+from django.http import QueryDict
 
 from rubricweb.core.ids import parse_id
 
@@ -30,6 +31,18 @@ class RowsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]  # of
         for pk in value or ():
             parse_id(pk)
         return super().clean(value)
+
+
+def takes_several(field: forms.Field) -> bool:
+    """Whether the field's value is a list."""
+    return isinstance(field, forms.MultipleChoiceField | forms.ModelMultipleChoiceField)
+
+
+def filled_in(form: forms.Form, sent: Mapping[str, object]) -> dict[str, object]:
+    """Return what an address says, without what it leaves empty: a list where a field takes several."""
+    several = {name for name, field in form.base_fields.items() if takes_several(field)}
+    lists = sent if isinstance(sent, QueryDict) else QueryDict()
+    return {name: lists.getlist(name) if name in several else sent[name] for name in sent if sent[name]}
 
 
 def choice_field(form: forms.BaseForm, name: str) -> forms.ChoiceField:

@@ -8,9 +8,10 @@ from typing import Any
 from django import forms
 from django.core.validators import MaxValueValidator
 from django.http import QueryDict
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_lazy
 
 from grading.types import MAX_RATING
+from rubricweb.core.chips import AT_ONCE
 from rubricweb.core.forms import offer_choices
 from rubricweb.grades.raters import Rater
 from rubricweb.grades.scales import PAPERS_MIN_GRADE, scale_of, threshold_note
@@ -37,14 +38,13 @@ class AddressForm(forms.Form):
         return default if value in (None, "") else value
 
 
-AT_ONCE = {"data-submits": ""}
-"""Attributes of a widget that submits its form on change."""
-
-
-def select_at_once(label: Any, choices: Iterable[tuple[str, Any]]) -> forms.ChoiceField:
+def select_at_once(
+    label: Any, choices: Iterable[tuple[str, Any]], *, initial: str | None = None
+) -> forms.ChoiceField:
     """A choice that takes effect at once."""
+    widget = forms.Select(attrs=AT_ONCE)
     return forms.ChoiceField(
-        label=label, choices=list(choices), required=False, widget=forms.Select(attrs=AT_ONCE)
+        label=label, choices=list(choices), initial=initial, required=False, widget=widget
     )
 
 
@@ -84,7 +84,7 @@ def chosen_rater(raters: tuple[Rater, ...], pk: str) -> Rater:
 class GraderForm(AddressForm):
     """The grader to show; any of its configs identifies it."""
 
-    grader = select_at_once("Grader", ())
+    grader = select_at_once(gettext_lazy("Grader"), ())
     default_min_grade = PAPERS_MIN_GRADE
 
     def offer(self, raters: tuple[Rater, ...]) -> Rater:

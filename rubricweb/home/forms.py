@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy
 from rubricweb.banks.models import Bank
 from rubricweb.core.chips import ChipForm
 from rubricweb.core.forms import offer_choices
-from rubricweb.grades.forms import AT_ONCE, AddressForm, GraderForm, select_at_once
+from rubricweb.grades.forms import AddressForm, GraderForm, select_at_once
 from rubricweb.home.topics import SORTS
 
 
@@ -19,11 +19,11 @@ class TopicsForm(ChipForm, GraderForm):
     in_toolbar = ("bank", "grader", "q")
     outdated = ("page",)
 
-    bank = select_at_once("Bank", ())
+    bank = select_at_once(gettext_lazy("Bank"), ())
     q = forms.CharField(
         label=gettext_lazy("Find"),
         required=False,
-        widget=forms.TextInput(attrs=AT_ONCE | {"type": "search", "placeholder": "topic or words"}),
+        widget=forms.TextInput(attrs={"type": "search", "placeholder": "topic or words"}),
     )
     sort = forms.ChoiceField(
         choices=[(sign + name, name) for name in SORTS for sign in ("", "-")],

@@ -18,14 +18,14 @@ from grading.measures import registry
 from grading.measures.base import CUTOFF, MIN_ANSWERS, MIN_GRADE
 from grading.measures.rubric_qrels import LabelMode
 from grading.statistics.paired_tests import PairedTest
+from grading.topic_attributes import TopicSlice
 from grading.types import MAX_RATING, ItemKind, Purpose
 from rubricweb.banks.models import Bank, BankVersion
 from rubricweb.core.chips import ChipForm
-from rubricweb.core.forms import keep_choices, offer_rows
+from rubricweb.core.forms import filled_in, keep_choices, offer_rows
 from rubricweb.core.ids import parse_id
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.defaults import default_bank, graders_of, scored_graders
-from rubricweb.grades.forms import AT_ONCE
 from rubricweb.grades.humans import Source
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scales import PAPERS_MIN_GRADE, default_min_grade, scale_of, threshold_note
@@ -33,6 +33,7 @@ from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.grades.selectors import banks_graded_by
 from rubricweb.leaderboards.board import columns, lookup, provenance
 from rubricweb.leaderboards.board.types import BoardError, BoardSpec, MissingTopic
+from rubricweb.leaderboards.by_attribute.selectors import offered_slices
 
 if TYPE_CHECKING:
     GraderChoice = forms.ModelChoiceField[GraderConfig]
@@ -40,31 +41,32 @@ if TYPE_CHECKING:
 else:
     GraderChoice = VersionChoice = forms.ModelChoiceField
 
-KINDS = (("", "all that it grades"), (ItemKind.QUESTION, "questions"), (ItemKind.NUGGET, "nuggets"))
+KINDS = (
+    ("", gettext_lazy("all that it grades")),
+    (ItemKind.QUESTION, gettext_lazy("questions")),
+    (ItemKind.NUGGET, gettext_lazy("nuggets")),
+)
 MODES = (
-    (LabelMode.MAX, "highest rating"),
-    (LabelMode.BINARY, "binary at the threshold"),
-    (LabelMode.COUNT, "count of items"),
+    (LabelMode.MAX, gettext_lazy("highest rating")),
+    (LabelMode.BINARY, gettext_lazy("binary at the threshold")),
+    (LabelMode.COUNT, gettext_lazy("count of items")),
 )
 SOURCES = tuple(
     ("" if source is Source.GRADER else str(source), words) for source, words in provenance.SOURCES.items()
 )
 DEFINITIONS = (
-    ("", "as in the papers"),
-    (Definition.WORKBENCH, "the published Workbench"),
-    (Definition.WORKBENCH_0, "the Workbench, ranks from 0"),
+    ("", gettext_lazy("as in the papers")),
+    (Definition.WORKBENCH, gettext_lazy("the published Workbench")),
+    (Definition.WORKBENCH_0, gettext_lazy("the Workbench, ranks from 0")),
 )
 LABEL_DEFINITIONS = DEFINITIONS[:2]
 """Labels do not depend on ranks."""
-MISSING = (("", "counts 0"), (MissingTopic.SKIP, "is left out of its mean"))
-UNITS = (("", "topics"), ("subtopics", "subtopics, then topics"))
-LABELLED_UNITS = (("", "topic"), ("subtopics", "subtopic"))
-TESTS = (("", "randomisation"), (PairedTest.T, "t"))
+MISSING = (("", gettext_lazy("counts 0")), (MissingTopic.SKIP, gettext_lazy("is left out of its mean")))
+UNITS = (("", gettext_lazy("topics")), ("subtopics", gettext_lazy("subtopics, then topics")))
+LABELLED_UNITS = (("", gettext_lazy("topic")), ("subtopics", gettext_lazy("subtopic")))
+TESTS = (("", gettext_lazy("randomisation")), (PairedTest.T, gettext_lazy("t")))
 
 
-SHOWN = ("grader", "bank", "measure", "min_grade", "cutoff")
-FURTHER = ("topics", "source", "version", "units", "topic", "facet", "missing", "definition")
-"""Out of sight until they are used."""
 NO_COLUMNS = {
     "columns": "its further columns: runs are looked at by the measure that ranks them",
 }
@@ -114,8 +116,8 @@ class LabelForm(forms.Form):
         """Bind to what the address says; what it leaves out has a default that the form shows."""
         self.collection = collection
         self.graders = [row.config for row in scored_graders(collection)]
-        given = _with_grades({name: sent[name] for name in sent if sent[name]}, collection)
-        self.defaults = _defaults(collection, self.graders, given)
+        given = _with_grades(filled_in(self, sent), collection)
+        self.defaults = self.default_values(given)
         super().__init__({**self.defaults, **given}, auto_id=auto_id)
         ids = [config.pk for config in self.graders]
         offer_rows(self, "grader", GraderConfig.objects.filter(pk__in=ids))
@@ -123,6 +125,21 @@ class LabelForm(forms.Form):
         offer_rows(self, "bank", collection.banks.all())
         versions = BankVersion.objects.filter(bank__collection=collection)
         offer_rows(self, "version", versions.select_related("bank"))
+
+    def default_values(self, given: Mapping[str, object]) -> dict[str, object]:
+        """Return what an address that says `given` leaves out."""
+        picked = next((config for config in self.graders if str(config.pk) == given.get("grader")), None)
+        config = picked or (self.graders[0] if self.graders else None)
+        is_direct = config is not None and config.purpose == Purpose.DIRECT
+        return {
+            "grader": config.pk if config else None,
+            "bank": getattr(default_bank(self.collection, config), "pk", None),
+            "measure": registry.DEFAULT_OF_LABELS if is_direct else registry.DEFAULT,
+            "min_grade": default_min_grade(config) if config else PAPERS_MIN_GRADE,
+            "cutoff": CUTOFF.default,
+            "mode": LabelMode.MAX,
+            "min_answers": MIN_ANSWERS.default,
+        }
 
     def _fit_scale(self, named: object) -> None:
         """Limit the threshold to the grader's scale: beyond it nothing would count."""
@@ -237,64 +254,92 @@ class BoardForm(LabelForm):
         return columns.with_columns(lookup.check_scope(limited), picked["columns"])
 
 
-class BoardToolbar(ChipForm, BoardForm):
-    """The controls of the board's own page, as chips with a menu."""
+class BoardChips(ChipForm):
+    """Options of boards as chips, with suggestions for those that are typed."""
 
-    in_toolbar = ("measure", "grader", "bank", "min_grade", "cutoff")
+    collection: Collection
+    graders: list[GraderConfig]
+    has_columns = False
+
+    @property
+    def has_boards(self) -> bool:
+        """Whether there is anything to choose from."""
+        return bool(self.graders)
+
+    @property
+    def measure_names(self) -> list[str]:
+        return registry.suggested_names()
+
+    @property
+    def topic_slices(self) -> list[TopicSlice]:
+        return offered_slices(self.collection)
+
+    @property
+    def has_menu_errors(self) -> bool:
+        return any(field.errors for field in self.menu)
+
+    @property
+    def carried(self) -> list[BoundField]:
+        """What the page does not show and its address keeps."""
+        return []
+
+
+class BoardToolbar(BoardChips, BoardForm):
+    """The controls of a board, as chips with a menu."""
+
+    in_toolbar: tuple[str, ...] = ("measure", "grader", "bank", "min_grade", "cutoff")
     in_menu = (
         *("kind", "topics", "source", "version", "units", "topic", "facet", "missing"),
         *("mode", "min_answers", "relevant", "definition", "test"),
     )
+    has_columns = True
 
     def __init__(self, sent: Mapping[str, object], *, collection: Collection) -> None:
         super().__init__(sent, collection=collection)
-        self.address = QueryDict(urlencode({name: str(sent[name]) for name in self.fields if sent.get(name)}))
-        for name in self.in_toolbar:
-            self.fields[name].widget.attrs |= AT_ONCE
+        self.address = QueryDict(urlencode(_pairs(filled_in(self, sent), self.fields)))
         llms = [config.llm for config in self.graders]
-        if isinstance(grader := self.fields["grader"], GraderField):
-            grader.told_apart = frozenset(llm for llm in llms if llms.count(llm) == 1)
+        for field in self.fields.values():
+            if isinstance(field, GraderField):
+                field.told_apart = frozenset(llm for llm in llms if llms.count(llm) == 1)
         for name in ("grader", "bank", "version"):
             keep_choices(self, name)
 
-    def default_value(self, name: str) -> str:
+    def default_value(self, name: str) -> object:
         if name in ("grader", "bank"):
             return str(self.data.get(name))
-        return str(self.defaults.get(name, ""))
-
-    def has_menu_errors(self) -> bool:
-        return any(self[name].errors for name in self.in_menu)
-
-
-class CompactBoardForm(BoardForm):
-    """The controls of a board, of which few are shown; the address carries the others."""
-
-    shown: tuple[str, ...] = SHOWN
-    further: tuple[str, ...] = ()
-
-    def shown_fields(self) -> list[BoundField]:
-        return [self[name] for name in self.shown]
-
-    def further_fields(self) -> list[BoundField]:
-        return [self[name] for name in self.further]
-
-    def kept_fields(self) -> list[BoundField]:
-        known = (*self.shown, *self.further)
-        return [self[name] for name in self.fields if name not in known and self[name].value()]
+        return self.defaults.get(name, "")
 
     @property
-    def is_refined(self) -> bool:
-        return any(self[name].value() or self[name].errors for name in self.further)
+    def carried(self) -> list[BoundField]:
+        return [field for field in self.hidden_fields() if field.value()]
 
 
-class AnalysisForm(CompactBoardForm):
+class AnalysisForm(BoardToolbar):
     """The board that a page analyses, with all its options but those that do not apply there."""
 
+    own: tuple[str, ...] = ()
+    """What the page asks beyond the board."""
     inapplicable: Mapping[str, str] = {}
     """By option of the board: why it does not apply."""
+    has_columns = False
+    view = forms.CharField(max_length=20, required=False, widget=forms.HiddenInput)
+    """Which of the page's views is shown."""
+
+    def __init__(self, sent: Mapping[str, object], *, collection: Collection) -> None:
+        self.in_toolbar = (*self.own, *BoardToolbar.in_toolbar)
+        super().__init__(sent, collection=collection)
 
     def refined(self, spec: BoardSpec) -> BoardSpec:
         return _without(replace(super().refined(spec), columns=()), self.inapplicable)
+
+    @property
+    def menu(self) -> list[BoundField]:
+        return [field for field in super().menu if field.name not in self.inapplicable]
+
+    @property
+    def carried(self) -> list[BoundField]:
+        unused = [self[name] for name in ("columns", *self.inapplicable)]
+        return [*super().carried, *(field for field in unused if field.value())]
 
     def not_applied(self) -> list[str]:
         """Return, in words, which options of the address the page leaves out."""
@@ -302,10 +347,10 @@ class AnalysisForm(CompactBoardForm):
         return [text for name, text in reasons.items() if self[name].value()]
 
 
-class PublishedBoardForm(CompactBoardForm):
-    """The board that is to be published."""
-
-    shown = (*SHOWN, "columns", "version", "source")
+def _pairs(given: Mapping[str, object], names: Container[str]) -> list[tuple[str, str]]:
+    """Return what is given for these names as an address has it."""
+    listed = {name: value if isinstance(value, list) else [value] for name, value in given.items()}
+    return [(name, str(one)) for name, values in listed.items() if name in names for one in values]
 
 
 def _with_grades(given: dict[str, object], collection: Collection) -> dict[str, object]:
@@ -323,23 +368,6 @@ def _with_grades(given: dict[str, object], collection: Collection) -> dict[str, 
         return given
     fitting = {name: value for name, value in given.items() if named is None or name != "min_grade"}
     return fitting | {"grader": str(there[0].pk)}
-
-
-def _defaults(
-    collection: Collection, graders: list[GraderConfig], sent: Mapping[str, object]
-) -> dict[str, object]:
-    picked = next((config for config in graders if str(config.pk) == sent.get("grader")), None)
-    config = picked or (graders[0] if graders else None)
-    is_direct = config is not None and config.purpose == Purpose.DIRECT
-    return {
-        "grader": config.pk if config else None,
-        "bank": getattr(default_bank(collection, config), "pk", None),
-        "measure": registry.DEFAULT_OF_LABELS if is_direct else registry.DEFAULT,
-        "min_grade": default_min_grade(config) if config else PAPERS_MIN_GRADE,
-        "cutoff": CUTOFF.default,
-        "mode": LabelMode.MAX,
-        "min_answers": MIN_ANSWERS.default,
-    }
 
 
 def _without(spec: BoardSpec, inapplicable: Container[str]) -> BoardSpec:

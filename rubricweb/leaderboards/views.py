@@ -8,7 +8,6 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_safe
 
-from grading.measures import registry
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus import access
 from rubricweb.corpus.models import Collection
@@ -16,7 +15,6 @@ from rubricweb.corpus.official import scores_of_run
 from rubricweb.corpus.pseudonyms import shown_names
 from rubricweb.leaderboards import board_page, live_board, rank_changes
 from rubricweb.leaderboards.board import provenance, selectors
-from rubricweb.leaderboards.by_attribute.selectors import offered_slices
 from rubricweb.leaderboards.forms import BoardForm, BoardToolbar
 
 
@@ -30,7 +28,6 @@ def board(request: HtmxRequest, slug: str) -> HttpResponse:
 def _board(request: HtmxRequest, collection: Collection) -> HttpResponse:
     form = BoardToolbar(request.GET, collection=collection)
     context = {"collection": collection, "section": "leaderboard", "form": form}
-    context |= {"measures": registry.suggested_names(), "slices": offered_slices(collection)}
     if not form.graders:
         return page_or_part(request, "leaderboards/board.html", context, part="board")
     if not form.is_valid():

@@ -11,7 +11,7 @@ from rubricweb.banks.models import Bank
 from rubricweb.core.chips import ChipForm
 from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Topic
-from rubricweb.grades.forms import AT_ONCE, GraderForm, covered_from, select_at_once
+from rubricweb.grades.forms import GraderForm, covered_from, select_at_once
 from rubricweb.review.evidence import EvidenceQuery, RelevanceSource, default_source
 
 SOURCES = (
@@ -34,7 +34,6 @@ class EvidenceForm(ChipForm, GraderForm):
         min_value=-10,
         max_value=10,
         required=False,
-        widget=forms.NumberInput(attrs=AT_ONCE),
     )
     page = forms.IntegerField(min_value=1, required=False)
 

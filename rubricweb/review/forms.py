@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from django import forms
 from django.http import HttpRequest, QueryDict
+from django.utils.translation import gettext_lazy
 
 from rubricweb.banks.models import Bank
 from rubricweb.core.chips import ChipForm
@@ -26,16 +27,24 @@ class GridForm(ChipForm, GraderForm):
     in_menu = ("items", "source", "min_grade", "order", "kind", "version", "rows")
     outdated = ("page", "columns", "at")
 
-    show = select_at_once("Passages", [(name, label) for name, (label, _) in SHOWS.items()])
-    sort = select_at_once("Sort", [(name, label) for name, (label, _) in SORTS.items()])
-    kind = select_at_once("Kind of item", [("", "all"), *((str(kind), f"{kind}s") for kind in KINDS)])
-    items = select_at_once("Items", [(name, label) for name, (label, _) in ITEM_FILTERS.items()])
+    show = select_at_once(gettext_lazy("Passages"), [(name, label) for name, (label, _) in SHOWS.items()])
+    sort = select_at_once(gettext_lazy("Sort"), [(name, label) for name, (label, _) in SORTS.items()])
+    kind = select_at_once(
+        gettext_lazy("Kind of item"), [("", "all"), *((str(kind), f"{kind}s") for kind in KINDS)]
+    )
+    items = select_at_once(
+        gettext_lazy("Items"), [(name, label) for name, (label, _) in ITEM_FILTERS.items()]
+    )
     min_grade = covered_from()
-    run = select_at_once("Run", ())
-    source = select_at_once("Ratings by", [(str(source), label) for source, label in SOURCES.items()])
-    order = select_at_once("Order of items", [(name, label) for name, (label, _) in ORDERS.items()])
-    version = select_at_once("Bank", ())
-    rows = select_at_once("Rows", (("", "compact"), ("roomy", "with their runs")))
+    run = select_at_once(gettext_lazy("Run"), ())
+    source = select_at_once(
+        gettext_lazy("Ratings by"), [(str(source), label) for source, label in SOURCES.items()]
+    )
+    order = select_at_once(
+        gettext_lazy("Order of items"), [(name, label) for name, (label, _) in ORDERS.items()]
+    )
+    version = select_at_once(gettext_lazy("Bank"), ())
+    rows = select_at_once(gettext_lazy("Rows"), (("", "compact"), ("roomy", "with their runs")))
     page = forms.IntegerField(min_value=1, required=False)
     columns = forms.IntegerField(min_value=1, required=False)
     at = forms.RegexField(r"^\d{1,18}-\d{1,18}$", required=False)

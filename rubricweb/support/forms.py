@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from django import forms
+from django.http import QueryDict
 from django.utils.translation import gettext_lazy
 
 from grading.support.asking import LONGEST_REPLY
 from grading.support.scores import JudgedCitations, Support
+from rubricweb.core.chips import ChipForm
 from rubricweb.core.forms import offer_choices
 from rubricweb.core.ids import MAX_ID
 from rubricweb.corpus.models import Collection
@@ -20,17 +22,27 @@ LONGEST = 16_384
 DEFAULT_CITATIONS = JudgedCitations.FIRST.value
 
 
-class BoardForm(forms.Form):
+class BoardForm(ChipForm):
     """Whose labels, and of which citations."""
+
+    in_toolbar = ("rater", "citations")
 
     rater = forms.ChoiceField(label=gettext_lazy("Labels of"), required=False)
     citations = forms.ChoiceField(label=gettext_lazy("Citations judged"), required=False, choices=CITATIONS)
+
+    def __init__(self, address: QueryDict) -> None:
+        self.address = address
+        super().__init__(address)
+
+    def default_value(self, name: str) -> object:
+        return {"rater": self.first_rater, "citations": DEFAULT_CITATIONS}[name]
 
     def offer(self, collection: Collection) -> tuple[SupportRater, JudgedCitations]:
         """What is chosen; the first of each where the address names none, or something else."""
         known = {rater.key: rater for rater in raters(collection)}
         offer_choices(self, "rater", [(key, rater.name) for key, rater in known.items()])
-        chosen = known.get(str(self.data.get("rater", "")), next(iter(known.values())))
+        self.first_rater = next(iter(known))
+        chosen = known.get(str(self.data.get("rater", "")), known[self.first_rater])
         rule = str(self.data.get("citations", ""))
         is_known = rule in dict(CITATIONS)
         self.data = {"rater": chosen.key, "citations": rule if is_known else DEFAULT_CITATIONS}

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from django import forms
 from django.http import QueryDict
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext, gettext_lazy
 
+from rubricweb.core.chips import ChipForm
 from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.audit.selectors import AuditFilters, people, verbs
 from rubricweb.corpus.models import Collection
 
 
-class AuditForm(forms.Form):
+class AuditForm(ChipForm):
     """A value that cannot be read is ignored."""
+
+    in_toolbar = ("by", "verb", "since", "until")
+    outdated = ("before",)
 
     by = forms.TypedChoiceField(label=gettext_lazy("Person"), coerce=int, empty_value=None, required=False)
     verb = forms.ChoiceField(label=gettext_lazy("What happened"), required=False)
@@ -25,10 +29,12 @@ class AuditForm(forms.Form):
     before = forms.IntegerField(required=False, min_value=1, max_value=2**62, widget=forms.HiddenInput)
 
     def __init__(self, address: QueryDict, collection: Collection) -> None:
+        self.address = address
         super().__init__(address, auto_id="audit-%s")
         everybody = [(person.pk, str(person)) for person in people(collection)]
-        offer_choices(self, "by", [("", "anybody"), *everybody])
-        offer_choices(self, "verb", [("", "anything"), *((verb, verb) for verb in verbs(collection))])
+        offer_choices(self, "by", [("", gettext("anybody")), *everybody])
+        happened = [(verb, verb) for verb in verbs(collection)]
+        offer_choices(self, "verb", [("", gettext("anything")), *happened])
         self.is_valid()
 
     @property

@@ -8,20 +8,23 @@ from django.utils.translation import gettext_lazy
 
 from grading.types import MAX_RATING, Purpose
 from rubricweb.banks.models import Bank
-from rubricweb.core.forms import RowsField, offer_rows
+from rubricweb.core.forms import RowsField, filled_in, offer_rows
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.defaults import scored_graders
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scales import PAPERS_MIN_GRADE, default_min_grade, threshold_note
 from rubricweb.grades.selectors import banks_graded_by
 from rubricweb.leaderboards.agreement.selectors import Labeller
+from rubricweb.leaderboards.forms import BoardChips
 from rubricweb.leaderboards.meta.forms import GradersField
 
 MAX_ANSWERS = 100
 
 
-class AgreementForm(forms.Form):
+class AgreementForm(BoardChips):
     """A valid form has the `labellers`. What the address leaves out has a default."""
+
+    in_toolbar = ("min_grade", "min_relevant", "min_answers", "grader", "bank")
 
     min_grade = forms.IntegerField(label=gettext_lazy("Label at least"), min_value=1, max_value=MAX_RATING)
     min_relevant = forms.IntegerField(label=gettext_lazy("Judgment at least"), min_value=1, max_value=10)
@@ -38,9 +41,8 @@ class AgreementForm(forms.Form):
     def __init__(self, sent: QueryDict, *, collection: Collection) -> None:
         self.collection = collection
         self.graders = [row.config for row in scored_graders(collection)]
-        several = {"grader", "bank"}
-        given = {name: sent.getlist(name) if name in several else sent[name] for name in sent if sent[name]}
-        super().__init__({**self._defaults(), **given})
+        self.address, self.defaults = sent, self._defaults()
+        super().__init__({**self.defaults, **filled_in(self, sent)})
         self.fields["min_grade"].help_text = threshold_note(self.graders[0]) if self.graders else ""
         ids = [config.pk for config in self.graders]
         offer_rows(self, "grader", GraderConfig.objects.filter(pk__in=ids))
@@ -51,6 +53,9 @@ class AgreementForm(forms.Form):
             self.labellers = labellers(
                 self.collection, list(self.cleaned_data["grader"]), list(self.cleaned_data["bank"])
             )
+
+    def default_value(self, name: str) -> object:
+        return self.defaults[name]
 
     def _defaults(self) -> dict[str, object]:
         return {

@@ -11,14 +11,13 @@ from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.leaderboards.comparison.selectors import RunComparison
-from rubricweb.leaderboards.forms import FURTHER, SHOWN, AnalysisForm
+from rubricweb.leaderboards.forms import AnalysisForm
 
 
 class ComparisonForm(AnalysisForm):
     """A valid form has the `spec`. Runs go by their names; empty ones are the board's first two."""
 
-    shown = ("first", "second", *SHOWN)
-    further = FURTHER
+    own = ("first", "second")
     first = forms.ChoiceField(label=gettext_lazy("Run"), required=False)
     second = forms.ChoiceField(label=gettext_lazy("Beside"), required=False)
 
@@ -34,6 +33,10 @@ class ComparisonForm(AnalysisForm):
         left = [tag for tag in (found.first, found.second) if tag not in chosen.values()]
         empty = [name for name, tag in chosen.items() if not tag]
         self.data = {**self.data, **dict(zip(empty, left, strict=True))}
+
+    def default_value(self, name: str) -> object:
+        is_found = name in self.own and name not in self.address
+        return self.data.get(name, "") if is_found else super().default_value(name)
 
     def clean(self) -> None:
         super().clean()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from django import forms
 from django.http import QueryDict
 from django.utils.translation import gettext, gettext_lazy
@@ -12,10 +14,10 @@ from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.leaderboards.board.columns import parse_measures
 from rubricweb.leaderboards.board.types import BoardError
-from rubricweb.leaderboards.forms import ALL_TOPICS, SHOWN, AnalysisForm
+from rubricweb.leaderboards.forms import ALL_TOPICS, AnalysisForm
 from rubricweb.leaderboards.meta.references import reference_choices
 
-FURTHER = {"scatter": ("against",), "several": ("others", "reference"), "strip": ("run",)}
+OWN = {"scatter": ("against",), "several": ("others", "reference"), "strip": ("run",)}
 MAX_OTHERS = 5
 
 
@@ -26,31 +28,34 @@ class FigureForm(AnalysisForm):
     against = forms.CharField(
         max_length=60,
         required=False,
-        label=gettext_lazy("Against"),
+        label=gettext_lazy("Second measure"),
         widget=forms.TextInput({"list": "measures"}),
     )
     others = forms.CharField(
         max_length=300,
         required=False,
-        label=gettext_lazy("And measures"),
-        help_text=gettext_lazy("Several, separated by spaces."),
+        label=gettext_lazy("Further measures"),
+        widget=forms.TextInput({"title": gettext_lazy("Several, separated by spaces.")}),
     )
     reference = forms.MultipleChoiceField(
-        required=False, label=gettext_lazy("And"), widget=forms.CheckboxSelectMultiple
+        required=False, label=gettext_lazy("Other boards"), widget=forms.CheckboxSelectMultiple
     )
     run = forms.ChoiceField(required=False, label=gettext_lazy("Run"))
 
     def __init__(self, sent: QueryDict, *, collection: Collection, view: str) -> None:
-        self.shown = (*SHOWN, *FURTHER.get(view, ()))
-        others = " ".join(registry.COMPARED[1:3])
-        given: dict[str, object] = {"against": registry.DEFAULT_OF_LABELS, "others": others}
-        given |= {name: sent[name] for name in sent}
-        references = reference_choices(collection)
-        given["reference"] = sent.getlist("reference") or [name for name, _ in references]
-        super().__init__(given, collection=collection)
-        offer_choices(self, "reference", references)
+        self.own = OWN.get(view, ())
+        self.references = reference_choices(collection)
+        super().__init__(sent, collection=collection)
+        offer_choices(self, "reference", self.references)
         tags = collection_pool(collection).run_tags
         offer_choices(self, "run", [("", "the best"), *((tag, tag) for tag in tags)])
+
+    def default_values(self, given: Mapping[str, object]) -> dict[str, object]:
+        return super().default_values(given) | {
+            "against": registry.DEFAULT_OF_LABELS,
+            "others": " ".join(registry.COMPARED[1:3]),
+            "reference": [name for name, _ in self.references],
+        }
 
     def clean_against(self) -> str:
         names = _measures(self.cleaned_data["against"] or registry.DEFAULT_OF_LABELS)

@@ -6,10 +6,10 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
 from django.urls import reverse
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 from plotly.offline import get_plotlyjs
 
-from grading.measures import registry
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus import access
 from rubricweb.leaderboards.board import provenance
@@ -23,12 +23,12 @@ from rubricweb.leaderboards.figures.selectors import Drawn
 
 PAGE = "leaderboards/figures.html"
 VIEWS = {
-    "several": "Renormalised boards",
-    "scatter": "Measure against measure",
-    "heat": "Topics and runs",
-    "strip": "One run by topic",
-    "intervals": "Runs with their intervals",
-    "grades": "Grades",
+    "several": gettext_lazy("Renormalised boards"),
+    "scatter": gettext_lazy("Measure against measure"),
+    "heat": gettext_lazy("Topics and runs"),
+    "strip": gettext_lazy("One run by topic"),
+    "intervals": gettext_lazy("Runs with their intervals"),
+    "grades": gettext_lazy("Grades"),
 }
 
 
@@ -39,7 +39,7 @@ def figures(request: HtmxRequest, slug: str) -> HttpResponse:
     view = _view(request)
     form = FigureForm(request.GET, collection=collection, view=view)
     context = {"collection": collection, "section": "leaderboard", "tab": "figures", "form": form}
-    context |= {"views": VIEWS.items(), "view": view, "measures": registry.suggested_names()}
+    context |= {"views": VIEWS.items(), "view": view}
     if not form.graders:
         return page_or_part(request, PAGE, context, part="figures")
     if not form.is_valid():

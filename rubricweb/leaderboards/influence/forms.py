@@ -8,7 +8,7 @@ from django import forms
 from django.utils.translation import gettext_lazy
 
 from rubricweb.corpus.models import Collection
-from rubricweb.leaderboards.forms import ALL_TOPICS, FURTHER, SHOWN, AnalysisForm
+from rubricweb.leaderboards.forms import ALL_TOPICS, AnalysisForm
 
 DEPTH = 20
 BY_ITEMS = {
@@ -26,19 +26,25 @@ class InfluenceForm(AnalysisForm):
         required=False,
         max_length=400,
         label=gettext_lazy("Runs of one team or model"),
-        help_text=gettext_lazy(
-            "Patterns separated by spaces, such as bm25* GPT4*. Other runs are grouped by "
-            "the beginning of their tag."
+        widget=forms.TextInput(
+            {
+                "placeholder": gettext_lazy("by their tags"),
+                "title": gettext_lazy(
+                    "Patterns separated by spaces, such as bm25* GPT4*. Other runs are grouped by "
+                    "the beginning of their tag."
+                ),
+            }
         ),
     )
     depth = forms.IntegerField(min_value=1, max_value=1000, label=gettext_lazy("Pool depth"))
 
-    further = FURTHER
-
     def __init__(self, sent: Mapping[str, str], *, collection: Collection, view: str) -> None:
-        self.shown = (*SHOWN, *({"teams": ("teams", "depth"), "origins": ("teams",)}.get(view, ())))
+        self.own = {"teams": ("teams", "depth"), "origins": ("teams",)}.get(view, ())
         self.inapplicable = OF_VIEW.get(view, {})
-        super().__init__({"depth": str(DEPTH), **{name: sent[name] for name in sent}}, collection=collection)
+        super().__init__(sent, collection=collection)
+
+    def default_values(self, given: Mapping[str, object]) -> dict[str, object]:
+        return super().default_values(given) | {"depth": DEPTH}
 
     @property
     def patterns(self) -> list[str]:

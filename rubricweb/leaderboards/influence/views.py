@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from django.http import HttpResponse
 from django.urls import reverse
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 
 from grading.run_families import families
@@ -22,13 +23,13 @@ from rubricweb.leaderboards.influence.forms import InfluenceForm
 PAGE = "leaderboards/influence.html"
 SHOWN_ROWS = 50
 VIEWS = {
-    "items": "Items",
-    "runs": "Runs",
-    "pairs": "Redundant pairs",
-    "holes": "Holes",
-    "teams": "Teams",
-    "origins": "Who wrote the items",
-    "duplicates": "Near-duplicates",
+    "items": gettext_lazy("Items"),
+    "runs": gettext_lazy("Runs"),
+    "pairs": gettext_lazy("Redundant pairs"),
+    "holes": gettext_lazy("Holes"),
+    "teams": gettext_lazy("Teams"),
+    "origins": gettext_lazy("Who wrote the items"),
+    "duplicates": gettext_lazy("Near-duplicates"),
 }
 
 

@@ -12,7 +12,7 @@ from grading.statistics.rank_correlation import Coefficient
 from grading.topic_attributes import TopicSlice
 from grading.types import MAX_RATING
 from rubricweb.banks.models import Bank
-from rubricweb.core.forms import RowsField, offer_choices, offer_rows
+from rubricweb.core.forms import RowsField, filled_in, offer_choices, offer_rows
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import NAME_LIMIT
 from rubricweb.grades.defaults import scored_graders
@@ -20,7 +20,7 @@ from rubricweb.grades.models import GraderConfig
 from rubricweb.leaderboards.board import lookup
 from rubricweb.leaderboards.board.columns import parse_measures
 from rubricweb.leaderboards.board.types import BoardError
-from rubricweb.leaderboards.forms import TOPICS_HELP
+from rubricweb.leaderboards.forms import TOPICS_HELP, BoardChips
 from rubricweb.leaderboards.meta.contenders import Contender, contenders
 from rubricweb.leaderboards.meta.references import reference_choices
 from rubricweb.leaderboards.meta.selectors import MetaSpec
@@ -36,15 +36,23 @@ class GradersField(RowsField):
         return lookup.grader_name(config)
 
 
-class MetaForm(forms.Form):
+class MetaForm(BoardChips):
     """A valid form has `spec`, `rows` and `shown`. What the address leaves out has a default."""
+
+    in_toolbar = ("reference", "measure", "grader", "bank", "min_grade", "show")
+    in_menu = ("k", "within", "topics")
 
     reference = forms.ChoiceField(label=gettext_lazy("Compare with"))
     measure = forms.CharField(
         label=gettext_lazy("Measures"),
         max_length=400,
-        help_text=gettext_lazy(
-            "Several, separated by spaces: rubric_cover, cover-4, rag24, P_20:5, or any of trec_eval."
+        widget=forms.TextInput(
+            {
+                "list": "measures",
+                "title": gettext_lazy(
+                    "Several, separated by spaces: rubric_cover, cover-4, rag24, P_20:5, or any of trec_eval."
+                ),
+            }
         ),
     )
     k = forms.IntegerField(
@@ -94,7 +102,8 @@ class MetaForm(forms.Form):
         self.collection = collection
         self.graders = [row.config for row in scored_graders(collection)]
         self.references = reference_choices(collection)
-        super().__init__({**self._defaults(), **_given(sent)})
+        self.address, self.defaults = sent, self._defaults()
+        super().__init__({**self.defaults, **filled_in(self, sent)})
         offer_choices(self, "reference", self.references)
         ids = [config.pk for config in self.graders]
         offer_rows(self, "grader", GraderConfig.objects.filter(pk__in=ids))
@@ -138,6 +147,13 @@ class MetaForm(forms.Form):
         )
 
     @property
+    def has_boards(self) -> bool:
+        return bool(self.graders and self.references)
+
+    def default_value(self, name: str) -> object:
+        return self.defaults.get(name, "")
+
+    @property
     def shown(self) -> list[Coefficient]:
         return [Coefficient(name) for name in self.cleaned_data["show"]]
 
@@ -156,12 +172,6 @@ class MetaForm(forms.Form):
             "min_grade": list(MIN_GRADES),
             "show": [Coefficient.SPEARMAN.value, Coefficient.KENDALL.value],
         }
-
-
-def _given(sent: QueryDict) -> dict[str, object]:
-    """Fields that the address fills in; those of several choices as lists."""
-    several = {"grader", "bank", "min_grade", "show"}
-    return {name: sent.getlist(name) if name in several else sent[name] for name in sent if sent[name]}
 
 
 class OfficialForm(forms.Form):

@@ -18,7 +18,6 @@ from rubricweb.accounts.models import User
 from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part
 from rubricweb.corpus import access, official
 from rubricweb.corpus.models import Collection
-from rubricweb.leaderboards.by_attribute.selectors import offered_slices
 from rubricweb.leaderboards.meta import files, selectors, sheets
 from rubricweb.leaderboards.meta.forms import MetaForm, OfficialForm
 from rubricweb.leaderboards.meta.upload import stored
@@ -87,7 +86,6 @@ def _context(collection: Collection, form: MetaForm, upload: OfficialForm) -> di
         "form": form,
         "official_form": upload,
         "officials": official.official_boards(collection),
-        "slices": offered_slices(collection),
     }
 
 

@@ -16,7 +16,7 @@ from rubricweb.accounts import roles
 from rubricweb.core.http import HtmxRequest, form_response, shows_a_secret
 from rubricweb.corpus import access
 from rubricweb.leaderboards.board_page import query_of
-from rubricweb.leaderboards.forms import PublishedBoardForm
+from rubricweb.leaderboards.forms import BoardToolbar
 from rubricweb.leaderboards.public import actions, selectors
 from rubricweb.leaderboards.public.documents import left_out
 from rubricweb.leaderboards.public.forms import PublishForm
@@ -51,8 +51,9 @@ def public(request: HttpRequest, token: str) -> HttpResponse:
 def publish(request: HtmxRequest, slug: str) -> HttpResponse:
     """Organizers: what is published, and publish the board of this address."""
     collection = access.collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
-    chosen = PublishedBoardForm(request.GET, collection=collection)
-    form = PublishForm(request.POST or None, initial={"title": f"Leaderboard of {collection}"})
+    chosen = BoardToolbar(request.GET, collection=collection)
+    title = gettext("Leaderboard of %(collection)s") % {"collection": collection}
+    form = PublishForm(request.POST or None, initial={"title": title}, auto_id="publish_%s")
     is_valid = bool(chosen.graders) and chosen.is_valid()
     may_publish = form.is_bound and is_valid and form.is_valid()
     if may_publish and (words := form.publish(collection, query=query_of(chosen), by=request.user)):

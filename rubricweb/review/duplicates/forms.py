@@ -13,7 +13,7 @@ from rubricweb.grades.forms import GraderForm, select_at_once
 
 
 class DuplicatesForm(GraderForm):
-    bank = select_at_once("Bank", ())
+    bank = select_at_once(gettext_lazy("Bank"), ())
     page = forms.IntegerField(min_value=1, required=False)
 
     field_order = ("bank", "grader")

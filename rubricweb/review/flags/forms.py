@@ -7,9 +7,10 @@ from uuid import uuid4
 
 from django import forms
 from django.db.models import TextChoices
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext, gettext_lazy
 
 from rubricweb.accounts.models import User
+from rubricweb.core.chips import ChipForm
 from rubricweb.core.forms import offer_choices, offer_rows
 from rubricweb.corpus.models import Topic
 from rubricweb.grades.forms import AddressForm
@@ -88,8 +89,11 @@ class AssignForm(forms.Form):
         offer_rows(self, "assignee", members)
 
 
-class InboxForm(AddressForm):
+class InboxForm(ChipForm, AddressForm):
     """Which flags to list."""
+
+    in_toolbar = ("state", "who", "kind", "topic")
+    outdated = ("page",)
 
     state = forms.ChoiceField(
         label=gettext_lazy("State"), choices=State.choices, required=False, initial=State.OPEN
@@ -103,6 +107,5 @@ class InboxForm(AddressForm):
 
     def __init__(self, address: QueryDict, topics: list[Topic]) -> None:
         super().__init__(address)
-        offer_choices(self, "topic", [("", "any"), *((str(topic.pk), str(topic)[:80]) for topic in topics)])
-        for name in ("state", "who", "kind", "topic"):
-            self.fields[name].widget.attrs["data-submits"] = ""
+        named = [(str(topic.pk), str(topic)[:80]) for topic in topics]
+        offer_choices(self, "topic", [("", gettext("any")), *named])

@@ -116,9 +116,8 @@ def threads(subject: Subject, user: User) -> list[Thread]:
 
 def own_kinds(threads: Iterable[Thread], user: User) -> set[str]:
     """Return the kinds as which `user` has flagged the subject already; comments are not counted."""
-    flags = (thread.flag for thread in threads)
-    own = (flag for flag in flags if flag.by_id == user.pk and flag.is_open and not flag.is_reworded)
-    return {flag.kind for flag in own} - {Flag.Kind.COMMENT}
+    shown = [thread.flag.pk for thread in threads]
+    return set(Flag.objects.filter(pk__in=shown).standing(user).values_list("kind", flat=True))
 
 
 def own_flags(bank_id: int, user: User) -> list[tuple[str, int | None, int | None]]:

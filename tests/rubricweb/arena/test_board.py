@@ -159,6 +159,7 @@ def test_at_equal_length_the_board_says_what_length_does(collection, topics, vot
     assert spread[1] < spread[0]
     page = client_of(owner).get(reverse("arena:board", args=[collection.slug]), {"length": "on"})
     assert "multiplies the odds of winning by" in page.content.decode()
+    assert "Without: Length of answers held equal" in " ".join(page.content.decode().split())
     told = client_of(owner).get(reverse("arena:board-file", args=[collection.slug, "json"]), {"length": "on"})
     assert told.json()["length"]["slope"] == pytest.approx(equal.length.slope, abs=1e-5)
     assert "covariate" in told.json()["model"]

@@ -20,7 +20,7 @@ from rubricweb.leaderboards.command_arguments import (
     add_label_arguments,
     board_spec_of,
 )
-from rubricweb.leaderboards.forms import PublishedBoardForm
+from rubricweb.leaderboards.forms import BoardToolbar
 from rubricweb.leaderboards.public import actions
 
 NAMED_ALIKE = (
@@ -80,7 +80,7 @@ def _query(spec: BoardSpec, options: Options) -> str:
         "version": spec.version and spec.version.pk,
         "units": "subtopics" if spec.by_subtopic else "",
     }
-    form = PublishedBoardForm(sent, collection=spec.collection)
+    form = BoardToolbar(sent, collection=spec.collection)
     if not form.is_valid():
         problems = [f"{name}: {problem}" for name, listed in form.errors.items() for problem in listed]
         raise BoardError("board", " ".join(problems))

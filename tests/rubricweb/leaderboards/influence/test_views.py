@@ -47,8 +47,11 @@ def test_items_link_to_their_grid_and_come_in_order(made, viewer, client_of):
 
 def test_controls_travel_along(made, viewer, client_of):
     response = client_of(viewer).get(PAGE, {"view": "teams", "kind": "question", "teams": "b*"})
-    assert '<input type="hidden" name="kind" value="question"' in markup(response)
-    assert "b*" in text(response)
+    content = markup(response)
+    assert '<input type="hidden" name="view" value="teams"' in content
+    assert '<option value="question" selected>' in content
+    assert "Without: Items questions" in text(response)
+    assert "Without: Runs of one team or model b*" in text(response)
     refused = client_of(viewer).get(PAGE, {"view": "teams", "depth": "0"})
     assert refused.status_code == 422
     assert "greater than or equal to 1" in text(refused)
@@ -82,9 +85,9 @@ def test_options_of_the_board_apply(rich, viewer, client_of):
     assert "both 3 1\N{EN DASH}4 0.000 0.667 0.667 0.667 0 lacks 3 1\N{EN DASH}4 0.000 1.000" in by_people
     page = client.get(PAGE, {"units": "subtopics", "missing": "skip", "topic": "t1"})
     assert "do not apply here" not in text(page)
-    assert "<details open>" in markup(page)
+    assert "Without: Only topic t1" in text(page)
     assert "Why does bread rise?" not in text(page), "only topic t1"
-    assert "<details open>" not in markup(client.get(PAGE))
+    assert "Without:" not in text(client.get(PAGE))
 
 
 def test_options_that_cannot_apply_are_said(rich, viewer, client_of):

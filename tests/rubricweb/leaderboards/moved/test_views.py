@@ -76,6 +76,15 @@ def test_before_what(made, viewer, client_of):
     assert "Both boards have the same settings" in text(client_of(viewer).get(PAGE, {"was_min_grade": "4"}))
 
 
+def test_the_latest_version_is_offered(made, viewer, client_of):
+    version = name_version(made.bank, name="pilot", by=None)
+    client = client_of(viewer)
+    (offer,) = client.get(PAGE).context["form"].offers()
+    assert offer == ("Since main, version 1: pilot", f"was_version={version.pk}")
+    assert "Both boards have the same settings" not in text(client.get(f"{PAGE}?{offer[1]}"))
+    assert "version: main, version 1: pilot" in text(client.get(f"{PAGE}?{offer[1]}"))
+
+
 def test_what_is_wrong_is_said(made, viewer, client_of):
     response = client_of(viewer).get(PAGE, {"was_measure": "precision"})
     assert response.status_code == 422
@@ -105,7 +114,8 @@ def test_options_of_both_boards(rich, viewer, client_of):
     """`lacks` covers two of three of subtopic a, none of b; from grade 5 on one; t2 is not its mean's."""
     asked = {"was_min_grade": "5", "run": "lacks", "missing": "skip", "units": "subtopics"}
     page = client_of(viewer).get(PAGE, asked)
-    assert "For both: subtopics, one topic" in text(page)
+    assert "Without: Mean over subtopics, then topics" in text(page)
+    assert "Without: Threshold 5" in text(page)
     assert "Why lacks differs: rank 3 to 3, score 0.1667 to 0.3333" in text(page)
     assert "When does chlorophyll break down? t1 gained +0.1667" in text(page)
     assert "do not apply here" not in text(page)

@@ -300,7 +300,7 @@ def test_pages_ask_few_queries_however_many_flags(place, client_of, assessor):
     for address, number in zip(addresses, few, strict=True):
         with CaptureQueriesContext(connection) as queries:
             client.get(address)
-        assert len(queries) == number <= 14, address
+        assert len(queries) == number <= 15, address
 
 
 def test_flags_show_in_grid_cell_editor_and_topic_list(place, flag, client_of, assessor):
