@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
-from django.contrib.auth.forms import UserCreationForm
+from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm, UserCreationForm
 from django.http import QueryDict
 from django.utils.translation import gettext, gettext_lazy
 
@@ -70,12 +70,30 @@ class ForgottenForm(forms.Form):
     )
 
 
-class NewAccountForm(UserCreationForm):  # type: ignore[type-arg]  # generic in the stubs only
+class _TypedTwice(forms.Form):
+    """A new password and its confirmation. A form with errors has neither, so the error is at the first."""
+
+    def add_error(self, field: str | None, error: Any) -> None:  # Any: as Django hands it over
+        first = field.replace("password2", "password1") if field else field
+        if first == field or first not in self.errors:
+            super().add_error(first, error)
+
+
+class NewAccountForm(_TypedTwice, UserCreationForm):  # type: ignore[type-arg]  # generic in the stubs only
     """An account for somebody who was invited."""
 
     class Meta:
         model = User
         fields = ("username",)
+        help_texts = {"username": gettext_lazy("Letters, digits and @ . + - _ only.")}
+
+
+class NewPasswordForm(_TypedTwice, SetPasswordForm):  # type: ignore[type-arg]  # generic in the stubs only
+    """A password for somebody who forgot theirs."""
+
+
+class ChangePasswordForm(_TypedTwice, PasswordChangeForm):
+    """Another password for somebody who knows theirs."""
 
 
 class CloseForm(forms.Form):

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import logout, update_session_auth_hash
 from django.contrib.auth.decorators import login_not_required
-from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
+from django.contrib.auth.forms import SetPasswordForm
 from django.contrib.auth.views import PasswordResetConfirmView
 from django.http import HttpResponse
 from django.shortcuts import redirect
@@ -15,7 +15,14 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from rubricweb.accounts import actions, closing, passwords
-from rubricweb.accounts.forms import CloseForm, DensityForm, ForgottenForm, KeysForm
+from rubricweb.accounts.forms import (
+    ChangePasswordForm,
+    CloseForm,
+    DensityForm,
+    ForgottenForm,
+    KeysForm,
+    NewPasswordForm,
+)
 from rubricweb.accounts.keys import keys_of
 from rubricweb.core.http import HtmxRequest, form_response
 
@@ -41,7 +48,7 @@ def keys_reset(request: HtmxRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def password(request: HtmxRequest) -> HttpResponse:
     """Change one's password. Other sessions of the account must sign in again."""
-    form = PasswordChangeForm(request.user, request.POST or None)
+    form = ChangePasswordForm(request.user, request.POST or None)
     if form.is_valid():
         passwords.note_change(form.save())
         update_session_auth_hash(request, request.user)
@@ -90,6 +97,7 @@ def password_forgotten(request: HtmxRequest) -> HttpResponse:
 class PasswordSet(PasswordResetConfirmView):
     """The page of the link: once, and within its time."""
 
+    form_class = NewPasswordForm
     template_name = "accounts/password_set.html"
     success_url = reverse_lazy("accounts:login")
 

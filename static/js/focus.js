@@ -8,7 +8,7 @@ class FocusTrail {
     document.addEventListener("htmx:beforeRequest", () => this.#note());
     document.addEventListener("htmx:beforeSwap", () => this.#note());
     document.addEventListener("pointerdown", () => (this.#ids = []));
-    document.addEventListener("htmx:afterSettle", ({ detail }) => this.#restore(detail.elt));
+    document.addEventListener("htmx:afterSettle", ({ detail }) => this.#restore(detail.elt, detail.xhr));
   }
 
   #note() {
@@ -17,12 +17,13 @@ class FocusTrail {
     for (let node = document.activeElement; node; node = node.parentElement) this.#ids.push(node.id);
   }
 
-  #restore(swapped) {
+  #restore(swapped, answer) {
     const [same, ...around] = this.#ids.map((id) => id && document.getElementById(id));
     this.#ids = [];
     const wrong = swapped?.querySelector?.('[aria-invalid="true"]');
     for (const target of [wrong, same, swapped?.querySelector?.("[autofocus]"), ...around]) {
-      if (!target || !isLost()) continue;
+      // Where an answer refuses what was sent, the focus may have stayed in a field that is right.
+      if (!target || (!isLost() && !(target === wrong && answer?.status === 422))) continue;
       if (target.tabIndex < 0) target.tabIndex = -1;
       target.focus({ preventScroll: true });
     }
@@ -32,4 +33,6 @@ class FocusTrail {
 const isLost = () => !document.activeElement || document.activeElement === document.body;
 
 new FocusTrail();
-if (isLost()) document.querySelector('main [aria-invalid="true"]')?.focus();
+if (isLost() || document.activeElement.autofocus) {
+  document.querySelector('main [aria-invalid="true"]')?.focus();
+}

@@ -75,8 +75,17 @@ def test_who_has_no_account_makes_one_and_joins(link, client_of):
     answer = client.post(link, ACCOUNT)
     assert answer["Location"] == "/collections/autumn/"
     assert client.get("/collections/autumn/").status_code == 200
+    assert [str(one) for one in answer.wsgi_request._messages] == [
+        "You have joined Autumn track. Your role: assessor."
+    ]
     assert role_of("newcomer") == Role.ASSESSOR
     assert not User.objects.get(username="newcomer").is_staff
+
+
+def test_what_a_password_must_be_is_described_at_its_field(link):
+    page = markup(Client().get(link))
+    described = page.partition('id="id_password1_helptext">')[2].partition("</div>")[0]
+    assert "<li>Your password must contain at least 10 characters.</li>" in described
 
 
 @pytest.mark.parametrize(
@@ -85,12 +94,15 @@ def test_who_has_no_account_makes_one_and_joins(link, client_of):
         ({"username": "owner"}, "already exists"),
         ({"password1": "12345", "password2": "12345"}, "too"),
         ({"password2": "other-words"}, "match"),
+        ({"password1": "", "password2": ""}, "required"),
     ],
 )
 def test_a_refused_account_uses_nothing_of_the_link(link, owner, wrong, told):
     answer = Client().post(link, ACCOUNT | wrong)
     assert answer.status_code == 422
     assert told in markup(answer)
+    assert markup(answer).count("This field is required.") <= 1
+    assert set(answer.context["form"].errors) <= {"username", "password1"}
     assert Invitation.objects.get().uses == 0
 
 

@@ -56,7 +56,9 @@ def test_one_changes_ones_own_password_and_other_browsers_must_sign_in_again(per
     ],
 )
 def test_what_does_not_fit_changes_nothing(person, client_of, sent):
-    assert client_of(person).post(reverse("accounts:password"), sent).status_code == 422
+    answer = client_of(person).post(reverse("accounts:password"), sent)
+    assert answer.status_code == 422
+    assert set(answer.context["form"].errors) <= {"old_password", "new_password1"}
     person.refresh_from_db()
     assert person.check_password(OLD)
 
