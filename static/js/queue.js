@@ -23,9 +23,8 @@ const isStart = () => card().matches("[data-starts]");
 function count() {
   const all = itemsOf(card());
   const rated = all.filter((item) => !isWaiting(item)).length;
-  if (all.length) {
-    card().querySelector("[data-count]").textContent = text("rated of", { rated, n: all.length });
-  }
+  if (!all.length) return;
+  card().querySelector("[data-count]").textContent = text("rated of", { rated, n: all.length });
 }
 
 // The answer that the grader found for an item, in the text of the passage: "12-40 52-80".
@@ -126,9 +125,9 @@ function goOn(shown) {
 function show(whole) {
   const asked = whole.querySelector("li[aria-current]");
   htmx.process(whole);
-  put(whole);
+  put(whole, text("taken back"));
   finishUnsent();
-  if (asked && asked !== current()) goTo(asked);
+  if (asked && asked !== current()) goTo(asked, text("taken back"));
 }
 
 function add(passage) {

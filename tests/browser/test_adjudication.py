@@ -62,7 +62,7 @@ def test_deciding_by_keys(people, inbox):
     page.keyboard.press("1")
     expect(page.locator("#case")).to_contain_text("Conflict 1 of 1")
     page.keyboard.press("0")
-    expect(page.get_by_role("heading", name="No conflict")).to_be_visible()
+    expect(page.get_by_role("heading", name="All conflicts are decided")).to_be_visible()
     assert sorted(Decision.objects.values_list("rating", flat=True)) == [0, 1, 3, 4]
     assessor = people.sign_in("assessor")
     assessor.goto(inbox.replace("adjudication", "overruled"))

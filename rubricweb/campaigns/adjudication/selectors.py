@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -13,7 +14,8 @@ from rubricweb.banks.models import ItemRevision
 from rubricweb.campaigns.adjudication.decisions import alike, decisions_of, ratings_by_person, standing
 from rubricweb.campaigns.adjudication.models import DecidedRating, Decision
 from rubricweb.campaigns.agreement.latest_ratings import CellKey, Ratings, ratings
-from rubricweb.campaigns.queue.models import Campaign, Turn, new_uid
+from rubricweb.campaigns.queue.meanings import OF_WHOLE_SCALE, Meanings, meanings_of
+from rubricweb.campaigns.queue.models import Campaign, CampaignCell, Turn, new_uid
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.corpus.pseudonyms import assessor_pseudonym
 from rubricweb.grades.highlighting import Segment, highlighted
@@ -154,6 +156,8 @@ class Case:
     count: int
     previous: CellKey | None
     next: CellKey | None
+    meanings: Meanings
+    """What may be decided."""
     uid: UUID
 
     @property
@@ -170,11 +174,12 @@ def case(collection: Collection, place: CellKey, query: Query, listed: tuple[Con
     grades = _grades(place)
     answer = next((grade.answer for grade in grades if grade.answer and grade.outcome != Outcome.FAILED), "")
     passage = Passage.objects.get(pk=place.passage)
+    rated = ratings_by_person(place)
     return Case(
         place=place,
         revision=ItemRevision.objects.select_related("topic").get(pk=place.revision),
         passage=passage,
-        ratings=_assessor_ratings(collection, place, query),
+        ratings=_assessor_ratings(collection, place, query, rated),
         grades=tuple(grade for grade in grades if grade.config.purpose != Purpose.EXTRACT),
         segments=highlighted(passage.text, answer),
         answer=answer,
@@ -184,8 +189,18 @@ def case(collection: Collection, place: CellKey, query: Query, listed: tuple[Con
         count=len(places),
         previous=places[at - 1] if at > 0 else None,
         next=places[at + 1] if 0 <= at < len(places) - 1 else None,
+        meanings=meanings(place, rated),
         uid=new_uid(),
     )
+
+
+def meanings(place: CellKey, rated: Mapping[int, int]) -> Meanings:
+    """Return the scale of the newest campaign with the cell; the whole one if somebody's rating is off it."""
+    cells = CampaignCell.objects.filter(revision=place.revision, passage=place.passage)
+    newest = cells.select_related("config").order_by("-campaign_id").first()
+    of_campaign = meanings_of(newest.config if newest else None)
+    is_fit = set(rated.values()) <= {rating for rating, _ in of_campaign}
+    return of_campaign if is_fit else OF_WHOLE_SCALE
 
 
 def _grades(place: CellKey) -> list[Grade]:
@@ -193,8 +208,9 @@ def _grades(place: CellKey) -> list[Grade]:
     return list(rows.select_related("config").order_by("config__llm", "config__prompt_class", "pk"))
 
 
-def _assessor_ratings(collection: Collection, place: CellKey, query: Query) -> tuple[AssessorRating, ...]:
-    people = ratings_by_person(place)
+def _assessor_ratings(
+    collection: Collection, place: CellKey, query: Query, people: Mapping[int, int]
+) -> tuple[AssessorRating, ...]:
     names = {person.pk: str(person) for person in User.objects.filter(pk__in=people)}
     turns = Turn.objects.filter(cell__revision=place.revision, cell__passage=place.passage, person__in=people)
     notes = {turn.person_id: turn for turn in turns.order_by("pk")}

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from rubricweb.accounts import roles
 from rubricweb.campaigns.adjudication import access, actions, selectors
+from rubricweb.campaigns.adjudication.decisions import ratings_by_person
 from rubricweb.campaigns.adjudication.forms import ConflictsForm, DecideForm
 from rubricweb.campaigns.agreement.latest_ratings import CellKey
 from rubricweb.campaigns.errors import DecidedMeanwhile, NotYourDecision
@@ -49,7 +50,7 @@ def case(request: HtmxRequest, slug: str, revision_id: int, passage_id: int) -> 
     collection, place = access.place_for(request.user, slug, revision_id, passage_id)
     if request.method != "POST":
         return _case(request, collection, place)
-    form = DecideForm(request.POST)
+    form = DecideForm(request.POST, selectors.meanings(place, ratings_by_person(place)))
     if not form.is_valid():
         return HttpResponseBadRequest(form.errors.as_text())
     after = _next(request, collection, place)

@@ -2,37 +2,31 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from django import forms
 from django.http import QueryDict
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext, gettext_lazy
 
 from rubricweb.campaigns.queue.models import Campaign
+from rubricweb.core.chips import ChipForm
 from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.forms import AddressForm
+from rubricweb.grades.forms import AddressForm, select_at_once
 
 
-class CampaignFilter(AddressForm):
-    """One campaign or all, and whether usernames are shown; each control takes effect at once."""
+class CampaignFilter(ChipForm, AddressForm):
+    """One campaign or all, and whether usernames are shown."""
 
-    campaign = forms.ChoiceField(label=gettext_lazy("Campaign"), required=False)
-    names = forms.ChoiceField(
-        label=gettext_lazy("Assessors"),
-        choices=[("", gettext_lazy("pseudonyms")), ("1", gettext_lazy("names"))],
-        required=False,
+    outdated = ("page",)
+
+    campaign = select_at_once(gettext_lazy("Campaign"), ())
+    names = select_at_once(
+        gettext_lazy("Assessors"), [("", gettext_lazy("pseudonyms")), ("1", gettext_lazy("names"))]
     )
-
-    all_campaigns: ClassVar[str] = "any"
 
     def __init__(self, address: QueryDict, collection: Collection) -> None:
         super().__init__(address)
         self.campaigns = {str(campaign.pk): campaign for campaign in collection.campaigns.all()}
         named = [(pk, campaign.name) for pk, campaign in self.campaigns.items()]
-        offer_choices(self, "campaign", [("", self.all_campaigns), *named])
-        for field in self.fields.values():
-            field.widget.attrs["data-submits"] = ""
+        offer_choices(self, "campaign", [("", gettext("any")), *named])
 
     @property
     def chosen(self) -> Campaign | None:

@@ -7,6 +7,7 @@ from uuid import uuid4
 import pytest
 from django.urls import reverse
 
+from grading.types import Purpose
 from rubricweb.campaigns.adjudication.actions import accept_unanimous, decide, withdraw
 from rubricweb.campaigns.adjudication.decisions import ratings_by_person
 from rubricweb.campaigns.adjudication.models import Decision
@@ -15,6 +16,7 @@ from rubricweb.campaigns.agreement.latest_ratings import CellKey
 from rubricweb.campaigns.errors import DecidedMeanwhile, NotYourDecision
 from rubricweb.campaigns.queue.actions import rate
 from rubricweb.corpus.pools import collection_pool
+from rubricweb.grades.configs import imported_config
 from rubricweb.grades.humans import Cell, human_matrices, rate_cell
 from rubricweb.grades.models import HumanGrade
 from tests.factories import take
@@ -171,6 +173,31 @@ class TestPages:
         assert html.count("assessor-") == 2
         assert "grader lexical" in html
         assert f"> {assessor}" in markup(client.get(f"{address}?names=1"))
+
+    def test_decisions_are_of_the_scale_that_the_assessors_rated_by(self, at, campaign, client_of, developer):
+        config = imported_config("flan", "NuggetAssignment", Purpose.RATE)  # 0 to 2
+        campaign.cells.update(config=config)
+        client, alike = client_of(developer), place_of(campaign, 4)
+        address = at("case", alike.revision, alike.passage)
+        page = markup(client.get(address))
+        assert 'aria-label="Decide 1, partial support"' in page
+        assert "Decide 3" not in page
+        assert client.post(address, {"rating": 3, "seen": 0, "uid": uuid4()}).status_code == 400
+        apart = place_of(campaign, 1)  # rated 5 and 1, off that scale
+        assert "Decide 5, fully" in markup(client.get(at("case", apart.revision, apart.passage)))
+
+    @pytest.mark.usefixtures("place")
+    def test_the_list_is_filtered_by_chips_which_stay_in_the_addresses(self, at, client_of, developer):
+        page = markup(client_of(developer).get(f"{at('adjudication')}?distance=0&state=decided&page=2"))
+        assert '<a class="chip-off" href="?distance=0">' in page
+        assert "No conflict" in page
+
+    def test_the_list_says_when_all_are_decided(self, at, campaign, client_of, developer):
+        for order in (1, 2):
+            decide(place_of(campaign, order), rating=4, by=developer, seen=0)
+        page = markup(client_of(developer).get(f"{at('adjudication')}?distance=1"))
+        assert "All conflicts are decided" in page
+        assert 'href="?distance=1&amp;state=decided"' in page
 
     def test_deciding_goes_on_to_the_next(self, at, campaign, place, client_of, developer):
         other = place_of(campaign, 2)
