@@ -40,6 +40,8 @@ from rubricweb.core import audit, events
 from rubricweb.corpus.models import Collection, Topic
 
 Verb = ItemChange.Verb
+MOVED = "item moved"
+"""In the audit trail: a place in the list is no part of an item's version."""
 
 MOST_KEYS = 20
 KEY_CHARS = 300
@@ -243,20 +245,25 @@ def move_item(item: Item, *, place: int, by: User | None, seen: list[int] | None
         following = iter(new)
         everything = item.bank.all_items.for_topic(item.topic).values_list("pk", flat=True)
         order = [next(following) if pk in new else pk for pk in everything]
-        reorder_items(item.bank, item.topic, order=order, by=by)
+        _put_in_order(item.bank, item.topic, order)
+        audit.record(MOVED, item, by=by, detail=f"place {new.index(item.pk) + 1} of {len(new)}")
     return new
 
 
 @transaction.atomic
 def reorder_items(bank: Bank, topic: Topic, *, order: list[int], by: User | None) -> None:
     """Put the topic's items into this order of ids; items not named keep their order after them."""
+    _put_in_order(bank, topic, order)
+    audit.record("items reordered", bank, by=by, detail=topic.query_id)
+
+
+def _put_in_order(bank: Bank, topic: Topic, order: list[int]) -> None:
     items = {item.pk: item for item in bank.all_items.for_topic(topic).select_for_update()}
     named = [items[pk] for pk in dict.fromkeys(order) if pk in items]
     rest = [item for item in items.values() if item not in named]
     for position, item in enumerate(named + rest):
         item.position = position
     Item.including_secret.bulk_update(items.values(), ["position"])
-    audit.record("items reordered", bank, by=by, detail=topic.query_id)
     events.publish_on_commit(bank.collection.channel, "items")
 
 

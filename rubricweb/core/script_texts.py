@@ -9,7 +9,7 @@ TEXTS = {
     "loading": _("Loading"),
     "copied": _("Copied"),
     "place": _("Place {place} of {n}: {item}"),
-    "chosen": _("{n} chosen"),
+    "chosen": _("{n} selected"),
     "one shown": _("1 item shown"),
     "shown": _("{n} items shown"),
     "opened": _("{n} of {all} opened"),

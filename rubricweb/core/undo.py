@@ -28,8 +28,20 @@ def offer_undo(request: HtmxRequest, words: str, address: str, **fields: object)
     page, the answer replaces that part, else it is a page. What the view refuses, it says there.
     """
     target = f"#{request.htmx.target}" if request.htmx.target else ""
-    sent = {name: str(value) for name, value in fields.items()}
-    messages.success(request, words, extra_tags=json.dumps(asdict(Undo(address, sent, target))))
+    _offer(request, words, Undo(address, _sent(fields), target))
+
+
+def offer_undo_on_page(request: HtmxRequest, words: str, address: str, **fields: object) -> None:
+    """Likewise, where the part that the request came from leaves the page: the answer is a page."""
+    _offer(request, words, Undo(address, _sent(fields)))
+
+
+def _sent(fields: Mapping[str, object]) -> dict[str, str]:
+    return {name: str(value) for name, value in fields.items()}
+
+
+def _offer(request: HtmxRequest, words: str, undo: Undo) -> None:
+    messages.success(request, words, extra_tags=json.dumps(asdict(undo)))
 
 
 def undo_of(message: Message) -> Undo | None:

@@ -164,11 +164,8 @@ class DraftingModels:
     grader: str
     """The collection's grader, by its label."""
     can_write: bool
-    others: tuple[str, ...]
-    """Every other back-end that can."""
 
 
 def writers(collection: Collection) -> DraftingModels:
-    able = drafting_backends()
     grader = registry.BACKENDS[collection.grader_backend]
-    return DraftingModels(grader.label, grader in able, tuple(backend.label for backend in able))
+    return DraftingModels(grader.label, grader in drafting_backends())

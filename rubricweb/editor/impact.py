@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from django.utils.translation import gettext
 from numpy.typing import NDArray
 
 from grading.formats.ids import item_id
 from grading.statistics import influence
 from grading.types import MISSING, ItemKind, Purpose
 from rubricweb.banks.models import AnswerKey, Bank, Item, ItemRevision
+from rubricweb.core.counted import counted, number
 from rubricweb.corpus.models import Topic
 from rubricweb.corpus.pools import CollectionPool, collection_pool
 from rubricweb.grades.configs import active_configs, kinds_of
@@ -62,6 +64,23 @@ class Impact:
     @property
     def to_grade(self) -> int:
         return self.passages - self.known
+
+    @property
+    def in_words(self) -> str:
+        """One sentence to announce."""
+        counts = {
+            "to_grade": counted(self.to_grade, "passage"),
+            "known": number(self.known),
+            "moving": number(len(self.could_move)),
+            "runs": number(self.runs),
+        }
+        if self.could_move:
+            sentence = gettext(
+                "%(to_grade)s to grade, %(known)s known; up to %(moving)s of %(runs)s runs could move."
+            )
+        else:
+            sentence = gettext("%(to_grade)s to grade, %(known)s known; no run could move.")
+        return sentence % counts
 
     @property
     def dollars_words(self) -> str:

@@ -126,7 +126,7 @@ def _news(dry_run: DryRun, read: list[Read]) -> str:
     """Return the one sentence that is announced."""
     words = {"llm": dry_run.llm}
     if dry_run.is_live:
-        return gettext("%(llm)s is asked.") % words
+        return gettext("Asking %(llm)s…") % words
     if dry_run.state == DryRun.State.FAILED:
         return gettext("%(llm)s was not asked.") % words
     if not read:

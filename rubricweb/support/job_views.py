@@ -88,7 +88,7 @@ def retry(request: HtmxRequest, slug: str, job_id: int) -> HttpResponse:
 def _started(request: HtmxRequest, job: SupportJob) -> HttpResponse:
     messages.success(
         request,
-        gettext("%(llm)s is asked about %(total)s citations.")
+        gettext("Asking %(llm)s about %(total)s citations.")
         % {"llm": job.judge.llm, "total": number(job.total)},
     )
     return redirect("support:job", job.judge.collection.slug, job.pk)

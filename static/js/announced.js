@@ -1,8 +1,8 @@
 // What an answer says of its state is announced from a region that stays, since one that comes with it may not be
-// heard. What was announced last is not announced again.
+// heard: the first data-announced around or in what was swapped. What was announced last is not announced again.
 const region = document.getElementById("announced");
-document.addEventListener("htmx:afterSwap", () => {
-  const state = document.querySelector("[data-announced]");
+document.addEventListener("htmx:afterSwap", ({ target }) => {
+  const state = target.closest("[data-announced]") ?? target.querySelector("[data-announced]");
   const words = state && (state.dataset.announced || state.innerText.trim());
   if (words && words !== region.textContent) region.textContent = words;
 });

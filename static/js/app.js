@@ -1,4 +1,5 @@
 // What every page needs: a live stream that rests in hidden tabs, keys, focus after swaps, toasts, dialogs, copying.
+import "./announced.js";
 import "./drafts.js";
 import "./filters.js";
 import "./focus.js";
@@ -52,10 +53,14 @@ document.addEventListener("click", (event) => {
   for (const menu of document.querySelectorAll("details.menu[open]")) menu.open = menu.contains(event.target);
 });
 
-// A menu closes on Escape, and when the pointer goes elsewhere.
-document.addEventListener("keydown", ({ key, target }) => {
-  const menu = key === "Escape" && target.closest?.("details.menu[open]");
+// A menu closes on Escape, and when the pointer goes elsewhere; arrows go through what it offers.
+document.addEventListener("keydown", (event) => {
+  const menu = event.target.closest?.("details.menu[open]");
   if (!menu) return;
-  menu.open = false;
-  menu.querySelector("summary").focus();
+  if (event.key === "Escape") return (menu.open = false), menu.querySelector("summary").focus();
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (!step || !event.target.matches("summary, a, button")) return;
+  event.preventDefault();
+  const offered = [...menu.querySelectorAll("summary, a[href], button")];
+  offered[offered.indexOf(event.target) + step]?.focus();
 });

@@ -1,6 +1,6 @@
 // The list of a bank's items and the panel beside it: arrow keys, the order by Alt and arrows or by dragging, finding.
 import { text } from "./texts.js";
-const PAUSE_MS = 600; // a row that is moved by keys is stored once it rests
+const PAUSE_MS = 600; // a row that is moved by keys is stored once it rests, what is found told once typing does
 const visible = (row) => row.checkVisibility();
 const rows = (list = document.getElementById("items")) => [...list.querySelectorAll(".item-row")];
 const linkOf = (row) => row?.querySelector(".item-open");
@@ -63,12 +63,55 @@ class Order {
 const order = new Order();
 addEventListener("pagehide", () => order.store());
 
+// The row that had the focus last; where it has left the list, the one that took its place. The focus goes there when
+// what has it goes away: a row, a panel, the bar of what is selected, an Undo.
+const FOCUSED = "#items, #item-panel, #chosen, .toast";
+
+class Place {
+  #id = "";
+  #at = 0;
+  #isHere = false; // the focus
+
+  constructor() {
+    document.addEventListener("focusin", ({ target }) => this.#note(target));
+    document.addEventListener(
+      "pointerdown",
+      ({ target }) => (this.#isHere &&= target.closest(FOCUSED) !== null),
+    );
+    for (const event of ["htmx:afterRequest", "htmx:afterSwap", "htmx:afterSettle"]) {
+      document.addEventListener(event, () => this.#find());
+    }
+  }
+
+  #note(target) {
+    this.#isHere = target.closest(FOCUSED) !== null;
+    const row = target.closest(".item-row");
+    if (row) [this.#id, this.#at] = [row.id, rows().filter(visible).indexOf(row)];
+  }
+
+  #find() {
+    const { activeElement } = document;
+    const isLost = activeElement === document.body || activeElement.id === "items";
+    if (this.#isHere && isLost) this.goBack();
+  }
+
+  goBack() {
+    const [last, shown] = [document.getElementById(this.#id), rows().filter(visible)];
+    linkOf(last?.checkVisibility() ? last : shown[this.#at] ?? shown.at(-1))?.focus();
+  }
+}
+
+const place = new Place();
+
 class Finder {
   #field = document.querySelector("[data-finds]");
   #shown = "";
+  #timer = 0;
 
   constructor() {
     this.#field?.addEventListener("input", () => this.#find());
+    document.addEventListener("leave-field", (event) => this.#leave(event));
+    this.#field?.addEventListener("keydown", (event) => event.key === "ArrowDown" && this.#enterList(event));
     document.addEventListener("click", ({ target }) => {
       const chip = target.closest("[data-shows]");
       if (!chip) return;
@@ -79,8 +122,24 @@ class Finder {
 
   #find() {
     this.apply();
-    const count = this.#active().filter(({ hidden }) => !hidden).length;
-    document.getElementById("moved").textContent = text(count === 1 ? "one shown" : "shown", { n: count });
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      const count = this.#active().filter(({ hidden }) => !hidden).length;
+      document.getElementById("moved").textContent = text(count === 1 ? "one shown" : "shown", { n: count });
+    }, PAUSE_MS);
+  }
+
+  // By Escape: what finds is empty then, a new item keeps its text.
+  #leave(event) {
+    if (!event.target.closest(".item-finder, #new-item")) return;
+    if (event.target === this.#field) this.#field.value = "";
+    this.#find();
+    this.#enterList(event);
+  }
+
+  #enterList(event) {
+    event.preventDefault();
+    place.goBack();
   }
 
   apply() {
@@ -117,12 +176,8 @@ finder.apply();
 // What is ticked stays so when the list is fetched again, unless the item was changed meanwhile.
 class Choice {
   #values = new Set();
-  #left = ""; // the row that got the focus of the bar
 
   constructor() {
-    document.addEventListener("htmx:afterRequest", ({ target }) => {
-      if (target.closest(".toast") && document.activeElement === document.body) this.goBack(); // an Undo went
-    });
     document.addEventListener("change", ({ target }) => target.matches(".item-tick") && this.#read());
     document.addEventListener("reset", () => setTimeout(() => this.#read()));
     document.addEventListener("click", ({ target }) => {
@@ -147,23 +202,14 @@ class Choice {
   }
 
   #read() {
-    const [before] = this.#values;
+    const had = this.#values.size;
     this.#values = new Set([...document.querySelectorAll(".item-tick:checked")].map(({ value }) => value));
     const count = document.getElementById("n-chosen");
     const words = text("chosen", { n: this.#values.size });
     if (count && count.textContent !== words) count.textContent = words; // what is set again is announced again
-    if (before && !this.#values.size) this.#leaveBar(before);
-  }
-
-  // The bar goes with the last tick: its focus goes to the first item that was ticked.
-  #leaveBar(before) {
-    if (!document.getElementById("chosen")?.contains(document.activeElement)) return;
-    this.#left = `item-${before.split(":")[0]}`;
-    this.goBack();
-  }
-
-  goBack() {
-    linkOf(document.getElementById(this.#left) ?? rows().find(visible))?.focus();
+    const isBarLeft = had && !this.#values.size &&
+      document.getElementById("chosen")?.contains(document.activeElement);
+    if (isBarLeft) place.goBack();
   }
 }
 
@@ -234,6 +280,10 @@ document.addEventListener("click", (event) => {
   linkOf(rows().find(visible))?.focus();
 });
 
+document.addEventListener("key-action", ({ detail }) => {
+  if (detail === "selected") document.querySelector("#chosen button").focus();
+});
+
 document.addEventListener("keydown", (event) => {
   const { key, target, altKey } = event;
   const row = target.closest?.(".item-row");
@@ -241,6 +291,8 @@ document.addEventListener("keydown", (event) => {
     const closer = panel().querySelector("[data-closes-panel]");
     if (closer) event.preventDefault();
     if (closer && mayLeave()) closer.click();
+  } else if (key === "Escape" && target.closest("#chosen")) {
+    place.goBack();
   } else if (row && key === "x" && !event.ctrlKey && !event.metaKey) {
     choice.toggle(row);
   } else if (row && /^Arrow(Up|Down)$/.test(key) && !target.closest(".menu-body")) {

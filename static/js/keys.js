@@ -18,7 +18,7 @@ function chord(event) {
   if (event.altKey || event.isComposing) return "";
   if (event.ctrlKey || event.metaKey) return /Enter$/.test(event.code) ? "Mod+Enter" : "";
   if (/^\d$/.test(event.key)) return `Digit${event.key}`; // on the numeric pad too, and where digits need Shift
-  if (event.key === "?") return "Shift+Slash"; // wherever the layout has it
+  if (/^[?/]$/.test(event.key)) return event.key === "?" ? "Shift+Slash" : "Slash"; // wherever the layout has it
   return (event.shiftKey ? "Shift+" : "") + event.code.replace("NumpadEnter", "Enter");
 }
 

@@ -10,6 +10,12 @@ function quote(passage) {
   field.dispatchEvent(new Event("input", { bubbles: true }));
 }
 
+// Keys move no caret in a field that is read-only, so it refuses what is typed instead.
+for (const passage of document.querySelectorAll("[data-quotes-to]")) {
+  Object.assign(passage, { readOnly: false, ariaReadOnly: "true", inputMode: "none" });
+  passage.addEventListener("beforeinput", (event) => event.preventDefault());
+}
+
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-quotes]");
   if (button) quote(document.getElementById(button.dataset.quotes));

@@ -6,7 +6,9 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
+from rubricweb.accounts.invitations import Joining, invite
 from rubricweb.accounts.models import User
+from rubricweb.accounts.roles import Role
 from rubricweb.corpus.models import Response
 from tests.browser.inspector import Inspector
 from tests.factories import responded
@@ -87,7 +89,7 @@ def test_bank_editor(inspector, places):
     inspector.operate("bank editor")
     page.locator(f"{item} .item-open").click()
     panel = page.locator("#item-panel")
-    expect(panel.get_by_role("status")).to_contain_text("Nothing to grade")
+    expect(panel.locator(".preview")).to_contain_text("Nothing to grade")
     inspector.inspect("edit form")
     places.reword("Which pigment turns maples red?")
     panel.locator("textarea").fill("What makes maples red?")
@@ -138,6 +140,19 @@ def test_sign_in_and_refusals(inspector_of, places):
     viewer.open(places.of_collection("corpus:settings"))
     expect(viewer.page.get_by_role("heading", name="Not open to you")).to_be_visible()
     viewer.inspect("403")
+
+
+def test_a_refused_form_has_the_focus_in_its_wrong_field_and_not_in_the_first(inspector_of, places):
+    """Also where its script comes after the browser has put it in the first."""
+    _, link = invite(places.collection, Joining(Role.VIEWER, "", days=1, max_uses=1), by=None)
+    stranger = inspector_of(None)
+    stranger.open(link)
+    stranger.page.get_by_label("Username").fill("newcomer")
+    stranger.page.get_by_label("Username").press("Enter")
+    expect(stranger.page.get_by_text("This field is required.")).to_be_visible()
+    stranger.page.get_by_label("Username").focus()
+    stranger.page.evaluate("import('/static/js/focus.js?late')")
+    expect(stranger.page.get_by_label("Password", exact=True)).to_be_focused()
 
 
 def test_not_found(inspector, client_of):

@@ -36,13 +36,13 @@ def panel_of(page: Page) -> Locator:
 
 def open_form(page: Page, places) -> None:
     item_of(page, places).locator(".item-open").click()
-    expect(panel_of(page).get_by_role("status")).to_contain_text("Nothing to grade")
+    expect(panel_of(page).locator(".preview")).to_contain_text("Nothing to grade")
 
 
 def save(page: Page, words: str, button: str = "Save") -> None:
     panel = panel_of(page)
     panel.get_by_role("textbox").fill(words)
-    expect(panel.get_by_role("status")).to_contain_text("29 passages to grade")
+    expect(panel.locator(".preview")).to_contain_text("29 passages to grade")
     panel.get_by_role("button", name=button).click()
 
 

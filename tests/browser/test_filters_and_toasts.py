@@ -42,13 +42,24 @@ def test_arrow_keys_on_a_filter_change_nothing_until_enter(grid):
 
 
 def test_a_filter_takes_effect_when_the_focus_leaves_it(grid):
+    """And its chip can be hit: all of its height, and its arrow."""
     asked = visits(grid)
+    chip = grid.locator(".chip", has=grid.get_by_label("Passages", exact=True)).bounding_box()
+    at = {"x": chip["x"] + chip["width"] - 12, "y": chip["y"] + 4}
+    assert grid.evaluate("({ x, y }) => document.elementFromPoint(x, y).name", at) == "show"
     grid.get_by_label("Passages", exact=True).focus()
     grid.keyboard.press("ArrowDown")
     grid.keyboard.press("Tab")
     expect(grid).to_have_url(re.compile("show=uncovered"))
     expect(grid.get_by_label("Sort", exact=True)).to_be_focused()
     assert len(asked) == 1
+
+
+def test_links_in_a_menu_are_as_high_as_a_target(people, places):
+    page = people.sign_in("assessor", viewport=WIDE)
+    page.goto(places.board)
+    page.locator("summary", has_text="Export").click()
+    assert page.get_by_role("link", name="LaTeX").bounding_box()["height"] >= 24
 
 
 def test_typing_the_name_of_a_run_asks_once(grid):

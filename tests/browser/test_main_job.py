@@ -33,11 +33,15 @@ def save_wording(page: Page, places) -> None:
     """Reword the first question; on the way the preview tells its cost."""
     page.locator(f"#item-{places.item.pk} .item-open").click()
     panel = page.locator("#item-panel")
-    preview = panel.get_by_role("status")
+    preview = panel.locator(".preview")
     expect(preview).to_contain_text("Nothing to grade")
     panel.get_by_role("textbox").fill(WORDING)
     expect(preview).to_contain_text(re.compile(r"29\s+passages to grade\s+0\s+known"))
     expect(preview).to_contain_text(re.compile(r"up to\s+\d+ of 10\s+runs could move"))
+    said = re.compile(
+        r"29 passages to grade, 0 known; up to \d+ of 10 runs could move\.( \d similar items?\.)?"
+    )
+    expect(page.locator("#announced")).to_have_text(said)
     panel.get_by_role("button", name="Save").click()
     expect(page.get_by_role("link", name=WORDING)).to_be_visible()
 
@@ -63,6 +67,7 @@ def test_every_screen_moves_without_a_reload(developer, organizer, places, reque
     request.getfixturevalue("worker")
     for page in screens:
         expect(page.locator("#missing")).to_be_empty(timeout=60_000)
+    expect(developer.locator("#announced")).to_have_text("Grading has ended.")
     expect(grades_of(grid, places)).to_have_text([re.compile("^[0-5]$")] * 29)
     expect(scores).not_to_have_text(before)
     expect(organizer.locator(".board-table [data-moved]").first).to_contain_text(re.compile("up|down"))

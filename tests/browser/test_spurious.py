@@ -52,6 +52,8 @@ def test_reformulating_keeps_what_is_open_elsewhere(people, places, address):
     closer(row)
     row.get_by_label("Wording").fill("Which question fools nobody?")
     expect(row.locator(".preview")).to_contain_text("passages to grade")
+    area = row.locator(".work-area").evaluate("area => [area.scrollWidth, area.clientWidth]")
+    assert area[0] <= area[1], "no text is cut off"
     row.get_by_role("button", name="Save").click()
     expect(row).to_have_count(0)
     expect(other.get_by_label("Wording")).to_have_value("Half of a sentence")

@@ -59,17 +59,28 @@ def test_from_a_span_to_an_item(people, places, address):
 
 
 def test_by_keyboard_alone(people, places, address):
-    """Ctrl+A marks all of the passage, Enter quotes it, Tab goes on to the form."""
+    """Shift and arrows mark words, Enter quotes them, Tab goes on to the form, which says what is missing."""
     page = people.sign_in("developer")
     text = opened(page, address)
-    page.locator("#passage-text").focus()
-    page.keyboard.press("ControlOrMeta+a")
+    passage, spans = page.locator("#passage-text"), page.get_by_label("What an answer should contain")
+    passage.focus()
+    page.keyboard.press("ControlOrMeta+Home")
+    page.keyboard.type("x")
+    page.keyboard.press("Delete")
+    expect(passage).to_have_value(text)
+    page.keyboard.press("ControlOrMeta+Shift+ArrowRight")
     page.keyboard.press("Enter")
-    expect(page.locator("#nearest blockquote")).to_have_text([" ".join(text.split())])
-    expect(page.locator("#passage-text")).to_be_focused()
+    expect(page.locator("#nearest blockquote")).to_have_text([text.split()[0]])
+    expect(page.locator("#announced")).to_contain_text("imilar")
+    expect(passage).to_be_focused()
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")
-    expect(page.get_by_label("What an answer should contain")).to_be_focused()
+    expect(spans).to_be_focused()
+    spans.fill("")
+    page.get_by_label("Question or nugget").fill("What has nobody asked so far?")
+    page.keyboard.press("ControlOrMeta+Enter")
+    expect(spans).to_be_focused()
+    expect(spans).to_have_attribute("aria-invalid", "true")
 
 
 def test_rewording_is_offered_first(people, places, address):

@@ -103,7 +103,7 @@ def _choose(page: Page, text: str, label: str) -> None:
 
 
 def _choose_file(page: Page, path: str, label: str) -> None:
-    page.get_by_label(label).first.set_input_files(ROOT / path)
+    page.get_by_label(label).and_(page.locator("input")).first.set_input_files(ROOT / path)
 
 
 def _see(page: Page, text: str) -> None:

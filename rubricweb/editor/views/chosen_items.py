@@ -46,7 +46,8 @@ def items_change(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpRespo
         changed = _changed(request, items, form)
     except BankError as refusal:
         return _asked(request, (bank, topic), form, problem=_words(refusal), status=409)
-    words = gettext("%(items)s changed.") % {"items": counted(changed, "item")}
+    words = gettext("%(items)s changed.") if form.importance else gettext("%(items)s retired.")
+    words %= {"items": counted(changed, "item")}
     offer_items_undo(request, (bank, topic), words, before(items))
     return _done(request, bank, topic)
 

@@ -134,7 +134,7 @@ def request_again(request: HtmxRequest, bank_id: int, request_id: int) -> HttpRe
     except BankError as refusal:
         messages.error(request, str(refusal))
     else:
-        messages.success(request, gettext("%(llm)s is asked again.") % {"llm": draft_request.llm})
+        messages.success(request, gettext("Asking %(llm)s again.") % {"llm": draft_request.llm})
     return after_decision(request, draft_request.bank, draft_request.topic)
 
 

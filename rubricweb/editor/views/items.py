@@ -96,7 +96,7 @@ def item_edit(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
     item = access.item_for_editor(request.user, bank_id, item_id)
     form = wording_form(item, sent=_sent(request), text=_earlier_words(request, item))
     if form.is_valid():
-        words = form.cleaned_data
+        words, before = form.cleaned_data, item.revision.text
         try:
             actions.revise_item(item, text=words["text"], seen=words["seen"], by=request.user)
         except Conflict as conflict:
@@ -104,13 +104,20 @@ def item_edit(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
         except BankError as refusal:
             form.add_error("text", str(refusal))
         else:
-            messages.success(
-                request,
-                gettext("%(get_kind_display)s saved.")
-                % {"get_kind_display": item.get_kind_display().capitalize()},
-            )
+            _say_saved(request, item, before)
             return after_change(request, item)
     return form_response(request, "editor/item_edit.html", _editing(item, form))
+
+
+def _say_saved(request: HtmxRequest, item: Item, before: str) -> None:
+    """With an Undo, if its text was another one `before`."""
+    words = gettext("%(get_kind_display)s saved.") % {
+        "get_kind_display": item.get_kind_display().capitalize()
+    }
+    if before and before != item.revision.text:
+        offer_undo(request, words, change_url(request, item, "edit"), seen=item.version, text=before)
+    else:
+        messages.success(request, words)
 
 
 def _sent(request: HtmxRequest) -> QueryDict | None:

@@ -20,6 +20,6 @@ def ledger(request: HtmxRequest, bank_id: int) -> HttpResponse:
         "collection": bank.collection,
         "section": "topics",
         "form": form,
-        "page": selectors.ledger(bank, form.filters, before=form.cleaned_data.get("before")),
+        "page": selectors.ledger(bank, form.filters, before=form.seen),
     }
     return page_or_part(request, "editor/ledger.html", context, part="changes")

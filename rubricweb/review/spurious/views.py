@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from django.contrib import messages
+from collections.abc import Callable
+
 from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.urls import reverse
@@ -15,6 +16,7 @@ from rubricweb.banks.errors import BankError, Conflict
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.selectors import last_change
 from rubricweb.core.http import Context, HtmxRequest, after_post, form_response, page_or_part
+from rubricweb.core.undo import offer_undo_on_page
 from rubricweb.editor.item_forms import SeenForm, wording_form
 from rubricweb.editor.views.items import items_changed
 from rubricweb.editor.what_if import what_if
@@ -79,7 +81,7 @@ def reword(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
     form = wording_form(item, sent=request.POST)
     if not form.is_valid():
         return _refused(request, item, {"form": form}, status=422)
-    mine = form.cleaned_data["text"]
+    mine, before = form.cleaned_data["text"], item.revision.text
     try:
         actions.revise_item(item, text=mine, seen=form.cleaned_data["seen"], by=request.user)
     except Conflict as conflict:
@@ -88,21 +90,35 @@ def reword(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
     except BankError as refusal:
         form.add_error("text", str(refusal))
         return _refused(request, item, {"form": form}, status=422)
-    return _done(request, item, f"{item.get_kind_display().capitalize()} reworded.")
+    return _done(request, item, "reworded", "reword", text=before)
 
 
 @require_POST
 def retire(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
     item = item_for_editor(request.user, bank_id, item_id)
+    return _decided(request, item, actions.retire_item, "retired", "restore")
+
+
+@require_POST
+def restore(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
+    item = item_for_editor(request.user, bank_id, item_id)
+    return _decided(request, item, actions.restore_item, "restored", "retire")
+
+
+def _decided(
+    request: HtmxRequest, item: Item, change: Callable[..., Item], done: str, inverse: str
+) -> HttpResponse:
     form = SeenForm(request.POST)
     if not form.is_valid():
         return _refused(request, item, {"refusal": "Say which version of the item you saw."}, status=422)
     try:
-        actions.retire_item(item, seen=form.cleaned_data["seen"], by=request.user)
+        change(item, seen=form.cleaned_data["seen"], by=request.user)
     except Conflict as refusal:
         shown = {"refusal": refusal, "changed": last_change(refusal.item)}
         return _refused(request, refusal.item, shown, status=409)
-    return _done(request, item, f"{item.get_kind_display().capitalize()} retired.")
+    except BankError as refusal:
+        return _refused(request, item, {"refusal": refusal}, status=422)
+    return _done(request, item, done, inverse)
 
 
 def _refused(request: HtmxRequest, item: Item, shown: Context, *, status: int) -> HttpResponse:
@@ -110,11 +126,13 @@ def _refused(request: HtmxRequest, item: Item, shown: Context, *, status: int) -
     return form_response(request, "review/spurious/suspect.html", context, part="work", status=status)
 
 
-def _done(request: HtmxRequest, item: Item, message: str) -> HttpResponse:
+def _done(request: HtmxRequest, item: Item, done: str, inverse: str, **before: str) -> HttpResponse:
     """The list refreshes itself; without JavaScript, redirect to it."""
-    messages.success(request, message)
-    kept = request.GET.urlencode()
-    to = reverse("review:spurious", args=[item.bank_id]) + (f"?{kept}" if kept else "")
+    kept = f"?{request.GET.urlencode()}" if request.GET else ""
+    undo_at = reverse(f"review:suspect-{inverse}", args=[item.bank_id, item.pk]) + kept
+    words = f"{item.get_kind_display().capitalize()} {done}."
+    offer_undo_on_page(request, words, undo_at, seen=item.version, **before)
+    to = reverse("review:spurious", args=[item.bank_id]) + kept
     context = {"item": item, "bank": item.bank}
     return items_changed(after_post(request, "review/spurious/suspect.html#done", context, to=to))
 

@@ -94,7 +94,7 @@ def test_a_retired_item_does_not_move(bank, topic, developer):
     items = [ask(bank, topic, text) for text in ("a", "b")]
     actions.retire_item(items[1], seen=1, by=developer)
     actions.move_item(items[1], place=0, by=developer)
-    assert not AuditEntry.objects.filter(verb="items reordered").exists()
+    assert not AuditEntry.objects.filter(verb="item moved").exists()
 
 
 def test_the_words_behind_an_id_are_kept_only_if_their_md5_is_the_ids(bank, topic, developer):

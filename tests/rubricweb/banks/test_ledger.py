@@ -3,6 +3,7 @@
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils.html import strip_tags
 
 from grading.types import Importance
 from rubricweb.banks import actions
@@ -53,6 +54,38 @@ def test_pages_go_by_the_last_row_seen(bank, changed, developer, monkeypatch):
     second = ledger(bank, Filters(), before=first.before)
     assert [change.verb for change in (*first.changes, *second.changes)] == ["retired", "reworded"]
     assert second.before is None
+
+
+def test_moves_are_listed_between_the_changes(client_of, viewer, developer, owner, bank, changed):
+    first, other = changed[0], bank.items.exclude(topic=changed[0].topic).first()
+    actions.move_item(other, place=1, by=owner)
+    actions.revise_item(first, text="Is it blue?", seen=2, by=developer)
+    client, url = client_of(viewer), f"/banks/{bank.pk}/ledger/"
+    page = client.get(url)
+    assert verbs(page) == ["reworded", "moved", "retired", "reworded"]
+    row = " ".join(strip_tags(markup(page).split("<tr>")[3]).split())
+    assert row.endswith(f"{owner}Moved{other.topic.query_id}{other} place 2 of 2")
+    assert verbs(client.get(url, {"verb": "moved"})) == ["moved"]
+    assert verbs(client.get(url, {"verb": "moved", "topic": first.topic_id})) == []
+    assert verbs(client.get(url, {"by": owner.pk})) == ["moved", "retired"]
+
+
+def test_pages_have_each_change_and_each_move_once(bank, changed, owner, monkeypatch):
+    monkeypatch.setattr(selectors, "PAGE_ROWS", 2)
+    other = bank.items.exclude(topic=changed[0].topic).first()
+    for place in (1, 0, 1):
+        actions.move_item(other, place=place, by=owner)
+    seen, pages = None, []
+    while not pages or seen:
+        page = ledger(bank, Filters(), before=seen)
+        pages.append([change.verb for change in page.changes])
+        seen = page.before
+    assert pages == [["moved", "moved"], ["moved", "retired"], ["reworded"]]
+
+
+def test_whoever_only_moves_is_a_person_to_filter_by(client_of, viewer, assessor, bank):
+    actions.move_item(bank.items.first(), place=1, by=assessor)
+    assert f">{assessor}</option>" in markup(client_of(viewer).get(f"/banks/{bank.pk}/ledger/"))
 
 
 def test_the_ledger_is_for_members(client_of, viewer, outsider, bank):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.urls import reverse
 
@@ -59,6 +61,36 @@ def test_what_somebody_changed_since_is_not_undone(client, item, developer):
     assert conflict.status_code == 409
     item.refresh_from_db()
     assert item.is_retired
+
+
+@pytest.mark.parametrize("headers", [PANEL, {}])
+def test_rewording(client, item, headers):
+    before = item.revision
+    sent = {"seen": item.version, "text": "What else?"}
+    answer = client.post(url_of(item, "edit"), sent, headers=headers, follow=True)
+    item.refresh_from_db()
+    assert item.revision.text == "What else?"
+    press_undo(client, answer)
+    item.refresh_from_db()
+    assert item.revision == before, "its grades are there again"
+
+
+def test_what_was_saved_without_a_change_has_no_undo(client, item):
+    answer = client.post(url_of(item, "edit"), {"seen": item.version, "text": str(item)}, headers=PANEL)
+    assert "Question saved." in answer.content.decode()
+    assert 'data-key-action="undo"' not in answer.content.decode()
+
+
+def test_the_button_shows_the_persons_key(client, item, owner):
+    def keycap():
+        answer = client.post(url_of(item, "move"), {"place": 1}, headers=HTMX)
+        client.post(url_of(item, "move"), {"place": 0}, headers=HTMX)
+        return re.search(r'data-key-action="undo">Undo (.*?)</button>', answer.content.decode())[1]
+
+    assert ">Z</kbd>" in keycap()
+    owner.key_map = {"undo": "KeyU"}
+    owner.save()
+    assert ">U</kbd>" in keycap()
 
 
 def test_weighing(client, item):

@@ -242,6 +242,7 @@ def test_the_preview_says_what_saving_would_do_and_writes_nothing(client_of, dev
     assert "0 known" in words
     assert "time unknown" in words
     assert "up to 1 of 2 runs could move" in words
+    assert 'data-announced="4 passages to grade, 0 known; up to 1 of 2 runs could move.' in html
     assert "<html" not in html
     assert (item.topic.revisions.count(), Grade.objects.count(), Item.objects.count()) == (revisions, 3, 1)
     page = markup(preview(client_of(developer), item, htmx=False, text="Does frost make leaves red?"))

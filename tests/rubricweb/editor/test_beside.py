@@ -1,5 +1,7 @@
 """A passage beside the items, with their grades on it."""
 
+import re
+
 import pytest
 from django.urls import reverse
 
@@ -29,3 +31,9 @@ def test_another_one_by_its_id(client_of, viewer, autumn, editor):
     assert "<script>alert" not in markup(page)
     nobody = client_of(viewer).get(f"{editor}?beside=999999999")
     assert nobody.context["beside"].number == 1
+
+
+def test_the_neighbours_have_the_keys_of_next_and_previous(client_of, viewer, autumn, editor):
+    html = markup(client_of(viewer).get(f"{editor}?beside={autumn.passages['d2'].pk}"))
+    beside = re.findall(r'data-key-action="(\w+)"\s+href="[^"]*beside=\d+', html)
+    assert beside == ["previous", "next"]

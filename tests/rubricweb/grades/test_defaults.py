@@ -93,7 +93,7 @@ def test_re_grade_is_offered_calmly_and_names_grader_and_cells(client_of, owner,
     assert f"The grades here are by <strong>{imported}</strong>." in words
     assert "Re-grade would use another grader:" in words
     assert "12 by lexical · LexicalBaseline." in words
-    assert "Re-grade 12 cells</button>" in words
+    assert "Re-grade 12 cells <kbd" in words
     assert "Time unknown" in words
     assert "2 items have no text yet, and cannot be rated before a topic developer supplies it." in words
 

@@ -7,6 +7,7 @@ import time
 
 import pytest
 from django.urls import reverse
+from django.utils.html import strip_tags
 
 from rubricweb.grades import actions
 from rubricweb.grades.models import GradingJob, JobChunk
@@ -108,6 +109,24 @@ def test_missing_counts_the_scope(client_of, developer, bank, collection):
     assert "<strong>15</strong> grades missing" in text
     assert "Re-grade" in text
     assert f'name="topic" value="{topic.pk}"' in text
+
+
+def test_one_grader_is_named_without_its_count(client_of, viewer, bank):
+    words = " ".join(strip_tags(markup(client_of(viewer).get(url("missing"), headers=HTMX))).split())
+    assert words.startswith("30 grades missing, by lexical")
+
+
+def test_the_end_of_grading_is_announced_once(client_of, developer, bank):
+    client, ended = client_of(developer), 'data-announced="Grading has ended."'
+    started = markup(client.post(url("start"), {"part": "missing", "bank": bank.pk}, headers=HTMX))
+    assert 'name="was_live" value="1"' in started
+    sent = {"was_live": "1"}
+    assert ended not in markup(client.get(url("missing"), sent, headers=HTMX)), "it has not"
+    actions.cancel_job(GradingJob.objects.get(), by=developer)
+    text = markup(client.get(url("missing"), sent, headers=HTMX))
+    assert ended in text
+    assert 'name="was_live" value=""' in text
+    assert ended not in markup(client.get(url("missing"), {"was_live": ""}, headers=HTMX))
 
 
 def test_missing_is_a_page_without_javascript(client_of, viewer, bank):

@@ -121,11 +121,11 @@ def test_only_the_outcome_is_announced(client, bank, scripts, redis_server):
     htmx = {"HX-Request": "true"}
     sent = {"grader": "openai_compatible", "prompt": PROMPT, "llm": "big-model"}
     asked = client.post(reverse("prompts:ask", args=["autumn"]), sent, headers=htmx)
-    assert announced(asked) == ["big-model is asked."]
+    assert announced(asked) == ["Asking big-model…"]
     assert "aria-live" not in markup(asked)
     dry_run = DryRun.objects.get()
     address = reverse("prompts:asked", args=["autumn", dry_run.pk])
-    assert announced(client.get(address, headers=htmx)) == ["big-model is asked."]
+    assert announced(client.get(address, headers=htmx)) == ["Asking big-model…"]
     work_on("dry-run", dry_run.pk)
     assert announced(client.get(address, headers=htmx)) == ["big-model replied: rating 3."]
 

@@ -50,6 +50,12 @@ def test_it_links_nothing_that_a_role_may_not_open(assessor, developer, viewer, 
         assert {address: client.get(address).status_code for address in linked} == dict.fromkeys(linked, 200)
 
 
+@pytest.mark.usefixtures("bank")
+def test_it_has_no_empty_paragraph_for_who_may_only_look(viewer, client_of):
+    main = markup(client_of(viewer).get(ADDRESS)).split("<main", 1)[1].split("</main>")[0]
+    assert not re.search(r"<p[^>]*>\s*</p>", main)
+
+
 def test_an_empty_collection_says_so(viewer, client_of):
     page = markup(client_of(viewer).get(ADDRESS))
     for words in ("No campaign waits", "No cell on which assessors disagree", "No open flag", "No bank yet"):

@@ -11,6 +11,7 @@ from rubricweb.corpus.models import Judgment
 from rubricweb.grades.humans import Cell, rate_cell
 from tests.factories import BankFactory, ItemFactory
 from tests.rubricweb.markup import markup
+from tests.rubricweb.toasts import press_undo
 
 HTMX = {"HX-Request": "true"}
 Q1 = "Which pigment makes leaves red?"
@@ -150,6 +151,19 @@ def test_retiring(client_of, developer, autumn, listed):
     assert item.is_retired
     assert found_in(client.get(listed)) == []
     assert "It is retired" in markup(client.get(closer(autumn)))
+
+
+@pytest.mark.parametrize(("remedy", "sent"), [("retire", {}), ("reword", {"text": "Is it red?"})])
+def test_undo_leads_back_to_the_list(client_of, developer, autumn, listed, remedy, sent):
+    """The row leaves the list with its part, so that the answer has to be a page."""
+    client, item = client_of(developer), autumn.items[0]
+    was, headers = str(item), HTMX | {"HX-Target": f"work-{item.pk}"}
+    answer = client.post(f"{closer(autumn)}{remedy}/?min_grade=3", {"seen": 1} | sent, headers=headers)
+    back = press_undo(client, answer)
+    assert back.redirect_chain == [(listed + "?min_grade=3", 302)]
+    item.refresh_from_db()
+    assert (item.is_retired, str(item)) == (False, was)
+    assert found_in(back)
 
 
 def test_retiring_what_was_changed_meanwhile(client_of, developer, owner, autumn):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -142,10 +144,14 @@ def test_what_cannot_be_saved(client_of, developer, autumn, passage_url, wrong, 
     assert autumn.bank.items.count() == 3
 
 
+def test_how_to_quote_is_told_as_the_browser_can(client_of, developer, passage_url):
+    assert "<noscript>Copy words into the field.</noscript>" in markup(client_of(developer).get(passage_url))
+
+
 def test_the_nearest_items(client_of, developer, autumn, passage_url):
     client = client_of(developer)
     near = markup(client.post(passage_url + "nearest/", {"spans": "Maples are"}, headers=HTMX))
-    assert "No item of this topic is similar" in near
+    assert re.search(r"data-announced>\s*<strong>No item of this topic is similar", near)
     actions.revise_item(autumn.items[0], text="Which streets have maples?", seen=1, by=developer)
     near = markup(
         client.post(passage_url + "nearest/", {"spans": "planted along many streets"}, headers=HTMX)
