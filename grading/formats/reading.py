@@ -47,6 +47,11 @@ def encoded_lines(path: Path, *, max_bytes: int = MAX_FILE_BYTES) -> Iterator[tu
     return _read(path, _as_bytes, max_bytes)
 
 
+def column_count(columns: list[str]) -> str:
+    """Return their number in words: "1 column", "3 columns"."""
+    return f"{len(columns)} column{'' if len(columns) == 1 else 's'}"
+
+
 def _read(
     path: Path, convert: Callable[[bytes, str, int], tuple[Line, bool]], max_bytes: int
 ) -> Iterator[tuple[int, Line]]:

@@ -13,7 +13,7 @@ from grading.errors import BadFormat
 from grading.formats.base import Content, Format, Sample
 from grading.formats.ids import is_one_word
 from grading.formats.numbers import is_real, is_whole, real, whole
-from grading.formats.reading import MAX_HELD_BYTES, lines, write_lines
+from grading.formats.reading import MAX_HELD_BYTES, column_count, lines, write_lines
 from grading.types import Qrel, Ranking
 
 _QREL = "4 columns: query_id 0 doc_id relevance"
@@ -129,7 +129,7 @@ def _rows(path: Path, shape: str) -> Iterator[tuple[int, list[str]]]:
         if len(columns) == count:
             yield line, columns
         elif columns:
-            raise BadFormat(f"{len(columns)} columns, expected {shape}", file=path.name, line=line)
+            raise BadFormat(f"{column_count(columns)}, expected {shape}", file=path.name, line=line)
 
 
 def _whole(text: str, *, what: str, file: str, line: int) -> int:

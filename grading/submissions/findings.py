@@ -34,7 +34,7 @@ CATEGORIES = {
     "length": "the answer is too long",
     "narrative": "the topic's text is not copied exactly",
     "duplicate_topics": "a topic twice",
-    "missing_topics": "a topic without an answer",
+    "missing_topics": "a topic of the track that the file does not have",
     "new_topics": "a topic that the track does not have",
     "ranking_duplicate": "a document twice in the ranking of a topic",
     "ranking_order": "scores that increase down the ranking",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from grading.errors import BadFormat
 from grading.formats.numbers import real, whole
-from grading.formats.reading import MAX_HELD_BYTES, lines
+from grading.formats.reading import MAX_HELD_BYTES, column_count, lines
 from grading.submissions.coverage import Coverage, DocumentIds, TrackTopic
 from grading.submissions.findings import Findings
 from grading.submissions.rules import RetrievalRules, Rules
@@ -56,7 +56,7 @@ class RunCheck:
 
     def _line(self, line: int, columns: list[str]) -> None:
         if len(columns) != 6:
-            self._findings.add("malformed", f"{len(columns)} columns, expected {_COLUMNS}", line=line)
+            self._findings.add("malformed", f"{column_count(columns)}, expected {_COLUMNS}", line=line)
             return
         query_id, _, doc_id, _, _, run_tag = columns
         try:

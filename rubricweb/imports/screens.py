@@ -50,7 +50,7 @@ class FileRow:
     @property
     def state(self) -> str:
         if self.file.is_left_out and self.file.is_kept:
-            return "left out"
+            return "excluded"
         if self.problem:
             return "which format?" if self.file.fitting_formats else "refused"
         return "read" if self.file.format else "waits"

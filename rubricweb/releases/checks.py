@@ -37,7 +37,7 @@ def left_out(contents: Contents) -> list[Remark]:
     if not contents.options.has_runs:
         remarks.append(Remark("Rankings and responses of runs: the organizers chose so"))
     if hidden := visibility.hidden_count(collection.pk):
-        words = "which people have still to rate blind: their ratings, and what is computed from them"
+        words = "of open campaigns: their ratings, and what is computed from them"
         remarks.append(Remark(f"{counted(hidden, 'cell')} {words}"))
     if retired := Item.objects.retired().filter(bank__collection=collection).count():
         remarks.append(Remark(f"{counted(retired, 'retired item')}, with {_their(retired)} grades"))
@@ -58,6 +58,11 @@ def warnings(contents: Contents) -> list[Remark]:
     """Return what is open in the collection. A release can be made all the same."""
     collection = contents.collection
     remarks = [Remark(text, _at("grades:jobs", contents)) for text in _ungraded(contents)]
+    if hidden := visibility.hidden_count(collection.pk):
+        words = (
+            f"{counted(hidden, 'cell')} {_is(hidden)} left out until {_their(hidden)} campaigns are closed"
+        )
+        remarks.append(Remark(words, _at("campaigns:campaigns", contents)))
     if differing := conflicts(collection, Query(), None).open:
         words = f"{counted(differing, 'conflict')} of assessors {_is(differing)} open"
         remarks.append(Remark(words, _at("campaigns:adjudication", contents)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, available_timezones
 
 from django import forms
@@ -22,6 +22,9 @@ from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Collection, Response, Run
 from rubricweb.submissions.actions import CallTerms, Described
 from rubricweb.submissions.models import Call
+
+if TYPE_CHECKING:
+    from django.utils.functional import _StrOrPromise as StrOrPromise
 
 ANYWHERE = "Etc/GMT+12"
 LOCAL = "%Y-%m-%dT%H:%M:%S"
@@ -40,7 +43,7 @@ def _tracks() -> list[tuple[str, str]]:
     return [(name, rules_of(name).label) for name in tracks()]
 
 
-def _moment(label: str, help_text: str, *, required: bool = True) -> forms.DateTimeField:
+def _moment(label: StrOrPromise, help_text: StrOrPromise, *, required: bool = True) -> forms.DateTimeField:
     widget = forms.DateTimeInput(attrs={"type": "datetime-local", "step": "1"}, format=LOCAL)
     return forms.DateTimeField(label=label, widget=widget, help_text=help_text, required=required)
 
@@ -49,12 +52,13 @@ class CallForm(forms.Form):
     """A call without its rules. Times are read in the time zone of the form."""
 
     task = forms.CharField(
+        label=gettext_lazy("Task"),
         max_length=100,
         help_text=gettext_lazy("The name that participants know, such as generation or retrieval."),
     )
     takes = forms.ChoiceField(label=gettext_lazy("A submission is a file of"), choices=Call.Takes.choices)
-    opens_at = _moment("Opens", "Empty: now.", required=False)
-    deadline = _moment("Deadline", "Files are accepted until this second.")
+    opens_at = _moment(gettext_lazy("Opens"), gettext_lazy("Empty: now."), required=False)
+    deadline = _moment(gettext_lazy("Deadline"), gettext_lazy("Files are accepted until this second."))
     time_zone = forms.ChoiceField(label=gettext_lazy("Time zone"), choices=_time_zones)
     runs_per_team = forms.IntegerField(
         label=gettext_lazy("Runs per team"),
@@ -122,12 +126,12 @@ class CallForm(forms.Form):
 
 class NewCallForm(CallForm):
     track = forms.ChoiceField(
-        label=gettext_lazy("Start from the rules of"),
+        label=gettext_lazy("Rules of the track"),
         choices=_tracks,
-        help_text=gettext_lazy("You can change them on the next page."),
+        help_text=gettext_lazy("What files are checked for. You can change the rules on the next page."),
     )
 
-    field_order = ("task", "track", "takes")
+    field_order = ("task", "takes", "track")
 
 
 def new_call_form(collection: Collection, sent: QueryDict | None = None) -> NewCallForm:
@@ -169,27 +173,37 @@ def _filled(call: Call, terms: dict[str, Any], sent: QueryDict | None) -> CallFo
 class SubmitForm(forms.Form):
     """A file with what the team says of its run."""
 
-    team = forms.CharField(max_length=TEAM_CHARS, help_text=gettext_lazy("You act for this team."))
+    team = forms.CharField(
+        label=gettext_lazy("Team"),
+        max_length=TEAM_CHARS,
+        help_text=gettext_lazy("You act for this team."),
+    )
     file = forms.FileField(
         label=gettext_lazy("File"),
         allow_empty_file=True,
         max_length=None,
         help_text=gettext_lazy("One run: plain, gzip or zip."),
     )
-    type = forms.ChoiceField(choices=Run.Type.choices, required=False)
+    type = forms.ChoiceField(label=gettext_lazy("Type"), choices=Run.Type.choices, required=False)
     priority = forms.IntegerField(
+        label=gettext_lazy("Priority"),
         min_value=1,
         max_value=1_000,
         required=False,
         help_text=gettext_lazy("1 is your team's most important run."),
     )
     description = forms.CharField(
+        label=gettext_lazy("Description"),
         required=False,
         max_length=5_000,
         widget=forms.Textarea(attrs={"rows": 3}),
         help_text=gettext_lazy("How the run was made: models, data, anything special."),
     )
     replaces = forms.IntegerField(required=False, min_value=1, widget=forms.HiddenInput)
+
+    def clean(self) -> None:
+        if self.errors and "file" in self.cleaned_data:
+            self.add_error("file", gettext("Choose the file again: it was not kept."))
 
     def described(self) -> Described:
         sent = self.cleaned_data

@@ -73,7 +73,7 @@ def target_of(address: str) -> Target:
     if url.scheme not in ("https", "http") or not HOST.fullmatch(host):
         raise BadAddress(gettext("Expected an address such as https://example.org/hook."))
     if url.scheme == "http" and not allowed_networks():
-        raise BadAddress(gettext("Expected https."))
+        raise BadAddress(gettext("The address must begin with https://."))
     if url.userinfo or url.fragment:
         raise BadAddress(gettext("The address must have no user name, password or #."))
     port = url.port or (443 if url.scheme == "https" else 80)

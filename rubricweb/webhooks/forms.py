@@ -30,7 +30,10 @@ class WebhookForm(forms.Form):
         widget=forms.URLInput(attrs={"autocomplete": "off"}),
     )
     events = forms.MultipleChoiceField(
-        label=gettext_lazy("Send when"), choices=CHOSEN, widget=forms.CheckboxSelectMultiple
+        label=gettext_lazy("Send when"),
+        choices=CHOSEN,
+        widget=forms.CheckboxSelectMultiple,
+        error_messages={"required": gettext_lazy("Choose at least one.")},
     )
     note = forms.CharField(
         label=gettext_lazy("What it is for"),

@@ -126,6 +126,7 @@ QREL, RUN = "t1 0 d1 1", "t1 Q0 d1 1 9.5 bm25"
         (read_qrels, f"{QREL}\nt1 0 d2\n", 2, "3 columns, expected 4 columns: query_id 0 doc_id relevance"),
         (read_qrels, f"{QREL}\nt1 0 d2 high\n", 2, 'relevance is "high", expected a whole number'),
         (read_qrels, f"{QREL}\n\n{QREL}\n", 3, "d1 is judged twice for t1 (first on line 1)"),
+        (read_run, f"{RUN}\nhello\n", 2, "1 column, expected 6 columns"),
         (read_run, f"{RUN}\nt1 Q0 d2 2 8.5\n", 2, "5 columns, expected 6 columns: query_id Q0 doc_id"),
         (read_run, f"{RUN}\nt1 Q0 d2 2.5 8.5 bm25\n", 2, 'rank is "2.5", expected a whole number'),
         (read_run, f"{RUN}\nt1 Q0 d2 -1 8.5 bm25\n", 2, "rank is -1, expected 0 or more"),

@@ -78,15 +78,16 @@ def test_a_check_says_what_each_file_is_and_what_it_would_change(upload, client,
 
 
 def test_every_refused_file_has_its_message_beside_it_and_can_be_left_out(upload, client, started):
-    wrong = {"a.run": RUN + "t1 Q0 d3 3 bm25\n", "q.txt": "t1 0 d1 three\n", "queries.json": QUERIES}
-    batch = upload(wrong)
+    wrong = {"a.run": RUN + "t1 Q0 d3 3 bm25\n", "q.txt": "t1 0 d1 x\n", "lines.tsv": "t1\tred\n"}
+    batch = upload(wrong | {"queries.json": QUERIES})
     page = words(client.get(f"{PAGE}{batch.pk}/"))
-    assert "2 files refused: leave them out, or upload them corrected." in page
+    assert "2 files refused: exclude them, or upload them corrected." in page
     assert "line 3:</strong> 5 columns, expected 6" in page
     assert "t1 Q0 d3 3 bm25" in page
     assert "line 1:</strong>" in page
     assert "Import 1 file" not in page
-    for name in ("a.run", "q.txt"):
+    assert "Choose the format of 1 file. Nothing is imported yet." in page
+    for name in ("a.run", "q.txt", "lines.tsv"):
         row = batch.files.get(name=name)
         client.post(f"{PAGE}{batch.pk}/files/{row.pk}/", {"deed": "leave-out"})
         batch = worked(batch)

@@ -154,10 +154,13 @@ def test_no_release_while_sums_are_refused(collection, owner, assessor, client_o
     assert "are to be rated" in release.error
 
 
-def test_cells_to_be_rated_blind_are_in_no_file(collection, owner, assessor, released):
+def test_cells_to_be_rated_blind_are_in_no_file(collection, owner, assessor, released, client_of):
     bank = world(collection, owner, assessor)
     campaign = blind_campaign(bank, by=owner)
     before = released(collection)
     rate_otherwise(campaign)
     assert released(collection) == before
-    assert "8 cells which people have still to rate blind" in before["README.md"].decode()
+    assert "8 cells of open campaigns: their ratings" in before["README.md"].decode()
+    asked = client_of(owner).get(PAGE).content.decode()
+    assert "8 cells are left out until their campaigns are closed." in asked
+    assert 'href="/review/autumn/queue/"' in asked

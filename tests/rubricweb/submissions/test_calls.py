@@ -55,6 +55,12 @@ def test_an_organizer_calls_for_submissions(owner, collection, client_of):
     assert page.context["form"]["deadline"].value() == "2026-08-01T23:59:59"
 
 
+def test_a_new_call_says_what_it_takes_before_whose_rules_hold(owner, collection, client_of):
+    form = client_of(owner).get(NEW).context["form"]
+    assert [*form.fields][:3] == ["task", "takes", "track"]
+    assert form.fields["track"].choices[0] == ("autojudge", "General (AutoJudge)")
+
+
 def test_without_an_opening_a_call_is_open_at_once(owner, collection, client_of):
     """Whatever the clocks of its zone show."""
     later = (timezone.now() + timedelta(days=2)).strftime(LOCAL)

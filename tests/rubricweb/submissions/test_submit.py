@@ -146,9 +146,11 @@ def test_what_the_rules_let_through_and_the_collection_cannot_store_is_refused(s
     assert not Run.objects.exists()
 
 
-def test_a_trec_run(send, call):
+def test_a_trec_run(send, call, participant, client_of):
     call.takes = Call.Takes.RUN
     call.save()
+    asked = client_of(participant).get(f"/collections/autumn/calls/{call.pk}/submit/").content.decode()
+    assert "query_id Q0 doc_id rank score run_tag" in asked
     assert send(TREC, name="bm25.run").outcome == "taken"
     assert Run.objects.get(run_tag="bm25").rankings.count() == 2
     assert groups(send(answers("m1"))) == {"layout": ("error", 1)}
@@ -251,7 +253,9 @@ def test_a_team_withdraws_its_run(send, participant, client_of):
 def test_a_priority_is_asked_where_the_call_asks_it(send, call, participant, client_of):
     call.asks_priority = True
     call.save()
-    assert post(client_of(participant), call, answers("m1")).status_code == 422
+    refused = post(client_of(participant), call, answers("m1"))
+    assert refused.status_code == 422
+    assert refused.context["form"].errors["file"] == ["Choose the file again: it was not kept."]
     assert send(answers("m1"), priority=1).run.priority == 1
 
 

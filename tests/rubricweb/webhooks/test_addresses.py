@@ -102,7 +102,7 @@ def test_other_ways_to_write_this_machine_are_refused(host):
         ("ftp://example.org/", "Expected an address"),
         ("example.org/hook", "Expected an address"),
         ("https:///hook", "Expected an address"),
-        ("http://example.org/", "Expected https"),
+        ("http://example.org/", "must begin with https://"),
         ("https://example.org:22/", "Expected port 443 or 8443"),
         ("https://me:secret@example.org/", "must have no user name"),
         ("https://example.org/#part", "must have no user name, password or #"),

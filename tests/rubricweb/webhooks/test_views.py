@@ -43,7 +43,8 @@ def test_the_secret_is_shown_once(organizer, receiver):
     added = organizer.post(PAGE, sent)
     secret = Endpoint.objects.get().secret
     assert (added.status_code, added["Cache-Control"]) == (200, "no-store")
-    assert html.escape(secret) in added.text
+    assert f'id="webhook-secret">{html.escape(secret)}</code>' in added.text
+    assert 'data-copies="webhook-secret"' in added.text
     for address in (PAGE, Endpoint.objects.get().get_absolute_url()):
         assert html.escape(secret) not in organizer.get(address).text
     assert verbs() == {"webhook added"}
@@ -54,7 +55,7 @@ def test_the_secret_is_shown_once(organizer, receiver):
     ("sent", "words"),
     [
         ({"address": "https://10.0.0.1/", "events": ["job.ended"]}, "is not a public address"),
-        ({"address": "https://example.org/"}, "This field is required"),
+        ({"address": "https://example.org/"}, "Choose at least one."),
         ({"address": "https://example.org/", "events": ["webhook.test"]}, "Select a valid choice"),
     ],
 )
@@ -63,6 +64,12 @@ def test_what_is_not_sent_to_is_refused_with_the_reason(organizer, collection, s
     assert answer.status_code == 422
     assert words in answer.text
     assert not Endpoint.objects.exists()
+
+
+def test_an_address_that_is_the_title_is_not_said_again(organizer, at, receiver, endpoint):
+    assert f'<p class="muted small">{receiver.address}</p>' in organizer.get(at).text
+    Endpoint.objects.update(note="")
+    assert '<p class="muted small">' not in organizer.get(at).text
 
 
 def test_a_collection_has_twenty_at_most(organizer, collection):
@@ -79,7 +86,10 @@ def test_a_test_is_sent_and_its_answer_is_in_the_log(organizer, at, receiver, en
     work_on("webhook", delivery.pk)
     assert "Answered with status 404." in organizer.get(at).text
     assert "webhook.test" in organizer.get(f"{at}?state=queued").text
-    assert "webhook.test" not in organizer.get(f"{at}?state=failed").text
+    failed = organizer.get(f"{at}?state=failed").text
+    assert "webhook.test" not in failed
+    chosen = '<a class="button" href="?state=failed" aria-current="page">failed</a>'
+    assert " ".join(failed.split()).replace(" >", ">").count(chosen) == 1
     shown = organizer.get(f"{at}messages/{delivery.pk}/").text
     for words in ("no such hook", f"webhook-id: {delivery.message.uid}", "POST http://127.0.0.1"):
         assert words in shown
