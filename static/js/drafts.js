@@ -9,7 +9,8 @@ document.addEventListener("input", ({ target }) => {
 });
 document.addEventListener("htmx:beforeSwap", ({ detail: { requestConfig, xhr } }) => {
   if (requestConfig.verb === "get" || xhr.status >= 400) return;
-  requestConfig.elt.querySelectorAll("[data-draft]").forEach(({ dataset }) => dropDraft(dataset.draft));
+  // Only a form has elements: what else asks the server, as the queue's beat does, sends no draft.
+  for (const { dataset } of requestConfig.elt.elements ?? []) if (dataset.draft) dropDraft(dataset.draft);
 });
 document.addEventListener("htmx:afterSwap", restoreDrafts);
 restoreDrafts();

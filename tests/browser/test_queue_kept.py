@@ -52,6 +52,19 @@ def test_a_comment_that_was_typed_outlives_a_reload(people, campaign_of):
     assert page.evaluate("Object.keys(sessionStorage).filter((key) => key.startsWith('draft-'))") == []
 
 
+def test_a_comment_outlives_the_beat(people, campaign_of):
+    campaign = campaign_of(size=2)
+    page = people.sign_in_routed("assessor")
+    beat = Held(page, "**/beat/", times=1)
+    open_queue(page, campaign)
+    comment = page.locator(SHOWN).get_by_role("textbox", name="Comment for the adjudicator")
+    comment.fill("see line 3")
+    with page.expect_response("**/beat/"):
+        beat.next().continue_()
+    page.reload()
+    expect(comment).to_have_value("see line 3")
+
+
 def test_a_comment_typed_while_the_rating_is_on_its_way_stays(people, campaign_of):
     campaign = campaign_of(size=None)
     page = people.sign_in_routed("assessor")
