@@ -55,4 +55,5 @@ def _prompt(entry: dict[str, Any]) -> Prompt:  # Any: tomllib's own type of a ta
         labels=tuple(entry.get("labels", {}).items()),
         is_strict=entry.get("strict", False),
         min_grade=entry.get("min_grade"),
+        summary=entry["summary"],
     )

@@ -43,6 +43,8 @@ class Prompt:
     """
     min_grade: int | None = None
     """The threshold; None without a scale."""
+    summary: str = ""
+    """What the model is asked, for whoever chooses a prompt; empty in those that a collection wrote."""
 
     @property
     def prompt_id(self) -> str:

@@ -7,6 +7,8 @@ from decimal import Decimal
 from typing import Any
 
 from django import forms
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy
 
 from grading.graders import registry
@@ -40,7 +42,7 @@ PURPOSES = {
 }
 
 
-def _prompts(own: Iterable[Prompt] = ()) -> list[tuple[str, list[tuple[str, str]]]]:
+def _prompts(own: Iterable[Prompt] = ()) -> list[tuple[str, list[tuple[str, SafeString]]]]:
     """The prompts that back-ends with several can be set to ask, by purpose."""
     several = [backend.choices for backend in registry.known_backends() if len(backend.choices) > 1]
     offered = dict.fromkeys([*(prompt for choices in several for prompt in choices), *own])
@@ -48,18 +50,18 @@ def _prompts(own: Iterable[Prompt] = ()) -> list[tuple[str, list[tuple[str, str]
         purpose: [prompt for prompt in offered if prompt.purpose is purpose] for purpose in PURPOSES
     }
     return [
-        (PURPOSES[purpose], [(named(prompt), _prompt_name(prompt)) for prompt in of_purpose])
+        (PURPOSES[purpose], [(named(prompt), _described(prompt)) for prompt in of_purpose])
         for purpose, of_purpose in by_purpose.items()
         if of_purpose
     ]
 
 
-def _prompt_name(prompt: Prompt) -> str:
-    """The name, with the kinds of items, the scale, and whether it asks about extracted answers."""
+def _described(prompt: Prompt) -> SafeString:
+    """What the prompt asks and its scale, then its name."""
     kinds = sorted(f"{kind}s" for kind in prompt.kinds if kind is not ItemKind.DIRECT)
     scale = [f"{prompt.scale[0]} to {prompt.scale[1]}"] if prompt.scale else []
-    asked_last = ["by asking about each extracted answer"] if prompt.needs_answer else []
-    return f"{named(prompt)} ({', '.join([*kinds, *scale, *asked_last])})"
+    words = ", ".join([prompt.summary or " ".join(kinds), *scale])
+    return format_html('<span>{} <span class="muted">{}</span></span>', words, named(prompt))
 
 
 class SettingsForm(forms.Form):
@@ -89,9 +91,7 @@ class SettingsForm(forms.Form):
         label=gettext_lazy("What Re-grade asks"),
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        help_text=gettext_lazy(
-            "If you tick none: the grader's default prompts. The lexical baseline uses no prompt."
-        ),
+        help_text=gettext_lazy("If you tick none: the grader's default prompts."),
     )
 
     blind_sums = forms.ChoiceField(
@@ -192,6 +192,8 @@ def settings_form(collection: Collection, sent: Mapping[str, Any] | None = None)
     }
     initial["seen"] = settings_digest(collection)
     initial["grader_prompts"] = [named(prompt) for prompt in active_prompts(collection)]
+    if not registry.BACKENDS[collection.grader_backend].needs_model:
+        initial["grader_llm"] = ""  # its name is no model of another grader
     form = SettingsForm(sent, initial=initial)
     form.own, form.reads_others = tuple(own_prompts(collection)), bool(collection.answers_by)
     offer_choices(form, "grader_prompts", _prompts(form.own))

@@ -114,7 +114,9 @@ def _form(collection: Collection, guide: Guide, sent: Mapping[str, str], *, is_s
     form = AskForm(
         sent if is_sent else None, initial={"llm": llm, "prompt": named(guide.prompt)} | dict(sent)
     )
-    offer_choices(form, "prompt", [(name, name) for name in _prompts(collection, guide)])
+    offer_choices(
+        form, "prompt", [(name, _titled(prompt)) for name, prompt in _prompts(collection, guide).items()]
+    )
     if not guide.backend.needs_model:
         del form.fields["llm"]
     return form
@@ -124,6 +126,11 @@ def _prompts(collection: Collection, guide: Guide) -> dict[str, Prompt]:
     """By name: published and own ones, without those that ask about an extracted answer."""
     own = [prompt for prompt in own_prompts(collection) if guide.backend.asks(prompt)]
     return {named(prompt): prompt for prompt in (*guide.backend.choices, *own) if not prompt.needs_answer}
+
+
+def _titled(prompt: Prompt) -> str:
+    """What it asks, then its name."""
+    return f"{prompt.summary} ({named(prompt)})" if prompt.summary else named(prompt)
 
 
 def _one_passage(collection: Collection, prompt: Prompt, sent: Mapping[str, str]) -> Sample | None:

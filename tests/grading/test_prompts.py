@@ -303,9 +303,9 @@ def test_a_passage_first_twin_has_the_same_lines_in_another_order(twin: Prompt) 
     named = next(place for place, line in enumerate(lines) if "{" in line)
     others = [line for line in lines if line != context]
     assert twin.template.splitlines() == [*others[:named], context, *others[named:]]
-    assert replace(twin, template="", source="", prompt_class="") == replace(
-        prompt, template="", source="", prompt_class=""
-    )
+    assert twin.summary.startswith(f"{prompt.summary}; the passage first")
+    own = {"template": "", "source": "", "prompt_class": "", "summary": ""}
+    assert replace(twin, **own) == replace(prompt, **own)
     pair = CellToGrade(QUESTION, PASSAGE, TOPIC)
     assert twin.shared_start(pair).endswith(PASSAGE.text)
 

@@ -30,6 +30,13 @@ def test_the_baseline_always_goes_by_its_own_name(owner, collection, client_of):
     assert collection.grader_llm == "lexical"
 
 
+def test_the_name_of_the_baseline_is_not_offered_as_a_model(owner, collection, client_of):
+    client = client_of(owner)
+    client.post(PAGE, VALID | {"grader_backend": "lexical"})
+    assert 'value="lexical" selected' in markup(client.get(PAGE))
+    assert client.get(PAGE).context["settings_form"]["grader_llm"].value() == ""
+
+
 def test_an_organizer_describes_the_collection(owner, collection, client_of):
     client = client_of(owner)
     client.post(PAGE, VALID | {"description": " Leaves & trees "})
@@ -48,8 +55,8 @@ def test_an_organizer_chooses_what_regrade_asks(owner, collection, client_of):
     assert sorted(re.findall(r'value="(\w+)"[^>]* checked', page)) == sorted(chosen)
     for words in ("Rates questions", "Extracts answers", "Labels passages directly", "Verifies answers"):
         assert words in page
-    assert "FagB (0 to 1)" in page
-    assert "T5VerifiedAnswerKey2 (questions, 0 to 1, by asking about each extracted answer)" in page
+    assert 'Whether the passage is relevant for the query, 0 to 1 <span class="muted">FagB</span>' in page
+    assert "Whether an answer that was extracted before is as right as the answer key, 0 to 1 " in page
 
 
 def test_the_default_prompts_are_kept_as_no_choice(owner, collection, client_of):
@@ -131,7 +138,7 @@ def test_whoever_asks_about_answers_must_extract_them(owner, collection, client_
 
 def test_own_prompts_are_offered_by_their_id(owner, collection, client_of):
     client, row = client_of(owner), save_prompt(collection, STRICT, by=owner)[0]
-    assert f"{row.prompt_id} (questions, 0 to 3)" in markup(client.get(PAGE))
+    assert f'questions, 0 to 3 <span class="muted">{row.prompt_id}</span>' in markup(client.get(PAGE))
     assert client.post(PAGE, VALID | {"grader_prompts": [row.prompt_id]}).status_code == 302
     collection.refresh_from_db()
     assert active_prompts(collection) == (STRICT,)
