@@ -158,6 +158,18 @@ def test_templates_are_short():
     )
 
 
+def test_trails_end_with_where_one_is():
+    trail = re.compile(r"{% block trail %}(.+?){% endblock(?: trail)? %}", re.DOTALL)
+    written = {path: trail.search(path.read_text(encoding="utf-8")) for path in templates()}
+    report(
+        [
+            f"{where(path)}: a trail without a <span>"
+            for path, found in written.items()
+            if found and "<span" not in found[1]
+        ]
+    )
+
+
 def test_templates_scripts_and_styles_are_narrow():
     report(
         [

@@ -28,6 +28,14 @@ class RunList:
     def accepted(self) -> int:
         return sum(row.run.is_accepted for row in self.rows)
 
+    @property
+    def has_teams(self) -> bool:
+        return any(row.run.team for row in self.rows)
+
+    @property
+    def has_tasks(self) -> bool:
+        return any(row.run.task or row.run.type for row in self.rows)
+
 
 def run_list(collection: Collection) -> RunList:
     """All runs, whatever their state, by team and tag."""
