@@ -93,7 +93,7 @@ def make_card(bank: Bank, config: GraderConfig, *, by: User | None) -> Calibrati
     if len(chosen) < ENOUGH_CELLS:
         words = {"cells": len(chosen), "enough": ENOUGH_CELLS}
         raise TooFewCells(
-            gettext("People and the grader rated %(cells)d cells; a card takes %(enough)d.") % words
+            gettext("People and the grader rated %(cells)d cells; a card needs %(enough)d.") % words
         )
     card: CalibrationCard = CalibrationCard.objects.create(
         bank=bank,

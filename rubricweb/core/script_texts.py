@@ -24,16 +24,16 @@ TEXTS = {
     "kept": _("Kept on this device."),
     # What was refused, by the status of the answer.
     "refused 400": _(
-        "The server could not read it. Load this page again; if it is refused again, discard it and rate"
-        " anew."
+        "The server could not read this rating. Reload the page. If it is refused again, discard it and rate"
+        " once more."
     ),
     "refused 403": _(
-        "You may not rate here now, or have signed in anew. Load this page again; if that does not help, ask"
+        "You may not rate here now, or you have signed in again. Reload the page. If that does not help, ask"
         " an organizer."
     ),
-    "refused 404": _("The cell is there no more. Discard it."),
+    "refused 404": _("This cell no longer exists. Discard the rating."),
     "refused 409": _(
-        "You rated the cell in another window since. Discard it, or rate the cell again on its page."
+        "You have rated this cell in another window. Discard this rating, or rate the cell again on its page."
     ),
     "refused": _("The server failed. Try again; if it fails again, tell the organizers."),
     "a rating": _("rating {rating}, {cell}"),

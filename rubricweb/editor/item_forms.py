@@ -154,7 +154,7 @@ class ItemsBeforeForm(forms.Form):
                 pk, version, importance, weight = row.split(":")
                 before[int(pk)] = ItemBefore(int(version), Importance(importance), float(weight))
             except ValueError as error:
-                raise forms.ValidationError(gettext("This is no list of items.")) from error
+                raise forms.ValidationError(gettext("Expected a list of items.")) from error
         return before
 
 

@@ -47,7 +47,7 @@ def _material(role: Role, collection: Collection, bank: Bank | None) -> NextStep
     if topic is None:
         return _step(role, organizer, _("This collection has no topics."), _("Import files"), imports)
     if bank is None:
-        lacks = _("No bank of questions or nuggets is there that passages could be graded on.")
+        lacks = _("There is no bank of questions or nuggets to grade passages on.")
         make = reverse("editor:bank-begin", args=[slug])
         return _step(role, editor, lacks, _("Begin an empty bank"), make, posts=True)
     if not Item.including_secret.active().filter(bank=bank).exists():

@@ -31,7 +31,7 @@ def runs(request: HtmxRequest, slug: str) -> HttpResponse:
 def run_accept(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
     run = access.run_for_organizer(request.user, slug, run_id)
     if actions.is_empty(run):
-        messages.error(request, gettext("%(run)s was not made to its end. Make it again.") % {"run": run})
+        messages.error(request, gettext("%(run)s was not finished. Make it again.") % {"run": run})
         return redirect("corpus:runs", slug)
     undo = "run-withdraw" if run.state == Run.State.WITHDRAWN else ""
     actions.accept_run(run, by=request.user)

@@ -50,11 +50,11 @@ def test_a_card_goes_stale_when_an_item_is_reworded_and_current_when_it_is_back(
 
 
 def test_too_few_cells_make_no_card(made, developer, client_of):
-    with pytest.raises(cards.TooFewCells, match="0 cells; a card takes 10"):
+    with pytest.raises(cards.TooFewCells, match="0 cells; a card needs 10"):
         cards.make_card(made.bank, made.config, by=developer)
     sent = {"bank": made.bank.pk, "config": made.config.pk}
     answer = client_of(developer).post(f"{PAGE}make/", sent, follow=True)
-    assert "People and the grader rated 0 cells; a card takes 10." in text(answer)
+    assert "People and the grader rated 0 cells; a card needs 10." in text(answer)
     assert not CalibrationCard.objects.exists()
     refused = client_of(developer).post(f"{PAGE}make/", sent | {"config": 999}, follow=True)
     assert "This grader has not graded that bank." in text(refused)

@@ -56,7 +56,7 @@ def test_an_unfinished_run_of_our_own_is_withdrawn_and_not_accepted(owner, colle
     assert (change(own, "accept") in page.partition("<main")[0], "Remove own" in page) == (False, True)
     page = markup(client.post(change(own, "accept"), follow=True))
     own.refresh_from_db()
-    assert (own.state, "own was not made to its end. Make it again." in page) == ("withdrawn", True)
+    assert (own.state, "own was not finished. Make it again." in page) == ("withdrawn", True)
 
 
 def test_withdraw_and_bring_back(owner, collection, run, client_of):

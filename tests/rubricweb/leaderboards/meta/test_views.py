@@ -202,13 +202,13 @@ def test_choices_are_chips(made, viewer, client_of):
     client = client_of(viewer)
     at_first = text(client.get(META))
     assert "Threshold 3 of 5" in at_first
-    assert "As at first" not in at_first
+    assert "Reset" not in at_first
     fewer = client.get(META, {"min_grade": ["4", "5"], "k": "3"})
     assert "Threshold 2 of 5" in text(fewer)
-    assert 'href="?k=3">As at first</a>' in markup(fewer)
+    assert 'href="?k=3">Reset</a>' in markup(fewer)
     assert "Without: Top runs only 3" in text(fewer)
 
 
 def test_a_choice_as_at_first_is_no_filter(made, viewer, client_of):
     judge(made)
-    assert "As at first" not in text(client_of(viewer).get(META, {"min_grade": ["5", "4", "3"]}))
+    assert "Reset" not in text(client_of(viewer).get(META, {"min_grade": ["5", "4", "3"]}))
