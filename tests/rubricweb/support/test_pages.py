@@ -71,7 +71,9 @@ def test_viewers_do_not_label(sea, viewer, client_of):
 
 
 def test_a_collection_without_answers_says_so(collection, owner, client_of):
-    assert "No answer cites anything" in text_of(client_of(owner).get(BOARD))
+    board = text_of(client_of(owner).get(BOARD))
+    assert ("No answer cites anything" in board, "Import answers" in board) == (True, True)
+    assert not any(offered in board for offered in ("Label citations", "Ask a model", "Labelling by people"))
     assert "Nothing to label" in text_of(client_of(owner).get(LABEL))
 
 
