@@ -25,7 +25,7 @@ TEXTS = {
     # What was refused, by the status of the answer.
     "refused 400": _(
         "The server could not read this rating. Reload the page. If it is refused again, discard it and rate"
-        " once more."
+        " anew."
     ),
     "refused 403": _(
         "You may not rate here now, or you have signed in again. Reload the page. If that does not help, ask"
