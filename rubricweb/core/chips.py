@@ -80,7 +80,7 @@ class ChipForm(forms.Form):
         address = self.address.copy()
         for gone in (name, *self.outdated):
             address.pop(gone, None)
-        is_on = _in_words(value) not in (_in_words(default), ["0"])
+        is_on = _in_words(value) != _in_words(default)
         return Chip(self[name], is_on, name in self.in_toolbar, address.urlencode())
 
 

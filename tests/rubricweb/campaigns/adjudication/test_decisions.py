@@ -190,6 +190,7 @@ class TestPages:
     def test_the_list_is_filtered_by_chips_which_stay_in_the_addresses(self, at, client_of, developer):
         page = markup(client_of(developer).get(f"{at('adjudication')}?distance=0&state=decided&page=2"))
         assert '<a class="chip-off" href="?distance=0">' in page
+        assert '<a class="chip-off" href="?state=decided">' in page
         assert "No conflict" in page
 
     def test_the_list_says_when_all_are_decided(self, at, campaign, client_of, developer):
