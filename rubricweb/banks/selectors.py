@@ -96,6 +96,13 @@ def banks_with_texts(banks: list[Bank]) -> set[Bank]:
     return {bank for bank in banks if bank.pk in found}
 
 
+def worded_siblings(bank: Bank) -> list[Bank]:
+    """Return the collection's other banks with an item that people can rate, in the order of their names."""
+    others = list(bank.collection.banks.exclude(pk=bank.pk).order_by("name"))
+    worded = banks_with_texts(others)
+    return [other for other in others if other in worded]
+
+
 def banks_for(collection: Collection, topic: Topic) -> QuerySet[Bank]:
     """Return the collection's banks, each with its number of active items for the topic (`n_items`)."""
     active = Count("items", filter=Q(items__topic=topic, items__retired_at__isnull=True))

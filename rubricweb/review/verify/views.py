@@ -15,6 +15,7 @@ from rubricweb.accounts import roles
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.access import bank_for
 from rubricweb.banks.models import Bank
+from rubricweb.banks.selectors import worded_siblings
 from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.core.ids import parse_id
 from rubricweb.core.undo import offer_undo
@@ -138,6 +139,7 @@ def _progress(bank: Bank, cells: BankCells, query: CheckQuery) -> dict[str, obje
         "here": topic,
         "estimates": estimates(cells),
         "cells": cells,
+        "worded": worded_siblings(bank) if cells.wordless else [],
         "hidden": cells.hidden,
     }
 

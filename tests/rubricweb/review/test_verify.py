@@ -74,6 +74,13 @@ def test_the_passage_comes_before_the_verdict(autumn, assessor, client_of, worst
     assert 0 < page.index('aria-label="Passage"') < page.index('class="verdict"')
 
 
+def test_a_line_above_the_cell_asks_before_anything_is_saved(autumn, assessor, viewer, client_of, worst):
+    """So that nothing moves when a verdict is."""
+    asks = "Does the rating fit what the passage says?"
+    assert asks in markup(client_of(assessor).get(worst))
+    assert asks not in markup(client_of(viewer).get(worst))
+
+
 def test_an_answer_off_the_passage_is_suspicious(autumn, assessor, client_of, worst):
     Grade.objects.filter(rating=4).update(answer="ripe APPLES  turn")
     Grade.objects.filter(rating=5).update(answer="cinnamon")
@@ -258,7 +265,7 @@ def test_cells_that_a_campaign_drew_from_all_are_in_the_sample(
     estimated = estimates(bank_cells(autumn.bank, rater, assessor))
     assert (estimated.sampled, estimated.drawn, estimated.elsewhere) == (sampled, sampled, elsewhere)
     html = markup(client_of(viewer).get(f"{address(autumn)}estimates/"))
-    assert ("drawn by campaigns for other purposes" in html) == bool(elsewhere)
+    assert ("1 checked cell was drawn by a campaign for another purpose" in html) == bool(elsewhere)
     assert "too few: " in html
 
 

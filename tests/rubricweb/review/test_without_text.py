@@ -74,6 +74,18 @@ def test_nothing_of_it_is_to_be_verified(client_of, assessor, item, passage):
     assert named.context["now"] is None
 
 
+def test_a_bank_that_can_be_verified_is_one_click_away(client_of, assessor, item):
+    worded = ItemFactory(
+        bank=BankFactory(collection=item.bank.collection, name="worded"), topic=item.topic
+    ).bank
+    BankFactory(collection=item.bank.collection, name="empty")
+    html = markup(
+        client_of(assessor).get(reverse("review:verify", args=[worded.collection.slug, item.bank_id]))
+    )
+    address = reverse("review:verify", args=[worded.collection.slug, worded.pk])
+    assert re.findall(r'href="([^"]+)">\s*Verify the bank', html) == [address]
+
+
 def test_in_bulk_it_is_left_out(client_of, owner, item):
     address = reverse("review:bulk", args=[item.bank_id, item.topic_id])
     plan = client_of(owner).get(address).context["plan"]
