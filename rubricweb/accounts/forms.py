@@ -93,7 +93,13 @@ class NewPasswordForm(_TypedTwice, SetPasswordForm):  # type: ignore[type-arg]  
 
 
 class ChangePasswordForm(_TypedTwice, PasswordChangeForm):
-    """Another password for somebody who knows theirs."""
+    """Another password for somebody who knows theirs; most come to its page for something else."""
+
+    old_password = forms.CharField(
+        label=gettext_lazy("Old password"),
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),  # Django's takes the focus
+    )
 
 
 class CloseForm(forms.Form):

@@ -25,3 +25,10 @@ def test_an_unknown_density_changes_nothing(client_of):
     client_of(person).post(reverse("accounts:density"), {"density": "tiny"})
     person.refresh_from_db()
     assert person.density == "roomy"
+
+
+def test_the_account_opens_at_its_top(client_of):
+    """On a phone a field that takes the focus would hide the density behind the keyboard."""
+    page = client_of(UserFactory()).get(reverse("accounts:password")).content
+    assert b'name="old_password"' in page
+    assert b"autofocus" not in page
