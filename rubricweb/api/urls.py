@@ -46,7 +46,11 @@ urlpatterns = [
     path("accounts/tokens/<int:token_id>/revoke/", token_views.revoke, name="token-revoke"),
     path(f"{V1}openapi.json", SpectacularAPIView.as_view(), name="schema"),
     path(
-        "api/docs/", login_required(SpectacularSwaggerSplitView.as_view(url_name="api:schema")), name="docs"
+        "api/docs/",
+        login_required(
+            SpectacularSwaggerSplitView.as_view(url_name="api:schema", template_name="api/docs.html")
+        ),
+        name="docs",
     ),
     path(f"{V1}collections/", collections.Collections.as_view(), name="collections"),
     path(ONE, collections.CollectionResource.as_view(), name="collection"),

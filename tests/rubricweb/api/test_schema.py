@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.conf import settings
+from django.urls import reverse
 from drf_spectacular.drainage import GENERATOR_STATS
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.validation import validate_schema
@@ -52,3 +55,11 @@ def test_every_list_names_columns(schema):
     assert len(lists) > 8
     for view in lists:
         assert columns(view.serializer_class)
+
+
+@pytest.mark.django_db
+def test_the_documentation_has_nothing_that_the_content_policy_refuses(client_of, viewer):
+    page = client_of(viewer).get(reverse("api:docs")).content.decode()
+    assert '<div id="swagger-ui">' in page
+    assert "<style" not in page
+    assert re.search(r"<script>|<script [^>]*>[^<]", page) is None
