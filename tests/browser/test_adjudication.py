@@ -123,6 +123,9 @@ def test_a_reason_outlives_a_reload_and_the_focus_says_which_case_it_is(people, 
     reason.fill("The second sentence says so.")
     page.reload()
     expect(reason).to_have_value("The second sentence says so.")
+    reason.evaluate("field => field.style.height = '128px'")  # as dragging its corner does
+    reason.press("Escape")
+    expect(page.get_by_role("article", name="Conflict 1 of 3")).to_be_focused()
     page.get_by_role("button", name="Decide 4").click()
     expect(page.get_by_role("article", name="Conflict 1 of 2")).to_be_focused()
     expect(reason).to_have_value("")
