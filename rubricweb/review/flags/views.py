@@ -104,13 +104,14 @@ def _opened(form: NewFlagForm, request: HtmxRequest) -> Flag | None:
 
 def _report_opened(request: HtmxRequest, flag: Flag, form: NewFlagForm) -> None:
     """Say that it is saved, or that the person had flagged this before."""
-    kind = flag.get_kind_display()
+    words = {"what": form.subject.what, "kind": flag.get_kind_display()}
     if flag.events.filter(number=1, uid=form.cleaned_data["uid"]).exists():
-        messages.success(
-            request, gettext("%(get_kind_display)s: saved.") % {"get_kind_display": kind.capitalize()}
+        is_comment = flag.kind == Kind.COMMENT
+        said = (
+            gettext("Comment saved.") if is_comment else gettext("Flagged this %(what)s as %(kind)s.") % words
         )
+        messages.success(request, said)
         return
-    words = {"what": form.subject.what, "kind": kind}
     messages.info(request, gettext("You have already flagged this %(what)s as %(kind)s.") % words)
 
 

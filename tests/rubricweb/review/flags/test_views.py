@@ -120,7 +120,7 @@ def test_opening_by_htmx_brings_the_threads_and_an_empty_form(place, client_of, 
     flag = Flag.objects.get()
     assert html.lstrip().startswith('<div id="threads"')
     assert re.search(rf'id="flag-{flag.pk}"[^>]* autofocus', html)
-    assert "Comment: saved." in html
+    assert "Comment saved." in html
     assert html.count("A word.") == 1
     assert "hx-preserve" not in html
 
