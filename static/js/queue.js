@@ -138,11 +138,15 @@ function add(passage) {
   if (!fresh.length) return;
   const there = [card(), ...ahead()].find((one) => one.dataset.passage === passage.dataset.passage);
   const list = (there ?? passage).querySelector("ol");
+  const has = (kind) => there?.querySelector(`[data-kind="${kind}"]`);
+  const lines = [...passage.querySelector("ol").children].filter((line) =>
+    line.dataset.kind ? !has(line.dataset.kind) : fresh.includes(line)
+  );
   if (there) {
     fresh.forEach((item) => item.removeAttribute("aria-current"));
-    list.append(...fresh);
+    list.append(...lines);
   } else {
-    list.replaceChildren(...fresh);
+    list.replaceChildren(...lines);
     byId("queue-ahead").append(passage);
   }
   htmx.process(there ? list : passage);

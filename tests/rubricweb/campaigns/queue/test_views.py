@@ -266,9 +266,9 @@ def test_a_cell_rated_in_another_window_shows_both(campaign, client_of, assessor
     response = client.post(address, send(5))
     html = markup(response)
     assert response.status_code == 409
-    assert "You rated this cell in another window" in html
+    assert "in another window at" in html
     assert 'name="seen" value="1"' in html
-    assert "You rated this cell in another window" in markup(client.get(f"{address}?mine=5"))
+    assert "in another window at" in markup(client.get(f"{address}?mine=5"))
     assert client.get(f"{address}?mine=nonsense").status_code == 200
 
 
