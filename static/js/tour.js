@@ -20,6 +20,7 @@ function show(number) {
 
 function end() {
   localStorage.setItem(KEY, ENDED);
+  if (tour.contains(document.activeElement)) document.getElementById("main").focus({ preventScroll: true });
   tour.hidden = true;
 }
 

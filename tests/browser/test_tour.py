@@ -34,6 +34,7 @@ def test_the_tour_is_offered_on_the_first_page_only_and_escape_ends_it(people, p
     page.goto(places.collection.get_absolute_url())
     tour.get_by_role("button", name="End the tour").press("Escape")
     expect(tour).to_be_hidden()
+    expect(page.get_by_role("main")).to_be_focused()
     page.reload()
     expect(page.get_by_role("heading", level=1)).to_be_visible()
     expect(tour).to_be_hidden()
