@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from rubricweb.accounts.roles import Role
@@ -30,11 +32,14 @@ def steps(response):
     return {step.name: (step.state, step.detail) for step in checklist.steps}
 
 
-def test_cells_wait_for_those_who_may_rate_them(bank, owner, assessor, viewer, client_of):
+def test_cells_wait_for_those_who_may_rate_them(bank, collection, owner, assessor, viewer, client_of):
     blind_campaign(bank, by=owner, people=[assessor])
     response = client_of(assessor).get("/")
     assert tasks(response) == {"cells to rate in": HIDDEN}
-    assert "cells to rate in <strong>Blind</strong>" in markup(response)
+    page = markup(response)
+    assert "cells to rate in <strong>Blind</strong>" in page
+    words = " ".join(re.search(r"Rate<span[^>]*>([^<]*)", page)[1].split())
+    assert words == f": {HIDDEN} cells to rate in Blind, {collection}"
     assert "cells to rate in" not in tasks(client_of(owner).get("/"))
     assert tasks(client_of(viewer).get("/")) == {}
 
