@@ -7,6 +7,7 @@ from django.utils.translation import ngettext_lazy
 
 COUNTED = {
     "cell": ngettext_lazy("%(n)s cell", "%(n)s cells", "count"),
+    "draft": ngettext_lazy("%(n)s draft", "%(n)s drafts", "count"),
     "error": ngettext_lazy("%(n)s error", "%(n)s errors", "count"),
     "flag": ngettext_lazy("%(n)s flag", "%(n)s flags", "count"),
     "group": ngettext_lazy("%(n)s group", "%(n)s groups", "count"),

@@ -113,10 +113,13 @@ def inbox(
 
 def waiting(bank: Bank, topic: Topic) -> QuerySet[Draft]:
     """Return the undecided drafts, oldest first."""
-    drafts = Draft.objects.filter(
-        request__bank=bank, request__topic=topic, state=Draft.State.WAITING
-    ).select_related("request__by")
-    return drafts.order_by("pk")
+    return drafts_of(bank, topic).filter(state=Draft.State.WAITING).select_related("request__by")
+
+
+def drafts_of(bank: Bank, topic: Topic) -> QuerySet[Draft]:
+    """Return every draft, decided or not, oldest first."""
+    drafts = Draft.objects.filter(request__bank=bank, request__topic=topic)
+    return drafts.select_related("request__bank__collection").order_by("pk")
 
 
 def _near(bank: Bank, topic: Topic, drafts: list[Draft]) -> dict[int, NearDuplicate]:

@@ -37,6 +37,7 @@ urlpatterns = [
     path(f"{TOPIC}drafts/request/", drafts.drafts_request, name="drafts-request"),
     path(f"{TOPIC}drafts/accept/", drafts.drafts_accept, name="drafts-accept"),
     path(f"{TOPIC}drafts/reject/", drafts.drafts_reject, name="drafts-reject"),
+    path(f"{TOPIC}drafts/reopen/", drafts.drafts_reopen, name="drafts-reopen"),
     path(f"{DRAFT}accept/", drafts.draft_accept, name="draft-accept"),
     path(f"{DRAFT}reject/", drafts.draft_reject, name="draft-reject"),
     path(f"{REQUEST}again/", drafts.request_again, name="request-again"),

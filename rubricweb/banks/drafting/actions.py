@@ -151,16 +151,33 @@ def accept_drafts(drafts: Iterable[Draft], *, by: User | None) -> Accepted:
     return Accepted(tuple(items), left)
 
 
-def reject_drafts(drafts: Iterable[Draft], *, by: User | None) -> int:
-    """Reject each that still waits; returns how many."""
-    rejected = 0
+def reject_drafts(drafts: Iterable[Draft], *, by: User | None) -> list[Draft]:
+    """Reject each that still waits; returns those."""
+    rejected = []
     for draft in drafts:
         try:
             reject_draft(draft, by=by)
         except AlreadyDecided:
             continue
-        rejected += 1
+        rejected.append(draft)
     return rejected
+
+
+@transaction.atomic
+def reopen_drafts(drafts: Iterable[Draft], *, by: User | None) -> int:
+    """Put each rejected draft back into the inbox; returns how many."""
+    reopened = [draft for draft in drafts if _reopen(draft, by)]
+    for request in {draft.request for draft in reopened}:
+        announce(request)
+    return len(reopened)
+
+
+def _reopen(draft: Draft, by: User | None) -> bool:
+    rejected = Draft.objects.filter(pk=draft.pk, state=Draft.State.REJECTED)
+    if not rejected.update(state=Draft.State.WAITING, decided_by=None, decided_at=None):
+        return False
+    audit.record("draft reopened", draft, by=by)
+    return True
 
 
 def _decide(draft: Draft, state: Draft.State, by: User | None) -> None:

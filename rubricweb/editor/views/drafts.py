@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from django.contrib import messages
 from django.http import HttpResponse
+from django.urls import reverse
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django_htmx.http import trigger_client_event
@@ -16,8 +17,10 @@ from rubricweb.banks.drafting import access, actions
 from rubricweb.banks.drafting.models import Draft
 from rubricweb.banks.errors import BankError, CannotDraft
 from rubricweb.banks.models import Bank
+from rubricweb.core.counted import counted
 from rubricweb.core.http import HtmxRequest, after_post, form_response, page_or_part
 from rubricweb.core.ids import parse_ids
+from rubricweb.core.undo import offer_undo
 from rubricweb.corpus.models import Topic
 from rubricweb.editor import drafts as selectors
 from rubricweb.editor.draft_forms import AcceptForm, DraftingForm, drafting_form
@@ -95,8 +98,9 @@ def draft_reject(request: HtmxRequest, bank_id: int, draft_id: int) -> HttpRespo
         actions.reject_draft(draft, by=request.user)
     except BankError as refusal:
         return _refuse(request, draft, str(refusal))
-    messages.success(request, gettext("Draft rejected."))
-    return after_decision(request, draft.request.bank, draft.request.topic, decided=draft.pk)
+    bank, topic = draft.request.bank, draft.request.topic
+    _offer_reopening(request, (bank, topic), gettext("Draft rejected."), [draft])
+    return after_decision(request, bank, topic, decided=draft.pk)
 
 
 @require_POST
@@ -106,12 +110,14 @@ def drafts_accept(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResp
     seen, inbox = parse_ids(request.POST.getlist("seen")), selectors.inbox(bank, topic)
     rows = inbox.rows if request.POST.get("near") else inbox.plain
     accepted = actions.accept_drafts([row.draft for row in rows if row.draft.pk in seen], by=request.user)
-    messages.success(request, gettext("%(drafts)s accepted.") % {"drafts": _count(len(accepted.items))})
+    messages.success(
+        request, gettext("%(drafts)s accepted.") % {"drafts": counted(len(accepted.items), "draft")}
+    )
     if accepted.left:
         messages.warning(
             request,
             gettext("%(drafts)s not accepted: the bank already asks this, or somebody else decided.")
-            % {"drafts": _count(accepted.left)},
+            % {"drafts": counted(accepted.left, "draft")},
         )
     return after_decision(request, bank, topic)
 
@@ -121,9 +127,20 @@ def drafts_reject(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResp
     """Reject the drafts that the user saw."""
     bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=roles.TO_EDIT_BANK)
     seen = parse_ids(request.POST.getlist("seen"))
-    count = actions.reject_drafts(selectors.waiting(bank, topic).filter(pk__in=seen), by=request.user)
-    messages.success(request, gettext("%(drafts)s rejected.") % {"drafts": _count(count)})
+    rejected = actions.reject_drafts(selectors.waiting(bank, topic).filter(pk__in=seen), by=request.user)
+    words = gettext("%(drafts)s rejected.") % {"drafts": counted(len(rejected), "draft")}
+    _offer_reopening(request, (bank, topic), words, rejected)
     return after_decision(request, bank, topic)
+
+
+@require_POST
+def drafts_reopen(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
+    """Undo a rejection: the drafts wait again."""
+    bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=roles.TO_EDIT_BANK)
+    chosen = parse_ids(request.POST.get("drafts", "").split(","))
+    count = actions.reopen_drafts(selectors.drafts_of(bank, topic).filter(pk__in=chosen), by=request.user)
+    messages.success(request, gettext("%(drafts)s brought back.") % {"drafts": counted(count, "draft")})
+    return after_decision(request, bank, topic, decided=min(chosen, default=1) - 1)
 
 
 @require_POST
@@ -181,9 +198,16 @@ def _refuse(request: HtmxRequest, draft: Draft, reason: str) -> HttpResponse:
     return response
 
 
+def _offer_reopening(
+    request: HtmxRequest, place: tuple[Bank, Topic], words: str, rejected: Sequence[Draft]
+) -> None:
+    """Say `words` with an Undo; without it if nothing was rejected."""
+    if not rejected:
+        messages.success(request, words)
+        return
+    address = reverse("editor:drafts-reopen", args=[row.pk for row in place])
+    offer_undo(request, words, address, drafts=",".join(str(draft.pk) for draft in rejected))
+
+
 def inbox_url(request: HtmxRequest, bank: Bank, topic: Topic) -> str:
     return f"{editor_url(request, bank, topic)}#drafts"
-
-
-def _count(number: int) -> str:
-    return f"{number} draft{'' if number == 1 else 's'}"

@@ -195,12 +195,21 @@ def test_a_twin_is_refused_and_the_draft_waits_on(drafts, bank, topic, owner):
 
 
 def test_rejecting(drafts, bank, topic, owner):
-    assert actions.reject_drafts(drafts[:2], by=owner) == 2
-    assert actions.reject_drafts(drafts, by=owner) == 1
+    assert actions.reject_drafts(drafts[:2], by=owner) == drafts[:2]
+    assert actions.reject_drafts(drafts, by=owner) == drafts[2:]
     assert texts(bank, topic) == []
     assert not bank.items.exists()
     decided = Draft.objects.values_list("state", "decided_by")
     assert set(decided) == {("rejected", owner.pk)}
+
+
+def test_a_rejected_draft_can_wait_again_an_accepted_one_cannot(drafts, owner):
+    actions.accept_draft(drafts[0], by=owner)
+    actions.reject_draft(drafts[1], by=owner)
+    assert actions.reopen_drafts(drafts, by=owner) == 1
+    states = list(Draft.objects.values_list("state", "decided_by"))
+    assert states == [("accepted", owner.pk), ("waiting", None), ("waiting", None)]
+    assert AuditEntry.objects.filter(kind="draft", verb="draft reopened", by=owner).count() == 1
 
 
 def test_near_duplicates_of_items_and_of_earlier_drafts_are_marked(asked, says, bank, topic, owner):

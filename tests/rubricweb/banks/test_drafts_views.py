@@ -49,7 +49,7 @@ def fail(asked, reply="I would rather not."):
 
 
 def everything(bank, topic, asked, draft):
-    names = ("drafts-request", "drafts-accept", "drafts-reject")
+    names = ("drafts-request", "drafts-accept", "drafts-reject", "drafts-reopen")
     return [
         *(place(name, bank, topic) for name in names),
         *(of(name, bank, draft) for name in ("draft-accept", "draft-reject")),
@@ -229,6 +229,20 @@ def test_rejecting(client_of, bank, topic, drafts, developer):
     assert client_of(developer).post(of("draft-reject", bank, drafts[0])).status_code == 302
     drafts[0].refresh_from_db()
     assert (drafts[0].state, drafts[0].decided_by) == ("rejected", developer)
+
+
+@pytest.mark.parametrize("chosen", [1, 2])
+def test_a_rejection_can_be_undone(client_of, bank, topic, drafts, developer, chosen):
+    client, seen = client_of(developer), [draft.pk for draft in drafts[:chosen]]
+    if chosen == 1:
+        answer = client.post(of("draft-reject", bank, drafts[0]), **HTMX)
+    else:
+        answer = client.post(place("drafts-reject", bank, topic), {"seen": seen}, **HTMX)
+    assert f'name="drafts" value="{",".join(map(str, seen))}"' in markup(answer)
+    back = client.post(place("drafts-reopen", bank, topic), {"drafts": ",".join(map(str, seen))}, **HTMX)
+    assert f"{chosen} draft{'s' * (chosen > 1)} brought back." in markup(back)
+    assert f'id="draft-{seen[0]}-accept" autofocus' in " ".join(markup(back).split())
+    assert set(Draft.objects.values_list("state", flat=True)) == {"waiting"}
 
 
 @pytest.mark.parametrize(("more", "accepted"), [({}, TEXTS[:2]), ({"near": "1"}, TEXTS)])
