@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from django.db.models import Q, QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext, ngettext
 
 from grading.generation import NearDuplicate, near_duplicates
 from grading.generation.models import drafting_backends
@@ -17,6 +18,7 @@ from rubricweb.banks.drafting.asking import stale_before
 from rubricweb.banks.drafting.models import Draft, DraftRequest, ImportanceSuggestion
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.secrecy import sees_secrets
+from rubricweb.core.counted import number
 from rubricweb.corpus.models import Collection, Topic
 
 
@@ -82,6 +84,19 @@ class DraftInbox:
     @property
     def plain(self) -> list[DraftRow]:
         return [row for row in self.rows if not row.near]
+
+    @property
+    def news(self) -> str:
+        """What a refreshed inbox says aloud: the answers that came, not that a model is still asked."""
+        failed = [_failure(row.request) for row in self.requests if row.request.state == "failed"]
+        waiting = ngettext(
+            "%(n)s draft waits for a decision.", "%(n)s drafts wait for a decision.", len(self.rows)
+        ) % {"n": number(len(self.rows))}
+        return " ".join([*failed, *([waiting] if self.rows else [])])
+
+
+def _failure(request: DraftRequest) -> str:
+    return gettext("%(llm)s failed: %(error)s") % {"llm": request.llm, "error": request.error}
 
 
 def inbox(

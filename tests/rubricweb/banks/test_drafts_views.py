@@ -245,6 +245,20 @@ def test_a_rejection_can_be_undone(client_of, bank, topic, drafts, developer, ch
     assert set(Draft.objects.values_list("state", flat=True)) == {"waiting"}
 
 
+def test_a_refreshed_inbox_says_what_came(client_of, bank, topic, asked, drafts, developer):
+    client = client_of(developer)
+    asked_again = actions.request_drafts(
+        bank, topic, DraftOptions(ItemKind.NUGGET, "hf_seq2seq", "tiny"), by=developer
+    )
+    waiting = "3 drafts wait for a decision."
+    assert f'data-announced="{waiting}"' in markup(client.get(place("drafts", bank, topic), **HTMX))
+    fail(asked_again)
+    news = f'data-announced="tiny failed: no question in 3 replies {waiting}"'
+    assert news in markup(client.get(place("drafts", bank, topic), **HTMX))
+    decided = markup(client.post(of("draft-accept", bank, drafts[0]), **HTMX))
+    assert "data-announced" not in decided  # the toast says it
+
+
 @pytest.mark.parametrize(("more", "accepted"), [({}, TEXTS[:2]), ({"near": "1"}, TEXTS)])
 def test_accepting_all_leaves_near_duplicates_unless_chosen(
     client_of, bank, topic, drafts, developer, more, accepted
@@ -268,7 +282,7 @@ def test_together_decides_only_about_what_was_seen(client_of, bank, topic, draft
 def test_a_failure_shows_why_with_the_reply_as_text(client_of, bank, topic, asked, developer):
     fail(asked, TRAIT)
     html = markup(client_of(developer).get(place("topic", bank, topic)))
-    assert "No question in 3 replies" in html
+    assert "</time>: no question in 3 replies" in html
     assert "&lt;script&gt;alert(1)&lt;/script&gt;</pre>" in html
     client_of(developer).post(of("request-again", bank, asked))
     again = markup(client_of(developer).post(of("request-again", bank, asked), **HTMX))
