@@ -23,7 +23,7 @@ def first_row(page: Page) -> tuple[Locator, Item]:
 
 
 def closer(row: Locator) -> None:
-    row.locator("summary").first.click()
+    row.locator("summary").first.click(position={"x": 40, "y": 12})
     expect(row.locator(".passages li").first).to_be_visible()
 
 
@@ -31,6 +31,11 @@ def test_retiring_a_spurious_item(people, places, address):
     page = people.sign_in("developer")
     page.goto(address)
     row, item = first_row(page)
+    words = row.get_by_role("rowheader").bounding_box()
+    assert row.bounding_box()["height"] < words["height"] + 2, "a closed item is one row of the table"
+    assert row.locator("summary").bounding_box()["width"] > words["width"], (
+        "which opens wherever it is pressed"
+    )
     closer(row)
     expect(row).to_contain_text("If it is retired:")
     expect(row).to_contain_text("label")
@@ -68,7 +73,7 @@ def test_without_javascript(people, places, address):
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in").click()
     row, item = first_row(page)
-    row.locator("summary").first.click()
+    row.locator("summary").first.click(position={"x": 40, "y": 12})
     row.get_by_role("link", name="Open on a separate page").click()
     expect(page.get_by_role("heading", name=str(item))).to_be_visible()
     page.get_by_role("button", name="Retire").click()
