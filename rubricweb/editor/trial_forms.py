@@ -24,7 +24,9 @@ class WeightTrialForm(forms.Form):
     Without `tried`, the address has no settings: everything stays as it is.
     """
 
-    measure = forms.ChoiceField(choices=_measures, required=False)
+    measure = forms.ChoiceField(
+        choices=_measures, required=False, widget=forms.Select({"form": "trial-items"})
+    )
 
     def __init__(self, sent: QueryDict, items: list[Item]) -> None:
         super().__init__(sent if "tried" in sent else _standing(sent, items), auto_id="trial-%s")

@@ -124,14 +124,28 @@ def test_the_board_says_why_nothing_moves(client_of, viewer, url, items):
     assert "Nothing is changed yet" in markup(client.get(url))
     weighed = sent(items, **{f"weight-{items[0].pk}": 3})
     html = markup(client.get(url, weighed, headers=HTMX))
-    assert "Weights do not count in Rubric-Cover@20." in html
+    said = html[html.index("data-announced") :]
+    assert "Weights do not count in Rubric-Cover@20." in said[: said.index("</div>")], "aloud too"
     switched = client.get(re.search(r'href="([^"]+measure=weighted_cover)"', html)[1].replace("&amp;", "&"))
     assert ranks(switched) == {"ahead": 1, "behind": 2, "apart": 3}
     assert "Weights do not count" not in markup(switched)
     alike = sent(items, **{f"weight-{item.pk}": 2 for item in items}, measure="weighted_cover")
-    assert "Weights do not count in Weighted cover@20." in markup(client.get(url, alike))
+    html = markup(client.get(url, alike))
+    assert "No score changes: only the proportions of weights count." in html
+    assert "Weights do not count" not in html
     both_cover = sent(items, **{f"weight-{items[1].pk}": 2}, measure="weighted_cover")
     assert "Scores change by at most 0.0833: too little" in markup(client.get(url, both_cover))
+
+
+def test_the_choices_of_the_board_are_chips_and_the_measure_is_one_of_the_settings(
+    client_of, viewer, developer, url, items
+):
+    html = markup(client_of(developer).get(url))
+    toolbar = html[html.index('<div class="toolbar">') : html.index('id="trial-items"')]
+    assert toolbar.count('<span class="chip">') == 3
+    assert '<select name="measure" form="trial-items" id="trial-measure">' in toolbar
+    assert 'form="trial-items">Save</button>' in " ".join(toolbar.split())
+    assert "Save</button>" not in markup(client_of(viewer).get(url))
 
 
 def test_without_javascript_a_look_is_sent_and_saves_nothing(client_of, viewer, url, items):
