@@ -111,9 +111,10 @@ def item_edit(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
 
 def _say_saved(request: HtmxRequest, item: Item, before: str) -> None:
     """With an Undo, if its text was another one `before`."""
-    words = gettext("%(get_kind_display)s saved.") % {
-        "get_kind_display": item.get_kind_display().capitalize()
-    }
+    kind = {"kind": item.get_kind_display().capitalize()}
+    words = gettext("%(kind)s saved.") % kind
+    if item.is_retired:  # somebody did that meanwhile
+        words = gettext("%(kind)s saved. It is still retired: restore it to have it counted.") % kind
     if before and before != item.revision.text:
         offer_undo(request, words, change_url(request, item, "edit"), seen=item.version, text=before)
     else:

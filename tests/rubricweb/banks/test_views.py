@@ -144,6 +144,15 @@ def test_a_conflict_shows_both_wordings_and_mine_can_be_saved_over_theirs(
     assert item.revision.text == "Mine?"
 
 
+def test_rewording_what_somebody_retired_says_that_it_stays_retired(client_of, developer, owner, item):
+    client, url = client_of(developer), url_of("item-edit", item)
+    actions.retire_item(item, seen=1, by=owner)
+    refused = markup(posted(client, url, text="Mine?", seen=1))
+    assert "With yours it stays retired, until somebody restores it." in refused
+    saved = markup(posted(client, url, htmx=True, text="Mine?", seen=2))
+    assert "Question saved. It is still retired: restore it to have it counted." in saved
+
+
 def test_rewording_into_an_asked_question_is_refused_at_the_field(client_of, developer, item):
     other = actions.add_item(item.bank, item.topic, kind=ItemKind.QUESTION, text="Why?", by=developer)
     answer = posted(client_of(developer), url_of("item-edit", item), text="Why?", seen=1)
