@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.contrib import messages
 from django.http import HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext
@@ -18,6 +17,7 @@ from rubricweb.banks.access import bank_topic_for
 from rubricweb.banks.errors import BankError
 from rubricweb.banks.models import Bank, Item
 from rubricweb.core.http import HtmxRequest, after_post, form_response
+from rubricweb.core.undo import offer_undo
 from rubricweb.corpus.models import Topic
 from rubricweb.editor import what_if as what_ifs
 from rubricweb.editor.figures import rating_graders
@@ -65,7 +65,8 @@ def _merged(request: HtmxRequest, form: MergeForm, items: dict[str, Item]) -> bo
     except BankError as refusal:
         form.add_error(None, str(refusal))
         return False
-    messages.success(request, gettext("Merged: the duplicate is retired, and can be restored."))
+    undo_at = reverse("editor:item-restore", args=[duplicate.bank_id, duplicate.pk])
+    offer_undo(request, gettext("Merged: the duplicate is retired."), undo_at, seen=duplicate.version)
     return True
 
 

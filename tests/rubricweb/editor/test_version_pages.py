@@ -158,6 +158,9 @@ def test_merging_duplicates(client_of, developer, viewer, outsider, bank, twins)
     assert (twin.is_retired, twin.merged_into) == (True, keep)
     editor = markup(client.get(f"/banks/{bank.pk}/topics/{topic.pk}/"))
     assert "duplicate of" in editor
+    undo = editor[editor.index('<div class="toast"') :]
+    assert f'action="/banks/{bank.pk}/items/{twin.pk}/restore/"' in undo
+    assert 'name="seen" value="2"' in " ".join(undo.split())
     for wrong in ({"keep": keep.pk, "duplicate": twin.pk}, {"keep": "x", "duplicate": ""}):
         assert client.get(address, wrong).status_code == 422
     same = client.post(address, {"keep": keep.pk, "duplicate": keep.pk, "seen": 1})
