@@ -65,6 +65,7 @@ def test_naming_a_version(client_of, developer, viewer, outsider, bank):
     assert (answer.status_code, answer.url) == (302, url(bank))
     html = markup(client_of(viewer).get(url(bank)))
     assert "<strong>As published</strong>" in html
+    assert f"/leaderboards/autumn/?bank={bank.pk}&amp;version={bank.versions.get().pk}" in html
     assert "For the paper." in html
     assert "Name a version" not in html
     for name, message in {
@@ -91,6 +92,7 @@ def test_comparing(client_of, viewer, outsider, developer, bank, version):
     assert "so all of these moves may be noise" in html
     assert "<del>Which pigment?</del>" in html
     assert "/leaderboards/autumn/moved/?bank=" in html
+    assert html.count('<span class="chip">') == 4
     assert "Restore version 1" not in html
     name_version(bank, name="Later", by=developer)
     both = markup(client_of(viewer).get(url(bank, "diff"), {"before": 2, "after": 1}, headers=HTMX))
