@@ -8,6 +8,7 @@ TEXTS = {
     "leave": _("Leave without saving what you wrote?"),
     "loading": _("Loading"),
     "copied": _("Copied"),
+    "not copied": _("Selected: press Ctrl C"),
     "place": _("Place {place} of {n}: {item}"),
     "chosen": _("{n} selected"),
     "one shown": _("1 item shown"),

@@ -6,3 +6,7 @@ document.addEventListener("htmx:afterSwap", ({ target }) => {
   const words = state && (state.dataset.announced || state.innerText.trim());
   if (words && words !== region.textContent) region.textContent = words;
 });
+
+// What was done before this page came is said by its toasts, which are not heard because they came with it.
+const done = document.querySelector("#toasts .toast p")?.textContent;
+setTimeout(() => (region.textContent ||= done ?? ""), 300);

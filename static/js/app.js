@@ -46,12 +46,16 @@ document.addEventListener("click", (event) => {
   event.target.closest("[data-closes]")?.closest("dialog")?.close();
 
   const copier = event.target.closest("[data-copies]");
-  if (copier) {
-    navigator.clipboard.writeText(document.getElementById(copier.dataset.copies).textContent.trim());
-    copier.textContent = text("copied");
-  }
+  if (copier) copy(copier, document.getElementById(copier.dataset.copies));
   for (const menu of document.querySelectorAll("details.menu[open]")) menu.open = menu.contains(event.target);
 });
+
+// Where there is no clipboard, as without HTTPS, the text is selected, so that a person can copy it.
+async function copy(copier, copied) {
+  const writes = navigator.clipboard?.writeText(copied.textContent.trim()) ?? Promise.reject();
+  const done = await writes.then(() => "copied", () => getSelection().selectAllChildren(copied));
+  document.getElementById("announced").textContent = copier.textContent = text(done ?? "not copied");
+}
 
 // A menu closes on Escape, and when the pointer goes elsewhere; arrows go through what it offers.
 document.addEventListener("keydown", (event) => {

@@ -118,3 +118,22 @@ def test_a_toast_covers_nothing_that_can_be_pressed(grid, places):
         box,
     )
     assert under == []
+
+
+def test_a_token_is_copied_by_one_key_and_what_was_done_is_announced(people):
+    page = people.sign_in("viewer")
+    page.goto("/accounts/tokens/")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_label("Name").fill("nightly")
+    page.keyboard.press("Enter")
+    copy = page.get_by_role("button", name="Copy the token")
+    copy.focus()  # as `autofocus` has it, where a page shows before it is loaded
+    page.keyboard.press("Enter")
+    expect(page.locator("#announced")).to_have_text("Copied")
+    assert page.evaluate("navigator.clipboard.readText()") == page.locator("#new-token").inner_text()
+    page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(); }")
+    page.keyboard.press("Enter")
+    expect(page.locator("#announced")).to_have_text("Selected: press Ctrl C")
+    assert page.evaluate("getSelection().toString()") == page.locator("#new-token").inner_text()
+    page.get_by_role("button", name="Revoke").click()
+    expect(page.locator("#announced")).to_have_text("nightly is revoked and no longer works.")

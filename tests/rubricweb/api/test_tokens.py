@@ -105,6 +105,9 @@ def test_the_page_shows_a_token_once_and_revokes_it(viewer, collection, client_o
     made = client.post(PAGE, sent)
     text = re.search(r"rw_[0-9a-f]{8}_[\w-]{43}", markup(made))[0]
     assert made["Cache-Control"] == "no-store"
+    assert f'id="new-token">{text}</code>' in markup(made)
+    assert 'data-copies="new-token" aria-describedby="new-token" autofocus' in markup(made)
+    assert markup(made).index(text) < markup(made).index("A new token"), "above the form, on a telephone"
     assert text not in markup(client.get(PAGE))
     script = APIClient(headers={"Authorization": f"Bearer {text}"})
     assert script.get(AT).status_code == 200

@@ -9,6 +9,7 @@ import pytest
 from rubricweb.core.models import AuditEntry
 from rubricweb.jobs.run import work_on
 from rubricweb.webhooks.models import Delivery, Endpoint, Message
+from tests.rubricweb.markup import markup
 
 pytestmark = pytest.mark.django_db
 
@@ -43,8 +44,11 @@ def test_the_secret_is_shown_once(organizer, receiver):
     added = organizer.post(PAGE, sent)
     secret = Endpoint.objects.get().secret
     assert (added.status_code, added["Cache-Control"]) == (200, "no-store")
-    assert f'id="webhook-secret">{html.escape(secret)}</code>' in added.text
+    assert f'id="webhook-secret">{html.escape(secret)}</code>' in markup(added)
     assert 'data-copies="webhook-secret"' in added.text
+    assert added.text.index("webhook-secret") < added.text.index("New webhook"), (
+        "above the form, on a telephone"
+    )
     for address in (PAGE, Endpoint.objects.get().get_absolute_url()):
         assert html.escape(secret) not in organizer.get(address).text
     assert verbs() == {"webhook added"}
@@ -121,6 +125,7 @@ def test_it_is_changed_turned_off_and_removed(organizer, at, endpoint, receiver)
     rotated = organizer.post(f"{at}secret/")
     endpoint.refresh_from_db()
     assert (html.escape(endpoint.secret) in rotated.text, endpoint.secret == before) == (True, False)
+    assert 'data-copies="webhook-secret"' in rotated.text
     organizer.post(f"{at}off/")
     organizer.post(f"{at}test/")
     assert not Message.objects.exists()
