@@ -9,6 +9,7 @@ from rubricweb.accounts.models import User
 from rubricweb.corpus.models import Collection
 from rubricweb.leaderboards.board.types import BoardError
 from rubricweb.leaderboards.public import actions
+from rubricweb.leaderboards.public.models import PublicBoard
 
 
 class PublishForm(forms.Form):
@@ -33,16 +34,12 @@ class PublishForm(forms.Form):
         help_text=gettext_lazy("Each run gets a pseudonym that stays the same."),
     )
 
-    def publish(self, collection: Collection, *, query: str, by: User) -> str:
-        """Publish the board of `query` as a valid form says; return what was done, in words.
-
-        Where the board is refused the form has the reason, and nothing is returned.
-        """
+    def publish(self, collection: Collection, *, query: str, by: User) -> PublicBoard | None:
+        """Publish the board of `query` as a valid form says; where it is refused the form has the reason."""
         is_frozen = self.cleaned_data.pop("kind") == "frozen"
         action = actions.freeze_board if is_frozen else actions.publish_board
         try:
-            action(collection, query=query, by=by, **self.cleaned_data)
+            return action(collection, query=query, by=by, **self.cleaned_data)
         except BoardError as error:
             self.add_error(None, str(error))
-            return ""
-        return "Published and frozen." if is_frozen else "Published."
+            return None

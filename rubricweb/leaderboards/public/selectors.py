@@ -51,6 +51,11 @@ def open_board(token: str) -> PublicBoard | None:
     return PublicBoard.objects.filter(token=token, closed_at=None).select_related("collection").first()
 
 
+def new_board(collection: Collection, pk: str) -> PublicBoard | None:
+    """Return the open board that the address names as just published."""
+    return collection.public_boards.filter(pk=pk, closed_at=None).first() if pk.isdecimal() else None
+
+
 def published(public: PublicBoard) -> Published | None:
     """Return the board as it is now; None if its grader, bank or version is gone."""
     form = BoardForm(QueryDict(public.query), collection=public.collection)

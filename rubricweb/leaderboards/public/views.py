@@ -20,6 +20,7 @@ from rubricweb.leaderboards.forms import BoardToolbar
 from rubricweb.leaderboards.public import actions, selectors
 from rubricweb.leaderboards.public.documents import left_out
 from rubricweb.leaderboards.public.forms import PublishForm
+from rubricweb.leaderboards.public.models import PublicBoard
 
 PAGE = "leaderboards/publish.html"
 CACHED_SECONDS = 60
@@ -56,13 +57,28 @@ def publish(request: HtmxRequest, slug: str) -> HttpResponse:
     form = PublishForm(request.POST or None, initial={"title": title}, auto_id="publish_%s")
     is_valid = bool(chosen.graders) and chosen.is_valid()
     may_publish = form.is_bound and is_valid and form.is_valid()
-    if may_publish and (words := form.publish(collection, query=query_of(chosen), by=request.user)):
-        messages.success(request, gettext("%(words)s Anybody with the link can read it.") % {"words": words})
-        return redirect("leaderboards:publish", slug)
+    if may_publish and (made := form.publish(collection, query=query_of(chosen), by=request.user)):
+        messages.success(request, _done(made))
+        return redirect(_with_new(request, made))
     context = {"collection": collection, "section": "leaderboard", "tab": "publish", "form": chosen}
     context |= {"publish_form": form, "is_valid": is_valid, "published": collection.public_boards.all()}
+    if new := selectors.new_board(collection, request.GET.get("new", "")):
+        context |= {"new": new, "new_link": request.build_absolute_uri(new.get_absolute_url())}
     status = 422 if form.is_bound or (chosen.graders and not is_valid) else 200
     return form_response(request, PAGE, context, part="publish", status=status)
+
+
+def _with_new(request: HtmxRequest, made: PublicBoard) -> str:
+    """The address with the choices that it has, and the board whose link is shown above them."""
+    address = request.GET.copy()
+    address["new"] = str(made.pk)
+    return f"{request.path}?{address.urlencode()}"
+
+
+def _done(made: PublicBoard) -> str:
+    if made.is_frozen:
+        return gettext("Published and frozen. Anybody with the link can read it.")
+    return gettext("Published. Anybody with the link can read it.")
 
 
 @require_POST

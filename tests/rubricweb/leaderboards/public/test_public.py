@@ -46,6 +46,24 @@ def test_everybody_with_the_link_reads_it(publish):
     assert len(board.token) == 32
 
 
+def test_a_new_link_stands_above_the_choices(made, owner, client_of):
+    client = client_of(owner)
+    page = client.post(f"{PUBLISH}?min_grade=4", {"title": "The board"}, follow=True)
+    board = PublicBoard.objects.get()
+    assert page.redirect_chain == [(f"{PUBLISH}?min_grade=4&new={board.pk}", 302)]
+    said = markup(page)
+    link = f"http://testserver{board.get_absolute_url()}</a>"
+    assert said.index(link) < said.index('data-copies="new-link"') < said.index("1. Choose the board")
+    assert 'aria-describedby="new-link" autofocus' in said
+    assert [str(message) for message in page.context["messages"]] == [
+        "Published. Anybody with the link can read it."
+    ]
+    for address in (PUBLISH, f"{PUBLISH}?new=x", f"{PUBLISH}?new={board.pk + 1}"):
+        assert "new-link" not in markup(client.get(address))
+    client.post(f"{PUBLISH}{board.pk}/close/")
+    assert "new-link" not in markup(client.get(f"{PUBLISH}?new={board.pk}"))
+
+
 def test_one_topic_has_neither_ranks_nor_intervals(publish):
     said = text(Client().get(publish("topic=t1").get_absolute_url()))
 
