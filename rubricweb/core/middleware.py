@@ -6,14 +6,26 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import cast
+from urllib.parse import urlsplit, urlunsplit
 
 from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.middleware import LoginRequiredMiddleware
+from django.contrib.auth.views import redirect_to_login
 from django.contrib.messages import get_messages
-from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import (
+    FileResponse,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseNotAllowed,
+    HttpResponseRedirect,
+)
 from django.http.response import HttpResponseBase, StreamingHttpResponse
 from django.middleware.gzip import GZipMiddleware
 from django.shortcuts import resolve_url
 from django.template.loader import render_to_string
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext
 from django_htmx.http import HttpResponseClientRedirect
 
 from rubricweb.core import errors, logs
@@ -24,6 +36,8 @@ COMPRESSED = {"application/json", "image/svg+xml"}
 """In addition to text/*."""
 Answer = Callable[[HttpRequest], HttpResponse]
 REFERENCE_BYTES = 5
+PAGES = ("GET", "HEAD")
+"""Methods of requests for a page."""
 
 
 class RequestReference:
@@ -85,7 +99,45 @@ class HtmxLoginRedirect:
         response = self.get_response(request)
         lost = isinstance(response, HttpResponseRedirect) and response.url.startswith(self.login)
         if lost and getattr(request, "htmx", False):
-            return HttpResponseClientRedirect(self.login)
+            return HttpResponseClientRedirect(response.url)
+        return response
+
+
+class SignInFirst(LoginRequiredMiddleware):
+    """Lead to sign-in, and from there back to the page that a person was on.
+
+    That is not the address of the request where a form or htmx sent it: it may have no page.
+    """
+
+    def handle_no_permission(self, request: HttpRequest, view_func: Callable[..., object]) -> HttpResponse:
+        address = request.get_full_path()
+        if request.method not in PAGES or getattr(request, "htmx", False):
+            address = _page_before(request)
+        if request.method not in PAGES:
+            messages.warning(
+                request, gettext("You were signed out, and nothing was saved. Sign in, then try again.")
+            )
+        login, name = self.get_login_url(view_func), self.get_redirect_field_name(view_func)
+        return redirect_to_login(address, login, name)
+
+
+def _page_before(request: HttpRequest) -> str:
+    came_from = request.headers.get("Referer", "")
+    if not url_has_allowed_host_and_scheme(came_from, {request.get_host()}):
+        return "/"
+    return urlunsplit(urlsplit(came_from)._replace(scheme="", netloc="")) or "/"
+
+
+class MethodPage:
+    """Give whoever opens an address that only takes forms a page instead of an empty answer."""
+
+    def __init__(self, get_response: Answer) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        if isinstance(response, HttpResponseNotAllowed) and request.method == "GET" and not response.content:
+            response.content = render_to_string("405.html", request=request).encode()
         return response
 
 

@@ -12,10 +12,47 @@ def _is_ours(answer) -> bool:
 
 
 @pytest.mark.django_db
-def test_an_address_that_does_not_exist(client: Client):
-    answer = client.get("/nowhere/")
+def test_an_address_that_does_not_exist(client_of, viewer):
+    answer = client_of(viewer).get("/nowhere/")
     assert answer.status_code == 404
     assert _is_ours(answer)
+    assert "Sign in" not in markup(answer)
+
+
+@pytest.mark.django_db
+def test_who_is_not_signed_in_finds_the_way_to_sign_in(client: Client):
+    for address in ("/nowhere/", f"/leaderboards/public/{'x' * 32}/"):
+        answer = client.get(address)
+        assert answer.status_code == 404
+        assert '<a class="button" href="/accounts/sign-in/">Sign in</a>' in markup(answer)
+        assert "To your collections" not in markup(answer)
+
+
+@pytest.mark.django_db
+def test_an_address_that_only_takes_forms(client_of, owner, collection):
+    address = f"/collections/{collection.slug}/members/"
+    answer = client_of(owner).get(address)
+    assert (answer.status_code, _is_ours(answer)) == (405, True)
+    assert client_of(owner).head(address).content == b""
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("came_from", "goes_back_to"),
+    [
+        ("http://testserver/collections/autumn/settings/?a=b", "/collections/autumn/settings/%3Fa%3Db"),
+        ("https://elsewhere.example/collections/autumn/settings/", "/"),
+        ("", "/"),
+    ],
+)
+def test_a_form_sent_after_the_session_ended(client: Client, came_from, goes_back_to):
+    """Its own address may have no page to go back to."""
+    sent = {"headers": {"referer": came_from}} if came_from else {}
+    answer = client.post("/collections/autumn/members/", {"username": "viewer"}, **sent)
+    assert (answer.status_code, answer.url) == (302, f"/accounts/sign-in/?next={goes_back_to}")
+    assert "You were signed out, and nothing was saved." in markup(client.get(answer.url))
+    by_htmx = client.get("/collections/autumn/", headers={"HX-Request": "true", "referer": came_from})
+    assert by_htmx["HX-Redirect"] == f"/accounts/sign-in/?next={goes_back_to}"
 
 
 @pytest.mark.django_db

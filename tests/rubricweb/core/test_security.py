@@ -55,7 +55,7 @@ def test_the_content_policy_allows_no_inline_code(client: Client):
 def test_htmx_leaves_the_page_when_the_session_ended(client: Client):
     answer = client.get("/", headers={"HX-Request": "true"})
     assert answer.status_code == 200
-    assert answer["HX-Redirect"] == "/accounts/sign-in/"
+    assert answer["HX-Redirect"] == "/accounts/sign-in/?next=/"
 
 
 @pytest.mark.django_db
