@@ -9,12 +9,13 @@ from enum import StrEnum
 from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db.models import Count
 from django.urls import reverse
+from django.utils.translation import ngettext
 
 from rubricweb.accounts import roles
 from rubricweb.banks.models import Item
 from rubricweb.corpus.models import Collection
-from rubricweb.home.collections import CollectionCard
-from rubricweb.home.waiting import OpenWork
+from rubricweb.home.collections import CollectionCard, cards_of
+from rubricweb.home.waiting import OpenWork, open_work
 
 
 class State(StrEnum):
@@ -52,9 +53,13 @@ class Checklist:
         return self.done == len(self.steps)
 
     @property
+    def open(self) -> list[Step]:
+        return [step for step in self.steps if not step.is_done]
+
+    @property
     def next(self) -> Step | None:
         """The first step that is open."""
-        return next((step for step in self.steps if not step.is_done), None)
+        return next(iter(self.open), None)
 
 
 def checklists(cards: Iterable[CollectionCard], work: OpenWork) -> list[Checklist]:
@@ -62,6 +67,13 @@ def checklists(cards: Iterable[CollectionCard], work: OpenWork) -> list[Checklis
     organized = [card for card in cards if card.role.includes(roles.TO_ORGANIZE)]
     covered = _topics_with_items(card.collection for card in organized)
     return [_checklist(card, work, covered.get(card.collection.pk, 0)) for card in organized]
+
+
+def checklist_of(collection: Collection) -> Checklist:
+    """Return the one of a collection, for its organizers."""
+    (card,) = cards_of([collection], {})
+    work = open_work(None, [collection], [collection])
+    return _checklist(card, work, _topics_with_items([collection]).get(collection.pk, 0))
 
 
 def _topics_with_items(collections: Iterable[Collection]) -> dict[int, int]:
@@ -106,7 +118,7 @@ def _people(card: CollectionCard, work: OpenWork) -> tuple[Step, ...]:
     pk = card.collection.pk
     teams = work.submitted.get(pk, 0) + work.late.get(pk, 0)
     return (
-        _left("Ratings in campaigns", work.turns.get(pk, 0), card, ("campaigns:campaigns", "View")),
+        _campaigns(card, work),
         _left(
             "Conflicts between assessors",
             work.conflicts.get(pk, 0),
@@ -116,6 +128,23 @@ def _people(card: CollectionCard, work: OpenWork) -> tuple[Step, ...]:
         _left("Flags", work.flags.get(pk, 0), card, ("review:flags", "Answer")),
         _left("Submitted runs and late files", teams, card, ("submissions:desk", "Decide")),
     )
+
+
+def _campaigns(card: CollectionCard, work: OpenWork) -> Step:
+    """Open as long as a campaign is: its cells are left out, even if all of them are rated."""
+    turns, cells = work.turns.get(card.collection.pk, 0), work.left_out.get(card.collection.pk, 0)
+    found = []
+    if turns:
+        found.append(ngettext("%(n)s rating left", "%(n)s ratings left", turns) % {"n": intcomma(turns)})
+    if cells:
+        words = ngettext(
+            "%(n)s cell is left out until its campaign is closed",
+            "%(n)s cells are left out until their campaigns are closed",
+            cells,
+        )
+        found.append(words % {"n": intcomma(cells)})
+    link = ("campaigns:campaigns", "View")
+    return _step("Campaigns", "; ".join(found) or "none open", card, link, found)
 
 
 def _left(name: str, count: int, card: CollectionCard, link: tuple[str, str]) -> Step:

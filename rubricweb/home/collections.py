@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,8 +71,12 @@ class CollectionCard:
 
 def cards(user: User) -> list[CollectionCard]:
     """Return the collections that `user` may see, by name."""
-    collections = list(Collection.objects.visible_to(user))
     roles = dict(user.memberships.values_list("collection_id", "role"))
+    return cards_of(list(Collection.objects.visible_to(user)), roles)
+
+
+def cards_of(collections: list[Collection], roles: Mapping[int, str]) -> list[CollectionCard]:
+    """Return a card of each; who has none of the `roles` by collection counts as its organizer."""
     topics, passages, runs = (
         _counts(Topic.objects.all(), collections),
         _counts(Passage.objects.all(), collections),

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet
+from django.db.models import CharField, Count, Exists, F, Max, Min, OuterRef, Q, QuerySet, Value
+from django.db.models.functions import Cast, Concat
 from django.urls import reverse
 
 from rubricweb.accounts import roles
@@ -18,7 +19,7 @@ from rubricweb.banks.drafting.models import Draft
 from rubricweb.campaigns.adjudication.models import Decision
 from rubricweb.campaigns.adjudication.selectors import Query
 from rubricweb.campaigns.queue.leases import LAPSED, NEW
-from rubricweb.campaigns.queue.models import Campaign, Turn
+from rubricweb.campaigns.queue.models import Campaign, CampaignCell, Turn
 from rubricweb.campaigns.queue.selectors import PACE_OF, pace
 from rubricweb.corpus.models import Collection, Run
 from rubricweb.grades import visibility
@@ -52,6 +53,8 @@ class OpenWork:
 
     turns: Mapping[int, int]
     """Ratings that open campaigns lack."""
+    left_out: Mapping[int, int]
+    """Cells of open campaigns: public boards and releases are without them until these are closed."""
     conflicts: Mapping[int, int]
     flags: Mapping[int, int]
     submitted: Mapping[int, int]
@@ -63,7 +66,7 @@ class OpenWork:
 @dataclass(frozen=True, slots=True)
 class Waiting:
     tasks: tuple[Task, ...] = ()
-    open: OpenWork = field(default_factory=lambda: OpenWork({}, {}, {}, {}, {}))
+    open: OpenWork = field(default_factory=lambda: OpenWork({}, {}, {}, {}, {}, {}))
 
     @property
     def total(self) -> int:
@@ -74,7 +77,7 @@ def waiting_for(user: User, held: Mapping[Collection, Role]) -> Waiting:
     """Return the person's tasks, cells to rate first, and what is open in the collections."""
     by_pk = {collection.pk: collection for collection in held}
     holding = partial(_holding, held)
-    work = _open_work(user, by_pk.values(), holding(roles.TO_EDIT_BANK))
+    work = open_work(user, by_pk.values(), holding(roles.TO_EDIT_BANK))
     tasks = [
         *_cells(user, holding(roles.TO_ASSESS)),
         *_flags(user, by_pk, holding),
@@ -95,13 +98,15 @@ def _counted(rows: QuerySet[Any], path: str) -> dict[int, int]:
     return dict(rows.order_by().values_list(path).annotate(Count("pk")))
 
 
-def _open_work(user: User, collections: Iterable[Collection], edited: Sequence[Collection]) -> OpenWork:
+def open_work(user: User | None, collections: Iterable[Collection], edited: Sequence[Collection]) -> OpenWork:
+    """Count what is open; conflicts only where the user edits banks, and decides them."""
     here = list(collections)
-    turns = Turn.objects.filter(campaign__collection__in=here, campaign__closed_at=None)
-    turns = turns.filter(state__in=(State.PENDING, State.LEASED))
+    cells = CampaignCell.objects.filter(campaign__collection__in=here, campaign__closed_at=None)
     late = Submission.objects.filter(call__collection__in=here, outcome=Submission.Outcome.LATE)
+    turns, left_out = _turns_and_cells(cells)
     return OpenWork(
-        turns=_counted(turns, "campaign__collection"),
+        turns=turns,
+        left_out=left_out,
         conflicts=open_conflicts(user, edited),
         flags=_counted(Flag.objects.open().filter(bank__collection__in=here), "bank__collection"),
         submitted=_counted(Run.objects.filter(collection__in=here, state=Run.State.SUBMITTED), "collection"),
@@ -109,12 +114,25 @@ def _open_work(user: User, collections: Iterable[Collection], edited: Sequence[C
     )
 
 
-def open_conflicts(user: User, collections: Sequence[Collection]) -> dict[int, int]:
+def _turns_and_cells(cells: QuerySet[CampaignCell]) -> tuple[dict[int, int], dict[int, int]]:
+    """Count by collection the turns that are not taken, and the cells, those of several campaigns once."""
+    place = Concat(Cast("revision", CharField()), Value(" "), Cast("passage", CharField()))
+    is_open = Q(turns__state__in=(State.PENDING, State.LEASED))
+    counted = (
+        cells.order_by()
+        .values("campaign__collection")
+        .annotate(turns=Count("turns", filter=is_open), cells=Count(place, distinct=True))
+    )
+    rows = list(counted.values_list("campaign__collection", "turns", "cells"))
+    return {pk: turns for pk, turns, _ in rows}, {pk: cells for pk, _, cells in rows}
+
+
+def open_conflicts(user: User | None, collections: Sequence[Collection]) -> dict[int, int]:
     """Count by collection what `conflict_topics` finds."""
     return Counter(collection for collection, _ in conflict_topics(user, collections))
 
 
-def conflict_topics(user: User, collections: Sequence[Collection]) -> Iterator[tuple[int, int]]:
+def conflict_topics(user: User | None, collections: Sequence[Collection]) -> Iterator[tuple[int, int]]:
     """Yield the collection and topic of each cell that `adjudication.conflicts` lists: assessors rate it
     differently, nobody decided, and `user` has not still to rate it.
     """

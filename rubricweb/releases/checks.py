@@ -1,4 +1,4 @@
-"""What a release leaves out, and what an organizer should look at before it."""
+"""What a release leaves out, and why. What is open before one is in `home.checklist`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ from django.urls import reverse
 
 from rubricweb.arena.models import Vote
 from rubricweb.banks.models import Item
-from rubricweb.campaigns.adjudication.selectors import Query, conflicts
 from rubricweb.corpus.models import Run
 from rubricweb.grades import visibility
 from rubricweb.grades.engine.missing import Missing, failed_cells, missing_cells
 from rubricweb.releases.boards import board_specs
 from rubricweb.releases.contents import Contents, counted
-from rubricweb.review.flags.models import Flag
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,32 +45,11 @@ def left_out(contents: Contents) -> list[Remark]:
     secret = Item.including_secret.active().filter(bank__collection=collection, revision__is_secret=True)
     if kept := secret.count():
         remarks.append(Remark(f"{counted(kept, 'secret item')}, with {_their(kept)} grades; boards use them"))
+    remarks += [Remark(text, _at("grades:jobs", contents)) for text in _ungraded(contents)]
     if votes := Vote.objects.holding(collection).count():
         words = f"{counted(votes, 'vote')} in the arena; the vote board has files of its own"
         remarks.append(Remark(words, _at("arena:board", contents)))
     remarks.append(Remark("Human ratings of single cells, comments, flags and the names of people"))
-    return remarks
-
-
-def warnings(contents: Contents) -> list[Remark]:
-    """Return what is open in the collection. A release can be made all the same."""
-    collection = contents.collection
-    remarks = [Remark(text, _at("grades:jobs", contents)) for text in _ungraded(contents)]
-    if hidden := visibility.hidden_count(collection.pk):
-        words = (
-            f"{counted(hidden, 'cell')} {_is(hidden)} left out until {_their(hidden)} campaigns are closed"
-        )
-        remarks.append(Remark(words, _at("campaigns:campaigns", contents)))
-    if differing := conflicts(collection, Query(), None).open:
-        words = f"{counted(differing, 'conflict')} of assessors {_is(differing)} open"
-        remarks.append(Remark(words, _at("campaigns:adjudication", contents)))
-    if flags := Flag.objects.of(collection).open().count():
-        remarks.append(Remark(f"{counted(flags, 'flag')} {_is(flags)} open", _at("review:flags", contents)))
-    if waiting := collection.runs.filter(state=Run.State.SUBMITTED).count():
-        words = f"{counted(waiting, 'run')} {_is(waiting)} submitted and not accepted"
-        remarks.append(Remark(words, _at("corpus:runs", contents)))
-    if not collection.runs.accepted().exists():
-        remarks.append(Remark("No run is accepted: the boards are empty", _at("corpus:runs", contents)))
     return remarks
 
 
@@ -82,9 +59,9 @@ def _ungraded(contents: Contents) -> list[str]:
     for spec in board_specs(contents.collection):
         items = Item.objects.filter(bank=spec.bank) if spec.bank else None
         asked = {"items": items} if items is not None else {}
-        for words, look in (("not graded", missing_cells), ("failed", failed_cells)):
+        for words, look in (("without a grade by", missing_cells), ("with a failed grade by", failed_cells)):
             if cells := _cells(look(contents.collection, [spec.config], **asked)):
-                sentences.append(f"{counted(cells, 'cell')} {_is(cells)} {words} by {spec.config}")
+                sentences.append(f"{counted(cells, 'cell')} {words} {spec.config}: no board counts them")
     return sentences
 
 
@@ -94,10 +71,6 @@ def _cells(missing: list[Missing]) -> int:
 
 def _at(route: str, contents: Contents) -> str:
     return reverse(route, args=[contents.collection.slug])
-
-
-def _is(number: int) -> str:
-    return "is" if number == 1 else "are"
 
 
 def _their(number: int) -> str:

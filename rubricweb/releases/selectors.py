@@ -7,6 +7,7 @@ from itertools import groupby
 
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.visibility import Refused, refuse_sums
+from rubricweb.home.checklist import Checklist, checklist_of
 from rubricweb.releases import checks
 from rubricweb.releases.bundle import PARTS
 from rubricweb.releases.checks import Remark
@@ -25,7 +26,7 @@ class Preview:
     """A release before it is made: its parts with sizes, what is open, and what is left out."""
 
     rows: list[PreviewRow]
-    warnings: list[Remark]
+    checklist: Checklist
     left_out: list[Remark]
     refusal: str
     """Why no release can be made now; empty if one can."""
@@ -43,7 +44,7 @@ class PartFiles:
 
 def preview(collection: Collection) -> Preview:
     """With the runs, so that their number shows: the form says whether they are taken."""
-    contents = contents_of(collection, ReleaseOptions(has_runs=True))
+    contents, checklist = contents_of(collection, ReleaseOptions(has_runs=True)), checklist_of(collection)
     with contents.names.reading():
         try:
             refuse_sums(collection)
@@ -51,7 +52,7 @@ def preview(collection: Collection) -> Preview:
         except Refused as error:
             refusal = str(error)
         rows = [PreviewRow(part, part.size(contents)) for part in PARTS]
-        return Preview(rows, checks.warnings(contents), checks.left_out(contents), refusal)
+        return Preview(rows, checklist, checks.left_out(contents), refusal)
 
 
 def releases(collection: Collection) -> list[Release]:

@@ -9,6 +9,8 @@ import pytest
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.drafting.models import Draft, DraftRequest
 from rubricweb.campaigns.adjudication.selectors import Query, conflicts
+from rubricweb.campaigns.queue.actions import close_campaign
+from rubricweb.campaigns.queue.models import Turn
 from rubricweb.corpus.models import Run
 from rubricweb.grades.models import GradingJob, HumanGrade
 from rubricweb.review.flags.actions import assign, open_flag
@@ -96,6 +98,16 @@ def test_the_checklist_names_what_is_left(autumn, owner, assessor, client_of):
     GradingJob.objects.create(collection=autumn.collection, config=autumn.config, scope="1 item", total=3)
     assert steps(client_of(owner).get("/"))["Grades"] == ("running", "7 cells left")
     assert client_of(assessor).get("/").context["checklists"] == []
+
+
+def test_an_open_campaign_keeps_the_release_waiting(bank, owner, assessor, client_of):
+    campaign, client = blind_campaign(bank, by=owner, people=[assessor]), client_of(owner)
+    cells = f"{HIDDEN} cells are left out until their campaigns are closed"
+    assert steps(client.get("/"))["Campaigns"] == ("open", f"{2 * HIDDEN} ratings left; {cells}")
+    Turn.objects.update(state=Turn.State.SUBMITTED)
+    assert steps(client.get("/"))["Campaigns"] == ("open", cells)
+    close_campaign(campaign, by=owner)
+    assert steps(client.get("/"))["Campaigns"] == ("done", "none open")
 
 
 def test_an_empty_collection_begins_with_its_import(collection, owner, client_of):

@@ -13,9 +13,11 @@ def test_it_writes_a_zip_and_says_what_is_open(made, tmp_path, capsys):
     out = tmp_path / "autumn.zip"
     call_command("release", "autumn", out=out, license="CC0")
 
-    assert "CC0" in unzipped(out)["README.md"].decode()
+    readme = unzipped(out)["README.md"].decode()
+    assert "CC0" in readme
+    assert "1 cell with a failed grade by lexical" in readme
     said = capsys.readouterr()
-    assert "1 cell is failed by lexical" in said.err
+    assert "Items for every topic: 1 topic without items" in said.err
     assert "files, " in said.out
     assert list(tmp_path.iterdir()) == [out]
 

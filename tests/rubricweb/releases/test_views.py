@@ -10,6 +10,8 @@ import zipfile
 import pytest
 from django.test import Client
 
+from rubricweb.campaigns.queue.actions import close_campaign
+from rubricweb.campaigns.queue.models import Turn
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection, Run
 from rubricweb.jobs.run import work_on
@@ -76,11 +78,34 @@ def test_the_preview_says_what_is_open_and_what_is_left_out(made, owner, client_
         "3 topics",
         "1 bank, 3 items",
         "8 grades",
-        "1 cell is failed by lexical",
-        "1 flag is open",
-        "1 run is submitted and not accepted",
+        "1 cell with a failed grade by lexical",
+        "Before you release: 5 of 8 steps are done",
+        "Flags: 1 left. Answer",
+        "Submitted runs and late files: 1 left. Decide",
         "1 run: submitted",
     ):
+        assert words in said
+
+
+def test_home_and_releases_tell_the_same_of_an_open_campaign_that_is_rated(
+    collection, owner, assessor, client_of
+):
+    campaign, client = blind_campaign(world(collection, owner, assessor), by=owner), client_of(owner)
+    Turn.objects.filter(campaign=campaign).update(state=Turn.State.SUBMITTED)
+    (listed,) = client.get("/").context["checklists"]
+    shown = client.get(PAGE).context["preview"].checklist
+    assert [step for step in shown.open if step.name == "Campaigns"] == [
+        step for step in listed.open if step.name == "Campaigns"
+    ]
+    assert shown == listed
+    assert "Campaigns: 8 cells are left out until their campaigns are closed. View" in text(client.get(PAGE))
+    close_campaign(campaign, by=owner)
+    assert "Campaigns" not in text(client.get(PAGE))
+
+
+def test_an_empty_collection_lacks_more_than_runs(collection, owner, client_of):
+    said = text(client_of(owner).get(PAGE))
+    for words in ("Topics and passages: 0 topics, 0 passages. Import", "Items for every topic", "Grades"):
         assert words in said
 
 

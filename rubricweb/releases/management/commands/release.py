@@ -9,8 +9,8 @@ from django.core.management.base import BaseCommand, CommandError
 from grading.formats.reading import write_lines
 from rubricweb.corpus.command_arguments import collection_named, writing
 from rubricweb.grades.visibility import Refused
+from rubricweb.home.checklist import checklist_of
 from rubricweb.releases.bundle import ChangedMeanwhile, WrittenRelease, write_release
-from rubricweb.releases.checks import warnings
 from rubricweb.releases.contents import ReleaseOptions, contents_of
 from rubricweb.releases.names import Names
 
@@ -44,7 +44,7 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         if options["anonymous"]:
             _keep(options["anonymous"], written.names)
-        self._report(written, [remark.text for remark in warnings(contents)])
+        self._report(written, [f"{step.name}: {step.detail}" for step in checklist_of(collection).open])
 
     def _report(self, written: WrittenRelease, open_points: list[str]) -> None:
         named = [f"still named: {words}" for words in written.still_named]
