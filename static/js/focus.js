@@ -8,7 +8,8 @@ class FocusTrail {
     document.addEventListener("htmx:beforeRequest", () => this.#note());
     document.addEventListener("htmx:beforeSwap", () => this.#note());
     document.addEventListener("pointerdown", () => (this.#ids = []));
-    document.addEventListener("htmx:afterSettle", ({ detail }) => this.#restore(detail.elt, detail.xhr));
+    // One moment later, when htmx has enabled again the button that sent the request.
+    document.addEventListener("htmx:afterSettle", async (event) => this.#restore(await event.detail));
   }
 
   #note() {
@@ -17,7 +18,7 @@ class FocusTrail {
     for (let node = document.activeElement; node; node = node.parentElement) this.#ids.push(node.id);
   }
 
-  #restore(swapped, answer) {
+  #restore({ elt: swapped, xhr: answer }) {
     const [same, ...around] = this.#ids.map((id) => id && document.getElementById(id));
     this.#ids = [];
     const wrong = swapped?.querySelector?.('[aria-invalid="true"]');

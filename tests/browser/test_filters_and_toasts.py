@@ -137,3 +137,14 @@ def test_a_token_is_copied_by_one_key_and_what_was_done_is_announced(people):
     assert page.evaluate("getSelection().toString()") == page.locator("#new-token").inner_text()
     page.get_by_role("button", name="Revoke").click()
     expect(page.locator("#announced")).to_have_text("nightly is revoked and no longer works.")
+
+
+def test_the_focus_returns_to_a_button_that_was_disabled_while_it_asked(people, places):
+    page = people.sign_in("organizer")
+    page.goto(places.of_collection("prompts:graders"))
+    ask = page.get_by_role("button", name="Ask one passage now")
+    ask.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#announced")).to_contain_text("lexical")
+    expect(ask).to_be_enabled()
+    expect(ask).to_be_focused()
