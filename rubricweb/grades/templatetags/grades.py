@@ -20,7 +20,7 @@ from rubricweb.grades.engine.progress import measured_rate
 from rubricweb.grades.engine.regrade import Again, can_ask, job_at
 from rubricweb.grades.highlighting import Segment
 from rubricweb.grades.models import Grade
-from rubricweb.grades.next_step import NextStep, next_step
+from rubricweb.grades.next_step import NextStep, material_step, next_step
 from rubricweb.grades.scales import name_of
 
 register = template.Library()
@@ -38,6 +38,12 @@ def missing_url(collection: Collection, bank: Bank | None = None, topic: Topic |
 def next_step_of(context: Context, collection: Collection, bank: Bank | None = None) -> NextStep | None:
     """What is missing until `bank`, or else any bank of the collection, has grades."""
     return next_step(context["request"].user, collection, bank)
+
+
+@register.simple_tag(takes_context=True)
+def material_step_of(context: Context, collection: Collection, bank: Bank | None = None) -> NextStep | None:
+    """What is missing until `bank`, or else any bank of the collection, has something to grade."""
+    return material_step(context["request"].user, collection, bank)
 
 
 @register.simple_tag

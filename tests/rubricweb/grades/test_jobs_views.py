@@ -48,7 +48,7 @@ def test_jobs_page_shows_workers(client_of, viewer, job):
     page = markup(client_of(viewer).get(url("jobs")))
     assert "attic-7" in page
     assert re.search(r"Last heard from \d+ s ago · cuda \(bfloat16\)", page)
-    assert "Runs Causal language model" in page
+    assert "Runs the lexical baseline, Causal language model" in page
     assert "No worker is running" not in page
 
 

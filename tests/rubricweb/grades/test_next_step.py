@@ -36,6 +36,18 @@ def test_each_step_follows_the_one_before(collection, owner):
     assert next_step(owner, collection) is None
 
 
+@pytest.mark.parametrize("address", ["/grades/{}/jobs/", "/grades/{}/missing/", "/review/{}/queue/new/"])
+def test_where_nothing_can_be_graded_the_next_step_is_offered(collection, owner, client_of, address):
+    address, client = address.format(collection.slug), client_of(owner)
+    factories.TopicFactory(collection=collection)
+    said = markup(client.get(address))
+    assert "Begin an empty bank" in said
+    for misleading in ("No grade is missing", "Press Re-grade", "Open the campaign"):
+        assert misleading not in said
+    factories.gradable(collection)
+    assert "Begin an empty bank" not in markup(client.get(address))
+
+
 def test_another_bank_has_its_own_next_step(collection, owner):
     bank = factories.gradable(collection)
     item = bank.items.first()

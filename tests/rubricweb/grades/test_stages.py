@@ -194,7 +194,7 @@ class TestTheWaitingJob:
             page = markup(client.get(f"/grades/{collection.slug}/{address}"))
             assert f"waits for the answers of {link}" in page
             assert "0 of at most 5" in page
-            assert f'id="pause-{verification.pk}"' not in page
+            assert f'id="hold-{verification.pk}"' not in page
             assert f'id="cancel-{verification.pk}"' in page
         live = markup(client.get(f"/grades/{collection.slug}/missing/"))
         assert f"0 of at most 5, waits for the answers of job {extraction.pk}" in live
