@@ -99,6 +99,13 @@ def leave_out(file: ImportFile) -> ImportFile:
 
 
 @transaction.atomic
+def leave_out_all(batch: Import, files: Iterable[ImportFile]) -> Import:
+    """Likewise several files of an import, which is checked once."""
+    batch.files.filter(pk__in=[file.pk for file in files]).update(is_left_out=True)
+    return _start(batch, Import.Step.CHECK)
+
+
+@transaction.atomic
 def take_in(file: ImportFile) -> ImportFile:
     return _change(file, is_left_out=False)
 

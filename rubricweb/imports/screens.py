@@ -80,9 +80,14 @@ class Batch:
     """One that belongs to no file."""
 
     @property
-    def refused(self) -> int:
+    def refused_files(self) -> list[ImportFile]:
         """Files that keep the others from being imported."""
-        return sum(file.state == "refused" and not file.file.is_left_out for file in self.files)
+        rows = (file for file in self.files if file.state == "refused")
+        return [row.file for row in rows if not row.file.is_left_out]
+
+    @property
+    def refused(self) -> int:
+        return len(self.refused_files)
 
     @property
     def unclear(self) -> int:

@@ -11,6 +11,11 @@ urlpatterns = [
     path("collections/<slug:slug>/imports/<int:import_id>/check/", views.check, name="check"),
     path("collections/<slug:slug>/imports/<int:import_id>/start/", views.start, name="start"),
     path("collections/<slug:slug>/imports/<int:import_id>/discard/", views.discard, name="discard"),
+    path(
+        "collections/<slug:slug>/imports/<int:import_id>/leave-out/",
+        views.leave_out_refused,
+        name="leave-out",
+    ),
     path("collections/<slug:slug>/imports/<int:import_id>/undo/", views.undo_import, name="undo"),
     path("collections/<slug:slug>/imports/<int:import_id>/files/<int:file_id>/", views.file, name="file"),
 ]

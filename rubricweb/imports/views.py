@@ -154,6 +154,16 @@ def file(request: HtmxRequest, slug: str, import_id: int, file_id: int) -> HttpR
     return redirect(row.batch)
 
 
+@require_POST
+def leave_out_refused(request: HtmxRequest, slug: str, import_id: int) -> HttpResponse:
+    """Leave out every file that keeps the others from being imported."""
+    batch = access.import_for(request.user, slug, import_id)
+    refused = screens.batch_of(batch).refused_files
+    if _may_change(request, batch) and refused:
+        actions.leave_out_all(batch, refused)
+    return redirect(batch)
+
+
 def _upload(request: HtmxRequest) -> UploadForm:
     if request.method != "POST":
         return UploadForm()

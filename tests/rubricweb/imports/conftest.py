@@ -20,6 +20,7 @@ PAGE = "/collections/autumn/imports/"
 QUERIES = '{"t1": "why leaves turn red"}\n'
 QRELS = "t1 0 d1 3\nt1 0 d2 1\n"
 RUN = "t1 Q0 d1 1 2.5 bm25\nt1 Q0 d2 2 1.5 bm25\n"
+OPTIONS = {"bank_name": "main", "judgments": "", "min_relevant": "", "official_measure": ""}
 
 
 @pytest.fixture(autouse=True)
@@ -66,3 +67,15 @@ def worked(batch: Import) -> Import:
 def staged(batch: Import) -> list[str]:
     folder = staging.folder_of(batch)
     return sorted(path.name for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.fixture
+def started(client, django_capture_on_commit_callbacks):
+    """Confirm an import with its options, and have a worker make it."""
+
+    def start(batch: Import, **options: object) -> Import:
+        assert client.post(f"{PAGE}{batch.pk}/start/", OPTIONS | options).status_code == 302
+        with django_capture_on_commit_callbacks(execute=True):
+            return worked(batch)
+
+    return start

@@ -71,7 +71,7 @@ def test_imports_are_for_organizers(role, status, request, upload, client_of):
     assert browser.get(f"{PAGE}{batch.pk}/").status_code == status
     shown = "Import</a>" in markup(browser.get("/collections/autumn/"))
     assert shown is (role == "owner")
-    for address in ("add", "check", "start", "discard", f"files/{file.pk}"):
+    for address in ("add", "check", "start", "discard", "leave-out", f"files/{file.pk}"):
         assert browser.get(f"{PAGE}{batch.pk}/{address}/").status_code == 405
         if status != 200:
             assert browser.post(f"{PAGE}{batch.pk}/{address}/").status_code == status

@@ -20,7 +20,17 @@ from rubricweb.imports.models import Import
 from rubricweb.jobs import leases
 from rubricweb.jobs.kinds import kind_of
 from tests.rubricweb.import_files import FALL, RED, bank_line, database, passage, rated, uid
-from tests.rubricweb.imports.conftest import PAGE, QRELS, QUERIES, RUN, sent, staged, worked, zipped
+from tests.rubricweb.imports.conftest import (
+    OPTIONS,
+    PAGE,
+    QRELS,
+    QUERIES,
+    RUN,
+    sent,
+    staged,
+    worked,
+    zipped,
+)
 from tests.rubricweb.markup import markup
 
 pytestmark = pytest.mark.django_db
@@ -29,7 +39,6 @@ FORMATS = Path(__file__).resolve().parents[3] / "fixtures" / "formats"
 GRADED = json.dumps(["t1", [passage("d1", rated({uid(RED): 5})), passage("d2", rated({uid(RED): 0}))]])
 BANK = json.dumps(bank_line(RED, FALL))
 ALL = {"queries.json": QUERIES, "graded.jsonl": GRADED, "bank.jsonl": BANK, "a.run": RUN, "q.txt": QRELS}
-OPTIONS = {"bank_name": "main", "judgments": "", "min_relevant": "", "official_measure": ""}
 
 
 def words(answer) -> str:
@@ -38,18 +47,6 @@ def words(answer) -> str:
 
 def files(batch: Import) -> dict[str, tuple[str, str]]:
     return {file.name: (file.format, file.read) for file in batch.files.all()}
-
-
-@pytest.fixture
-def started(client, django_capture_on_commit_callbacks):
-    """Confirm an import with its options, and have a worker make it."""
-
-    def start(batch: Import, **options: object) -> Import:
-        assert client.post(f"{PAGE}{batch.pk}/start/", OPTIONS | options).status_code == 302
-        with django_capture_on_commit_callbacks(execute=True):
-            return worked(batch)
-
-    return start
 
 
 # Upload and check
@@ -355,6 +352,7 @@ def test_nothing_changes_while_a_worker_has_it(upload, client):
         f"files/{file.pk}/": {"deed": "leave-out"},
         "add/": {"uploads": [sent("b.run", RUN)]},
         "discard/": {},
+        "leave-out/": {},
         "check/": OPTIONS,
     }.items():
         assert client.post(f"{PAGE}{batch.pk}/{address}", content).status_code == 302

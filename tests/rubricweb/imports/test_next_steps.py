@@ -1,0 +1,36 @@
+"""What the page of an import offers next: where files are refused, and where it is made."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from tests.rubricweb.import_files import RED, bank_line, passage, rated, uid
+from tests.rubricweb.imports.conftest import PAGE, QUERIES, worked
+from tests.rubricweb.markup import markup
+
+pytestmark = pytest.mark.django_db
+
+
+def test_all_refused_files_are_left_out_at_once(upload, client):
+    batch = upload({"a.run": "t1 Q0 d3 3 bm25\n", "q.txt": "t1 0 d1 x\n", "queries.json": QUERIES})
+    address = f"{PAGE}{batch.pk}/"
+    assert '<button class="button" form="leave-out">Exclude all 2</button>' in markup(client.get(address))
+    assert client.post(f"{address}leave-out/").status_code == 302
+    batch = worked(batch)
+    assert set(batch.files.filter(is_left_out=True).values_list("name", flat=True)) == {"a.run", "q.txt"}
+    page = markup(client.get(address))
+    assert "Import 1 file" in page
+    assert "leave-out" not in re.findall(r'form="([^"]+)"', page)
+
+
+def test_what_was_imported_leads_to_the_next_step(upload, client, started):
+    batch = started(upload({"queries.json": QUERIES}))
+    page = markup(client.get(f"{PAGE}{batch.pk}/"))
+    assert "What comes next" in page
+    assert "Begin an empty bank" in page
+    graded = json.dumps(["t1", [passage("d1", rated({uid(RED): 5}))]])
+    batch = started(upload({"graded.jsonl": graded, "bank.jsonl": json.dumps(bank_line(RED))}))
+    assert "What comes next" not in markup(client.get(f"{PAGE}{batch.pk}/")), "it has grades"
