@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.files.uploadedfile import UploadedFile
 from django.utils.text import slugify
@@ -86,6 +87,12 @@ class UploadForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 3, "class": "mono", "spellcheck": "false"}),
         help_text=gettext_lazy("The text of one small file, such as a few qrels."),
     )
+
+    @property
+    def most_megabytes(self) -> int:
+        """Of all files that are sent at once."""
+        megabytes: int = settings.UPLOAD_BYTES // 1_000_000
+        return megabytes
 
 
 class OptionsForm(forms.Form):

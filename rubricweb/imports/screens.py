@@ -90,6 +90,11 @@ class Batch:
         return len(self.refused_files)
 
     @property
+    def not_kept(self) -> int:
+        """Files that were refused while they came in, such as one that is too large."""
+        return sum(not file.file.is_kept for file in self.files)
+
+    @property
     def unclear(self) -> int:
         """Files whose format a person has to choose first."""
         return sum(file.state == "which format?" for file in self.files)

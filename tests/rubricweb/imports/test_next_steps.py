@@ -26,6 +26,16 @@ def test_all_refused_files_are_left_out_at_once(upload, client):
     assert "leave-out" not in re.findall(r'form="([^"]+)"', page)
 
 
+def test_a_file_that_was_not_taken_is_told_above_the_files(upload, client, settings):
+    settings.UPLOAD_BYTES = 100
+    batch = upload({"queries.json": QUERIES, "big.run": "t1 Q0 d1 1 2.5 bm25\n" * 10})
+    page = re.sub(r"\s+", " ", markup(client.get(f"{PAGE}{batch.pk}/")))
+    assert "1 file was not taken: it says why below. 1 file read. Nothing is imported yet." in page
+    assert not re.search(r"\b0.bytes", page)
+    settings.UPLOAD_BYTES = 2_000_000_000
+    assert "At most 2,000 MB at once." in markup(client.get(PAGE))
+
+
 def test_what_was_imported_leads_to_the_next_step(upload, client, started):
     batch = started(upload({"queries.json": QUERIES}))
     page = markup(client.get(f"{PAGE}{batch.pk}/"))
