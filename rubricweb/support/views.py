@@ -68,6 +68,6 @@ def _jobs(request: HtmxRequest, collection: Collection) -> list[ListedJob]:
 def _settings_form(collection: Collection, sent: Context | None = None) -> SettingsForm:
     chosen = labelling.settings_of(collection)
     initial = {"citations": chosen.citations, "shown_judge": chosen.shown_judge_id}
-    form = SettingsForm(sent, initial=initial)
+    form = SettingsForm(sent, initial=initial, auto_id="labelling_%s")
     form.fields["shown_judge"].queryset = collection.support_judges.all()  # type: ignore[attr-defined]
     return form

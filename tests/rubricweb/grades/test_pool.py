@@ -106,6 +106,7 @@ def test_an_organizer_previews_and_builds_in_the_browser(owner, bank, collection
     page = markup(response)
     assert 'name="manual" value="9"' in page
     assert "Build this pool" in page
+    assert '<h2 id="preview" tabindex="-1" autofocus>' in page
     assert Pooled.objects.count() == 1
     assert client.post(PAGE, {"depth": 2, "manual": 9, "runs": ["alpha"]}).status_code == 302
     assert Pooled.objects.count() == 3

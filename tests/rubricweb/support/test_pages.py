@@ -42,7 +42,10 @@ def decide(client: Client, place, label: int, **more):
 
 
 def test_the_board_has_scores_and_what_is_missing(sea, judge, owner, client_of):
-    page = text_of(client_of(owner).get(BOARD))
+    answer = client_of(owner).get(BOARD)
+    ids = re.findall(r'\bid="([^"]+)"', answer.text)
+    assert len(ids) == len(set(ids)), "each label names its own field"
+    page = text_of(answer)
     assert "m, P@1; citations judged: the first of each sentence" in page
     assert "alpha 0.750" in page
     assert "beta 0.500" in page

@@ -54,6 +54,8 @@ def test_a_method_is_previewed_and_started(sea, owner, client_of, method):
     assert client.get(MAKE, {"method": method}).status_code == 200
     preview = client.get(MAKE, fields(method))
     assert preview.status_code == 200
+    assert '<h2 id="preview" tabindex="-1" autofocus>' in markup(preview)
+    assert "autofocus" not in markup(client.get(MAKE, {"method": method}))
     assert ("nothing, because no model is asked" in markup(preview)) == (not METHODS[method].needs_model)
     assert not SystemJob.objects.exists()
     response = client.post(MAKE, fields(method, most_calls=50))
