@@ -8,7 +8,7 @@ from datetime import datetime
 from statistics import NormalDist, median
 
 import numpy as np
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 
 from rubricweb.campaigns.queue import ordering
 from rubricweb.campaigns.queue.actions import CampaignPlan
@@ -78,7 +78,20 @@ class Preview:
     @property
     def in_words(self) -> str:
         words = {"cells": counted(self.cells, "cell"), "hours": number(round(self.hours, 1), 1)}
-        return gettext("%(cells)s, %(hours)s hours in total.") % words
+        counts = gettext("%(cells)s, %(hours)s hours in total.") % words
+        return f"{counts} {self.too_few}".strip()
+
+    @property
+    def too_few(self) -> str:
+        """Why the campaign could not be finished, as a sentence: a person rates a cell once."""
+        if self.people >= self.assessors:
+            return ""
+        words = ngettext(
+            "Each cell needs %(assessors)s people, and only %(n)s can rate: no cell would be finished.",
+            "Each cell needs %(assessors)s people, and only %(n)s can rate: no cell would be finished.",
+            self.people,
+        )
+        return words % {"assessors": self.assessors, "n": self.people}
 
     @property
     def each(self) -> float:

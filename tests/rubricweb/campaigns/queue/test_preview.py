@@ -33,6 +33,14 @@ def test_the_summary_counts_cells_people_and_hours(asked, second):
     assert not Campaign.objects.exists()
 
 
+def test_it_says_when_too_few_people_can_rate(asked, second):
+    answer = asked(people=[second.pk], assessors=2)
+    said = "Each cell needs 2 people, and only 1 can rate: no cell would be finished."
+    assert answer.context["preview"].in_words.endswith(said)
+    assert "Invite people" in answer.text
+    assert "Invite people" not in asked(people=[second.pk], assessors=1).text
+
+
 def test_the_pace_is_that_of_people_who_rated_here(asked, campaign_of, assessor):
     campaign = campaign_of()
     assert asked().context["preview"].seconds == 20
