@@ -12,7 +12,7 @@ import rubricweb.corpus.duplicates.models
 import rubricweb.corpus.snapshots.models  # noqa: F401
 from grading import prompts
 from rubricweb.core.models import new_stamp
-from rubricweb.corpus.querysets import CollectionQuerySet, RunQuerySet, TopicQuerySet
+from rubricweb.corpus.querysets import CollectionManager, CollectionQuerySet, RunQuerySet, TopicQuerySet
 
 OFFICIAL = "official"
 """The name of an official leaderboard without one."""
@@ -21,16 +21,6 @@ OFFICIAL = "official"
 def new_salt() -> str:
     """The secret from which a collection's pseudonyms are derived."""
     return secrets.token_urlsafe(24)
-
-
-class PresentManager(models.Manager[Any]):
-    """Leaves out collections that are deleted, whose rows a worker still removes."""
-
-    def get_queryset(self) -> models.QuerySet[Any]:
-        return super().get_queryset().filter(is_gone=False)
-
-
-CollectionManager = PresentManager.from_queryset(CollectionQuerySet)
 
 
 class Collection(models.Model):
@@ -243,6 +233,7 @@ class Run(models.Model):
     class State(models.TextChoices):
         SUBMITTED = "submitted", gettext_lazy("submitted")
         ACCEPTED = "accepted", gettext_lazy("accepted")
+        REJECTED = "rejected", gettext_lazy("rejected")
         WITHDRAWN = "withdrawn", gettext_lazy("withdrawn")
 
     class Type(models.TextChoices):
@@ -255,6 +246,8 @@ class Run(models.Model):
     is_from_file = models.BooleanField(default=False)
     """Whether it comes from a run file, which takes precedence over `rankings` of a graded file."""
     state = models.CharField(max_length=20, choices=State, default=State.ACCEPTED)
+    rejection = models.TextField(blank=True, default="", db_default="")
+    """Why organizers rejected it, as its team reads it."""
     team = models.CharField(max_length=100, blank=True)
     task = models.CharField(max_length=100, blank=True)
     type = models.CharField(max_length=20, choices=Type, blank=True, default=Type.UNKNOWN)
@@ -283,6 +276,10 @@ class Run(models.Model):
         ordering = ("run_tag",)
         constraints = (
             models.UniqueConstraint(fields=("collection", "run_tag"), name="run_tag_once_a_collection"),
+            models.CheckConstraint(
+                condition=~models.Q(state="rejected") | ~models.Q(rejection=""),
+                name="rejected_runs_have_a_reason",
+            ),
         )
 
     def __str__(self) -> str:

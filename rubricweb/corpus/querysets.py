@@ -21,6 +21,16 @@ class CollectionQuerySet(models.QuerySet[Any]):
         return self.filter(memberships__user=user, memberships__role__in=readers)
 
 
+class PresentManager(models.Manager[Any]):
+    """Leaves out collections that are deleted, whose rows a worker still removes."""
+
+    def get_queryset(self) -> models.QuerySet[Any]:
+        return super().get_queryset().filter(is_gone=False)
+
+
+CollectionManager = PresentManager.from_queryset(CollectionQuerySet)
+
+
 class TopicQuerySet(models.QuerySet[Any]):
     def by_query_id(self, query_ids: list[str]) -> TopicQuerySet:
         return self.filter(query_id__in=query_ids)
@@ -36,5 +46,5 @@ class RunQuerySet(models.QuerySet[Any]):
         return self.filter(state=self.model.State.ACCEPTED)
 
     def not_accepted(self) -> RunQuerySet:
-        """Submitted ones that wait to be accepted, and withdrawn ones."""
+        """Submitted ones that wait to be accepted, rejected and withdrawn ones."""
         return self.exclude(state=self.model.State.ACCEPTED)

@@ -58,7 +58,7 @@ class OpenWork:
     conflicts: Mapping[int, int]
     flags: Mapping[int, int]
     submitted: Mapping[int, int]
-    """Runs that an organizer has neither accepted nor refused."""
+    """Runs of teams that an organizer has neither accepted nor rejected."""
     late: Mapping[int, int]
     """Files sent after the deadline that nobody decided about."""
 
@@ -102,6 +102,7 @@ def open_work(user: User | None, collections: Iterable[Collection], edited: Sequ
     """Count what is open; conflicts only where the user edits banks, and decides them."""
     here = list(collections)
     cells = CampaignCell.objects.filter(campaign__collection__in=here, campaign__closed_at=None)
+    submitted = Run.objects.filter(collection__in=here, state=Run.State.SUBMITTED, is_made_here=False)
     late = Submission.objects.filter(call__collection__in=here, outcome=Submission.Outcome.LATE)
     turns, left_out = _turns_and_cells(cells)
     return OpenWork(
@@ -109,7 +110,7 @@ def open_work(user: User | None, collections: Iterable[Collection], edited: Sequ
         left_out=left_out,
         conflicts=open_conflicts(user, edited),
         flags=_counted(Flag.objects.open().filter(bank__collection__in=here), "bank__collection"),
-        submitted=_counted(Run.objects.filter(collection__in=here, state=Run.State.SUBMITTED), "collection"),
+        submitted=_counted(submitted, "collection"),
         late=_counted(late, "call__collection"),
     )
 
@@ -231,7 +232,7 @@ def _teams_files(work: OpenWork, collections: Iterable[Collection]) -> Iterator[
     """Runs and late files that an organizer decides about."""
     for collection in collections:
         if count := work.submitted.get(collection.pk, 0):
-            address = reverse("corpus:runs", args=[collection.slug])
+            address = reverse("submissions:desk", args=[collection.slug])
             yield Task(count, _plural(count, "run", "to accept"), collection, address, "Decide")
         if count := work.late.get(collection.pk, 0):
             address = reverse("submissions:desk", args=[collection.slug])

@@ -16,7 +16,7 @@ from rubricweb.accounts.actions import same_team, team_names
 from rubricweb.accounts.models import User
 from rubricweb.core import audit
 from rubricweb.corpus.models import Collection, Run
-from rubricweb.corpus.runs.actions import accept_run, accept_runs, withdraw_run
+from rubricweb.corpus.runs import actions as run_actions
 from rubricweb.jobs import dispatch
 from rubricweb.jobs.run import work_on
 from rubricweb.submissions import files
@@ -155,7 +155,7 @@ def _comes_late(call: Call, team: str, moment: datetime) -> bool:
     """Raises NotTaken where a file is not even kept."""
     phase = call.phase_at(moment)
     if phase is Call.Phase.EARLY:
-        raise NotTaken("The call is not open yet, so the file was not accepted.")
+        raise NotTaken("The call is not open yet, so the file was not kept.")
     late = call.submissions.filter(team=team, outcome=Submission.Outcome.LATE)
     if phase is Call.Phase.CLOSED and late.count() >= MOST_LATE:
         waiting = f"{MOST_LATE} late files of your team wait for an organizer"
@@ -167,7 +167,7 @@ def _comes_late(call: Call, team: str, moment: datetime) -> bool:
 def _note_late(submission: Submission) -> Submission:
     submission.outcome = Submission.Outcome.LATE
     submission.save(update_fields=["outcome"])
-    _record("late submission refused", submission, by=submission.by)
+    _record("late submission received", submission, by=submission.by)
     return submission
 
 
@@ -219,13 +219,45 @@ def withdraw(submission: Submission, *, by: User) -> Submission:
 
 def take_back(submission: Submission, *, by: User) -> Submission:
     """Withdraw the run of the submission at any time, as organizers may. Raises NotTaken."""
-    withdraw_run(_run_of(submission), by=by)
+    run_actions.withdraw_run(_run_of(submission), by=by)
     return submission
 
 
 def accept(submission: Submission, *, by: User) -> Submission:
     """Let the run of the submission count. Raises NotTaken."""
-    accept_run(_run_of(submission), by=by)
+    run_actions.accept_run(_run_of(submission), by=by)
+    return submission
+
+
+def reject(submission: Submission, reason: str, *, by: User) -> Submission:
+    """Keep the run, or the late file, out, and tell the team why. Raises NotTaken."""
+    if not submission.may_be_rejected:
+        raise NotTaken("Only a run that is submitted or accepted, or a late file, can be rejected.")
+    if submission.outcome == Submission.Outcome.LATE:
+        return _decide_on_late(submission, Submission.Outcome.REJECTED, reason, by=by)
+    run_actions.reject_run(_run_of(submission), reason, by=by)
+    return submission
+
+
+def undo_rejection(submission: Submission, *, by: User) -> Submission:
+    """Let the run wait to be accepted again, or the late file to be let in. Raises NotTaken."""
+    if not submission.is_rejected:
+        raise NotTaken("This submission is not rejected.")
+    if submission.outcome == Submission.Outcome.REJECTED:
+        return _decide_on_late(submission, Submission.Outcome.LATE, "", by=by)
+    run_actions.undo_rejection(_run_of(submission), by=by)
+    return submission
+
+
+@transaction.atomic
+def _decide_on_late(submission: Submission, outcome: str, reason: str, *, by: User) -> Submission:
+    """Reject the file, or let it wait again. Nothing changes where somebody was faster."""
+    rows = Submission.objects.filter(pk=submission.pk, outcome=submission.outcome)
+    if rows.exclude(state__in=Submission.LIVE).update(outcome=outcome, rejection=reason):
+        rejected = outcome == Submission.Outcome.REJECTED
+        verb = "late submission rejected" if rejected else "rejection of late submission undone"
+        _record(verb, submission, by=by, reason=reason)
+    submission.refresh_from_db()
     return submission
 
 
@@ -233,15 +265,15 @@ def accept_all(collection: Collection, submission_ids: Iterable[int], *, by: Use
     """Let the runs of these submissions count that wait for it, and return how many."""
     waiting = Submission.objects.waiting().filter(call__collection=collection, pk__in=submission_ids)
     runs = {row.run.pk: row.run for row in waiting.select_related("run") if row.run}
-    return accept_runs(list(runs.values()), by=by)
+    return run_actions.accept_runs(list(runs.values()), by=by)
 
 
 def forget_refused(deadline_before: datetime) -> int:
-    """Delete files of calls that are long over: refused ones, and late ones that nobody let in.
+    """Delete files of calls that are long over: refused and rejected ones, and late ones that nobody let in.
 
     Their reports stay. Return how many went.
     """
-    outcomes = (Submission.Outcome.REFUSED, Submission.Outcome.LATE)
+    outcomes = (Submission.Outcome.REFUSED, Submission.Outcome.LATE, Submission.Outcome.REJECTED)
     rows = Submission.objects.filter(outcome__in=outcomes, is_kept=True, call__deadline__lt=deadline_before)
     forgotten = 0
     for submission in rows.exclude(state__in=Submission.LIVE):
@@ -256,7 +288,8 @@ def _run_of(submission: Submission) -> Run:
     return submission.run
 
 
-def _record(verb: str, submission: Submission, *, by: User | None) -> None:
+def _record(verb: str, submission: Submission, *, by: User | None, reason: str = "") -> None:
     at = f"{submission.received_at:%F %T} UTC"
     detail = f"{submission.team} for {submission.call.task}: {submission.name} at {at}"
+    detail = f"{detail}: {reason}" if reason else detail
     audit.record(verb, submission, by=by, detail=detail, collection=submission.call.collection)

@@ -197,9 +197,10 @@ def _prepare_run(submission: Submission, run_tag: str) -> None:
         raise Refused(obstacle)
     run = _own_run(submission, run_tag) or Run(collection=collection, run_tag=run_tag)
     if run.pk:
+        submission.call.submissions.taken().filter(run=run).update(rejection=run.rejection)
         empty_run(run)
         run.version += 1
-    run.is_from_file, run.state = True, Run.State.SUBMITTED
+    run.is_from_file, run.state, run.rejection = True, Run.State.SUBMITTED, ""
     run.team, run.task, run.type = submission.team, submission.call.task, submission.type
     run.priority, run.description = submission.priority, submission.description
     run.submitted_by, run.submitted_at = submission.by, submission.received_at

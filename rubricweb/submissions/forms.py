@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 ANYWHERE = "Etc/GMT+12"
 LOCAL = "%Y-%m-%dT%H:%M:%S"
 OPEN_FOR = timedelta(days=28)
+REASON_CHARS = 1_000
 
 
 @lru_cache
@@ -58,7 +59,7 @@ class CallForm(forms.Form):
     )
     takes = forms.ChoiceField(label=gettext_lazy("A submission is a file of"), choices=Call.Takes.choices)
     opens_at = _moment(gettext_lazy("Opens"), gettext_lazy("Empty: now."), required=False)
-    deadline = _moment(gettext_lazy("Deadline"), gettext_lazy("Files are accepted until this second."))
+    deadline = _moment(gettext_lazy("Deadline"), gettext_lazy("Files are in time until this second."))
     time_zone = forms.ChoiceField(label=gettext_lazy("Time zone"), choices=_time_zones)
     runs_per_team = forms.IntegerField(
         label=gettext_lazy("Runs per team"),
@@ -170,6 +171,17 @@ def _filled(call: Call, terms: dict[str, Any], sent: QueryDict | None) -> CallFo
     return form
 
 
+class RejectForm(forms.Form):
+    """Why organizers reject a run or a late file."""
+
+    reason = forms.CharField(
+        label=gettext_lazy("Reason"),
+        max_length=REASON_CHARS,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text=gettext_lazy("The team reads it with the submission."),
+    )
+
+
 class SubmitForm(forms.Form):
     """A file with what the team says of its run."""
 
@@ -208,6 +220,10 @@ class SubmitForm(forms.Form):
     def described(self) -> Described:
         sent = self.cleaned_data
         return Described(sent["type"], sent.get("priority"), sent["description"])
+
+
+def reject_form(sent: QueryDict | None = None) -> RejectForm:
+    return RejectForm(sent, auto_id="reject-%s")
 
 
 def submit_form(

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from grading.submissions import Rules
 
 NAME_CHARS = 300
+COUNTED = (Run.State.SUBMITTED, Run.State.ACCEPTED)
+"""Runs that count towards the limit of their team."""
 
 
 class Call(models.Model):
@@ -102,12 +104,21 @@ class SubmissionQuerySet(models.QuerySet[Any]):
         return self.filter(outcome=Submission.Outcome.TAKEN)
 
     def counted(self) -> SubmissionQuerySet:
-        """Those of `taken` whose runs are not withdrawn."""
-        return self.taken().exclude(run__state=Run.State.WITHDRAWN).exclude(run=None)
+        """Those of `taken` whose runs are submitted or accepted."""
+        return self.taken().filter(run__state__in=COUNTED)
 
     def waiting(self) -> SubmissionQuerySet:
         """Those of `taken` whose runs organizers have not accepted yet."""
         return self.taken().filter(run__state=Run.State.SUBMITTED)
+
+    def with_decisions(self) -> SubmissionQuerySet:
+        """With what `run_state` and `reason` are as columns."""
+        is_run = models.Q(outcome=Submission.Outcome.TAKEN, run__isnull=False)
+        rows: SubmissionQuerySet = self.annotate(
+            run_state=models.Case(models.When(is_run, then="run__state"), default=models.Value("")),
+            reason=models.Case(models.When(is_run, then="run__rejection"), default="rejection"),
+        )
+        return rows
 
 
 class Submission(Task):
@@ -117,6 +128,7 @@ class Submission(Task):
         UNCHECKED = "", gettext_lazy("being checked")
         REFUSED = "refused", gettext_lazy("refused")
         LATE = "late", gettext_lazy("late")
+        REJECTED = "rejected", gettext_lazy("rejected")
         TAKEN = "taken", gettext_lazy("taken")
         REPLACED = "replaced", gettext_lazy("replaced")
 
@@ -155,13 +167,21 @@ class Submission(Task):
     let_in_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
-    """The organizer who accepted a file after the deadline."""
+    """The organizer who let the file in after the deadline."""
     let_in_at = models.DateTimeField(null=True, blank=True)
+    rejection = models.TextField(blank=True, default="", db_default="")
+    """Why organizers rejected the late file, or its run before another file replaced it."""
 
     objects = SubmissionQuerySet.as_manager()
 
     class Meta:
         ordering = ("-pk",)
+        constraints = (
+            models.CheckConstraint(
+                condition=~models.Q(outcome="rejected") | ~models.Q(rejection=""),
+                name="rejected_files_have_a_reason",
+            ),
+        )
 
     def __str__(self) -> str:
         return f"submission {self.pk}"
@@ -175,9 +195,8 @@ class Submission(Task):
 
     @property
     def counts(self) -> bool:
-        """Whether it is a run that is not withdrawn: towards the limit of its team, too."""
-        is_taken = self.outcome == self.Outcome.TAKEN
-        return is_taken and self.run is not None and self.run.state != Run.State.WITHDRAWN
+        """Whether it is a run, neither rejected nor withdrawn: towards the limit of its team, too."""
+        return self.run_state in COUNTED
 
     @property
     def may_be_withdrawn(self) -> bool:
@@ -186,8 +205,35 @@ class Submission(Task):
 
     @property
     def waits_to_be_accepted(self) -> bool:
-        is_submitted = self.run is not None and self.run.state == Run.State.SUBMITTED
-        return is_submitted and self.outcome == self.Outcome.TAKEN
+        return self.run_state == Run.State.SUBMITTED
+
+    @property
+    def waits_to_be_let_in(self) -> bool:
+        return self.outcome == self.Outcome.LATE and not self.is_live
+
+    @property
+    def may_be_rejected(self) -> bool:
+        """Whether it is a late file that nobody let in, or a run that is neither rejected nor withdrawn."""
+        return self.waits_to_be_let_in or self.counts
+
+    @property
+    def is_rejected(self) -> bool:
+        return self.outcome == self.Outcome.REJECTED or self.run_state == Run.State.REJECTED
+
+    @property
+    def asks_for_another(self) -> bool:
+        """Whether its team mends the file and submits it again: it is refused, or its run is rejected."""
+        return self.outcome == self.Outcome.REFUSED or self.run_state == Run.State.REJECTED
+
+    @property
+    def reason(self) -> str:
+        """Why organizers rejected it, or did before another file replaced it."""
+        return self.run.rejection if self.run and self.run_state else self.rejection
+
+    @property
+    def run_state(self) -> str:
+        """Of the run that it is; empty where it is none, or no longer."""
+        return self.run.state if self.run and self.outcome == self.Outcome.TAKEN else ""
 
     @property
     def state_words(self) -> str:

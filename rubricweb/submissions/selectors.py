@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from rubricweb.accounts.models import Membership, User
 from rubricweb.accounts.roles import Role
-from rubricweb.corpus.models import Collection
+from rubricweb.corpus.models import Collection, Run
 from rubricweb.submissions.models import Call, Submission
 
 SHOWN_ATTEMPTS = 300
@@ -27,6 +27,17 @@ class CallCard:
     def runs(self) -> int:
         """Runs that count towards the limit."""
         return len({one.run_id for one in self.submissions if one.counts})
+
+    @property
+    def rejected(self) -> int:
+        """Runs and late files that organizers rejected."""
+        return sum(one.is_rejected for one in self.submissions)
+
+    @property
+    def accepted(self) -> tuple[str, ...]:
+        """The ids of accepted runs."""
+        accepted = (one for one in self.submissions if one.run_state == Run.State.ACCEPTED)
+        return tuple(sorted(one.run_tag for one in accepted))
 
     @property
     def is_full(self) -> bool:

@@ -17,5 +17,11 @@ urlpatterns = [
     ),
     path("collections/<slug:slug>/submissions/accept/", views.accept_all, name="accept-all"),
     path("collections/<slug:slug>/submissions/<int:submission_id>/accept/", views.accept, name="accept"),
+    path("collections/<slug:slug>/submissions/<int:submission_id>/reject/", views.reject, name="reject"),
+    path(
+        "collections/<slug:slug>/submissions/<int:submission_id>/undo-rejection/",
+        views.undo_rejection,
+        name="undo-rejection",
+    ),
     path("collections/<slug:slug>/submissions/<int:submission_id>/let-in/", views.let_in, name="let-in"),
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import FileResponse, Http404, HttpResponse
@@ -20,7 +22,7 @@ from rubricweb.submissions import access, actions, files, selectors
 from rubricweb.submissions.access import Desk
 from rubricweb.submissions.actions import CallConflict, NotTaken
 from rubricweb.submissions.findings import from_json
-from rubricweb.submissions.forms import SubmitForm, again, call_form, new_call_form, submit_form
+from rubricweb.submissions.forms import SubmitForm, again, call_form, new_call_form, reject_form, submit_form
 from rubricweb.submissions.models import Call, Submission
 from rubricweb.submissions.rules_form import rules_form
 
@@ -111,17 +113,21 @@ def submit(request: HtmxRequest, slug: str, call_id: int) -> HttpResponse:
 def submission(request: HtmxRequest, slug: str, submission_id: int) -> HttpResponse:
     """The report of a submitted file; live while it is checked."""
     place, row = access.submission_for(request.user, slug, submission_id)
+    return page_or_part(request, "submissions/submission.html", _report(place, row), part="submission")
+
+
+def _report(place: Desk, row: Submission) -> dict[str, Any]:
     said = {name: getattr(row, name) for name in ("type", "priority", "description", "team")}
-    may_send = row.call.is_open and row.outcome == Submission.Outcome.REFUSED and not row.is_live
+    may_send = row.call.is_open and row.asks_for_another and not row.is_live
     team = "" if place.is_organizer else place.team
     form = submit_form(row.call, team=team, initial=said | {"replaces": row.pk}) if may_send else None
-    context = _place(place) | {
+    return _place(place) | {
         "submission": row,
         "groups": from_json(row.findings),
         "versions": selectors.versions_of(row),
         "form": form,
+        "reject_form": reject_form(),
     }
-    return page_or_part(request, "submissions/submission.html", context, part="submission")
 
 
 @require_safe
@@ -168,6 +174,37 @@ def accept(request: HtmxRequest, slug: str, submission_id: int) -> HttpResponse:
 
 
 @require_POST
+def reject(request: HtmxRequest, slug: str, submission_id: int) -> HttpResponse:
+    """Keep a run or a late file out, and say why. Without a reason the page asks for one."""
+    row = access.submission_for_organizer(request.user, slug, submission_id)
+    form = reject_form(request.POST)
+    if not form.is_valid():
+        place, row = access.submission_for(request.user, slug, submission_id)
+        context = _report(place, row) | {"reject_form": form}
+        return form_response(request, "submissions/submission.html", context, part="submission", status=422)
+    try:
+        actions.reject(row, form.cleaned_data["reason"], by=request.user)
+    except NotTaken as reason:
+        messages.error(request, str(reason))
+    else:
+        words = gettext("The submission of %(team)s is rejected. The team reads your reason.")
+        messages.success(request, words % {"team": row.team})
+    return redirect(row)
+
+
+@require_POST
+def undo_rejection(request: HtmxRequest, slug: str, submission_id: int) -> HttpResponse:
+    row = access.submission_for_organizer(request.user, slug, submission_id)
+    try:
+        actions.undo_rejection(row, by=request.user)
+    except NotTaken as reason:
+        messages.error(request, str(reason))
+    else:
+        messages.success(request, gettext("The rejection is undone. The submission waits for you again."))
+    return redirect(row)
+
+
+@require_POST
 def accept_all(request: HtmxRequest, slug: str) -> HttpResponse:
     """Accept the runs that the desk listed when the button was pressed."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
@@ -182,13 +219,13 @@ def accept_all(request: HtmxRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def let_in(request: HtmxRequest, slug: str, submission_id: int) -> HttpResponse:
-    """Accept a late file: it is checked as if it had come in time."""
+    """Let a late file in: it is checked as if it had come in time."""
     row = access.submission_for_organizer(request.user, slug, submission_id)
     if row.outcome != Submission.Outcome.LATE:
         raise PermissionDenied("This file is not late.")
     actions.let_in(row, by=request.user)
     messages.success(
-        request, gettext("The late file of %(team)s is accepted and checked.") % {"team": row.team}
+        request, gettext("The late file of %(team)s is let in and checked.") % {"team": row.team}
     )
     return redirect(row)
 

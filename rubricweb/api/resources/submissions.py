@@ -28,10 +28,11 @@ from rubricweb.submissions import access, actions, files
 from rubricweb.submissions.access import Desk
 from rubricweb.submissions.actions import Described
 from rubricweb.submissions.findings import from_json
+from rubricweb.submissions.forms import REASON_CHARS
 from rubricweb.submissions.models import Call, Submission
 
 WRITES = {"POST": Token.Scope.SUBMIT}
-STEERS = ("withdraw", "accept", "let-in")
+STEERS = ("withdraw", "accept", "reject", "undo-rejection", "let-in")
 
 
 class CallSerializer(serializers.Serializer[Call]):
@@ -39,7 +40,7 @@ class CallSerializer(serializers.Serializer[Call]):
     task = serializers.CharField()
     takes = serializers.ChoiceField(choices=Call.Takes.choices)
     opens_at = serializers.DateTimeField()
-    deadline = serializers.DateTimeField(help_text="Files are accepted until this second.")
+    deadline = serializers.DateTimeField(help_text="Files are in time until this second.")
     time_zone = serializers.CharField()
     runs_per_team = serializers.IntegerField(allow_null=True, help_text="Null for any number.")
     asks_priority = serializers.BooleanField()
@@ -61,6 +62,14 @@ class SubmissionSerializer(serializers.Serializer[Submission]):
     )
     outcome = serializers.ChoiceField(choices=Submission.Outcome.choices, allow_blank=True)
     run_tag = serializers.CharField(help_text="As read in the file.")
+    run_state = serializers.ChoiceField(
+        choices=Run.State.choices,
+        allow_blank=True,
+        help_text="Of the run that it is; empty where it is none.",
+    )
+    reason = serializers.CharField(
+        allow_blank=True, help_text="Why organizers rejected it, also before another file replaced it."
+    )
     errors = serializers.IntegerField()  # type: ignore[assignment]  # the metaclass takes fields away
     warnings = serializers.IntegerField()
 
@@ -97,6 +106,12 @@ class NewSubmission(serializers.Serializer[Any]):
     replaces = serializers.IntegerField(required=False, min_value=1, help_text="A refused submission.")
 
 
+class Rejection(serializers.Serializer[Any]):
+    """For `reject`."""
+
+    reason = serializers.CharField(required=True, max_length=REASON_CHARS, help_text="The team reads it.")
+
+
 class SubmissionForm(NewSubmission):
     file = serializers.FileField(help_text="One run: plain, gzip or zip.")
 
@@ -124,7 +139,7 @@ class Submissions(OfDesk, ListResource):
 
     def rows(self) -> QuerySet[Any]:
         desk = self.desk()
-        rows = Submission.objects.filter(call__collection=desk.collection)
+        rows = Submission.objects.filter(call__collection=desk.collection).with_decisions()
         return rows if desk.is_organizer else rows.filter(team=desk.team)
 
 
@@ -186,11 +201,13 @@ class SubmissionFile(OfDesk):
 
 
 class SubmissionState(OfDesk):
-    """Withdraw a submission; for organizers also `accept` its run, and `let-in` a late file."""
+    """Withdraw a submission; for organizers also `accept` its run, `let-in` a late file, `reject` either with
+    a reason, and `undo-rejection`.
+    """
 
     scopes = WRITES
 
-    @extend_schema(request=None, responses=SubmissionDocument, operation_id="submissions_steer")
+    @extend_schema(request=Rejection, responses=SubmissionDocument, operation_id="submissions_steer")
     def post(self, request: Request, slug: str, submission_id: int, steer: str) -> Response:
         if steer not in STEERS:
             raise Http404(f"A submission takes one of {', '.join(STEERS)}.")
@@ -198,14 +215,21 @@ class SubmissionState(OfDesk):
         if steer == "withdraw":
             (actions.take_back if desk.is_organizer else actions.withdraw)(row, by=self.person)
             return Response(_document(_submission(self, submission_id)))
-        row = access.submission_for_organizer(self.person, slug, submission_id)
+        self._decide(access.submission_for_organizer(self.person, slug, submission_id), steer)
+        return Response(_document(_submission(self, submission_id)))
+
+    def _decide(self, row: Submission, steer: str) -> None:
+        """What only organizers do."""
         if steer == "accept":
             actions.accept(row, by=self.person)
+        elif steer == "reject":
+            actions.reject(row, self.fields(Rejection)["reason"], by=self.person)
+        elif steer == "undo-rejection":
+            actions.undo_rejection(row, by=self.person)
         elif row.outcome != Submission.Outcome.LATE:
             raise PermissionDenied("This file is not late.")
         else:
             actions.let_in(row, by=self.person)
-        return Response(_document(_submission(self, submission_id)))
 
 
 def _submission(view: OfDesk, submission_id: int) -> Submission:

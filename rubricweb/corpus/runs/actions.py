@@ -63,7 +63,7 @@ def is_empty(run: Run) -> bool:
 
 
 def accept_run(run: Run, *, by: User | None) -> Run:
-    """Let a submitted or withdrawn run count, with all grades that its passages have."""
+    """Let a run count that was submitted, rejected or withdrawn, with all grades that its passages have."""
     _change_state([run], Run.State.ACCEPTED, by=by)
     return run
 
@@ -71,6 +71,18 @@ def accept_run(run: Run, *, by: User | None) -> Run:
 def accept_runs(runs: Sequence[Run], *, by: User | None) -> int:
     """Let runs of one collection count, and return how many did not before."""
     return _change_state(runs, Run.State.ACCEPTED, by=by)
+
+
+def reject_run(run: Run, reason: str, *, by: User | None) -> Run:
+    """Keep a run from counting, and tell its team why. Nothing of it is deleted."""
+    _change_state([run], Run.State.REJECTED, by=by, reason=reason)
+    return run
+
+
+def undo_rejection(run: Run, *, by: User | None) -> Run:
+    """Let a rejected run wait again to be accepted."""
+    _change_state([run], Run.State.SUBMITTED, by=by, verb="rejection of run undone")
+    return run
 
 
 def withdraw_run(run: Run, *, by: User | None) -> Run:
@@ -95,18 +107,23 @@ def empty_run(run: Run) -> None:
 
 
 @transaction.atomic
-def _change_state(runs: Sequence[Run], state: Run.State, *, by: User | None) -> int:
+def _change_state(
+    runs: Sequence[Run], state: Run.State, *, by: User | None, reason: str = "", verb: str = ""
+) -> int:
     """Doing it twice changes nothing. Imports lock the collection before its runs, too."""
     if not runs:
         return 0
     collection = Collection.objects.select_for_update(no_key=True).get(pk=runs[0].collection_id)
     rows = collection.runs.filter(pk__in=[run.pk for run in runs])
-    changed = set(rows.exclude(state=state).values_list("pk", flat=True))
-    rows.update(state=state)
+    rows = rows.exclude(state=state)
+    changed = set(rows.values_list("pk", flat=True))
+    rows.update(state=state, rejection=reason)
     for run in runs:
         run.state = state
         if run.pk in changed:
-            audit.record(f"run {state.label}", run, by=by, detail=run.run_tag)
+            run.rejection = reason
+            detail = f"{run.run_tag}: {reason}" if reason else run.run_tag
+            audit.record(verb or f"run {state.value}", run, by=by, detail=detail)
     if changed:
         collection.stamp = new_stamp()
         collection.save(update_fields=["stamp"])

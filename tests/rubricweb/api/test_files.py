@@ -70,6 +70,20 @@ def test_an_upload_is_a_submission_with_its_report(submit, participant, owner, s
     assert Run.objects.get().state == "withdrawn"
 
 
+def test_an_organizer_rejects_with_a_reason_that_the_team_reads(submit, participant, owner, script_of):
+    place, script = submit(answers("m1"))["Location"], script_of(owner)
+    assert [*script.post(f"{place}reject/").json()["errors"]] == ["reason"]
+    rejected = script.post(f"{place}reject/", {"reason": "Off topic."}, format="json").json()
+    assert (rejected["run_state"], rejected["reason"]) == ("rejected", "Off topic.")
+    assert script_of(participant).get(place).json() == rejected
+    (row,) = script_of(participant).get(f"{AT}submissions/").json()["items"]
+    assert (row["outcome"], row["run_state"], row["reason"]) == ("taken", "rejected", "Off topic.")
+    assert script_of(participant).post(f"{place}undo-rejection/").status_code == 404
+    undone = script.post(f"{place}undo-rejection/")
+    assert (undone.status_code, undone.json()["run_state"], undone.json()["reason"]) == (200, "submitted", "")
+    assert script.post(f"{place}undo-rejection/").status_code == 409
+
+
 def test_what_breaks_a_rule_is_in_the_report(submit):
     sent = submit(answers("m1").splitlines(keepends=True)[0])
     document = sent.json()

@@ -79,6 +79,7 @@ def test_drafts_jobs_and_files_of_teams_wait_for_organizers(bank, collection, ow
         collection=collection, config=lexical_config(), scope="all", total=3, state="paused"
     )
     RunFactory(collection=collection, run_tag="new", state=Run.State.SUBMITTED)
+    RunFactory(collection=collection, run_tag="unfinished", state=Run.State.SUBMITTED, is_made_here=True)
     call = CallFactory(collection=collection)
     call.submissions.create(
         team="oak", by=owner, name="a.run", received_at=call.opens_at, state="done", outcome="late"
@@ -87,6 +88,8 @@ def test_drafts_jobs_and_files_of_teams_wait_for_organizers(bank, collection, ow
     rows = {"draft to accept or reject": 1, "paused job": 1, "run to accept": 1, "late file to decide on": 1}
     assert tasks(response).items() >= rows.items()
     assert f"/banks/{bank.pk}/topics/{topic.pk}/drafts/" in response.text
+    places = {task.what: task.address for task in response.context["waiting"].tasks}
+    assert places["run to accept"] == places["late file to decide on"] == "/collections/autumn/submissions/"
     assert steps(response)["Submitted runs and late files"] == ("open", "2 left")
 
 

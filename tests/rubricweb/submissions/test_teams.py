@@ -81,6 +81,8 @@ def test_roles_and_methods(send, call, owner, developer, assessor, viewer, parti
         f"{place}withdraw/": [405] * 6,
         f"{place}let-in/": [405] * 6,
         f"{place}accept/": [405] * 6,
+        f"{place}reject/": [405] * 6,
+        f"{place}undo-rejection/": [405] * 6,
         f"{DESK}accept/": [405] * 6,
     }
     got = {address: [status(client_of(one), address) for one in cast] for address in expected}
