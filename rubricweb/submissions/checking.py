@@ -5,7 +5,7 @@ work.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -44,6 +44,9 @@ class Report:
 
     def with_error(self, group: Group) -> Report:
         return replace(self, groups=(group, *self.groups))
+
+    def with_warnings(self, groups: Iterable[Group]) -> Report:
+        return replace(self, groups=(*self.groups, *groups))
 
     def as_fields(self, submission: Submission) -> dict[str, object]:
         """The columns of a submission that a check fills."""
@@ -99,8 +102,9 @@ def report_on(submission: Submission, path: Path) -> Report:
         return report.with_error(error("several_runs", f"the run ids {others}", "one run a file"))
     if not run_tag and not report.errors:
         return report.with_error(error("malformed", "no run id", f"a file of {call.get_takes_display()}"))
-    obstacle = _obstacle(submission, run_tag) if run_tag else None
-    return report.with_error(obstacle) if obstacle else report
+    if obstacle := _obstacle(submission, run_tag) if run_tag else None:
+        return report.with_error(obstacle)
+    return report if report.errors else report.with_warnings(_of_replaced(submission, run_tag))
 
 
 def rules_of_call(call: Call) -> Rules:
@@ -116,6 +120,12 @@ def _of_team(submission: Submission, inspection: Inspection) -> Iterator[Group]:
     others = [team for team in inspection.teams if team.casefold() != submission.team.casefold()]
     if others:
         yield warning("other_team", f"the team {others[0]!r}", f"your team, {submission.team!r}")
+
+
+def _of_replaced(submission: Submission, run_tag: str) -> Iterator[Group]:
+    run = _own_run(submission, run_tag)
+    if run and run.is_accepted:
+        yield warning("replaces_accepted", f"the accepted run {run_tag!r}", "to be accepted again")
 
 
 def _obstacle(submission: Submission, run_tag: str) -> Group | None:

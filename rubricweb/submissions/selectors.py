@@ -34,12 +34,6 @@ class CallCard:
         return sum(one.is_rejected for one in self.submissions)
 
     @property
-    def accepted(self) -> tuple[str, ...]:
-        """The ids of accepted runs."""
-        accepted = (one for one in self.submissions if one.run_state == Run.State.ACCEPTED)
-        return tuple(sorted(one.run_tag for one in accepted))
-
-    @property
     def is_full(self) -> bool:
         return self.call.runs_per_team is not None and self.runs >= self.call.runs_per_team
 
@@ -146,6 +140,12 @@ def desk(collection: Collection) -> DeskPage:
         attempts=tuple(listed[:SHOWN_ATTEMPTS]),
         left_out=max(0, len(listed) - SHOWN_ATTEMPTS),
     )
+
+
+def accepted_runs(call: Call, team: str) -> list[str]:
+    """The ids of the team's runs that organizers accepted."""
+    accepted = call.submissions.taken().filter(team=team, run__state=Run.State.ACCEPTED)
+    return sorted(accepted.values_list("run_tag", flat=True))
 
 
 def versions_of(submission: Submission) -> list[Submission]:

@@ -100,7 +100,9 @@ def submit(request: HtmxRequest, slug: str, call_id: int) -> HttpResponse:
     place, call = access.call_to_submit(request.user, slug, call_id)
     form = _submit_form(request, place, call)
     if not (form.is_bound and form.is_valid()):
-        return form_response(request, "submissions/submit.html", _place(place) | {"call": call, "form": form})
+        context = _place(place) | {"call": call, "form": form}
+        context["accepted"] = selectors.accepted_runs(call, place.team)
+        return form_response(request, "submissions/submit.html", context)
     try:
         sent = _receive(request, place, call, form)
     except NotTaken as reason:

@@ -91,10 +91,27 @@ def test_the_same_run_id_replaces_the_run_until_the_deadline(send, call, owner):
     run = Run.objects.get(run_tag="m1")
     assert (first.outcome, second.outcome, first.run, second.run) == ("replaced", "taken", run, run)
     assert (run.state, run.version) == ("submitted", 2)
+    assert groups(second) == {"replaces_accepted": ("warning", 1)}
     texts = {one["text"] for row in Response.objects.all() for one in row.sentences}
     assert texts == {"Maples turn red.", "Oaks turn brown."}
     assert set(Pooled.objects.values_list("passage__text", flat=True)) == texts
     assert AuditEntry.objects.filter(verb="run submitted").count() == 2
+
+
+def test_a_team_reads_that_a_replaced_run_is_accepted_again(send, call, owner, participant, client_of):
+    """Before it replaces the run, and in the report; a file that is refused replaces nothing."""
+    client, first = client_of(participant), send(answers("m1"))
+    form = f"/collections/autumn/calls/{call.pk}/submit/"
+    assert "it counts again once" not in words(client.get(form))
+    accept_run(first.run, by=owner)
+    assert "m1 is accepted: if you replace it, it counts again once the organizers accept" in words(
+        client.get(form)
+    )
+    assert "it then waits to be accepted again" in words(client.get(first.get_absolute_url()))
+    refused = send(lines(response("m1", "t9", "Red.", team_id="maple")))
+    assert "replaces_accepted" not in groups(refused)
+    again = words(client.get(send(answers("m1", "Another sentence.")).get_absolute_url()))
+    assert "An accepted run is replaced: it counts again once this file is accepted" in again
 
 
 def test_a_team_has_at_most_its_number_of_runs(send, call, participant):
