@@ -24,6 +24,7 @@ from rubricweb.grades.importers import ImportFiles, import_files
 from rubricweb.jobs import endings
 from rubricweb.jobs.leases import Lease
 from rubricweb.submissions import files
+from rubricweb.submissions.documents import documents_of
 from rubricweb.submissions.findings import MOST_EACH, Group, as_json, error, grouped, total, warning
 from rubricweb.submissions.models import Call, Submission
 
@@ -91,7 +92,7 @@ def report_on(submission: Submission, path: Path) -> Report:
         path,
         rules_of_call(call),
         [topic_entry(topic) for topic in call.collection.topics.all()],
-        corpus=_DocumentIds(call.collection) if call.checks_documents else None,
+        corpus=documents_of(call, path),
         most_each=MOST_EACH,
     )
     groups = [*grouped(inspection.findings, inspection.counts), *_of_team(submission, inspection)]
@@ -108,12 +109,18 @@ def report_on(submission: Submission, path: Path) -> Report:
 
 
 def rules_of_call(call: Call) -> Rules:
-    """The rules of the call without those of kinds of files that it does not take."""
+    """The rules of the call without those of kinds of files that it does not take.
+
+    What a TREC run ranks and the collection lacks is a warning where the call does not ask for more.
+    """
     rules = call.parsed_rules
     if call.takes == Call.Takes.RESPONSES:
         return msgspec.structs.replace(rules, nuggets=None, retrieval=None)
     retrieval = rules.retrieval or RetrievalRules()
-    return msgspec.structs.replace(rules, nuggets=None, responses=None, retrieval=retrieval)
+    warnings = rules.warnings if call.checks_documents else rules.warnings | {"docid_unknown"}
+    return msgspec.structs.replace(
+        rules, nuggets=None, responses=None, retrieval=retrieval, warnings=warnings
+    )
 
 
 def _of_team(submission: Submission, inspection: Inspection) -> Iterator[Group]:
@@ -154,16 +161,6 @@ def _own_run(submission: Submission, run_tag: str) -> Run | None:
     earlier = submission.call.submissions.taken().filter(team=submission.team, run__run_tag=run_tag)
     latest = earlier.exclude(pk=submission.pk).select_related("run").first()
     return latest.run if latest else None
-
-
-class _DocumentIds:
-    """The doc ids of a collection's passages, each looked up when it is asked for."""
-
-    def __init__(self, collection: Collection) -> None:
-        self._passages = collection.passages
-
-    def __contains__(self, doc_id: object) -> bool:
-        return self._passages.filter(doc_id=doc_id).exists()
 
 
 def _take(lease: Lease[Submission], report: Report, path: Path) -> None:

@@ -78,7 +78,10 @@ class CallForm(forms.Form):
     checks_documents = forms.BooleanField(
         label=gettext_lazy("Document ids must be passages of this collection"),
         required=False,
-        help_text=gettext_lazy("Tick this if the collection holds the track's whole corpus."),
+        help_text=gettext_lazy(
+            "Tick this if the collection holds the track's whole corpus. Otherwise a TREC run with other ids "
+            "gets a warning, unless the rules turn it off."
+        ),
     )
     text = forms.CharField(
         label=gettext_lazy("For participants"),

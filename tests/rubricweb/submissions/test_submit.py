@@ -18,7 +18,7 @@ from rubricweb.corpus.runs.actions import accept_run
 from rubricweb.jobs.run import work_on
 from rubricweb.submissions import actions, files
 from rubricweb.submissions.models import Call, Submission
-from tests.factories import RunFactory
+from tests.factories import PassageFactory, RunFactory
 from tests.rubricweb.import_files import database, response
 from tests.rubricweb.imports.conftest import zipped
 from tests.rubricweb.markup import markup
@@ -171,6 +171,29 @@ def test_a_trec_run(send, call, participant, client_of):
     assert send(TREC, name="bm25.run").outcome == "taken"
     assert Run.objects.get(run_tag="bm25").rankings.count() == 2
     assert groups(send(answers("m1"))) == {"layout": ("error", 1)}
+
+
+def test_a_run_with_passages_that_the_collection_lacks_gets_a_warning(
+    send, call, django_assert_max_num_queries
+):
+    call.takes = Call.Takes.RUN
+    call.save()
+    assert groups(send(TREC, name="bm25.run")) == {}, "a collection without passages says nothing"
+    PassageFactory(collection=call.collection, doc_id="msmarco_v2.1_doc_00_1#1_2")
+    warned = send(TREC, name="bm25.run")
+    assert (warned.outcome, groups(warned)) == ("taken", {"docid_unknown": ("warning", 1)})
+    assert warned.findings[0]["places"][0]["line"] == 2
+    call.checks_documents = True
+    call.save()
+    assert groups(send(TREC, name="bm25.run"))["docid_unknown"] == ("error", 1)
+    call.rules |= {"off": ["docid_unknown"]}
+    call.save()
+    assert groups(send(TREC, name="bm25.run")) == {}
+    ranks = "".join(f"t1 Q0 msmarco_v2.1_doc_00_{rank}#1_2 {rank} {-rank} deep\n" for rank in range(1, 401))
+    call.rules |= {"off": ["missing_topics"]}
+    call.save()
+    with django_assert_max_num_queries(100):
+        assert groups(send(ranks.encode(), name="deep.run"))["docid_unknown"] == ("error", 399)
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, lambda content: zipped({"run.jsonl": content})])
