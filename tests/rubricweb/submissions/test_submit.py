@@ -203,7 +203,11 @@ def test_packed_files_are_checked_by_a_worker(send, participant, client_of, pack
     page = markup(client_of(participant).get(sent.get_absolute_url()))
     assert "The file is being checked." in page
     assert 'hx-trigger="every 2s"' in page
+    assert "<h1>run.packed</h1>" in page
     work_on("submission", sent.pk)
+    part = markup(client_of(participant).get(sent.get_absolute_url(), headers={"HX-Request": "true"}))
+    assert "<h1>m1</h1>" in part
+    assert " ".join(part.split("<title>")[1].split("</title>")[0].split()) == "m1 of maple · RubricWeb"
     sent.refresh_from_db()
     assert (sent.outcome, sent.run_tag) == ("taken", "m1")
 
