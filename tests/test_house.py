@@ -227,6 +227,12 @@ def loaded_on_demand() -> set[Path]:
     return {ROOT / "static" / name for name in names}
 
 
+def test_hidden_words_begin_with_a_word():
+    """Browsers put a blank before them in an accessible name, so punctuation would stand by itself."""
+    begins = re.compile(r'class="visually-hidden"\s*>\s*[,.;]')
+    report([where(path) for path in templates() if begins.search(path.read_text(encoding="utf-8"))])
+
+
 def code_lines(script: str) -> int:
     """Lines that do something: what explains them does not count, as docstrings do not."""
     lines = [line.strip() for line in script.splitlines()]

@@ -6,6 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from django.utils.translation import gettext, ngettext
+
 from rubricweb.accounts.models import Membership, User
 from rubricweb.accounts.roles import Role
 from rubricweb.corpus.models import Collection, Run
@@ -67,6 +69,18 @@ class CallCounts:
     """Teams without a run."""
     outcomes: tuple[tuple[str, int], ...]
     """Numbers of files by what became of them."""
+
+    @property
+    def words(self) -> str:
+        """How many runs, and of how many teams."""
+        runs = ngettext("%(n)s run", "%(n)s runs", self.runs) % {"n": self.runs}
+        if self.teams == 1:
+            return gettext("%(runs)s of 1 team") % {"runs": runs}
+        return gettext("%(runs)s of %(teams)s teams") % {"runs": runs, "teams": self.teams}
+
+    @property
+    def outcome_words(self) -> str:
+        return ", ".join(f"{number} {words}" for words, number in self.outcomes)
 
 
 @dataclass(frozen=True, slots=True)
