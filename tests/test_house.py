@@ -233,6 +233,18 @@ def test_hidden_words_begin_with_a_word():
     report([where(path) for path in templates() if begins.search(path.read_text(encoding="utf-8"))])
 
 
+def test_only_what_htmx_sends_asks_by_htmx():
+    """`hx-confirm` of a plain form never asks; `data-confirm` does."""
+    tags = re.compile(r"<[a-z]+\b(?:[^<>\"']|\"[^\"]*\"|'[^']*')*>")
+    sends = re.compile(r"\shx-(?:get|post|put|patch|delete)=")
+    found = {path: tags.findall(path.read_text(encoding="utf-8")) for path in templates()}
+    asks = {
+        path: [tag for tag in found[path] if " hx-confirm=" in f" {' '.join(tag.split())}"] for path in found
+    }
+    assert any(asks.values())
+    report([f"{where(path)}: {tag}" for path, tags in asks.items() for tag in tags if not sends.search(tag)])
+
+
 def code_lines(script: str) -> int:
     """Lines that do something: what explains them does not count, as docstrings do not."""
     lines = [line.strip() for line in script.splitlines()]

@@ -152,10 +152,10 @@ def withdraw(request: HtmxRequest, slug: str, submission_id: int) -> HttpRespons
     except NotTaken as reason:
         messages.error(request, str(reason))
     else:
-        again = "" if place.is_organizer else " You can submit it again before the deadline."
-        messages.success(
-            request, gettext("%(run_tag)s is withdrawn.%(again)s") % {"run_tag": row.run_tag, "again": again}
-        )
+        words = gettext("%(run_tag)s is withdrawn.")
+        if not place.is_organizer:
+            words = gettext("%(run_tag)s is withdrawn. You can submit it again until the deadline.")
+        messages.success(request, words % {"run_tag": row.run_tag})
     return redirect(row)
 
 

@@ -18,6 +18,12 @@ document.addEventListener("htmx:sendError", ({ detail }) => {
   if (detail.requestConfig.verb !== "get") document.getElementById("toasts").append(toast);
 });
 
+// A form that htmx does not send asks with data-confirm; hx-confirm would never ask.
+document.addEventListener("submit", (event) => {
+  const words = event.target.dataset.confirm;
+  if (words && !confirm(words)) event.preventDefault();
+});
+
 // A part with data-script, and data-styles if it has its own, is fetched when it is first wanted.
 const loaded = new Map();
 const styled = (href) =>

@@ -43,6 +43,12 @@ def test_from_home_to_a_corrected_run(people, call, inspector_of, places):
     page.get_by_label("File", exact=True).set_input_files([run("reader-1", call)])
     page.get_by_role("button", name="Submit and check again").press("Enter")
     expect(page.locator("#outcome")).to_contain_text("The run reader-1 is in")
+    page.evaluate("window.confirm = (words) => (document.title = words) === ''")
+    page.get_by_role("button", name="Withdraw the run").click()
+    assert page.title() == "Withdraw reader-1?"
+    page.evaluate("window.confirm = () => true")
+    page.get_by_role("button", name="Withdraw the run").click()
+    expect(page.locator("#outcome")).to_contain_text("The run is withdrawn")
     for name, address in {
         "home of a participant": "/",
         "submissions of a team": places.of_collection("submissions:team"),

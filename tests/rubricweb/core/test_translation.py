@@ -22,7 +22,9 @@ MARKED = re.compile(
 )
 UNREAD = re.compile(r"<(script|style|code|pre|kbd|textarea)\b[^>]*>.*?</\1>", re.DOTALL)
 TAG = r"""<[/!]?[a-zA-Z](?:[^>"']|"[^"]*"|'[^']*')*>"""
-READ_ALOUD = re.compile(r'\s(?:title|aria-label|aria-description|placeholder|alt|hx-confirm)="([^"]*)"')
+READ_ALOUD = re.compile(
+    r'\s(?:title|aria-label|aria-description|placeholder|alt|(?:hx|data)-confirm)="([^"]*)"'
+)
 NAMES = {"RubricWeb", "UTC", "LaTeX", "TSV", "CSV", "JSON", "Ctrl", "SHA"}
 """What is the same in every language."""
 
