@@ -218,8 +218,14 @@ def withdraw(submission: Submission, *, by: User) -> Submission:
 
 
 def take_back(submission: Submission, *, by: User) -> Submission:
-    """Withdraw the run of the submission at any time, as organizers may. Raises NotTaken."""
-    run_actions.withdraw_run(_run_of(submission), by=by)
+    """Withdraw the run of the submission at any time, as organizers may. Raises NotTaken.
+
+    A rejected run stays rejected, so that its reason stays.
+    """
+    run = _run_of(submission)
+    if submission.is_rejected:
+        raise NotTaken("The run is rejected. Only what is submitted or accepted can be withdrawn.")
+    run_actions.withdraw_run(run, by=by)
     return submission
 
 

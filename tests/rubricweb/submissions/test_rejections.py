@@ -70,6 +70,16 @@ def test_a_rejection_is_undone_and_a_rejected_run_can_be_accepted(send, owner, c
     assert (run.state, run.rejection) == ("accepted", "")
 
 
+def test_a_team_cannot_withdraw_its_rejected_run(send, owner, participant, client_of):
+    sent = send(answers("m1"))
+    reject(sent, WHY, by=owner)
+    for person in (participant, owner):
+        answer = client_of(person).post(f"{sent.get_absolute_url()}withdraw/", follow=True)
+        assert "The run is rejected." in words(answer)
+    run = Run.objects.get()
+    assert (run.state, run.rejection) == ("rejected", WHY)
+
+
 def test_a_rejected_run_gives_its_place_back_and_a_corrected_file_replaces_it(
     send, call, owner, participant, client_of
 ):
