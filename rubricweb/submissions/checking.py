@@ -26,7 +26,7 @@ from rubricweb.jobs.leases import Lease
 from rubricweb.submissions import files
 from rubricweb.submissions.documents import documents_of
 from rubricweb.submissions.findings import MOST_EACH, Group, as_json, error, grouped, total, warning
-from rubricweb.submissions.models import Call, Submission
+from rubricweb.submissions.models import Call, Submission, SubmissionQuerySet
 
 logger = logging.getLogger(__name__)
 
@@ -105,7 +105,7 @@ def report_on(submission: Submission, path: Path) -> Report:
         return report.with_error(error("malformed", "no run id", f"a file of {call.get_takes_display()}"))
     if obstacle := _obstacle(submission, run_tag) if run_tag else None:
         return report.with_error(obstacle)
-    return report if report.errors else report.with_warnings(_of_replaced(submission, run_tag))
+    return report if report.errors else report.with_warnings(_of_runs(submission, run_tag))
 
 
 def rules_of_call(call: Call) -> Rules:
@@ -129,10 +129,16 @@ def _of_team(submission: Submission, inspection: Inspection) -> Iterator[Group]:
         yield warning("other_team", f"the team {others[0]!r}", f"your team, {submission.team!r}")
 
 
-def _of_replaced(submission: Submission, run_tag: str) -> Iterator[Group]:
+def _of_runs(submission: Submission, run_tag: str) -> Iterator[Group]:
+    """What the team's runs for the call make of this one."""
     run = _own_run(submission, run_tag)
     if run and run.is_accepted:
         yield warning("replaces_accepted", f"the accepted run {run_tag!r}", "to be accepted again")
+    if submission.priority:
+        others = _other_runs(submission, run_tag).filter(run__priority=submission.priority)
+        if other := others.values_list("run__run_tag", flat=True).first():
+            priority = f"priority {submission.priority}, which {other!r} has"
+            yield warning("same_priority", priority, "a priority of its own for each run")
 
 
 def _obstacle(submission: Submission, run_tag: str) -> Group | None:
@@ -148,12 +154,19 @@ def _obstacle(submission: Submission, run_tag: str) -> Group | None:
 def _limit(submission: Submission, run_tag: str) -> Group | None:
     """Whether the team has as many other runs as it may have."""
     limit = submission.call.runs_per_team
-    others = submission.call.submissions.counted().filter(team=submission.team).exclude(run__run_tag=run_tag)
+    others = _other_runs(submission, run_tag)
     number = others.order_by().values("run").distinct().count()
     if limit is not None and number >= limit:
         runs = f"{number} run{'' if number == 1 else 's'} of your team"
         return error("too_many_runs", runs, f"at most {limit}: withdraw one, or replace it under its run id")
     return None
+
+
+def _other_runs(submission: Submission, run_tag: str) -> SubmissionQuerySet:
+    """Those of the team's runs for the call that count, but for the one of this tag."""
+    rows = submission.call.submissions.all()
+    counted: SubmissionQuerySet = rows.counted().filter(team=submission.team)
+    return counted.exclude(run__run_tag=run_tag)
 
 
 def _own_run(submission: Submission, run_tag: str) -> Run | None:

@@ -15,6 +15,7 @@ OWN_CATEGORIES = {
     "run_tag_taken": "another run of the collection has this run id",
     "too_many_runs": "the team has as many runs as it may have",
     "other_team": "the file names another team",
+    "same_priority": "another run of the team has this priority",
     "replaces_accepted": "an accepted run is replaced: it counts again once this file is accepted",
     "not_imported": "what the collection cannot store",
 }

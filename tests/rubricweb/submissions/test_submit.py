@@ -301,6 +301,8 @@ def test_a_priority_is_asked_where_the_call_asks_it(send, call, participant, cli
     assert refused.status_code == 422
     assert refused.context["form"].errors["file"] == ["Choose the file again: it was not kept."]
     assert send(answers("m1"), priority=1).run.priority == 1
+    assert groups(send(answers("m2"), priority=1)) == {"same_priority": ("warning", 1)}
+    assert groups(send(answers("m1", "Another sentence."), priority=2)) == {}
 
 
 def test_an_upload_over_the_limit_is_refused(call, participant, client_of, settings):

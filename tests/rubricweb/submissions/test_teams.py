@@ -203,16 +203,18 @@ def test_an_organizer_submits_for_a_team(send, call, owner):
     assert (sent.team, sent.run.team, sent.run.submitted_by) == ("oak", "oak", owner)
 
 
-def test_the_command_submits_for_a_team(call, tmp_path):
+def test_the_command_submits_for_a_team(call, tmp_path, capsys):
     path, out = tmp_path / "run.jsonl", io.StringIO()
     path.write_bytes(answers("m1"))
     call_command("submit", "autumn", str(path), team="maple", type="manual")
     run = Run.objects.get(run_tag="m1")
     assert (run.state, run.team, run.type) == ("submitted", "maple", "manual")
+    assert "run.jsonl of maple for generation: submitted, 0 errors, 0 warnings." in capsys.readouterr().err
     path.write_bytes(answers("m+2"))
     with pytest.raises(SystemExit, match="1"):
         call_command("submit", "autumn", str(path), team="maple", stdout=out)
     assert out.getvalue().startswith("run.jsonl:1: error run_id_characters")
+    assert ": refused, " in capsys.readouterr().err
     with pytest.raises(CommandError, match="autumn has: generation"):
         call_command("submit", "autumn", str(path), team="maple", task="retrieval")
     assert Submission.objects.count() == 2

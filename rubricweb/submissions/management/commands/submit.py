@@ -64,12 +64,14 @@ class Command(BaseCommand):
                 expected = f", expected {place.expected}" if place.expected else ""
                 words = f"{group.severity} {group.category}:{topic} {place.problem}{expected}"
                 self.stdout.write(f"{sent.name}{line}: {words}")
-        self.stderr.write(
-            f"{sent.name} of {sent.team} for {sent.call}: {sent.state_words}, {sent.errors} errors, "
-            f"{sent.warnings} warnings."
-        )
+        found = f"{_counted(sent.errors, 'error')}, {_counted(sent.warnings, 'warning')}"
+        self.stderr.write(f"{sent.name} of {sent.team} for {sent.call}: {sent.state_words}, {found}.")
         if sent.outcome != Submission.Outcome.TAKEN:
             sys.exit(1)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _call(slug: str, task: str) -> Call:
