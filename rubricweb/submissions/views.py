@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import FileResponse, Http404, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
+from django.template.defaultfilters import filesizeformat
 from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -237,7 +239,11 @@ def _submit_form(request: HtmxRequest, place: Desk, call: Call) -> SubmitForm:
         return submit_form(call, team=place.team)
     form = submit_form(call, team=place.team, sent=request.POST, uploaded=request.FILES)
     if too_large(request):
-        form.add_error("file", gettext("The file is too large."))
+        form.errors.pop("file", None)  # it is not there, since it was left out
+        most = filesizeformat(settings.UPLOAD_BYTES)
+        form.add_error(
+            "file", gettext("The file is too large: it may have at most %(most)s.") % {"most": most}
+        )
     return form
 
 

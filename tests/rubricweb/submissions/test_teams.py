@@ -59,6 +59,19 @@ def test_two_teams_side_by_side(send, participant, rival, client_of):
         assert "1 of 2 runs submitted" in " ".join(page.split())
 
 
+def test_a_team_with_all_its_runs_reads_that_it_can_only_replace_one(send, call, participant, client_of):
+    hint, client = (
+        "You can only replace one of your runs: your team has all 2 allowed.",
+        client_of(participant),
+    )
+    send(answers("m1"))
+    assert hint not in " ".join(markup(client.get(TEAM)).split())
+    send(answers("m2"))
+    assert hint in " ".join(markup(client.get(TEAM)).split())
+    Call.objects.update(deadline=timezone.now() - timedelta(minutes=1))
+    assert hint in " ".join(markup(client.get(TEAM)).split()), "for late files, too"
+
+
 def test_people_of_one_team_share_its_submissions(send, collection, outsider, client_of):
     sent = send(answers("m1"))
     collection.memberships.create(user=outsider, role="participant", team="maple")
