@@ -155,3 +155,13 @@ def test_rules_that_somebody_changed_meanwhile_are_not_overwritten(owner, call, 
     call.refresh_from_db()
     assert (refused.status_code, call.parsed_rules.responses.length.max_count) == (409, 300)
     assert refused.context["form"]["responses-length-max_count"].value() == 200
+
+
+def test_the_rules_of_trec_runs_say_when_an_unknown_document_is_a_warning(call, owner, client_of):
+    client, words = client_of(owner), "A document id that the collection does not have is only a warning"
+    place = f"/collections/autumn/calls/{call.pk}/rules/"
+    assert words not in client.get(place).text
+    Call.objects.update(takes=Call.Takes.RUN)
+    assert words in client.get(place).text
+    Call.objects.update(checks_documents=True)
+    assert words not in client.get(place).text
