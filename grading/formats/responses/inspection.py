@@ -13,7 +13,7 @@ from grading.formats.responses.dialects import SENTENCE_KEYS, TOPIC_KEYS, Dialec
 from grading.types import Response, Sentence
 
 SHAPE = (
-    "a response: {metadata: {team_id, run_id, topic_id or narrative_id}, responses or answer: "
+    "one response a line: {metadata: {team_id, run_id, topic_id or narrative_id}, responses or answer: "
     "[{text, citations}], references}, or {run_id, topic_id, topic, references, answer}, or BioGen's "
     "{team_id, run_name, results: [{topic_id, answer, references}]}"
 )

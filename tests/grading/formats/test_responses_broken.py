@@ -24,9 +24,9 @@ def metadata(**changes):
 
 GOOD = line(["d1"])
 BROKEN = [
-    ("", "blank line, expected a response: {metadata"),
+    ("", "blank line, expected one response a line: {metadata"),
     ("{", "malformed JSON (Expecting property name"),
-    ('["t1"]', "a list, expected a response: {metadata"),
+    ('["t1"]', "a list, expected one response a line: {metadata"),
     ("[" * 5000 + "]" * 5000, "more than 64 lists and objects inside each other"),
     ('{"metadata": ' + '{"a": ' * 70 + "1" + "}" * 71, "more than 64 lists and objects inside each other"),
     ('{"metadata": {}, "metadata": {}}', "the key 'metadata' occurs twice in an object, expected it once"),
@@ -35,8 +35,8 @@ BROKEN = [
     ('{"metadata": {"note": "\\ud800"}}', "half a surrogate pair, expected whole characters"),
     ('{"metadata": {"note": "\\u0000"}}', "a NUL character, expected text"),
     ('{"metadata": {"seed": ' + "9" * 5000 + "}}", "a number of too many digits"),
-    ('{"team_id": "a"}', "metadata is missing, expected a response"),
-    (line(["d1"], responses="left out"), "responses or answer is missing, expected a response"),
+    ('{"team_id": "a"}', "metadata is missing, expected one response"),
+    (line(["d1"], responses="left out"), "responses or answer is missing, expected one response"),
     (line(["d1"], responses=None), "responses is null, expected a list of sentences"),
     (line(["d1"], responses={"text": "A."}), "responses is an object, expected a list of sentences"),
     (line(["d1"], answer=[]), "answer and responses differ, expected one of them or both alike"),
@@ -138,9 +138,9 @@ def test_errors_in_a_document_name_the_line_of_their_result(result, phrase, tmp_
     ("text", "at", "phrase"),
     [
         ('{\n "team_id": "a",\n "results": [\n}', 4, "malformed JSON"),
-        ('{\n "team_id": "a",\n "runs": []\n}', 1, "results is missing, expected a response"),
+        ('{\n "team_id": "a",\n "runs": []\n}', 1, "results is missing, expected one response"),
         ('{\n "results": [],\n "results": []\n}', 1, "the key 'results' occurs twice"),
-        ('{"results": {},\n"a": 1}', 1, "results is an object, expected a response"),
+        ('{"results": {},\n"a": 1}', 1, "results is an object, expected one response"),
         (
             '{"team_id": "a", "run_name": "b", "results": []}',
             1,

@@ -130,7 +130,7 @@ DEFECTS = [
     ),
     ("rag26", rag26(answer=[sentence(OTHER)]), "references_undeclared", "error", "it in references"),
     ("rag26", ragtime([SHARD]), "layout", "error", "TREC RAG 2025 and 2026 answers"),
-    ("rag26", ["t1"], "malformed", "error", "a response: {metadata"),
+    ("rag26", ["t1"], "malformed", "error", "one response a line: {metadata"),
     ("rag25", rag26(answer=[sentence(0, text="word " * 401)]), "length", "warning", "at most 400"),
     ("rag25", rag26(references=[f"r{n}" for n in range(101)]), "references_max", "error", "at most 100"),
     (

@@ -80,7 +80,13 @@ VECTORS = {
         "3 columns",
         "4 columns: query_id 0 doc_id",
     ),
-    "blank line": (submitted, [GOOD, "", rag26()], 2, "malformed: blank line", "a response: {metadata"),
+    "blank line": (
+        submitted,
+        [GOOD, "", rag26()],
+        2,
+        "malformed: blank line",
+        "one response a line: {metadata",
+    ),
 }
 
 
