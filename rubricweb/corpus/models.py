@@ -1,7 +1,6 @@
 """The corpus of an evaluation: topics, pooled passages, runs and human judgments."""
 
 import secrets
-from typing import Any
 
 from django.conf import settings
 from django.db import models
