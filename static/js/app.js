@@ -53,7 +53,6 @@ document.addEventListener("click", (event) => {
 
   const copier = event.target.closest("[data-copies]");
   if (copier) copy(copier, document.getElementById(copier.dataset.copies));
-  for (const menu of document.querySelectorAll("details.menu[open]")) menu.open = menu.contains(event.target);
 });
 
 // Where there is no clipboard, as without HTTPS, the text is selected, so that a person can copy it.
@@ -63,7 +62,12 @@ async function copy(copier, copied) {
   document.getElementById("announced").textContent = copier.textContent = text(done ?? "not copied");
 }
 
-// A menu closes on Escape, and when the pointer goes elsewhere; arrows go through what it offers.
+// A menu closes on Escape, and when the pointer or the focus goes elsewhere; arrows go through what it offers.
+for (const kind of ["click", "focusin"]) {
+  document.addEventListener(kind, ({ target }) => {
+    for (const menu of document.querySelectorAll("details.menu[open]")) menu.open = menu.contains(target);
+  });
+}
 document.addEventListener("keydown", (event) => {
   const menu = event.target.closest?.("details.menu[open]");
   if (!menu) return;

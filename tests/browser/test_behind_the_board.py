@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from rubricweb.leaderboards.public.actions import publish_board
+from tests.browser.inspector import FITS
 from tests.browser.slowness import set_offline
 
 VIEWS = {
@@ -68,6 +69,25 @@ def test_compare_by_htmx_and_go_back(people, places):
 
 
 SCALES = "nodes => nodes.map(node => [node.getScreenCTM().a, node.getBoundingClientRect().x])"
+
+
+def test_chips_take_a_second_line_before_they_leave_the_window(people, places):
+    page = people.sign_in("viewer")
+    page.set_viewport_size({"width": 1150, "height": 800})
+    for address in (f"{places.board}moved/", places.grid):
+        page.goto(address)
+        assert page.evaluate(FITS), address
+
+
+def test_a_menu_closes_when_the_focus_leaves_it(people, places):
+    page = people.sign_in("viewer")
+    page.goto(places.board)
+    columns = page.locator("details.menu", has_text="Columns")
+    columns.locator("summary").press("Enter")
+    columns.get_by_label("Further columns").press("Tab")
+    expect(columns).to_have_attribute("open", "")
+    columns.get_by_role("link").last.press("Tab")
+    expect(columns).not_to_have_attribute("open", "")
 
 
 def test_on_paper_every_bar_is_on_the_axis(people, places):
