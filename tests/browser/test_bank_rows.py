@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
+from grading.types import Importance
 from rubricweb.banks import actions
 from rubricweb.core import events
 from tests.browser.waiting import Held
@@ -73,6 +74,13 @@ def test_on_a_phone_the_menu_of_an_item_opens_within_the_screen(people, places):
     page.locator(".item-menu > summary").first.click()
     menu = page.locator(".item-menu[open] .menu-body")
     expect(menu.get_by_role("link", name="Reword")).to_be_in_viewport(ratio=1)
+
+
+def test_on_a_phone_a_row_shows_an_importance_that_is_not_vital(people, places):
+    actions.weigh_item(places.item, importance=Importance.OKAY, seen=places.item.version, by=None)
+    page = people.sign_in("developer", viewport={"width": 390, "height": 844})
+    page.goto(places.editor)
+    expect(page.locator(f"#item-{places.item.pk} .badge", has_text="okay")).to_be_visible()
 
 
 def test_by_dragging(page, places):
