@@ -6,7 +6,7 @@ from collections.abc import Collection as Container
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from django.db.models import Q, QuerySet
+from django.db.models import Q, QuerySet, prefetch_related_objects
 from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 
@@ -107,6 +107,7 @@ def inbox(
     refused: Mapping[int, RefusedDraft] | None = None,
 ) -> DraftInbox:
     """Near-duplicates are computed on each call, because decisions change what they are compared with."""
+    prefetch_related_objects([topic], "subtopics")  # the form beside the inbox lists them too
     drafts = list(waiting(bank, topic))
     near = _near(bank, topic, drafts)
     names = {facet.facet_id: str(facet) for facet in topic.subtopics.all()}

@@ -157,6 +157,18 @@ def test_the_collections_grader_writes_by_default(client_of, bank, topic, collec
     assert 'value="google/flan-t5-small"' in html
 
 
+def test_where_the_grader_cannot_write_the_model_that_was_asked_last_does(
+    client_of, bank, topic, asked, developer
+):
+    actions.request_drafts(
+        bank, topic, DraftOptions(ItemKind.NUGGET, "hf_causal", "models/small"), by=developer
+    )
+    elsewhere = TopicFactory(collection=topic.collection, text="how do magnets work")
+    html = markup(client_of(developer).get(place("drafts", bank, elsewhere)))
+    assert '<option value="hf_causal" selected>' in html
+    assert 'name="llm" value="models/small"' in html
+
+
 def test_a_topic_with_subtopics_starts_at_the_first(client_of, bank, topic, developer):
     Subtopic.objects.create(topic=topic, facet_id="f1", text="Pigments", position=0)
     url = place("drafts-request", bank, topic)
