@@ -13,10 +13,16 @@ for (const tab of document.querySelectorAll("nav [aria-current=page]")) {
   tab.scrollIntoView({ block: "nearest", inline: "center" }); // narrow screens
 }
 
-document.addEventListener("htmx:sendError", ({ detail }) => {
+// A request of somebody's that failed is told: in the first sentence of the answer, if the server gave one.
+function tell({ detail: { xhr, requestConfig: { verb, triggeringEvent } } }) {
+  const answer = new DOMParser().parseFromString(xhr.responseText, "text/html");
+  const why = answer.querySelector("main .empty p");
+  if (why ? !triggeringEvent?.isTrusted : xhr.status || verb === "get") return;
   const toast = document.getElementById("not-sent").content.cloneNode(true);
-  if (detail.requestConfig.verb !== "get") document.getElementById("toasts").append(toast);
-});
+  if (why) toast.querySelector("p").textContent = why.textContent;
+  document.getElementById("toasts").append(toast);
+}
+for (const name of ["sendError", "responseError"]) document.addEventListener(`htmx:${name}`, tell);
 
 // A form that htmx does not send asks with data-confirm; hx-confirm would never ask.
 document.addEventListener("submit", (event) => {

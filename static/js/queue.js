@@ -98,10 +98,8 @@ function finishUnsent() {
 // it as it is.
 function take(html, isWhole) {
   const page = new DOMParser().parseFromString(html, "text/html");
-  const [shown, rated] = [
-    page.getElementById("queue-card").firstElementChild,
-    page.getElementById("queue-answered"),
-  ];
+  const shown = page.getElementById("queue-card").firstElementChild;
+  const rated = page.getElementById("queue-answered");
   byId("queue-head").replaceWith(page.getElementById("queue-head"));
   htmx.process(byId("queue-head"));
   if (rated) update(rated.firstElementChild);
@@ -139,16 +137,10 @@ function add(passage) {
   const there = [card(), ...ahead()].find((one) => one.dataset.passage === passage.dataset.passage);
   const list = (there ?? passage).querySelector("ol");
   const has = (kind) => there?.querySelector(`[data-kind="${kind}"]`);
-  const lines = [...passage.querySelector("ol").children].filter((line) =>
-    line.dataset.kind ? !has(line.dataset.kind) : fresh.includes(line)
-  );
-  if (there) {
-    fresh.forEach((item) => item.removeAttribute("aria-current"));
-    list.append(...lines);
-  } else {
-    list.replaceChildren(...lines);
-    byId("queue-ahead").append(passage);
-  }
+  const isNew = (line) => line.dataset.kind ? !has(line.dataset.kind) : fresh.includes(line);
+  const lines = [...passage.querySelector("ol").children].filter(isNew);
+  if (there) fresh.forEach((item) => item.removeAttribute("aria-current")), list.append(...lines);
+  else list.replaceChildren(...lines), byId("queue-ahead").append(passage);
   htmx.process(there ? list : passage);
 }
 

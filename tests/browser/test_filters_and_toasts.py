@@ -148,3 +148,13 @@ def test_the_focus_returns_to_a_button_that_was_disabled_while_it_asked(people, 
     expect(page.locator("#announced")).to_contain_text("lexical")
     expect(ask).to_be_enabled()
     expect(ask).to_be_focused()
+
+
+def test_what_the_server_refuses_says_why(people, places, campaign_of):
+    campaign_of("blind", size=None)
+    page = people.sign_in_routed("assessor")
+    page.route("**/django-htmx*.js", lambda route: route.fulfill(body=""))  # shows refusals to programmers
+    page.goto(places.editor)
+    page.locator(".item-open").first.click()
+    expect(page.locator("#toasts")).to_contain_text("still wait for your blind rating. Rate them first")
+    people.complaints = [words for words in people.complaints if "Error Code 403" not in words]
