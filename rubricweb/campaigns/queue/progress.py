@@ -51,6 +51,13 @@ class CampaignRow:
         return self.total - self.done
 
     @property
+    def left_for_reader(self) -> int:
+        """At most: a person rates a cell once, and others may take what is left."""
+        if self.campaign.is_standing:
+            return self.left
+        return max(0, min(self.left, self.total // self.campaign.assessors - self.mine))
+
+    @property
     def leased(self) -> int:
         return self.states.get(State.LEASED, 0)
 

@@ -15,7 +15,7 @@ from rubricweb.review.flags.selectors import InboxCounts, inbox_counts
 @dataclass(frozen=True, slots=True)
 class Overview:
     campaigns: tuple[CampaignRow, ...]
-    """Open ones that the person may work on and that need ratings."""
+    """Open ones that need ratings which the person may still give."""
     flags: InboxCounts
     conflicts: int
     unanimous: int
@@ -27,7 +27,7 @@ def overview(collection: Collection, person: User) -> Overview:
     conflicts = adjudication.conflicts(collection, adjudication.Query(), person)
     rows = campaign_rows(collection, person)
     return Overview(
-        campaigns=tuple(row for row in rows if row.campaign.is_open and row.is_mine and row.left),
+        campaigns=tuple(row for row in rows if row.campaign.is_open and row.is_mine and row.left_for_reader),
         flags=inbox_counts(collection, person),
         conflicts=conflicts.open,
         unanimous=conflicts.unanimous,

@@ -1,16 +1,19 @@
 """Where review starts: what waits for each person, and the way to every screen."""
 
 import re
+from uuid import uuid4
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from rubricweb.campaigns.queue.actions import rate
 from rubricweb.grades.humans import Cell, rate_cell
 from rubricweb.review.flags.actions import open_flag
 from rubricweb.review.flags.subjects import Kind, Subject
-from tests.factories import gradable
+from tests.factories import gradable, take
 from tests.rubricweb.markup import markup
+from tests.rubricweb.worlds import blind_campaign, world
 
 pytestmark = pytest.mark.django_db
 ADDRESS = "/review/autumn/"
@@ -54,6 +57,17 @@ def test_it_links_nothing_that_a_role_may_not_open(assessor, developer, viewer, 
 def test_it_has_no_empty_paragraph_for_who_may_only_look(viewer, client_of):
     main = markup(client_of(viewer).get(ADDRESS)).split("<main", 1)[1].split("</main>")[0]
     assert not re.search(r"<p[^>]*>\s*</p>", main)
+
+
+def test_a_campaign_of_which_the_person_rated_every_cell_waits_no_longer(
+    collection, owner, assessor, developer, client_of
+):
+    campaign = blind_campaign(world(collection, owner, second=assessor), by=owner)
+    for turn in take(campaign, developer, count=campaign.cells.count()):
+        assert ">Blind</a>" in markup(client_of(developer).get(ADDRESS))
+        rate(turn.cell, rating=3, by=developer, seen=0, uid=uuid4())
+    assert "No campaign waits for your ratings." in markup(client_of(developer).get(ADDRESS))
+    assert ">Blind</a>" in markup(client_of(assessor).get(ADDRESS))
 
 
 def test_an_empty_collection_says_so(viewer, client_of):
