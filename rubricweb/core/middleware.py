@@ -97,10 +97,9 @@ class HtmxLoginRedirect:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
-        lost = isinstance(response, HttpResponseRedirect) and response.url.startswith(self.login)
-        if lost and getattr(request, "htmx", False):
-            return HttpResponseClientRedirect(response.url)
-        return response
+        if not isinstance(response, HttpResponseRedirect) or not getattr(request, "htmx", False):
+            return response
+        return HttpResponseClientRedirect(response.url) if response.url.startswith(self.login) else response
 
 
 class SignInFirst(LoginRequiredMiddleware):
@@ -109,7 +108,9 @@ class SignInFirst(LoginRequiredMiddleware):
     That is not the address of the request where a form or htmx sent it: it may have no page.
     """
 
-    def handle_no_permission(self, request: HttpRequest, view_func: Callable[..., object]) -> HttpResponse:
+    def handle_no_permission(
+        self, request: HttpRequest, view_func: Callable[..., HttpResponseBase]
+    ) -> HttpResponseRedirect:
         address = request.get_full_path()
         if request.method not in PAGES or getattr(request, "htmx", False):
             address = _page_before(request)

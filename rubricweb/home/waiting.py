@@ -122,9 +122,9 @@ def _turns_and_cells(cells: QuerySet[CampaignCell]) -> tuple[dict[int, int], dic
     counted = (
         cells.order_by()
         .values("campaign__collection")
-        .annotate(turns=Count("turns", filter=is_open), cells=Count(place, distinct=True))
+        .annotate(n_turns=Count("turns", filter=is_open), n_cells=Count(place, distinct=True))
     )
-    rows = list(counted.values_list("campaign__collection", "turns", "cells"))
+    rows = list(counted.values_list("campaign__collection", "n_turns", "n_cells"))
     return {pk: turns for pk, turns, _ in rows}, {pk: cells for pk, _, cells in rows}
 
 

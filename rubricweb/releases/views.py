@@ -77,7 +77,9 @@ def delete(request: HtmxRequest, slug: str, release_id: int) -> HttpResponse:
         messages.error(request, gettext("A worker is writing this release. Delete it when it is finished."))
         return redirect(row)
     actions.delete_release(row, by=request.user)
-    messages.success(request, gettext("The release %(row)s is deleted. Its frozen boards stay.") % {"row": row})
+    messages.success(
+        request, gettext("The release %(row)s is deleted. Its frozen boards stay.") % {"row": row}
+    )
     return redirect("releases:releases", slug)
 
 
