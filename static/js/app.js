@@ -64,8 +64,8 @@ document.addEventListener("click", (event) => {
 // Where there is no clipboard, as without HTTPS, the text is selected, so that a person can copy it.
 async function copy(copier, copied) {
   const writes = navigator.clipboard?.writeText(copied.textContent.trim()) ?? Promise.reject();
-  const done = await writes.then(() => "copied", () => getSelection().selectAllChildren(copied));
-  document.getElementById("announced").textContent = copier.textContent = text(done ?? "not copied");
+  const done = await writes.then(() => text("copied"), () => getSelection().selectAllChildren(copied));
+  document.getElementById("announced").textContent = copier.textContent = done ?? text("not copied");
 }
 
 // A menu closes on Escape, and when the pointer or the focus goes elsewhere; arrows go through what it offers.
