@@ -79,6 +79,13 @@ def test_the_question_mark_of_a_screen_opens_its_page(client_of, assessor, colle
 
 
 @pytest.mark.django_db
+def test_the_first_page_is_called_help_once(client: Client):
+    page = client.get(reverse("help:index")).text
+    assert re.search(r"<title>\s*Help\b(?!\s*,)", page)
+    trail = page[page.index('aria-label="Where you are"') :]
+    assert trail[: trail.index("</nav>")].count("Help") == 1
+
+
 def test_search_finds_parts_that_have_every_word_headings_first(client: Client):
     hits = contents.search("Rank Interval")
     assert hits
