@@ -235,13 +235,13 @@ def accept(submission: Submission, *, by: User) -> Submission:
     return submission
 
 
-def reject(submission: Submission, reason: str, *, by: User) -> Submission:
+def reject(submission: Submission, *, reason: str, by: User) -> Submission:
     """Keep the run, or the late file, out, and tell the team why. Raises NotTaken."""
     if not submission.may_be_rejected:
         raise NotTaken("Only a run that is submitted or accepted, or a late file, can be rejected.")
     if submission.outcome == Submission.Outcome.LATE:
-        return _decide_on_late(submission, Submission.Outcome.REJECTED, reason, by=by)
-    run_actions.reject_run(_run_of(submission), reason, by=by)
+        return _decide_on_late(submission, Submission.Outcome.REJECTED, reason=reason, by=by)
+    run_actions.reject_run(_run_of(submission), reason=reason, by=by)
     return submission
 
 
@@ -250,13 +250,13 @@ def undo_rejection(submission: Submission, *, by: User) -> Submission:
     if not submission.is_rejected:
         raise NotTaken("This submission is not rejected.")
     if submission.outcome == Submission.Outcome.REJECTED:
-        return _decide_on_late(submission, Submission.Outcome.LATE, "", by=by)
+        return _decide_on_late(submission, Submission.Outcome.LATE, reason="", by=by)
     run_actions.undo_rejection(_run_of(submission), by=by)
     return submission
 
 
 @transaction.atomic
-def _decide_on_late(submission: Submission, outcome: str, reason: str, *, by: User) -> Submission:
+def _decide_on_late(submission: Submission, outcome: str, *, reason: str, by: User) -> Submission:
     """Reject the file, or let it wait again. Nothing changes where somebody was faster."""
     rows = Submission.objects.filter(pk=submission.pk, outcome=submission.outcome)
     if rows.exclude(state__in=Submission.LIVE).update(outcome=outcome, rejection=reason):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -149,32 +151,17 @@ def withdraw(request: HtmxRequest, slug: str, submission_id: int) -> HttpRespons
     """Teams withdraw their runs before the deadline, organizers any run at any time."""
     place, row = access.submission_for(request.user, slug, submission_id)
     do = actions.take_back if place.is_organizer else actions.withdraw
-    try:
-        do(row, by=request.user)
-    except NotTaken as reason:
-        messages.error(request, str(reason))
-    else:
-        words = gettext("%(run_tag)s is withdrawn.")
-        if not place.is_organizer:
-            words = gettext("%(run_tag)s is withdrawn. You can submit it again until the deadline.")
-        messages.success(request, words % {"run_tag": row.run_tag})
-    return redirect(row)
+    done = gettext("%(run_tag)s is withdrawn.")
+    if not place.is_organizer:
+        done = gettext("%(run_tag)s is withdrawn. You can submit it again until the deadline.")
+    return _decided(request, row, do, done % {"run_tag": row.run_tag})
 
 
 @require_POST
 def accept(request: HtmxRequest, slug: str, submission_id: int) -> HttpResponse:
     row = access.submission_for_organizer(request.user, slug, submission_id)
-    try:
-        actions.accept(row, by=request.user)
-    except NotTaken as reason:
-        messages.error(request, str(reason))
-    else:
-        messages.success(
-            request,
-            gettext("%(run_tag)s is accepted. It now counts on boards, in pools and in files.")
-            % {"run_tag": row.run_tag},
-        )
-    return redirect(row)
+    done = gettext("%(run_tag)s is accepted. It now counts on boards, in pools and in files.")
+    return _decided(request, row, actions.accept, done % {"run_tag": row.run_tag})
 
 
 @require_POST
@@ -186,25 +173,26 @@ def reject(request: HtmxRequest, slug: str, submission_id: int) -> HttpResponse:
         place, row = access.submission_for(request.user, slug, submission_id)
         context = _report(place, row) | {"reject_form": form}
         return form_response(request, "submissions/submission.html", context, part="submission", status=422)
-    try:
-        actions.reject(row, form.cleaned_data["reason"], by=request.user)
-    except NotTaken as reason:
-        messages.error(request, str(reason))
-    else:
-        words = gettext("The submission of %(team)s is rejected. The team reads your reason.")
-        messages.success(request, words % {"team": row.team})
-    return redirect(row)
+    done = gettext("The submission of %(team)s is rejected. The team reads your reason.")
+    do = partial(actions.reject, reason=form.cleaned_data["reason"])
+    return _decided(request, row, do, done % {"team": row.team})
 
 
 @require_POST
 def undo_rejection(request: HtmxRequest, slug: str, submission_id: int) -> HttpResponse:
     row = access.submission_for_organizer(request.user, slug, submission_id)
+    done = gettext("The rejection is undone. The submission waits for you again.")
+    return _decided(request, row, actions.undo_rejection, done)
+
+
+def _decided(request: HtmxRequest, row: Submission, do: Callable[..., Submission], done: str) -> HttpResponse:
+    """Say that it is `done`, or why not."""
     try:
-        actions.undo_rejection(row, by=request.user)
+        do(row, by=request.user)
     except NotTaken as reason:
         messages.error(request, str(reason))
     else:
-        messages.success(request, gettext("The rejection is undone. The submission waits for you again."))
+        messages.success(request, done)
     return redirect(row)
 
 

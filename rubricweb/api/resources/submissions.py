@@ -223,7 +223,7 @@ class SubmissionState(OfDesk):
         if steer == "accept":
             actions.accept(row, by=self.person)
         elif steer == "reject":
-            actions.reject(row, self.fields(Rejection)["reason"], by=self.person)
+            actions.reject(row, reason=self.fields(Rejection)["reason"], by=self.person)
         elif steer == "undo-rejection":
             actions.undo_rejection(row, by=self.person)
         elif row.outcome != Submission.Outcome.LATE:

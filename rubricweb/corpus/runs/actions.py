@@ -73,7 +73,7 @@ def accept_runs(runs: Sequence[Run], *, by: User | None) -> int:
     return _change_state(runs, Run.State.ACCEPTED, by=by)
 
 
-def reject_run(run: Run, reason: str, *, by: User | None) -> Run:
+def reject_run(run: Run, *, reason: str, by: User | None) -> Run:
     """Keep a run from counting, and tell its team why. Nothing of it is deleted."""
     _change_state([run], Run.State.REJECTED, by=by, reason=reason)
     return run

@@ -56,7 +56,7 @@ def test_a_rejection_needs_a_reason(send, owner, client_of):
 
 def test_a_rejection_is_undone_and_a_rejected_run_can_be_accepted(send, owner, client_of):
     sent = send(answers("m1"))
-    reject(sent, WHY, by=owner)
+    reject(sent, reason=WHY, by=owner)
     page = words(client_of(owner).get(sent.get_absolute_url()))
     assert "Accept the run" in page
     assert "Withdraw the run" not in page
@@ -64,7 +64,7 @@ def test_a_rejection_is_undone_and_a_rejected_run_can_be_accepted(send, owner, c
     run = Run.objects.get()
     assert (run.state, run.rejection) == ("submitted", "")
     assert AuditEntry.objects.filter(verb="rejection of run undone", by=owner).exists()
-    reject(Submission.objects.get(), WHY, by=owner)
+    reject(Submission.objects.get(), reason=WHY, by=owner)
     client_of(owner).post(f"{sent.get_absolute_url()}accept/")
     run.refresh_from_db()
     assert (run.state, run.rejection) == ("accepted", "")
@@ -72,7 +72,7 @@ def test_a_rejection_is_undone_and_a_rejected_run_can_be_accepted(send, owner, c
 
 def test_a_team_cannot_withdraw_its_rejected_run(send, owner, participant, client_of):
     sent = send(answers("m1"))
-    reject(sent, WHY, by=owner)
+    reject(sent, reason=WHY, by=owner)
     for person in (participant, owner):
         answer = client_of(person).post(f"{sent.get_absolute_url()}withdraw/", follow=True)
         assert "The run is rejected." in words(answer)
@@ -84,7 +84,7 @@ def test_a_rejected_run_gives_its_place_back_and_a_corrected_file_replaces_it(
     send, call, owner, participant, client_of
 ):
     first, _ = send(answers("m1")), send(answers("m2"))
-    reject(first, WHY, by=owner)
+    reject(first, reason=WHY, by=owner)
     assert send(answers("m3")).outcome == "taken"
     Call.objects.update(runs_per_team=3)
     again = send(answers("m1", "Another sentence."), replaces=first.pk)
@@ -115,7 +115,7 @@ def test_only_what_waits_or_counts_is_rejected(send, owner, participant, client_
     send(answers("m1", "Another sentence."))
     for row in (refused, Submission.objects.get(pk=first.pk)):
         with pytest.raises(NotTaken, match="can be rejected"):
-            reject(row, WHY, by=owner)
+            reject(row, reason=WHY, by=owner)
         with pytest.raises(NotTaken, match="is not rejected"):
             undo_rejection(row, by=owner)
     place = f"{first.get_absolute_url()}reject/"
