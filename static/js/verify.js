@@ -14,18 +14,19 @@ function nextCard() {
   }
 }
 
-// At the key, before the request has its turn; the form is asked once more when it has.
+// At the key, before the request has its turn; the form is asked once more when it has. A card that waits for the
+// next one takes no second verdict.
 document.addEventListener("htmx:confirm", ({ target: form, detail }) => {
-  if (!form.matches("#check-cell form.verdict")) return;
+  if (!form.matches("#check-cell form.verdict:has(button)")) return;
   const card = byId("check-cell");
   given.add(card.dataset.cell);
-  const next = nextCard();
-  if (!next) return;
   const { name, value } = detail.triggeringEvent.submitter;
   form.append(Object.assign(document.createElement("input"), { type: "hidden", name, value }));
   form.querySelectorAll("button, details").forEach((each) => each.remove());
-  byId("check-sent").append(form);
   byId("check-saving").textContent = text("saving");
+  const next = nextCard();
+  if (!next) return card.focus();
+  byId("check-sent").append(form);
   card.replaceWith(next);
   htmx.process(next);
   next.focus();

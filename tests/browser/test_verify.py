@@ -77,6 +77,23 @@ def test_the_next_cells_show_before_a_verdict_is_saved(page):
     assert [verdict for verdict, _ in said()] == ["right"] * 3
 
 
+def test_a_card_that_waits_for_the_next_one_takes_no_second_verdict(page):
+    following = page.locator("#check-queue li a").all_inner_texts()
+    verdicts = Held(page, "**/verify/?*", times=1)
+    for passage in following[:3]:
+        page.keyboard.press("r")
+        expect(page.locator("#check-cell h3")).to_have_text(passage)
+    page.keyboard.press("r")
+    expect(page.get_by_role("button", name="Right")).to_have_count(0)
+    expect(page.locator("#check-cell")).to_be_focused()
+    page.keyboard.press("w")
+    page.keyboard.press("Enter")
+    verdicts.next().continue_()
+    expect(page.locator("#check-saving")).to_contain_text("Saved")
+    expect(page.get_by_role("button", name="Right")).to_be_visible()
+    assert [verdict for verdict, _ in said()] == ["right"] * 4
+
+
 def test_digits_without_w_say_nothing(page):
     page.keyboard.press("3")
     page.keyboard.press("w")
