@@ -8,6 +8,7 @@ import numpy as np
 
 from grading.statistics.pair_difference import PairDifference, pair_difference
 from grading.statistics.paired_tests import PairedTest
+from rubricweb.corpus.models import Collection
 from rubricweb.leaderboards.board.scored import ScoredBoard
 
 
@@ -64,6 +65,11 @@ def compare(scored: ScoredBoard, first: str = "", second: str = "") -> RunCompar
         is_apart_among_all=bool(ranks.order.better[one, other]) if ranks and ranks.can_tell else None,
         topics=_topics(scored, one, other),
     )
+
+
+def named_topics(collection: Collection) -> dict[int, str]:
+    """Return the topics by id, each with its query id and its query."""
+    return {topic.pk: str(topic) for topic in collection.topics.only("query_id", "text")}
 
 
 def _places(scored: ScoredBoard, first: str, second: str) -> tuple[int, int]:

@@ -13,7 +13,7 @@ from rubricweb.corpus import access
 from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.board.scored import ScoredBoard, scored_board
 from rubricweb.leaderboards.comparison.forms import ComparisonForm
-from rubricweb.leaderboards.comparison.selectors import RunComparison, compare
+from rubricweb.leaderboards.comparison.selectors import RunComparison, compare, named_topics
 from rubricweb.leaderboards.comparison.sentences import sentence
 
 PAGE, PART = "leaderboards/comparison.html", "comparison"
@@ -51,12 +51,16 @@ def _compared(form: ComparisonForm) -> Context:
 def _sheet(found: RunComparison, scored: ScoredBoard) -> PrintedTable:
     """Each topic that counts for both."""
     spec = scored.spec
+    names = named_topics(spec.collection)
 
     def address(topic_id: int) -> str:
         return reverse("review:grid", args=[spec.bank.pk, topic_id]) if spec.bank else ""
 
     rows = tuple(
-        (TextCell(one.query_id, href=address(one.topic_id)), *row(one.first, one.second, one.difference))
+        (
+            TextCell(names[one.topic_id], href=address(one.topic_id)),
+            *row(one.first, one.second, one.difference),
+        )
         for one in found.topics
     )
     data: list[dict[str, Value]] = [

@@ -22,10 +22,12 @@ def text(response):
 
 
 def test_the_page_says_it_and_shows_each_topic(made, viewer, client_of):
+    t1, t2 = (made.collection.topics.get(query_id=query_id) for query_id in ("t1", "t2"))
     shown = text(client_of(viewer).get(PAGE, CHOSEN))
     assert SAID in shown
     assert "With so few topics the randomisation test cannot find any difference" in shown
-    assert "Topic both first Difference t2 1.000 0.000 1.000 t1 1.000 0.500 0.500" in shown
+    assert f"Topic both first Difference {t2} 1.000 0.000 1.000 {t1} 1.000 0.500 0.500" in shown
+    assert t2.text in str(t2)
 
 
 def test_by_default_it_is_of_the_first_two(made, viewer, client_of):
