@@ -10,9 +10,9 @@ import pytest
 from rubricweb.core import bundles
 
 ROOT = Path(__file__).resolve().parents[1]
-FUNCTION_LINES = 30
-VIEW_LINES = 20
-PARAMETERS = 5
+FUNCTION_LINES = 60
+VIEW_LINES = 30
+PARAMETERS = 6
 KEYWORD_PARAMETERS = 8
 FILE_LINES = 400  # the aim is 300
 SLIVER_LINES = 25
