@@ -9,7 +9,9 @@ GradingError
 │   └── UnknownPlaceholder  its text names a placeholder that does not exist
 ├── UnknownGrader       no grader back-end of that name
 ├── GraderUnavailable   the back-end cannot run here (library, weights or server missing)
-│   └── BadOption       an option that the back-end does not have, or a value that it cannot have
+│   ├── BadOption       an option that the back-end does not have, or a value that it cannot have
+│   └── BadSecret       a key or password that cannot be sent
+├── NoReply             a model could not be asked, or gave no answer (graders/replies.py)
 ├── TryLater            a server cannot be reached, or asks to be asked later
 └── ParseFailure        a raw reply that holds no rating
 """
@@ -78,6 +80,10 @@ class TryLater(GradingError):
 
 class BadOption(GraderUnavailable):
     """An option that the back-end does not have, or a value that it cannot have."""
+
+
+class BadSecret(GraderUnavailable):
+    """A key or password that cannot be sent; the message names the setting and never the value."""
 
 
 class ParseFailure(GradingError):

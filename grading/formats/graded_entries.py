@@ -22,6 +22,8 @@ from grading.formats.graded_records import (
     OptionPairs,
 )
 from grading.formats.numbers import Number, whole
+from grading.graders.replies import NoReply, of_text
+from grading.graders.thinking import split
 from grading.parsing import parse_rating, parse_yes_no
 from grading.types import MAX_RATING, MIN_RATING, ItemKind, Outcome, Purpose
 
@@ -35,6 +37,7 @@ _DEFAULTS = {("attempt", 1)}
 _NUMBERS = frozenset(map(str, range(MIN_RATING, MAX_RATING + 1)))
 """What most replies are."""
 _NO_PROMPT = PromptJson()
+_NO_ANSWER = "the reply holds thinking and no answer"
 _NO_ERROR = (None, "", ErrorJson())
 
 
@@ -74,7 +77,7 @@ def _is_short(value: object) -> bool:
 def item_grades(entry: ExamGradesJson, by: GradedBy) -> list[ImportedGrade]:
     """The grades of one entry of `exam_grades`, each item once. Raises `BadFormat` that names the item."""
     grades = [
-        ImportedGrade(item_id, by, rating, reply, outcome)
+        ImportedGrade(item_id, by, rating, reply, outcome, _NO_ANSWER if outcome is Outcome.FAILED else "")
         for item_id, rating, reply, outcome in _FOUND[by.purpose](entry)
     ]
     errors = entry.llm_response_errors
@@ -107,13 +110,23 @@ def _rated(entry: ExamGradesJson) -> Iterator[Found]:
     for item_id, rating in ratings.items():
         reply = replies.get(item_id)
         is_number = reply is None or reply in _NUMBERS
-        outcome = Outcome.NUMERIC if is_number else parse_rating(reply or "").outcome
+        outcome = (
+            Outcome.NUMERIC if is_number else parse_rating(split(reply or "").answer or reply or "").outcome
+        )
         yield item_id, rating, reply or "", outcome
     errors = entry.llm_response_errors or {}
     for item_id, reply in replies.items():
         if item_id not in ratings and item_id not in errors:
-            parsed, outcome = parse_rating(reply)
+            parsed, outcome = _parsed(reply)
             yield item_id, parsed, reply, outcome
+
+
+def _parsed(reply: str) -> tuple[int | None, Outcome]:
+    """As the papers read it, without what the model thought first; FAILED where it only thought."""
+    try:
+        return parse_rating(of_text(reply))
+    except NoReply:
+        return None, Outcome.FAILED
 
 
 def _ratings(entry: ExamGradesJson) -> dict[str, int]:
@@ -215,5 +228,6 @@ def _text(value: object) -> str:
 
 def _direct_outcome(reply: str) -> Outcome:
     """Direct prompts ask for a number or for yes or no."""
-    outcomes = [parse_rating(reply).outcome, parse_yes_no(reply).outcome]
+    answer = split(reply).answer
+    outcomes = [parse_rating(answer).outcome, parse_yes_no(answer).outcome]
     return Outcome.NUMERIC if Outcome.NUMERIC in outcomes else outcomes[0]

@@ -22,9 +22,14 @@ _SHOWN = 120
 
 
 class TextModel(Protocol):
-    """Anything that completes a chat: (role, text) messages to the reply's text."""
+    """Anything that completes a chat: (role, text) messages to the answer's text."""
 
-    def complete(self, messages: Sequence[tuple[str, str]]) -> str: ...
+    def complete(self, messages: Sequence[tuple[str, str]]) -> str:
+        """Return the answer without thinking: an `Answer` where a model wrote it.
+
+        Raises NoReply where the model gives none, or cannot be asked.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from grading.generation import prompts
 from grading.generation.drafting import TRIES, TextModel
+from grading.graders.replies import NoReply
 from grading.types import Importance, Topic
 
 WINDOW = 10
@@ -32,14 +33,25 @@ class Importances:
 
 
 def weigh(llm: TextModel, topic: Topic, nuggets: Sequence[str]) -> Importances:
-    """Label window by window, TRIES times at most; without an answer OKAY, as in the published tool."""
+    """Label window by window, TRIES times at most; without an answer OKAY, as in the published tool.
+
+    Raises NoReply where the model cannot be asked, or answers for no window.
+    """
     labels: list[Importance] = []
     unsaid: list[int] = []
+    no_reply: NoReply | None = None
     for start in range(0, len(nuggets), WINDOW):
-        window = nuggets[start : start + WINDOW]
-        window_labels = _weigh_window(llm, topic, window)
+        window, window_labels = nuggets[start : start + WINDOW], []
+        try:
+            window_labels = _weigh_window(llm, topic, window)
+        except NoReply as error:
+            if not error.is_of_prompt:
+                raise
+            no_reply = error
         unsaid += [] if window_labels else range(start, start + len(window))
         labels += window_labels or [Importance.OKAY] * len(window)
+    if no_reply and len(unsaid) == len(nuggets):
+        raise no_reply
     return Importances(tuple(labels), tuple(unsaid), prompts.get("NuggetImportance").prompt_id)
 
 

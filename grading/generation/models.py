@@ -10,17 +10,22 @@ from typing import cast
 from grading.errors import UnknownGrader
 from grading.generation.drafting import TextModel
 from grading.graders import hf_model
+from grading.graders.backend_options import AS_IT_IS, Thinking
 from grading.graders.chat import chat_template
 from grading.graders.connection import Connection
 from grading.graders.openai_client import ChatClient, ChatOptions
 from grading.graders.registry import Backend, known_backends
+from grading.graders.replies import Answer, Expected, of_tokens
+from grading.graders.thinking import is_left_open
 
 WRITERS = {
     "hf_seq2seq": "grading.generation.models:Seq2SeqText",
     "hf_causal": "grading.generation.models:CausalText",
     "openai_compatible": "grading.generation.models:ServerText",
 }
-"""By back-end: `module:Class`, called with a model's name, its longest reply, and a server's connection."""
+"""By back-end: `module:Class`, called with a model's name, its longest reply, what it is told of thinking,
+and a server's connection.
+"""
 
 LONGEST_REPLY = 512
 """Tokens."""
@@ -44,9 +49,14 @@ def drafting_backend(name: str) -> Backend:
 
 
 def text_model(
-    backend: str, llm: str, connection: Connection | None = None, *, longest_reply: int = 0
+    backend: str,
+    llm: str,
+    connection: Connection | None = None,
+    *,
+    longest_reply: int = 0,
+    thinking: Thinking = AS_IT_IS,
 ) -> TextModel:
-    """Load the model, which writes at most `longest_reply` tokens; 0 for LONGEST_REPLY.
+    """Load the model, which writes at most `longest_reply` tokens with its thinking; 0 for LONGEST_REPLY.
 
     Raises UnknownGrader, or GraderUnavailable with what is missing.
     """
@@ -54,7 +64,8 @@ def text_model(
     module, _, name = WRITERS[drafter.name].partition(":")
     make = cast("Callable[..., TextModel]", getattr(import_module(module), name))
     longest = longest_reply or LONGEST_REPLY
-    return make(llm, longest, connection) if drafter.needs_server else make(llm, longest)
+    told = (llm, longest, thinking)
+    return make(*told, connection) if drafter.needs_server else make(*told)
 
 
 class _LoadedText:
@@ -62,10 +73,10 @@ class _LoadedText:
 
     task: hf_model.ModelTask
 
-    def __init__(self, llm: str, longest_reply: int = LONGEST_REPLY) -> None:
+    def __init__(self, llm: str, longest_reply: int = LONGEST_REPLY, thinking: Thinking = AS_IT_IS) -> None:
         """Raises GraderUnavailable. A model that grades in this process is not loaded again."""
         self._loaded = hf_model.load(llm, self.task)
-        self._longest_reply = longest_reply
+        self._longest_reply, self._thinking = longest_reply, thinking
         self._asked: set[str] = set()
 
     def _generated(self, prompt: str, *, special: bool = True) -> tuple[list[int], int]:
@@ -87,9 +98,6 @@ class _LoadedText:
         self._asked.add(prompt)
         return generated[0].tolist(), len(sent[0])
 
-    def _text(self, tokens: list[int]) -> str:
-        return str(self._loaded.tokenizer.decode(tokens, skip_special_tokens=True))
-
 
 class Seq2SeqText(_LoadedText):
     """The T5 family."""
@@ -97,7 +105,8 @@ class Seq2SeqText(_LoadedText):
     task = hf_model.SEQ2SEQ
 
     def complete(self, messages: Sequence[tuple[str, str]]) -> str:
-        return self._text(self._generated(_plain(messages))[0])
+        tokens, _ = self._generated(_plain(messages))
+        return Answer.of(of_tokens(self._loaded, tokens, Expected(self._longest_reply)))
 
 
 class CausalText(_LoadedText):
@@ -106,21 +115,26 @@ class CausalText(_LoadedText):
     task = hf_model.CAUSAL
 
     def complete(self, messages: Sequence[tuple[str, str]]) -> str:
-        template = chat_template(self._loaded.tokenizer)
+        template = chat_template(self._loaded.tokenizer, self._thinking.template_arguments)
         prompt = template(messages) if template else _plain(messages)
         tokens, sent = self._generated(prompt, special=template is None)  # a template writes the start mark
-        return self._text(tokens[sent:])
+        expected = Expected(self._longest_reply, thinks=self._thinking.is_on)
+        is_inside = template is not None and is_left_open(prompt)
+        return Answer.of(of_tokens(self._loaded, tokens[sent:], expected, is_inside=is_inside))
 
 
 class ServerText:
     """A model behind an OpenAI-compatible server."""
 
-    def __init__(self, llm: str, longest_reply: int, connection: Connection | None) -> None:
+    def __init__(
+        self, llm: str, longest_reply: int, thinking: Thinking, connection: Connection | None
+    ) -> None:
         """Raises GraderUnavailable where there is no connection."""
-        self._client = _client(connection, ChatOptions(llm, longest_reply, timeout_s=SERVER_SECONDS))
+        call = ChatOptions(llm, longest_reply, thinking=thinking, timeout_s=SERVER_SECONDS)
+        self._client = _client(connection, call)
 
     def complete(self, messages: Sequence[tuple[str, str]]) -> str:
-        return self._client.ask(messages).text
+        return Answer.of(self._client.ask(messages))
 
 
 @lru_cache(maxsize=CLIENTS)

@@ -6,8 +6,11 @@ fingerprint would mean other grades.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from itertools import chain
+from typing import Any, cast
 
 from grading.graders.options import Option, Options, option
 from grading.prompts import ParseRule, Prompt
@@ -27,7 +30,20 @@ ATTEMPT_OPTION = Option(
     highest=100,
 )
 
-_LONGEST_REPLY = "Longest reply, in tokens; the RAG'24 paper (6.2) let Llama 3 write 100."
+_LONGEST_REPLY = (
+    "Longest reply, in tokens, with the thinking of a model that thinks; the RAG'24 paper (6.2) let Llama 3 "
+    "write 100."
+)
+_MOST_NEW_TOKENS = 131_072
+DEFAULT = "default"
+SWITCH = (DEFAULT, "on", "off")
+EFFORTS = (DEFAULT, "none", "minimal", "low", "medium", "high", "xhigh")
+_THINKING = (
+    'Whether the model thinks before it answers, where its chat template has a switch for that; "default" is '
+    "what the template does by itself."
+)
+_EFFORT = "How long the model thinks, where it can be told so (gpt-oss, models of OpenAI)."
+_RESERVED = ("model", "messages", "stream", "n", "max_tokens", "tools", "api_key", "authorization")
 _UNPARSABLE = (
     'What a reply without a rating becomes: "default" is rating 1, as in the papers; "fail" is a failed '
     "grade."
@@ -47,6 +63,54 @@ def _asks_rating(prompt: Prompt) -> bool:
 
 def _has_json_form(prompt: Prompt) -> bool:
     return prompt.rule in JSON_FORMS
+
+
+@dataclass(frozen=True, slots=True)
+class Thinking:
+    """What a model is told of thinking, and what else a request has. Each as the option of its name."""
+
+    thinking: str = DEFAULT
+    reasoning_effort: str = DEFAULT
+    request_fields: str = "{}"
+
+    @classmethod
+    def of(cls, options: Mapping[str, object]) -> Thinking:
+        """From options by name, whatever else is among them. Raises BadOption."""
+        declared = ReplyOptions.declared()
+        chosen = {each.name: options[each.name] for each in fields(cls) if each.name in options}
+        for name, value in chosen.items():
+            declared[name].check(value)
+        return cls(**cast("dict[str, str]", chosen))
+
+    @property
+    def is_on(self) -> bool:
+        return self.thinking == "on"
+
+    @property
+    def template_arguments(self) -> dict[str, bool | str]:
+        """What a chat template is called with; templates have one name or the other, and ignore the rest."""
+        is_told = self.thinking != DEFAULT
+        switch: dict[str, bool | str] = (
+            {"enable_thinking": self.is_on, "thinking": self.is_on} if is_told else {}
+        )
+        effort = {} if self.reasoning_effort == DEFAULT else {"reasoning_effort": self.reasoning_effort}
+        return switch | effort
+
+    def parameters(self) -> dict[str, Any]:
+        """What a request has of it; `request_fields` go before the other options."""
+        own: dict[str, Any] = json.loads(self.request_fields)
+        told = self.template_arguments
+        effort = {name: told.pop(name) for name in ("reasoning_effort",) if name in told}
+        template = {"chat_template_kwargs": told} if told else {}
+        if template and isinstance(own.get("chat_template_kwargs"), dict):
+            own["chat_template_kwargs"] = told | own["chat_template_kwargs"]
+        return {**effort, **template, **own}
+
+
+AS_IT_IS = Thinking()
+"""A model is told nothing of thinking."""
+WRITING = (*(each.name for each in fields(Thinking)), "max_new_tokens")
+"""The options of a grader's model that hold for it as a writer, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +142,7 @@ class GeneratorOptions(ModelOptions):
         lowest=16,
         highest=_HIGHEST_TOKENS,
     )
-    max_new_tokens: int = option(64, _LONGEST_REPLY, lowest=1, highest=4096)
+    max_new_tokens: int = option(64, _LONGEST_REPLY, lowest=1, highest=_MOST_NEW_TOKENS)
     constrained: bool = option(
         False,
         "The likeliest rating of the scale counts, whatever the model would rather write: one step a grade. "
@@ -97,6 +161,8 @@ class CausalOptions(GeneratorOptions):
         "Longest prompt, in tokens; the passage is cut to fit. 0: what the model reads, less the reply.",
         highest=_HIGHEST_TOKENS,
     )
+    thinking: str = option(DEFAULT, _THINKING, choices=SWITCH)
+    reasoning_effort: str = option(DEFAULT, _EFFORT, choices=EFFORTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +190,7 @@ class ReplyOptions(Options):
     are stored and shown.
     """
 
-    max_new_tokens: int = option(64, _LONGEST_REPLY, lowest=1, highest=4096)
+    max_new_tokens: int = option(64, _LONGEST_REPLY, lowest=1, highest=_MOST_NEW_TOKENS)
     top_logprobs: int = option(
         10,
         "Alternatives to each token that are asked for, to tell confidence; 0 asks for none.",
@@ -141,6 +207,14 @@ class ReplyOptions(Options):
         fits=_asks_number,
     )
     on_unparsable: str = option("default", _UNPARSABLE, choices=("default", "fail"), fits=_asks_rating)
+    thinking: str = option(DEFAULT, _THINKING, choices=SWITCH)
+    reasoning_effort: str = option(DEFAULT, _EFFORT, choices=EFFORTS)
+    request_fields: str = option(
+        "{}",
+        'Further fields of each request, as a JSON object: {"top_k": 20}. Everybody who sees the grader sees '
+        "them, so they are no place for a key.",
+        json_without=_RESERVED,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,10 @@ class BatchEndpoint(Protocol):
 
     def cancel(self, batch: str) -> None: ...
 
+    def close(self) -> None:
+        """End the connections; it cannot be asked afterwards."""
+        ...
+
 
 class VendorEndpoint:
     """`/v1/files` and `/v1/batches` of a vendor, by the openai client."""
@@ -62,9 +66,15 @@ class VendorEndpoint:
                 f"{error}; install the models extra: pip install 'rubricweb[models]'"
             ) from error
         self._connection = connection
-        key = connection.api_key or "none"
-        # No retries: a batch that was made, though the answer was lost, is found by its digest instead.
-        self._api = openai.OpenAI(api_key=key, base_url=connection.base_urls[0], max_retries=0, timeout=300.0)
+        [address, *_] = connection.addresses
+        address.check()
+        try:
+            # No retries: a batch that was made, though the answer was lost, is found by its digest instead.
+            self._api = openai.OpenAI(**connection.settings(address), timeout=300.0)
+        except (ImportError, ValueError) as error:
+            raise GraderUnavailable(
+                f"the proxy that the environment names cannot be used: {error}"
+            ) from error
 
     def find(self, digest: str) -> str:
         """An expired or cancelled batch counts if it has answers."""
@@ -118,6 +128,9 @@ class VendorEndpoint:
             if self._api.batches.retrieve(batch).status not in ENDED:
                 self._api.batches.cancel(batch)
 
+    def close(self) -> None:
+        self._api.close()
+
     @contextmanager
     def _explained(self) -> Iterator[None]:
         """Failures of calls as errors of ours; that something is not there is the caller's to read."""
@@ -130,9 +143,8 @@ class VendorEndpoint:
                 raise GraderUnavailable(f"{self._connection.host} has no batch endpoint") from error
             raise
         except openai.APIError as error:
-            problem = problem_of(error, datetime.now(UTC))
-            reason = self._connection.without_key(problem.reason)
-            raise (TryLater if problem.is_passing else GraderUnavailable)(reason) from error
+            problem = self._connection.cleaned(problem_of(error, datetime.now(UTC)))
+            raise (TryLater if problem.is_passing else GraderUnavailable)(problem.reason) from error
 
 
 class FolderEndpoint:
@@ -172,6 +184,9 @@ class FolderEndpoint:
     def cancel(self, batch: str) -> None:
         self._file(batch).unlink(missing_ok=True)
 
+    def close(self) -> None:
+        """Nothing is open."""
+
     def _file(self, digest: str) -> Path:
         return self._in / f"{digest}.jsonl"
 
@@ -180,7 +195,7 @@ def endpoint(connection: Connection | None) -> BatchEndpoint:
     """The folder where one is set, else the server. Raises GraderUnavailable where there is neither."""
     if connection and connection.batch_folder:
         return FolderEndpoint(Path(connection.batch_folder))
-    if connection and connection.base_urls:
+    if connection and connection.addresses:
         return VendorEndpoint(connection)
     raise GraderUnavailable(
         "no batch endpoint is configured; set RUBRIC_OPENAI_BASE_URL, or RUBRIC_BATCH_FOLDER for the files "

@@ -11,7 +11,6 @@ import logging
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +19,13 @@ import msgspec
 from grading.graders.backend_options import ReplyOptions
 from grading.graders.base import BatchState, GraderSpec, result_without_model
 from grading.graders.batch_endpoints import MOST_BYTES, MOST_REQUESTS, URL, endpoint
+from grading.graders.completions import error_in, read
 from grading.graders.connection import Connection
-from grading.graders.openai_client import CallFailed, chat, completion_of, refused_name, without
+from grading.graders.openai_client import chat
 from grading.graders.openai_compatible import ServerGrader
-from grading.graders.openai_errors import refusal
-from grading.graders.results import Result, failed
+from grading.graders.openai_errors import Problem, refusal, without
+from grading.graders.replies import NoReply
+from grading.graders.results import Result, unanswered
 from grading.graders.server_replies import ServerReplies
 from grading.types import CellToGrade, Trace
 
@@ -39,7 +40,7 @@ NOTHING_TO_ASK = "none"
 
 class _Response(msgspec.Struct):
     status_code: int = 200
-    body: dict[str, Any] | None = None
+    body: Any = None
 
 
 class _Error(msgspec.Struct):
@@ -53,9 +54,6 @@ class _Answer(msgspec.Struct):
     custom_id: str
     response: _Response | None = None
     error: _Error | None = None
-
-
-_ANSWER = msgspec.json.Decoder(_Answer)
 
 
 class BatchFileGrader:
@@ -82,6 +80,7 @@ class BatchFileGrader:
         return self._at_once.grade(pairs)
 
     def close(self) -> None:
+        self._endpoint.close()
         if self._at_once:
             self._at_once.close()
 
@@ -119,27 +118,30 @@ class BatchFileGrader:
     def _result(self, pair: CellToGrade, answer: _Answer) -> Result | None:
         """None where the pair can be asked about again."""
         trace = Trace("\n".join(text for _, text in self._replies.messages(pair, None)), "")
-        if answer.response is None or answer.response.body is None:
-            return self._refusal(pair, trace, answer.error or _Error())
-        if answer.response.status_code != 200:
-            error = answer.response.body.get("error") or answer.response.body
-            words = msgspec.convert(error, _Error, strict=False) if isinstance(error, dict) else _Error()
-            return self._refusal(pair, trace, words, answer.response.status_code)
+        response, error = answer.response, answer.error or _Error()
+        if response is None or response.body is None:
+            message = error.message or error.code or "no answer"
+            problem = refusal(503, message, f"{message} {error.code or ''}")
+            return None if error.code in NOT_ASKED else self._refusal(pair, trace, problem)
+        if response.status_code != 200:
+            body = response.body if isinstance(response.body, dict) else {"error": response.body}
+            return self._refusal(pair, trace, error_in(body, response.status_code))
         try:
-            completion = completion_of(answer.response.body)
-        except CallFailed as error:
-            return failed(pair, str(error), error.error_class, trace)
-        return self._replies.result(pair, replace(trace, reply=completion.text), completion)
+            reply = read(response.body, self._replies.call.expected)
+        except NoReply as no_reply:
+            return unanswered(pair, NoReply(self._cleaned(no_reply.problem), raw=no_reply.raw), trace)
+        return self._replies.result(pair, trace, reply)
 
-    def _refusal(self, pair: CellToGrade, trace: Trace, error: _Error, status: int = 503) -> Result | None:
-        message = error.message or error.code or "no answer"
-        problem = refusal(status, message, f"{message} {error.code or ''}")
-        if name := refused_name(problem):
-            self._refused.add(name)
+    def _refusal(self, pair: CellToGrade, trace: Trace, problem: Problem | None) -> Result | None:
+        if problem is None or problem.is_passing:
             return None
-        if problem.is_passing or error.code in NOT_ASKED:
+        if problem.refuses:
+            self._refused.add(problem.refuses)
             return None
-        return failed(pair, problem.reason, problem.error_class, trace)
+        return unanswered(pair, NoReply(self._cleaned(problem)), trace)
+
+    def _cleaned(self, problem: Problem) -> Problem:
+        return self._connection.cleaned(problem) if self._connection else problem
 
     def _custom_id(self, pair: CellToGrade, salt: str) -> str:
         """Short, as some vendors want it, and the same whenever this grader asks this pair."""
@@ -172,7 +174,8 @@ def _request(name: str, body: dict[str, Any]) -> bytes:
 
 def _read(line: str) -> _Answer | None:
     try:
-        return _ANSWER.decode(line) if line.strip() else None
-    except msgspec.MsgspecError:
+        # By Python's own reader, which takes NaN and halves of characters: the gate says what they are.
+        return msgspec.convert(json.loads(line), _Answer) if line.strip() else None
+    except (ValueError, RecursionError, msgspec.MsgspecError):
         logger.warning("a line of a batch's answers cannot be read")
         return None

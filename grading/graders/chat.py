@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 Message = tuple[str, str]
 
 
-def chat_template(tokenizer: Any) -> Callable[[Sequence[Message]], str] | None:
+def chat_template(
+    tokenizer: Any, arguments: Mapping[str, bool | str] = MappingProxyType({})
+) -> Callable[[Sequence[Message]], str] | None:
     """Return a function that formats messages by the tokenizer's template; None without a template.
 
-    If the template refuses a system message, its text is put before the user's.
+    `arguments` are further ones of the template, such as `enable_thinking`; it ignores those that it does not
+    know. If the template refuses a system message, its text is put before the user's.
     """
     if not getattr(tokenizer, "chat_template", None):
         return None
     takes_system = _takes_system(tokenizer)
 
     def write(messages: Sequence[Message]) -> str:
-        return _write(tokenizer, messages if takes_system else without_system(messages))
+        shown = messages if takes_system else without_system(messages)
+        return _write(tokenizer, shown, arguments)
 
     return write
 
@@ -44,7 +49,11 @@ def _takes_system(tokenizer: Any) -> bool:
         return False
 
 
-def _write(tokenizer: Any, messages: Sequence[Message]) -> str:
+def _write(
+    tokenizer: Any, messages: Sequence[Message], arguments: Mapping[str, bool | str] = MappingProxyType({})
+) -> str:
     chat = [{"role": role, "content": text} for role, text in messages]
-    written: str = tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=False)
+    written: str = tokenizer.apply_chat_template(
+        chat, add_generation_prompt=True, tokenize=False, **arguments
+    )
     return written

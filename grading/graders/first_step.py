@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from grading.errors import ParseFailure
+from grading.graders.replies import words
 from grading.graders.results import RatedReply, weighed
 from grading.prompts import Prompt
 from grading.types import Outcome
@@ -162,8 +163,8 @@ class ReplyScorer:
 
     def _read(self, tokens: Tokens, spelt: Tokens, *, is_end: bool) -> str | None:
         """The reply, where the prompt's rule reads it as the rating that was spelt, whatever follows."""
-        text: str = self._tokenizer.decode(list(tokens), skip_special_tokens=True).strip()
-        rest = text[len(self._tokenizer.decode(list(spelt), skip_special_tokens=True).strip()) :]
+        text = words(self._tokenizer, tokens).strip()
+        rest = text[len(words(self._tokenizer, spelt).strip()) :]
         if not is_end and not _GOES_ON.search(rest):
             return None
         try:

@@ -23,7 +23,8 @@ from grading.graders.base import GraderSpec, result_without_model
 from grading.graders.batch_size import BatchSize
 from grading.graders.first_step import ReplyScorer, Steps
 from grading.graders.hf_model import LoadedModel, is_out_of_memory, let_go_of_latest
-from grading.graders.results import RatedReply, Result, failed, parsed
+from grading.graders.replies import Expected, NoReply, of_tokens
+from grading.graders.results import RatedReply, Result, failed, parsed, unanswered
 from grading.graders.text import longest_start
 from grading.parsing import OnUnparsable
 from grading.types import CellToGrade, ErrorClass, Trace
@@ -135,6 +136,7 @@ class GeneratingGrader(BatchGrader):
     def __init__(self, spec: GraderSpec, options: GeneratorOptions, loaded: LoadedModel) -> None:
         super().__init__(spec, options, loaded)
         self._max_input_tokens = options.max_input_tokens
+        self._expected, self._begins_inside = Expected(options.max_new_tokens), False
         self._on_unparsable = cast("OnUnparsable", options.on_unparsable)
         self._is_constrained = options.constrained
 
@@ -178,8 +180,13 @@ class GeneratingGrader(BatchGrader):
         text = self._text(pair, context)
         return EncodedPrompt(pair, text, self._tokens([text])[0], len(context))
 
-    def _parsed(self, encoded: EncodedPrompt, reply: str) -> Result:
-        return parsed(self._prompt, encoded.pair, encoded.trace(reply), self._on_unparsable)
+    def _reply(self, encoded: EncodedPrompt, tokens: Sequence[int]) -> Result:
+        """The grade from the tokens that the model wrote."""
+        try:
+            reply = of_tokens(self._loaded, tokens, self._expected, is_inside=self._begins_inside)
+        except NoReply as error:
+            return unanswered(encoded.pair, error, encoded.trace(""))
+        return parsed(self._prompt, encoded.pair, reply.text, encoded.trace(reply.raw), self._on_unparsable)
 
 
 def by_length(encoded: Iterable[EncodedPrompt]) -> list[EncodedPrompt]:

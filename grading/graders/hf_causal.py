@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from grading.errors import GraderUnavailable
 from grading.graders import hf_llama
-from grading.graders.backend_options import CausalOptions
+from grading.graders.backend_options import CausalOptions, Thinking
 from grading.graders.base import GraderSpec
 from grading.graders.chat import chat_template
 from grading.graders.first_step import ReplyScorer
@@ -28,7 +28,9 @@ from grading.graders.hf_batches import (
 )
 from grading.graders.hf_model import CAUSAL, LoadedModel, load
 from grading.graders.hf_prefix import Continuation, common_start
+from grading.graders.replies import Expected, token_text
 from grading.graders.results import RatedReply, Result, rated
+from grading.graders.thinking import is_left_open
 from grading.types import CellToGrade
 
 UNKNOWN_CONTEXT = 2048
@@ -46,15 +48,25 @@ class CausalGrader(GeneratingGrader):
         hf_llama.quicken(loaded.model)
         self._max_new_tokens = options.max_new_tokens
         self._max_input_tokens = _max_input(loaded, options)
-        self._template = chat_template(loaded.tokenizer)
+        thinking = Thinking(options.thinking, options.reasoning_effort)
+        self._expected = Expected(options.max_new_tokens, thinks=thinking.is_on)
+        self._template = chat_template(loaded.tokenizer, thinking.template_arguments)
+        self._begins_inside = self._template is not None and is_left_open(self._template([("user", "Rate.")]))
         self._scorer = self._make_scorer()
 
     def _make_scorer(self) -> ReplyScorer | None:
-        ends, decode = self._loaded.ends, self._loaded.tokenizer.decode
+        """None where the first step is one of thinking: what is likely there is no rating."""
+        if self._begins_inside and self._is_constrained:
+            raise GraderUnavailable(
+                f"{self.spec.llm} begins each reply by thinking: leave out constrained, or turn thinking off"
+            )
+        if self._begins_inside:
+            return None
+        ends, tokenizer = self._loaded.ends, self._loaded.tokenizer
 
         @lru_cache(maxsize=1024)
         def is_end(token: int) -> bool:
-            return token in ends or decode([token]).startswith("\n")
+            return token in ends or token_text(tokenizer, token).startswith("\n")
 
         return self._scorer_of(is_end)
 
@@ -86,15 +98,15 @@ class CausalGrader(GeneratingGrader):
         return [
             rated(prompt.pair, rated_reply, prompt.trace(rated_reply.reply))
             if rated_reply
-            else self._parsed(prompt, next(replies))
+            else self._reply(prompt, next(replies))
             for prompt, rated_reply in zip(batch, scored, strict=True)
         ]
 
     def _read(self, batch: Sequence[EncodedPrompt]) -> Continuation:
         return Continuation(self._loaded, [prompt.tokens for prompt in batch])
 
-    def _replies(self, batch: Sequence[EncodedPrompt]) -> list[str]:
-        """Greedily generated text."""
+    def _replies(self, batch: Sequence[EncodedPrompt]) -> list[list[int]]:
+        """Greedily generated tokens."""
         from transformers import GenerationConfig
 
         if not batch:
@@ -110,9 +122,7 @@ class CausalGrader(GeneratingGrader):
             pad_token_id=loaded.pad,
         )
         generated = loaded.model.generate(ids, attention_mask=mask, generation_config=plain)
-        replies: list[str] = loaded.tokenizer.batch_decode(
-            generated[:, ids.shape[1] :], skip_special_tokens=True
-        )
+        replies: list[list[int]] = generated[:, ids.shape[1] :].tolist()
         return replies
 
 

@@ -142,7 +142,7 @@ class ExtractiveGrader(BatchGrader):
         no_answer = min(answer.no_answer for answer in answers) + self._options.no_answer_bias
         is_answered = best.score > no_answer
         reply = prompt.pair.passage.text[best.start : best.end].strip() if is_answered else ""
-        result = parsed(self._prompt, prompt.pair, prompt.trace(reply), "default")
+        result = parsed(self._prompt, prompt.pair, reply, prompt.trace(reply), "default")
         if not isinstance(result, Grade):
             return result
         outcome = result.outcome if reply else Outcome.UNANSWERABLE

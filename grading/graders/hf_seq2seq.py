@@ -49,7 +49,7 @@ class Seq2SeqGrader(GeneratingGrader):
         return [
             rated(prompt.pair, rated_reply, prompt.trace(rated_reply.reply))
             if rated_reply
-            else self._parsed(prompt, replies[row])
+            else self._reply(prompt, replies[row])
             for row, (prompt, rated_reply) in enumerate(zip(batch, scored, strict=True))
         ]
 
@@ -79,8 +79,8 @@ class Seq2SeqGrader(GeneratingGrader):
         states: torch.Tensor = encoder(input_ids=ids, attention_mask=mask).last_hidden_state
         return states
 
-    def _replies(self, encoded: Any, mask: torch.Tensor, rows: list[int]) -> list[str]:
-        """Greedily generated text for these rows of an encoded batch."""
+    def _replies(self, encoded: Any, mask: torch.Tensor, rows: list[int]) -> list[list[int]]:
+        """Greedily generated tokens for these rows of an encoded batch."""
         from transformers.modeling_outputs import BaseModelOutput
 
         if not rows:
@@ -92,7 +92,7 @@ class Seq2SeqGrader(GeneratingGrader):
             num_beams=1,
             do_sample=False,
         )
-        replies: list[str] = self._loaded.tokenizer.batch_decode(generated, skip_special_tokens=True)
+        replies: list[list[int]] = generated.tolist()
         return replies
 
 

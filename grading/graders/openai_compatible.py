@@ -17,9 +17,10 @@ from queue import SimpleQueue
 from grading.graders.backend_options import ServerOptions
 from grading.graders.base import GraderSpec, result_without_model
 from grading.graders.connection import Connection
-from grading.graders.openai_client import CallFailed, ChatClient, TokensUsed
+from grading.graders.openai_client import ChatClient
 from grading.graders.openai_errors import too_long_by
-from grading.graders.results import Result, failed
+from grading.graders.replies import NoReply, TokensUsed
+from grading.graders.results import Result, unanswered
 from grading.graders.server_replies import ServerReplies
 from grading.graders.text import longest_start
 from grading.types import CellToGrade, ErrorClass, Trace
@@ -93,13 +94,13 @@ class ServerGrader:
             cut = None if context is None else len(context)
             trace = Trace("\n".join(text for _, text in messages), "", cut)
             try:
-                completion = await self._client.complete(messages, shared)
-            except CallFailed as error:
+                reply = await self._client.complete(messages, shared)
+            except NoReply as error:
                 context = _shorter(pair, context, len(trace.prompt), str(error))
                 if error.error_class is ErrorClass.CONTEXT and cuts_left and context:
                     continue
-                return failed(pair, str(error), error.error_class, trace)
-            return self._replies.result(pair, Trace(trace.prompt, completion.text, cut), completion)
+                return unanswered(pair, error, trace)
+            return self._replies.result(pair, trace, reply)
         raise AssertionError("the last round returns")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -17,6 +18,7 @@ Value = bool | int | float | str
 T = TypeVar("T", bool, int, float, str)
 
 _DECLARED = "option"
+_CANONICAL: dict[str, Any] = {"sort_keys": True, "separators": (",", ":"), "ensure_ascii": False}
 _TRUTHS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 
@@ -39,6 +41,8 @@ class Option:
     """Options that only change speed or device are not part of the fingerprint."""
     fits: Callable[[Prompt], bool] = _every_prompt
     """Whether the option has a meaning for this prompt."""
+    json_without: tuple[str, ...] = ()
+    """Of an option whose text is a JSON object: the names that it may not have. Empty for plain text."""
 
     @property
     def expected(self) -> str:
@@ -47,6 +51,8 @@ class Option:
             return f"one of {', '.join(self.choices)}"
         if isinstance(self.default, bool):
             return "true or false"
+        if self.json_without:
+            return f"a JSON object without {', '.join(self.json_without)}"
         if isinstance(self.default, str):
             return "text"
         ends = [f"at least {self.lowest:,}"] if self.lowest > -math.inf else []
@@ -66,6 +72,8 @@ class Option:
             return ", ".join(self.choices)
         if isinstance(self.default, bool):
             return "true or false"
+        if self.json_without:
+            return "a JSON object"
         return "" if isinstance(self.default, str) else f"{self.lowest:,} to {self.highest:,}"
 
     def check(self, value: object) -> None:
@@ -83,11 +91,14 @@ class Option:
             pass
         if not self._can_be(value):
             raise BadOption(f"option {self.name} must be {self.expected}, and {typed[:60]!r} is not")
-        return cast("Value", value)
+        # One spelling of the same object, since options make fingerprints.
+        return json.dumps(json.loads(typed), **_CANONICAL) if self.json_without else cast("Value", value)
 
     def _can_be(self, value: object) -> bool:
         if self.choices:
             return value in self.choices
+        if self.json_without:
+            return isinstance(value, str) and self._is_object(value)
         if isinstance(self.default, bool | str):
             return isinstance(value, type(self.default)) and value != ""
         numbers = (int, float) if isinstance(self.default, float) else (int,)
@@ -95,6 +106,13 @@ class Option:
         if not isinstance(value, numbers) or isinstance(value, bool):
             return False
         return math.isfinite(value) and self.lowest <= value <= self.highest
+
+    def _is_object(self, text: str) -> bool:
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            return False
+        return isinstance(value, dict) and not {name.lower() for name in value} & set(self.json_without)
 
 
 def option(default: T, sentence: str, **rest: Any) -> T:  # Any: the other fields of Option

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from grading.graders.concurrency import ConcurrencyLimit
+from grading.graders.connection import Address
 from grading.graders.openai_errors import Problem
 from grading.types import ErrorClass
 
@@ -33,7 +34,7 @@ AWAY_SECONDS = 10.0
 class Replica:
     """One server, and what it was found to require."""
 
-    url: str
+    address: Address
     api: openai.AsyncOpenAI
     limit: ConcurrencyLimit
     under_way: int = 0
@@ -54,7 +55,7 @@ class Replica:
 
     def weight(self, key: str) -> bytes:
         """The order of replicas for a key, as every client computes it."""
-        return hashlib.blake2b(f"{self.url}\0{key}".encode(), digest_size=8).digest()
+        return hashlib.blake2b(f"{self.address.url}\0{key}".encode(), digest_size=8).digest()
 
 
 class Replicas:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from grading.errors import ParseFailure
+from grading.graders.replies import NoReply
 from grading.parsing import OnUnparsable
 from grading.prompts import Prompt
 from grading.types import CellToGrade, ErrorClass, Grade, GradeFailure, Outcome, Trace
@@ -49,13 +50,20 @@ def rated(pair: CellToGrade, reply: RatedReply, trace: Trace) -> Grade:
     )
 
 
-def parsed(prompt: Prompt, pair: CellToGrade, trace: Trace, on_unparsable: OnUnparsable) -> Result:
-    """The trace's reply, read by the prompt."""
+def parsed(
+    prompt: Prompt, pair: CellToGrade, answer: str, trace: Trace, on_unparsable: OnUnparsable
+) -> Result:
+    """Grade from an answer (`replies.Reply.text`), read by the prompt."""
     try:
-        rating, outcome, answer = prompt.parse(trace.reply, pair, on_unparsable=on_unparsable)
+        rating, outcome, text = prompt.parse(answer, pair, on_unparsable=on_unparsable)
     except ParseFailure as error:
         return failed(pair, str(error), ErrorClass.PARSE, trace)
-    return Grade(pair.item.item_id, pair.passage.passage_id, rating, outcome, answer, trace=trace)
+    return Grade(pair.item.item_id, pair.passage.passage_id, rating, outcome, text, trace=trace)
+
+
+def unanswered(pair: CellToGrade, error: NoReply, trace: Trace) -> GradeFailure:
+    """The failure of a pair that the model gave no answer for; the trace keeps what it wrote."""
+    return failed(pair, str(error), error.error_class, replace(trace, reply=error.raw))
 
 
 def with_confidence(result: Result, reply: RatedReply | None) -> Result:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import cast
 
 from grading.errors import GraderUnavailable
-from grading.graders.backend_options import JSON_FORMS, ReplyOptions
+from grading.graders.backend_options import JSON_FORMS, ReplyOptions, Thinking
 from grading.graders.base import GraderSpec
 from grading.graders.chat import Message
-from grading.graders.openai_client import ChatOptions, Completion, Step
-from grading.graders.results import RatedReply, Result, failed, parsed, rated, weighed, with_confidence
+from grading.graders.openai_client import ChatOptions
+from grading.graders.replies import Reply, Step
+from grading.graders.results import RatedReply, Result, parsed, rated, weighed, with_confidence
 from grading.parsing import OnUnparsable
-from grading.types import CellToGrade, ErrorClass, Grade, Outcome, Trace
+from grading.types import CellToGrade, Grade, Outcome, Trace
 
 
 class ServerReplies:
@@ -35,6 +37,7 @@ class ServerReplies:
             options.top_logprobs if short else 0,
             options.json_mode,
             tuple(short) if options.constrained else (),
+            Thinking(options.thinking, options.reasoning_effort, options.request_fields),
         )
 
     def messages(self, pair: CellToGrade, context: str | None) -> list[Message]:
@@ -44,32 +47,32 @@ class ServerReplies:
             messages[-1] = (role, f"{text}\nReply with JSON: {JSON_FORMS[self.prompt.rule]}")
         return messages
 
-    def result(self, pair: CellToGrade, trace: Trace, completion: Completion) -> Result:
-        if completion.finish_reason == "content_filter":
-            return failed(pair, "the server filtered the reply", ErrorClass.OTHER, trace)
-        if completion.finish_reason == "length" and not completion.text.strip():
-            reason = f"the reply said nothing within {self._options.max_new_tokens} tokens"
-            return failed(pair, reason, ErrorClass.PARSE, trace)
-        if self._options.constrained and (likeliest := self._likeliest(completion)):
+    def result(self, pair: CellToGrade, trace: Trace, reply: Reply) -> Result:
+        """Grade from the answer; the trace keeps all that the model wrote."""
+        trace = replace(trace, reply=reply.raw)
+        if self._options.constrained and (likeliest := self._likeliest(reply)):
             return rated(pair, likeliest, trace)
-        result = parsed(self.prompt, pair, trace, cast("OnUnparsable", self._options.on_unparsable))
+        on_unparsable = cast("OnUnparsable", self._options.on_unparsable)
+        result = parsed(self.prompt, pair, reply.text, trace, on_unparsable)
         if isinstance(result, Grade) and result.rating is not None and result.outcome is Outcome.NUMERIC:
-            return with_confidence(result, self._distribution(result.rating, completion))
+            return with_confidence(result, self._distribution(result.rating, reply))
         return result
 
-    def _likeliest(self, completion: Completion) -> RatedReply | None:
+    def _likeliest(self, reply: Reply) -> RatedReply | None:
         """The likeliest rating as the first token, also where the server lets the model write another one."""
-        weights = self._weights(completion.steps[0]) if completion.steps else {}
+        weights = self._weights(reply.steps[0]) if reply.steps else {}
         likeliest = max(weights, key=lambda rating: weights[rating], default=None)
-        return None if likeliest is None else weighed(completion.text, likeliest, weights)
+        if likeliest is None or not weights[likeliest]:
+            return None
+        return weighed(reply.text, likeliest, weights)
 
-    def _distribution(self, rating: int, completion: Completion) -> RatedReply | None:
+    def _distribution(self, rating: int, reply: Reply) -> RatedReply | None:
         """The distribution over the scale at the token that says the rating."""
         ratings = self.prompt.first_tokens
-        for step in completion.steps:
+        for step in reply.steps:
             if ratings.get(_bare(step.token)) == rating:
                 weights = self._weights(step)
-                return weighed(completion.text, rating, weights) if weights.get(rating) else None
+                return weighed(reply.text, rating, weights) if weights.get(rating) else None
         return None
 
     def _weights(self, step: Step) -> dict[int, float]:

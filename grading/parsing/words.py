@@ -36,11 +36,7 @@ _FIRST_WORD = re.compile(r"[^\W\d_]+")
 
 
 def plain(reply: str) -> str:
-    """The reply in plain characters: full-width and circled digits become ordinary ones, tags go.
-
-    What a reasoning model thought before it replied, up to "</think>", goes too.
-    """
-    reply = reply.rpartition("</think>")[2]
+    """The reply in plain characters: full-width and circled digits become ordinary ones, tags go."""
     if not reply.isascii():
         reply = _KEYCAP.sub("", unicodedata.normalize("NFKC", reply))
     if "<" in reply:

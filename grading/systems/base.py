@@ -92,7 +92,7 @@ class RecordingModel:
     def ask(
         self, stage: str, prompt: SystemPrompt, *, source: int | None = None, fact: str = "", **words: str
     ) -> str:
-        """The stripped reply to a filled prompt; `fact` is one of its words, too."""
+        """The stripped answer to a filled prompt; `fact` is one of its words, too. Raises NoReply."""
         messages = prompt.messages(fact=fact, **words)
         return self.send(stage, prompt.prompt_id, messages, source=source, fact=fact)
 
@@ -105,7 +105,7 @@ class RecordingModel:
         source: int | None = None,
         fact: str = "",
     ) -> str:
-        """The stripped reply to messages of (role, text)."""
+        """The stripped answer to messages of (role, text). Raises NoReply."""
         reply = self.llm.complete(messages)
         text = "\n\n".join(text for _, text in messages)
         self.steps.append(Step(stage, prompt_id, text, reply, source, fact))

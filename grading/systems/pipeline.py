@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from grading.generation.drafting import TextModel
+from grading.graders.options import Value
 from grading.systems import prompts, ragnarok, rifer
 from grading.systems.base import MAX_WORDS, Answer, AnswerSystem, Source, Step
 from grading.systems.extractive import BestSentences
@@ -104,6 +105,8 @@ class SystemSpec:
     max_words: int = MAX_WORDS
     backend: str = ""
     llm: str = ""
+    model_options: Mapping[str, Value] = field(default_factory=dict, hash=False)
+    """Of the back-end, about thinking and the longest reply (`WRITING`)."""
 
     def __post_init__(self) -> None:
         """Raises ValueError for parts that do not go together."""
@@ -150,12 +153,12 @@ class SystemSpec:
         64
         """
         reranking = PERMUTATION_REPLY if self.rerank_passes else RATING_REPLY
-        if self.answering is Answering.NONE:
-            return reranking
         longest = LONGEST_REPLIES.get(self.answering, LONGEST_REPLY)
-        if self.answering is Answering.RAGNAROK:
-            return min(longest, max(reranking, round(self.max_words * TOKENS_A_WORD)))
-        return longest
+        if self.answering is Answering.NONE:
+            longest = reranking
+        elif self.answering is Answering.RAGNAROK:
+            longest = min(longest, max(reranking, round(self.max_words * TOKENS_A_WORD)))
+        return max(longest, int(self.model_options.get("max_new_tokens", 0)))
 
     @property
     def prompts(self) -> tuple[str, ...]:
@@ -191,7 +194,8 @@ class SystemSpec:
             over = f" over the first {self.n_sources}" if self.reads_sources else ""
             parts.append(f"{LABELS[self.answering]}{over}")
         if self.needs_model:
-            parts.append(f"by {self.llm}")
+            told = [f"{name} {value}" for name, value in self.model_options.items()]
+            parts.append(f"by {self.llm}{' with ' if told else ''}{' and '.join(told)}")
         return ", ".join(parts)
 
     def calls(self, candidates: int) -> int:

@@ -15,6 +15,7 @@ from grading.formats.banks.importance import weighed
 from grading.formats.banks.types import Source
 from grading.formats.ids import item_id
 from grading.generation import DraftTask, TextModel, draft, near_duplicates, weigh
+from grading.graders.replies import NoReply
 from grading.types import Importance, Item, Topic
 from rubricweb.autojudge.items import Request, WeighedItem, topic_of
 from rubricweb.autojudge.model import Model
@@ -62,15 +63,28 @@ def _drafted(request: Request, writer: TextModel, settings: Settings, made_by: M
     provenance = {"prompt": task.prompt.prompt_id, **made_by}
     try:
         texts = draft(writer, task).texts
-    except ParseFailure as error:
+    except (ParseFailure, NoReply) as error:
+        if isinstance(error, NoReply) and not error.is_of_prompt:
+            raise
         logger.warning("topic %s is its own only item: %s", topic.query_id, error)
         texts, provenance = (" ".join(topic.text.split()),), {}
     repeats = {found.text for found in near_duplicates(texts)}
     texts = tuple(text for text in texts if text not in repeats)[: settings.most_items]
-    labels = weigh(writer, topic, texts).labels if settings.weigh else [None] * len(texts)
+    labels = _labels(topic, texts, writer) if settings.weigh else [None] * len(texts)
     pairs = zip(texts, labels, strict=True)
     items = [_item(topic, settings, text, importance, provenance) for text, importance in pairs]
     return BankLine(topic.query_id, request.title, "", "", "", 0, items)
+
+
+def _labels(topic: Topic, texts: Sequence[str], writer: TextModel) -> Sequence[Importance]:
+    """As the model weighs the drafts; OKAY where it says nothing of them, as in the published tool."""
+    try:
+        return weigh(writer, topic, texts).labels
+    except NoReply as error:
+        if not error.is_of_prompt:
+            raise
+        logger.warning("the drafts of topic %s are not weighed: %s", topic.query_id, error)
+        return [Importance.OKAY] * len(texts)
 
 
 def _item(

@@ -13,8 +13,10 @@ from grading import prompts
 from grading.errors import GraderUnavailable
 from grading.generation.drafting import TextModel
 from grading.graders import BACKENDS, JSON, Connection, GraderSpec, build
+from grading.graders.backend_options import Thinking
 from grading.graders.chat import Message
 from grading.graders.openai_client import ChatClient, ChatOptions
+from grading.graders.replies import Answer
 from grading.prompts import Prompt
 from grading.types import CellToGrade, ErrorClass, Grade, GradeFailure, ItemKind, Purpose
 from rubricweb.autojudge.replies import SharedReplies
@@ -44,7 +46,7 @@ class Writer:
     client: ChatClient
 
     def complete(self, messages: Sequence[Message]) -> str:
-        return self.client.ask(messages).text
+        return Answer.of(self.client.ask(messages))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +65,14 @@ class Model:
 
     @contextmanager
     def writing(self) -> Iterator[TextModel]:
-        """Yield what drafts. Its calls raise CallFailed."""
+        """Yield what drafts. Its calls raise NoReply."""
         settings = self.settings
         call = ChatOptions(
-            self.llm, settings.longest_draft, timeout_s=settings.timeout_s, attempts=settings.attempts
+            self.llm,
+            settings.longest_draft,
+            thinking=Thinking.of(settings.told),
+            timeout_s=settings.timeout_s,
+            attempts=settings.attempts,
         )
         client = ChatClient(self.connection, call)
         try:
@@ -115,7 +121,7 @@ class Model:
 
     def _options(self) -> dict[str, JSON]:
         names = ("concurrency", "attempts", "timeout_s", "max_new_tokens", "top_logprobs")
-        return {name: getattr(self.settings, name) for name in names}
+        return {name: getattr(self.settings, name) for name in names} | self.settings.told
 
 
 def _check(failure: GradeFailure) -> None:

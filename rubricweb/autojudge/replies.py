@@ -13,6 +13,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from grading.graders.completions import read
+from grading.graders.replies import NoReply
+
 if TYPE_CHECKING:
     from minima_llm import PromptCache
 
@@ -34,10 +37,15 @@ class SharedReplies:
         if row is None:
             return None
         text, raw = row
-        return raw if raw and raw.get("choices") else _completion(text)
+        if text and not (raw and raw.get("choices")):
+            return _completion(text)
+        return raw or None
 
     def put(self, request: Json, reply: Json) -> None:
-        text = reply["choices"][0]["message"].get("content") or ""
+        try:
+            text = read(reply).raw
+        except NoReply as error:
+            text = error.raw
         words = canonical(request)
         self._table.put(key_of(words), text, dict(reply), model=request["model"], canonical=words)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from grading.errors import GradingError
+from grading.graders.backend_options import DEFAULT, Thinking
 from grading.types import ItemKind
 
 
@@ -84,6 +85,21 @@ class Settings:
     """Tokens of a reply that lists drafts."""
     top_logprobs: int = 0
     """Alternatives that are asked for, to tell confidence; 0 keeps the requests as other judges make them."""
+    thinking: str = DEFAULT
+    """Whether the model thinks first: on, off, or default. As do the next two, it makes other requests."""
+    reasoning_effort: str = DEFAULT
+    """How long it thinks, where it can be told so."""
+    request_fields: str = "{}"
+    """Further fields of each request, as a JSON object."""
+
+    @property
+    def told(self) -> dict[str, str]:
+        """The last three, where they are not as they were."""
+        return {
+            each.name: value
+            for each in fields(Thinking)
+            if (value := getattr(self, each.name)) != each.default
+        }
 
 
 def settings_of(given: Mapping[str, Any]) -> Settings:

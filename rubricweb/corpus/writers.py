@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from grading.generation.models import drafting_backends
+from grading.graders.backend_options import WRITING
+from grading.graders.options import Value
 from rubricweb.corpus.models import Collection
 
 
@@ -26,6 +28,14 @@ def writer_of(collection: Collection) -> Writer | None:
     if collection.grader_backend not in dict(writer_choices()) or not collection.grader_llm:
         return None
     return Writer(collection.grader_backend, collection.grader_llm)
+
+
+def options_of_writer(collection: Collection, backend: str, llm: str) -> dict[str, Value]:
+    """Return what the Settings say of the collection's own model that holds where it writes; else nothing."""
+    if (collection.grader_backend, collection.grader_llm) != (backend, llm):
+        return {}
+    chosen: dict[str, Value] = collection.grader_options
+    return {name: chosen[name] for name in WRITING if name in chosen}
 
 
 def first_writer(collection: Collection) -> Writer:

@@ -15,6 +15,8 @@ from grading.errors import GraderUnavailable, UnknownGrader
 from grading.generation import TextModel
 from grading.generation.models import text_model
 from grading.graders import registry
+from grading.graders.backend_options import AS_IT_IS, Thinking
+from grading.graders.replies import NoReply
 from rubricweb.core.servers import model_server
 from rubricweb.jobs import steering, worker_state
 from rubricweb.jobs.kinds import CannotRun, Need, Stopping
@@ -57,18 +59,23 @@ class LimitedModel:
         self._backend, self._name = backend, name
 
     def complete(self, messages: Sequence[tuple[str, str]]) -> str:
-        """Raises Stopping where the job was paused or cancelled, or may ask or spend no more."""
+        """Raises Stopping where the job was paused or cancelled, or may ask or spend no more, and NoReply."""
         read = tokens_of([text for _, text in messages])
         reserved = self._cost(read, self._longest_reply)
         self._may_ask(reserved)
         try:
             reply = self._llm.complete(messages)
-        except BaseException:
-            self._spend(0, -reserved)
+        except BaseException as error:
+            self._settle(read, error.raw if isinstance(error, NoReply) else "", reserved)
             raise
-        written = tokens_of([reply])
-        self._spend(round(read + written), self._cost(read, written) - reserved)
+        self._settle(read, getattr(reply, "raw", reply), reserved)
         return reply
+
+    def _settle(self, read: float, raw: str, reserved: float) -> None:
+        """Count what the model wrote, with its thinking, in place of what was reserved."""
+        written = tokens_of([raw])
+        spent = self._cost(read, written) if raw else 0.0
+        self._spend(round(read + written) if raw else 0, spent - reserved)
 
     def _cost(self, read: float, written: float) -> float:
         return cost(self._backend, self._name, read, written) or 0.0
@@ -89,9 +96,11 @@ class LimitedModel:
         return type(self._job)._default_manager.filter(pk=self._job.pk)
 
 
-def limited_model(job: LimitedJob, *, backend: str, llm: str, longest_reply: int) -> LimitedModel:
+def limited_model(
+    job: LimitedJob, *, backend: str, llm: str, longest_reply: int, thinking: Thinking = AS_IT_IS
+) -> LimitedModel:
     """The job's model, loaded. Raises CannotRun."""
-    load = partial(text_model, backend, llm, model_server(), longest_reply=longest_reply)
+    load = partial(text_model, backend, llm, model_server(), longest_reply=longest_reply, thinking=thinking)
     return LimitedModel(loaded(llm, load), job, backend=backend, name=llm, longest_reply=longest_reply)
 
 

@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from django.db.models.functions import Now
 from django.urls import reverse_lazy
 
+from grading.graders.backend_options import Thinking
+from grading.graders.replies import NoReply
 from grading.prompts.chat import ChatPrompt, Messages
 from grading.support import asking
 from grading.support.scores import Support
 from rubricweb.core import events
+from rubricweb.corpus.writers import options_of_writer
 from rubricweb.jobs import endings, limited
 from rubricweb.jobs.chunked import ChunkKind
 from rubricweb.jobs.kinds import Need, Stopping
@@ -65,10 +68,10 @@ class CitationQuestion:
     statement: str
     passage: str
     failed: SupportLabel | None
-    """Its label, where an earlier reply named none."""
+    """Its label, where the model was asked before and named none."""
 
     def messages(self, prompt: ChatPrompt) -> Messages:
-        if self.failed is None:
+        if self.failed is None or self.failed.problem:
             return asking.question(self.statement, self.passage, prompt)
         return asking.question_again(self.statement, self.passage, prompt, self.failed.reply)
 
@@ -79,9 +82,8 @@ def _label(lease: Lease[SupportChunk], chunk: SupportChunk) -> None:
         return
     llm, failed = _model(chunk.job), chunk.failed
     for number, one in enumerate(asked, start=1):
-        reply = llm.complete(one.messages(prompt))
-        label = asking.label_of(reply, prompt)
-        _keep(chunk.job, one, label, reply)
+        label, reply, problem = _answer(llm, one, prompt)
+        _keep(chunk.job, one, label, reply, problem)
         failed += label is None
         done = max(0, chunk.size - len(asked) + number)
         if not lease.held().update(done=done, failed=failed):
@@ -89,13 +91,26 @@ def _label(lease: Lease[SupportChunk], chunk: SupportChunk) -> None:
     chunk.failed = failed
 
 
-def _keep(job: SupportJob, one: CitationQuestion, label: Support | None, reply: str) -> None:
+def _answer(
+    llm: limited.LimitedModel, one: CitationQuestion, prompt: ChatPrompt
+) -> tuple[Support | None, str, str]:
+    """Label, reply, and why there is none. Raises what `LimitedModel` does where no call would succeed."""
+    try:
+        reply = llm.complete(one.messages(prompt))
+    except NoReply as error:
+        if not error.is_of_prompt:
+            raise
+        return None, error.raw, str(error)
+    return asking.label_of(reply, prompt), reply, ""
+
+
+def _keep(job: SupportJob, one: CitationQuestion, label: Support | None, reply: str, problem: str) -> None:
     """Kept even if the lease is lost: it was paid for."""
+    kept = {"job": job, "label": label, "reply": reply, "problem": problem}
     if one.failed:
-        failed = SupportLabel.objects.filter(pk=one.failed.pk, label=None)
-        failed.update(job=job, label=label, reply=reply, at=Now())
+        SupportLabel.objects.filter(pk=one.failed.pk, label=None).update(**kept, at=Now())
         return
-    row = SupportLabel(judge=job.judge, job=job, label=label, reply=reply, **one.citation._asdict())
+    row = SupportLabel(judge=job.judge, **kept, **one.citation._asdict())
     SupportLabel.objects.bulk_create([row], ignore_conflicts=True)
 
 
@@ -119,4 +134,11 @@ def _questions(chunk: SupportChunk) -> list[CitationQuestion]:
 def _model(job: SupportJob) -> limited.LimitedModel:
     """Raises CannotRun."""
     judge = job.judge
-    return limited.limited_model(job, backend=judge.backend, llm=judge.llm, longest_reply=job.longest_reply)
+    options = options_of_writer(judge.collection, judge.backend, judge.llm)
+    return limited.limited_model(
+        job,
+        backend=judge.backend,
+        llm=judge.llm,
+        longest_reply=max(job.longest_reply, int(options.get("max_new_tokens", 0))),
+        thinking=Thinking.of(options),
+    )

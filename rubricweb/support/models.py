@@ -7,6 +7,7 @@ from django.db import models
 
 from grading.support.asking import LONGEST_REPLY
 from grading.support.scores import JudgedCitations, Support
+from rubricweb.core.secrets import MessageField
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.jobs.models import Chunk, LimitedJob
 
@@ -71,7 +72,9 @@ class SupportLabel(CitedSentence):
     """That asked for it last."""
     label = models.PositiveSmallIntegerField(choices=LABELS, null=True)
     """Null where the reply names none."""
-    reply = models.TextField(blank=True)
+    reply = MessageField(blank=True)
+    problem = MessageField(blank=True, default="", db_default="")
+    """Why the model gave no answer; empty where it gave one."""
     at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

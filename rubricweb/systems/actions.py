@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from django.db import transaction
 
@@ -10,6 +11,7 @@ from grading.systems.pipeline import SystemSpec
 from rubricweb.accounts.models import User
 from rubricweb.core import audit, events
 from rubricweb.corpus.models import Collection, Run, Topic
+from rubricweb.corpus.writers import options_of_writer
 from rubricweb.jobs import dispatch, limited, steering
 from rubricweb.jobs.limited import Limits
 from rubricweb.jobs.models import Job
@@ -34,9 +36,14 @@ def start(
     limits: Limits,
     by: User | None,
 ) -> SystemJob:
-    """Have workers make the run, a topic at a time. Raises TagTaken, and ValueError without topics."""
+    """Have workers make the run, a topic at a time, by the model as the collection's Settings have it.
+
+    Raises TagTaken, and ValueError without topics.
+    """
     if not topics:
         raise ValueError("there is no topic to make a run of")
+    if spec.needs_model:
+        spec = replace(spec, model_options=options_of_writer(collection, spec.backend, spec.llm))
     run = _new_run(collection, run_tag, spec)
     job = SystemJob.objects.create(
         collection=collection,

@@ -13,7 +13,13 @@ Json = dict[str, Any]
 
 
 def as_json(spec: SystemSpec) -> Json:
-    return asdict(spec) | {"answering": spec.answering.value}
+    """Without options where there are none: workers of an earlier version know none."""
+    stored = asdict(spec) | {"answering": spec.answering.value}
+    return (
+        stored
+        if stored["model_options"]
+        else {name: stored[name] for name in stored if name != "model_options"}
+    )
 
 
 def from_json(stored: Json) -> SystemSpec:

@@ -288,7 +288,7 @@ def test_the_key_is_nowhere_to_be_seen(asking, caplog: pytest.LogCaptureFixture)
         built, server = asking(lambda *_: refuses(401, f"Incorrect API key provided: {KEY}."))
         failed = failure(built.grade(pairs()))
     assert server.keys == [f"Bearer {KEY}"]
-    assert failed.reason == "status 401: Incorrect API key provided: [key]."
+    assert failed.reason == "status 401: Incorrect API key provided: [secret]."
     for shown in (caplog.text, repr(failed), repr(built._client.connection), repr(built.spec), built.device):
         assert KEY not in shown
     assert built.device == f"server {server.url.split('/')[2]}"

@@ -57,6 +57,8 @@ def test_a_second_attempt_is_no_option_of_the_back_end_itself() -> None:
         ({"timeout_s": "2.5"}, 2.5),
         ({"on_unparsable": "fail"}, "fail"),
         ({"attempt": "2"}, 2),
+        ({"thinking": "off"}, "off"),
+        ({"request_fields": ' {"b": [1], "a": {"c": "\u00e9"}} '}, '{"a":{"c":"\u00e9"},"b":[1]}'),
     ],
 )
 def test_reads_what_a_person_typed(said: dict[str, str], value: object) -> None:
@@ -68,8 +70,8 @@ def test_reads_what_a_person_typed(said: dict[str, str], value: object) -> None:
     [
         ({"beams": "5"}, "openai_compatible has no option beams; it takes attempt, attempts, concurrency"),
         (
-            {"max_new_tokens": "5000"},
-            "max_new_tokens must be a whole number of at least 1 and at most 4,096, and '5000' is not",
+            {"max_new_tokens": "200000"},
+            "max_new_tokens must be a whole number of at least 1 and at most 131,072, and '200000' is not",
         ),
         ({"max_new_tokens": "many"}, "a whole number .* and 'many' is not"),
         ({"max_new_tokens": "1.5"}, "a whole number"),
@@ -79,6 +81,12 @@ def test_reads_what_a_person_typed(said: dict[str, str], value: object) -> None:
         ({"on_unparsable": "ignore"}, "one of default, fail"),
         ({"attempt": "0"}, "at least 1 and at most 100"),
         ({"attempt": ""}, "and '' is not"),
+        ({"thinking": "yes"}, "one of default, on, off"),
+        ({"reasoning_effort": "some"}, "one of default, none, minimal, low, medium, high"),
+        ({"request_fields": "top_k=20"}, "a JSON object without model, messages, stream"),
+        ({"request_fields": "[1]"}, "a JSON object"),
+        ({"request_fields": '{"model": "other"}'}, "a JSON object without model"),
+        ({"request_fields": '{"API_KEY": "sk-1"}'}, "a JSON object without"),
     ],
 )
 def test_refuses_with_the_range(said: dict[str, str], message: str) -> None:

@@ -87,8 +87,7 @@ PROSE = {
     # out of the whole scale, or a line of its own
     "This passage gets 4 out of 5.": 4, "Mostly relevant, so 4/5.": 4, "That makes 3 out of 5, at best.": 3,
     "The passage answers the question, with minor gaps.\n\n4": 4, "It covers 2 of 3 points.\n\n**3**\n": 3,
-    "Let me think.\nThe passage is good.\n\n4/5": 4, "<think>Is it 2 or 3?</think>\n\n4": 4,
-    "<think>I would rate it a 1.</think>I would rate it a 5.": 5,
+    "Let me think.\nThe passage is good.\n\n4/5": 4,
     # explained at once
     "4 because it names the cause": 4, "4 (mostly relevant)": 4, "5 (Highly relevant).": 5, "4/5 stars": 4,
 }  # fmt: skip
@@ -109,7 +108,7 @@ NO_PROSE_RATING = [
     "I would rate this higher than 3.", "I'd give it at least 3.", "I would not give this a 5.",
     "This is not a 5.", "It doesn't deserve a 5.", "I'd rate it a 4. On reflection, I'd rate it a 2.",
     "Please rate the passage from 0 to 5.", "The scale is 0 to 5.", "Either\n2\n4", "Rate it 0-5.",
-    "I cannot rate this passage.", "It should not be given a 4.", "<think>4</think>The passage is fine.",
+    "I cannot rate this passage.", "It should not be given a 4.",
 ]  # fmt: skip
 
 

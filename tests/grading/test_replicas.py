@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack
 from typing import Any, cast
 
 from grading.graders.concurrency import ConcurrencyLimit
+from grading.graders.connection import Address
 from grading.graders.openai_errors import Problem
 from grading.graders.replicas import AWAY_SECONDS, Replica, Replicas
 from grading.types import ErrorClass
@@ -26,7 +27,10 @@ class Clock:
 
 def servers(n: int, *, most: int = 8) -> list[Replica]:
     no_api = cast("Any", None)  # nothing is sent here
-    return [Replica(f"http://gpu{number}/v1", no_api, ConcurrencyLimit(most, 1.0)) for number in range(n)]
+    return [
+        Replica(Address.of(f"http://gpu{number}/v1"), no_api, ConcurrencyLimit(most, 1.0))
+        for number in range(n)
+    ]
 
 
 async def placed(replicas: Replicas, keys: Sequence[str], stack: AsyncExitStack) -> list[Replica]:
@@ -41,7 +45,7 @@ def test_calls_with_the_same_beginning_go_to_the_same_replica() -> None:
             urls = []
             for key in map(str, range(60)):
                 async with replicas.place(key) as replica:
-                    urls.append(replica.url)
+                    urls.append(replica.address.url)
             rounds.append(urls)
         return rounds
 
@@ -70,10 +74,10 @@ def test_a_replica_that_cannot_be_reached_is_left_alone_for_a_while() -> None:
         replicas = Replicas(rows, clock)
         rows[0].note_failure(GONE, 0.0, 0.0, 60.0)
         async with AsyncExitStack() as stack:
-            before = {one.url for one in await placed(replicas, list("abcdefgh"), stack)}
+            before = {one.address.url for one in await placed(replicas, list("abcdefgh"), stack)}
         clock.now = AWAY_SECONDS
         async with AsyncExitStack() as stack:
-            after = {one.url for one in await placed(replicas, list("abcdefgh"), stack)}
+            after = {one.address.url for one in await placed(replicas, list("abcdefgh"), stack)}
         return before, after
 
     before, after = run(places())
@@ -86,7 +90,7 @@ def test_the_only_replica_is_asked_again_at_once() -> None:
         [only] = rows = servers(1)
         only.note_failure(GONE, 0.0, 0.0, 60.0)
         async with Replicas(rows, Clock()).place("key") as replica:
-            return replica.url
+            return replica.address.url
 
     assert run(asyncio.wait_for(place(), 10)) == "http://gpu0/v1"
 
@@ -96,7 +100,7 @@ def test_who_is_asked_to_wait_leaves_the_calls_to_the_others() -> None:
         rows = servers(2)
         rows[1].note_failure(Problem(ErrorClass.RATE, "slow down", True, wait=5.0), 0.0, 0.0, 60.0)
         async with AsyncExitStack() as stack:
-            return {one.url for one in await placed(Replicas(rows, Clock()), list("abcdefgh"), stack)}
+            return {one.address.url for one in await placed(Replicas(rows, Clock()), list("abcdefgh"), stack)}
 
     assert run(place()) == {"http://gpu0/v1"}
 

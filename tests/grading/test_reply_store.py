@@ -85,6 +85,35 @@ def test_a_setting_that_the_server_refuses_is_part_of_what_is_asked() -> None:
     assert grades("EMPTY", store, cell()) == first
 
 
+REFUSED = completion("2") | {"choices": [{"message": {"content": None, "refusal": "No."}}]}
+THINKS = completion("2") | {
+    "choices": [{"message": {"content": "<think>Rating: 2"}, "finish_reason": "length"}]
+}
+
+
+@pytest.mark.parametrize("body", [REFUSED, THINKS])
+def test_a_kept_reply_that_is_no_answer_is_none_when_it_is_read_again(body: Body) -> None:
+    store = Store()
+    with serving(lambda *_: Reply(200, body)) as server:
+        [first] = grades(server.url, store, cell())
+    assert isinstance(first, GradeFailure)
+    assert grades("EMPTY", store, cell()) == [first]
+
+
+@pytest.mark.parametrize("body", [{"error": {"message": "gone", "code": 500}}, {"choices": {}}, {}])
+def test_what_is_no_reply_of_the_model_is_asked_for_again(body: Body) -> None:
+    store = Store()
+    store.get = lambda request: body  # type: ignore[method-assign]
+    with serving(lambda *_: Reply(200, completion("4"))) as server:
+        [grade] = grades(server.url, store, cell())
+        assert isinstance(grade, Grade)
+        assert len(server.asked) == 1
+    with serving(lambda *_: Reply(200, body)) as server:
+        store = Store()
+        assert isinstance(grades(server.url, store, cell(), attempts=1)[0], GradeFailure)
+    assert store.rows == []
+
+
 def test_errors_are_not_kept() -> None:
     store = Store()
     with serving(lambda *_: Reply(401, {"error": {"message": "no"}})) as server:

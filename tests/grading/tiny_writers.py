@@ -31,9 +31,9 @@ def build_t5_of(folder: Path, replies: Mapping[str, str]) -> None:
     model.save_pretrained(folder)
 
 
-def build_gpt2(folder: Path, asked: str, reply: str, template: str) -> None:
-    """One token a word; with a chat template where one is given."""
-    said = f"user : {asked} assistant :" if template else asked
+def build_gpt2(folder: Path, asked: str, reply: str, template: str, *, begins: str = "") -> None:
+    """One token a word; with a chat template where one is given, which `begins` each reply with a word."""
+    said = f"user : {asked} assistant :{begins}" if template else asked
     tokenizer = _word_tokenizer([said, reply])
     tokenizer.chat_template = template or None
     tokenizer.save_pretrained(folder)

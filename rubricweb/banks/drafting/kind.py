@@ -9,13 +9,16 @@ from functools import partial
 
 from grading import generation
 from grading.errors import GraderUnavailable, GradingError, ParseFailure, UnknownGrader
-from grading.generation.models import text_model
+from grading.generation.models import LONGEST_REPLY, text_model
 from grading.graders import registry
+from grading.graders.backend_options import Thinking
+from grading.graders.replies import NoReply
 from rubricweb.banks.drafting import actions, importance
 from rubricweb.banks.drafting.asking import request_of
 from rubricweb.banks.drafting.models import DraftRequest
 from rubricweb.core.servers import model_server
 from rubricweb.corpus import convert as corpus
+from rubricweb.corpus.writers import options_of_writer
 from rubricweb.jobs import endings, worker_state
 from rubricweb.jobs.kinds import CannotRun, Need, TaskKind
 from rubricweb.jobs.leases import Lease
@@ -34,7 +37,11 @@ class Remembering:
         self.last = ""
 
     def complete(self, messages: Sequence[tuple[str, str]]) -> str:
-        self.last = self._llm.complete(messages)
+        try:
+            self.last = self._llm.complete(messages)
+        except NoReply as error:
+            self.last = error.raw
+            raise
         return self.last
 
 
@@ -78,7 +85,15 @@ def _model(request: DraftRequest) -> generation.TextModel:
     """Raises CannotRun."""
     with worker_state.now.load(request.llm):
         try:
-            return text_model(request.backend, request.llm, model_server())
+            options = options_of_writer(request.bank.collection, request.backend, request.llm)
+            longest = max(LONGEST_REPLY, int(options.get("max_new_tokens", 0)))
+            return text_model(
+                request.backend,
+                request.llm,
+                model_server(),
+                longest_reply=longest,
+                thinking=Thinking.of(options),
+            )
         except CANNOT_RUN as error:
             raise CannotRun(str(error)) from error
 

@@ -137,11 +137,14 @@ def read_one(tmp_path, **entries):
 
 def test_replies_without_ratings_are_rated_by_the_papers_rules_unless_they_failed(tmp_path):
     entry = {"correctAnswered": [], "wrongAnswered": [], "answers": [["a", "4"], ["b", "bees"], ["c", "4"]]}
+    entry["answers"] += [["d", "<think>Rating: 2</think>4"], ["e", "<think>Rating: 2"]]
     entry |= {"llm": "m", "prompt_info": {"prompt_class": "X", "is_self_rated": True}}
     entry |= {"llm_response_errors": {"c": {"failure_reason": "cut off"}}}
     assert seen(read_one(tmp_path, exam_grades=[entry])) == [
         ("a", 4, "4", Outcome.NUMERIC),
         ("b", 1, "bees", Outcome.DEFAULTED),
+        ("d", 4, "<think>Rating: 2</think>4", Outcome.NUMERIC),
+        ("e", None, "<think>Rating: 2", Outcome.FAILED),
         ("c", None, "", Outcome.FAILED),
     ]
 

@@ -95,11 +95,12 @@ class Handler(BaseHTTPRequestHandler):
             self.reply(self.posted(sent) if self.served.status == 200 else None)
 
     def posted(self, sent: bytes) -> Body:
-        if self.path.endswith("/cancel"):
-            row = self.served.batches[self.path.split("/")[-2]]
+        path = urlsplit(self.path).path
+        if path.endswith("/cancel"):
+            row = self.served.batches[path.split("/")[-2]]
             row["status"] = "cancelling"
             return row
-        if self.path == "/v1/files":
+        if path == "/v1/files":
             return {"id": self.served.keep(*self.uploaded(sent)), "object": "file"}
         return self.served.make(json.loads(sent))
 

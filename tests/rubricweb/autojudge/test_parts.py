@@ -94,6 +94,25 @@ def test_what_another_judge_kept_is_read(raw: dict[str, object] | None, tmp_path
     assert SharedReplies(tmp_path).get({**ASKED, "max_tokens": 9}) is None
 
 
+def test_a_reply_that_is_no_answer_is_kept_as_none(tmp_path: Path) -> None:
+    refused = {"choices": [{"message": {"content": None, "refusal": "No."}, "finish_reason": "stop"}]}
+    parts = {"choices": [{"message": {"content": [{"type": "text", "text": "4"}]}, "finish_reason": "stop"}]}
+    replies = SharedReplies(tmp_path)
+    for reply, tokens in ((refused, 8), (parts, 9)):
+        replies.put({**ASKED, "max_tokens": tokens}, reply)
+        assert replies.get({**ASKED, "max_tokens": tokens}) == reply
+    with sqlite3.connect(tmp_path / FILE) as rows:
+        assert sorted(rows.execute("select response_text from cache").fetchall()) == [("",), ("4",)]
+    rows.close()
+
+
+def test_an_empty_text_of_another_judge_is_no_answer(tmp_path: Path) -> None:
+    table = PromptCache(str(tmp_path / FILE))
+    table.put(key_of(canonical(ASKED)), "", None)
+    table.close()
+    assert SharedReplies(tmp_path).get(ASKED) is None
+
+
 class Document(SimpleNamespace):
     def get_text(self) -> str:
         return str(self.text)

@@ -41,7 +41,7 @@ def says(monkeypatch):
 
     def script(*replies: str | Exception) -> Scripted:
         llm = Scripted(*replies)
-        monkeypatch.setattr(kind, "text_model", lambda backend, name, connection: llm)
+        monkeypatch.setattr(kind, "text_model", lambda *_, **__: llm)
         return llm
 
     return script

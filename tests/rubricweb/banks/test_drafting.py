@@ -8,7 +8,9 @@ import pytest
 from django.utils import timezone
 
 from grading.errors import GraderUnavailable
-from grading.types import ItemKind
+from grading.graders.openai_errors import Problem
+from grading.graders.replies import NoReply
+from grading.types import ErrorClass, ItemKind
 from rubricweb.banks.actions import add_item, revise_item
 from rubricweb.banks.drafting import actions, asking
 from rubricweb.banks.drafting.asking import STALE_AFTER, DraftOptions
@@ -85,6 +87,14 @@ def test_the_job_brings_drafts_with_their_provenance(drafts, asked, bank, topic)
     assert texts(bank, topic) == [PIGMENT, "When does chlorophyll break down?", "Does frost dull colours?"]
     assert not selectors.inbox(bank, topic).requests
     assert not bank.items.exists()
+
+
+def test_a_model_that_only_thinks_says_so_and_what_it_thought_is_kept(asked, says):
+    says(NoReply(Problem(ErrorClass.PARSE, "the model did not stop thinking"), raw="<think>1. Which"))
+    work_on("drafts", asked.pk)
+    asked.refresh_from_db()
+    assert (asked.state, asked.error) == ("failed", "the model did not stop thinking")
+    assert asked.reply == "<think>1. Which"
 
 
 def test_the_job_is_safe_to_run_twice(drafts, asked, says):

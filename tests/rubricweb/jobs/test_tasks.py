@@ -69,7 +69,7 @@ def task(request, db, redis_server) -> Task:
 
 @pytest.fixture
 def refusing(monkeypatch):
-    def refuse(*model: object) -> None:
+    def refuse(*model: object, **options: object) -> None:
         raise GraderUnavailable("the weights are not here")
 
     monkeypatch.setattr(drafting, "text_model", refuse)
@@ -176,7 +176,7 @@ def test_a_worker_that_cannot_hands_it_over(task, refusing, monkeypatch, django_
 def test_a_worker_that_failed_lately_does_not_load_again(task, refusing, monkeypatch):
     elsewhere()
     run(task)
-    monkeypatch.setattr(drafting, "text_model", lambda *model: pytest.fail("loaded again"))
+    monkeypatch.setattr(drafting, "text_model", lambda *_, **__: pytest.fail("loaded again"))
     monkeypatch.setattr(dry_runs.loaded, "grader", lambda spec: pytest.fail("loaded again"))
     run(task)
     assert now(task).state == "queued"
@@ -241,7 +241,7 @@ def test_a_lost_database_connection_is_no_attempt(task, monkeypatch):
     if connection.vendor != "postgresql":
         pytest.skip("SQLite has no sessions")
 
-    def lose(*model: object) -> None:
+    def lose(*model: object, **options: object) -> None:
         with transaction.atomic():
             connections["default"].connection.close()
             now(task)

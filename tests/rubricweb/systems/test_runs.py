@@ -6,7 +6,11 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from grading.formats.ids import text_md5
+from grading.graders import completions
+from grading.graders.openai_errors import Problem
+from grading.graders.replies import Answer, NoReply
 from grading.systems.pipeline import Answering
+from grading.types import ErrorClass
 from rubricweb.archives.removal import delete_collection
 from rubricweb.corpus.models import Run
 from rubricweb.corpus.runs.actions import is_empty, withdraw_run
@@ -142,6 +146,64 @@ def test_what_was_paid_for_is_not_asked_again(sea, owner, writer, monkeypatch):
     work_on("system", chunk.pk)
     chunk.refresh_from_db()
     assert (chunk.state, writer.calls) == (SystemChunk.State.DONE, 1)
+
+
+def test_a_kept_text_that_is_no_answer_is_asked_for_again(sea, owner, writer, monkeypatch):
+    """As workers of earlier versions kept it, thinking and all."""
+    job = start(sea, owner, **ragnarok())
+    first, second = job.chunks.all()
+    monkeypatch.setattr(specs, "made_as_json", lambda made: 1 / 0)
+    for chunk in (first, second):
+        work_on("system", chunk.pk)
+    monkeypatch.undo()
+    monkeypatch.setattr(limited, "text_model", lambda *_, **__: writer)
+    for chunk, text in ((first, "<think>The moon [1]."), (second, "<think>No.</think>The sun helps [1].")):
+        chunk.refresh_from_db()
+        chunk.replies = {digest: [text] for digest in chunk.replies}
+        chunk.save()
+    work(job)
+    assert writer.calls == 3
+    assert [chunk.result["sentences"] for chunk in job.chunks.all()] == [
+        [[MOON, [0]], ["Answer 3 knows no more.", []]],
+        [["The sun helps.", [0]]],
+    ]
+
+
+def test_a_topic_without_an_answer_fails_and_the_others_are_made(sea, owner, writer, monkeypatch):
+    def complete(messages):
+        if "What lifts" in messages[-1][1]:
+            raise NoReply(Problem(ErrorClass.OTHER, "the model refused: No."), raw="No.")
+        return f"{MOON[:-1]} [1]."
+
+    monkeypatch.setattr(writer, "complete", complete)
+    job = start(sea, owner, **ragnarok())
+    for _ in range(3):
+        work(job)
+    assert sorted(job.chunks.values_list("state", flat=True)) == ["done", "failed"]
+    assert job.error == "NoReply: the model refused: No."
+
+
+def test_thinking_is_paid_for(sea, owner, writer, settings, monkeypatch):
+    settings.PRICES = settings.REPLY_PRICES = {"m": 100}
+    spent = {}
+    for name, thought in (("short", ""), ("long", "Hm, the moon. " * 400)):
+        answer = f"<think>{thought}</think>{MOON[:-1]} [1]."
+        reply = Answer.of(completions.read({"choices": [{"message": {"content": answer}}]}))
+        monkeypatch.setattr(writer, "complete", lambda messages, reply=reply: reply)
+        spent[name] = work(start(sea, owner, run_tag=name, **ragnarok())).dollars
+    assert spent["long"] > 2 * spent["short"] > 0
+
+
+def test_a_run_records_how_its_model_thinks(sea, owner, writer):
+    sea.grader_backend, sea.grader_llm = "openai_compatible", "m"
+    sea.grader_options = {"thinking": "off", "max_new_tokens": 3000, "json_mode": True}
+    sea.save()
+    job = start(sea, owner, **ragnarok())
+    assert job.system.model_options == {"thinking": "off", "max_new_tokens": 3000}
+    assert job.system.longest_reply == 3000
+    assert job.run.description.endswith("by m with thinking off and max_new_tokens 3000")
+    other = start(sea, owner, run_tag="other", **{**ragnarok(), "llm": "n"})
+    assert "model_options" not in other.spec
 
 
 def test_a_cancelled_job_makes_no_run_that_counts(sea, owner):

@@ -1,0 +1,76 @@
+"""The secrets of this server, and the columns of messages, in which they never stand.
+
+What a library or a server says of an error may quote a key or a password, in a spelling of its own. Messages
+of calls of a model are redacted where they arise (`grading.graders.connection`); all others go through here:
+what is stored in a `MessageField`, what is logged, and what Django's page of an error shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+from django.views.debug import SafeExceptionReporterFilter
+
+from grading import secret
+from grading.graders.connection import Address
+
+
+def redacted(text: str) -> str:
+    """Return `text` without the secrets of the settings, in whatever spelling they stand in it."""
+    return secret.redacted(text, secrets())
+
+
+def _without_keys(value: Any) -> Any:  # Any: of a column
+    """Plain words are left: texts have them for reasons of their own, and they are no good as passwords."""
+    if not isinstance(value, str):
+        return value
+    return secret.redacted(value, (one for one in secrets() if not one.isalpha()))
+
+
+class _Redacted:
+    """Redacts what is stored and what is read. Raw SQL has to redact by itself."""
+
+    def deconstruct(self) -> Any:  # Any: as Django has it
+        """As the field of Django's, so that no migration is needed."""
+        name, _, arguments, keywords = super().deconstruct()  # type: ignore[misc]
+        return name, f"django.db.models.{self.django_field}", arguments, keywords
+
+    django_field: str
+
+    def get_prep_value(self, value: Any) -> Any:
+        return _without_keys(super().get_prep_value(value))  # type: ignore[misc]
+
+    def from_db_value(self, value: Any, *_: Any) -> Any:
+        return _without_keys(value)
+
+
+class MessageField(_Redacted, models.TextField):  # type: ignore[type-arg]  # Django has none at run time
+    """What a model, a server or a library said, most of all of an error."""
+
+    django_field = "TextField"
+
+
+class ShortMessageField(_Redacted, models.CharField):  # type: ignore[type-arg]
+    """A MessageField of limited length."""
+
+    django_field = "CharField"
+
+
+class SettingsFilter(SafeExceptionReporterFilter):
+    """Addresses with passwords in them are hidden by their content, other settings by their names."""
+
+    def cleanse_setting(self, key: Any, value: Any) -> Any:
+        value = super().cleanse_setting(key, value)
+        return redacted(value) if isinstance(value, str) else value
+
+
+def secrets() -> Iterator[str]:
+    """The secrets as the settings have them now; empty where one is not set."""
+    yield from (settings.SECRET_KEY, settings.METRICS_TOKEN, settings.OPENAI_API_KEY)
+    yield settings.EMAIL_HOST_PASSWORD
+    yield settings.DATABASES["default"].get("PASSWORD") or ""
+    for url in (settings.REDIS_URL, *settings.OPENAI_BASE_URL.split(",")):
+        yield from Address.of(url).credentials
