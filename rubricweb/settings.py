@@ -38,7 +38,10 @@ IS_LOCAL = rubric.bool("DEBUG", True)
 DEBUG = IS_LOCAL and rubric.bool("DEBUG_PAGES", True)
 DATA_DIR = rubric.path("DATA_DIR", Path.home() / ".rubricweb" if IS_INSTALLED else BASE_DIR / "var")
 DATA_DIR.mkdir(parents=True, exist_ok=True)
-SECRET_KEY = rubric.str("SECRET_KEY", production.PUBLISHED_KEY) if IS_LOCAL else rubric.str("SECRET_KEY")
+SECRET_KEY = production.secret(
+    "RUBRIC_SECRET_KEY",
+    rubric.str("SECRET_KEY", production.PUBLISHED_KEY) if IS_LOCAL else rubric.str("SECRET_KEY"),
+)
 ALLOWED_HOSTS = rubric.list("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"] if IS_LOCAL else [])
 CSRF_TRUSTED_ORIGINS: list[str] = rubric.list("CSRF_TRUSTED_ORIGINS", [])
 BEHIND_PROXY = rubric.bool("BEHIND_PROXY", False)
@@ -136,6 +139,7 @@ TEMPLATES = [
 FORM_RENDERER = "rubricweb.core.forms.ProjectRenderer"
 
 DATABASES = {"default": env.dj_db_url("DATABASE_URL", f"sqlite:///{DATA_DIR / 'rubricweb.sqlite3'}")}
+production.secret("the password in DATABASE_URL", DATABASES["default"].get("PASSWORD") or "")
 if "sqlite3" in DATABASES["default"]["ENGINE"]:
     # A web process and workers write side by side: see docs/architecture.md, "SQLite".
     DATABASES["default"]["OPTIONS"] = {
@@ -161,7 +165,7 @@ REQUESTS_AT_ONCE = rubric.int(
 )
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-REDIS_URL = env.str("REDIS_URL", default_redis_url(DATA_DIR))
+REDIS_URL = production.secret("REDIS_URL", env.str("REDIS_URL", default_redis_url(DATA_DIR)))
 RQ_TIMEOUT_SECONDS = 3_600
 LEASE_SECONDS = rubric.int("LEASE_SECONDS", 60)
 WORKER_WAIT_SECONDS = rubric.int("WORKER_WAIT_SECONDS", 30)
@@ -169,8 +173,10 @@ CHUNK_CELLS = rubric.int("CHUNK_CELLS", 2048)
 PRICES: dict[str, float] = dict(rubric.json("PRICES", {}))
 REPLY_PRICES: dict[str, float] = dict(rubric.json("REPLY_PRICES", {}))
 WEBHOOK_ALLOW: list[str] = rubric.list("WEBHOOK_ALLOW", [])
-OPENAI_BASE_URL = rubric.str("OPENAI_BASE_URL", "")
-OPENAI_API_KEY = rubric.str("OPENAI_API_KEY", "")
+OPENAI_BASE_URL = production.secret("RUBRIC_OPENAI_BASE_URL", rubric.str("OPENAI_BASE_URL", ""))
+OPENAI_API_KEY = production.secret(
+    "RUBRIC_OPENAI_API_KEY", rubric.str("OPENAI_API_KEY", ""), is_sent_in_header=True
+)
 BATCH_FOLDER = rubric.str("BATCH_FOLDER", "")
 
 AUTH_USER_MODEL = "accounts.User"
@@ -195,13 +201,15 @@ PASSWORD_RESET_TIMEOUT = 86_400  # seconds; a link sets a password within a day,
 EMAIL_HOST = rubric.str("EMAIL_HOST", "")
 EMAIL_PORT = rubric.int("EMAIL_PORT", 587)
 EMAIL_HOST_USER = rubric.str("EMAIL_USER", "")
-EMAIL_HOST_PASSWORD = rubric.str("EMAIL_PASSWORD", "")
+EMAIL_HOST_PASSWORD = production.secret("RUBRIC_EMAIL_PASSWORD", rubric.str("EMAIL_PASSWORD", ""))
 EMAIL_USE_TLS = rubric.bool("EMAIL_TLS", True)
 EMAIL_TIMEOUT = 20
 DEFAULT_FROM_EMAIL = rubric.str("EMAIL_FROM", "rubricweb@localhost")
 LOGIN_URL = "accounts:login"
 LOGIN_REDIRECT_URL = "home:home"
 LOGOUT_REDIRECT_URL = "accounts:login"
+
+DEFAULT_EXCEPTION_REPORTER_FILTER = "rubricweb.core.secrets.SettingsFilter"
 
 LANGUAGE_CODE = rubric.str("LANGUAGE", "en")
 LOCALE_PATHS = [FILES_DIR / "locale"]
@@ -298,7 +306,9 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
 }
 
-METRICS_TOKEN = rubric.str("METRICS_TOKEN", "")
+METRICS_TOKEN = production.secret(
+    "RUBRIC_METRICS_TOKEN", rubric.str("METRICS_TOKEN", ""), is_sent_in_header=True
+)
 LOG_LEVEL = rubric.str("LOG_LEVEL", "INFO")
 LOG_FORMAT = rubric.str("LOG_FORMAT", "plain", validate=validate.OneOf(["plain", "json"]))
 LOGGING = {
@@ -316,15 +326,17 @@ LOGGING = {
     "handlers": {
         "stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT, "filters": ["reference"]},
     },
+    # One handler for all, so that the secrets are redacted in the lines of every library.
+    "root": {"handlers": ["stderr"], "level": "WARNING"},
     "loggers": {
-        "rubricweb": {"handlers": ["stderr"], "level": LOG_LEVEL},
-        "grading": {"handlers": ["stderr"], "level": LOG_LEVEL},
+        "rubricweb": {"level": LOG_LEVEL},
+        "grading": {"level": LOG_LEVEL},
         # Errors with their tracebacks; addresses that do not exist are no news.
-        "django": {"handlers": ["stderr"], "level": "ERROR"},
+        "django": {"level": "ERROR"},
         "django.security": {"level": "WARNING"},
         "axes": {"level": "WARNING"},
         # uvicorn keeps its own levels. What opens a link is hidden in its lines as well.
-        "uvicorn": {"handlers": ["stderr"]},
+        "uvicorn": {"handlers": ["stderr"], "propagate": False},
         "uvicorn.error": {},
         "uvicorn.access": {"handlers": ["stderr"], "propagate": False},
     },

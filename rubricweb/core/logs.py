@@ -11,13 +11,13 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any
-from urllib.parse import urlsplit
+
+from grading.secret import MASK
 
 NO_REQUEST = "-"
 SAFE_CHARACTERS = 60
 """A longer exception message may quote a passage."""
 LINE_CHARACTERS = 300
-MASK = "[secret]"
 TOKEN = re.compile(r"(?<=/)[A-Za-z0-9_-]{24,}(?=/)|(?<=/password/set/)[A-Za-z0-9_/-]+")
 """Paths that give access to whoever has them: published boards and password links."""
 
@@ -76,9 +76,9 @@ def about(name: str) -> Iterator[None]:
 
 
 def _without_secrets(text: str) -> str:
-    for secret in _secrets():
-        text = text.replace(secret, MASK)
-    return text
+    from rubricweb.core.secrets import redacted  # late, since the settings configure logging
+
+    return redacted(text)
 
 
 def _traceback_lines(error: BaseException) -> Iterator[str]:
@@ -116,18 +116,3 @@ def _safe_errors() -> tuple[type[BaseException], ...]:
     database = (IntegrityError, InterfaceError, OperationalError, ProgrammingError)
     code = (AttributeError, ImportError, NameError, TypeError, NoReverseMatch, TemplateSyntaxError)
     return (*database, *code, ImproperlyConfigured, OSError, RedisError)
-
-
-def _secrets() -> Iterator[str]:
-    from django.conf import settings
-
-    yield settings.SECRET_KEY
-    named = [
-        settings.METRICS_TOKEN,
-        settings.OPENAI_API_KEY,
-        settings.EMAIL_HOST_PASSWORD,
-        settings.DATABASES["default"].get("PASSWORD"),
-    ]
-    for value in (*named, urlsplit(settings.REDIS_URL).password):
-        if value:
-            yield value

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import re
 
+from django.core.exceptions import ImproperlyConfigured
+
+from grading.errors import BadSecret
+from grading.secret import Secret
+
 PUBLISHED_KEY = "insecure, for development only"
 KEY_CHARACTERS = 32
 DISTINCT_CHARACTERS = 10
 WEAK = re.compile(r"change.?me|insecure|example|your.?secret|secret.?key|password", re.IGNORECASE)
 MAKE_ONE = 'Make one: python -c "import secrets; print(secrets.token_urlsafe(50))"'
 LOCAL = re.compile(r"localhost|.*\.localhost|127\.[0-9.]+|\[?::1\]?|testserver", re.IGNORECASE)
+
+
+def secret(name: str, value: str, *, is_sent_in_header: bool = False) -> str:
+    """Return a secret without blanks around it. Raises ImproperlyConfigured, without showing its value."""
+    try:
+        return Secret(value, name, is_sent_in_header=is_sent_in_header).value
+    except BadSecret as error:
+        raise ImproperlyConfigured(f"{error}.") from None
 
 
 def objections(*, debug: bool, secret_key: str, hosts: list[str]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from grading import types
 from rubricweb.banks.models import ItemRevision
+from rubricweb.core.secrets import redacted
 from rubricweb.corpus import convert as corpus
 from rubricweb.corpus.models import Passage, Topic
 from rubricweb.grades.store import GradeRow
@@ -34,7 +35,7 @@ def grade_row(
     cell = (topic_id, revision_id, passage_id)
     if isinstance(result, types.GradeFailure):
         return GradeRow(
-            *cell, None, FAILED, reply, _kept(result.reason), error_class(result), context_chars=cut
+            *cell, None, FAILED, reply, redacted(_kept(result.reason)), error_class(result), context_chars=cut
         )
     return GradeRow(
         *cell,

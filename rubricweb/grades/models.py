@@ -14,6 +14,7 @@ from grading.graders.registry import IMPORTED
 from grading.types import MAX_RATING, MIN_RATING, Outcome, Purpose
 from rubricweb.banks.models import ItemRevision
 from rubricweb.core.models import new_stamp
+from rubricweb.core.secrets import MessageField
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.grades.config_settings import HasSettings
 from rubricweb.grades.querysets import GradeQuerySet
@@ -216,7 +217,7 @@ class Grade(models.Model):
     outcome = models.CharField(max_length=20, choices=How)
     answer = models.TextField(blank=True)
     """The extracted answer, or for a failed grade the raw reply."""
-    reply = models.TextField(blank=True)
+    reply = MessageField(blank=True)
     """The raw reply unless it is in a block, or for a failed grade the reason."""
     reply_block = models.ForeignKey(
         ReplyBlock, models.DO_NOTHING, null=True, related_name="+", db_index=False, db_constraint=False

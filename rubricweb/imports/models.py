@@ -10,6 +10,7 @@ from django.db.models import Q
 from django.urls import reverse
 from django.utils.translation import gettext_lazy
 
+from rubricweb.core.secrets import MessageField
 from rubricweb.corpus.models import Collection
 from rubricweb.jobs.models import Task
 
@@ -49,7 +50,7 @@ class Import(Task):
     before = models.JSONField(default=dict)
     """Kind -> rows that the collection had."""
     notes = models.JSONField(default=list)
-    problem = models.TextField(blank=True)
+    problem = MessageField(blank=True)
     """Why the files cannot be imported together, although each can be read."""
     problem_file = models.CharField(max_length=NAME_LIMIT, blank=True)
     problem_line = models.PositiveBigIntegerField(null=True)
@@ -101,7 +102,7 @@ class ImportFile(models.Model):
     """What is in it, counted: "25 topics"."""
     preview = models.JSONField(default=list)
     """[line number, text] of its first lines, and of the one with the problem."""
-    problem = models.TextField(blank=True)
+    problem = MessageField(blank=True)
     problem_line = models.PositiveBigIntegerField(null=True)
     is_left_out = models.BooleanField(default=False)
 

@@ -8,6 +8,8 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
+from rubricweb.core.secrets import MessageField
+
 
 class LeasedWork(models.Model):
     """A piece of work that one worker at a time has a lease on."""
@@ -40,7 +42,7 @@ class LeasedWork(models.Model):
 class Task(LeasedWork):
     """Work that stands for itself: one call of a model that a person waits for."""
 
-    error = models.TextField(blank=True)
+    error = MessageField(blank=True)
     by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     ended_at = models.DateTimeField(null=True, blank=True)
 
@@ -77,9 +79,9 @@ class Job(models.Model):
     total = models.PositiveIntegerField()
     """Units of work, while it waits for another job at most; how many are done its chunks say."""
     by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
-    error = models.TextField(blank=True)
+    error = MessageField(blank=True)
     """The first of its chunks' errors."""
-    pause_reason = models.TextField(blank=True)
+    pause_reason = MessageField(blank=True)
     """Why the job paused itself; empty where a person paused it."""
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True)

@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
+from rubricweb.core.secrets import MessageField, ShortMessageField
 from rubricweb.corpus.models import Collection
 from rubricweb.jobs.models import LeasedWork
 
@@ -122,7 +123,7 @@ class Delivery(LeasedWork):
     """Failed ones since it was last asked for; `attempts` counts workers that took it and told no end."""
     not_before = models.DateTimeField(default=timezone.now)
     ended_at = models.DateTimeField(null=True, blank=True)
-    error = models.TextField(blank=True)
+    error = MessageField(blank=True)
 
     class Meta:
         ordering = ("-pk",)
@@ -148,9 +149,9 @@ class DeliveryAttempt(models.Model):
     seconds = models.FloatField()
     status = models.PositiveSmallIntegerField(null=True)
     """Of HTTP; None where there was no answer."""
-    answer = models.CharField(max_length=EXCERPT_CHARS, blank=True)
+    answer = ShortMessageField(max_length=EXCERPT_CHARS, blank=True)
     """Its first characters."""
-    error = models.CharField(max_length=EXCERPT_CHARS, blank=True)
+    error = ShortMessageField(max_length=EXCERPT_CHARS, blank=True)
     """Why it counts as failed; empty for a success."""
 
     class Meta:

@@ -7,6 +7,7 @@ from django.utils.translation import gettext_lazy
 
 from grading.types import Importance, ItemKind
 from rubricweb.banks.secrecy import ReadableManager
+from rubricweb.core.secrets import MessageField
 from rubricweb.corpus.models import Topic
 from rubricweb.jobs.models import Task
 
@@ -37,7 +38,7 @@ class DraftRequest(Task):
     llm = models.CharField(max_length=200)
     prompt_id = models.CharField(max_length=100)
     """`CLASS@version`: the exact words that were asked."""
-    reply = models.TextField(blank=True)
+    reply = MessageField(blank=True)
     is_dismissed = models.BooleanField(default=False)
     """It failed, and somebody has seen it."""
     at = models.DateTimeField(auto_now_add=True)

@@ -84,6 +84,51 @@ def test_a_very_long_path_still_gives_a_usable_redis_socket(tmp_path):
     assert len(socket) <= 100
 
 
+SECRETS = ["RUBRIC_OPENAI_API_KEY", "RUBRIC_SECRET_KEY", "RUBRIC_EMAIL_PASSWORD", "RUBRIC_METRICS_TOKEN"]
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_a_secret_is_read_without_blanks_and_refused_with_a_line_end(tmp_path, name):
+    code = "print(repr(vars(settings)[name]))"
+    setting = {"RUBRIC_EMAIL_PASSWORD": "EMAIL_HOST_PASSWORD"}.get(name, name.removeprefix("RUBRIC_"))
+    answer = _settings(tmp_path, f"name = {setting!r}; {code}", **{name: " k3J-x8Qw_2mN5v\r\n"})
+    assert answer.stdout.strip() == "'k3J-x8Qw_2mN5v'"
+
+
+@pytest.mark.parametrize("name", SECRETS)
+@pytest.mark.parametrize("value", ["k3J-x8Qw\n2mN5v", "k3J-x8Qw\x0b2mN5v"])
+def test_a_secret_with_a_line_end_stops_the_start_and_does_not_show(tmp_path, name, value):
+    answer = _settings(tmp_path, "", **{name: value})
+    assert answer.returncode != 0
+    assert f"{name} has a line end or another control character in it: give it on one line." in answer.stderr
+    assert "k3J" not in answer.stderr
+
+
+@pytest.mark.parametrize("name", ["RUBRIC_OPENAI_API_KEY", "RUBRIC_METRICS_TOKEN"])
+def test_a_key_that_no_header_can_carry_stops_the_start(tmp_path, name):
+    answer = _settings(tmp_path, "", **{name: "k3J\u2013x8Qw"})
+    assert f"{name} has a character outside ASCII" in answer.stderr
+    assert "k3J" not in answer.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        (
+            "DATABASE_URL",
+            "postgresql://u:k3J%0Ax@db.example/rubric",
+            "the password in DATABASE_URL has a line end",
+        ),
+        ("REDIS_URL", "redis://:k3J\nx@there:1/0", "REDIS_URL has a line end"),
+        ("RUBRIC_OPENAI_BASE_URL", "http://u:k3J\n@there/v1", "RUBRIC_OPENAI_BASE_URL has a line end"),
+    ],
+)
+def test_an_address_with_a_line_end_stops_the_start(tmp_path, name, value, words):
+    answer = _settings(tmp_path, "", **{name: value})
+    assert words in answer.stderr
+    assert "k3J" not in answer.stderr
+
+
 LONG = "k3J-x8Qw_2mN5vB7cZ1pLr9Tt4Yy6Uu0Aa-Ss_Dd"
 
 
