@@ -174,6 +174,8 @@ class ChatClient:
         except NoReply as error:
             problem = self._explained(error.problem, replica)
             replica.note_failure(problem, started, self._loop.time(), LONGEST_WAIT)
+            if error.is_of_model:
+                replica.limit.note_reply(started, self._loop.time())
             raise NoReply(problem, raw=error.raw) from None
         replica.limit.note_reply(started, self._loop.time())
         return reply

@@ -18,6 +18,7 @@ from django.conf import settings
 from honcho.environ import parse_procfile
 
 from rubricweb.core.redis_server import ALLOW_STAND_IN
+from rubricweb.core.secrets import redacted
 from rubricweb.core.servers import redis_client
 
 START_SECONDS = 10
@@ -63,7 +64,8 @@ def _wait_for(server: subprocess.Popen[bytes]) -> None:
         if server.poll() is not None:
             raise CannotStart("Redis did not start; its own message is above.")
         if time.monotonic() > deadline:
-            raise CannotStart(f"Redis did not answer at {settings.REDIS_URL} within {START_SECONDS} seconds.")
+            where = redacted(settings.REDIS_URL)
+            raise CannotStart(f"Redis did not answer at {where} within {START_SECONDS} seconds.")
         time.sleep(0.05)
 
 

@@ -23,7 +23,7 @@ REMEDIES = {
     "timeout": "The server answers too slowly. Check whether it is overloaded, or raise the time limit.",
     "server": "The model server reports errors. Read its log.",
     "parse": "The model does not reply as the prompt asks. Read some of its replies, then choose another "
-    "prompt or model.",
+    "prompt or model. One that thinks needs a larger max_new_tokens, or thinking off.",
     "context": "The prompt is longer than the model can read. Choose a model with a longer context.",
     "memory": "The device has too little memory for this model. Choose a smaller model or a larger device.",
     "unavailable": "The grader cannot run here. The error says what to install or start.",

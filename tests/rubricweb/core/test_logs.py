@@ -144,6 +144,26 @@ def test_secrets_are_masked(monkeypatch):
     assert logs.MASK in text
 
 
+def test_a_line_of_any_library_is_redacted(tmp_path):
+    """Whoever logs, the one handler writes it."""
+    code = (
+        "import django, logging; django.setup();"
+        "[logging.getLogger(name).error('sent %s', {'Authorization': 'Bearer sk-\"very\"-secret'})"
+        " for name in ('httpx', 'rq.worker', 'uvicorn.error', 'rubricweb.jobs', 'django.request')]"
+    )
+    env = {
+        "PATH": os.environ["PATH"],
+        "RUBRIC_DATA_DIR": str(tmp_path),
+        "RUBRIC_OPENAI_API_KEY": 'sk-"very"-secret',
+        "DJANGO_SETTINGS_MODULE": "rubricweb.settings",
+    }
+    answer = subprocess.run(
+        [sys.executable, "-c", code], check=True, cwd=ROOT, env=env, capture_output=True, text=True
+    )
+    assert answer.stderr.count("sent {'Authorization': 'Bearer [secret]'}") == 5
+    assert "very" not in answer.stderr + answer.stdout
+
+
 def test_the_page_has_its_reference_when_the_template_fails(rf, monkeypatch):
     from rubricweb.core import errors
 

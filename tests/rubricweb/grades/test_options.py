@@ -76,9 +76,28 @@ def test_settings_keep_what_is_not_the_default(owner, collection, client_of):
         assert str(config).endswith(", attempt 2, max_new_tokens 100")
     page = markup(client_of(owner).get(PAGE))
     assert 'name="option_concurrency" value="32"' in page
-    assert "(6.2) let Llama 3 write 100. From 1 to 4,096. If left empty: 64." in page
+    assert "(6.2) let Llama 3 write 100. From 1 to 131,072. If left empty: 64." in page
     assert "server enforce it. Unless you choose otherwise: false." in page
     assert '<details id="grader-options" open>' in page
+
+
+def test_settings_and_commands_take_the_options_of_thinking_models(
+    owner, collection, client_of, redis_server
+):
+    sent = {"option_thinking": "off", "option_reasoning_effort": "low"}
+    sent |= {"option_request_fields": ' {"top_k": 20} '}
+    assert client_of(owner).post(PAGE, SENT | sent).status_code == 302
+    collection.refresh_from_db()
+    chosen = {"thinking": "off", "reasoning_effort": "low", "request_fields": '{"top_k":20}'}
+    assert collection.grader_options == chosen
+    assert all(config.options == chosen for config in active_configs(collection))
+    assert str(active_configs(collection)[0]).endswith(
+        ', reasoning_effort low, request_fields {"top_k":20}, thinking off'
+    )
+    gradable(collection)
+    command("--prompt-class", RATING, "--option", "thinking=on", "--option", 'request_fields={"top_k":  3}')
+    options = GradingJob.objects.get().config.options
+    assert options == chosen | {"thinking": "on", "request_fields": '{"top_k":3}'}
 
 
 def test_settings_show_the_options_of_the_chosen_back_end(owner, collection, client_of):
@@ -97,6 +116,7 @@ def test_settings_show_the_options_of_the_chosen_back_end(owner, collection, cli
     [
         ({"option_max_new_tokens": "0"}, "option max_new_tokens must be a whole number of at least 1"),
         ({"option_json_mode": "perhaps"}, "option json_mode must be true or false"),
+        ({"option_request_fields": "top_k"}, "option request_fields must be a JSON object without model,"),
         ({"option_timeout_s": "nan"}, "option timeout_s must be a number of at least 0.1"),
     ],
 )
