@@ -64,8 +64,8 @@ def text_model(
     module, _, name = WRITERS[drafter.name].partition(":")
     make = cast("Callable[..., TextModel]", getattr(import_module(module), name))
     longest = longest_reply or LONGEST_REPLY
-    told = (llm, longest, thinking)
-    return make(*told, connection) if drafter.needs_server else make(*told)
+    arguments = (llm, longest, thinking)
+    return make(*arguments, connection) if drafter.needs_server else make(*arguments)
 
 
 class _LoadedText:

@@ -67,7 +67,7 @@ def _has_json_form(prompt: Prompt) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """What a model is told of thinking, and what else a request has. Each as the option of its name."""
+    """Whether and how long a model shall think, and what else a request has; as the options of these names."""
 
     thinking: str = DEFAULT
     reasoning_effort: str = DEFAULT
@@ -75,7 +75,7 @@ class Thinking:
 
     @classmethod
     def of(cls, options: Mapping[str, object]) -> Thinking:
-        """From options by name, whatever else is among them. Raises BadOption."""
+        """Take them from options by name, whatever else is among these. Raises BadOption."""
         declared = ReplyOptions.declared()
         chosen = {each.name: options[each.name] for each in fields(cls) if each.name in options}
         for name, value in chosen.items():
@@ -88,22 +88,22 @@ class Thinking:
 
     @property
     def template_arguments(self) -> dict[str, bool | str]:
-        """What a chat template is called with; templates have one name or the other, and ignore the rest."""
-        is_told = self.thinking != DEFAULT
+        """The arguments of a chat template; templates know one name or the other, and ignore the rest."""
+        has_switch = self.thinking != DEFAULT
         switch: dict[str, bool | str] = (
-            {"enable_thinking": self.is_on, "thinking": self.is_on} if is_told else {}
+            {"enable_thinking": self.is_on, "thinking": self.is_on} if has_switch else {}
         )
         effort = {} if self.reasoning_effort == DEFAULT else {"reasoning_effort": self.reasoning_effort}
         return switch | effort
 
     def parameters(self) -> dict[str, Any]:
-        """What a request has of it; `request_fields` go before the other options."""
+        """Return the fields of a request; `request_fields` go before the other options."""
         own: dict[str, Any] = json.loads(self.request_fields)
-        told = self.template_arguments
-        effort = {name: told.pop(name) for name in ("reasoning_effort",) if name in told}
-        template = {"chat_template_kwargs": told} if told else {}
+        arguments = self.template_arguments
+        effort = {name: arguments.pop(name) for name in ("reasoning_effort",) if name in arguments}
+        template = {"chat_template_kwargs": arguments} if arguments else {}
         if template and isinstance(own.get("chat_template_kwargs"), dict):
-            own["chat_template_kwargs"] = told | own["chat_template_kwargs"]
+            own["chat_template_kwargs"] = arguments | own["chat_template_kwargs"]
         return {**effort, **template, **own}
 
 

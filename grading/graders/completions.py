@@ -38,7 +38,7 @@ _KINDS = (
 """Of parts of a message, by what is in the name of their type."""
 _TEXT_KEYS = ("text", "content", "value", "output_text")
 _THOUGHT_KEYS = ("reasoning_content", "reasoning", "thinking", "reasoning_details", "summary")
-_STATUS_WORDS = (
+_STATUSES = (
     (re.compile(r"rate.?limit|too many|overload|capacity", re.IGNORECASE), 429),
     (re.compile(r"unauthori[sz]ed|api.?key|authenticat", re.IGNORECASE), 401),
     (re.compile(r"timed? ?out", re.IGNORECASE), 504),
@@ -111,22 +111,22 @@ def parse(content: bytes) -> object:
 
 
 def used(body: object) -> TokensUsed:
-    """The tokens that the server counted, also for a reply that is none: they are paid for."""
+    """Return the tokens that the server counted, also of a reply that is no answer: they are paid for."""
     usage = _object(_object(body).get("usage"))
     counts = (usage.get(name) for name in ("prompt_tokens", "completion_tokens"))
     return TokensUsed(*(n if type(n) is int and 0 <= n < _MOST_TOKENS else 0 for n in counts))
 
 
 def error_in(fields: Mapping[str, Any], status: int = 0) -> Problem | None:
-    """The error that a server reports in JSON, classed by `status`, or by its code where there is none."""
+    """Return the error that JSON reports, classed by the HTTP `status`, or by its own code without one."""
     error = fields.get("error") or (fields if status or fields.get("object") == "error" else None)
     if not error:
         return None
     details = _object(error)
     message = _text_in(details.get("message")) or (error if isinstance(error, str) else _quoted(error))
     code = next((details[name] for name in ("code", "status", "status_code") if details.get(name)), None)
-    words = f"{message} {code or ''} {details.get('type') or ''} {details.get('param') or ''}"
-    problem = refusal(status or _status(code, words), message, words)
+    whole = f"{message} {code or ''} {details.get('type') or ''} {details.get('param') or ''}"
+    problem = refusal(status or _status(code, whole), message, whole)
     if status:
         return problem
     stated = "" if code is None else f" (code {line(str(code))})"
@@ -137,12 +137,20 @@ def _object(value: object) -> Mapping[str, Any]:  # Any: JSON of a server
     return value if isinstance(value, dict) else {}
 
 
+def _json(value: object) -> str:
+    """Write JSON again; what is nested too deeply is named by its type."""
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str)
+    except (RecursionError, ValueError):
+        return type(value).__name__
+
+
 def _quoted(value: object) -> str:
-    return line(json.dumps(value, ensure_ascii=False, default=str))
+    return line(_json(value))
 
 
 def _finish(stated: object) -> str:
-    """The finish reason in lower case with underscores; of an object (SGLang) its type."""
+    """Return the finish reason in lower case with underscores; of an object (SGLang), its type."""
     stated = stated.get("type", stated) if isinstance(stated, dict) else stated
     if not isinstance(stated, str):
         return "" if stated is None else _quoted(stated)
@@ -150,7 +158,7 @@ def _finish(stated: object) -> str:
 
 
 def _no_answer(finish: str, stated: object, message: _Message) -> Problem | None:
-    """Why the message is no answer of the model."""
+    """Return why the message is no answer of the model."""
     quoted = line(stated) if isinstance(stated, str) else _quoted(stated)
     if message.refusal:
         return Problem(ErrorClass.OTHER, f"the model refused: {line(message.refusal)}")
@@ -165,18 +173,18 @@ def _no_answer(finish: str, stated: object, message: _Message) -> Problem | None
     if finish and finish not in ENDED | CUT:
         return Problem(ErrorClass.OTHER, f"the reply is not whole (finish reason {quoted})")
     if message.text is None and not (message.thought and finish in CUT):
-        beside = "its thinking and no answer" if message.thought else "no text"
-        return Problem(ErrorClass.OTHER, f"the server returned {beside}")
+        content = "its thinking and no answer" if message.thought else "no text"
+        return Problem(ErrorClass.OTHER, f"the server returned {content}")
     if not finish and not message.text:
         return Problem(ErrorClass.OTHER, "the server returned an empty reply without a finish reason")
     return None
 
 
-def _status(code: object, words: str) -> int:
-    """The HTTP status that fits an error."""
+def _status(code: object, whole: str) -> int:
+    """Return the HTTP status that fits an error."""
     if str(code).isdecimal() and 400 <= int(str(code)[:9]) < 600:
         return int(str(code))
-    return next((status for pattern, status in _STATUS_WORDS if pattern.search(words)), 500)
+    return next((status for pattern, status in _STATUSES if pattern.search(whole)), 500)
 
 
 def _message(fields: Mapping[str, Any]) -> _Message:
@@ -202,15 +210,11 @@ def _message(fields: Mapping[str, Any]) -> _Message:
 
 
 def _scalar(content: object) -> list[str]:
-    """A text; JSON that a server has parsed, written again; nothing for what says nothing."""
+    """Return a text, or JSON that the server has parsed; nothing for content that says nothing."""
     if isinstance(content, str):
         return [content]
     is_number = isinstance(content, int | float) and not isinstance(content, bool)
-    return (
-        [json.dumps(content, ensure_ascii=False)]
-        if is_number or (isinstance(content, dict) and content)
-        else []
-    )
+    return [_json(content)] if is_number or (isinstance(content, dict) and content) else []
 
 
 def _kind(part: object) -> str:
@@ -223,20 +227,20 @@ def _is_call(part: object) -> bool:
 
 
 def _text_in(value: object, depth: int = 4) -> str | None:
-    """The text in a part of a message, however deep it lies; None without one."""
+    """Return the text in a part of a message, some levels deep; None without one."""
     if isinstance(value, str):
         return value
     if depth and isinstance(value, dict):
         texts = (_text_in(value.get(key), depth - 1) for key in (*_TEXT_KEYS, *_THOUGHT_KEYS, "refusal"))
         return next((text for text in texts if text is not None), None)
     if depth and isinstance(value, list):
-        found = [text for part in value if (text := _text_in(part, depth - 1)) is not None]
-        return "".join(found) if found else None
+        parts = [text for part in value if (text := _text_in(part, depth - 1)) is not None]
+        return "".join(parts) if parts else None
     return None
 
 
 def _steps(logprobs: object, answer: str, *, has_thought: bool) -> tuple[Step, ...]:
-    """The tokens of the answer; none where one of them, or what stands in its place, cannot be."""
+    """Return the tokens of the answer; none if any token of the reply, or its probability, cannot be."""
     entries = _object(logprobs).get("content")
     steps = [_step(entry) for entry in entries] if isinstance(entries, list) else []
     whole = tuple(step for step in steps if step)

@@ -58,7 +58,7 @@ class Address:
         return cls(url, tuple(parse_qsl(parts.query, keep_blank_values=True)))
 
     @property
-    def shown(self) -> str:
+    def public(self) -> str:
         """The URL without credentials and query, for messages."""
         return _CREDENTIALS.sub("", self.url)
 
@@ -69,18 +69,18 @@ class Address:
         >>> Address.of("http://user:pass@models.example.org:8000/v1").host
         'models.example.org:8000'
         """
-        return _parts(self.shown).netloc or self.shown
+        return _parts(self.public).netloc or self.public
 
     @property
     def advice(self) -> str:
-        """What to try where the server does not answer as one; empty where the address looks right.
+        """What to try if the server does not answer as one; empty if the address looks right.
 
         >>> Address.of("http://models.example.org:8000").advice
         'the base URL is http://models.example.org:8000, try http://models.example.org:8000/v1'
         """
         if _VERSIONED.search(_parts(self.url).path):
             return ""
-        return f"the base URL is {self.shown}, try {self.shown.removesuffix('/api')}/v1"
+        return f"the base URL is {self.public}, try {self.public.removesuffix('/api')}/v1"
 
     @property
     def credentials(self) -> Iterator[str]:
@@ -95,10 +95,10 @@ class Address:
         """Raises GraderUnavailable where nothing can be sent to it."""
         parts = _parts(self.url)
         if parts.scheme not in ("http", "https"):
-            rest = self.shown.rpartition("://")[2].lstrip("/")
+            rest = self.public.rpartition("://")[2].lstrip("/")
             raise GraderUnavailable(
-                f"the base URL {self.shown} of the model server does not begin with http:// or https://; try "
-                f"http://{rest}"
+                f"the base URL {self.public} of the model server does not begin with http:// or https://; "
+                f"try http://{rest}"
             )
         try:
             is_usable = bool(parts.hostname) and parts.port != 0
@@ -106,7 +106,7 @@ class Address:
             is_usable = False
         if not is_usable:
             raise GraderUnavailable(
-                f"the base URL {self.shown} of the model server has no host, or a port that is no number "
+                f"the base URL {self.public} of the model server has no host, or a port that is no number "
                 "from 1 to 65535"
             )
 
@@ -156,16 +156,16 @@ class Connection:
         return ", ".join(address.host for address in self.addresses)
 
     def redacted(self, text: str) -> str:
-        """`text` without key and credentials: servers and libraries quote what they refuse."""
+        """Return `text` without key and credentials: servers and libraries quote what they refuse."""
         credentials = (value for each in self.addresses for value in each.credentials)
         return redacted(text, (self.key.value, *credentials))
 
     def cleaned(self, problem: Problem) -> Problem:
-        """The problem as it may be shown."""
+        """Return the problem as people may read it."""
         return replace(problem, reason=short(self.redacted(problem.reason)))
 
     def settings(self, address: Address) -> dict[str, Any]:
-        """What a client of the openai library is made with."""
+        """Return the arguments of a client of the openai library."""
         key = self.key.value or "none"  # servers of one's own often want no key; the library wants one
         is_azure = any(name == "api-version" for name, _ in address.query)
         return {

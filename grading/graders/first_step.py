@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from grading.errors import ParseFailure
-from grading.graders.replies import words
+from grading.graders.replies import visible_text
 from grading.graders.results import RatedReply, weighed
 from grading.prompts import Prompt
 from grading.types import Outcome
@@ -163,8 +163,8 @@ class ReplyScorer:
 
     def _read(self, tokens: Tokens, spelt: Tokens, *, is_end: bool) -> str | None:
         """The reply, where the prompt's rule reads it as the rating that was spelt, whatever follows."""
-        text = words(self._tokenizer, tokens).strip()
-        rest = text[len(words(self._tokenizer, spelt).strip()) :]
+        text = visible_text(self._tokenizer, tokens).strip()
+        rest = text[len(visible_text(self._tokenizer, spelt).strip()) :]
         if not is_end and not _GOES_ON.search(rest):
             return None
         try:

@@ -185,10 +185,10 @@ def _message(error: openai.APIStatusError) -> str:
     return message if isinstance(message, str) else error.message
 
 
-def line(words: str) -> str:
-    """A message on one line. It is shortened once secrets are redacted (`Connection.cleaned`)."""
-    return " ".join(words[:MOST_CHARS].split())
+def line(message: str) -> str:
+    """Put a message on one line. It is shortened once secrets are redacted (`Connection.cleaned`)."""
+    return " ".join(message[:MOST_CHARS].split())
 
 
-def short(words: str) -> str:
-    return words if len(words) <= LONGEST_REASON else f"{words[:LONGEST_REASON]}..."
+def short(reason: str) -> str:
+    return reason if len(reason) <= LONGEST_REASON else f"{reason[:LONGEST_REASON]}..."

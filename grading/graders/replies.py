@@ -78,8 +78,10 @@ class NoReply(GradingError):
 
     def __init__(self, problem: Problem, *, raw: str = "", attempts: int = 1) -> None:
         """`raw` is what the model wrote, though it is no answer."""
-        self.problem, self.raw, self.attempts = problem, raw, attempts
-        super().__init__(f"{problem.reason} (after {attempts} attempts)" if attempts > 1 else problem.reason)
+        self.problem = replace(problem, reason=_storable(problem.reason))
+        self.raw, self.attempts = _storable(raw), attempts
+        reason = self.problem.reason
+        super().__init__(f"{reason} (after {attempts} attempts)" if attempts > 1 else reason)
 
     @property
     def error_class(self) -> ErrorClass:
@@ -123,7 +125,7 @@ def of_tokens(
     raw = str(loaded.tokenizer.decode(kept, skip_special_tokens=False))
     split = thinking.split(raw, is_inside=is_inside, has_ended=end is not None)
     if split == thinking.Split(raw):
-        raw = words(loaded.tokenizer, kept)
+        raw = visible_text(loaded.tokenizer, kept)
         split = thinking.Split(raw)
     else:
         for mark in loaded.tokenizer.all_special_tokens:
@@ -136,18 +138,18 @@ def of_text(text: str) -> str:
     return answered(thinking.split(text), UNKNOWN, raw=text, is_cut=False).text
 
 
-def words(tokenizer: Any, tokens: Sequence[int]) -> str:  # Any: as `LoadedModel` has it
-    """The text of some tokens, without those that mark something."""
+def visible_text(tokenizer: Any, tokens: Sequence[int]) -> str:  # Any: as `LoadedModel` has it
+    """Return the text of tokens, without those that mark something."""
     return str(tokenizer.decode(list(tokens), skip_special_tokens=True))
 
 
 def token_text(tokenizer: Any, token: int) -> str:  # Any: as above
-    """The text of one token, also of one that marks something."""
+    """Return the text of one token, also of one that marks something."""
     return str(tokenizer.decode([token]))
 
 
 def answered(split: thinking.Split, expected: Expected, *, raw: str, is_cut: bool) -> Reply:
-    """The answer, if there is one. Raises NoReply."""
+    """Return the answer, if there is one. Raises NoReply."""
     within = f" within {expected.longest} tokens" if is_cut and expected.longest else ""
     has_thought = bool(split.thought.strip())
     problem = ""
@@ -158,12 +160,12 @@ def answered(split: thinking.Split, expected: Expected, *, raw: str, is_cut: boo
     elif not split.answer.strip() and is_cut:
         problem = f"the reply said nothing{within}; {_ADVICE}"
     if problem:
-        raise NoReply(Problem(ErrorClass.PARSE, problem), raw=_storable(raw))
+        raise NoReply(Problem(ErrorClass.PARSE, problem), raw=raw)
     answer = split.answer if split.answer == raw else split.answer.strip()
     return Reply(_storable(answer), _storable(raw))
 
 
 def _storable(text: str) -> str:
-    """Without what databases refuse: NUL, and halves of characters."""
+    """Leave out what databases refuse: NUL, and halves of characters."""
     text = text.replace("\0", "")
     return text if text.isascii() else text.encode("utf-8", "replace").decode()

@@ -97,7 +97,7 @@ def split(text: str, *, is_inside: bool = False, has_ended: bool = True) -> Spli
 
 
 def is_left_open(prompt: str) -> bool:
-    """Whether a prompt, as the chat template wrote it, ends within thinking.
+    """Return whether a prompt, as the chat template wrote it, ends within thinking.
 
     >>> is_left_open("<|im_start|>assistant\\n<think>\\n"), is_left_open("<think>\\n\\n</think>\\n\\n")
     (True, False)
@@ -138,20 +138,20 @@ def _of_marks(text: str, *, is_inside: bool) -> Split:
 
 
 def _of_channels(text: str) -> Split:
-    """Only what is addressed to the user is an answer: no analysis, and no call of a tool."""
+    """Take what is addressed to the user for the answer: no analysis, and no call of a tool."""
     header, *parts = text.split(_MESSAGE)
     answer: list[str] = []
     thought: list[str] = []
     for part in parts:
         end = _MESSAGE_END.search(part)
         body = part[: end.start()] if end else part
-        found = {
+        fields = {
             name: value
             for match in _HEADER.finditer(header)
             for name, value in match.groupdict().items()
             if value
         }
-        is_answer = found.get("channel", "final") == "final" and found.get("recipient", "user") == "user"
+        is_answer = fields.get("channel", "final") == "final" and fields.get("recipient", "user") == "user"
         (answer if is_answer else thought).append(body)
         header = part[end.start() :] if end else ""
     if not answer:
@@ -160,7 +160,7 @@ def _of_channels(text: str) -> Split:
 
 
 def _read(mark: re.Match[str]) -> tuple[str, bool]:
-    """The family of a mark, and whether it opens."""
+    """Return the family of a mark, and whether it opens."""
     if name := mark["name"]:
         return _SAME.get(name.lower(), name.lower()), not mark["end"]
     return _FAMILY[mark[0].lower()]

@@ -194,8 +194,8 @@ class SystemSpec:
             over = f" over the first {self.n_sources}" if self.reads_sources else ""
             parts.append(f"{LABELS[self.answering]}{over}")
         if self.needs_model:
-            told = [f"{name} {value}" for name, value in self.model_options.items()]
-            parts.append(f"by {self.llm}{' with ' if told else ''}{' and '.join(told)}")
+            options = " and ".join(f"{name} {value}" for name, value in self.model_options.items())
+            parts.append(f"by {self.llm} with {options}" if options else f"by {self.llm}")
         return ", ".join(parts)
 
     def calls(self, candidates: int) -> int:

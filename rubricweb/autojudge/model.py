@@ -70,7 +70,7 @@ class Model:
         call = ChatOptions(
             self.llm,
             settings.longest_draft,
-            thinking=Thinking.of(settings.told),
+            thinking=Thinking.of(settings.thinking_options),
             timeout_s=settings.timeout_s,
             attempts=settings.attempts,
         )
@@ -121,7 +121,7 @@ class Model:
 
     def _options(self) -> dict[str, JSON]:
         names = ("concurrency", "attempts", "timeout_s", "max_new_tokens", "top_logprobs")
-        return {name: getattr(self.settings, name) for name in names} | self.settings.told
+        return {name: getattr(self.settings, name) for name in names} | self.settings.thinking_options
 
 
 def _check(failure: GradeFailure) -> None:

@@ -93,8 +93,8 @@ class Settings:
     """Further fields of each request, as a JSON object."""
 
     @property
-    def told(self) -> dict[str, str]:
-        """The last three, where they are not as they were."""
+    def thinking_options(self) -> dict[str, str]:
+        """The last three, where they are not the defaults."""
         return {
             each.name: value
             for each in fields(Thinking)

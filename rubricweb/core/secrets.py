@@ -27,7 +27,7 @@ def _without_keys(value: Any) -> Any:  # Any: of a column
     """Plain words are left: texts have them for reasons of their own, and they are no good as passwords."""
     if not isinstance(value, str):
         return value
-    return secret.redacted(value, (one for one in secrets() if not one.isalpha()))
+    return secret.redacted(value, (each for each in secrets() if not each.isalpha()))
 
 
 class _Redacted:

@@ -212,3 +212,31 @@ def test_statuses_that_pass_are_asked_again(status: int, error_class: ErrorClass
     problem = refusal(status, "wait", "wait")
     assert isinstance(problem, Problem)
     assert (problem.error_class, problem.is_passing) == (error_class, True)
+
+
+def test_what_databases_refuse_is_in_no_failure_either() -> None:
+    for body in (
+        reply(None, refusal="No\0, \ud800."),
+        reply("2\0\ud800", "SAFETY"),
+        {"error": {"message": "gone\0\ud800", "code": 400}},
+        {"choices": ["\ud800"]},
+    ):
+        with pytest.raises(NoReply) as caught:
+            answered(body)
+        for text in (str(caught.value), caught.value.raw, caught.value.problem.reason):
+            assert "\0" not in text
+            text.encode()
+
+
+@pytest.mark.parametrize("depth", [50, 400, 900])
+def test_nested_replies_are_answers_or_none(depth: int) -> None:
+    nested = '{"a":' * depth + "4" + "}" * depth
+    for body in (
+        nested,
+        f'{{"error": {nested}}}',
+        f'{{"choices": [{{"message": {{"content": {nested}}}}}]}}',
+    ):
+        try:
+            assert answered(completions.parse(body.encode())).text
+        except NoReply:
+            continue

@@ -26,7 +26,7 @@ def no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(openai_client, "FIRST_WAIT", 0.0)
 
 
-def asked(url: str, **options: Any) -> Grade | GradeFailure:
+def result_from(url: str, **options: Any) -> Grade | GradeFailure:
     grader = build(GraderSpec("openai_compatible", "m", RATE, options), Connection(url, "sk-1234"))
     try:
         [result] = grader.grade(pairs())
@@ -54,7 +54,7 @@ def served(server: Server, path: str) -> str:
 @pytest.mark.parametrize("quotes", ["", '"', "'"])
 def test_an_address_is_read_as_people_type_it(typed: str, path: str, quotes: str) -> None:
     with serving(lambda *_: says("4")) as server:
-        result = asked(f" {quotes}{served(server, typed)}{quotes} ")
+        result = result_from(f" {quotes}{served(server, typed)}{quotes} ")
         assert isinstance(result, Grade)
         assert [body["path"] for body in server.asked] == [path]
 
@@ -75,7 +75,7 @@ def test_the_query_is_carried_to_a_batch_endpoint_too() -> None:
 )
 def test_an_address_without_a_version_says_what_to_try(answer: Reply) -> None:
     with serving(lambda *_: answer) as server:
-        result = asked(served(server, ""))
+        result = result_from(served(server, ""))
         assert isinstance(result, GradeFailure)
         assert result.error_class is ErrorClass.UNAVAILABLE
         assert result.reason.endswith(f"the base URL is {served(server, '')}, try {server.url}")
@@ -84,14 +84,14 @@ def test_an_address_without_a_version_says_what_to_try(answer: Reply) -> None:
 
 def test_a_missing_model_is_not_taken_for_a_wrong_address() -> None:
     with serving(lambda *_: refuses(404, "The model m does not exist")) as server:
-        result = asked(server.url)
+        result = result_from(server.url)
     assert isinstance(result, GradeFailure)
     assert result.reason == "status 404: The model m does not exist"
 
 
 def test_a_web_page_is_named_as_one() -> None:
     with serving(lambda *_: PAGE) as server:
-        result = asked(server.url)
+        result = result_from(server.url)
     assert isinstance(result, GradeFailure)
     assert result.reason == "the server answered with a web page"
 
@@ -129,7 +129,7 @@ def test_log_probabilities_that_are_refused_by_any_status_are_left_out(status: i
         return says("4")
 
     with serving(script) as server:
-        result = asked(server.url)
+        result = result_from(server.url)
         assert isinstance(result, Grade)
         assert server.statuses == [status, 200]
 
@@ -144,7 +144,7 @@ def test_log_probabilities_that_are_refused_by_any_status_are_left_out(status: i
 )
 def test_what_passes_is_asked_again(first: Reply) -> None:
     with serving(lambda _, number: says("4") if number else first) as server:
-        result = asked(server.url)
+        result = result_from(server.url)
         assert isinstance(result, Grade)
         assert (result.rating, len(server.asked)) == (4, 2)
 
@@ -173,11 +173,15 @@ def test_a_passage_is_cut_where_the_prompt_is_too_long(refusal: Reply) -> None:
 def test_options_of_thinking_are_sent_and_tell_graders_apart() -> None:
     options = {"thinking": "off", "reasoning_effort": "low", "request_fields": '{"top_k":20}'}
     with serving(lambda *_: says("4")) as server:
-        asked(server.url, **options)
-        asked(server.url)
-        told, plain = server.asked
-    assert told["chat_template_kwargs"] == {"enable_thinking": False, "thinking": False}
-    assert (told["reasoning_effort"], told["top_k"], told["max_tokens"]) == ("low", 20, 64)
+        result_from(server.url, **options)
+        result_from(server.url)
+        with_options, plain = server.asked
+    assert with_options["chat_template_kwargs"] == {"enable_thinking": False, "thinking": False}
+    assert (with_options["reasoning_effort"], with_options["top_k"], with_options["max_tokens"]) == (
+        "low",
+        20,
+        64,
+    )
     assert not {"chat_template_kwargs", "reasoning_effort", "top_k"} & set(plain)
     prints = {
         GraderSpec("openai_compatible", "m", RATE, {name: options[name]}).fingerprint for name in options
@@ -188,7 +192,7 @@ def test_options_of_thinking_are_sent_and_tell_graders_apart() -> None:
 def test_fields_of_a_request_go_before_other_options() -> None:
     fields = '{"temperature":0.6,"chat_template_kwargs":{"thinking_budget":9}}'
     with serving(lambda *_: says("4")) as server:
-        asked(server.url, thinking="on", request_fields=fields)
+        result_from(server.url, thinking="on", request_fields=fields)
         [body] = server.asked
     assert body["temperature"] == 0.6
     assert body["chat_template_kwargs"] == {"enable_thinking": True, "thinking": True, "thinking_budget": 9}
@@ -196,9 +200,9 @@ def test_fields_of_a_request_go_before_other_options() -> None:
 
 def test_a_model_told_to_think_and_cut_off_gives_no_grade() -> None:
     with serving(lambda *_: says("We see: Rating: 0 would mean", finish_reason="length")) as server:
-        result = asked(server.url, thinking="on")
+        result = result_from(server.url, thinking="on")
         assert isinstance(result, GradeFailure)
-        assert isinstance(asked(server.url), Grade)
+        assert isinstance(result_from(server.url), Grade)
     assert "raise max_new_tokens" in result.reason
 
 
@@ -213,6 +217,6 @@ def test_batches_send_the_same_fields(tmp_path: Path) -> None:
 
 def test_an_address_has_a_name_without_its_credentials() -> None:
     address = Address.of("https://user:p%40ss@models.example.org:8443/v1?key=abcd")
-    assert (address.host, address.shown) == ("models.example.org:8443", "https://models.example.org:8443/v1")
+    assert (address.host, address.public) == ("models.example.org:8443", "https://models.example.org:8443/v1")
     assert set(address.credentials) == {"user:p@ss", "p@ss", "p%40ss", "abcd"}
     assert "p@ss" not in repr(address)

@@ -55,7 +55,7 @@ def labelled(job):
     return job
 
 
-def asked(collection, owner, llm="m"):
+def labels_of(collection, owner, llm="m"):
     asking = actions.Asking("openai_compatible", llm, JudgedCitations.ALL)
     return labelled(actions.start(collection, asking, limits=Limits(99), by=owner))
 
@@ -71,7 +71,7 @@ def asked(collection, owner, llm="m"):
 )
 def test_one_odd_reply_is_one_failed_label(sea, owner, server, judge, name, problem):
     judge.of_bread = SHAPES[name]
-    job = asked(sea, owner)
+    job = labels_of(sea, owner)
     assert (job.state, job.error) == (Job.State.DONE, "")
     assert sorted(SupportLabel.objects.values_list("label", flat=True), key=str) == [Support.FULL] * 3 + [
         None
@@ -88,14 +88,14 @@ def test_one_odd_reply_is_one_failed_label(sea, owner, server, judge, name, prob
 
 def test_the_page_of_the_job_says_why_there_is_no_label(sea, owner, server, judge, client):
     judge.of_bread = SHAPES["refusal"]
-    job = asked(sea, owner)
+    job = labels_of(sea, owner)
     client.force_login(owner)
     assert "the model refused: I will not rate 2." in client.get(f"/support/{sea.slug}/jobs/{job.pk}/").text
 
 
 def test_a_server_that_answers_nobody_ends_the_attempt(sea, owner, server, judge, settings):
     judge.of_bread = {"error": {"message": "no such key", "code": 401}}
-    job = asked(sea, owner)
+    job = labels_of(sea, owner)
     assert SupportLabel.objects.filter(label=None).count() == 0
     assert job.state != Job.State.DONE
 
@@ -105,11 +105,11 @@ def test_a_models_thinking_is_as_the_settings_have_it(sea, owner, server, judge)
     sea.grader_backend, sea.grader_llm = "openai_compatible", "m"
     sea.grader_options = {"thinking": "off", "max_new_tokens": 900, "top_logprobs": 5}
     sea.save()
-    asked(sea, owner)
+    labels_of(sea, owner)
     assert {body["max_tokens"] for body in server.asked} == {900}
     assert {json.dumps(body["chat_template_kwargs"]) for body in server.asked} == {
         '{"enable_thinking": false, "thinking": false}'
     }
     before = len(server.asked)
-    asked(sea, owner, llm="another")
+    labels_of(sea, owner, llm="another")
     assert {body["max_tokens"] for body in server.asked[before:]} == {32}
