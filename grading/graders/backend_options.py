@@ -67,7 +67,7 @@ def _has_json_form(prompt: Prompt) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """Whether and how long a model shall think, and what else a request has; as the options of these names."""
+    """Whether and how long a model thinks, and what else a request has, as the options of these names."""
 
     thinking: str = DEFAULT
     reasoning_effort: str = DEFAULT
