@@ -33,9 +33,9 @@ def lines(path: Path, *, max_bytes: int = MAX_FILE_BYTES) -> Iterator[tuple[int,
     """Yield (line number from 1, text without its line break); gzip is known by its first bytes, not by the
     name.
 
-    Blank lines are yielded too. Raises `BadFormat` for a file that cannot be opened, a truncated or damaged
-    gzip, bytes that are not UTF-8, a NUL, a line over `MAX_LINE_BYTES`, more than `max_bytes` after
-    decompression, and a file without any non-blank line.
+    Blank lines between others are yielded as empty ones, those at the end are not. Raises `BadFormat` for a
+    file that cannot be opened, a truncated or damaged gzip, bytes that are not UTF-8, a NUL, a line over
+    `MAX_LINE_BYTES`, more than `max_bytes` after decompression, and a file without any non-blank line.
     """
     return _read(path, _as_text, max_bytes)
 
@@ -56,8 +56,7 @@ def _read(
     path: Path, convert: Callable[[bytes, str, int], tuple[Line, bool]], max_bytes: int
 ) -> Iterator[tuple[int, Line]]:
     """`convert` takes a line, the file's name and the line's number; it says whether the line has text."""
-    has_text = False
-    number = size = 0
+    number = size = with_text = 0
     with _open(path) as stream:
         while (raw := _line(stream, path.name, number + 1, max_bytes=max_bytes)) is not None:
             number += 1
@@ -65,12 +64,16 @@ def _read(
             if size > max_bytes + 1:  # the last line may lack its line break
                 problem = f"the file is too long, expected at most {max_bytes:,} bytes, decompressed"
                 raise BadFormat(problem, file=path.name, line=number)
-            line, is_text = convert(raw, path.name, number)
-            has_text = has_text or is_text
+            line, has_text = convert(raw, path.name, number)
             del raw
+            if not has_text:
+                continue
+            for blank in range(with_text + 1, number):
+                yield blank, line[:0]
+            with_text = number
             yield number, line
             del line  # it may be long, and is gone when the next one is read
-    if not has_text:
+    if not with_text:
         raise BadFormat(
             "the file is empty, expected at least one line of text", file=path.name, line=max(number, 1)
         )

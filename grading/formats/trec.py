@@ -1,5 +1,6 @@
-"""TREC files: qrels (4 columns) and runs (6 columns), any white space between columns; blank lines are
-skipped.
+"""TREC files: qrels (4 columns) and runs (6 columns), any white space between columns.
+
+Blank lines are skipped, and comments, which begin with #, as in trec_eval 10.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from grading.formats.numbers import is_real, is_whole, real, whole
 from grading.formats.reading import MAX_HELD_BYTES, column_count, lines, write_lines
 from grading.types import Qrel, Ranking
 
+COMMENT = "#"
+"""What a line begins with that trec_eval 10 skips."""
 _QREL = "4 columns: query_id 0 doc_id relevance"
 _RUN = "6 columns: query_id Q0 doc_id rank score run_tag"
 
@@ -56,7 +59,7 @@ def qrels_lines(qrels: Iterable[Qrel]) -> Iterator[str]:
     ['q1 0 d7 4']
     """
     for qrel in qrels:
-        yield f"{_column(qrel.query_id)} 0 {_column(qrel.doc_id)} {qrel.relevance}"
+        yield f"{_first_column(qrel.query_id)} 0 {_column(qrel.doc_id)} {qrel.relevance}"
 
 
 def read_run(path: Path) -> Iterator[Ranking]:
@@ -123,13 +126,17 @@ def _ranking(run_tag: str, query_id: str, of_topic: dict[str, tuple[int, float]]
 
 
 def _rows(path: Path, shape: str) -> Iterator[tuple[int, list[str]]]:
-    count = int(shape[0])
+    """Raises `BadFormat` for another number of columns, and where all lines are comments."""
+    count, line, is_empty = int(shape[0]), 1, True
     for line, text in lines(path, max_bytes=MAX_HELD_BYTES):
         columns = text.split()
-        if len(columns) == count:
+        if len(columns) == count and not text.startswith(COMMENT):
+            is_empty = False
             yield line, columns
-        elif columns:
+        elif columns and not text.startswith(COMMENT):
             raise BadFormat(f"{column_count(columns)}, expected {shape}", file=path.name, line=line)
+    if is_empty:
+        raise BadFormat(f"all lines are comments, expected {shape}", file=path.name, line=line)
 
 
 def _whole(text: str, *, what: str, file: str, line: int) -> int:
@@ -147,8 +154,14 @@ def _score(text: str, *, file: str, line: int) -> float:
 
 
 def _run_line(ranking: Ranking, doc_id: str, rank: int, score: float) -> bytes:
-    query_id, run_tag = _column(ranking.query_id), _column(ranking.run_tag)
+    query_id, run_tag = _first_column(ranking.query_id), _column(ranking.run_tag)
     return f"{query_id} Q0 {_column(doc_id)} {rank} {score!r} {run_tag}".encode()
+
+
+def _first_column(text: str) -> str:
+    if text.startswith(COMMENT):
+        raise BadFormat(f"the id {text!r} begins with #, which trec_eval 10 skips as a comment")
+    return _column(text)
 
 
 def _column(text: str) -> str:
@@ -160,15 +173,21 @@ def _column(text: str) -> str:
     return text
 
 
+def _first_row(sample: Sample) -> list[str]:
+    """The columns of the first line that is no comment; none where all are."""
+    texts = (text for _, text in lines(sample.path) if text.strip() and not text.startswith(COMMENT))
+    return next((text.split() for text in texts), [])
+
+
 def _is_run(sample: Sample) -> bool:
-    first = sample.words()[0]
+    first = _first_row(sample)
     if sample.is_json or len(first) != 6 or not is_whole(first[3]) or not is_real(first[4]):
         return False
     return all(words[0] != "all" for words in sample.all_words())  # a leaderboard of the format "ranking"
 
 
 def _is_qrels(sample: Sample) -> bool:
-    first = sample.words()[0]
+    first = _first_row(sample)
     return not sample.is_json and len(first) == 4 and first[1] in ("0", "Q0") and is_whole(first[3])
 
 

@@ -100,7 +100,7 @@ def test_words_have_the_first_as_their_mean():
         ("a t1 M 1\na t1 M 2\n", "ir_measures", 2, "M of run a for t1 occurs twice (first on line 1)"),
         ("a t1 M 1\na t2 M\n", "ir_measures", 2, "3 columns, expected 4: run topic measure value"),
         ("run topic measure value\n", "ir_measures", 1, "no runs, expected a row"),
-        ('{"run_id": "a", "topic_id": "t", "measure": "M", "value": 1}\n\n', "jsonl", 2, "blank line"),
+        ('{"run_id": "a", "topic_id": "t", "measure": "M", "value": 1}\n\n{}', "jsonl", 2, "blank line"),
         ('{"run_id": "a", "topic_id": "t", "measure": "M"}\n', "jsonl", 1, "missing required field `value`"),
     ],
 )

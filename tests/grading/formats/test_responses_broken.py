@@ -24,7 +24,7 @@ def metadata(**changes):
 
 GOOD = line(["d1"])
 BROKEN = [
-    ("", "blank line, expected one response a line: {metadata"),
+    (f"\n{GOOD}", "blank line, expected one response a line: {metadata"),
     ("{", "malformed JSON (Expecting property name"),
     ('["t1"]', "a list, expected one response a line: {metadata"),
     ("[" * 5000 + "]" * 5000, "more than 64 lists and objects inside each other"),

@@ -103,7 +103,7 @@ def test_losses_are_named_for_each_topic():
     [
         ('{"request_id": "1", "title": "a"}\n{"title": "b"}\n', 2, "request_id is missing, expected an id"),
         ('{"title": "a", "background": "b"}\n{"title": "b"}\n', 1, "a topic with title, background; exp"),
-        ('{"request_id": "1", "title": "a"}\n\n', 2, "blank line, expected"),
+        ('{"request_id": "1", "title": "a"}\n\n{"request_id": "2"}\n', 2, "blank line, expected"),
         ('{"request_id": "1", "title": "a", "topic_id": "2"}\n', 1, "topic_id is 2, expected that of"),
         ('{"request_id": "1", "title": "a"}\n{"request_id": 1, "title": "b"}\n', 2, "1 occurs twice"),
         ('{"request_id": "1"}\n', 1, "an empty text"),

@@ -3,8 +3,11 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 import pytrec_eval
 
+from grading.errors import BadFormat
+from grading.formats import registry
 from grading.formats.trec import read_qrels, read_run, trec_eval_order, write_qrels, write_run
 from grading.types import Qrel, Ranking
 
@@ -38,6 +41,37 @@ def test_runs_round_trip(tmp_path):
     assert list(read_run(first)) == rankings
     write_run(second, read_run(first))
     assert list(read_run(second)) == rankings
+
+
+@pytest.mark.parametrize("name", ["bm25.run", "judgments.qrels"])
+def test_comments_are_skipped_as_trec_eval_10_does(name, tmp_path):
+    (one,), rows = registry.candidates(FORMATS / name), (FORMATS / name).read_bytes().splitlines()
+    commented = tmp_path / name
+    commented.write_bytes(b"\n".join([b"# one", b"#" * 99, *rows, b"#t1 Q0 d2 9 1 bm25", b"#t1 0 d2 9", b""]))
+    assert registry.candidates(commented) == [one]
+    assert list(one.read(commented)) == list(one.read(FORMATS / name))
+
+
+def test_many_comments_do_not_hide_a_run(tmp_path):
+    path = tmp_path / "long.run"
+    path.write_text("# a line of a long licence\n" * 200 + "q Q0 d 1 2.0 r\n")
+    assert registry.recognise(path).name == "trec-run"
+
+
+@pytest.mark.parametrize("text", ["# nothing else\n", "# a\n# b\n"])
+def test_a_file_of_comments_has_no_format(text, tmp_path):
+    (tmp_path / "comments.run").write_text(text)
+    assert registry.candidates(tmp_path / "comments.run") == []
+    for read in (read_run, read_qrels):
+        with pytest.raises(BadFormat, match="all lines are comments, expected"):
+            list(read(tmp_path / "comments.run"))
+
+
+def test_a_topic_that_reads_as_a_comment_is_not_written(tmp_path):
+    with pytest.raises(BadFormat, match="begins with #, which trec_eval 10 skips"):
+        write_qrels(tmp_path / "a.qrels", [Qrel("#1", "d1", 1)])
+    with pytest.raises(BadFormat, match="begins with #, which trec_eval 10 skips"):
+        write_run(tmp_path / "a.run", [Ranking("r", "#1", ("d1",), (1.0,))])
 
 
 def test_trec_eval_order_is_what_trec_eval_does():
