@@ -7,8 +7,10 @@ import re
 import zlib
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO, TypeVar, cast
+from typing import TypeVar, cast
 
 from grading.errors import BadFormat
 
@@ -25,6 +27,24 @@ _DECODED_AT_ONCE = 65_536
 _GZIP_MAGIC = b"\x1f\x8b"
 _NUL = "a NUL character, expected text"
 _BYTE_ORDER_MARK = "\ufeff"
+_UNPACK = "unpack it first, expected text, plain or packed once with gzip"
+_EXPORT = "export it as text, expected text in UTF-8"
+_OTHERS: tuple[tuple[int, bytes, str], ...] = (
+    (0, _GZIP_MAGIC, f"the file is packed with gzip twice: {_UNPACK}"),
+    (4, b"1AY&SY", f"the file is packed with bzip2: {_UNPACK}"),
+    (0, b"\xfd7zXZ\x00", f"the file is packed with xz: {_UNPACK}"),
+    (0, b"\x28\xb5\x2f\xfd", f"the file is packed with Zstandard: {_UNPACK}"),
+    (0, b"7z\xbc\xaf\x27\x1c", f"the file is a 7z archive: {_UNPACK}"),
+    (0, b"PK\x03\x04", f"the file is a zip archive, or of an office program: {_UNPACK}"),
+    (257, b"ustar\x00", f"the file is a tar archive: {_UNPACK}"),
+    (257, b"ustar  \x00", f"the file is a tar archive: {_UNPACK}"),
+    (0, b"%PDF-", f"the file is a PDF: {_EXPORT}"),
+    (0, b"PAR1\x15", f"the file is Parquet: {_EXPORT}"),
+    (0, b"SQLite format 3\x00", f"the file is a SQLite database: {_EXPORT}"),
+)
+"""What a file is that has these bytes at this place."""
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_SAVE = "save the file as UTF-8"
 
 Line = TypeVar("Line", str, bytes)
 
@@ -64,6 +84,8 @@ def _read(
             if size > max_bytes + 1:  # the last line may lack its line break
                 problem = f"the file is too long, expected at most {max_bytes:,} bytes, decompressed"
                 raise BadFormat(problem, file=path.name, line=number)
+            if number == 1:
+                _refuse_other_files(raw, path.name, is_all=b"\r" in raw and _is_at_end(stream))
             line, has_text = convert(raw, path.name, number)
             del raw
             if not has_text:
@@ -88,7 +110,7 @@ def refuse_escaped_nul(text: str | bytes) -> None:
         raise BadFormat(_NUL)
 
 
-def _open(path: Path) -> BinaryIO:
+def _open(path: Path) -> BufferedReader:
     try:
         plain = path.open("rb")
     except OSError as error:
@@ -100,10 +122,10 @@ def _open(path: Path) -> BinaryIO:
         plain.seek(0)
         return plain
     plain.close()
-    return cast("BinaryIO", gzip.open(path, "rb"))
+    return cast("BufferedReader", gzip.open(path, "rb"))
 
 
-def _line(stream: BinaryIO, file: str, number: int, *, max_bytes: int) -> bytes | None:
+def _line(stream: BufferedReader, file: str, number: int, *, max_bytes: int) -> bytes | None:
     """The next line without its line break; None at the end of the file."""
     longest = min(MAX_LINE_BYTES, max_bytes)
     try:
@@ -124,12 +146,41 @@ def _line(stream: BinaryIO, file: str, number: int, *, max_bytes: int) -> bytes 
     return raw
 
 
+def _refuse_other_files(raw: bytes, file: str, *, is_all: bool) -> None:
+    """Raise `BadFormat` that names what the file is, by its first line, where that is no line of UTF-8."""
+    problem = next((words for place, mark, words in _OTHERS if raw.startswith(mark, place)), "")
+    if raw.startswith(_UTF_16) or _is_utf_16(raw):
+        problem = f"the file is in UTF-16, as PowerShell writes it: {_SAVE}, expected UTF-8 text"
+    elif is_all and b"\r" in raw:
+        problem = (
+            "the lines end in a carriage return alone: save the file with line feeds, expected \\n or \\r\\n"
+        )
+    if problem:
+        raise BadFormat(problem, file=file, line=1)
+
+
+def _is_utf_16(raw: bytes) -> bool:
+    """Whether every second byte at the beginning is NUL, as in UTF-16 of Latin letters."""
+    halves = raw[:64:2], raw[1:64:2]
+    return len(raw) > 2 and any(not any(half) and all(other) for half, other in (halves, halves[::-1]))
+
+
+def _is_at_end(stream: BufferedReader) -> bool:
+    """Whether nothing follows; what is damaged there, the next line tells."""
+    with suppress(EOFError, gzip.BadGzipFile, zlib.error):
+        return not stream.peek(1)
+    return False
+
+
 def _as_text(raw: bytes, file: str, number: int) -> tuple[str, bool]:
     """Raises `BadFormat` for what is not UTF-8, and for a NUL."""
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
         problem = f"byte {error.start + 1} of the line is not UTF-8, expected UTF-8 text"
+        around = raw[max(0, error.start - 12) : error.start + 12].decode("cp1252", errors="ignore")
+        if (words := " ".join(around.split())).isprintable():
+            problem += f" (in Latin-1 or Windows-1252: {words}): {_SAVE}"
         raise BadFormat(problem, file=file, line=number) from error
     if "\0" in text:
         raise BadFormat(_NUL, file=file, line=number)

@@ -19,7 +19,9 @@ SMALL_BYTES = 10_000_000
 """A file up to this size may have any ratio."""
 CHUNK_BYTES = 1_048_576
 _MAGIC = b"PK\x03\x04", b"PK\x05\x06"
-_IGNORED = ("__MACOSX/", ".DS_Store")
+_IGNORED_FOLDER = "__macosx"
+_IGNORED_FILES = frozenset({".ds_store", "thumbs.db", "desktop.ini"})
+"""What macOS and Windows add, in lower case."""
 
 
 def is_zip(path: Path) -> bool:
@@ -30,8 +32,8 @@ def is_zip(path: Path) -> bool:
 def entries(path: Path, *, name: str, max_bytes: int | None = None) -> list[str]:
     """Return the names of the files in the zip at `path`, which people know as `name`.
 
-    Raises `BadFormat` for a zip that is damaged, empty, encrypted, has too many or too large files, or names
-    a place outside of itself or a symbolic link, or unpacks to more than `max_bytes`
+    Raises `BadFormat` for a zip that is damaged, empty, encrypted, has too many or too large files, or two of
+    one name, or names a place outside of itself or a symbolic link, or unpacks to more than `max_bytes`
     (MAX_UNPACKED_BYTES).
     """
     limit = MAX_UNPACKED_BYTES if max_bytes is None else max_bytes
@@ -42,9 +44,14 @@ def entries(path: Path, *, name: str, max_bytes: int | None = None) -> list[str]
         raise BadFormat(f"the zip is damaged ({error}), expected a whole zip file", file=name) from error
     if len(listed) > MAX_ENTRIES:
         raise BadFormat(f"the zip has {len(listed):,} files, expected at most {MAX_ENTRIES:,}", file=name)
+    first: dict[PurePosixPath, str] = {}
     for entry in listed:
         if problem := _problem(entry):
             raise BadFormat(problem, file=f"{name}: {entry.filename}")
+        if other := first.get(place := _place(entry)):
+            problem = f"is in the zip twice, here and as {other}, expected each name once"
+            raise BadFormat(problem, file=f"{name}: {entry.filename}")
+        first[place] = entry.filename
     size = sum(entry.file_size for entry in listed)
     if size > limit:
         problem = f"the zip unpacks to {size:,} bytes, expected at most {limit:,}"
@@ -70,13 +77,18 @@ def chunks(path: Path, entry: str, *, name: str) -> Iterator[bytes]:
 
 
 def _is_ignored(entry: zipfile.ZipInfo) -> bool:
-    """Folders, and what macOS adds."""
-    return entry.is_dir() or entry.filename.startswith(_IGNORED[0]) or entry.filename.endswith(_IGNORED[1])
+    """Folders, and what macOS and Windows add."""
+    parts = [part.casefold() for part in _place(entry).parts]
+    return entry.is_dir() or not parts or parts[0] == _IGNORED_FOLDER or parts[-1] in _IGNORED_FILES
+
+
+def _place(entry: zipfile.ZipInfo) -> PurePosixPath:
+    return PurePosixPath(entry.filename.replace("\\", "/"))
 
 
 def _problem(entry: zipfile.ZipInfo) -> str:
     """Why this file of the zip is refused; empty if it is not."""
-    place = PurePosixPath(entry.filename.replace("\\", "/"))
+    place = _place(entry)
     if place.is_absolute() or ".." in place.parts or ":" in place.parts[0] or not place.name:
         return "names a place outside of the zip, expected a path within it"
     if stat.S_ISLNK(entry.external_attr >> 16):

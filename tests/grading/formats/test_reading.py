@@ -1,13 +1,18 @@
 """Bytes to lines: what is accepted, and the place and the words of what is not."""
 
+import bz2
 import gzip
+import io
+import lzma
+import tarfile
 import tracemalloc
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from grading.errors import BadFormat
-from grading.formats import dictionary, reading, trec
+from grading.formats import dictionary, reading, registry, trec
 from grading.formats.reading import encoded_lines, lines, write_lines
 from grading.formats.topics import read_topics
 from grading.formats.trec import read_run
@@ -38,7 +43,7 @@ def test_two_gzip_members_are_one_file(tmp_path):
     [
         ("truncated.tsv.gz", "truncated, expected its end marker"),
         ("damaged.tsv.gz", "damaged"),
-        ("latin1.tsv", "byte 7 of the line is not UTF-8, expected UTF-8"),
+        ("latin1.tsv", r"byte 7 of the line is not UTF-8, expected UTF-8 text \(in .*é.*\): save the file"),
         ("empty.jsonl", "empty, expected at least one line"),
         ("blank.jsonl", "empty, expected at least one line"),
         ("missing.jsonl", "cannot be opened, expected a readable file"),
@@ -48,6 +53,51 @@ def test_bad_bytes_are_named(name, phrase):
     with pytest.raises(BadFormat, match=phrase) as caught:
         list(lines(BROKEN / name))
     assert caught.value.file == name
+
+
+TEXT = "q1\tOne café\nq2\tTwo\n"
+
+
+def _zipped() -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr("queries.tsv", TEXT)
+    return content.getvalue()
+
+
+def _archived() -> bytes:
+    content, entry = io.BytesIO(), tarfile.TarInfo("queries.tsv")
+    entry.size = len(TEXT.encode())
+    with tarfile.open(fileobj=content, mode="w") as archive:
+        archive.addfile(entry, io.BytesIO(TEXT.encode()))
+    return content.getvalue()
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
+@pytest.mark.parametrize(
+    ("content", "phrase"),
+    [
+        (bz2.compress(TEXT.encode()), "packed with bzip2: unpack it first"),
+        (lzma.compress(TEXT.encode()), "packed with xz: unpack it first"),
+        (_zipped(), "a zip archive, or of an office program: unpack it first"),
+        (_archived(), "a tar archive: unpack it first"),
+        (gzip.compress(gzip.compress(TEXT.encode())), "packed with gzip twice: unpack it first"),
+        (TEXT.encode("utf-16"), "in UTF-16, as PowerShell writes it: save the file as UTF-8"),
+        (TEXT.encode("utf-16-le"), "in UTF-16, as PowerShell writes it: save the file as UTF-8"),
+        (TEXT.encode("utf-16-be"), "in UTF-16, as PowerShell writes it: save the file as UTF-8"),
+        (TEXT.replace("\n", "\r").encode(), "in a carriage return alone: save the file with line feeds"),
+    ],
+)
+def test_a_file_that_is_no_text_is_named_for_what_it_is(content, phrase, pack, tmp_path):
+    for read in (lines, encoded_lines, registry.recognise):
+        with pytest.raises(BadFormat, match=phrase) as caught:
+            list(read(write(tmp_path / "queries.tsv", pack(content))))
+        assert (caught.value.file, caught.value.line) == ("queries.tsv", 1)
+
+
+def test_a_carriage_return_within_a_line_is_text(tmp_path):
+    path = write(tmp_path / "one.tsv", b"q1\ta\rb\r\nq2\tc\r\n")
+    assert list(lines(path)) == [(1, "q1\ta\rb"), (2, "q2\tc")]
 
 
 def test_not_utf8_names_its_line():

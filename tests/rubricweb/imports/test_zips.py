@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import stat
 import struct
+import warnings
 import zipfile
 from pathlib import Path
 
@@ -31,8 +32,9 @@ def refused(path: Path) -> str:
     return str(error.value)
 
 
-def test_folders_and_what_macos_adds_are_no_files(packed):
-    path = packed(zipped({"runs/": "", "runs/a.run": "x", "__MACOSX/runs/._a.run": "x", ".DS_Store": "x"}))
+def test_folders_and_what_macos_and_windows_add_are_no_files(packed):
+    added = ("__MACOSX/runs/._a.run", ".DS_Store", "runs/.DS_Store", "runs/Thumbs.db", "Desktop.ini")
+    path = packed(zipped({"runs/": "", "runs/a.run": "x"} | dict.fromkeys(added, "x")))
     assert zips.entries(path, name="all.zip") == ["runs/a.run"]
     assert b"".join(zips.chunks(path, "runs/a.run", name="all.zip")) == b"x"
 
@@ -40,6 +42,17 @@ def test_folders_and_what_macos_adds_are_no_files(packed):
 @pytest.mark.parametrize("name", ["../a.run", "/etc/passwd", "a/../../b", "C:/a.run", "..\\a.run"])
 def test_no_place_outside(packed, name):
     assert "names a place outside of the zip" in refused(packed(zipped({"good.run": "x", name: "x"})))
+
+
+@pytest.mark.parametrize("other", ["runs/a.run", "runs\\a.run"])
+def test_two_files_of_one_name_are_refused(packed, other):
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive, warnings.catch_warnings(action="ignore"):
+        archive.writestr("runs/a.run", "one")
+        archive.writestr("runs/b.run", "two")
+        archive.writestr(other, "three")
+    expected = f"all.zip: {other}: is in the zip twice, here and as runs/a.run, expected each name once"
+    assert refused(packed(content.getvalue())) == expected
 
 
 def test_no_symbolic_link(packed):
