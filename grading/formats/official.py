@@ -103,7 +103,7 @@ def _from_rows(document: Document, rows: list[LeaderboardRow], measure: str, one
 def write_official(path: Path, board: OfficialBoard) -> None:
     """Write JSON that names its kind: `{"ranks": ...}` or `{"scores": ...}`."""
     text = msgspec.json.format(msgspec.json.encode({board.kind: board.values}), indent=1)
-    write_lines(path, text.splitlines())
+    write_lines(path, text.split(b"\n"))
 
 
 def _from_json(document: Document) -> tuple[BoardKind, Rows]:

@@ -67,6 +67,28 @@ def encoded_lines(path: Path, *, max_bytes: int = MAX_FILE_BYTES) -> Iterator[tu
     return _read(path, _as_bytes, max_bytes)
 
 
+def text_lines(text: str) -> list[str]:
+    """Return the lines of a text without their line breaks, which are those of files: LF or CR LF.
+
+    `str.splitlines` also splits at characters that JSON writes as they are, such as U+2028 and U+0085.
+
+    >>> text_lines("one\\r\\ntwo\\u2028still two\\n")
+    ['one', 'two\\u2028still two']
+    """
+    *lines_of_text, rest = text.split("\n")
+    return [line.removesuffix("\r") for line in (lines_of_text if rest == "" else [*lines_of_text, rest])]
+
+
+def streamed_lines(chunks: Iterable[bytes]) -> Iterator[str]:
+    """Yield the lines of a stream of UTF-8 as `text_lines` has them; httpx splits them as `str` does."""
+    rest = b""
+    for chunk in chunks:
+        *whole, rest = (rest + chunk).split(b"\n")
+        yield from (line.removesuffix(b"\r").decode(errors="replace") for line in whole)
+    if rest:
+        yield rest.decode(errors="replace")
+
+
 def column_count(columns: list[str]) -> str:
     """Return their number in words: "1 column", "3 columns"."""
     return f"{len(columns)} column{'' if len(columns) == 1 else 's'}"

@@ -138,7 +138,7 @@ def _read_dictionary(path: Path) -> _Rows:
 
 def _write_dictionary(path: Path, topics: Iterable[TopicEntry]) -> None:
     queries = {topic.query_id: topic.title for topic in topics}
-    write_lines(path, msgspec.json.format(msgspec.json.encode(queries), indent=1).splitlines())
+    write_lines(path, msgspec.json.format(msgspec.json.encode(queries), indent=1).split(b"\n"))
 
 
 def _read_tsv(path: Path) -> _Rows:

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator
 
+from grading.formats.reading import text_lines
 from grading.parsing.rating import json_objects
 
 LONGEST = 400
@@ -57,7 +58,7 @@ def _in_object(reply: str) -> Iterator[str]:
 def _texts(value: object) -> Iterator[str]:
     """The texts of a list of strings or of objects; a single string is read line by line."""
     if isinstance(value, str):
-        yield from _in_marked_lines(value) if _MARKED.search(value) else value.splitlines()
+        yield from _in_marked_lines(value) if _MARKED.search(value) else text_lines(value)
     elif isinstance(value, dict):
         yield from (text for text in value.values() if isinstance(text, str))
     elif isinstance(value, list):
@@ -109,7 +110,7 @@ def _in_marked_lines(reply: str) -> Iterator[str]:
 
 
 def _in_question_lines(reply: str) -> Iterator[str]:
-    yield from (line for line in reply.splitlines() if line.rstrip(_AROUND).endswith("?"))
+    yield from (line for line in text_lines(reply) if line.rstrip(_AROUND).endswith("?"))
 
 
 def _clean(texts: Iterator[str]) -> list[str]:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 from grading.errors import GraderUnavailable, TryLater
+from grading.formats.reading import streamed_lines
 from grading.graders.base import BatchState
 from grading.graders.connection import Connection
 from grading.graders.openai_errors import problem_of
@@ -121,7 +122,7 @@ class VendorEndpoint:
             ended = self._api.batches.retrieve(batch)
             for name in filter(None, (ended.output_file_id, ended.error_file_id)):
                 with self._api.files.with_streaming_response.content(name) as answers:
-                    yield from answers.iter_lines()
+                    yield from streamed_lines(answers.iter_bytes())
 
     def cancel(self, batch: str) -> None:
         with self._explained():
@@ -178,8 +179,8 @@ class FolderEndpoint:
         return BatchState(True, max(0.0, answers.stat().st_mtime - asked.stat().st_mtime))
 
     def lines(self, batch: str) -> Iterator[str]:
-        with (self._out / f"{batch}.jsonl").open(encoding="utf-8") as answers:
-            yield from answers
+        with (self._out / f"{batch}.jsonl").open("rb") as answers:
+            yield from streamed_lines(answers)
 
     def cancel(self, batch: str) -> None:
         self._file(batch).unlink(missing_ok=True)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from rapidfuzz import fuzz, process
 
+from grading.formats.reading import text_lines
 from grading.segmentation import sentence_spans
 from grading.verify.normal import normal
 
@@ -51,7 +52,7 @@ def fact_lines(reply: str) -> list[str]:
     ['The moon pulls.']
     """
     kept: dict[str, str] = {}
-    for line in reply.splitlines():
+    for line in text_lines(reply):
         text = _MARK.sub("", line.strip()).strip(_QUOTES)
         if _informs(text):
             kept.setdefault(normal(text), text)

@@ -135,7 +135,7 @@ class Client:
                 else:
                     answer = self._answer(step)
                     if isinstance(step, Opening) and isinstance(answer, httpx.Response):
-                        opened, lines = answer, answer.iter_lines()
+                        opened, lines = answer, _lines(answer.iter_bytes())
         finally:
             if opened is not None:
                 opened.close()
@@ -253,7 +253,7 @@ class AsyncClient:
                 else:
                     answer = await self._answer(step)
                     if isinstance(step, Opening) and isinstance(answer, httpx.Response):
-                        opened, lines = answer, answer.aiter_lines()
+                        opened, lines = answer, _alines(answer.aiter_bytes())
         finally:
             if opened is not None:
                 await opened.aclose()
@@ -269,6 +269,28 @@ class AsyncClient:
         except LOST as error:
             return error
         return response
+
+
+def _lines(chunks: Iterator[bytes]) -> Iterator[str]:
+    """Yield lines as bytes are split: httpx also splits at characters that JSON has as they are (U+2028)."""
+    rest = b""
+    for chunk in chunks:
+        *whole, rest = (rest + chunk).split(b"\n")
+        for line in whole:
+            yield line.decode()
+    if rest:
+        yield rest.decode()
+
+
+async def _alines(chunks: AsyncIterator[bytes]) -> AsyncIterator[str]:
+    """As `_lines`."""
+    rest = b""
+    async for chunk in chunks:
+        *whole, rest = (rest + chunk).split(b"\n")
+        for line in whole:
+            yield line.decode()
+    if rest:
+        yield rest.decode()
 
 
 def _settings(url: str | None, token: str | None, timeout: float) -> dict[str, Any]:

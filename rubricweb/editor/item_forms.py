@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 from django import forms
 from django.utils.translation import gettext, gettext_lazy
 
+from grading.formats.reading import text_lines
 from grading.types import Importance
 from rubricweb.banks.actions import KEY_CHARS, MOST_KEYS, accepted_answers
 from rubricweb.banks.errors import UnfitAnswerKey
@@ -61,7 +62,7 @@ class AnswerKeyForm(forms.Form):
 
     def clean_texts(self) -> list[str]:
         try:
-            return accepted_answers(self.cleaned_data["texts"].splitlines())
+            return accepted_answers(text_lines(self.cleaned_data["texts"]))
         except UnfitAnswerKey as refusal:
             raise forms.ValidationError(str(refusal)) from None
 

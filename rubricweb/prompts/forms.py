@@ -10,6 +10,7 @@ from django import forms
 from django.utils.translation import gettext, gettext_lazy
 
 from grading.errors import BadPrompt
+from grading.formats.reading import text_lines
 from grading.graders import registry
 from grading.prompts import ParseRule, Prompt, covering_from, from_template
 from grading.types import MAX_RATING, MIN_RATING, ItemKind, Purpose
@@ -129,7 +130,7 @@ class PromptForm(forms.Form):
 
     def clean_labels(self) -> dict[str, int]:
         labels: dict[str, int] = {}
-        for number, line in enumerate(self.cleaned_data["labels"].splitlines(), start=1):
+        for number, line in enumerate(text_lines(self.cleaned_data["labels"]), start=1):
             found = _LABEL_LINE.fullmatch(line.strip())
             if line.strip() and not found:
                 raise forms.ValidationError(

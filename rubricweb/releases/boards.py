@@ -19,6 +19,7 @@ from grading.errors import BadFormat
 from grading.figures.leaderboard import Point
 from grading.figures.svg import heat_map_svg, leaderboard_svg
 from grading.formats.data_table import DataTable, Value, tsv_lines
+from grading.formats.reading import text_lines
 from grading.formats.trec import qrels_lines
 from grading.measures import registry
 from grading.measures.rubric_qrels import LabelMode
@@ -122,10 +123,10 @@ def figure_files(contents: Contents) -> Iterator[ReleaseFile]:
         points = [Point(row.run_tag, row.score, row.low, row.high, row.n_topics) for row in shown.rows]
         drawn = leaderboard_svg(points, title=contents.title, score_label=label)
         about = f"the runs by {label} with 95 % intervals over topics"
-        yield text_file(f"figures/{stem}.svg", about, drawn.splitlines)
+        yield text_file(f"figures/{stem}.svg", about, partial(text_lines, drawn))
         by_topic = _heat_map(spec, title=f"{label} by topic")
         yield text_file(
-            f"figures/{stem}_topics.svg", f"{label} of each run on each topic", by_topic.splitlines
+            f"figures/{stem}_topics.svg", f"{label} of each run on each topic", partial(text_lines, by_topic)
         )
 
 
@@ -289,7 +290,7 @@ def _grader(config: GraderConfig) -> Json:
 
 def _json_lines(document: Json) -> list[str]:
     """With the keys in order, since PostgreSQL does not keep theirs; what is undefined is null."""
-    return json.dumps(_defined(document), indent=1, ensure_ascii=False, sort_keys=True).splitlines()
+    return json.dumps(_defined(document), indent=1, ensure_ascii=False, sort_keys=True).split("\n")
 
 
 def _defined(value: Any) -> Any:

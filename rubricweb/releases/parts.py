@@ -202,7 +202,7 @@ def _write_text(path: Path, *, lines: list[str]) -> None:
 
 def _sort_keys(path: Path) -> None:
     """Order the keys of every object: PostgreSQL does not keep the order in which a file had them."""
-    rows = [json.loads(row) for row in path.read_bytes().splitlines() if row.strip()]
+    rows = [json.loads(row) for row in path.read_bytes().split(b"\n") if row.strip()]
     written = (json.dumps(row, ensure_ascii=False, sort_keys=True).encode() for row in rows)
     write_lines(path, written)
 

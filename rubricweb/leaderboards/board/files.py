@@ -59,7 +59,7 @@ def document(board: Board) -> Json:
 
 
 def json_lines(board: Board) -> list[str]:
-    return json.dumps(document(board), indent=1, allow_nan=False, ensure_ascii=False).splitlines()
+    return json.dumps(document(board), indent=1, allow_nan=False, ensure_ascii=False).split("\n")
 
 
 def tsv_lines(board: Board) -> list[str]:

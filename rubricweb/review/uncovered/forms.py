@@ -8,6 +8,7 @@ from django import forms
 from django.http import QueryDict
 from django.utils.translation import gettext, gettext_lazy
 
+from grading.formats.reading import text_lines
 from rubricweb.banks.errors import UnfitSpan
 from rubricweb.banks.models import Item
 from rubricweb.banks.origins import MOST_SPANS, SPAN_CHARS, Origin, quoted
@@ -37,7 +38,7 @@ class SpansForm(forms.Form):
 
     def clean_spans(self) -> Origin:
         try:
-            return quoted(self.passage, self.cleaned_data["spans"].splitlines())
+            return quoted(self.passage, text_lines(self.cleaned_data["spans"]))
         except UnfitSpan as refusal:
             raise forms.ValidationError(str(refusal)) from None
 

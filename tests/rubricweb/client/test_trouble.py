@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 from collections.abc import Callable, Iterator
@@ -9,7 +10,15 @@ from collections.abc import Callable, Iterator
 import httpx
 import pytest
 
-from rubricweb.client import Client, Misconfigured, NotFound, NotSignedIn, TooManyRequests, Unreachable
+from rubricweb.client import (
+    AsyncClient,
+    Client,
+    Misconfigured,
+    NotFound,
+    NotSignedIn,
+    TooManyRequests,
+    Unreachable,
+)
 from rubricweb.client.core import ATTEMPTS
 
 ROWS = [{"id": number, "rating": number % 6} for number in range(1, 7)]
@@ -120,6 +129,20 @@ def test_compressed_grades_that_break_off_go_on_too(pauses):
     rubric, sent = client(lambda _: httpx.Response(200, headers=packed, stream=cut), behind_the_cursor)
     assert list(rubric.grades("autumn")) == ROWS
     assert len(sent) == 2
+
+
+def test_a_row_keeps_characters_that_only_python_takes_for_line_breaks():
+    rows = [{"id": 1, "answer": "one\u2028two\x85three"}, {"id": 2, "answer": ""}]
+    body = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
+    rubric, _ = client(streams(body=body.removesuffix(b"\n")))
+    assert list(rubric.grades("autumn")) == rows
+
+    async def read() -> list[object]:
+        reply = httpx.MockTransport(lambda _: httpx.Response(200, content=body))
+        async with AsyncClient("http://testserver/", "rw_1_2", transport=reply) as rubric:
+            return [row async for row in rubric.grades("autumn")]
+
+    assert asyncio.run(read()) == rows
 
 
 def test_grades_that_never_come_are_given_up(pauses):

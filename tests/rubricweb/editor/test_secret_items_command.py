@@ -41,6 +41,6 @@ def test_items_are_hidden_listed_and_shown(ids, tmp_path, capsys):
 def test_an_id_that_no_item_has_changes_nothing(ids):
     with pytest.raises(CommandError, match="main has no item t/unknown"):
         call_command("secret_items", "autumn", "main", "--hide", ids[0], "t/unknown")
-    with pytest.raises(CommandError, match="cannot read"):
+    with pytest.raises(CommandError, match="cannot be opened"):
         call_command("secret_items", "autumn", "main", "--hide", ids[0], "@/no/such/file")
     assert _secret() == set()

@@ -8,6 +8,8 @@ from typing import Any
 
 from django.core.management import BaseCommand, CommandError
 
+from grading.errors import BadFormat
+from grading.formats.reading import lines
 from rubricweb.banks.command_arguments import named_bank
 from rubricweb.banks.errors import StaysSecret
 from rubricweb.banks.models import Bank, Item
@@ -57,10 +59,9 @@ def _ids(named: list[str]) -> list[str]:
 
 def _lines(path: Path) -> list[str]:
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise CommandError(f"cannot read {path}: {error}") from error
-    return [line.strip() for line in text.splitlines() if line.strip()]
+        return [text.strip() for _, text in lines(path) if text.strip()]
+    except BadFormat as error:
+        raise CommandError(str(error)) from error
 
 
 def _items(bank: Bank, ids: list[str]) -> list[Item]:

@@ -1,5 +1,7 @@
 """A board says which of its runs and items the grading model wrote, and which runs retrieve nothing."""
 
+import json
+
 import pytest
 from django.urls import reverse
 from django.utils import timezone
@@ -52,6 +54,13 @@ def test_runs_and_items_of_the_grading_model_are_told(judged_by_a_model):
     )
     assert provenance.circularity(board) == words
     assert f"# circularity: {words}" in files.tsv_lines(board)
+
+
+def test_a_name_with_a_line_separator_stays_in_its_text(made):
+    made.bank.name = "autumn\u2028leaves\x85fall"
+    text = "\n".join(files.json_lines(board_of(made)))
+    assert made.bank.name in text
+    assert json.loads(text) == files.document(board_of(made))
 
 
 def test_items_count_as_of_the_version(judged_by_a_model):
