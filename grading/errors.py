@@ -2,6 +2,7 @@
 
 GradingError
 ├── BadFormat           a file is not what it should be: names file, line and what was expected
+│   └── Unclear         a file may be something else than it seems: names the formats to choose from
 ├── UnknownMeasure      no measure of that name
 ├── UnknownSlice        topics have no such attribute, or no topic the value
 ├── UnknownPrompt       no prompt class of that name
@@ -17,6 +18,8 @@ GradingError
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 
 class GradingError(Exception):
@@ -39,6 +42,17 @@ class BadFormat(GradingError):
         self.problem, self.file, self.line = problem, file, line
         place = f"{file}:{line}" if line is not None else file
         super().__init__(f"{place}: {problem}" if place else problem)
+
+
+class Unclear(BadFormat):
+    """A file may be something else than it seems, which somebody has to say before it is read."""
+
+    def __init__(
+        self, problem: str, *, formats: Sequence[str], file: str = "", line: int | None = None
+    ) -> None:
+        """`formats` are the names of those that it may be read as."""
+        self.formats = tuple(formats)
+        super().__init__(problem, file=file, line=line)
 
 
 class UnknownMeasure(GradingError):

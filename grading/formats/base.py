@@ -11,13 +11,23 @@ from typing import Any
 
 import msgspec
 
-from grading.errors import BadFormat
+from grading.errors import BadFormat, Unclear
 from grading.formats.dictionary import read_document
 from grading.formats.envelopes import unwrapped
 from grading.formats.reading import MAX_LINE_BYTES, lines
 
 NAMED_FORMATS = 10
 """A message that names more is not read."""
+TOPIC_COLUMNS = (
+    frozenset({"qid", "query_id", "queryid", "topic_id", "topicid", "topic", "request_id", "narrative_id"}),
+    frozenset({"query", "query_text", "text", "title", "topic", "question", "narrative", "request"}),
+)
+"""What a header of TSV calls the id and the text of a topic; either may call its id as `ID_COLUMNS` do."""
+PASSAGE_COLUMNS = (
+    frozenset({"docid", "doc_id", "document_id", "did", "pid", "passage_id", "paragraph_id", "segment_id"}),
+    frozenset({"text", "passage", "paragraph", "document", "doc", "segment", "contents", "content", "body"}),
+)
+ID_COLUMNS = frozenset({"id", "_id", "number", "num"})
 SAMPLE_LINES = 50
 SAMPLE_CHARACTERS = 1_000_000
 """A sample ends with the line that exceeds this, which may be the first."""
@@ -40,6 +50,9 @@ class Content(StrEnum):
     GRADES = "grades of nuggets"
     RATINGS = "ratings of people"
     LISTING = "listing"
+
+
+_HEADERS = {Content.TOPICS: TOPIC_COLUMNS, Content.PASSAGES: PASSAGE_COLUMNS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +96,25 @@ class Sample:
         """The columns of each line, parted by tabs."""
         return [line.split("\t") for line in self.lines]
 
+    def is_tsv_pair(self) -> bool:
+        """Whether the first line is two columns parted by a tab, as topics and passages are."""
+        return not self.is_json and len(self.cells()[0]) == 2 and self.cells()[0][0] != "run_tag"
+
+    def names_columns(self) -> frozenset[Content] | None:
+        """Of what the first line of a TSV is the header: topics, passages, or either.
+
+        Empty where it is no header; None where only one of its columns may be a name.
+        """
+        identity, text = (cell.strip().casefold() for cell in self.cells()[0][:2])
+        known = {
+            content: (identity in ids or identity in ID_COLUMNS, text in texts)
+            for content, (ids, texts) in _HEADERS.items()
+        }
+        certain = frozenset(content for content, (is_id, is_text) in known.items() if is_id and is_text)
+        if certain or any(character.isdigit() for character in identity):
+            return certain
+        return None if any(is_id or is_text for is_id, is_text in known.values()) else certain
+
     def all_words(self) -> Iterator[list[str]]:
         """The columns of every line of the file, for formats that their first lines do not tell apart."""
         return (text.split() for _, text in lines(self.path) if text.strip())
@@ -106,11 +138,17 @@ class Format:
     """Whether a written file says all that the file said that was read; layout and order of keys aside."""
     source: str
     """Where the format is described."""
+    insist: Callable[[Path], Iterable[Any]] | None = None
+    """As `read` for a file that somebody has said to be of the format; None where `read` doubts nothing."""
 
     @property
     def is_read(self) -> bool:
         """Whether files of it can be read at all."""
         return self.read is not only_written
+
+    def read_chosen(self, path: Path) -> Iterable[Any]:
+        """Read a file that somebody has said to be of the format. Raises `BadFormat`."""
+        return (self.insist or self.read)(path)
 
 
 def only_written(path: Path) -> Iterable[Any]:
@@ -121,6 +159,21 @@ def only_written(path: Path) -> Iterable[Any]:
 def read_sample(path: Path) -> Sample:
     """Read the beginning of a file. Raises `BadFormat` for one that is empty or no text."""
     return sample_of(path, (text for _, text in lines(path, max_bytes=SAMPLE_BYTES)))
+
+
+def fits_tsv(sample: Sample, *, content: Content, has_header: bool) -> bool:
+    """Whether a TSV of two columns may be of this content, with a header or without one."""
+    if not sample.is_tsv_pair():
+        return False
+    named = sample.names_columns()
+    return True if named is None else content in named if has_header else not named
+
+
+def header_note(path: Path) -> str:
+    """Say that the first line was skipped, and what it is."""
+    return (
+        f"{path.name}: the first line ({', '.join(read_sample(path).cells()[0])}) is a header and was skipped"
+    )
 
 
 def sample_of(path: Path, texts: Iterable[str]) -> Sample:
@@ -152,10 +205,15 @@ def recognise_among(path: Path, formats: Sequence[Format]) -> Format:
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
-        problem = f"the content may be {_listed(fitting)}, expected one of them to be named"
-        raise BadFormat(problem, file=path.name, line=1)
+        raise unclear(path, fitting)
     problem = read_sample(path).problem or "no known format"
     raise BadFormat(f"{problem}, expected {_expected(formats)}", file=path.name, line=1)
+
+
+def unclear(path: Path, fitting: Sequence[Format]) -> Unclear:
+    """Return the error of a file that may have several formats."""
+    problem = f"the content may be {_listed(fitting)}, expected one of them to be named"
+    return Unclear(problem, formats=[one.name for one in fitting], file=path.name, line=1)
 
 
 def _expected(formats: Sequence[Format]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import unicodedata
 
 _MD5 = re.compile(r"[0-9a-f]{32}")
 _UNFIT = re.compile(r"[\s\x00-\x1f\x7f-\x9f]")
@@ -16,6 +17,18 @@ def is_one_word(text: str) -> bool:
     [True, False, False, False]
     """
     return bool(text) and _UNFIT.search(text) is None
+
+
+def look(text: str) -> str:
+    """Return an id as it looks: composed (NFKC), without invisible characters.
+
+    >>> look("Mu\\u0308ller\\u200b-7") == "M\\u00fcller-7"
+    True
+    """
+    if text.isascii():
+        return text
+    composed = unicodedata.normalize("NFKC", text)
+    return "".join(c for c in composed if unicodedata.category(c) != "Cf" and not "\ufe00" <= c <= "\ufe0f")
 
 
 def text_md5(text: str) -> str:

@@ -21,6 +21,7 @@ from grading.formats.ids import is_one_word
 from grading.formats.jsonl import decode
 from grading.formats.numbers import is_real, is_whole
 from grading.formats.reading import write_lines
+from grading.formats.trec import are_qrels
 
 ALL = "all"
 """The topic of the rows that sum up a run."""
@@ -252,16 +253,12 @@ def _is_table(sample: Sample, columns: Columns) -> bool:
         return False
     if header := _roles(rows[0]):
         return header == _roles(columns.words.split())
-    if not any(is_real(row[columns.at[3]]) for row in rows) or _is_qrel(rows[0]):
+    if not any(is_real(row[columns.at[3]]) for row in rows) or are_qrels(rows):
         return False
     places = {place for row in sample.all_words() for place, word in enumerate(row) if word == ALL}
     if columns.name == RANKING and not places:
         return len({row[columns.at[2]] for row in rows}) > 1
     return columns.at[1] in places or not places
-
-
-def _is_qrel(row: Sequence[str]) -> bool:
-    return len(row) == 4 and row[1] in ("0", "Q0") and is_whole(row[3])
 
 
 def _roles(words: Sequence[str]) -> tuple[str, ...]:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import groupby
+from functools import partial
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
 from grading.errors import BadFormat
-from grading.formats.base import Content, Format, Sample, recognise_among
+from grading.formats.base import Content, Format, Sample, fits_tsv, recognise_among
 from grading.formats.envelopes import record_lines
 from grading.formats.jsonl import decode
 from grading.formats.numbers import real
@@ -67,8 +68,11 @@ def _read_requests(path: Path) -> Iterator[PassageEntry]:
         yield from _placed(path, line, candidates_of, raw, line)
 
 
-def _read_tsv(path: Path) -> Iterator[PassageEntry]:
-    for line, text in lines(path):
+def _read_tsv(path: Path, *, has_header: bool = False) -> Iterator[PassageEntry]:
+    numbered = lines(path)
+    if has_header:
+        next(text for _, text in numbered if text.strip())
+    for line, text in numbered:
         columns = text.split("\t")
         if len(columns) != 2 or not all(column.strip() for column in columns):
             problem = f"{len(columns)} columns between tabs, expected {_TSV}"
@@ -213,8 +217,9 @@ def _candidate_object(entry: PassageEntry) -> Mapping[str, object]:
     return {"docid": entry.doc_id, "score": entry.score, "doc": {"contents": entry.text, **details}}
 
 
-def _write_tsv(path: Path, passages: Iterable[PassageEntry]) -> None:
-    write_lines(path, (_tsv_line(entry, path).encode() for entry in passages))
+def _write_tsv(path: Path, passages: Iterable[PassageEntry], *, has_header: bool = False) -> None:
+    header = [b"doc_id\ttext"] if has_header else []
+    write_lines(path, chain(header, (_tsv_line(entry, path).encode() for entry in passages)))
 
 
 def _tsv_line(entry: PassageEntry, path: Path) -> str:
@@ -239,10 +244,22 @@ def _is_requests(sample: Sample) -> bool:
     return "query" in sample.first_object and isinstance(sample.first_object.get("candidates"), list)
 
 
-def _is_tsv(sample: Sample) -> bool:
-    return not sample.is_json and len(sample.cells()[0]) == 2 and sample.cells()[0][0] != "run_tag"
-
-
+TSV, TSV_WITH_HEADER = (
+    Format(
+        name,
+        label,
+        Content.PASSAGES,
+        partial(fits_tsv, content=Content.PASSAGES, has_header=has_header),
+        partial(_read_tsv, has_header=has_header),
+        partial(_write_tsv, has_header=has_header),
+        is_lossless=True,
+        source=source,
+    )
+    for name, label, has_header, source in (
+        ("passages-tsv", "Passages as TSV", False, "MS MARCO"),
+        ("passages-tsv-header", "Passages as TSV with a header", True, "spreadsheets, data frames"),
+    )
+)
 FORMATS = (
     Format(
         "passages-jsonl",
@@ -264,14 +281,6 @@ FORMATS = (
         is_lossless=False,
         source="castorini: RankLLM, ragnarok, nuggetizer, umbrela",
     ),
-    Format(
-        "passages-tsv",
-        "Passages as TSV",
-        Content.PASSAGES,
-        _is_tsv,
-        _read_tsv,
-        _write_tsv,
-        is_lossless=True,
-        source="MS MARCO",
-    ),
+    TSV,
+    TSV_WITH_HEADER,
 )

@@ -173,7 +173,7 @@ def _refuse_other_files(raw: bytes, file: str, *, is_all: bool) -> None:
     problem = next((words for place, mark, words in _OTHERS if raw.startswith(mark, place)), "")
     if raw.startswith(_UTF_16) or _is_utf_16(raw):
         problem = f"the file is in UTF-16, as PowerShell writes it: {_SAVE}, expected UTF-8 text"
-    elif is_all and b"\r" in raw:
+    elif not problem and is_all and b"\r" in raw:
         problem = (
             "the lines end in a carriage return alone: save the file with line feeds, expected \\n or \\r\\n"
         )
@@ -199,10 +199,11 @@ def _as_text(raw: bytes, file: str, number: int) -> tuple[str, bool]:
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        problem = f"byte {error.start + 1} of the line is not UTF-8, expected UTF-8 text"
+        problem = f"byte {error.start + 1} of the line is not UTF-8"
         around = raw[max(0, error.start - 12) : error.start + 12].decode("cp1252", errors="ignore")
         if (words := " ".join(around.split())).isprintable():
             problem += f" (in Latin-1 or Windows-1252: {words}): {_SAVE}"
+        problem += ", expected UTF-8 text"
         raise BadFormat(problem, file=file, line=number) from error
     if "\0" in text:
         raise BadFormat(_NUL, file=file, line=number)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
 import msgspec
 
 from grading.errors import BadFormat
-from grading.formats.base import Content, Format, Sample, sample_of
+from grading.formats.base import Content, Format, Sample, fits_tsv, sample_of, unclear
 from grading.formats.dictionary import Document, read_document
 from grading.formats.jsonl import decode
 from grading.formats.reading import write_lines
@@ -38,15 +39,26 @@ def read_topics(path: Path) -> list[TopicEntry]:
     Raises `BadFormat` for an id that occurs twice, an empty id or text, lines of TSV that are not two
     columns, and JSON fields of another type than the format's.
     """
+    return list(topics_format(path).read(path))
+
+
+def topics_format(path: Path) -> Format:
+    """Return the format of a file of topics: where none is recognised, that whose reader says what is wrong.
+
+    Raises `Unclear` where several fit, and `BadFormat` where none can.
+    """
     sample = sample_of(path, (text for _, text in read_document(path, shape=_SHAPE).lines))
-    for one in FORMATS:
-        if one.recognises(sample):
-            return list(one.read(path))
+    fitting = [one for one in FORMATS if one.recognises(sample)]
+    if len(fitting) > 1:
+        raise unclear(path, fitting)
     is_json = sample.lines[0].lstrip().startswith(("{", "["))
-    if not is_json or not _topic_objects(sample) or "title" not in _topic_objects(sample)[0]:
-        return _read_dictionary(path) if is_json else _read_tsv(path)
-    keys = ", ".join(_topic_objects(sample)[0])
-    raise BadFormat(f"a topic with {keys}; expected {_SHAPE}", file=path.name, line=1)
+    if not fitting and not is_json and sample.is_tsv_pair():
+        columns = ", ".join(sample.cells()[0])
+        raise BadFormat(f"a header of passages ({columns}), expected {_SHAPE}", file=path.name, line=1)
+    if not fitting and is_json and "title" in next(iter(_topic_objects(sample)), {}):
+        keys = ", ".join(_topic_objects(sample)[0])
+        raise BadFormat(f"a topic with {keys}; expected {_SHAPE}", file=path.name, line=1)
+    return fitting[0] if fitting else WORKBENCH_QUERIES if is_json else TSV
 
 
 def write_topics(path: Path, topics: Iterable[TopicEntry], dialect: str) -> None:
@@ -141,23 +153,24 @@ def _write_dictionary(path: Path, topics: Iterable[TopicEntry]) -> None:
     write_lines(path, msgspec.json.format(msgspec.json.encode(queries), indent=1).split(b"\n"))
 
 
-def _read_tsv(path: Path) -> _Rows:
+def _read_tsv(path: Path, *, has_header: bool = False) -> _Rows:
     document = read_document(path, shape=_SHAPE)
     rows = []
-    for line, columns in document.columns():
+    for line, columns in islice(document.columns(), has_header, None):
         if len(columns) != 2:
             raise document.error(f"{len(columns)} columns between tabs, expected {_SHAPE}", line)
         rows.append(TopicEntry(columns[0].strip(), columns[1].strip(), line=line))
     return _once(document, rows)
 
 
-def _write_tsv(path: Path, topics: Iterable[TopicEntry]) -> None:
+def _write_tsv(path: Path, topics: Iterable[TopicEntry], *, has_header: bool = False) -> None:
     topics = list(topics)
     for topic in topics:
         if any(mark in topic.query_id + topic.title for mark in "\t\r\n"):
             problem = f"query {topic.query_id} holds a tab or a line break, expected one line of TSV"
             raise BadFormat(problem, file=path.name)
-    write_lines(path, (f"{topic.query_id}\t{topic.title}".encode() for topic in topics))
+    header = [b"query_id\tquery"] if has_header else []
+    write_lines(path, [*header, *(f"{topic.query_id}\t{topic.title}".encode() for topic in topics)])
 
 
 def _once(document: Document, rows: _Rows) -> _Rows:
@@ -193,11 +206,33 @@ def _is_dictionary(sample: Sample) -> bool:
     return bool(sample.objects[0]) and all(isinstance(text, str) for text in sample.objects[0].values())
 
 
-def _is_tsv(sample: Sample) -> bool:
-    return not sample.is_json and len(sample.cells()[0]) == 2 and sample.cells()[0][0] != "run_tag"
-
-
 TOPICS_TSV = "topics-tsv"
+WORKBENCH_QUERIES = Format(
+    "workbench-queries",
+    "Workbench queries",
+    Content.TOPICS,
+    _is_dictionary,
+    _read_dictionary,
+    _write_dictionary,
+    is_lossless=True,
+    source="RUBRIC Workbench",
+)
+TSV, TSV_WITH_HEADER = (
+    Format(
+        name,
+        label,
+        Content.TOPICS,
+        partial(fits_tsv, content=Content.TOPICS, has_header=has_header),
+        partial(_read_tsv, has_header=has_header),
+        partial(_write_tsv, has_header=has_header),
+        is_lossless=True,
+        source=source,
+    )
+    for name, label, has_header, source in (
+        (TOPICS_TSV, "Topics as TSV", False, "TREC RAG 2024 and 2026"),
+        ("topics-tsv-header", "Topics as TSV with a header", True, "spreadsheets, data frames"),
+    )
+)
 FORMATS = (
     *(
         Format(
@@ -212,24 +247,7 @@ FORMATS = (
         )
         for dialect in DIALECTS
     ),
-    Format(
-        "workbench-queries",
-        "Workbench queries",
-        Content.TOPICS,
-        _is_dictionary,
-        _read_dictionary,
-        _write_dictionary,
-        is_lossless=True,
-        source="RUBRIC Workbench",
-    ),
-    Format(
-        TOPICS_TSV,
-        "Topics as TSV",
-        Content.TOPICS,
-        _is_tsv,
-        _read_tsv,
-        _write_tsv,
-        is_lossless=True,
-        source="TREC RAG 2024 and 2026",
-    ),
+    WORKBENCH_QUERIES,
+    TSV,
+    TSV_WITH_HEADER,
 )

@@ -5,12 +5,15 @@ Blank lines are skipped, and comments, which begin with #, as in trec_eval 10.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
-from grading.errors import BadFormat
+from grading.errors import BadFormat, Unclear
 from grading.formats.base import Content, Format, Sample
 from grading.formats.ids import is_one_word
 from grading.formats.numbers import is_real, is_whole, real, whole
@@ -21,6 +24,16 @@ COMMENT = "#"
 """What a line begins with that trec_eval 10 skips."""
 _QREL = "4 columns: query_id 0 doc_id relevance"
 _RUN = "6 columns: query_id Q0 doc_id rank score run_tag"
+_LABELS = frozenset(range(5))
+"""Of TREC RAG 2025, 0 to 4."""
+_JUDGMENTS = (
+    "the ranks are {} to {} and the scores lie between 0 and 1, as in the relevance judgments of TREC RAG "
+    "2025 (topic Q0 segment judgment confidence run_id), expected a run"
+)
+TREC_RUN = "trec-run"
+
+Ranks = dict[str, tuple[int, float]]
+"""Doc id -> rank and score, in the file's order."""
 
 
 def numbered_qrels(path: Path) -> Iterator[tuple[int, Qrel]]:
@@ -47,6 +60,11 @@ def read_qrels(path: Path) -> Iterator[Qrel]:
         yield qrel
 
 
+def _every_qrel(path: Path) -> Iterator[Qrel]:
+    """Yield all qrels, as an import takes them, for which it has a rule where they judge a passage twice."""
+    return (qrel for _, qrel in numbered_qrels(path))
+
+
 def write_qrels(path: Path, qrels: Iterable[Qrel]) -> None:
     """Write `query_id 0 doc_id relevance`, as given. Raises `BadFormat` for an id with white space."""
     write_lines(path, (line.encode() for line in qrels_lines(qrels)))
@@ -63,21 +81,47 @@ def qrels_lines(qrels: Iterable[Qrel]) -> Iterator[str]:
 
 
 def read_run(path: Path) -> Iterator[Ranking]:
-    """Yield one ranking a topic, best rank first; ranks may start at 0 or 1 and have gaps, ties keep the
-    file's order.
+    """Yield one ranking a topic, best rank first; ranks may start at 0 or 1 and have gaps.
 
     Raises `BadFormat` for a second run tag, a passage twice in a topic, a rank below 0, and ranks or scores
-    that are no finite numbers.
+    that are no finite numbers; `Unclear` where ranks repeat in a topic, or are labels with confidences.
     """
+    return read_run_file(path).rankings()
+
+
+def read_any_run(path: Path) -> Iterator[Ranking]:
+    """As `read_run`, whatever the ranks are: equal ones are ordered by score, then as the file has them."""
+    return read_run_file(path, is_chosen=True).rankings()
+
+
+@dataclass(frozen=True, slots=True)
+class RunFile:
+    """A run as its file has it."""
+
+    run_tag: str
+    ranks: Mapping[str, Ranks]
+    """By topic."""
+    comments: tuple[str, ...]
+    """Lines that were skipped although they have the columns of a run."""
+
+    def rankings(self) -> Iterator[Ranking]:
+        """Yield one ranking a topic, in the file's order of topics."""
+        for query_id, ranks in self.ranks.items():
+            yield _ranking(self.run_tag, query_id, ranks)
+
+
+def read_run_file(path: Path, *, is_chosen: bool = False) -> RunFile:
+    """Read a whole run. Raises as `read_run`; where somebody chose to read it as a run, no `Unclear`."""
     run_tag = ""
-    ranked: dict[str, dict[str, tuple[int, float]]] = {}
-    for line, columns in _rows(path, _RUN):
+    comments: list[str] = []
+    ranks: dict[str, Ranks] = {}
+    for line, columns in _rows(path, _RUN, comments):
         query_id, _, doc_id, rank, score, tag = columns
         run_tag = run_tag or tag
         if tag != run_tag:
             problem = f"run tag {tag} after {run_tag}, expected one run tag a file"
             raise BadFormat(problem, file=path.name, line=line)
-        of_topic = ranked.setdefault(query_id, {})
+        of_topic = ranks.setdefault(query_id, {})
         if doc_id in of_topic:
             problem = f"{doc_id} is ranked twice for {query_id}, expected each passage once a topic"
             raise BadFormat(problem, file=path.name, line=line)
@@ -85,8 +129,39 @@ def read_run(path: Path) -> Iterator[Ranking]:
         if position < 0:
             raise BadFormat(f"the rank is {position}, expected 0 or more", file=path.name, line=line)
         of_topic[doc_id] = position, _score(score, file=path.name, line=line)
-    for query_id, of_topic in ranked.items():
-        yield _ranking(run_tag, query_id, of_topic)
+    if not is_chosen:
+        _refuse_doubtful(path, ranks)
+    return RunFile(run_tag, ranks, tuple(comments))
+
+
+def _refuse_doubtful(path: Path, ranks: Mapping[str, Ranks]) -> None:
+    """Raise `Unclear` where ranks repeat in a topic, or are labels with confidences."""
+    repeated = next((pair for pair in map(_repeated, ranks.items()) if pair), None)
+    if not repeated and not any(map(_ascends, ranks.values())):
+        return
+    placed = [place for of_topic in ranks.values() for place in of_topic.values()]
+    labels = {rank for rank, _ in placed}
+    if len(labels) > 1 and labels <= _LABELS and all(0 <= score <= 1 for _, score in placed):
+        problem = _JUDGMENTS.format(min(labels), max(labels))
+    elif repeated:
+        problem = f"rank {repeated[1]} stands more than once in topic {repeated[0]}, expected each rank once"
+    else:
+        return
+    rows = [line for line, row in _rows(path, _RUN) if repeated in (None, (row[0], int(row[3])))]
+    raise Unclear(problem, formats=[TREC_RUN], file=path.name, line=rows[1 if repeated else 0])
+
+
+def _repeated(of_topic: tuple[str, Ranks]) -> tuple[str, int] | None:
+    """(topic, rank) of a rank that stands twice in it."""
+    query_id, ranks = of_topic
+    counts = Counter(rank for rank, _ in ranks.values())
+    return next(((query_id, rank) for rank, times in counts.items() if times > 1), None)
+
+
+def _ascends(of_topic: Ranks) -> bool:
+    """Whether a score is higher than that of a better rank."""
+    scores = [score for _, score in sorted(of_topic.values(), key=lambda place: place[0])]
+    return any(below > above for above, below in pairwise(scores))
 
 
 def write_run(path: Path, rankings: Iterable[Ranking]) -> None:
@@ -118,22 +193,29 @@ def trec_eval_order(ranking: Ranking) -> tuple[str, ...]:
     return tuple(doc_id for _, doc_id in by_id)
 
 
-def _ranking(run_tag: str, query_id: str, of_topic: dict[str, tuple[int, float]]) -> Ranking:
-    by_rank = sorted(of_topic.items(), key=lambda entry: entry[1][0])
+def _ranking(run_tag: str, query_id: str, of_topic: Ranks) -> Ranking:
+    """Equal ranks are ordered by score, then as the file has them."""
+    by_rank = sorted(of_topic.items(), key=lambda entry: (entry[1][0], -entry[1][1]))
     return Ranking(
         run_tag, query_id, tuple(doc_id for doc_id, _ in by_rank), tuple(s for _, (_, s) in by_rank)
     )
 
 
-def _rows(path: Path, shape: str) -> Iterator[tuple[int, list[str]]]:
-    """Raises `BadFormat` for another number of columns, and where all lines are comments."""
+def _rows(path: Path, shape: str, comments: list[str] | None = None) -> Iterator[tuple[int, list[str]]]:
+    """Raises `BadFormat` for another number of columns, and where all lines are comments.
+
+    Comments that have the columns of a row go to `comments`.
+    """
     count, line, is_empty = int(shape[0]), 1, True
     for line, text in lines(path, max_bytes=MAX_HELD_BYTES):
         columns = text.split()
-        if len(columns) == count and not text.startswith(COMMENT):
+        if text.startswith(COMMENT):
+            if comments is not None and len(columns) == count:
+                comments.append(text)
+        elif len(columns) == count:
             is_empty = False
             yield line, columns
-        elif columns and not text.startswith(COMMENT):
+        elif columns:
             raise BadFormat(f"{column_count(columns)}, expected {shape}", file=path.name, line=line)
     if is_empty:
         raise BadFormat(f"all lines are comments, expected {shape}", file=path.name, line=line)
@@ -187,13 +269,49 @@ def _is_run(sample: Sample) -> bool:
 
 
 def _is_qrels(sample: Sample) -> bool:
-    first = _first_row(sample)
-    return not sample.is_json and len(first) == 4 and first[1] in ("0", "Q0") and is_whole(first[3])
+    return not sample.is_json and are_qrels([_first_row(sample), *sample.words()])
+
+
+def are_qrels(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether rows are those of qrels by columns 1, 3 and 4, so that no leaderboard of counts is meant.
+
+    Column 2 is 0 or Q0, which the first row tells, or in all rows the number of a round or subtopic.
+
+    >>> are_qrels([["40", "4.5", "d1", "2"]]), are_qrels([["bm25", "all", "num_ret", "100"]])
+    (True, False)
+    """
+    rows = [row for row in rows if row and not row[0].startswith(COMMENT)]
+    judged = [row for row in rows if len(row) == 4 and is_whole(row[3])]
+    if judged[:1] == rows[:1] and rows and rows[0][1].casefold() in ("0", "q0"):
+        return True
+    return bool(rows) and judged == rows and all(is_real(row[1]) for row in rows)
+
+
+def qrels_notes(path: Path) -> list[str]:
+    """Return what a file of qrels says that its judgments do not keep, a sentence each."""
+    comments: list[str] = []
+    values = [*dict.fromkeys(row[1].casefold() for _, row in _rows(path, _QREL, comments))]
+    notes = [comments_note(comments, "qrels")] if comments else []
+    if len(values) > 1:
+        shown = ", ".join(values[:5]) + (", ..." if len(values) > 5 else "")
+        notes.append(
+            f"column 2 differs ({shown}), as of rounds or subtopics: it is not kept, and what they say of a "
+            "passage is merged"
+        )
+    return notes
+
+
+def comments_note(comments: Sequence[str], noun: str) -> str:
+    """Say that lines were skipped which may be meant."""
+    return (
+        f"skipped {len(comments):,} lines that begin with #, as trec_eval 10 does, although they have the "
+        f"columns of {noun}, such as {comments[0]}"
+    )
 
 
 FORMATS = (
     Format(
-        "trec-run",
+        TREC_RUN,
         "TREC run",
         Content.RUN,
         _is_run,
@@ -201,13 +319,14 @@ FORMATS = (
         write_run,
         is_lossless=True,
         source="trec_eval",
+        insist=read_any_run,
     ),
     Format(
         "trec-qrels",
         "TREC qrels",
         Content.QRELS,
         _is_qrels,
-        read_qrels,
+        _every_qrel,
         write_qrels,
         is_lossless=True,
         source="trec_eval",

@@ -8,7 +8,7 @@ from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 
 from grading.formats.responses import Dialect, Shape, dialect_of, inspect_responses
-from grading.formats.responses.citations import shape_of
+from grading.formats.responses.citations import positions_in_text, shape_of
 from grading.formats.responses.dialects import sentences_key
 from grading.submissions.coverage import Coverage, DocumentIds, MetadataCheck, TrackTopic
 from grading.submissions.findings import Findings
@@ -104,22 +104,26 @@ def _layout(response: Response, track: ResponseRules) -> Iterator[_Issue]:
     if dialect and dialect not in track.dialects:
         expected = " or ".join(one.label for one in track.dialects)
         yield "layout", f"written as {dialect.label}, expected {expected}", None
-    for number, shape in _shapes(response, dialect):
+    for number, shape, cited in _shapes(response, dialect):
+        if shape is Shape.IDS and positions_in_text(cited, response.references or ()):
+            yield "citation_format", "citations are positions written as text, expected numbers", number
+            return
         if shape not in track.citations.shapes:
             expected = " or ".join(track.citations.shapes)
             yield "citation_format", f"citations are {shape}, expected {expected}", number
             return
 
 
-def _shapes(response: Response, dialect: Dialect | None) -> Iterator[tuple[int, Shape]]:
-    """The number of each sentence that cites, with the shape of its citations as the file has them."""
+def _shapes(response: Response, dialect: Dialect | None) -> Iterator[tuple[int, Shape, object]]:
+    """The number of each sentence that cites, with its citations as the file has them, and their shape."""
     entries = response.foreign.get(sentences_key(response.foreign))
     for number, entry in enumerate(entries if isinstance(entries, list) else [], start=1):
-        if shape := shape_of(entry.get("citations") if isinstance(entry, Mapping) else None):
-            yield number, shape
+        cited = entry.get("citations") if isinstance(entry, Mapping) else None
+        if shape := shape_of(cited):
+            yield number, shape, cited
     for number, sentence in enumerate(response.sentences, start=1):
         if dialect is Dialect.BIOGEN24 and sentence.citations:
-            yield number, Shape.INLINE
+            yield number, Shape.INLINE, None
 
 
 def _metadata_of(response: Response) -> Mapping[str, object]:

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable
 from typing import Any
 
-from grading.errors import BadFormat
+from grading.errors import BadFormat, Unclear
 from grading.formats import registry
 from grading.formats.base import Format
 from grading.formats.reading import lines
@@ -52,6 +52,10 @@ def _examine(file: ImportFile) -> None:
         found = _format(file)
         file.format = found.name
         file.read = _counted(file, found)
+    except Unclear as error:
+        file.fitting_formats, file.format = list(error.formats), ""
+        file.problem, file.problem_line = error.problem, error.line
+        file.preview += _problem_lines(file)
     except BadFormat as error:
         file.problem, file.problem_line = error.problem, error.line
         file.preview += _problem_lines(file)
@@ -59,27 +63,18 @@ def _examine(file: ImportFile) -> None:
 
 
 def _format(file: ImportFile) -> Format:
-    found = registry.find(file.chosen_format) if file.chosen_format else _recognised(file)
+    path = staging.path_of(file)
+    found = registry.find(file.chosen_format) if file.chosen_format else registry.recognise(path)
     if found.content not in TAKEN:
         raise BadFormat(f"the content is {found.label}, which is not imported; expected a format of Read as")
     return found
 
 
-def _recognised(file: ImportFile) -> Format:
-    """The format that the content tells. Raises BadFormat; where several fit, the file says which."""
-    path = staging.path_of(file)
-    fitting = registry.candidates(path)
-    if len(fitting) > 1:
-        file.fitting_formats = [one.name for one in fitting]
-        labels = " or ".join(one.label for one in fitting)
-        raise BadFormat(f"the content may be {labels}, expected you to choose")
-    return registry.recognise(path)
-
-
 def _counted(file: ImportFile, found: Format) -> str:
     """Read the whole file: "54 topics". Raises BadFormat."""
     taken = TAKEN[found.content]
-    number = sum(map(taken.count, found.read(staging.path_of(file))))
+    read = found.read_chosen if file.chosen_format else found.read
+    number = sum(map(taken.count, read(staging.path_of(file))))
     return f"{number:,} {taken.noun if number != 1 else taken.noun.removesuffix('s')}"
 
 

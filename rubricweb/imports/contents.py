@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from grading.formats import registry
@@ -80,14 +81,14 @@ class ImportOptions:
 
 
 def files_of(batch: Import) -> ImportFiles:
-    """The staged files of a checked import, each where its content belongs."""
+    """The staged files of a checked import, each where its content belongs, in the format of the check."""
     paths: dict[str, list[Any]] = {}
-    official_format = ""
+    read_as: dict[Path, str] = {}
     for file in batch.files.filter(is_left_out=False):
         taken = TAKEN[registry.find(file.format).content]
-        paths.setdefault(taken.field, []).append(staging.path_of(file))
-        if taken.field == "official":
-            official_format = file.format
+        path = staging.path_of(file)
+        paths.setdefault(taken.field, []).append(path)
+        read_as[path] = file.format
     single = {taken.field for taken in TAKEN.values() if not taken.takes_several}
     fields: dict[str, Any] = {
         field: found[0] if field in single else tuple(found) for field, found in paths.items()
@@ -99,7 +100,7 @@ def files_of(batch: Import) -> ImportFiles:
         judgments=SeveralJudgments(options.judgments) if options.judgments else None,
         min_relevant=options.min_relevant,
         official_measure=options.official_measure,
-        official_format=official_format,
+        read_as=read_as,
         passages_of=PassagesOf(options.passages_of),
         is_segmenting=options.is_segmenting,
         candidates_run=options.candidates_run,

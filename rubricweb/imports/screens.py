@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -46,6 +47,8 @@ class FileRow:
     line: int | None
     notes: tuple[str, ...]
     """What the import leaves out of it, or what else to know."""
+    alike: int
+    """How many other files wait for the same choice of a format."""
 
     @property
     def state(self) -> str:
@@ -124,6 +127,7 @@ def batch_of(row: Import) -> Batch:
     of_files = {note for found in notes.values() for note in found}
     blamed = next((file.pk for file in files if row.problem and _base(file) == row.problem_file), None)
     labels = {one.name: one.label for one in contents.takeable()}
+    asked = Counter(tuple(file.fitting_formats) for file in files if not file.is_left_out)
     rows = [
         FileRow(
             file=file,
@@ -131,6 +135,7 @@ def batch_of(row: Import) -> Batch:
             problem=row.problem if file.pk == blamed else file.problem,
             line=row.problem_line if file.pk == blamed else file.problem_line,
             notes=notes[file.pk],
+            alike=asked[tuple(file.fitting_formats)] - 1 if file.fitting_formats else 0,
         )
         for file in files
     ]

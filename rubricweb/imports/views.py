@@ -150,7 +150,8 @@ def file(request: HtmxRequest, slug: str, import_id: int, file_id: int) -> HttpR
     elif deed == "take-in":
         actions.take_in(row)
     elif named in dict(screens.format_choices()):
-        actions.choose_format(row, named)
+        choose = actions.choose_format_of_all if "alike" in request.POST else actions.choose_format
+        choose(row, named)
     return redirect(row.batch)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 from grading.errors import BadFormat
@@ -10,6 +11,7 @@ from grading.formats.numbers import real
 from grading.formats.responses.dialects import Shape
 from grading.types import Citation
 
+_POSITION = re.compile(r"[0-9]{1,4}")
 Refuse = Callable[[str, str, int | None], None]
 """Takes the category of the problem, its text and the number of the sentence."""
 
@@ -33,6 +35,21 @@ def shape_of(citations: object) -> Shape | None:
     if all(type(entry) is int for entry in citations):
         return Shape.POSITIONS
     return Shape.IDS if all(isinstance(entry, str) for entry in citations) else None
+
+
+def positions_in_text(citations: object, references: Sequence[str]) -> list[int]:
+    """Return the positions that a list of texts has, some of which might as well be meant as document ids.
+
+    >>> positions_in_text(["1", "0"], ["d7", "d8"]), positions_in_text(["0"], ["0", "1"])
+    ([1, 0], [])
+    """
+    entries = citations if isinstance(citations, list) else []
+    return [
+        int(entry)
+        for entry in entries
+        if isinstance(entry, str) and _POSITION.fullmatch(entry) and entry not in references
+        if int(entry) < len(references)
+    ]
 
 
 class CitationReader:
@@ -73,9 +90,23 @@ class CitationReader:
             return tuple(Citation(doc_id, score) for doc_id, score in scored if score is not None)
         entries = citations if isinstance(citations, list) else []
         if shape is Shape.IDS:
-            return tuple(Citation(doc_id) for doc_id in entries)
+            return tuple(Citation(doc_id) for doc_id in self._doc_ids(entries, place, sentence))
         known = [entry for entry in entries if self._is_in_range(entry, place, sentence)]
         return tuple(Citation(self._references[position]) for position in known)
+
+    def _doc_ids(self, entries: list[str], place: str, sentence: int) -> list[str]:
+        """The documents that texts name: positions in the references where all of them are such."""
+        positions = positions_in_text(entries, self._references)
+        if len(positions) == len(entries):
+            return [self._references[position] for position in positions]
+        if not positions:
+            return entries
+        problem = (
+            f"{place}.citations (sentence {sentence}) hold {str(positions[0])!r}, which is in no reference, "
+            f"beside others, expected positions from 0 to {len(self._references) - 1}, or document ids"
+        )
+        self._refuse("reference_index", problem, sentence)
+        return []
 
     def _score(self, doc_id: str, given: object, place: str, sentence: int) -> float | None:
         if isinstance(given, float):

@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from grading.errors import BadFormat
+from grading.formats.dictionary import read_document
 from grading.formats.json_values import JsonDict, json_object
 from grading.formats.reading import lines
 from grading.formats.responses.biogen import inspect_document
@@ -33,6 +34,11 @@ def inspect_responses(path: Path) -> Iterator[InspectedLine]:
     Raises `BadFormat` where the file itself cannot be read on, as `lines` does.
     """
     if _is_document(path):
+        whole = _object_of("\n".join(text for _, text in read_document(path, shape=SHAPE).lines))
+        if whole is not None and dialect_of(whole) not in (None, Dialect.BIOGEN24):
+            problem = "a response that is written on several lines, expected one response a line"
+            yield InspectedLine(1, None, (Problem("malformed", problem),))
+            return
         yield from inspect_document(path)
         return
     for number, text in lines(path):

@@ -5,6 +5,7 @@ Each importer adds what is new, leaves what is the same, refuses what contradict
 Tally. They are steps of one transaction, opened by `grades.importers.collection`.
 """
 
+from rubricweb.corpus.importers.doc_ids import DocIdCheck
 from rubricweb.corpus.importers.judgments import JudgmentImporter, SeveralJudgments
 from rubricweb.corpus.importers.official import OfficialFile, import_official
 from rubricweb.corpus.importers.passage_files import PassageFileImporter
@@ -17,6 +18,7 @@ from rubricweb.corpus.importers.topics import TopicImporter
 
 __all__ = [
     "Counts",
+    "DocIdCheck",
     "FilePosition",
     "JudgmentImporter",
     "OfficialFile",

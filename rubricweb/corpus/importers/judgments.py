@@ -8,9 +8,10 @@ from enum import StrEnum
 from pathlib import Path
 
 from grading.errors import BadFormat
-from grading.formats.trec import numbered_qrels
+from grading.formats.trec import numbered_qrels, qrels_notes
 from grading.formats.workbench import GradedLine
 from rubricweb.core import bulk
+from rubricweb.corpus.importers.doc_ids import DocIdCheck
 from rubricweb.corpus.importers.passages import ID_LIMIT
 from rubricweb.corpus.importers.positions import FilePosition, fitting_id, fitting_judgment
 from rubricweb.corpus.importers.tally import Tally
@@ -50,9 +51,15 @@ class JudgmentImporter:
     """
 
     def __init__(
-        self, topics: TopicImporter, tally: Tally, *, several: SeveralJudgments, is_replacing: bool
+        self,
+        topics: TopicImporter,
+        doc_ids: DocIdCheck,
+        tally: Tally,
+        *,
+        several: SeveralJudgments,
+        is_replacing: bool,
     ) -> None:
-        self._topics, self._tally = topics, tally
+        self._topics, self._doc_ids, self._tally = topics, doc_ids, tally
         self._several, self._is_replacing = several, is_replacing
         self._read: dict[int, dict[Key, Read]] = {}
         self._judged_often: set[tuple[int, Key]] = set()
@@ -69,12 +76,17 @@ class JudgmentImporter:
     def read_qrels(self, path: Path) -> None:
         unknown: Counter[str] = Counter()
         known = 0
+        judged: set[str] = set()
+        for note in qrels_notes(path):
+            self._tally.note(f"{path.name}: {note}")
         for line, qrel in numbered_qrels(path):
             if topic := self._topics.find(qrel.query_id):
                 self._judge(topic, qrel.doc_id, (qrel.relevance, FilePosition(path, line)))
                 known += 1
+                judged.add(qrel.doc_id)
             else:
                 unknown[qrel.query_id] += 1
+        self._doc_ids.compare(judged, file=path.name)
         if unknown and not known and self._topics.is_closed:
             first = next(iter(unknown))
             raise (
@@ -85,7 +97,7 @@ class JudgmentImporter:
         if unknown:
             self._tally.note(
                 f"{path.name}: left out {unknown.total()} judgments of {len(unknown)} topics "
-                "that the collection lacks"
+                f"that the collection lacks{self._topics.lookalikes(unknown)}"
             )
 
     def add(self, topic: Topic, doc_id: str, relevance: int, *, at: FilePosition) -> None:

@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
-from grading.formats.passages import PassageEntry, read_passages
+from grading.formats.base import Format, header_note, recognise_among
+from grading.formats.passages import FORMATS, TSV_WITH_HEADER, PassageEntry
 from grading.segmentation import segments
 from rubricweb.corpus.importers.passages import PassageImporter
 from rubricweb.corpus.importers.positions import FilePosition
 from rubricweb.corpus.importers.runs import RunImporter
+from rubricweb.corpus.importers.tally import Tally
 from rubricweb.corpus.importers.topics import TopicImporter
 
 
@@ -22,13 +24,18 @@ class PassageFileImporter:
     topics: TopicImporter
     passages: PassageImporter
     runs: RunImporter
+    tally: Tally
     is_segmenting: bool = False
     """Documents are cut into windows of sentences, each a passage. Candidates of requests never are."""
     run_tag: str = ""
     """The run that the order of candidates makes; empty for none."""
 
-    def read(self, path: Path) -> None:
-        for (query_id, line), listed in groupby(read_passages(path), key=_request):
+    def read(self, path: Path, *, chosen: Format | None) -> None:
+        """Import a file, which is read as `chosen`. Raises BadFormat."""
+        one = chosen or recognise_among(path, FORMATS)
+        if one is TSV_WITH_HEADER:
+            self.tally.note(header_note(path))
+        for (query_id, line), listed in groupby(one.read_chosen(path), key=_request):
             if query_id is None:
                 self.passages.store(self._cut(listed), path=path)
             else:

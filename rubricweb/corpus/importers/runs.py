@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from itertools import chain
 from pathlib import Path
 
 from grading import types
 from grading.errors import BadFormat
-from grading.formats.trec import read_run, trec_eval_order
+from grading.formats.trec import comments_note, read_run_file, trec_eval_order
 from grading.formats.workbench import GradedLine
+from rubricweb.corpus.importers.doc_ids import DocIdCheck
 from rubricweb.corpus.importers.positions import FilePosition, fitting_id
 from rubricweb.corpus.importers.rankings import remove_other_rankings, write_rankings
 from rubricweb.corpus.importers.tally import Tally, some
@@ -26,9 +28,16 @@ class RunImporter:
     """Imports run files at once, and gathers the ranks of passages until `finish`, as lines share topics."""
 
     def __init__(
-        self, collection: Collection, topics: TopicImporter, tally: Tally, *, is_replacing: bool
+        self,
+        collection: Collection,
+        topics: TopicImporter,
+        doc_ids: DocIdCheck,
+        tally: Tally,
+        *,
+        is_replacing: bool,
     ) -> None:
         self._collection, self._topics, self._tally = collection, topics, tally
+        self._doc_ids = doc_ids
         self._is_replacing = is_replacing
         self._runs: dict[str, Run] = {run.run_tag: run for run in collection.runs.all()}
         self._files: dict[str, Path] = {}
@@ -56,18 +65,19 @@ class RunImporter:
             )
         self._line_of[run_tag] = at
 
-    def read_folder(self, folder: Path) -> None:
+    def read_folder(self, folder: Path, *, chosen: Callable[[Path], object]) -> None:
         """Import every run file of the folder."""
         run_paths, others = run_files(folder)
-        self.read_files(run_paths)
+        self.read_files(run_paths, chosen=chosen)
         if others:
             self._tally.note(
                 f"left out files that do not end in .run, .txt or .gz: {some(p.name for p in others)}"
             )
 
-    def read_files(self, paths: Iterable[Path]) -> None:
+    def read_files(self, paths: Iterable[Path], *, chosen: Callable[[Path], object]) -> None:
+        """Import run files; `chosen` says whether somebody said that a file is a run. Raises BadFormat."""
         for path in paths:
-            self._read_file(path)
+            self._read_file(path, is_chosen=bool(chosen(path)))
 
     def finish(self) -> None:
         """Write the gathered rankings of runs without a run file."""
@@ -85,9 +95,12 @@ class RunImporter:
                 f"{outranked} runs have a run file: the ranks that passages have of them were left out"
             )
 
-    def _read_file(self, path: Path) -> None:
-        by_topic = {ranking.query_id: ranking for ranking in read_run(path)}
-        run_tag, at = next(iter(by_topic.values())).run_tag, FilePosition(path)
+    def _read_file(self, path: Path, *, is_chosen: bool) -> None:
+        file = read_run_file(path, is_chosen=is_chosen)
+        by_topic = {ranking.query_id: ranking for ranking in file.rankings()}
+        run_tag, at = file.run_tag, FilePosition(path)
+        if file.comments:
+            self._tally.note(f"{path.name}: {comments_note(file.comments, 'a run')}")
         fitting_id(run_tag, what="the run tag", at=at.with_columns(run_tag), limit=TAG_LIMIT)
         if run_tag in self._files:
             problem = f"run {run_tag} is also in {self._files[run_tag].name}, expected one file a run"
@@ -98,6 +111,8 @@ class RunImporter:
             at, [query_id for query_id in by_topic if query_id not in self._topics.by_query_id], known
         )
         if known:
+            doc_ids = chain.from_iterable(ranking.doc_ids for ranking in known)
+            self._doc_ids.compare(doc_ids, file=path.name)
             run = self.run_of_file(run_tag)
             self._write(run, known, at=at)
 
@@ -108,7 +123,7 @@ class RunImporter:
             raise at.with_columns(unknown[0]).error(
                 f"query {unknown[0]} is unknown, as are all others of the file, expected the queries given"
             )
-        rest = "" if known else ", which are all it has"
+        rest = self._topics.lookalikes(unknown) + ("" if known else ", which are all it has")
         self._tally.note(f"{at.path.name}: left out {len(unknown)} topics that the collection lacks{rest}")
 
     def _run(self, run_tag: str) -> Run:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from grading.formats.base import Format, header_note
+from grading.formats.ids import look
 from grading.formats.topic_dialects import TopicEntry
-from grading.formats.topics import read_topics
+from grading.formats.topics import TSV_WITH_HEADER, topics_format
 from rubricweb.corpus.importers.positions import FilePosition, fitting_id
 from rubricweb.corpus.importers.tally import Tally, some
 from rubricweb.corpus.models import Collection, Subtopic, Topic
@@ -57,9 +59,12 @@ class TopicImporter:
         self._reworded: dict[str, list[str]] = {}
         self._topics_file = "the collection" if is_closed else ""
 
-    def read_topics(self, path: Path, *, is_replacing: bool) -> None:
-        """Create the topics of the file, and allow no others."""
-        for entry in read_topics(path):
+    def read_topics(self, path: Path, *, chosen: Format | None, is_replacing: bool) -> None:
+        """Create the topics of the file, which is read as `chosen`, and allow no others."""
+        one = chosen or topics_format(path)
+        if one is TSV_WITH_HEADER:
+            self._tally.note(header_note(path))
+        for entry in one.read_chosen(path):
             at = FilePosition(path, entry.line)
             topic = self.by_query_id.get(entry.query_id)
             details = {name: value for name in DETAILS if (value := getattr(entry, name)) not in _EMPTY}
@@ -99,6 +104,12 @@ class TopicImporter:
                 return None
             facet_id = query_id[len(topic_part) + 1 :]
         return self.by_query_id[topic_part], facet_id
+
+    def lookalikes(self, query_ids: Iterable[str]) -> str:
+        """Say which of these ids, which the collection lacks, look like one that it has; empty for none."""
+        known = {look(query_id): query_id for query_id in self.by_query_id}
+        pairs = [f"{one!a} looks like {known[look(one)]!a}" for one in query_ids if look(one) in known]
+        return f" ({some(pairs, shown=3)})" if pairs else ""
 
     def require_subtopic(self, topic: Topic, facet_id: str, *, text: str = "", at: FilePosition) -> None:
         subtopic, counts = self._subtopics.get((topic.pk, facet_id)), self._tally.of("subtopics")

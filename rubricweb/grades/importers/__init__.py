@@ -9,7 +9,7 @@ from rubricweb.grades.importers.collection import (
     ImportSummary,
     import_collection,
 )
-from rubricweb.grades.importers.in_copies import import_files, preview_import
+from rubricweb.grades.importers.in_copies import import_files, paths_of, preview_import
 
 __all__ = [
     "DEFAULT_BANK",
@@ -18,5 +18,6 @@ __all__ = [
     "ImportSummary",
     "import_collection",
     "import_files",
+    "paths_of",
     "preview_import",
 ]

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import gc
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from django.db import reset_queries, transaction
 
+from grading.errors import BadFormat
+from grading.formats import registry
+from grading.formats.base import Content, Format
 from grading.formats.nugget_grades import graded_lines
 from grading.formats.umbrela import read_labels
 from grading.formats.workbench import GradedLine, read_graded
@@ -23,6 +27,7 @@ from rubricweb.core import audit, events
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.importers import (
     Counts,
+    DocIdCheck,
     FilePosition,
     JudgmentImporter,
     OfficialFile,
@@ -102,8 +107,8 @@ class ImportFiles:
     official: Path | None = None
     official_measure: str = ""
     """Of a leaderboard of several; empty for the preferred one."""
-    official_format: str = ""
-    """Its name in the registry of formats, where the content does not tell."""
+    read_as: Mapping[Path, str] = field(default_factory=dict)
+    """The names of the formats of files, where somebody has said what they are."""
     min_relevant: int | None = None
     """The lowest relevant judgment; None keeps it."""
     judgments: SeveralJudgments | None = None
@@ -202,13 +207,17 @@ class _Import:
         self.topics = TopicImporter(collection, tally, is_closed=files.topics_are_closed)
         self.passages = PassageImporter(collection, tally, is_replacing=files.replace)
         several = files.judgments or (SeveralJudgments.LAST if files.replace else SeveralJudgments.HIGHEST)
-        self.judgments = JudgmentImporter(self.topics, tally, several=several, is_replacing=files.replace)
-        self.runs = RunImporter(collection, self.topics, tally, is_replacing=files.replace)
+        self.doc_ids = DocIdCheck(collection, tally)
+        self.judgments = JudgmentImporter(
+            self.topics, self.doc_ids, tally, several=several, is_replacing=files.replace
+        )
+        self.runs = RunImporter(collection, self.topics, self.doc_ids, tally, is_replacing=files.replace)
         self.passage_files = PassageFileImporter(
             self.topics,
             self.passages,
             self.runs,
             is_segmenting=files.is_segmenting,
+            tally=tally,
             run_tag=files.candidates_run,
         )
         self.responses = ResponseImporter(
@@ -226,9 +235,10 @@ class _Import:
     def run(self) -> None:
         files = self.files
         if files.queries:
-            self.topics.read_topics(files.queries, is_replacing=files.replace)
+            chosen = self._chosen(files.queries, Content.TOPICS)
+            self.topics.read_topics(files.queries, chosen=chosen, is_replacing=files.replace)
         for path in files.passages:
-            self.passage_files.read(path)
+            self.passage_files.read(path, chosen=self._chosen(path, Content.PASSAGES))
         remove_grades_of(self.passages.reworded, self.tally)
         for path in files.banks:
             self.banks.read_bank(path, bank_name=files.bank_name)
@@ -236,18 +246,29 @@ class _Import:
         self._read_grades()
         for path in files.responses:
             self.responses.read(path)
+        chosen_run = partial(self._chosen, content=Content.RUN)
         if files.runs:
-            self.runs.read_folder(files.runs)
-        self.runs.read_files(files.run_files)
+            self.runs.read_folder(files.runs, chosen=chosen_run)
+        self.runs.read_files(files.run_files, chosen=chosen_run)
         self._read_foreign_ratings()
         if files.qrels:
             self.judgments.read_qrels(files.qrels)
         if files.official:
-            file = OfficialFile(files.official, files.official_measure, files.official_format)
+            one = self._chosen(files.official, Content.LEADERBOARD)
+            file = OfficialFile(files.official, files.official_measure, one.name if one else "")
             known = self.topics.by_query_id
             import_official(self.collection, file, known, self.tally, is_replacing=files.replace)
         for importer in (self.ratings, self.judgments, self.runs, self.responses, self.banks, self.topics):
             importer.finish()
+        self.doc_ids.finish()
+
+    def _chosen(self, path: Path, content: Content) -> Format | None:
+        """The format that somebody said the file to have. Raises BadFormat for one of another content."""
+        name = self.files.read_as.get(path)
+        one = registry.find(name) if name else None
+        if one and one.content is not content:
+            raise BadFormat(f"read as {one.label}, which is no {content}", file=path.name)
+        return one
 
     def _read_foreign_ratings(self) -> None:
         """Of other tools' models and people, who rated what the files before brought."""

@@ -60,11 +60,11 @@ def preview_import(slug: str, *, files: ImportFiles, by: User | None) -> ImportS
 
 
 def _is_large(files: ImportFiles) -> bool:
-    return sum(path.stat().st_size for path in _paths(files)) >= LARGE_BYTES and copies.are_possible()
+    return sum(path.stat().st_size for path in paths_of(files)) >= LARGE_BYTES and copies.are_possible()
 
 
-def _paths(files: ImportFiles) -> list[Path]:
-    """All files of the import that exist."""
+def paths_of(files: ImportFiles) -> list[Path]:
+    """Return all files of the import that exist, those of folders included."""
     named = [files.queries, files.qrels, files.official, files.runs, *files.run_files]
     named += [files.labels, files.labels_of]
     named += [*files.passages, *files.graded, *files.nugget_grades, *files.banks, *files.responses]

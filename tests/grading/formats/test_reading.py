@@ -43,7 +43,7 @@ def test_two_gzip_members_are_one_file(tmp_path):
     [
         ("truncated.tsv.gz", "truncated, expected its end marker"),
         ("damaged.tsv.gz", "damaged"),
-        ("latin1.tsv", r"byte 7 of the line is not UTF-8, expected UTF-8 text \(in .*é.*\): save the file"),
+        ("latin1.tsv", r"byte 7 of the line is not UTF-8 \(in .*é.*\): save the file as UTF-8, expected"),
         ("empty.jsonl", "empty, expected at least one line"),
         ("blank.jsonl", "empty, expected at least one line"),
         ("missing.jsonl", "cannot be opened, expected a readable file"),

@@ -49,6 +49,47 @@ def test_what_is_read_is_written_as_it_was(name, dialect, tmp_path):
     assert list(read_responses(tmp_path / name)) == responses
 
 
+@pytest.mark.parametrize(
+    ("citations", "references", "cited"),
+    [
+        (["0", "1"], ["doc-a", "doc-b"], ["doc-a", "doc-b"]),
+        (["1"], ["doc-a", "doc-b"], ["doc-b"]),
+        (["0", "1"], ["1", "0"], ["0", "1"]),
+        (["7"], ["doc-a", "doc-b"], ["7"]),
+        (["0"], [], ["0"]),
+    ],
+)
+def test_positions_written_as_text_are_positions(citations, references, cited, tmp_path):
+    answer = [{"text": "Bees do.", "citations": citations}]
+    line = {"run_id": "r", "topic_id": "1", "topic": "bees", "references": references, "answer": answer}
+    path, written = tmp_path / "a.jsonl", tmp_path / "written.jsonl"
+    path.write_text(json.dumps(line))
+    (response,) = read_responses(path)
+    assert [citation.doc_id for citation in response.sentences[0].citations] == cited
+    write_responses(written, [response], Dialect.RAG24)
+    assert list(read_responses(written)) == [response]
+
+
+def test_positions_and_documents_in_one_list_are_refused(tmp_path):
+    answer = [{"text": "Bees do.", "citations": ["0", "doc-b"]}]
+    line = {"run_id": "r", "topic_id": "1", "references": ["doc-a", "doc-b"], "answer": answer}
+    (tmp_path / "a.jsonl").write_text(json.dumps(line))
+    with pytest.raises(BadFormat, match=r"\(sentence 1\) hold '0', which is in no reference, beside others"):
+        list(read_responses(tmp_path / "a.jsonl"))
+
+
+def test_a_response_on_several_lines_is_named(tmp_path):
+    line = {
+        "references": ["d"],
+        "run_id": "r",
+        "topic_id": "1",
+        "answer": [{"text": "One.", "citations": [0]}],
+    }
+    (tmp_path / "pretty.json").write_text(json.dumps(line, indent=1))
+    with pytest.raises(BadFormat, match="on several lines, expected one response a line"):
+        list(read_responses(tmp_path / "pretty.json"))
+
+
 def test_positions_become_document_ids():
     first, second = read("rag24.jsonl")
     assert (first.run_tag, first.query_id, first.team, first.line) == ("apiary", "2024", "", 1)

@@ -6,9 +6,17 @@ import numpy as np
 import pytest
 import pytrec_eval
 
-from grading.errors import BadFormat
+from grading.errors import BadFormat, Unclear
 from grading.formats import registry
-from grading.formats.trec import read_qrels, read_run, trec_eval_order, write_qrels, write_run
+from grading.formats.trec import (
+    qrels_notes,
+    read_any_run,
+    read_qrels,
+    read_run,
+    trec_eval_order,
+    write_qrels,
+    write_run,
+)
 from grading.types import Qrel, Ranking
 
 FORMATS = Path(__file__).resolve().parents[3] / "fixtures" / "formats"
@@ -28,10 +36,65 @@ def test_ranks_become_positions():
     ]
 
 
-def test_equal_ranks_keep_the_file_s_order(tmp_path):
+REPEATED = "q 0 b 1 1 r\nq 0 a 1 2 r\nq 0 d 1 2 r\nq 0 c 0 3 r\n"
+JUDGED = "q 0 a 0 0.9 r\nq 0 b 3 1 r\nq 0 c 3 0.5 r\nq2 0 a 4 0 r\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "problem"),
+    [
+        (REPEATED, 2, "rank 1 stands more than once in topic q, expected each rank once"),
+        ("p 0 a 1 1 r\nq 0 a 0 1 r\nq 0 b 0 2 r\n", 3, "rank 0 stands more than once in topic q"),
+        (
+            JUDGED,
+            3,
+            "the ranks are 0 to 4 and the scores lie between 0 and 1, as in the relevance judgments of",
+        ),
+        (
+            "q 0 a 0 0.5 r\nq 0 b 4 0.9 r\n",
+            1,
+            "the ranks are 0 to 4 and the scores lie between 0 and 1, as in",
+        ),
+    ],
+)
+def test_a_run_that_may_be_judgments_is_asked_about(text, line, problem, tmp_path):
+    path = tmp_path / "judged.run"
+    path.write_text(text)
+    with pytest.raises(Unclear) as caught:
+        list(read_run(path))
+    assert caught.value.problem.startswith(problem)
+    assert (caught.value.file, caught.value.line, caught.value.formats) == ("judged.run", line, ("trec-run",))
+    assert list(registry.find("trec-run").read_chosen(path)) == list(read_any_run(path)) != []
+
+
+@pytest.mark.parametrize("text", ["q 0 a 0 1 r\nq 0 b 1 .5 r\nq 0 c 4 .2 r\n", "q 0 a 9 1 r\nq 0 b 3 2 r\n"])
+def test_a_short_run_with_scores_up_to_one_is_a_run(text, tmp_path):
+    (tmp_path / "short.run").write_text(text)
+    assert len(next(read_run(tmp_path / "short.run")).doc_ids) == text.count("\n")
+
+
+def test_equal_ranks_are_ordered_by_score_then_as_the_file_has_them(tmp_path):
     path = tmp_path / "ties.run"
-    path.write_text("q 0 b 1 1 r\nq 0 a 1 2 r\nq 0 c 0 3 r\n")
-    assert next(read_run(path)).doc_ids == ("c", "b", "a")
+    path.write_text(REPEATED)
+    assert next(read_any_run(path)).doc_ids == ("c", "a", "d", "b")
+
+
+@pytest.mark.parametrize("second", [("1", "2", "2"), ("4.5", "5", "1"), ("q0", "q0", "q0"), ("Q0", "0", "0")])
+def test_qrels_are_known_whatever_their_second_column_numbers(second, tmp_path):
+    path = tmp_path / "judgments.txt"
+    path.write_text("".join(f"40 {value} d{n} {n}\n" for n, value in enumerate(second)))
+    assert [one.name for one in registry.candidates(path)] == ["trec-qrels"]
+    (note,) = qrels_notes(path) if len(set(second)) > 1 else [""]
+    assert all(value.casefold() in note for value in second) or not note
+    assert [qrel.relevance for qrel in read_qrels(path)] == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "rows", [("bm25 1 P_5 0.4", "bm25 2 P_5 1"), ("bm25 1 num_ret 100", "bm25 all num_ret 200")]
+)
+def test_a_leaderboard_is_not_taken_for_qrels(rows, tmp_path):
+    (tmp_path / "board.txt").write_text("\n".join(rows))
+    assert "trec-qrels" not in [one.name for one in registry.candidates(tmp_path / "board.txt")]
 
 
 def test_runs_round_trip(tmp_path):

@@ -279,6 +279,17 @@ def test_rag24_has_its_fields_on_the_line(tmp_path):
     assert [one.category for one in findings(tmp_path, "rag24", line | {"topic": ""})] == ["metadata"]
 
 
+@pytest.mark.parametrize("track", ["rag24", "rag25"])
+def test_positions_written_as_text_are_found(track, tmp_path):
+    line = {
+        "rag24": {"run_id": "a", "topic_id": "1", "topic": "tides", "response_length": 3},
+        "rag25": {"metadata": {"team_id": "a", "run_id": "b", "narrative_id": "1", "type": "manual"}},
+    }[track] | {"references": [SHARD], "answer": [sentence("0")]}
+    found = findings(tmp_path, track, line)
+    (one,) = [each for each in found if each.category == "citation_format"]
+    assert (one.expected, one.sentence) == ("numbers", 1)
+
+
 def test_responses_from_anywhere_are_checked():
     responses = list(read_responses(FORMATS / "rag25.jsonl"))
     found = check(responses, rules_of("rag26"), file="run 7")

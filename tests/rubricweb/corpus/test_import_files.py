@@ -131,7 +131,10 @@ def test_several_judgments_of_a_passage(folder, arguments, relevance, rule):
     files = "--graded", folder.graded(line), "--qrels", qrels
     document = folder.load(*files, *arguments)
     assert Judgment.objects.get(doc_id="d1").relevance == relevance
-    assert document["notes"] == [f"1 passages have several judgments that differ, of which the {rule} counts"]
+    assert document["notes"] == [
+        f"1 passages have several judgments that differ, of which the {rule} counts",
+        "passages that the collection lacks: 1 of 2 in qrels.txt",
+    ]
     assert document["counts"]["judgments"] == {"new": 2, "changed": 0, "unchanged": 0}
     assert folder.load(*files, *arguments)["changed"] is False
 
@@ -202,7 +205,10 @@ def test_the_run_file_is_the_ranking_where_both_have_the_tag(folder):
     assert rankings() == {"t1": (["gone", "d3"], [3.0, 2.0])}
     assert set(rankings("other")) == {"t1", "t2"}
     assert {run.run_tag: run.is_from_file for run in Run.objects.all()} == {"bm25": True, "other": False}
-    assert document["notes"] == ["1 runs have a run file: the ranks that passages have of them were left out"]
+    assert document["notes"] == [
+        "1 runs have a run file: the ranks that passages have of them were left out",
+        "passages that the collection lacks: 2 of 2 in one.run",
+    ]
     assert folder.load("--graded", graded)["changed"] is False
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from grading.errors import BadFormat
+from grading.errors import BadFormat, Unclear
 from grading.formats import registry
 from grading.formats.base import Content
 from grading.response_passages import PassagesOf
@@ -20,7 +22,14 @@ from rubricweb.banks.models import Bank
 from rubricweb.core.copies import Overtaken
 from rubricweb.corpus.importers import SeveralJudgments
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.importers import DEFAULT_BANK, NUGGET_GRADER, ImportFiles, ImportSummary, import_files
+from rubricweb.grades.importers import (
+    DEFAULT_BANK,
+    NUGGET_GRADER,
+    ImportFiles,
+    ImportSummary,
+    import_files,
+    paths_of,
+)
 
 FILES = {
     "--queries": "topics: TSV, JSON dictionary of query id and text, or JSON lines of AutoJudge, RAGTIME, "
@@ -99,6 +108,11 @@ class Command(BaseCommand):
 def _imported(slug: str, files: ImportFiles) -> ImportSummary:
     try:
         return import_files(slug, files=files, by=None)
+    except Unclear as error:
+        ways = " or ".join(f"--read-as {shlex.quote(f'{error.file}={name}')}" for name in error.formats)
+        raise CommandError(
+            f"{' '.join(str(error).split(chr(10)))}; to read it nevertheless: {ways}"
+        ) from error
     except BadFormat as error:
         raise CommandError(" ".join(str(error).split("\n"))) from error
     except Overtaken as error:
@@ -106,6 +120,30 @@ def _imported(slug: str, files: ImportFiles) -> ImportSummary:
 
 
 def _files(options: Mapping[str, Any]) -> ImportFiles:  # Any: what argparse parsed, by name
+    files = _given_files(options)
+    read_as = _formats_of(files, options["read_as"])
+    if files.official and options["official_format"]:
+        read_as[files.official] = options["official_format"]
+    return replace(files, read_as=read_as)
+
+
+def _formats_of(files: ImportFiles, given: Sequence[str]) -> dict[Path, str]:
+    """The formats that --read-as names, by file. Raises CommandError where it means no file or format."""
+    read_as: dict[Path, str] = {}
+    for one in given:
+        pattern, _, name = one.rpartition("=")
+        try:
+            registry.find(name)
+        except BadFormat as error:
+            raise CommandError(f"--read-as {one}: {error.problem}") from error
+        meant = [path for path in paths_of(files) if path.name == pattern or fnmatchcase(path.name, pattern)]
+        if not meant:
+            raise CommandError(f"--read-as {one}: no file is named {pattern or 'so'}, expected NAME=FORMAT")
+        read_as |= dict.fromkeys(meant, name)
+    return read_as
+
+
+def _given_files(options: Mapping[str, Any]) -> ImportFiles:  # Any: what argparse parsed, by name
     return ImportFiles(
         name=options["name"].strip(),
         queries=options["queries"],
@@ -126,7 +164,6 @@ def _files(options: Mapping[str, Any]) -> ImportFiles:  # Any: what argparse par
         qrels=options["qrels"],
         official=options["official"],
         official_measure=options["official_measure"],
-        official_format=options["official_format"],
         min_relevant=options["min_relevant"],
         judgments=options["judgments"],
         replace=options["replace"],
@@ -139,6 +176,11 @@ def _add_foreign_arguments(parser: CommandParser) -> None:
     parser.add_argument("--nugget-grader", default=NUGGET_GRADER, metavar="NAME", help=words)
     words = "which measure of --official, if that has several (ndcg_cut_10, or map)"
     parser.add_argument("--official-measure", default="", metavar="M", help=words)
+    words = (
+        "read the file of that name, or all that a pattern such as *.run names, as the format, whatever its "
+        "content seems to be; repeatable"
+    )
+    parser.add_argument("--read-as", action="append", default=[], metavar="NAME=FORMAT", help=words)
     words = "what --official is, where its content does not tell"
     known = [one.name for one in registry.of_content(Content.LEADERBOARD)]
     parser.add_argument("--official-format", default="", choices=known, help=words)
