@@ -49,6 +49,9 @@ class Content(StrEnum):
     LABELS = "labels of a grader"
     GRADES = "grades of nuggets"
     RATINGS = "ratings of people"
+    FLAGS = "flags and comments"
+    VOTES = "votes on answers"
+    SUPPORT = "labels of support"
     LISTING = "listing"
 
 

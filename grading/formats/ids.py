@@ -49,6 +49,11 @@ def item_id(query_id: str, text: str, facet_id: str = "") -> str:
     return "/".join(part for part in (query_id, facet_id, text_md5(text)) if part)
 
 
+def is_md5(text: str) -> bool:
+    """Whether a column is an md5, in lower case."""
+    return _MD5.fullmatch(text) is not None
+
+
 def md5_of_id(identity: str) -> str | None:
     """The md5 that an item id ends with, or None where the id is of another make."""
     last = identity.rsplit("/", 1)[-1].lower()

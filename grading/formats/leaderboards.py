@@ -17,7 +17,7 @@ import msgspec
 from grading.errors import BadFormat
 from grading.formats.base import Content, Format, Sample
 from grading.formats.dictionary import Document, read_document
-from grading.formats.ids import is_one_word
+from grading.formats.ids import is_md5, is_one_word
 from grading.formats.jsonl import decode
 from grading.formats.numbers import is_real, is_whole
 from grading.formats.reading import write_lines
@@ -253,7 +253,7 @@ def _is_table(sample: Sample, columns: Columns) -> bool:
         return False
     if header := _roles(rows[0]):
         return header == _roles(columns.words.split())
-    if not any(is_real(row[columns.at[3]]) for row in rows) or are_qrels(rows):
+    if not any(is_real(row[columns.at[3]]) for row in rows) or are_qrels(rows) or is_md5(rows[0][1]):
         return False
     places = {place for row in sample.all_words() for place, word in enumerate(row) if word == ALL}
     if columns.name == RANKING and not places:

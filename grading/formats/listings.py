@@ -15,7 +15,8 @@ from operator import itemgetter
 from pathlib import Path
 
 from grading.formats.base import Content, Format, Sample, only_written
-from grading.formats.ids import md5_of_id
+from grading.formats.ids import is_md5, md5_of_id
+from grading.formats.numbers import is_whole
 from grading.formats.reading import write_lines
 from grading.types import ItemKind
 
@@ -175,8 +176,24 @@ def _is_grid(sample: Sample) -> bool:
     return sample.lines[0].startswith("queryid,") and sample.lines[0].endswith(",query_text=?")
 
 
+def _is_support(sample: Sample) -> bool:
+    """Labels of sentences, which their md5 names, and of the documents that they cite."""
+    first = sample.cells()[0]
+    return len(first) == 4 and is_md5(first[1]) and is_whole(first[3])
+
+
+SUPPORT_QRELS = Format(
+    "support-qrels",
+    "Labels of support as qrels, which name nobody",
+    Content.LISTING,
+    _is_support,
+    only_written,
+    None,
+    is_lossless=False,
+    source="RubricWeb: Support, qrels",
+)
 _SOURCE = "RUBRIC Workbench, exam_verification"
-VERIFY, SPURIOUS, UNCOVERED, GRID = FORMATS = tuple(
+VERIFY, SPURIOUS, UNCOVERED, GRID = _WORKBENCH = tuple(
     Format(name, label, Content.LISTING, recognises, only_written, write, is_lossless=False, source=_SOURCE)
     for name, label, recognises, write in (
         ("workbench-verify", "Workbench listing of extracted answers", _is_verify, write_verify),
@@ -185,3 +202,4 @@ VERIFY, SPURIOUS, UNCOVERED, GRID = FORMATS = tuple(
         ("workbench-grid", "Workbench grid as CSV", _is_grid, write_grid),
     )
 )
+FORMATS = (*_WORKBENCH, SUPPORT_QRELS)

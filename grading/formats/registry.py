@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from grading.errors import BadFormat
-from grading.formats import base, graded, leaderboards, listings, official, passages, topics, trec
+from grading.formats import base, events, graded, leaderboards, listings, official, passages, topics, trec
 from grading.formats.banks import dialects as banks
 from grading.formats.base import Content, Format
 from grading.formats.nugget_grades import NUGGET_GRADES
@@ -33,6 +33,7 @@ FORMATS: tuple[Format, ...] = (
     DOCCANO,
     LABEL_STUDIO,
     AUTOJUDGE_ANNOTATE,
+    *events.FORMATS,
     *official.FORMATS,
     *leaderboards.FORMATS,
     *listings.FORMATS,

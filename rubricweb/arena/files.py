@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from grading.formats import events
+from grading.formats.events import Verdict, VoteEvent, event_line
 from rubricweb import __version__
 from rubricweb.arena.answers import answer_words
 from rubricweb.arena.board import VoteBoard, VoterAgreement
 from rubricweb.arena.selectors import BattleView, ShownSide
 from rubricweb.arena.votes import counted_votes, holding_votes, named_runs, reason_of
 from rubricweb.corpus.models import Collection
+from rubricweb.corpus.pseudonyms import Naming
 
 Json = dict[str, object]
 COLUMNS = ("rank_best", "rank_worst", "run", "strength", "low", "high", "votes", "wins", "ties", "losses")
@@ -90,6 +93,42 @@ def vote_rows(collection: Collection, *, with_named: bool = False) -> Iterator[t
             ";".join(reason.tags) if reason else "",
             reason.text if reason else "",
         )
+
+
+def vote_events(collection: Collection, name: Naming) -> Iterator[str]:
+    """Yield a line of JSON for every event of a battle of stored answers, which an import reads again.
+
+    People are called by `name`, and runs as the reader may know them.
+    """
+    battles = collection.battles.filter(question=None, votes__isnull=False).distinct().order_by("pk")
+    listed = list(battles.select_related("topic", "person").prefetch_related("votes__reasons"))
+    names = named_runs(collection, {run for battle in listed for run, _ in battle.places})
+    for battle in listed:
+        (left, _), (right, _) = battle.places
+        for vote in battle.votes.all():
+            reasons = [
+                events.Reason(event=str(one.uid), tags=one.tags, text=one.text, at=one.at.isoformat())
+                for one in vote.reasons.all()
+            ]
+            yield event_line(
+                VoteEvent(
+                    event=str(vote.uid),
+                    query_id=battle.query_id,
+                    left=names[left],
+                    right=names[right],
+                    left_digest=battle.left_digest,
+                    right_digest=battle.right_digest,
+                    voter=name(battle.person),
+                    number=vote.number,
+                    answer=Verdict(vote.answer),
+                    evidence=Verdict(vote.evidence),
+                    withdrawn=vote.is_withdrawn,
+                    blind=vote.is_blind,
+                    drawn=battle.drawn,
+                    at=vote.at.isoformat(),
+                    reasons=reasons,
+                )
+            )
 
 
 def vote_documents(rows: list[tuple[object, ...]]) -> list[Json]:

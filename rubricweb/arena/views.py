@@ -33,12 +33,15 @@ from rubricweb.core import spreadsheets
 from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
+from rubricweb.corpus.pseudonyms import naming
 from rubricweb.grades import defaults
 from rubricweb.grades.raters import raters
 from rubricweb.leaderboards import score_axis
 
 PLACE = {"section": "review", "tab": "arena"}
 FILE_KINDS = ("csv", "tsv", "json")
+EVENTS = "jsonl"
+"""Of votes only: what an import reads again."""
 
 
 @require_safe
@@ -165,8 +168,15 @@ def board_file(request: HtmxRequest, slug: str, form: str) -> HttpResponse:
 
 @require_safe
 def votes_file(request: HtmxRequest, slug: str, form: str) -> HttpResponse:
-    """The votes that count, each with its reason, as csv, tsv or json."""
+    """The votes that count, each with its reason, as csv, tsv or json; or every event of all as jsonl."""
     shown, chosen = access.arena_for_board(request.user, slug), BoardForm(request.GET)
+    if form == EVENTS:
+        may_see = roles.holds(request.user, shown.collection, roles.TO_EDIT_BANK)
+        name = naming(shown.collection, with_names=may_see and "names" in request.GET)
+        lines = [f"{line}\n" for line in files.vote_events(shown.collection, name)]
+        response = HttpResponse("".join(lines), content_type="application/jsonl; charset=utf-8")
+        response["Content-Disposition"] = f'attachment; filename="{slug}-votes.jsonl"'
+        return response
     rows = list(files.vote_rows(shown.collection, with_named=chosen.with_named))
     return _file(f"{slug}-votes", form, rows, lambda: files.vote_documents(rows))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from django.utils.crypto import salted_hmac
 
 from rubricweb.accounts import roles
@@ -10,6 +12,8 @@ from rubricweb.core.reader import reader
 from rubricweb.corpus.models import Collection
 
 NAME_DIGITS = 6
+Naming = Callable[[User | None], str]
+"""The name of a person; empty for nobody."""
 
 
 def shown_names(collection_id: int, run_tags: tuple[str, ...]) -> tuple[str, ...]:
@@ -61,3 +65,14 @@ def assessor_pseudonym(collection: Collection, person_id: int) -> str:
     """
     digest = salted_hmac("rubricweb.pseudonym", str(person_id), secret=collection.name_salt).hexdigest()
     return f"assessor-{digest[:6]}"
+
+
+def naming(collection: Collection, *, with_names: bool) -> Naming:
+    """Return what files call people by: their user names, or their pseudonyms in the collection."""
+
+    def name(person: User | None) -> str:
+        if person is None:
+            return ""
+        return person.username if with_names else assessor_pseudonym(collection, person.pk)
+
+    return name

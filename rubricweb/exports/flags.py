@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from django import forms
 from django.utils.translation import gettext_lazy
 
-from rubricweb.accounts.models import User
+from grading.formats import events
+from grading.formats.events import FlagThread, event_line
 from rubricweb.banks.secrecy import public
 from rubricweb.core.spreadsheets import without_formula
 from rubricweb.corpus.models import Collection
-from rubricweb.corpus.pseudonyms import assessor_pseudonym
+from rubricweb.corpus.pseudonyms import Naming
 from rubricweb.review.flags.models import Flag, FlagEvent
 
 BATCH = 500
@@ -34,30 +34,9 @@ COLUMNS = (
 )
 ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
-Naming = Callable[[User | None], str]
-"""The name of a person; empty for nobody."""
-
-
-def naming(collection: Collection, *, with_names: bool) -> Naming:
-    """By username, or by the person's pseudonym in the collection."""
-
-    def name(person: User | None) -> str:
-        if person is None:
-            return ""
-        return person.username if with_names else assessor_pseudonym(collection, person.pk)
-
-    return name
-
 
 def jsonl_lines(collection: Collection, name: Naming) -> Iterator[str]:
-    for flag in _flags(collection):
-        thread = _place(flag) | {
-            "by": name(flag.by),
-            "at": flag.at.isoformat(),
-            "assignee": name(flag.assignee),
-            "events": [_event(event, name) for event in flag.events.all()],
-        }
-        yield json.dumps(thread, ensure_ascii=False)
+    return (event_line(thread) for thread in threads(collection, name))
 
 
 def tsv_lines(collection: Collection, name: Naming) -> Iterator[str]:
@@ -66,40 +45,42 @@ def tsv_lines(collection: Collection, name: Naming) -> Iterator[str]:
     Texts that a spreadsheet would take for formulas begin with an apostrophe.
     """
     yield "\t".join(COLUMNS)
-    for flag in _flags(collection):
-        for event in flag.events.all():
-            row = _place(flag) | _event(event, name)
+    for thread in threads(collection, name):
+        for event in thread.events:
+            row = {column: getattr(event, column, None) for column in COLUMNS}
+            row |= {column: getattr(thread, column) for column in COLUMNS if row[column] is None}
             yield "\t".join(without_formula(str(row[column])).translate(ESCAPES) for column in COLUMNS)
 
 
-def _flags(collection: Collection) -> Iterator[Flag]:
-    """Without those of secret items."""
+def threads(collection: Collection, name: Naming) -> Iterator[FlagThread]:
+    """Yield the flags in the order in which they were opened, without those of secret items."""
     flags = public(Flag.objects.of(collection)).ready().order_by("pk")
-    return iter(flags.iterator(chunk_size=BATCH))
+    for flag in flags.iterator(chunk_size=BATCH):
+        yield FlagThread(
+            flag_id=f"{flag.bank.collection.slug}/{flag.pk}",
+            kind=flag.kind,
+            state="open" if flag.is_open else "resolved",
+            bank=flag.bank.name,
+            query_id=flag.topic.query_id,
+            item_id=flag.revision.uid if flag.revision else "",
+            doc_id=flag.passage.doc_id if flag.passage else "",
+            by=name(flag.by),
+            at=flag.at.isoformat(),
+            assignee=name(flag.assignee),
+            events=[_event(event, name) for event in flag.events.all()],
+        )
 
 
-def _place(flag: Flag) -> dict[str, object]:
-    return {
-        "flag_id": f"{flag.bank.collection.slug}/{flag.pk}",
-        "kind": flag.kind,
-        "state": "open" if flag.is_open else "resolved",
-        "bank": flag.bank.name,
-        "query_id": flag.topic.query_id,
-        "item_id": flag.revision.uid if flag.revision else "",
-        "doc_id": flag.passage.doc_id if flag.passage else "",
-    }
-
-
-def _event(event: FlagEvent, name: Naming) -> dict[str, object]:
-    return {
-        "event_id": str(event.uid),
-        "number": event.number,
-        "verb": event.verb,
-        "by": name(event.by),
-        "at": event.at.isoformat(),
-        "assignee": name(event.assignee),
-        "text": event.text,
-    }
+def _event(event: FlagEvent, name: Naming) -> events.FlagEvent:
+    return events.FlagEvent(
+        event_id=str(event.uid),
+        number=event.number,
+        verb=events.Verb(event.verb),
+        by=name(event.by),
+        at=event.at.isoformat(),
+        assignee=name(event.assignee),
+        text=event.text,
+    )
 
 
 class FlagsExportForm(forms.Form):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from django import forms
@@ -12,6 +12,7 @@ from django.http import HttpResponseBase, StreamingHttpResponse
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 
+from grading.formats.events import GraderVerdict, How, RatingEvent, event_line
 from rubricweb.accounts import roles
 from rubricweb.banks.secrecy import public
 from rubricweb.campaigns.queue.models import CampaignCell, Turn
@@ -31,28 +32,6 @@ FORMATS = {"jsonl": "application/x-ndjson; charset=utf-8", "tsv": "text/tab-sepa
 
 
 @dataclass(frozen=True, slots=True)
-class HumanGradeLine:
-    """One event. `event` never changes; `number` counts this assessor's events for this cell."""
-
-    event: str
-    query_id: str
-    item_id: str
-    passage_id: str
-    assessor: str
-    number: int
-    rating: int | None
-    verdict: str
-    how: str
-    withdrawn: bool
-    grader: str
-    grader_rating: int | None
-    campaign: str
-    comment: str
-    reason: str
-    at: str
-
-
-@dataclass(frozen=True, slots=True)
 class RandomCellLine:
     """A cell that was drawn at random, with its probability, for estimates."""
 
@@ -66,7 +45,7 @@ class RandomCellLine:
     ratings: int
 
 
-Line = HumanGradeLine | RandomCellLine
+Line = RatingEvent | RandomCellLine
 
 
 class FileForm(AddressForm):
@@ -84,7 +63,7 @@ def human_grades(request: HtmxRequest, slug: str) -> HttpResponseBase:
     collection = collection_for(request.user, slug, needed=roles.TO_EDIT_BANK)
     form = FileForm(request.GET)
     lines = human_grade_lines(collection, shows_names=bool(form.value("names", "")))
-    return _download(lines, form, HumanGradeLine, f"{slug}_human_grades")
+    return _download(lines, form, RatingEvent, f"{slug}_human_grades")
 
 
 @require_safe
@@ -95,7 +74,7 @@ def random_cells(request: HtmxRequest, slug: str) -> HttpResponseBase:
     return _download(random_cell_lines(collection), form, RandomCellLine, f"{slug}_random_cells")
 
 
-def human_grade_lines(collection: Collection, *, shows_names: bool = False) -> Iterator[HumanGradeLine]:
+def human_grade_lines(collection: Collection, *, shows_names: bool = False) -> Iterator[RatingEvent]:
     """In chronological order; a turn's comment stands beside that person's events of the cell.
 
     Events that are hidden from the reader are left out, and those of secret items.
@@ -106,7 +85,7 @@ def human_grade_lines(collection: Collection, *, shows_names: bool = False) -> I
     for row in visible_human_grades(public(rows), collection.pk).iterator(chunk_size=2_000):
         campaign, comment = turns.get((row.revision_id, row.passage_id, row.by_id), ("", ""))
         decision = getattr(row, "decision", None)
-        yield HumanGradeLine(
+        yield RatingEvent(
             event=str(row.uid),
             query_id=row.topic.query_id,
             item_id=row.revision.uid,
@@ -114,8 +93,8 @@ def human_grade_lines(collection: Collection, *, shows_names: bool = False) -> I
             assessor=_called(collection, row.by, shows_names=shows_names),
             number=row.number,
             rating=row.rating,
-            verdict=row.verdict,
-            how=row.how,
+            verdict=GraderVerdict(row.verdict),
+            how=How(row.how),
             withdrawn=row.is_withdrawn,
             grader=str(row.config) if row.config else "",
             grader_rating=row.seen_rating,
@@ -169,16 +148,21 @@ def _download(lines: Iterable[Line], form: FileForm, kind: type[Line], name: str
 
 
 def _jsonl(lines: Iterable[Line]) -> Iterator[str]:
-    return (f"{json.dumps(asdict(line), ensure_ascii=False)}\n" for line in lines)
+    for line in lines:
+        written = (
+            event_line(line)
+            if isinstance(line, RatingEvent)
+            else json.dumps(asdict(line), ensure_ascii=False)
+        )
+        yield f"{written}\n"
 
 
 def _tsv(lines: Iterable[Line], kind: type[Line]) -> Iterator[str]:
     """With a header; tabs and line breaks inside a field become spaces."""
-    names = [field.name for field in fields(kind)]
+    names = [name for name in kind.__annotations__ if name != "line"]
     yield "\t".join(names) + "\n"
     for line in lines:
-        values = asdict(line)
-        yield "\t".join(_cell(values[name]) for name in names) + "\n"
+        yield "\t".join(_cell(getattr(line, name)) for name in names) + "\n"
 
 
 def _cell(value: object) -> str:

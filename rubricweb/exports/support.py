@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from django.http import Http404, HttpResponseBase, StreamingHttpResponse
 from django.views.decorators.http import require_safe
 
+from grading.formats.events import ModelLabel, PersonLabel, event_line
 from grading.formats.leaderboards import ALL, LeaderboardRow
 from grading.support.scores import JudgedCitations
 from grading.types import FAILED
@@ -18,9 +18,9 @@ from rubricweb.corpus.pseudonyms import assessor_pseudonym
 from rubricweb.exports.naming import joined
 from rubricweb.leaderboards.board.values import FORMATS
 from rubricweb.support.board import Mean, board, run_names, scores_of
-from rubricweb.support.cited import Citation, statements_of
+from rubricweb.support.cited import statements_of
 from rubricweb.support.forms import BoardForm
-from rubricweb.support.labels import SupportRater, citation_of, labels_by
+from rubricweb.support.labels import SupportRater, labels_by
 from rubricweb.support.models import SupportEvent, SupportLabel
 
 FILES = {"scores": "txt", "qrels": "qrels", "jsonl": "jsonl"}
@@ -85,21 +85,32 @@ def label_lines(collection: Collection) -> Iterator[str]:
         texts = {md5: one.text for md5, one in statements_of(topic).items()}
         of_models = SupportLabel.objects.filter(topic=topic).select_related("judge").order_by("pk")
         for label in of_models:
-            said = {"by": "model", "backend": label.judge.backend, "llm": label.judge.llm}
-            said |= {"prompt_id": label.judge.prompt_id, "reply": label.reply}
-            yield _line(topic.query_id, texts, citation_of(label), label.label, said)
+            yield event_line(
+                ModelLabel(
+                    topic_id=topic.query_id,
+                    sentence_md5=label.sentence_md5,
+                    doc_id=label.doc_id,
+                    sentence=texts.get(label.sentence_md5),
+                    label=label.label,
+                    backend=label.judge.backend,
+                    llm=label.judge.llm,
+                    prompt_id=label.judge.prompt_id,
+                    reply=label.reply,
+                )
+            )
         events = SupportEvent.objects.filter(topic=topic).select_related("seen_judge").order_by("pk")
         for event in events:
-            person = assessor_pseudonym(collection, event.by_id)
-            seen = event.seen_judge.llm if event.seen_judge else None
-            shown = {"seen_label": event.seen_label, "seen_llm": seen, "at": event.at.isoformat()}
-            told = {"by": "person", "person": person, "is_withdrawn": event.label is None, **shown}
-            yield _line(topic.query_id, texts, citation_of(event), event.label, told)
-
-
-def _line(
-    query_id: str, texts: dict[str, str], citation: Citation, label: int | None, said: Mapping[str, object]
-) -> str:
-    about = {"topic_id": query_id, "sentence_md5": citation.sentence_md5, "doc_id": citation.doc_id}
-    sentence = texts.get(citation.sentence_md5)
-    return json.dumps({**about, "sentence": sentence, "label": label, **said}, ensure_ascii=False)
+            yield event_line(
+                PersonLabel(
+                    topic_id=topic.query_id,
+                    sentence_md5=event.sentence_md5,
+                    doc_id=event.doc_id,
+                    sentence=texts.get(event.sentence_md5),
+                    label=event.label,
+                    person=assessor_pseudonym(collection, event.by_id),
+                    is_withdrawn=event.label is None,
+                    seen_label=event.seen_label,
+                    seen_llm=event.seen_judge.llm if event.seen_judge else None,
+                    at=event.at.isoformat(),
+                )
+            )

@@ -16,9 +16,11 @@ from grading.formats.trec import qrels_lines
 from grading.measures import registry
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus import access
+from rubricweb.corpus.pseudonyms import naming as naming_of_people
 from rubricweb.exports import flags as flag_files
 from rubricweb.exports import naming, selectors
 from rubricweb.exports.flags import FlagsExportForm
+from rubricweb.exports.one_way import ONE_WAY
 from rubricweb.leaderboards.board import files, values
 from rubricweb.leaderboards.board import selectors as leaderboards
 from rubricweb.leaderboards.board.types import Board, BoardSpec
@@ -46,7 +48,11 @@ def exports(request: HtmxRequest, slug: str) -> HttpResponse:
         for kind, prefix in ((LabelForm, "qrels_%s"), (BoardForm, "board_%s"))
     )
     context = {"collection": collection, "section": "exports", "form": form, "board_form": board_form}
-    context |= {"measures": registry.suggested_names(), "flags_form": FlagsExportForm(auto_id="flags_%s")}
+    context |= {
+        "one_way": ONE_WAY,
+        "measures": registry.suggested_names(),
+        "flags_form": FlagsExportForm(auto_id="flags_%s"),
+    }
     if not form.graders:
         return page_or_part(request, "exports/exports.html", context, part="exports")
     if not form.is_valid() or not board_form.is_valid():
@@ -124,7 +130,7 @@ def flags(request: HtmxRequest, slug: str) -> HttpResponseBase:
     form = FlagsExportForm(request.GET)
     if not form.is_valid():
         return redirect("exports:exports", slug)
-    name = flag_files.naming(collection, with_names=bool(form.cleaned_data["names"]))
+    name = naming_of_people(collection, with_names=bool(form.cleaned_data["names"]))
     if form.cleaned_data["format"] == "tsv":
         lines, content_type = flag_files.tsv_lines, "text/tab-separated-values; charset=utf-8"
     else:

@@ -36,6 +36,7 @@ from rubricweb.corpus.models import (
 )
 from rubricweb.corpus.snapshots.models import PoolSnapshot
 from rubricweb.grades import store
+from rubricweb.grades.importers.people import Kinds, registered_kinds
 from rubricweb.grades.models import Grade, HumanGrade, HumanStamp, MatrixSnapshot, MatrixStamp
 from rubricweb.grades.replies.models import ReplyBlock
 from rubricweb.imports import progress
@@ -62,7 +63,10 @@ KINDS: dict[str, tuple[type[Model], str]] = {
     "subtopics": (Subtopic, "topic__collection"),
     "topics": (Topic, "collection"),
 }
-"""By the kinds that imports count, as rows can be removed in order: the model, and its collection."""
+"""By the kinds that imports count, as rows can be removed in order: the model, and its collection.
+
+`kinds` has those of other rooms too.
+"""
 OF_TOPICS: tuple[type[Model], ...] = (MatrixStamp, HumanStamp, MatrixSnapshot, PoolSnapshot, ReplyBlock)
 """Derived rows that belong to a topic."""
 DERIVED = (*OF_TOPICS, BankTopic, NearDuplicate)
@@ -80,9 +84,14 @@ class CannotUndo(Exception):
     """The import stays; the text says why."""
 
 
+def kinds() -> Kinds:
+    """Return all kinds that an import counts, those of other rooms first, which refer to the others."""
+    return {**registered_kinds(), **KINDS}
+
+
 def last_keys() -> dict[str, int]:
     """By kind: the last key, before an import adds rows."""
-    rows = {kind: model._default_manager for kind, (model, _) in KINDS.items()}
+    rows = {kind: model._default_manager for kind, (model, _) in kinds().items()}
     return {kind: manager.aggregate(last=Max("pk"))["last"] or 0 for kind, manager in rows.items()}
 
 
@@ -92,9 +101,9 @@ def added_by(collection: Collection, counts: dict[str, dict[str, int]], before: 
     for kind, one in counts.items():
         if not one["new"]:
             continue
-        if kind not in KINDS:
+        if kind not in kinds():
             return {}
-        model, path = KINDS[kind]
+        model, path = kinds()[kind]
         rows = model._default_manager.filter(**{path: collection}, pk__gt=before[kind]).order_by()
         found = rows.aggregate(first=Min("pk"), last=Max("pk"), number=Count("pk"))
         if found["number"] != one["new"]:
@@ -139,7 +148,7 @@ def undo_import(batch: Import, *, by: User | None, then: Callable[[], object] = 
         batch.undone_at, batch.undone_by = timezone.now(), by
         batch.save(update_fields=["undone_at", "undone_by"])
         audit.record("import undone", collection, by=by, detail=str(batch))
-        for event in ("runs", "items", "grades", "ratings"):
+        for event in ("runs", "items", "grades", "ratings", "flags", "votes"):
             events.publish_on_commit(collection.channel, event)
         then()
     return batch
@@ -171,7 +180,7 @@ def _remove(batch: Import) -> None:
         derived._default_manager.filter(topic__in=topics).delete()
     if "human_ratings" in batch.added:
         HumanStamp.objects.filter(topic__collection=batch.collection_id).update(number=new_stamp())
-    for kind in [kind for kind in KINDS if kind in batch.added and kind != "grades"]:
+    for kind in [kind for kind in kinds() if kind in batch.added and kind != "grades"]:
         _rows(batch, kind)._raw_delete(connection.alias)
 
 
@@ -188,7 +197,7 @@ def _obstacles(batch: Import) -> Iterator[str]:
     for kind, (_, _, number) in batch.added.items():
         if _rows(batch, kind).count() != number:
             yield f"Some of its {_words(kind)} have been removed or replaced."
-        for relation in _relations(KINDS[kind][0]):
+        for relation in _relations(kinds()[kind][0]):
             others = _hanging(batch, kind, relation)
             if others is not None and (count := others.count()):
                 words = relation.related_model._meta.verbose_name_plural
@@ -215,7 +224,7 @@ def _hanging(batch: Import, kind: str, relation: ForeignObjectRel) -> QuerySet[A
     others = model._base_manager.filter(**{f"{relation.field.name}__in": _keys(batch, kind)})
     if model is ItemChange:
         return others.exclude(verb=ItemChange.Verb.IMPORTED)
-    for own, (known, _) in KINDS.items():
+    for own, (known, _) in kinds().items():
         if known is model and own in batch.added:
             first, last, _ = batch.added[own]
             others = others.exclude(pk__gte=first, pk__lte=last)
@@ -223,7 +232,7 @@ def _hanging(batch: Import, kind: str, relation: ForeignObjectRel) -> QuerySet[A
 
 
 def _rows(batch: Import, kind: str) -> QuerySet[Any]:
-    model, path = KINDS[kind]
+    model, path = kinds()[kind]
     first, last, _ = batch.added.get(kind, (0, -1, 0))
     return model._default_manager.filter(**{path: batch.collection_id}, pk__gte=first, pk__lte=last)
 

@@ -6,7 +6,10 @@ class SupportConfig(AppConfig):
     label = "support"
 
     def ready(self) -> None:
+        from grading.formats.base import Content
+        from rubricweb.grades.importers import people
         from rubricweb.jobs import kinds, listing
 
         kinds.register("rubricweb.support.kind.SupportLabels")
         listing.register("rubricweb.support.listed.LISTING")
+        people.register(Content.SUPPORT, "rubricweb.support.importing.LabelImporter")

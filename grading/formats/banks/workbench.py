@@ -62,7 +62,8 @@ def write_bank(path: Path, bank: Iterable[BankLine]) -> None:
 
 
 def recognises(records: Sequence[Json]) -> bool:
-    return "items" in records[0]
+    """A number of items is that of a leaderboard's JSON."""
+    return "items" in records[0] and not isinstance(records[0]["items"], int)
 
 
 def read(raw: Json, source: Source) -> BankLine:

@@ -10,7 +10,7 @@ from rubricweb.corpus.importers.judgments import JudgmentImporter, SeveralJudgme
 from rubricweb.corpus.importers.official import OfficialFile, import_official
 from rubricweb.corpus.importers.passage_files import PassageFileImporter
 from rubricweb.corpus.importers.passages import PassageImporter
-from rubricweb.corpus.importers.positions import FilePosition, fitting, fitting_name
+from rubricweb.corpus.importers.positions import FilePosition, fitting, fitting_id, fitting_name
 from rubricweb.corpus.importers.responses import ResponseImporter
 from rubricweb.corpus.importers.runs import RunImporter
 from rubricweb.corpus.importers.tally import Counts, Tally
@@ -30,6 +30,7 @@ __all__ = [
     "Tally",
     "TopicImporter",
     "fitting",
+    "fitting_id",
     "fitting_name",
     "import_official",
 ]

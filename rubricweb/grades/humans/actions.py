@@ -197,6 +197,19 @@ def add_imported(rows: Iterable[tuple[Cell, User, int]], *, channel: str) -> tup
     return new, len(fresh) - new, len(given) - len(fresh)
 
 
+@transaction.atomic
+def save_events(events: Iterable[HumanGrade], *, channel: str) -> None:
+    """Save events of a file as they were, with their numbers, ids and times."""
+    rows = list(events)
+    times = [row.at for row in rows]
+    HumanGrade.objects.bulk_create(rows, batch_size=BATCH)
+    for row, at in zip(rows, times, strict=True):
+        row.at = at  # a new row has the time at which it is saved
+    HumanGrade.objects.bulk_update(rows, ["at"], batch_size=BATCH)
+    for topic_id in {row.topic_id for row in rows}:
+        _move_stamp(topic_id, channel)
+
+
 def _imported(cell: Cell, by: User, rating: int, before: HumanGrade | None) -> HumanGrade:
     _within_scale(rating)
     place = {"topic_id": cell.topic_id, "revision_id": cell.revision_id, "passage_id": cell.passage_id}

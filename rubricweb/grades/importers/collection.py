@@ -15,6 +15,7 @@ from django.db import reset_queries, transaction
 from grading.errors import BadFormat
 from grading.formats import registry
 from grading.formats.base import Content, Format
+from grading.formats.events import RATINGS as RATINGS_OF_PEOPLE
 from grading.formats.nugget_grades import graded_lines
 from grading.formats.umbrela import read_labels
 from grading.formats.workbench import GradedLine, read_graded
@@ -44,6 +45,8 @@ from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pooling import extend_pool
 from rubricweb.grades.defaults import take_imported_default
 from rubricweb.grades.importers.grades import GradedCells, GradeImporter
+from rubricweb.grades.importers.people import People, Work, importer_of
+from rubricweb.grades.importers.rating_events import RatingEventImporter
 from rubricweb.grades.importers.ratings import RatingImporter
 from rubricweb.grades.importers.reworded import remove_grades_of
 from rubricweb.grades.verification import verify_again
@@ -64,7 +67,6 @@ CORPUS = (
 )
 BANKS = ("banks", "items", "revisions", "answer_keys")
 GRADES = ("grades",)
-RATINGS = ("human_ratings",)
 DEFAULT_BANK = "main"
 NUGGET_GRADER = "AutoJudge"
 OBJECTS = 200_000
@@ -92,7 +94,11 @@ class ImportFiles:
     nugget_grades: tuple[Path, ...] = ()
     """Grades of nuggets as AutoJudge's judges write them."""
     ratings: tuple[Path, ...] = ()
-    """What people rated in other tools."""
+    """What people rated in other tools, or in RubricWeb as Export wrote it."""
+    flags: tuple[Path, ...] = ()
+    votes: tuple[Path, ...] = ()
+    support: tuple[Path, ...] = ()
+    """Flags, votes and labels of support as Export wrote them."""
     nugget_grader: str = NUGGET_GRADER
     """Who made them, which the files do not say."""
     banks: tuple[Path, ...] = ()
@@ -147,7 +153,7 @@ def import_collection(slug: str, *, files: ImportFiles, by: User | None) -> Impo
     for has_changed, event in ((is_corpus, "runs"), (is_bank, "items"), (is_graded, "grades")):
         if has_changed:
             events.publish_on_commit(collection.channel, event)
-    has_changed = is_corpus or is_bank or is_graded or tally.has_changed(RATINGS)
+    has_changed = tally.has_changed(tally.counts)
     if has_changed:
         audit.record("collection imported", collection, by=by, detail=_summary(tally))
         transaction.on_commit(lambda: logger.info("imported into collection %s: %s", slug, _summary(tally)))
@@ -203,7 +209,7 @@ class _Import:
     """The steps of an import: files that define things come before files that refer to them."""
 
     def __init__(self, collection: Collection, files: ImportFiles, tally: Tally, *, by: User | None) -> None:
-        self.collection, self.files, self.tally = collection, files, tally
+        self.collection, self.files, self.tally, self.by = collection, files, tally, by
         self.topics = TopicImporter(collection, tally, is_closed=files.topics_are_closed)
         self.passages = PassageImporter(collection, tally, is_replacing=files.replace)
         several = files.judgments or (SeveralJudgments.LAST if files.replace else SeveralJudgments.HIGHEST)
@@ -230,7 +236,9 @@ class _Import:
         )
         self.banks = BankImporter(collection, self.topics, tally, by=by)
         self.grades = GradeImporter(tally, is_replacing=files.replace)
-        self.ratings = RatingImporter(collection, self.topics, self.judgments, tally)
+        self.work = Work(collection, self.topics, People(collection), tally, is_replacing=files.replace)
+        self.ratings = RatingImporter(self.work, self.judgments)
+        self.rating_events = RatingEventImporter(self.work)
 
     def run(self) -> None:
         files = self.files
@@ -261,6 +269,17 @@ class _Import:
         for importer in (self.ratings, self.judgments, self.runs, self.responses, self.banks, self.topics):
             importer.finish()
         self.doc_ids.finish()
+        self._read_work()
+        self.work.finish(by=self.by)
+
+    def _read_work(self) -> None:
+        """Of people, who did it on what the files before brought."""
+        files = {Content.FLAGS: self.files.flags, Content.VOTES: self.files.votes}
+        for content, paths in (files | {Content.SUPPORT: self.files.support}).items():
+            if paths:
+                importer = importer_of(content)(self.work)
+                for path in paths:
+                    importer.read(path, registry.recognise(path, content).read(path))
 
     def _chosen(self, path: Path, content: Content) -> Format | None:
         """The format that somebody said the file to have. Raises BadFormat for one of another content."""
@@ -275,7 +294,9 @@ class _Import:
         for path in self.files.nugget_grades:
             self._read_nugget_grades(path)
         for path in self.files.ratings:
-            self.ratings.read(path)
+            one = registry.recognise(path, Content.RATINGS)
+            importer = self.rating_events if one is RATINGS_OF_PEOPLE else self.ratings
+            importer.read(path, one.read(path))
 
     def _read_grades(self) -> None:
         for path in self.files.graded:

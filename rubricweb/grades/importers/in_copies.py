@@ -68,7 +68,7 @@ def paths_of(files: ImportFiles) -> list[Path]:
     named = [files.queries, files.qrels, files.official, files.runs, *files.run_files]
     named += [files.labels, files.labels_of]
     named += [*files.passages, *files.graded, *files.nugget_grades, *files.banks, *files.responses]
-    named += files.ratings
+    named += [*files.ratings, *files.flags, *files.votes, *files.support]
     paths = [path for path in named if path]
     inside = [path for folder in paths if folder.is_dir() for path in folder.iterdir()]
     return [path for path in (*paths, *inside) if path.is_file()]

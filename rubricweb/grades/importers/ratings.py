@@ -6,23 +6,19 @@ within the topic's pool. What the collection lacks is left out and listed; nothi
 
 from __future__ import annotations
 
-import re
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
-from grading.formats import registry
-from grading.formats.base import Content
 from grading.formats.ids import item_id, text_md5
 from grading.formats.ratings.records import PersonRating
-from rubricweb.accounts.models import User
 from rubricweb.banks.models import ItemRevision
-from rubricweb.corpus.importers import FilePosition, JudgmentImporter, Tally, TopicImporter
+from rubricweb.corpus.importers import FilePosition, JudgmentImporter
 from rubricweb.corpus.importers.tally import some
-from rubricweb.corpus.models import Collection, Topic
+from rubricweb.corpus.models import Topic
 from rubricweb.grades.humans import Cell, add_imported
+from rubricweb.grades.importers.people import Work
 
-USERNAME_CHARS = 150
-_UNFIT = re.compile(r"[^\w.@+-]")
 LEFT_OUT = {
     "topic": "ratings of topics that the collection lacks",
     "item": "ratings of questions or nuggets that the collection lacks",
@@ -35,19 +31,17 @@ LEFT_OUT = {
 class RatingImporter:
     """Gathers the ratings of all files, and writes them at the end. The last one of a person counts."""
 
-    def __init__(
-        self, collection: Collection, topics: TopicImporter, judgments: JudgmentImporter, tally: Tally
-    ) -> None:
-        self._collection, self._topics = collection, topics
-        self._judgments, self._tally = judgments, tally
+    def __init__(self, work: Work, judgments: JudgmentImporter) -> None:
+        self._collection, self._topics, self._people = work.collection, work.topics, work.people
+        self._judgments, self._tally = judgments, work.tally
         self._given: dict[tuple[Cell, str], int] = {}
         self._pools: dict[int, dict[str, list[tuple[int, str]]]] = {}
         self._wordings: dict[int, dict[str, int]] = {}
 
-    def read(self, path: Path) -> None:
+    def read(self, path: Path, ratings: Iterable[PersonRating]) -> None:
         """Raises BadFormat."""
         lacking: dict[str, Counter[str]] = {name: Counter() for name in LEFT_OUT}
-        for rating in registry.recognise(path, Content.RATINGS).read(path):
+        for rating in ratings:
             if lack := self._take(rating, FilePosition(path, rating.line)):
                 lacking[lack[0]][lack[1]] += 1
         for name, found in lacking.items():
@@ -97,24 +91,9 @@ class RatingImporter:
     def finish(self) -> None:
         if not self._given:
             return
-        people = {name: self._rater(name) for name in sorted({rater for _, rater in self._given})}
+        people = {name: self._people.outside(name) for name in sorted({rater for _, rater in self._given})}
         rows = [(cell, people[rater], rating) for (cell, rater), rating in self._given.items()]
         new, changed, unchanged = add_imported(rows, channel=self._collection.channel)
         counts = self._tally.of("human_ratings")
         counts.new, counts.changed, counts.unchanged = new, changed, unchanged
         self._tally.note(f"accounts that cannot sign in stand for the people who rated ({len(people)})")
-
-    def _rater(self, name: str) -> User:
-        """Return the account for a rater of this collection's files: never one that somebody signs in to, so
-        that a file says nothing in another's name.
-        """
-        username = f"{self._collection.slug}.{_UNFIT.sub('-', name)}"[:USERNAME_CHARS]
-        person = User.objects.filter(username=username).first()
-        if person is not None and person.is_active:
-            username = f"{username[: USERNAME_CHARS - 5]}.file"
-            person = User.objects.filter(username=username).first()
-        if person is None:
-            person = User(username=username, first_name=name[:150], is_active=False)
-            person.set_unusable_password()
-            person.save()
-        return person

@@ -72,7 +72,7 @@ def test_people_have_pseudonyms_unless_names_are_asked_for(flags, collection, cl
     client = client_of(viewer)
     text = "\n".join(lines_of(client, collection)[1])
     assert "developer" not in text
-    assert f'"by": "{assessor_pseudonym(collection, assessor.pk)}"' in text
+    assert f'"by":"{assessor_pseudonym(collection, assessor.pk)}"' in text
     assert text == "\n".join(lines_of(client, collection)[1])
 
 

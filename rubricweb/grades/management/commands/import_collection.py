@@ -45,8 +45,11 @@ REPEATED_FILES = {
     "candidates enter the pools; repeatable",
     "--graded": "Workbench file of passages with judgments, rankings and grades; repeatable",
     "--nugget-grades": "grades of nuggets by a rubric judge of AutoJudge; repeatable",
-    "--ratings": "ratings of people as Argilla, doccano, Label Studio or autojudge-annotate export them; "
-    "repeatable",
+    "--ratings": "ratings of people as Export wrote them, or as Argilla, doccano, Label Studio or "
+    "autojudge-annotate export them; repeatable",
+    "--flags": "flags and comments as Export wrote them; repeatable",
+    "--votes": "votes on answers as the vote board wrote them, event by event; repeatable",
+    "--support": "labels of support as their board wrote them, JSON lines; repeatable",
     "--bank": "bank of questions or nuggets in any dialect, or a folder of them; repeatable",
     "--responses": "generated responses of runs (RAG, RAGTIME, DRAGUN, AutoJudge): a file or a folder; "
     "repeatable",
@@ -155,6 +158,9 @@ def _given_files(options: Mapping[str, Any]) -> ImportFiles:  # Any: what argpar
         labels_of=options["labels_of"],
         nugget_grades=tuple(options["nugget_grades"]),
         ratings=tuple(options["ratings"]),
+        flags=tuple(options["flags"]),
+        votes=tuple(options["votes"]),
+        support=tuple(options["support"]),
         nugget_grader=options["nugget_grader"].strip(),
         banks=tuple(options["bank"]),
         bank_name=options["bank_name"].strip(),
@@ -196,6 +202,9 @@ def _check(slug: str, files: ImportFiles) -> None:
         files.labels,
         files.nugget_grades,
         files.ratings,
+        files.flags,
+        files.votes,
+        files.support,
         files.banks,
         files.runs,
         files.responses,

@@ -1,0 +1,163 @@
+"""What people did, from files that Export wrote: who they are in this collection, and which room keeps it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+from uuid import UUID, uuid5
+
+from django.db.models import Model, Q
+from django.utils.module_loading import import_string
+
+from grading.formats.base import Content
+from rubricweb.accounts.models import User
+from rubricweb.core import audit
+from rubricweb.corpus.importers import Tally, TopicImporter
+from rubricweb.corpus.importers.passages import LOOKED_UP
+from rubricweb.corpus.importers.tally import some
+from rubricweb.corpus.models import Collection
+from rubricweb.corpus.pseudonyms import assessor_pseudonym
+
+USERNAME_CHARS = 150
+_UNFIT = re.compile(r"[^\w.@+-]")
+_importers: dict[Content, str] = {}
+
+Kinds = Mapping[str, tuple[type[Model], str]]
+"""By the kinds that imports count, as rows can be removed in order: the model, and its collection."""
+
+
+class People:
+    """Finds the accounts of the people whom files name."""
+
+    def __init__(self, collection: Collection) -> None:
+        self._collection = collection
+
+    @cached_property
+    def _here(self) -> dict[str, User]:
+        """Members by user name; and by pseudonym members, and all who rated here."""
+        members = User.objects.filter(memberships__collection=self._collection)
+        outside = Q(is_active=False, username__startswith=f"{self._collection.slug}.")
+        rated = Q(human_grades__topic__collection=self._collection)
+        known = {
+            assessor_pseudonym(self._collection, person.pk): person
+            for person in (*User.objects.filter(outside | rated).distinct(), *members)
+        }
+        return known | {person.username: person for person in members}
+
+    def of(self, name: str) -> User | None:
+        """Return the member of that name or pseudonym, else an account that nobody can sign in to.
+
+        None for an empty name.
+        """
+        if not name:
+            return None
+        return self._here.get(name) or self.outside(name)
+
+    def outside(self, name: str) -> User:
+        """Return the account for a person of this collection's files: never one that somebody signs in to, so
+        that a file of another tool says nothing in another's name.
+        """
+        username = f"{self._collection.slug}.{_UNFIT.sub('-', name)}"[:USERNAME_CHARS]
+        person = User.objects.filter(username=username).first()
+        if person is not None and person.is_active:
+            username = f"{username[: USERNAME_CHARS - 5]}.file"
+            person = User.objects.filter(username=username).first()
+        if person is None:
+            person = User(username=username, first_name=name[:150], is_active=False)
+            person.set_unusable_password()
+            person.save()
+        return person
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """An import of what people did: into which collection, and what it counts."""
+
+    collection: Collection
+    topics: TopicImporter
+    people: People
+    tally: Tally
+    is_replacing: bool
+    credits: Counter[tuple[User, str]] = field(default_factory=Counter)
+    """How many of each kind were added in whose name."""
+
+    def identify(self, model: type[Model], path: str, uids: Iterable[str]) -> dict[str, tuple[UUID, bool]]:
+        """By the id that a file has: the id of the row in this collection, and whether it is there.
+
+        Where another collection has the id, because one is a copy of the other, the row gets one that is made
+        of it. `path` leads from the model to its collection.
+        """
+        listed = list(uids)
+        copied = {uid: uuid5(UUID(uid), f"collection {self.collection.pk}") for uid in listed}
+        where: dict[UUID, int] = {}
+        for some_uids in in_portions([*map(UUID, listed), *copied.values()]):
+            where |= dict(model._base_manager.filter(uid__in=some_uids).values_list("uid", path))
+        here = self.collection.pk
+        return {
+            uid: (copied[uid], where.get(copied[uid]) == here)
+            if where.get(UUID(uid), here) != here
+            else (UUID(uid), UUID(uid) in where)
+            for uid in listed
+        }
+
+    def passages(self, doc_ids: Iterable[str]) -> dict[str, int]:
+        """The keys of the passages that the collection has of these."""
+        keys: dict[str, int] = {}
+        for named in in_portions(doc_ids):
+            rows = self.collection.passages.filter(doc_id__in=named)
+            keys |= dict(rows.values_list("doc_id", "pk"))
+        return keys
+
+    def leave_out(self, path: Path, lacking: Mapping[str, Counter[str]]) -> None:
+        """Note what was left out, by what it is: the names and how often each was."""
+        for words, names in lacking.items():
+            if names:
+                self.tally.note(f"{path.name}: left out {words}: {names.total()} ({some(names)})")
+
+    def finish(self, *, by: User | None) -> None:
+        """Note in whose name something was added, also in the audit trail."""
+        if not self.credits:
+            return
+        words = [f"{person.username} ({number:,} {kind})" for (person, kind), number in self.credits.items()]
+        audit.record("work of people imported", self.collection, by=by, detail=", ".join(sorted(words)))
+        outside = sum(not person.is_active for person in {person for person, _ in self.credits})
+        if outside:
+            self.tally.note(f"accounts that cannot sign in stand for the people who did this ({outside})")
+
+
+class WorkImporter(Protocol):
+    """Takes the events of files into one room, all or nothing; importing them again adds nothing."""
+
+    kinds: ClassVar[Kinds]
+
+    def __init__(self, work: Work) -> None: ...
+
+    def read(self, path: Path, events: Iterable[Any]) -> None:
+        """Raises BadFormat."""
+
+
+def register(content: Content, path: str) -> None:
+    """Have that class, by its module, import the content; for rooms above this one."""
+    _importers[content] = path
+
+
+def importer_of(content: Content) -> type[WorkImporter]:
+    importer: type[WorkImporter] = import_string(_importers[content])
+    return importer
+
+
+def registered_kinds() -> Kinds:
+    """Return what registered importers count, as rows can be removed in order."""
+    return {kind: row for content in _importers for kind, row in importer_of(content).kinds.items()}
+
+
+def in_portions(values: Iterable[Any]) -> Iterator[list[Any]]:
+    """Yield the different values, as many at a time as a query may name."""
+    distinct = list(dict.fromkeys(values))
+    for start in range(0, len(distinct), LOOKED_UP):
+        yield distinct[start : start + LOOKED_UP]

@@ -1,0 +1,145 @@
+"""What is downloaded can be imported again, or the page Export says that it cannot."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+from django.urls import reverse
+
+from grading.errors import BadFormat
+from grading.formats import registry
+from grading.formats.ids import text_md5
+from grading.formats.topics import FORMATS as TOPIC_FORMATS
+from rubricweb.corpus.models import Response
+from rubricweb.exports.one_way import ONE_WAY
+from rubricweb.imports.contents import TAKEN
+from rubricweb.releases.bundle import PARTS, write_release
+from rubricweb.releases.contents import ReleaseOptions, contents_of
+from rubricweb.support.models import SupportEvent, SupportJudge, SupportLabel
+from tests.rubricweb.markup import markup
+from tests.rubricweb.routes import routes
+from tests.rubricweb.worlds import blind_campaign, parameters, world
+
+pytestmark = [pytest.mark.django_db, pytest.mark.portable]
+
+FORMS: dict[str, dict[str, dict[str, str]]] = {
+    "exports:qrels": {"": {}},
+    "exports:qrels-losses": {"": {}},
+    "exports:leaderboard": {
+        form: {"format": form}
+        for form in (
+            *("tsv", "tex", "json", "ir_measures", "tot", "rag4reports", "trec_eval", "jsonl"),
+            "eval.measures.yml",
+        )
+    },
+    "exports:human-grades": {form: {"file": form} for form in ("jsonl", "tsv")},
+    "exports:random-cells": {form: {"file": form} for form in ("jsonl", "tsv")},
+    "exports:flags": {form: {"format": form} for form in ("jsonl", "tsv")},
+    "exports:bank-file": {name: {"dialect": name} for name in ("workbench", "v3", "nuggetizer")},
+    "exports:bank-losses": {"": {}},
+    "exports:listing": {form: {} for form in ("verify", "spurious", "uncovered", "grid")},
+    "exports:topics-file": {one.name: {"format": one.name} for one in TOPIC_FORMATS},
+    "exports:run-file": {form: {"format": form} for form in ("trec-run", "rag25", "autojudge")},
+    "exports:support": {form: {} for form in ("scores", "qrels", "jsonl")},
+    "arena:votes-file": {form: {} for form in ("csv", "tsv", "json", "jsonl")},
+    "arena:board-file": {form: {} for form in ("csv", "tsv", "json")},
+    "corpus:audit-file": {form: {} for form in ("csv", "tsv")},
+    "leaderboards:figure-file": {"": {}},
+    "calibration:card-file": {"": {}},
+    "releases:names": {"": {}},
+}
+"""Each download with its forms: what is sent for each; a form without anything is a part of the address."""
+NOT_DATA = {
+    "archives:download",
+    "releases:file",
+    "submissions:file",
+    "api:release-file",
+    "api:submission-file",
+}
+"""Downloads of what has a way back of its own, or is a team's own file."""
+PLACE = {"exports:support": "file", "exports:listing": "listing"}
+"""The parameter of an address that names the form, where it is not `form`."""
+
+
+@pytest.fixture
+def known(collection, owner, assessor, viewer):
+    """A value for every parameter of every route, of a collection that has something of everything."""
+    bank = world(collection, owner, assessor)
+    known = parameters(bank, viewer, blind_campaign(bank, by=owner, people=[viewer]))
+    answer = Response.objects.filter(run__collection=collection).first()
+    sentence = answer.sentences[0]
+    cited = {"topic": answer.topic, "sentence_md5": text_md5(sentence["text"]), "label": 2}
+    cited["doc_id"] = sentence["citations"][0][0]
+    judge = SupportJudge.objects.create(collection=collection, backend="lexical", llm="y", prompt_id="P@1")
+    SupportLabel.objects.create(judge=judge, reply="full", **cited)
+    SupportEvent.objects.create(by=assessor, seen_label=2, seen_judge=judge, **cited)
+    return known
+
+
+@pytest.fixture
+def stated() -> set[str]:
+    return {file for one in ONE_WAY for file in one.files}
+
+
+def is_imported(path: Path) -> bool:
+    """Whether an import takes the file, be it after a choice between formats."""
+    try:
+        taken = [one for one in registry.candidates(path) if one.content in TAKEN]
+        return any(list(one.read_chosen(path)) for one in taken)
+    except BadFormat:
+        return False
+
+
+def test_every_download_is_looked_at(known, client_of, owner):
+    client, missing = client_of(owner), []
+    for route in routes():
+        try:
+            answer = client.get(route.address(known))
+        except AssertionError:
+            continue
+        is_download = "attachment" in answer.get("Content-Disposition", "")
+        if is_download and route.name not in {*FORMS, *NOT_DATA}:
+            missing.append(route.name)
+    assert missing == []
+
+
+def test_a_download_is_imported_again_or_said_not_to_be(known, client_of, owner, stated, tmp_path):
+    client, wrong, seen = client_of(owner), [], set()
+    by_name = {route.name: route for route in routes()}
+    for name, forms in FORMS.items():
+        for form, query in forms.items():
+            place = PLACE.get(name, "form")
+            address = by_name[name].address(known | {place: form, f"{name} {place}": form})
+            answer = client.get(address, query)
+            assert answer.status_code == 200, (name, form)
+            content = b"".join(answer.streaming_content) if answer.streaming else answer.content
+            path, key = tmp_path / "download", f"{name} {form}".strip()
+            path.write_bytes(content)
+            if is_imported(path) == (key in stated):
+                wrong.append((key, content[:80]))
+            seen.add(key)
+    assert wrong == []
+    assert {key for key in stated if not key.startswith("release ")} <= seen
+
+
+def test_a_part_of_a_release_is_imported_again_or_said_not_to_be(known, collection, stated, tmp_path):
+    write_release(contents_of(collection, ReleaseOptions(has_runs=True)), tmp_path / "release.zip")
+    with zipfile.ZipFile(tmp_path / "release.zip") as archive:
+        archive.extractall(tmp_path / "release")
+        names = archive.namelist()
+    assert {part.name for part in PARTS} <= {name.partition("/")[0] for name in names} | {"agreement"}
+    wrong, used = [], set()
+    for name in names:
+        keys = {f"release {key}" for key in (name, name.partition("/")[0], name.rpartition(".")[2])} & stated
+        used |= keys
+        if is_imported(tmp_path / "release" / name) == bool(keys):
+            wrong.append(name)
+    assert wrong == []
+    assert used == {key for key in stated if key.startswith("release ")}
+
+
+def test_the_page_says_what_is_not_read_again(known, collection, client_of, viewer):
+    page = " ".join(markup(client_of(viewer).get(reverse("exports:exports", args=[collection.slug]))).split())
+    assert all(str(one.words) in page for one in ONE_WAY)
