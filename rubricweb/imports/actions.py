@@ -120,7 +120,7 @@ def choose_format(file: ImportFile, name: str) -> ImportFile:
 def choose_format_of_all(file: ImportFile, name: str) -> ImportFile:
     """Likewise all files of the import of which the same is asked as of this one."""
     for other in file.batch.files.filter(is_left_out=False).exclude(pk=file.pk):
-        if other.fitting_formats == file.fitting_formats:
+        if other.question == file.question:
             other.chosen_format = name
             other.save(update_fields=["chosen_format"])
     return choose_format(file, name)

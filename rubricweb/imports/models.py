@@ -115,3 +115,9 @@ class ImportFile(models.Model):
     @property
     def is_kept(self) -> bool:
         return bool(self.digest)
+
+    @property
+    def question(self) -> tuple[str, ...]:
+        """Of which formats a person chooses, and what was expected; empty where nothing is asked."""
+        expected = self.problem.rpartition("expected")[2]
+        return (*self.fitting_formats, expected) if self.fitting_formats else ()

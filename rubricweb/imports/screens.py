@@ -127,7 +127,7 @@ def batch_of(row: Import) -> Batch:
     of_files = {note for found in notes.values() for note in found}
     blamed = next((file.pk for file in files if row.problem and _base(file) == row.problem_file), None)
     labels = {one.name: one.label for one in contents.takeable()}
-    asked = Counter(tuple(file.fitting_formats) for file in files if not file.is_left_out)
+    questions = Counter(file.question for file in files if file.question and not file.is_left_out)
     rows = [
         FileRow(
             file=file,
@@ -135,7 +135,7 @@ def batch_of(row: Import) -> Batch:
             problem=row.problem if file.pk == blamed else file.problem,
             line=row.problem_line if file.pk == blamed else file.problem_line,
             notes=notes[file.pk],
-            alike=asked[tuple(file.fitting_formats)] - 1 if file.fitting_formats else 0,
+            alike=max(0, questions[file.question] - 1),
         )
         for file in files
     ]

@@ -290,14 +290,15 @@ def test_a_sample_of_a_format_is_imported_alike(path, both):
 
 def test_a_choice_can_be_made_for_all_files_of_which_the_same_is_asked(upload, client):
     runs = {f"{tag}.run": f"n1 Q0 d2 0 9 {tag}\nn1 Q0 d3 0 8 {tag}\n" for tag in ("a", "b", "c")}
-    batch = upload(runs | {"topics.json": TOPICS})
-    assert "also the other 2 files of which this is asked" in markup(client.get(f"{PAGE}{batch.pk}/"))
+    judged = "n1 Q0 d2 0 0.9 r\nn1 Q0 d3 4 0.5 r\nn1 Q0 d4 4 1 r\n"
+    batch = upload(runs | {"topics.json": TOPICS, "judged.run": judged})
+    assert "also the other 2 files with this question" in markup(client.get(f"{PAGE}{batch.pk}/"))
     first = batch.files.get(name="a.run")
     client.post(f"{PAGE}{batch.pk}/files/{first.pk}/", {"format": "trec-run", "alike": "on"})
     batch = worked(batch)
-    assert batch.counts["runs"]["new"] == 3
-    assert {file.chosen_format for file in batch.files.exclude(name="topics.json")} == {"trec-run"}
-    assert batch.files.get(name="topics.json").chosen_format == ""
+    assert {file.chosen_format for file in batch.files.filter(name__in=runs)} == {"trec-run"}
+    assert {file.chosen_format for file in batch.files.exclude(name__in=runs)} == {""}
+    assert batch.files.get(name="judged.run").fitting_formats == ["trec-run"]
 
 
 @pytest.mark.parametrize(
