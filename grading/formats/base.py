@@ -109,14 +109,14 @@ class Sample:
         Empty where it is no header; None where only one of its columns may be a name.
         """
         identity, text = (cell.strip().casefold() for cell in self.cells()[0][:2])
-        known = {
+        named = {
             content: (identity in ids or identity in ID_COLUMNS, text in texts)
             for content, (ids, texts) in _HEADERS.items()
         }
-        certain = frozenset(content for content, (is_id, is_text) in known.items() if is_id and is_text)
+        certain = frozenset(content for content, (is_id, is_text) in named.items() if is_id and is_text)
         if certain or any(character.isdigit() for character in identity):
             return certain
-        return None if any(is_id or is_text for is_id, is_text in known.values()) else certain
+        return None if any(is_id or is_text for is_id, is_text in named.values()) else certain
 
     def all_words(self) -> Iterator[list[str]]:
         """The columns of every line of the file, for formats that their first lines do not tell apart."""
@@ -216,7 +216,7 @@ def recognise_among(path: Path, formats: Sequence[Format]) -> Format:
 def unclear(path: Path, fitting: Sequence[Format]) -> Unclear:
     """Return the error of a file that may have several formats."""
     problem = f"the content may be {_listed(fitting)}, expected one of them to be named"
-    return Unclear(problem, formats=[one.name for one in fitting], file=path.name, line=1)
+    return Unclear(problem, formats=[fit.name for fit in fitting], file=path.name, line=1)
 
 
 def _expected(formats: Sequence[Format]) -> str:

@@ -195,9 +195,9 @@ Event = RatingEvent | FlagThread | VoteEvent | ModelLabel | PersonLabel
 
 def event_line(event: Event) -> str:
     """Return the event as a line of JSON, without a line break."""
-    known = msgspec.to_builtins(event)
-    del known["line"]
-    return msgspec.json.encode(known).decode()
+    fields = msgspec.to_builtins(event)
+    del fields["line"]
+    return msgspec.json.encode(fields).decode()
 
 
 def moment(text: str) -> datetime:
@@ -218,7 +218,7 @@ def moment(text: str) -> datetime:
 def _uids(event: Event) -> list[str]:
     """The ids of the events that a line has; labels have none."""
     if isinstance(event, FlagThread):
-        return [one.event_id for one in event.events]
+        return [each.event_id for each in event.events]
     if isinstance(event, VoteEvent):
         return [event.event, *(reason.event for reason in event.reasons)]
     return [event.event] if isinstance(event, RatingEvent) else []
@@ -253,7 +253,7 @@ def _check_flag(thread: FlagThread) -> None:
 
 
 def _check_vote(event: VoteEvent) -> None:
-    for uid, at in ((event.event, event.at), *((one.event, one.at) for one in event.reasons)):
+    for uid, at in ((event.event, event.at), *((reason.event, reason.at) for reason in event.reasons)):
         _unique(uid)
         moment(at)
     if event.withdrawn != (not event.answer) or (event.withdrawn and event.evidence):

@@ -170,7 +170,7 @@ def _line(stream: BufferedReader, file: str, number: int, *, max_bytes: int) -> 
 
 def _refuse_other_files(raw: bytes, file: str, *, is_all: bool) -> None:
     """Raise `BadFormat` that names what the file is, by its first line, where that is no line of UTF-8."""
-    problem = next((words for place, mark, words in _OTHERS if raw.startswith(mark, place)), "")
+    problem = next((problem for place, mark, problem in _OTHERS if raw.startswith(mark, place)), "")
     if raw.startswith(_UTF_16) or _is_utf_16(raw):
         problem = f"the file is in UTF-16, as PowerShell writes it: {_SAVE}, expected UTF-8 text"
     elif not problem and is_all and b"\r" in raw:
@@ -201,8 +201,8 @@ def _as_text(raw: bytes, file: str, number: int) -> tuple[str, bool]:
     except UnicodeDecodeError as error:
         problem = f"byte {error.start + 1} of the line is not UTF-8"
         around = raw[max(0, error.start - 12) : error.start + 12].decode("cp1252", errors="ignore")
-        if (words := " ".join(around.split())).isprintable():
-            problem += f" (in Latin-1 or Windows-1252: {words}): {_SAVE}"
+        if (quoted := " ".join(around.split())).isprintable():
+            problem += f" (in Latin-1 or Windows-1252: {quoted}): {_SAVE}"
         problem += ", expected UTF-8 text"
         raise BadFormat(problem, file=file, line=number) from error
     if "\0" in text:

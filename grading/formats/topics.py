@@ -48,7 +48,7 @@ def topics_format(path: Path) -> Format:
     Raises `Unclear` where several fit, and `BadFormat` where none can.
     """
     sample = sample_of(path, (text for _, text in read_document(path, shape=_SHAPE).lines))
-    fitting = [one for one in FORMATS if one.recognises(sample)]
+    fitting = [each for each in FORMATS if each.recognises(sample)]
     if len(fitting) > 1:
         raise unclear(path, fitting)
     is_json = sample.lines[0].lstrip().startswith(("{", "["))

@@ -293,9 +293,9 @@ def qrels_notes(path: Path) -> list[str]:
     values = [*dict.fromkeys(row[1].casefold() for _, row in _rows(path, _QREL, comments))]
     notes = [comments_note(comments, "qrels")] if comments else []
     if len(values) > 1:
-        shown = ", ".join(values[:5]) + (", ..." if len(values) > 5 else "")
+        some = ", ".join(values[:5]) + (", ..." if len(values) > 5 else "")
         notes.append(
-            f"column 2 differs ({shown}), as of rounds or subtopics: it is not kept, and what they say of a "
+            f"column 2 differs ({some}), as of rounds or subtopics: it is not kept, and what they say of a "
             "passage is merged"
         )
     return notes

@@ -107,8 +107,10 @@ def vote_events(collection: Collection, name: Naming) -> Iterator[str]:
         (left, _), (right, _) = battle.places
         for vote in battle.votes.all():
             reasons = [
-                events.Reason(event=str(one.uid), tags=one.tags, text=one.text, at=one.at.isoformat())
-                for one in vote.reasons.all()
+                events.Reason(
+                    event=str(reason.uid), tags=reason.tags, text=reason.text, at=reason.at.isoformat()
+                )
+                for reason in vote.reasons.all()
             ]
             yield event_line(
                 VoteEvent(

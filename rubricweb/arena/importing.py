@@ -69,12 +69,12 @@ class VoteImporter:
             if battle is None or not self._continue(battle, of_pair):
                 lacking[SINCE][pair.voter] += len(of_pair)
             else:
-                shown = [answers.get(place) for place in battle.places]
-                outdated += shown != [battle.left_digest, battle.right_digest]
+                digests = [answers.get(place) for place in battle.places]
+                outdated += digests != [battle.left_digest, battle.right_digest]
         self._work.leave_out(path, lacking)
         if outdated:
-            words = "battles are of answers that the collection has otherwise: their votes do not count"
-            self._work.tally.note(f"{path.name}: {outdated:,} {words}")
+            note = "battles are of answers that the collection has otherwise: their votes do not count"
+            self._work.tally.note(f"{path.name}: {outdated:,} {note}")
         events.publish_on_commit(self._work.collection.channel, EVENT)
 
     def _battle(self, pair: _Pair, votes: Sequence[VoteEvent]) -> Battle | None:
@@ -84,9 +84,9 @@ class VoteImporter:
         vote = voted.select_related("battle").first()
         if vote is not None:
             self._work.tally.of("battles").unchanged += 1
-            known: Battle = vote.battle
-            return known
-        person, topic = self._work.people.of(pair.voter), self._work.topics.by_query_id[pair.query_id]
+            battle: Battle = vote.battle
+            return battle
+        person, topic = self._work.accounts.of(pair.voter), self._work.topics.by_query_id[pair.query_id]
         runs = [self._runs[pair.left], self._runs[pair.right]]
         own = Battle.objects.filter(person=person, topic=topic, left__in=runs, right__in=runs)
         if person is not None and own.exists():

@@ -14,7 +14,7 @@ class OneWay:
 
     files: tuple[str, ...]
     """Routes, after a blank those of one form of theirs; folders and files of a release after `release`."""
-    words: str | Promise
+    description: str | Promise
     """What they are, and what is read instead."""
 
 

@@ -64,10 +64,12 @@ def _examine(file: ImportFile) -> None:
 
 def _format(file: ImportFile) -> Format:
     path = staging.path_of(file)
-    found = registry.find(file.chosen_format) if file.chosen_format else registry.recognise(path)
-    if found.content not in TAKEN:
-        raise BadFormat(f"the content is {found.label}, which is not imported; expected a format of Read as")
-    return found
+    file_format = registry.find(file.chosen_format) if file.chosen_format else registry.recognise(path)
+    if file_format.content not in TAKEN:
+        raise BadFormat(
+            f"the content is {file_format.label}, which is not imported; expected a format of Read as"
+        )
+    return file_format
 
 
 def _counted(file: ImportFile, found: Format) -> str:

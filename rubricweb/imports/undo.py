@@ -224,8 +224,8 @@ def _hanging(batch: Import, kind: str, relation: ForeignObjectRel) -> QuerySet[A
     others = model._base_manager.filter(**{f"{relation.field.name}__in": _keys(batch, kind)})
     if model is ItemChange:
         return others.exclude(verb=ItemChange.Verb.IMPORTED)
-    for own, (known, _) in kinds().items():
-        if known is model and own in batch.added:
+    for own, (of_kind, _) in kinds().items():
+        if of_kind is model and own in batch.added:
             first, last, _ = batch.added[own]
             others = others.exclude(pk__gte=first, pk__lte=last)
     return others

@@ -103,19 +103,19 @@ class LabelImporter:
     def _say(
         self, of_people: dict[tuple[Citation, str], list[PersonLabel]], lacking: dict[str, Counter[str]]
     ) -> None:
-        known: dict[Citation, list[SupportEvent]] = defaultdict(list)
+        events_of: dict[Citation, list[SupportEvent]] = defaultdict(list)
         for row in SupportEvent.objects.filter(topic__collection=self._work.collection).order_by("pk"):
-            known[Citation(row.topic_id, row.sentence_md5, row.doc_id)].append(row)
+            events_of[Citation(row.topic_id, row.sentence_md5, row.doc_id)].append(row)
         events: list[tuple[SupportEvent, PersonLabel]] = []
         counts = self._work.tally.of("support_events")
         for (citation, name), labels in of_people.items():
-            stated = {(row.at, row.label) for row in known[citation]}
+            stated = {(row.at, row.label) for row in events_of[citation]}
             fresh = [label for label in labels if (moment(label.at), label.label) not in stated]
             counts.unchanged += len(labels) - len(fresh)
-            person = self._work.people.of(name) if fresh else None
+            person = self._work.accounts.of(name) if fresh else None
             if person is None:
                 continue
-            last = max((row.at for row in known[citation] if row.by_id == person.pk), default=None)
+            last = max((row.at for row in events_of[citation] if row.by_id == person.pk), default=None)
             if last and min(moment(label.at) for label in fresh) < last:
                 lacking[SINCE][name] += len(fresh)
                 continue

@@ -32,10 +32,10 @@ class PassageFileImporter:
 
     def read(self, path: Path, *, chosen: Format | None) -> None:
         """Import a file, which is read as `chosen`. Raises BadFormat."""
-        one = chosen or recognise_among(path, FORMATS)
-        if one is TSV_WITH_HEADER:
+        file_format = chosen or recognise_among(path, FORMATS)
+        if file_format is TSV_WITH_HEADER:
             self.tally.note(header_note(path))
-        for (query_id, line), listed in groupby(one.read_chosen(path), key=_request):
+        for (query_id, line), listed in groupby(file_format.read_chosen(path), key=_request):
             if query_id is None:
                 self.passages.store(self._cut(listed), path=path)
             else:

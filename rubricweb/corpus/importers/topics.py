@@ -61,10 +61,10 @@ class TopicImporter:
 
     def read_topics(self, path: Path, *, chosen: Format | None, is_replacing: bool) -> None:
         """Create the topics of the file, which is read as `chosen`, and allow no others."""
-        one = chosen or topics_format(path)
-        if one is TSV_WITH_HEADER:
+        file_format = chosen or topics_format(path)
+        if file_format is TSV_WITH_HEADER:
             self._tally.note(header_note(path))
-        for entry in one.read_chosen(path):
+        for entry in file_format.read_chosen(path):
             at = FilePosition(path, entry.line)
             topic = self.by_query_id.get(entry.query_id)
             details = {name: value for name in DETAILS if (value := getattr(entry, name)) not in _EMPTY}
@@ -107,8 +107,12 @@ class TopicImporter:
 
     def lookalikes(self, query_ids: Iterable[str]) -> str:
         """Say which of these ids, which the collection lacks, look like one that it has; empty for none."""
-        known = {look(query_id): query_id for query_id in self.by_query_id}
-        pairs = [f"{one!a} looks like {known[look(one)]!a}" for one in query_ids if look(one) in known]
+        by_look = {look(query_id): query_id for query_id in self.by_query_id}
+        pairs = [
+            f"{query_id!a} looks like {by_look[look(query_id)]!a}"
+            for query_id in query_ids
+            if look(query_id) in by_look
+        ]
         return f" ({some(pairs, shown=3)})" if pairs else ""
 
     def require_subtopic(self, topic: Topic, facet_id: str, *, text: str = "", at: FilePosition) -> None:

@@ -45,7 +45,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pooling import extend_pool
 from rubricweb.grades.defaults import take_imported_default
 from rubricweb.grades.importers.grades import GradedCells, GradeImporter
-from rubricweb.grades.importers.people import People, Work, importer_of
+from rubricweb.grades.importers.people import Accounts, Work, importer_of
 from rubricweb.grades.importers.rating_events import RatingEventImporter
 from rubricweb.grades.importers.ratings import RatingImporter
 from rubricweb.grades.importers.reworded import remove_grades_of
@@ -236,7 +236,7 @@ class _Import:
         )
         self.banks = BankImporter(collection, self.topics, tally, by=by)
         self.grades = GradeImporter(tally, is_replacing=files.replace)
-        self.work = Work(collection, self.topics, People(collection), tally, is_replacing=files.replace)
+        self.work = Work(collection, self.topics, Accounts(collection), tally, is_replacing=files.replace)
         self.ratings = RatingImporter(self.work, self.judgments)
         self.rating_events = RatingEventImporter(self.work)
 
@@ -262,8 +262,8 @@ class _Import:
         if files.qrels:
             self.judgments.read_qrels(files.qrels)
         if files.official:
-            one = self._chosen(files.official, Content.LEADERBOARD)
-            file = OfficialFile(files.official, files.official_measure, one.name if one else "")
+            chosen = self._chosen(files.official, Content.LEADERBOARD)
+            file = OfficialFile(files.official, files.official_measure, chosen.name if chosen else "")
             known = self.topics.by_query_id
             import_official(self.collection, file, known, self.tally, is_replacing=files.replace)
         for importer in (self.ratings, self.judgments, self.runs, self.responses, self.banks, self.topics):
@@ -284,19 +284,19 @@ class _Import:
     def _chosen(self, path: Path, content: Content) -> Format | None:
         """The format that somebody said the file to have. Raises BadFormat for one of another content."""
         name = self.files.read_as.get(path)
-        one = registry.find(name) if name else None
-        if one and one.content is not content:
-            raise BadFormat(f"read as {one.label}, which is no {content}", file=path.name)
-        return one
+        file_format = registry.find(name) if name else None
+        if file_format and file_format.content is not content:
+            raise BadFormat(f"read as {file_format.label}, which is no {content}", file=path.name)
+        return file_format
 
     def _read_foreign_ratings(self) -> None:
         """Of other tools' models and people, who rated what the files before brought."""
         for path in self.files.nugget_grades:
             self._read_nugget_grades(path)
         for path in self.files.ratings:
-            one = registry.recognise(path, Content.RATINGS)
-            importer = self.rating_events if one is RATINGS_OF_PEOPLE else self.ratings
-            importer.read(path, one.read(path))
+            file_format = registry.recognise(path, Content.RATINGS)
+            importer = self.rating_events if file_format is RATINGS_OF_PEOPLE else self.ratings
+            importer.read(path, file_format.read(path))
 
     def _read_grades(self) -> None:
         for path in self.files.graded:

@@ -31,7 +31,7 @@ Kinds = Mapping[str, tuple[type[Model], str]]
 """By the kinds that imports count, as rows can be removed in order: the model, and its collection."""
 
 
-class People:
+class Accounts:
     """Finds the accounts of the people whom files name."""
 
     def __init__(self, collection: Collection) -> None:
@@ -43,11 +43,11 @@ class People:
         members = User.objects.filter(memberships__collection=self._collection)
         outside = Q(is_active=False, username__startswith=f"{self._collection.slug}.")
         rated = Q(human_grades__topic__collection=self._collection)
-        known = {
+        by_name = {
             assessor_pseudonym(self._collection, person.pk): person
             for person in (*User.objects.filter(outside | rated).distinct(), *members)
         }
-        return known | {person.username: person for person in members}
+        return by_name | {person.username: person for person in members}
 
     def of(self, name: str) -> User | None:
         """Return the member of that name or pseudonym, else an account that nobody can sign in to.
@@ -80,7 +80,7 @@ class Work:
 
     collection: Collection
     topics: TopicImporter
-    people: People
+    accounts: Accounts
     tally: Tally
     is_replacing: bool
     credits: Counter[tuple[User, str]] = field(default_factory=Counter)
@@ -115,16 +115,16 @@ class Work:
 
     def leave_out(self, path: Path, lacking: Mapping[str, Counter[str]]) -> None:
         """Note what was left out, by what it is: the names and how often each was."""
-        for words, names in lacking.items():
+        for what, names in lacking.items():
             if names:
-                self.tally.note(f"{path.name}: left out {words}: {names.total()} ({some(names)})")
+                self.tally.note(f"{path.name}: left out {what}: {names.total()} ({some(names)})")
 
     def finish(self, *, by: User | None) -> None:
         """Note in whose name something was added, also in the audit trail."""
         if not self.credits:
             return
-        words = [f"{person.username} ({number:,} {kind})" for (person, kind), number in self.credits.items()]
-        audit.record("work of people imported", self.collection, by=by, detail=", ".join(sorted(words)))
+        listed = [f"{person.username} ({number:,} {kind})" for (person, kind), number in self.credits.items()]
+        audit.record("work of people imported", self.collection, by=by, detail=", ".join(sorted(listed)))
         outside = sum(not person.is_active for person in {person for person, _ in self.credits})
         if outside:
             self.tally.note(f"accounts that cannot sign in stand for the people who did this ({outside})")

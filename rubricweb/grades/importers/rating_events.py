@@ -72,7 +72,7 @@ class RatingEventImporter:
             if not fresh:
                 continue
             person = self._person(cell.assessor)
-            own = {number: one.at for one, (by, number) in stated.items() if by == person.pk}
+            own = {number: statement.at for statement, (by, number) in stated.items() if by == person.pk}
             fresh.sort(key=lambda event: (moment(event.at), event.number))
             if own and moment(fresh[0].at) < max(own.values()):
                 lacking[SINCE][person.username] += len(fresh)
@@ -88,8 +88,8 @@ class RatingEventImporter:
         self._work.tally.of("human_ratings").new += len(rows)
         self._work.leave_out(path, lacking)
         if with_comments:
-            words = "comments of campaigns and reasons of decisions"
-            self._work.tally.note(f"{path.name}: left out {words}, which {with_comments:,} ratings have")
+            what = "comments of campaigns and reasons of decisions"
+            self._work.tally.note(f"{path.name}: left out {what}, which {with_comments:,} ratings have")
 
     def _placed(
         self, events: Iterable[RatingEvent], lacking: dict[str, Counter[str]]
@@ -151,7 +151,7 @@ class RatingEventImporter:
 
     def _person(self, name: str) -> User:
         if name not in self._people:
-            self._people[name] = self._work.people.of(name)
+            self._people[name] = self._work.accounts.of(name)
         person = self._people[name]
         if person is None:
             raise ValueError("a rating has a person")

@@ -32,7 +32,7 @@ class RatingImporter:
     """Gathers the ratings of all files, and writes them at the end. The last one of a person counts."""
 
     def __init__(self, work: Work, judgments: JudgmentImporter) -> None:
-        self._collection, self._topics, self._people = work.collection, work.topics, work.people
+        self._collection, self._topics, self._accounts = work.collection, work.topics, work.accounts
         self._judgments, self._tally = judgments, work.tally
         self._given: dict[tuple[Cell, str], int] = {}
         self._pools: dict[int, dict[str, list[tuple[int, str]]]] = {}
@@ -91,9 +91,9 @@ class RatingImporter:
     def finish(self) -> None:
         if not self._given:
             return
-        people = {name: self._people.outside(name) for name in sorted({rater for _, rater in self._given})}
-        rows = [(cell, people[rater], rating) for (cell, rater), rating in self._given.items()]
+        raters = {name: self._accounts.outside(name) for name in sorted({rater for _, rater in self._given})}
+        rows = [(cell, raters[rater], rating) for (cell, rater), rating in self._given.items()]
         new, changed, unchanged = add_imported(rows, channel=self._collection.channel)
         counts = self._tally.of("human_ratings")
         counts.new, counts.changed, counts.unchanged = new, changed, unchanged
-        self._tally.note(f"accounts that cannot sign in stand for the people who rated ({len(people)})")
+        self._tally.note(f"accounts that cannot sign in stand for the people who rated ({len(raters)})")

@@ -86,7 +86,7 @@ class FlagImporter:
         wording = ItemRevision.including_secret.get(topic=topic, uid=thread.item_id) if item else None
         flag = Flag(bank=bank, topic=topic, item=item, revision=wording, kind=thread.kind, version=0)
         flag.passage_id = passages.get(thread.doc_id)
-        flag.by, flag.moved_at = self._work.people.of(thread.by), moment(thread.at)
+        flag.by, flag.moved_at = self._work.accounts.of(thread.by), moment(thread.at)
         flag.save()
         Flag._base_manager.filter(pk=flag.pk).update(at=moment(thread.at))
         self._work.tally.of("flags").new += 1
@@ -112,7 +112,7 @@ class FlagImporter:
             lacking[SINCE][thread.flag_id] += len(fresh)
             return
         for event in fresh:
-            person, assignee = self._work.people.of(event.by), self._work.people.of(event.assignee)
+            person, assignee = self._work.accounts.of(event.by), self._work.accounts.of(event.assignee)
             row = FlagEvent(flag=flag, number=event.number, verb=event.verb.value, text=event.text, by=person)
             row.uid, row.assignee = ids[event.event_id][0], assignee
             row.save()

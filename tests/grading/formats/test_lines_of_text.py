@@ -47,17 +47,17 @@ def test_odd_characters_are_within_a_line(tmp_path):
 
 @pytest.mark.parametrize(("path", "name"), READ, ids=lambda value: getattr(value, "name", value))
 def test_texts_with_odd_characters_are_read_back_whole(path, name, tmp_path):
-    one, odd, written = registry.find(name), tmp_path / "odd" / path.name, tmp_path / "written" / path.name
+    each, odd, written = registry.find(name), tmp_path / "odd" / path.name, tmp_path / "written" / path.name
     odd.parent.mkdir()
     written.parent.mkdir()
     odd.write_bytes(_with_odd_texts(path))
-    rows = list(one.read(odd))
-    assert len(rows) == len(list(one.read(path)))
-    if one.write is None:
+    rows = list(each.read(odd))
+    assert len(rows) == len(list(each.read(path)))
+    if each.write is None:
         return
-    one.write(written, one.read(odd))
-    assert one in registry.candidates(written)
-    assert list(one.read(written)) == rows or not one.is_lossless
+    each.write(written, each.read(odd))
+    assert each in registry.candidates(written)
+    assert list(each.read(written)) == rows or not each.is_lossless
 
 
 def _with_odd_texts(path: Path) -> bytes:
@@ -66,7 +66,7 @@ def _with_odd_texts(path: Path) -> bytes:
     plain = gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
     text = plain.decode()
     documents = [text] if _is_json(text) else text.split("\n")
-    return "\n".join(_odd_document(one) for one in documents).encode()
+    return "\n".join(_odd_document(each) for each in documents).encode()
 
 
 def _odd_document(text: str) -> str:
@@ -89,9 +89,9 @@ def _is_json(text: str) -> bool:
 
 def _odd_values(value, changes: dict[str, str], key: str = ""):
     if isinstance(value, dict):
-        return {_odd_values(name, changes): _odd_values(one, changes, name) for name, one in value.items()}
+        return {_odd_values(name, changes): _odd_values(each, changes, name) for name, each in value.items()}
     if isinstance(value, list):
-        return [_odd_values(one, changes, key) for one in value]
+        return [_odd_values(each, changes, key) for each in value]
     if not isinstance(value, str) or key == RATING:
         return value
     if _is_json(value):

@@ -55,12 +55,12 @@ def test_what_is_written_is_recognised_and_reads_the_same(path, name, tmp_path):
 
 @pytest.mark.parametrize(("path", "name"), READ, ids=lambda value: getattr(value, "name", value))
 def test_blank_lines_at_the_end_say_nothing(path, name, tmp_path):
-    one, content = registry.find(name), path.read_bytes()
+    file_format, content = registry.find(name), path.read_bytes()
     plain = gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
     longer = tmp_path / path.name
     longer.write_bytes(plain.rstrip(b"\n") + b"\n\n \t\r\n")
-    assert one in registry.candidates(longer)
-    assert list(one.read(longer)) == list(one.read(path))
+    assert file_format in registry.candidates(longer)
+    assert list(file_format.read(longer)) == list(file_format.read(path))
 
 
 @pytest.mark.parametrize("path", sorted({path for path, _ in SAMPLES}), ids=lambda path: path.name)

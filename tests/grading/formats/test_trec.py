@@ -83,7 +83,7 @@ def test_equal_ranks_are_ordered_by_score_then_as_the_file_has_them(tmp_path):
 def test_qrels_are_known_whatever_their_second_column_numbers(second, tmp_path):
     path = tmp_path / "judgments.txt"
     path.write_text("".join(f"40 {value} d{n} {n}\n" for n, value in enumerate(second)))
-    assert [one.name for one in registry.candidates(path)] == ["trec-qrels"]
+    assert [each.name for each in registry.candidates(path)] == ["trec-qrels"]
     (note,) = qrels_notes(path) if len(set(second)) > 1 else [""]
     assert all(value.casefold() in note for value in second) or not note
     assert [qrel.relevance for qrel in read_qrels(path)] == [0, 1, 2]
@@ -94,7 +94,7 @@ def test_qrels_are_known_whatever_their_second_column_numbers(second, tmp_path):
 )
 def test_a_leaderboard_is_not_taken_for_qrels(rows, tmp_path):
     (tmp_path / "board.txt").write_text("\n".join(rows))
-    assert "trec-qrels" not in [one.name for one in registry.candidates(tmp_path / "board.txt")]
+    assert "trec-qrels" not in [each.name for each in registry.candidates(tmp_path / "board.txt")]
 
 
 def test_runs_round_trip(tmp_path):
@@ -108,11 +108,11 @@ def test_runs_round_trip(tmp_path):
 
 @pytest.mark.parametrize("name", ["bm25.run", "judgments.qrels"])
 def test_comments_are_skipped_as_trec_eval_10_does(name, tmp_path):
-    (one,), rows = registry.candidates(FORMATS / name), (FORMATS / name).read_bytes().splitlines()
+    (file_format,), rows = registry.candidates(FORMATS / name), (FORMATS / name).read_bytes().splitlines()
     commented = tmp_path / name
     commented.write_bytes(b"\n".join([b"# one", b"#" * 99, *rows, b"#t1 Q0 d2 9 1 bm25", b"#t1 0 d2 9", b""]))
-    assert registry.candidates(commented) == [one]
-    assert list(one.read(commented)) == list(one.read(FORMATS / name))
+    assert registry.candidates(commented) == [file_format]
+    assert list(file_format.read(commented)) == list(file_format.read(FORMATS / name))
 
 
 def test_many_comments_do_not_hide_a_run(tmp_path):

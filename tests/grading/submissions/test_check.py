@@ -285,9 +285,9 @@ def test_positions_written_as_text_are_found(track, tmp_path):
         "rag24": {"run_id": "a", "topic_id": "1", "topic": "tides", "response_length": 3},
         "rag25": {"metadata": {"team_id": "a", "run_id": "b", "narrative_id": "1", "type": "manual"}},
     }[track] | {"references": [SHARD], "answer": [sentence("0")]}
-    found = findings(tmp_path, track, line)
-    (one,) = [each for each in found if each.category == "citation_format"]
-    assert (one.expected, one.sentence) == ("numbers", 1)
+    reported = findings(tmp_path, track, line)
+    (finding,) = [each for each in reported if each.category == "citation_format"]
+    assert (finding.expected, finding.sentence) == ("numbers", 1)
 
 
 def test_responses_from_anywhere_are_checked():

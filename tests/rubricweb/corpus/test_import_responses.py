@@ -92,7 +92,8 @@ def test_topics_come_from_the_responses_where_no_file_has_them(folder):
 def test_run_files_may_be_of_topics_that_the_responses_bring(folder):
     responses = folder.lines("a.jsonl", response("alpha", "t1", MOON))
     runs = folder.write("runs/bm25.run", "t1 Q0 d1 1 9.0 bm25\n").parent
-    assert folder.load("--runs", runs, "--responses", responses)["notes"] == []
+    lacking = "passages that the collection lacks: 1 of 1 in bm25.run"
+    assert folder.load("--runs", runs, "--responses", responses)["notes"] == [lacking]
     assert Ranking.objects.get(run__run_tag="bm25").doc_ids == ["d1"]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
@@ -14,7 +15,9 @@ from django.urls import reverse
 from rubricweb.accounts.models import User
 from rubricweb.arena.actions import Ballot, Said, choose_battle, give_reason, take_back, vote
 from rubricweb.arena.models import Battle, Reason, Vote
+from rubricweb.arena.votes import counted_votes
 from rubricweb.core.models import AuditEntry
+from rubricweb.core.reader import Reader, reading_as
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.humans import Cell, judge_grader, rate_cell, undo
 from rubricweb.grades.humans.latest_ratings import ShownRating
@@ -79,20 +82,20 @@ def _work(collection: Collection, owner: User, assessor: User, developer: User) 
     """Ratings, a change, an undo and a verdict; threads; votes; labels."""
     bank, topic = collection.banks.get(), collection.topics.get()
     red, fall = bank.items.order_by("pk")
-    one, two = (collection.passages.get(doc_id=doc_id) for doc_id in ("d1", "d2"))
-    rate_cell(Cell.of(red, one), rating=1, by=assessor, seen=0, how=HumanGrade.How.BLIND)
-    rate_cell(Cell.of(red, one), rating=4, by=assessor, seen=1)
-    rate_cell(Cell.of(fall, two), rating=2, by=assessor, seen=0)
-    undo(Cell.of(fall, two), by=assessor, seen=1)
-    shown = ShownRating(GraderConfig.objects.get(), 5)
-    judge_grader(Cell.of(red, two), verdict="wrong", by=owner, seen=0, shown=shown, rating=3)
-    rate_cell(Cell.of(red, one), rating=0, by=owner, seen=0)
+    first, second = (collection.passages.get(doc_id=doc_id) for doc_id in ("d1", "d2"))
+    rate_cell(Cell.of(red, first), rating=1, by=assessor, seen=0, how=HumanGrade.How.BLIND)
+    rate_cell(Cell.of(red, first), rating=4, by=assessor, seen=1)
+    rate_cell(Cell.of(fall, second), rating=2, by=assessor, seen=0)
+    undo(Cell.of(fall, second), by=assessor, seen=1)
+    rating = ShownRating(GraderConfig.objects.get(), 5)
+    judge_grader(Cell.of(red, second), verdict="wrong", by=owner, seen=0, shown=rating, rating=3)
+    rate_cell(Cell.of(red, first), rating=0, by=owner, seen=0)
     flag = open_flag(Subject(bank, topic, red), kind=Kind.UNCLEAR, by=assessor, text="Which pigment?")
     assign(flag, to=developer, seen=1, by=owner)
     reply(flag, text="All of them.\u2028Really.", by=developer)
     resolve(flag, seen=3, by=developer)
-    open_flag(Subject(bank, topic, None, one), kind=Kind.UNCOVERED, by=None)
-    open_flag(Subject(bank, topic, fall, two), kind=Kind.COMMENT, by=owner, text="Look.")
+    open_flag(Subject(bank, topic, None, first), kind=Kind.UNCOVERED, by=None)
+    open_flag(Subject(bank, topic, fall, second), kind=Kind.COMMENT, by=owner, text="Look.")
     maple, oak = collection.runs.order_by("run_tag")
     battle = choose_battle(topic, maple, oak, by=assessor)
     vote(battle, Ballot(Vote.Verdict.LEFT, Vote.Verdict.TIE, uuid4()), by=assessor, seen=0)
@@ -136,8 +139,8 @@ def plain(path: Path) -> list[dict[str, Any]]:
 def _plain(value: Any) -> Any:
     left_out = {"event", "event_id", "flag_id", "assessor", "voter", "by", "person", "assignee", "campaign"}
     if isinstance(value, dict):
-        return {key: _plain(one) for key, one in value.items() if key not in left_out or one == "model"}
-    return [_plain(one) for one in value] if isinstance(value, list) else value
+        return {key: _plain(part) for key, part in value.items() if key not in left_out or part == "model"}
+    return [_plain(part) for part in value] if isinstance(value, list) else value
 
 
 @pytest.mark.parametrize("names", [{}, {"names": "1"}], ids=["pseudonyms", "names"])
@@ -147,8 +150,8 @@ def test_an_export_adds_nothing_to_its_collection(option, names, both, files):
     assert len(plain(path)) > 1
     document = files.load("autumn", option, path)
     assert (document["changed"], document["notes"]) == (False, [])
-    assert {one["new"] + one["changed"] for one in document["counts"].values()} == {0}
-    assert any(one["unchanged"] for kind, one in document["counts"].items() if kind != "collections")
+    assert {count["new"] + count["changed"] for count in document["counts"].values()} == {0}
+    assert any(count["unchanged"] for kind, count in document["counts"].items() if kind != "collections")
 
 
 @pytest.mark.parametrize("option", FILES)
@@ -162,9 +165,9 @@ def test_an_export_is_the_same_in_another_collection(option, both, files):
     assert plain(second) == plain(first)
     assert files.load("spring", option, first)["changed"] is False
     assert files.load("spring", option, second)["changed"] is False
-    people = User.objects.count()
+    accounts = User.objects.count()
     assert files.load("autumn", option, second)["changed"] is False
-    assert User.objects.count() == people
+    assert User.objects.count() == accounts
 
 
 @pytest.mark.parametrize("option", ["ratings", "flags", "votes"])
@@ -173,12 +176,12 @@ def test_members_are_known_by_their_names(option, both, files, assessor, owner, 
         MembershipFactory(user=person, collection=both["spring"], role=role)
     document = files.load("spring", option, files.download("autumn", option, names="1"))
     assert document["notes"] == []
-    people = {
+    authors = {
         "ratings": HumanGrade.objects.filter(topic__collection=both["spring"]).values_list("by", flat=True),
         "flags": FlagEvent.objects.filter(flag__bank__collection=both["spring"]).values_list("by", flat=True),
         "votes": Battle.objects.filter(collection=both["spring"]).values_list("person", flat=True),
     }[option]
-    assert set(people) - {None} <= {assessor.pk, owner.pk, developer.pk}
+    assert set(authors) - {None} <= {assessor.pk, owner.pk, developer.pk}
     entry = AuditEntry.objects.get(verb="work of people imported")
     assert f"{assessor.username} (" in entry.detail
     assert entry.collection_id == both["spring"].pk
@@ -243,12 +246,10 @@ def test_a_thread_that_went_on_is_continued(both, files, developer, owner):
 
 
 def test_votes_count_as_they_did(both, files):
-    from rubricweb.arena.votes import counted_votes
-
     files.load("spring", "votes", files.download("autumn", "votes"))
     counted = {slug: counted_votes(both[slug], with_named=True) for slug in both}
-    assert [one.verdict for one in counted["spring"].votes] == ["both_bad"]
-    assert [one.verdict for one in counted["autumn"].votes] == ["both_bad"]
+    assert [each.verdict for each in counted["spring"].votes] == ["both_bad"]
+    assert [each.verdict for each in counted["autumn"].votes] == ["both_bad"]
     reason = Reason.objects.get(vote__battle__collection=both["spring"])
     assert (reason.tags, reason.text, reason.vote.number) == (["correct"], "It says why.", 1)
 
@@ -283,8 +284,8 @@ def test_a_label_that_contradicts_is_refused_and_nothing_is_imported(both, files
     assert list(SupportLabel.objects.values()) == before
 
 
-def test_what_the_collection_lacks_is_left_out_and_named(both, files, folder):
-    for option, words in (
+def test_import_leaves_out_and_names_what_the_collection_lacks(both, files, folder):
+    for option, note in (
         ("ratings", "ratings of questions or nuggets that the collection lacks: "),
         ("flags", "flags of banks, items or passages that the collection lacks: 3"),
         ("votes", "votes on topics or runs that the collection lacks: 3 (maple and oak on t1)"),
@@ -292,7 +293,7 @@ def test_what_the_collection_lacks_is_left_out_and_named(both, files, folder):
         path = files.download("autumn", option)
         folder.load("--queries", folder.queries(), "--graded", folder.graded(passage("d1")), slug="empty")
         document = folder.load(f"--{option}", path, slug="empty")
-        assert any(words in note for note in document["notes"]), (option, document["notes"])
+        assert any(note in given for given in document["notes"]), (option, document["notes"])
         assert not document["changed"]
 
 
@@ -321,15 +322,12 @@ def test_an_import_in_the_browser_is_checked_made_and_undone(option, both, files
     assert rows() == before
 
 
-def test_what_is_hidden_from_an_assessor_stays_hidden(both, files, viewer, client_of):
+def test_imported_ratings_stay_hidden_from_whom_rates_blind(both, files, viewer, client_of):
     """Imported ratings of cells that somebody still has to rate blind."""
-    from rubricweb.core.reader import Reader, reading_as
-
     spring = both["spring"]
     MembershipFactory(user=viewer, collection=spring, role="assessor")
     blind_campaign(spring.banks.get(), by=spring.memberships.get(role="organizer").user, people=[viewer])
     files.load("spring", "ratings", files.download("autumn", "ratings"))
     rows = HumanGrade.objects.filter(topic__collection=spring)
-    request = type("Request", (), {"user": viewer})()
-    with reading_as(Reader(request)):
+    with reading_as(Reader(SimpleNamespace(user=viewer))):
         assert visible_human_grades(rows, spring.pk).count() < rows.count()

@@ -40,7 +40,7 @@ FORMS: dict[str, dict[str, dict[str, str]]] = {
     "exports:bank-file": {name: {"dialect": name} for name in ("workbench", "v3", "nuggetizer")},
     "exports:bank-losses": {"": {}},
     "exports:listing": {form: {} for form in ("verify", "spurious", "uncovered", "grid")},
-    "exports:topics-file": {one.name: {"format": one.name} for one in TOPIC_FORMATS},
+    "exports:topics-file": {each.name: {"format": each.name} for each in TOPIC_FORMATS},
     "exports:run-file": {form: {"format": form} for form in ("trec-run", "rag25", "autojudge")},
     "exports:support": {form: {} for form in ("scores", "qrels", "jsonl")},
     "arena:votes-file": {form: {} for form in ("csv", "tsv", "json", "jsonl")},
@@ -64,10 +64,10 @@ PLACE = {"exports:support": "file", "exports:listing": "listing"}
 
 
 @pytest.fixture
-def known(collection, owner, assessor, viewer):
+def values(collection, owner, assessor, viewer):
     """A value for every parameter of every route, of a collection that has something of everything."""
     bank = world(collection, owner, assessor)
-    known = parameters(bank, viewer, blind_campaign(bank, by=owner, people=[viewer]))
+    values = parameters(bank, viewer, blind_campaign(bank, by=owner, people=[viewer]))
     answer = Response.objects.filter(run__collection=collection).first()
     sentence = answer.sentences[0]
     cited = {"topic": answer.topic, "sentence_md5": text_md5(sentence["text"]), "label": 2}
@@ -75,28 +75,28 @@ def known(collection, owner, assessor, viewer):
     judge = SupportJudge.objects.create(collection=collection, backend="lexical", llm="y", prompt_id="P@1")
     SupportLabel.objects.create(judge=judge, reply="full", **cited)
     SupportEvent.objects.create(by=assessor, seen_label=2, seen_judge=judge, **cited)
-    return known
+    return values
 
 
 @pytest.fixture
 def stated() -> set[str]:
-    return {file for one in ONE_WAY for file in one.files}
+    return {file for each in ONE_WAY for file in each.files}
 
 
 def is_imported(path: Path) -> bool:
     """Whether an import takes the file, be it after a choice between formats."""
     try:
-        taken = [one for one in registry.candidates(path) if one.content in TAKEN]
-        return any(list(one.read_chosen(path)) for one in taken)
+        taken = [each for each in registry.candidates(path) if each.content in TAKEN]
+        return any(list(each.read_chosen(path)) for each in taken)
     except BadFormat:
         return False
 
 
-def test_every_download_is_looked_at(known, client_of, owner):
+def test_every_download_is_looked_at(values, client_of, owner):
     client, missing = client_of(owner), []
     for route in routes():
         try:
-            answer = client.get(route.address(known))
+            answer = client.get(route.address(values))
         except AssertionError:
             continue
         is_download = "attachment" in answer.get("Content-Disposition", "")
@@ -105,13 +105,13 @@ def test_every_download_is_looked_at(known, client_of, owner):
     assert missing == []
 
 
-def test_a_download_is_imported_again_or_said_not_to_be(known, client_of, owner, stated, tmp_path):
+def test_a_download_is_imported_again_or_said_not_to_be(values, client_of, owner, stated, tmp_path):
     client, wrong, seen = client_of(owner), [], set()
     by_name = {route.name: route for route in routes()}
     for name, forms in FORMS.items():
         for form, query in forms.items():
             place = PLACE.get(name, "form")
-            address = by_name[name].address(known | {place: form, f"{name} {place}": form})
+            address = by_name[name].address(values | {place: form, f"{name} {place}": form})
             answer = client.get(address, query)
             assert answer.status_code == 200, (name, form)
             content = b"".join(answer.streaming_content) if answer.streaming else answer.content
@@ -124,7 +124,7 @@ def test_a_download_is_imported_again_or_said_not_to_be(known, client_of, owner,
     assert {key for key in stated if not key.startswith("release ")} <= seen
 
 
-def test_a_part_of_a_release_is_imported_again_or_said_not_to_be(known, collection, stated, tmp_path):
+def test_a_part_of_a_release_is_imported_again_or_said_not_to_be(values, collection, stated, tmp_path):
     write_release(contents_of(collection, ReleaseOptions(has_runs=True)), tmp_path / "release.zip")
     with zipfile.ZipFile(tmp_path / "release.zip") as archive:
         archive.extractall(tmp_path / "release")
@@ -140,6 +140,6 @@ def test_a_part_of_a_release_is_imported_again_or_said_not_to_be(known, collecti
     assert used == {key for key in stated if key.startswith("release ")}
 
 
-def test_the_page_says_what_is_not_read_again(known, collection, client_of, viewer):
+def test_the_page_says_what_is_not_read_again(values, collection, client_of, viewer):
     page = " ".join(markup(client_of(viewer).get(reverse("exports:exports", args=[collection.slug]))).split())
-    assert all(str(one.words) in page for one in ONE_WAY)
+    assert all(str(each.description) in page for each in ONE_WAY)

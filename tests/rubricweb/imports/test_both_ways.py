@@ -228,7 +228,7 @@ def test_the_command_has_an_option_for_all_that_the_browser_takes():
 
 
 @pytest.mark.parametrize("case", QUIET)
-def test_what_is_plain_is_imported_without_a_word(case, both):
+def test_import_of_a_plain_file_says_nothing(case, both):
     name, format_name, content = QUIET[case]
     batch, file = both.check(name, content.encode())
     assert (file.format, file.problem, batch.problem) == (format_name, "", "")
@@ -237,48 +237,54 @@ def test_what_is_plain_is_imported_without_a_word(case, both):
 
 
 @pytest.mark.parametrize("case", NOTED)
-def test_what_looks_odd_is_imported_with_a_note(case, both):
-    name, format_name, content, words = NOTED[case]
+def test_import_notes_what_looks_odd(case, both):
+    name, format_name, content, expected = NOTED[case]
     batch, file = both.check(name, content.encode())
     assert (file.format, file.problem, batch.problem) == (format_name, "", "")
-    assert any(words in note for note in both.imported(batch, content.encode()))
+    assert any(expected in note for note in both.imported(batch, content.encode()))
 
 
 @pytest.mark.parametrize("case", ASKED)
-def test_what_may_be_something_else_is_asked_about(case, both):
-    name, formats, text, words = ASKED[case]
+def test_import_asks_about_what_may_be_something_else(case, both):
+    name, formats, text, expected = ASKED[case]
     content = text.encode()
     batch, file = both.check(name, content)
     assert (file.format, tuple(file.fitting_formats)) == ("", formats)
     page = both.page(batch)
     assert "Choose the format of 1 file. Nothing is imported yet." in page
-    assert words in page
-    assert all(f'value="{one}">{registry.find(one).label}</button>' in page for one in formats)
+    assert expected in page
+    assert all(
+        f'value="{candidate}">{registry.find(candidate).label}</button>' in page for candidate in formats
+    )
     first = registry.find(formats[0])
-    alike = [one for one in formats if registry.find(one).content is first.content]
+    alike = [candidate for candidate in formats if registry.find(candidate).content is first.content]
     if len(alike) == len(formats) or len(alike) > 1:
         refusal = both.refusal(name, content, first.name)
-        assert words in refusal
-        assert all(f"--read-as {name}={one}" in refusal for one in alike)
+        assert expected in refusal
+        assert all(f"--read-as {name}={candidate}" in refusal for candidate in alike)
     batch, file = both.choose(batch, first.name)
     assert (file.format, file.problem) == (first.name, "")
     both.imported(batch, content, "--read-as", f"{name}={first.name}")
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_cannot_be_read_is_refused(case, both):
-    name, format_name, content, words = REFUSED[case]
+def test_import_refuses_what_cannot_be_read(case, both):
+    name, format_name, content, expected = REFUSED[case]
     batch, file = both.check(name, content)
-    assert words in file.problem
+    assert expected in file.problem
     assert file.problem in both.page(batch)
     assert f"{name}:{file.problem_line}: {file.problem}" in both.refusal(name, content, format_name)
 
 
 @pytest.mark.parametrize("path", sample_files(), ids=lambda path: path.name)
-def test_a_sample_of_a_format_is_imported_alike(path, both):
+def test_import_of_a_sample_is_alike_both_ways(path, both):
     content, arguments = path.read_bytes(), ()
     batch, file = both.check(path.name, content)
-    taken = [one for one in map(registry.find, file.fitting_formats) if one.content in contents.TAKEN]
+    taken = [
+        file_format
+        for file_format in map(registry.find, file.fitting_formats)
+        if file_format.content in contents.TAKEN
+    ]
     if taken:
         batch, file = both.choose(batch, taken[0].name)
         arguments = ("--read-as", f"{path.name}={taken[0].name}")
@@ -288,7 +294,7 @@ def test_a_sample_of_a_format_is_imported_alike(path, both):
         assert problem in both.refusal(path.name, content, file.format, *arguments)
 
 
-def test_a_choice_can_be_made_for_all_files_of_which_the_same_is_asked(upload, client):
+def test_choice_is_made_for_all_files_with_the_same_question(upload, client):
     runs = {f"{tag}.run": f"n1 Q0 d2 0 9 {tag}\nn1 Q0 d3 0 8 {tag}\n" for tag in ("a", "b", "c")}
     judged = "n1 Q0 d2 0 0.9 r\nn1 Q0 d3 4 0.5 r\nn1 Q0 d4 4 1 r\n"
     batch = upload(runs | {"topics.json": TOPICS, "judged.run": judged})
@@ -302,18 +308,18 @@ def test_a_choice_can_be_made_for_all_files_of_which_the_same_is_asked(upload, c
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("given", "expected"),
     [
         ("b.run=trec-run", "no file is named b.run, expected NAME=FORMAT"),
         ("a.run", "no format 'a.run', expected"),
         ("a.run=trec-qrels", "a.run: read as TREC qrels, which is no run"),
     ],
 )
-def test_a_format_that_cannot_be_meant_is_refused(given, words, both):
-    assert words in both.refusal("a.run", b"n1 Q0 d2 1 9 r\n", "trec-run", "--read-as", given)
+def test_read_as_refuses_what_cannot_be_meant(given, expected, both):
+    assert expected in both.refusal("a.run", b"n1 Q0 d2 1 9 r\n", "trec-run", "--read-as", given)
 
 
-def test_a_pattern_names_all_its_files(both):
+def test_read_as_takes_a_pattern_for_all_its_files(both):
     content = b"n1 Q0 d2 0 9 r\nn1 Q0 d3 0 8 r\n"
     document = both.command("a[1].run", content, "trec-run", "--read-as", "*.run=trec-run")
     assert document["counts"]["runs"]["new"] == 1

@@ -133,15 +133,17 @@ def _files(options: Mapping[str, Any]) -> ImportFiles:  # Any: what argparse par
 def _formats_of(files: ImportFiles, given: Sequence[str]) -> dict[Path, str]:
     """The formats that --read-as names, by file. Raises CommandError where it means no file or format."""
     read_as: dict[Path, str] = {}
-    for one in given:
-        pattern, _, name = one.rpartition("=")
+    for option in given:
+        pattern, _, name = option.rpartition("=")
         try:
             registry.find(name)
         except BadFormat as error:
-            raise CommandError(f"--read-as {one}: {error.problem}") from error
+            raise CommandError(f"--read-as {option}: {error.problem}") from error
         meant = [path for path in paths_of(files) if path.name == pattern or fnmatchcase(path.name, pattern)]
         if not meant:
-            raise CommandError(f"--read-as {one}: no file is named {pattern or 'so'}, expected NAME=FORMAT")
+            raise CommandError(
+                f"--read-as {option}: no file is named {pattern or 'so'}, expected NAME=FORMAT"
+            )
         read_as |= dict.fromkeys(meant, name)
     return read_as
 
@@ -182,11 +184,11 @@ def _add_foreign_arguments(parser: CommandParser) -> None:
     parser.add_argument("--nugget-grader", default=NUGGET_GRADER, metavar="NAME", help=words)
     words = "which measure of --official, if that has several (ndcg_cut_10, or map)"
     parser.add_argument("--official-measure", default="", metavar="M", help=words)
-    words = (
+    explanation = (
         "read the file of that name, or all that a pattern such as *.run names, as the format, whatever its "
         "content seems to be; repeatable"
     )
-    parser.add_argument("--read-as", action="append", default=[], metavar="NAME=FORMAT", help=words)
+    parser.add_argument("--read-as", action="append", default=[], metavar="NAME=FORMAT", help=explanation)
     words = "what --official is, where its content does not tell"
     known = [one.name for one in registry.of_content(Content.LEADERBOARD)]
     parser.add_argument("--official-format", default="", choices=known, help=words)
