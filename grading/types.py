@@ -16,9 +16,11 @@ MISSING = -1
 """Matrix value of a cell that nobody graded."""
 FAILED = -2
 """Matrix value of a cell whose grading failed; no measure counts it as a rating."""
+ANSWERED = -4
+"""Matrix value of a cell with an extracted answer and no rating; no measure counts it as a rating."""
 
 Ratings = NDArray[np.int8]
-"""Shape (passages, items): 0..5, or MISSING, or FAILED."""
+"""Shape (passages, items): 0..5, or MISSING, FAILED or ANSWERED."""
 
 
 class ItemKind(StrEnum):

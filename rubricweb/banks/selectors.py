@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.db.models import Count, Q, QuerySet
 
-from rubricweb.banks.models import Bank, Item, ItemChange
+from rubricweb.banks.models import AnswerKey, Bank, Item, ItemChange
 from rubricweb.corpus.models import Collection, Topic
 
 KIND_ORDER = [str(kind) for kind in Item.Kind.values]
@@ -116,3 +117,12 @@ def neighbours(topic: Topic) -> Neighbours:
     before = order[at - 1] if at else None
     after = order[at + 1] if at + 1 < len(order) else None
     return Neighbours(at + 1, len(order), before, after)
+
+
+def keys_of(revision_ids: Iterable[int]) -> dict[int, tuple[str, ...]]:
+    """Return the accepted answers by wording, of those wordings that have some."""
+    keys: dict[int, tuple[str, ...]] = {}
+    rows = AnswerKey.objects.filter(revision__in=set(revision_ids)).order_by("pk")
+    for revision, text in rows.values_list("revision_id", "text"):
+        keys[revision] = (*keys.get(revision, ()), text)
+    return keys

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from grading.run_families import families
+from grading.types import Purpose
 from rubricweb.banks.models import Bank
 from rubricweb.calibration.cards import CalibrationStatus, status, status_of
 from rubricweb.calibration.models import CalibrationCard
@@ -29,7 +30,7 @@ class CalibratedGrader:
 def pairs(collection: Collection) -> Iterator[tuple[Bank, GraderConfig]]:
     """Each bank with each grader that rates its items."""
     for bank in collection.banks.select_related("collection"):
-        for config in graders_of(bank):
+        for config in graders_of(bank, (Purpose.RATE,)):
             yield bank, config
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from grading.types import FAILED, MAX_RATING, MIN_RATING, MISSING, ItemKind, Purpose
+from grading.types import FAILED, MAX_RATING, MIN_RATING, MISSING, ItemKind
 from rubricweb.banks import selectors as banks
 from rubricweb.banks.models import Bank, Item
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades.configs import active_configs, kinds_of
-from rubricweb.grades.defaults import graders_of, scored_graders
+from rubricweb.grades.defaults import ON_ITEMS, graders_of, scored_graders
 from rubricweb.grades.matrices import topic_grades
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scales import name_of, scale_of, within_scale
@@ -147,7 +147,7 @@ def rating_graders(bank: Bank) -> list[GraderConfig]:
     """
     others = (row.config for row in scored_graders(bank.collection))
     candidates = [*graders_of(bank), *active_configs(bank.collection), *others]
-    return [config for config in dict.fromkeys(candidates) if config.purpose == Purpose.RATE]
+    return [config for config in dict.fromkeys(candidates) if config.purpose in ON_ITEMS]
 
 
 def grader_by_kind(rating: list[GraderConfig], chosen: GraderConfig | None) -> GraderByKind:

@@ -11,15 +11,16 @@ from numpy.typing import NDArray
 from grading.formats.ids import item_id
 from grading.statistics import influence
 from grading.types import MISSING, ItemKind, Purpose
-from rubricweb.banks.models import AnswerKey, Bank, Item, ItemRevision
+from rubricweb.banks.models import AnswerKey, Bank, Item
 from rubricweb.core.counted import counted, number
 from rubricweb.corpus.models import Topic
 from rubricweb.corpus.pools import CollectionPool, collection_pool
 from rubricweb.grades.configs import active_configs, kinds_of
+from rubricweb.grades.defaults import ON_ITEMS
 from rubricweb.grades.engine.price import dollars_of_wording
 from rubricweb.grades.engine.progress import measured_rate
 from rubricweb.grades.matrices import TopicGrades, matrices, topic_grades
-from rubricweb.grades.models import Grade, GraderConfig
+from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scales import default_min_grade
 from rubricweb.grades.scoring import MeasureSpec, Scores, Uids, score_table
 from rubricweb.grades.selectors import graded_items
@@ -93,7 +94,7 @@ def impact(draft: UnsavedItem) -> Impact:
     """
     pool = collection_pool(draft.bank.collection)
     configs = [config for config in active_configs(draft.bank.collection) if _grades(config, draft)]
-    rating = [config for config in configs if config.purpose == Purpose.RATE]
+    rating = [config for config in configs if config.purpose in ON_ITEMS]
     passages = len(pool.by_topic[draft.topic.pk].doc_ids)
     known = passages - max((len(_to_grade(config, draft, pool)) for config in rating), default=passages)
     others = (
@@ -119,17 +120,10 @@ def _grades(config: GraderConfig, draft: UnsavedItem) -> bool:
 
 
 def _to_grade(config: GraderConfig, draft: UnsavedItem, pool: CollectionPool) -> list[int]:
-    """Return the keys of the passages without a grade, failed ones aside; extracted answers are not in the
-    matrix.
-    """
+    """Return the keys of the passages without a grade, failed ones aside."""
     pooled = pool.by_topic[draft.topic.pk].passage_pks
-    if config.purpose == Purpose.RATE:
-        column = topic_grades(config, pool, draft.topic.pk).matrix.columns((draft.uid,)).ratings[:, 0]
-        return [pk for pk, rating in zip(pooled, column.tolist(), strict=True) if rating == MISSING]
-    wordings = ItemRevision.objects.filter(topic=draft.topic, uid=draft.uid)
-    graded = Grade.objects.by(config).filter(revision__in=wordings).values_list("passage_id", flat=True)
-    known = set(graded)
-    return [pk for pk in pooled if pk not in known]
+    column = topic_grades(config, pool, draft.topic.pk).matrix.columns((draft.uid,)).ratings[:, 0]
+    return [pk for pk, rating in zip(pooled, column.tolist(), strict=True) if rating == MISSING]
 
 
 def _seconds(configs: list[GraderConfig], draft: UnsavedItem, pool: CollectionPool) -> float | None:

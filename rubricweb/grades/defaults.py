@@ -17,8 +17,10 @@ from rubricweb.corpus.models import Collection
 from rubricweb.grades.models import Grade, GraderConfig, MatrixStamp
 from rubricweb.grades.selectors import GraderRow, banks_graded_by, graders
 
-_ORDER = (Purpose.RATE, Purpose.VERIFY, Purpose.DIRECT)
-"""Graders that rate items come before those that verify answers or label passages."""
+ON_ITEMS = (Purpose.RATE, Purpose.VERIFY)
+"""The purposes whose grades say whether a passage covers an item: by a rating, or by a right answer."""
+ORDER = (*ON_ITEMS, Purpose.EXTRACT, Purpose.DIRECT)
+"""Graders that rate items come before those that verify answers, extract them, or label passages."""
 
 
 def scored_graders(collection: Collection) -> list[GraderRow]:
@@ -37,7 +39,7 @@ def in_order(collection: Collection, rows: Iterable[GraderRow]) -> list[GraderRo
 
 def _key(collection: Collection, row: GraderRow) -> tuple[bool, int, int, int]:
     config = row.config
-    return not _is_stored(collection, config), _ORDER.index(Purpose(config.purpose)), -row.grades, config.pk
+    return not is_stored(collection, config), ORDER.index(Purpose(config.purpose)), -row.grades, config.pk
 
 
 def default_grader(collection: Collection) -> GraderConfig | None:
@@ -46,25 +48,30 @@ def default_grader(collection: Collection) -> GraderConfig | None:
     return rows[0].config if rows else None
 
 
-def graders_of(bank: Bank) -> list[GraderConfig]:
-    """Return the graders that rate, with grades of the bank's active items, the default one first.
+def graders_of(bank: Bank, purposes: Iterable[Purpose] = ON_ITEMS) -> list[GraderConfig]:
+    """Return the graders of these purposes with grades of the bank's active items, the default one first.
 
-    The stored one; then by the number of items graded; then by age.
+    The stored one; then those that rate; then by the number of items graded; then by age.
     """
     stamps = MatrixStamp.objects.filter(topic__collection=bank.collection_id, grades__gt=0)
     has_grade = Grade.objects.filter(config=OuterRef(OuterRef("pk")), revision=OuterRef("revision"))
     items = Item.including_secret.active().filter(Exists(has_grade), bank=bank).order_by()
     counted = items.values("bank").annotate(number=Count("pk")).values("number")
     number = Coalesce(Subquery(counted, output_field=IntegerField()), 0)
-    configs = GraderConfig.objects.filter(pk__in=stamps.values("config"), purpose=Purpose.RATE)
-    begun = configs.annotate(number=number).filter(number__gt=0)
-    ordered = sorted(
-        ((not _is_stored(bank.collection, config), -config.number, config.pk), config) for config in begun
-    )
-    return [config for _, config in ordered]
+    configs = GraderConfig.objects.filter(pk__in=stamps.values("config"), purpose__in=list(purposes))
+    rows = [
+        GraderRow(config, config.number) for config in configs.annotate(number=number).filter(number__gt=0)
+    ]
+    return [row.config for row in sorted(rows, key=lambda row: _key(bank.collection, row))]
 
 
-def _is_stored(collection: Collection, config: GraderConfig) -> bool:
+def labellers_of(collection: Collection) -> list[GraderConfig]:
+    """Return the graders that label passages here, the default one first."""
+    return [row.config for row in scored_graders(collection) if row.config.purpose == Purpose.DIRECT]
+
+
+def is_stored(collection: Collection, config: GraderConfig) -> bool:
+    """Whether the config is the default that the collection stores."""
     return bool(collection.default_grader) and config.fingerprint == collection.default_grader
 
 
@@ -88,7 +95,7 @@ def keep_default_grader(collection: Collection) -> None:
 def take_imported_default(collection: Collection) -> None:
     """After an import, store the grader with the most grades, unless the stored one has as many."""
     rows = scored_graders(collection)
-    stored = sum(row.grades for row in rows if _is_stored(collection, row.config))
+    stored = sum(row.grades for row in rows if is_stored(collection, row.config))
     rated = [row for row in rows if row.config.purpose == Purpose.RATE] or rows
     most = max(rated, key=lambda row: (row.grades, -row.config.pk), default=None)
     if most and most.grades > stored:

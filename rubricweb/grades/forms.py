@@ -86,6 +86,8 @@ class GraderForm(AddressForm):
 
     grader = select_at_once(gettext_lazy("Grader"), ())
     default_min_grade = PAPERS_MIN_GRADE
+    grader_note = ""
+    """What to know of the grader's grades, where it gives items none."""
 
     def offer(self, raters: tuple[Rater, ...]) -> Rater:
         """Offer these raters, and return the one in the address."""
@@ -96,6 +98,7 @@ class GraderForm(AddressForm):
         if not pk or pk in {str(config.pk) for config in chosen.configs}:
             self.data["grader"] = str(chosen.pk)
         self._fit_scale(chosen)
+        self.grader_note = chosen.note
         return chosen
 
     def _fit_scale(self, rater: Rater) -> None:

@@ -9,8 +9,10 @@ from itertools import accumulate, chain, groupby
 from operator import attrgetter
 
 import numpy as np
+from django.db.models import Case, IntegerField, When
+from django.db.models.functions import Coalesce
 
-from grading.types import FAILED, MISSING, GradeMatrix, Outcome
+from grading.types import ANSWERED, FAILED, MISSING, GradeMatrix, Outcome
 from rubricweb.banks.models import ItemRevision
 from rubricweb.corpus.pools import CollectionPool, TopicPool
 from rubricweb.grades import snapshots, visibility
@@ -117,16 +119,18 @@ def _groups(grades: Mapping[int, int]) -> Iterator[list[int]]:
 
 
 def from_rows(config: GraderConfig, topic_ids: Sequence[int]) -> dict[int, TopicRatings]:
-    """Return the ratings of these topics in one query; extracted answers have none. A grade without a rating
-    is FAILED.
+    """Return the ratings of these topics in one query. A grade without a rating is ANSWERED where it is an
+    extracted answer, else FAILED.
     """
     if not topic_ids:
         return {}
     rising = sorted(topic_ids)
-    rows = Grade.objects.by(config).for_topics(rising).exclude(outcome=Outcome.EXTRACTED)
-    fields = rows.values_list("topic_id", "revision_id", "passage_id", "rating").iterator(chunk_size=10_000)
-    values = (FAILED if value is None else value for value in chain.from_iterable(fields))
-    cells = np.fromiter(values, dtype=np.int64).reshape(-1, 4)
+    whole = IntegerField()
+    rated = Coalesce("rating", FAILED, output_field=whole)
+    value = Case(When(outcome=Outcome.EXTRACTED, then=ANSWERED), default=rated, output_field=whole)
+    rows = Grade.objects.by(config).for_topics(rising).annotate(value=value)
+    fields = rows.values_list("topic_id", "revision_id", "passage_id", "value").iterator(chunk_size=10_000)
+    cells = np.fromiter(chain.from_iterable(fields), dtype=np.int64).reshape(-1, 4)
     cells = cells[np.argsort(cells[:, 0], kind="stable")]
     parts = np.split(cells[:, 1:], np.searchsorted(cells[:, 0], rising[1:]))
     return {pk: snapshots.of_cells(part) for pk, part in zip(rising, parts, strict=True)}

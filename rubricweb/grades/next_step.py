@@ -13,8 +13,9 @@ from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.models import Bank, Item
 from rubricweb.corpus.models import Collection, Passage, Pooled
-from rubricweb.grades.defaults import banks
+from rubricweb.grades.defaults import banks, labellers_of
 from rubricweb.grades.models import Grade, GradingJob
+from rubricweb.grades.raters import active_raters
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,8 @@ def _grading(role: Role, collection: Collection, bank: Bank | None) -> NextStep 
     asked = Item.including_secret.active().filter(bank=bank)
     if Grade.objects.filter(revision__in=asked.values("revision")).exists():
         return None
+    if active_raters(collection)[0].labels_passages and labellers_of(collection):
+        return None  # no item will ever have a grade
     running = (GradingJob.State.QUEUED, GradingJob.State.RUNNING)
     if collection.jobs.filter(state__in=running).exists():
         jobs = reverse("grades:jobs", args=[collection.slug])

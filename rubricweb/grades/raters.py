@@ -1,4 +1,8 @@
-"""Raters: one model with the config that rates each kind of item."""
+"""Raters: what a collection's graders give on the screens of a bank, and by which config for each kind.
+
+There is always one: the screens show ratings or verdicts of items, and where no grader gives any, the answers
+that one extracts or the labels that one gives whole passages.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+from django.utils.translation import gettext
 from numpy.typing import NDArray
 
 from grading.graders import registry
@@ -13,19 +18,28 @@ from grading.types import ItemKind, Purpose
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.configs import active_configs, kinds_of
-from rubricweb.grades.defaults import graders_of
+from rubricweb.grades.defaults import ON_ITEMS, graders_of, is_stored, labellers_of
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scales import default_min_grade, scale_of, within_scale
 from rubricweb.grades.selectors import GraderRow
+from rubricweb.grades.topic_ratings import DIRECT_COLUMN, GradedItems, ItemColumn
 
 KINDS = (ItemKind.QUESTION, ItemKind.NUGGET)
+_DOES = {
+    Purpose.RATE: "",
+    Purpose.VERIFY: ", verifying answers",
+    Purpose.EXTRACT: ", extracting answers",
+    Purpose.DIRECT: ", labelling passages",
+}
+"""The end of a rater's name."""
 
 
 @dataclass(frozen=True, eq=False)
 class Rater:
-    """The config that rates questions and the one that rates nuggets, often two prompts of a model."""
+    """The configs of one model and purpose by the kind of item that they grade, often one prompt each."""
 
     by_kind: dict[ItemKind, GraderConfig]
+    """Never empty; of a grader that labels passages, the kind is DIRECT."""
     is_active: bool
     """Re-grade runs it in this collection."""
 
@@ -39,13 +53,49 @@ class Rater:
         return tuple(dict.fromkeys(self.by_kind.values()))
 
     @property
+    def purpose(self) -> Purpose:
+        """What it gives: ratings or verdicts of cells, extracted answers, or labels of whole passages."""
+        return Purpose(self.configs[0].purpose)
+
+    @property
+    def grades_items(self) -> bool:
+        """Its grades say whether a passage covers an item."""
+        return self.purpose in ON_ITEMS
+
+    @property
+    def verifies(self) -> bool:
+        return self.purpose is Purpose.VERIFY
+
+    @property
+    def extracts(self) -> bool:
+        return self.purpose is Purpose.EXTRACT
+
+    @property
+    def labels_passages(self) -> bool:
+        return self.purpose is Purpose.DIRECT
+
+    def columns(self, items: tuple[ItemColumn, ...]) -> tuple[ItemColumn, ...]:
+        """Return what it grades passages by: these items of a topic, or the topic itself."""
+        return (DIRECT_COLUMN,) if self.labels_passages else items
+
+    def can_grade(self, column: ItemColumn) -> bool:
+        """Whether the cells of this column get a grade from it; an answer is verified against a key."""
+        return column.kind in self.by_kind and column.has_text and (column.has_key or not self.verifies)
+
+    def graded_items(self, items: tuple[ItemColumn, ...]) -> GradedItems:
+        """Return `columns` of these items of a topic, with its thresholds."""
+        columns = self.columns(items)
+        least = tuple(self.min_grade_of(column.kind) for column in columns)
+        return GradedItems(columns, least, tuple(self.can_grade(column) for column in columns))
+
+    @property
     def name(self) -> str:
         first = self.configs[0]
         if first.backend == registry.IMPORTED:
-            return f"{first.llm}, imported"
+            return f"{first.llm}, imported{_DOES[self.purpose]}"
         backend = registry.BACKENDS.get(first.backend)
         name = backend.label if backend and not backend.needs_model else first.llm
-        return f"{name}{first.settings_words}"
+        return f"{name}{first.settings_words}{_DOES[self.purpose]}"
 
     @property
     def min_grade(self) -> int:
@@ -79,6 +129,21 @@ class Rater:
         return " and ".join(f"{least} ({kind}s)" for kind, least in by_kind.items())
 
     @property
+    def note(self) -> str:
+        """What to know where the screens show no grades of items; empty where they do."""
+        notes = {
+            Purpose.EXTRACT: gettext(
+                "This grader extracts answers. Which items a passage covers, only a grader says that rates "
+                "items or verifies answers."
+            ),
+            Purpose.DIRECT: gettext(
+                "This grader labels whole passages, so no item has a grade. The labels stand beside the "
+                "passages."
+            ),
+        }
+        return notes.get(self.purpose, "")
+
+    @property
     def is_imported(self) -> bool:
         """Its grades came from a file, so it cannot be run."""
         return self.configs[0].backend == registry.IMPORTED
@@ -89,48 +154,72 @@ class Rater:
 
 
 def active_raters(collection: Collection) -> tuple[Rater, ...]:
-    """What Re-grade runs in this collection."""
-    return _teams(
-        (config for config in active_configs(collection) if config.purpose == Purpose.RATE), is_active=True
-    )
+    """Return what Re-grade runs in this collection; never empty.
+
+    Those that grade items, or without any those that extract answers or label passages.
+    """
+    return _preferred(_teams(active_configs(collection), is_active=True))
 
 
 def shown_rater(rows: Iterable[GraderRow]) -> tuple[Rater, ...]:
-    """Return the model of the first row that rates, with its configs for both kinds; empty if none rates."""
-    rating = [row.config for row in rows if row.config.purpose == Purpose.RATE]
-    team = [config for config in rating if config.team == rating[0].team]
-    return _teams(team, is_active=False)[:1]
+    """Return the one rater to show of these graders in their order; empty without any.
+
+    It grades items, unless none of them does.
+    """
+    return _preferred(_teams((row.config for row in rows), is_active=False))[:1]
 
 
 def raters(bank: Bank) -> tuple[Rater, ...]:
-    """Return the raters with grades of the bank's items, the default one first; without any, what Re-grade
-    runs.
+    """Return the raters to choose from on the screens of a bank, the default one first; never empty.
+
+    Those that grade items, with grades of the bank's items. Without any: what Re-grade runs, after those that
+    have labelled passages or, where it grades no items, extracted answers.
     """
     active = active_raters(bank.collection)
-    running = {config.pk for rater in active for config in rater.configs}
-    graded = graders_of(bank)
-    started = {config.pk for config in graded}
-    with_grades = [rater for rater in active if any(config.pk in started for config in rater.configs)]
-    with_grades += _teams((config for config in graded if config.pk not in running), is_active=False)
+    if graded := graders_of(bank):
+        started = {config.pk for config in graded}
+        begun = [rater for rater in active if any(config.pk in started for config in rater.configs)]
+        return _in_order(bank.collection, begun, graded)
+    others = labellers_of(bank.collection)
+    if not active[0].grades_items:
+        others += graders_of(bank, (Purpose.EXTRACT,))
+    return _in_order(bank.collection, active, others)
+
+
+def _in_order(
+    collection: Collection, active: Iterable[Rater], graded: list[GraderConfig]
+) -> tuple[Rater, ...]:
+    """Return these active raters and those of the other graders: the stored one, then by their grades."""
+    listed = list(active)
+    running = {config.pk for rater in listed for config in rater.configs}
+    listed += _teams((config for config in graded if config.pk not in running), is_active=False)
     place = {config.pk: number for number, config in enumerate(graded)}
-    return tuple(sorted(with_grades, key=lambda rater: _first_place(rater, place))) or active
+
+    def key(rater: Rater) -> tuple[bool, int]:
+        is_default = any(is_stored(collection, config) for config in rater.configs)
+        return not is_default, min(place.get(config.pk, len(place)) for config in rater.configs)
+
+    return tuple(sorted(listed, key=key))
 
 
-def _first_place(rater: Rater, place: dict[int, int]) -> int:
-    return min(place.get(config.pk, len(place)) for config in rater.configs)
+def _preferred(listed: tuple[Rater, ...]) -> tuple[Rater, ...]:
+    return tuple(rater for rater in listed if rater.grades_items) or listed
 
 
 def _teams(configs: Iterable[GraderConfig], *, is_active: bool) -> tuple[Rater, ...]:
-    """Group the configs of one model; a model with several prompts for a kind makes several raters."""
-    teams: dict[tuple[str, str, str], dict[ItemKind, list[GraderConfig]]] = {}
+    """Group the configs of one model and purpose; a model with several prompts for a kind makes several
+    raters.
+    """
+    kinds = (*KINDS, ItemKind.DIRECT)
+    teams: dict[tuple[str, ...], dict[ItemKind, list[GraderConfig]]] = {}
     for config in configs:
-        team = teams.setdefault(config.team, {})
-        for kind in KINDS:
+        team = teams.setdefault((*config.team, config.purpose), {})
+        for kind in kinds:
             if kind in kinds_of(config):
                 team.setdefault(kind, []).append(config)
     raters = []
     for team in teams.values():
         for number in range(max(map(len, team.values()), default=0)):
-            chosen = {kind: team[kind][min(number, len(team[kind]) - 1)] for kind in KINDS if kind in team}
+            chosen = {kind: team[kind][min(number, len(team[kind]) - 1)] for kind in kinds if kind in team}
             raters.append(Rater(chosen, is_active))
     return tuple(raters)

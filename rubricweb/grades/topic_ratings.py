@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from numpy.typing import NDArray
 
 from grading.statistics import diagnostics
 from grading.types import FAILED, MAX_RATING, MISSING, ItemKind, Ratings
-from rubricweb.banks.models import Bank
+from rubricweb.banks.models import DIRECT_UID, AnswerKey, Bank
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades.matrices import TopicGrades
 
@@ -32,6 +32,12 @@ class ItemColumn:
     uid: str
     revision_pk: int
     has_text: bool
+    has_key: bool = False
+    """There are accepted answers, with which an extracted one can be compared."""
+
+
+DIRECT_COLUMN = ItemColumn(ItemKind.DIRECT, DIRECT_UID, revision_pk=0, has_text=True)
+"""What direct graders label passages by, whatever the bank asks."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +50,9 @@ class Sheet:
     min_relevant: int
     min_grades: NDArray[np.int8]
     """By item: the rating from which it is covered."""
+    passage_labels: Ratings | None = None
+    """By passage: the label of a grader that grades no items; None where labels are made of the ratings."""
+    min_label: int = 0
 
     @cached_property
     def rated(self) -> Mask:
@@ -56,6 +65,8 @@ class Sheet:
     @cached_property
     def labels(self) -> Ratings:
         """By passage: the Rubric-Qrels label (highest rating), MISSING without a rating."""
+        if self.passage_labels is not None:
+            return np.maximum(self.passage_labels, MISSING)
         return np.asarray(np.maximum(self.ratings.max(axis=1, initial=MISSING), MISSING), dtype=np.int8)
 
     @cached_property
@@ -72,18 +83,27 @@ class Sheet:
 
     @cached_property
     def uncovered(self) -> Mask:
-        """Judged relevant and graded, but no item reaches the threshold."""
-        return diagnostics.is_uncovered(self.ratings, self.relevance, min_grade=self.min_grades)
+        """Judged relevant and graded, but no item reaches the threshold, or the label does not."""
+        ratings, min_grades = self._by_passage
+        return diagnostics.is_uncovered(ratings, self.relevance, min_grade=min_grades)
 
     @cached_property
     def ungraded_relevant(self) -> Mask:
-        return diagnostics.is_ungraded(self.ratings, self.relevance)
+        return diagnostics.is_ungraded(self._by_passage[0], self.relevance)
+
+    @property
+    def _by_passage(self) -> tuple[Ratings, NDArray[np.int8]]:
+        """The ratings that say whether a passage is covered, with their thresholds by column."""
+        if self.passage_labels is None:
+            return self.ratings, self.min_grades
+        return self.passage_labels[:, np.newaxis], np.array([self.min_label], dtype=np.int8)
 
     @cached_property
     def disagree(self) -> Mask:
         """Judged and graded, and relevant by only one of the two."""
         is_both = (self.judged != UNJUDGED) & (self.labels != MISSING)
-        return np.asarray(is_both & (self.relevant != self.covers.any(axis=1)))
+        ratings, min_grades = self._by_passage
+        return np.asarray(is_both & (self.relevant != (ratings >= min_grades).any(axis=1)))
 
     @cached_property
     def disagreement(self) -> NDArray[np.float64]:
@@ -151,33 +171,29 @@ def ratings_of(grades: Mapping[ItemKind, TopicGrades], items: Sequence[ItemColum
     return ratings
 
 
-MinGrades = tuple[tuple[ItemKind, int], ...]
-"""By kind of item: the rating from which it is covered."""
+@dataclass(frozen=True, slots=True)
+class GradedItems:
+    """What a grader is asked of the passages of one topic."""
 
-
-def topic_facts(
-    grades: Mapping[ItemKind, TopicGrades],
-    items: tuple[ItemColumn, ...],
-    min_relevant: int,
-    min_grades: Mapping[ItemKind, int],
-) -> TopicFacts:
-    return _facts(tuple(grades.items()), items, min_relevant, tuple(min_grades.items()))
+    columns: tuple[ItemColumn, ...]
+    min_grades: tuple[int, ...]
+    """By column: the rating from which it is covered."""
+    can_be_graded: tuple[bool, ...]
+    """By column: whether cells without a grade are missing one."""
 
 
 @lru_cache(maxsize=CACHED_TOPICS)
-def _facts(
-    grades: tuple[tuple[ItemKind, TopicGrades], ...],
-    items: tuple[ItemColumn, ...],
-    min_relevant: int,
-    min_grades: MinGrades,
+def topic_facts(
+    grades: tuple[tuple[ItemKind, TopicGrades], ...], items: GradedItems, min_relevant: int
 ) -> TopicFacts:
-    """Cached by its arguments: new grades make a new TopicGrades, a changed bank other items."""
-    pool, least = grades[0][1].pool, dict(min_grades)
-    ratings = ratings_of(dict(grades), items, len(pool.doc_ids))
-    default = min_grades[0][1]
-    by_item = np.array([least.get(item.kind, default) for item in items], dtype=np.int8)
-    sheet = Sheet(ratings, judged(pool), min_relevant, by_item)
-    cells, missing = count_cells(ratings, [item.has_text and item.kind in least for item in items])
+    """Return the numbers of one topic; `grades` are pairs of kind and matrices.
+
+    Cached by its arguments: new grades make a new TopicGrades, a changed bank other items.
+    """
+    pool = grades[0][1].pool
+    ratings = ratings_of(dict(grades), items.columns, len(pool.doc_ids))
+    sheet = Sheet(ratings, judged(pool), min_relevant, np.array(items.min_grades, dtype=np.int8))
+    cells, missing = count_cells(ratings, items.can_be_graded)
     return TopicFacts(
         cells=cells,
         missing=missing,
@@ -185,7 +201,7 @@ def _facts(
         uncovered=int(sheet.uncovered.sum()),
         nobody=int(sheet.covering_nobody.sum()),
         spurious=int(sheet.spurious.sum()),
-        unknown=sum(not item.has_text for item in items),
+        unknown=sum(not item.has_text for item in items.columns),
     )
 
 
@@ -201,9 +217,12 @@ def count_cells(ratings: Ratings, can_be_graded: Sequence[bool]) -> tuple[int, i
 
 def item_columns(bank: Bank) -> dict[int, tuple[ItemColumn, ...]]:
     """By topic id: the bank's active items, each wording of a kind once, without their texts."""
-    rows = bank.items.active().order_by("topic_id", "position", "pk").annotate(has_text=~Q(revision__text=""))
+    keys = AnswerKey.including_secret.filter(revision=OuterRef("revision"))
+    rows = bank.items.active().order_by("topic_id", "position", "pk")
+    rows = rows.annotate(has_text=~Q(revision__text=""), has_key=Exists(keys))
     by_topic: dict[int, list[ItemColumn]] = {}
-    fields = ("topic_id", "kind", "revision__uid", "revision_id", "has_text")
-    for topic_id, kind, uid, revision, has_text in rows.values_list(*fields):
-        by_topic.setdefault(topic_id, []).append(ItemColumn(ItemKind(kind), uid, revision, bool(has_text)))
+    fields = ("topic_id", "kind", "revision__uid", "revision_id", "has_text", "has_key")
+    for topic_id, kind, uid, revision, has_text, has_key in rows.values_list(*fields):
+        column = ItemColumn(ItemKind(kind), uid, revision, bool(has_text), bool(has_key))
+        by_topic.setdefault(topic_id, []).append(column)
     return {topic_id: tuple(items) for topic_id, items in by_topic.items()}

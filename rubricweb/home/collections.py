@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 
+from grading.types import Purpose
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role, role_to_edit, role_to_grade
 from rubricweb.banks.models import Item
@@ -195,16 +196,22 @@ class _Pools:
 def _add(
     progress: dict[int, _Progress], config: GraderConfig, sharing: list[Collection], pools: _Pools
 ) -> None:
-    """Items without text cannot be graded, so of them only graded cells count.
+    """Items without text cannot be graded, so of them only graded cells count; nor, by who verifies answers,
+    those without an answer key. A grader of passages has a cell for each.
 
     Banks that the grader has not begun do not count, unless it has begun none.
     """
+    if config.purpose == Purpose.DIRECT:
+        _add_labels(progress, config, sharing, pools)
+        return
     active = Item.including_secret.active().of_kinds(kinds_of(config)).filter(bank__collection__in=sharing)
     grades = Grade.objects.by(config).filter(revision__in=active.values("revision")).order_by()
     has_grade = Exists(grades.filter(revision=OuterRef("revision")))
     begun = dict(active.filter(has_grade).order_by().values_list("bank", "bank__collection").distinct())
     counted = active.filter(Q(bank__in=list(begun)) | ~Q(bank__collection__in=set(begun.values())))
     worded = counted.exclude(revision__text="").order_by()
+    if config.purpose == Purpose.VERIFY:
+        worded = worded.with_answer_key()
     wordings = worded.values_list("bank__collection", "topic").annotate(Count("revision", distinct=True))
     for collection, topic, count in wordings:
         progress[collection].cells += count * pools.sizes.get(topic, 0)
@@ -213,6 +220,17 @@ def _add(
         for collection, count in _graded(of_these, pools):
             progress[collection].graded += count
             progress[collection].cells += 0 if has_text else count
+
+
+def _add_labels(
+    progress: dict[int, _Progress], config: GraderConfig, sharing: list[Collection], pools: _Pools
+) -> None:
+    topics = Topic.objects.filter(collection__in=sharing).values_list("pk", "collection")
+    for topic, collection in topics:
+        progress[collection].cells += pools.sizes.get(topic, 0)
+    labels = Grade.objects.by(config).for_topics([topic for topic, _ in topics]).order_by()
+    for collection, count in _graded(labels, pools):
+        progress[collection].graded += count
 
 
 def _graded(grades: QuerySet[Grade], pools: _Pools) -> Iterator[tuple[int, int]]:

@@ -131,7 +131,6 @@ def topic_rows(collection: Collection, bank: Bank, rater: Rater) -> list[ListedT
     pool = collection_pool(collection)
     by_config = {config.pk: matrices(config, pool) for config in rater.configs}
     columns_by_topic = item_columns(bank)
-    min_grades = {kind: rater.min_grade_of(kind) for kind in rater.by_kind}
     missing = _missing_behind(collection, rater, columns_by_topic)
     subtopics, flagged = _subtopics(collection), open_by_topic(bank)
     rows = []
@@ -139,8 +138,8 @@ def topic_rows(collection: Collection, bank: Bank, rater: Rater) -> list[ListedT
         if pk not in pool.by_topic:
             continue  # imported since the pool was read
         items = columns_by_topic.get(pk, ())
-        grades = {kind: by_config[config.pk][pk] for kind, config in rater.by_kind.items()}
-        facts = topic_facts(grades, items, collection.min_relevant, min_grades)
+        grades = tuple((kind, by_config[config.pk][pk]) for kind, config in rater.by_kind.items())
+        facts = topic_facts(grades, rater.graded_items(items), collection.min_relevant)
         facts = replace(facts, missing=missing.get(pk, facts.missing))
         rows.append(
             ListedTopic(
@@ -173,10 +172,9 @@ def _missing_behind(
         by_config = {config.pk: matrices(config, collection_pool(collection)) for config in rater.configs}
     missing = {}
     for pk in hidden:
-        grades = {kind: by_config[config.pk][pk] for kind, config in rater.by_kind.items()}
-        min_grades = {kind: rater.min_grade_of(kind) for kind in rater.by_kind}
-        facts = topic_facts(grades, columns_by_topic.get(pk, ()), collection.min_relevant, min_grades)
-        missing[pk] = facts.missing
+        grades = tuple((kind, by_config[config.pk][pk]) for kind, config in rater.by_kind.items())
+        items = rater.graded_items(columns_by_topic.get(pk, ()))
+        missing[pk] = topic_facts(grades, items, collection.min_relevant).missing
     return missing
 
 

@@ -111,13 +111,17 @@ def tone(state: str) -> str:
 
 @register.simple_tag
 def grade_chip(value: int | str | None) -> SafeString:
-    """A rating as a coloured digit; -1 or None is missing, -2 failed, -3 hidden: none looks like 0."""
+    """A rating as a coloured digit; -1 or None is missing, -2 failed, -3 hidden, -4 an extracted answer that
+    nobody rated: none looks like 0.
+    """
     if value is None or value == -1:
         return _chip("missing", DASH, "not graded")
     if value == -2:
         return _chip("failed", "\N{MULTIPLICATION X}", "grading failed")
     if value == -3:
         return _chip("hidden", "?", "hidden until you have rated it")
+    if value == -4:
+        return _chip("answered", "A", "an answer is extracted, and not rated")
     return _chip(str(value), str(value), f"grade {value}")
 
 

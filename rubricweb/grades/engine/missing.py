@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from grading.types import FAILED, MISSING, ItemKind, Outcome, Purpose
+from grading.types import FAILED, MISSING, ItemKind, Purpose
 from rubricweb.banks.models import DIRECT_UID, Item, ItemRevision
 from rubricweb.banks.querysets import ItemQuerySet
 from rubricweb.corpus.models import Collection, Topic
@@ -122,7 +122,7 @@ def missing_over(
     items = Item.including_secret.filter(bank__collection=collection)
     wanted = {config: _wanted(config, items, set(pool.by_topic)) for config in configs}
     return [
-        _with_wordless(config, asked, _compared(config, pool, _worded(asked), MISSING, look=_in_rows))
+        _with_wordless(config, asked, _compared(config, pool, _worded(asked), MISSING, look=_missing_in_rows))
         for config, asked in wanted.items()
     ]
 
@@ -151,9 +151,8 @@ def _missing(collection: Collection, config: GraderConfig, wanted: Wanted, value
         begun |= _begun(source_of(config), worded)
     found = Found([], [])
     if begun:
-        look = _in_matrices if config.purpose in RATED else _in_rows
         rated = {topic_id: some for topic_id, some in worded.items() if topic_id in begun}
-        found = _compared(config, collection_pool(collection), rated, value, look=look)
+        found = _compared(config, collection_pool(collection), rated, value, look=_in_matrices)
     if value == MISSING:
         untouched = {topic_id: some for topic_id, some in worded.items() if topic_id not in begun}
         (found.unanswered if reads else found.gaps).extend(_whole(collection, untouched))
@@ -245,10 +244,6 @@ def _unread(config: GraderConfig, pool: CollectionPool, wanted: Wanted) -> Itera
         yield _without(topic, wanted[topic.topic_id], answered[topic.topic_id])
 
 
-RATED = (Purpose.RATE, Purpose.DIRECT)
-"""The purposes whose grades are all in the matrix; extracted answers have no rating and are not."""
-
-
 def _in_matrices(config: GraderConfig, pool: CollectionPool, wanted: Wanted, value: int) -> Iterator[Mask]:
     with seeing_everything():
         grades = matrices(config, pool)
@@ -257,18 +252,18 @@ def _in_matrices(config: GraderConfig, pool: CollectionPool, wanted: Wanted, val
         yield grades[topic.topic_id].matrix.columns(uids).ratings == value
 
 
-def _in_rows(config: GraderConfig, pool: CollectionPool, wanted: Wanted, value: int) -> Iterator[Mask]:
+def _missing_in_rows(
+    config: GraderConfig, pool: CollectionPool, wanted: Wanted, value: int
+) -> Iterator[Mask]:
+    """Look for MISSING, the only `value`, without the matrices of a pool that is only supposed."""
     rows = Grade.objects.by(config).for_topics(topic.topic_id for topic in pool.topics)
-    if value == FAILED:
-        rows = rows.filter(outcome=Outcome.FAILED)
     found: dict[int, set[Cell]] = defaultdict(set)
     for topic_id, revision, passage in rows.values_list("topic_id", "revision_id", "passage_id").iterator(
         10_000
     ):
         found[topic_id].add((revision, passage))
     for topic in pool.topics:
-        absent = _without(topic, wanted[topic.topic_id], found[topic.topic_id])
-        yield ~absent if value == FAILED else absent
+        yield _without(topic, wanted[topic.topic_id], found[topic.topic_id])
 
 
 def _without(topic: TopicPool, wanted: list[ItemToGrade], read: set[Cell]) -> Mask:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from grading.types import FAILED, MISSING, ItemKind, Ratings
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank
+from rubricweb.banks.selectors import keys_of
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
 from rubricweb.grades import visibility
 from rubricweb.grades.humans import Source
 from rubricweb.grades.matrices import TopicGrades, topic_grades
 from rubricweb.grades.raters import Rater
-from rubricweb.grades.topic_ratings import ItemColumn, count_cells, judged, ratings_of
+from rubricweb.grades.topic_ratings import DIRECT_COLUMN, ItemColumn, count_cells, judged, ratings_of
 from rubricweb.grades.visibility import Places, hidden_in_topic
 from rubricweb.review.flags.selectors import OpenCounts, open_counts
 from rubricweb.review.selectors import layers
@@ -48,6 +49,7 @@ class GridCounts:
 
     passages: int
     items: int
+    """0 where the grader labels passages and people's ratings of items are not shown."""
     cells: int
     missing: int
     failed: int
@@ -156,8 +158,10 @@ def graded_by_kind(collection: CollectionPool, topic: Topic, rater: Rater) -> di
 def topic_grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: User) -> TopicGrid:
     collection = collection_pool(bank.collection)
     pool, items = collection.by_topic[topic.pk], columns_of(bank, topic, query)
+    if rater.verifies:
+        items = with_keys(items)
     own = layers.own_ratings(reader, topic)
-    item_columns = tuple(ItemColumn(item.kind, item.uid, item.revision_pk, bool(item.text)) for item in items)
+    item_columns = tuple(item.column for item in items)
     graded = graded_by_kind(collection, topic, rater)
     layered = layers.layers(rater, collection.only(topic.pk), graded)
     words = layers.older_words(bank, topic)
@@ -174,12 +178,21 @@ def topic_grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader:
             graded, item_columns, [words.get(item.pk, set()) - {item.uid} for item in items]
         ),
         mine=layers.mine_of(own, [column.revision_pk for column in items], pool.passage_pks),
+        passage_labels=_labels(graded, rater),
+        min_label=rater.min_grade_of(ItemKind.DIRECT, query.min_grade),
     )
     hidden = hidden_in_topic(reader, topic)
     mask = visibility.mask(hidden.people, pool.passage_pks, [column.revision_pk for column in items])
     sheet = layers.blinded(sheet, mask, Source(query.source))
     measured = tuple(column.measured(at, sheet) for at, column in enumerate(items))
     return TopicGrid(collection, pool, measured, sheet, own, rater, query, hidden.graders)
+
+
+def _labels(graded: Mapping[ItemKind, TopicGrades], rater: Rater) -> Ratings | None:
+    """By passage: the labels of a rater that grades no items."""
+    if not rater.labels_passages:
+        return None
+    return graded[ItemKind.DIRECT].matrix.columns([DIRECT_COLUMN.uid]).ratings[:, 0]
 
 
 def _source(source: Source, layered: Layers, columns: tuple[ItemColumn, ...], passages: int) -> Ratings:
@@ -217,6 +230,12 @@ def columns_of(bank: Bank, topic: Topic, query: GridQuery) -> list[GridColumn]:
     return columns
 
 
+def with_keys(columns: Sequence[GridColumn]) -> list[GridColumn]:
+    """Return the columns with the accepted answers of their wordings."""
+    keys = keys_of(column.revision_pk for column in columns)
+    return [replace(column, keys=keys.get(column.revision_pk, ())) for column in columns]
+
+
 def _windows_at(grid: TopicGrid, chosen: list[GridColumn], order: list[int], rows: int) -> tuple[int, int]:
     """Return the page numbers of the cell that the address names if it is shown, else the query's own."""
     number, column_number = grid.query.page, grid.query.columns
@@ -236,15 +255,17 @@ def _offers(grid: TopicGrid) -> tuple[Offer, ...]:
 
 
 def _counts(grid: TopicGrid) -> GridCounts:
-    ratings = grid.sheet.ratings
-    kinds = grid.rater.by_kind
+    ratings, labels, passages = grid.sheet.ratings, grid.sheet.passage_labels, len(grid.sheet.judged)
     by_people = Source(grid.query.source) is Source.HUMANS
-    has_text = [bool(item.text) and (by_people or item.kind in kinds) for item in grid.items]
-    cells, missing = count_cells(ratings, has_text)
+    if labels is not None and not by_people:
+        cells, missing = count_cells(labels[:, np.newaxis], [True])
+        return GridCounts(passages, 0, cells, missing, int((labels == FAILED).sum()), 0)
+    counted = [bool(item.text) if by_people else grid.rater.can_grade(item.column) for item in grid.items]
+    cells, missing = count_cells(ratings, counted)
     failed = int((ratings == FAILED).sum())
     blind = visibility.mask(grid.blind, grid.pool.passage_pks, [item.revision_pk for item in grid.items])
-    hidden = 0 if by_people else int((blind & (ratings == MISSING))[:, has_text].sum())
-    return GridCounts(len(grid.sheet.judged), len(grid.items), cells, missing - hidden, failed, hidden)
+    hidden = 0 if by_people else int((blind & (ratings == MISSING))[:, counted].sum())
+    return GridCounts(passages, len(grid.items), cells, missing - hidden, failed, hidden)
 
 
 def run_tags(collection: Collection) -> tuple[str, ...]:

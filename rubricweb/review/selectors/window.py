@@ -15,7 +15,7 @@ from rubricweb.corpus.models import Passage
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades.humans import Source
 from rubricweb.grades.models import Grade, GraderConfig, HumanGrade
-from rubricweb.grades.topic_ratings import UNJUDGED, Sheet
+from rubricweb.grades.topic_ratings import UNJUDGED, ItemColumn, Sheet
 from rubricweb.grades.visibility import Places
 from rubricweb.review.flags.selectors import OpenCounts
 from rubricweb.review.selectors.layers import CheckedSheet, OwnRating, OwnRatings
@@ -43,6 +43,8 @@ class GridColumn:
     text: str
     at: int
     """Its column in the sheet."""
+    keys: tuple[str, ...] = ()
+    """Accepted answers."""
     covered: float = np.nan
     spurious: float = np.nan
     discrimination: float = np.nan
@@ -55,6 +57,10 @@ class GridColumn:
     @property
     def name(self) -> str:
         return f"{self.kind} {self.number}"
+
+    @property
+    def column(self) -> ItemColumn:
+        return ItemColumn(self.kind, self.uid, self.revision_pk, bool(self.text), bool(self.keys))
 
     @property
     def covered_value(self) -> float:

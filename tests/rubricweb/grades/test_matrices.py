@@ -2,7 +2,7 @@
 
 import pytest
 
-from grading.types import FAILED, MISSING
+from grading.types import ANSWERED, FAILED, MISSING
 from rubricweb.banks import actions
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades import matrices as matrix_module
@@ -67,10 +67,10 @@ def test_a_new_grade_is_seen_at_once_and_other_topics_stay_cached(made):
     assert grades_of(made, "t1") is before
 
 
-def test_an_extracted_answer_is_no_rating(made):
+def test_an_extracted_answer_is_neither_a_rating_nor_missing(made):
     Grade.objects.filter(passage=made.passages["e1"]).update(outcome="extracted", rating=None)
 
-    assert ratings_of(made, "t2") == [[MISSING], [4]]
+    assert ratings_of(made, "t2") == [[ANSWERED], [4]]
 
 
 def test_a_graded_passage_outside_the_pool_is_left_out(made):

@@ -6,8 +6,8 @@ import pytest
 from django.urls import reverse
 
 from grading.graders import registry
+from grading.types import ANSWERED, ItemKind, Outcome, Purpose
 from grading.types import Grade as Graded
-from grading.types import ItemKind, Outcome, Purpose
 from rubricweb.banks.actions import set_answer_keys
 from rubricweb.banks.models import AnswerKey, Item
 from rubricweb.corpus.pools import collection_pool
@@ -94,7 +94,7 @@ def test_stored_answers_get_the_verdict_of_the_changed_key(config, stored, djang
 
 def test_without_a_key_answers_wait_unrated_and_a_new_key_finds_them(config, stored, bank):
     change(stored)
-    assert column(config, stored) == [-1] * 5
+    assert column(config, stored) == [ANSWERED] * 5
     assert set(Grade.objects.values_list("rating", "outcome")) == {(None, "extracted")}
     change(stored, "carotene")
     assert column(config, stored) == [0, 1, 0, 0, 0]

@@ -1,0 +1,159 @@
+"""Every page works whatever a collection's graders are for: each set of prompts that Settings accepts."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+
+from grading.types import ItemKind, Outcome, Purpose
+from rubricweb.accounts.roles import Role
+from rubricweb.banks.models import DIRECT_UID, AnswerKey, Bank, ItemRevision
+from rubricweb.corpus.models import Collection
+from rubricweb.grades.configs import active_configs, imported_config, kinds_of
+from rubricweb.grades.models import Grade, GraderConfig, MatrixStamp
+from rubricweb.grades.raters import active_raters, raters
+from rubricweb.grades.store import save_grades
+from tests.factories import ItemFactory, MembershipFactory, UserFactory
+from tests.rubricweb.markup import markup
+from tests.rubricweb.routes import Route, routes
+from tests.rubricweb.worlds import blind_campaign, parameters, world
+
+pytestmark = [pytest.mark.django_db, pytest.mark.portable]
+
+RATES, RATES_NUGGETS = "QuestionSelfRatedUnanswerablePromptWithChoices", "NuggetSelfRatedPrompt"
+EXTRACTS, EXTRACTS_NUGGETS = "QuestionCompleteConciseUnanswerablePromptWithChoices", "NuggetExtractionPrompt"
+BY_RULE = "QuestionCompleteConcisePromptWithAnswerKey2"
+BY_MODEL = "QuestionCompleteConcisePromptWithT5VerifiedAnswerKey2"
+
+PROMPTS: dict[str, tuple[str, ...]] = {
+    "defaults": (),
+    "ratings of questions": (RATES,),
+    "ratings of nuggets": (RATES_NUGGETS,),
+    "labels": ("FagB",),
+    "labels by several prompts": ("FagB", "Sun", "HELM", "Thomas"),
+    "answers": (EXTRACTS, EXTRACTS_NUGGETS),
+    "verdicts by rule": (BY_RULE,),
+    "verdicts by a model": (EXTRACTS, BY_MODEL),
+    "verdicts on another grader's answers": (BY_MODEL,),
+    "verdicts and ratings of nuggets": (BY_RULE, RATES_NUGGETS),
+    "answers and labels": (EXTRACTS, "FagB"),
+    "ratings, answers and labels": (RATES, RATES_NUGGETS, EXTRACTS, "FagB"),
+    "everything": (RATES, RATES_NUGGETS, EXTRACTS, BY_RULE, BY_MODEL, "FagB", "Thomas"),
+}
+ANSWERS = ("Anthocyanins", "anthocyanin pigment", "unanswerable", "Chlorophyll, when days grow short")
+
+
+@pytest.fixture
+def place(collection, owner, assessor) -> tuple[Bank, dict[str, object]]:
+    """A collection with a row of every kind, answer keys and a nugget a topic, and what its routes take."""
+    second = MembershipFactory(
+        user=UserFactory(username="second"), collection=collection, role=Role.ASSESSOR
+    ).user
+    bank = world(collection, owner, second)
+    known = parameters(bank, assessor, blind_campaign(bank, by=owner))
+    for topic in collection.topics.all():
+        ItemFactory(bank=bank, topic=topic, kind="nugget", text=f"Chlorophyll breaks down ({topic.query_id})")
+    for item in bank.items.filter(kind="question"):
+        AnswerKey.objects.create(revision=item.revision, text="anthocyanins")
+    return bank, known
+
+
+def ask_only(collection: Collection, prompts: tuple[str, ...]) -> None:
+    """Set the prompts, and forget all grades that there are."""
+    Grade.objects.all().delete()
+    MatrixStamp.objects.all().delete()
+    collection.grader_backend, collection.grader_llm = "openai_compatible", "a-model"
+    collection.grader_prompts, collection.default_grader = list(prompts), ""
+    if prompts == (BY_MODEL,):
+        source = imported_config("flan-t5", EXTRACTS, Purpose.EXTRACT)
+        collection.answers_by = source.fingerprint
+    collection.save()
+
+
+def grade_all(bank: Bank) -> None:
+    """Store a grade of every cell by what Re-grade runs, and the answers that it verifies."""
+    for config in active_configs(bank.collection):
+        for topic in bank.collection.topics.all():
+            items = [
+                item for item in bank.items.filter(topic=topic) if ItemKind(item.kind) in kinds_of(config)
+            ]
+            revisions = [item.revision for item in items]
+            if config.purpose == Purpose.DIRECT:
+                revisions = [ItemRevision.objects.get_or_create(topic=topic, uid=DIRECT_UID)[0]]
+            cells = [(revision, pooled.passage) for revision in revisions for pooled in topic.pool.all()]
+            save_grades(config, [_grade(config, topic, *cell, n) for n, cell in enumerate(cells)])
+
+
+def _grade(config: GraderConfig, topic, revision, passage, number: int) -> Grade:
+    row = Grade(config=config, topic=topic, revision=revision, passage=passage, outcome=Outcome.NUMERIC)
+    if config.purpose in (Purpose.EXTRACT, Purpose.VERIFY):
+        row.answer = ANSWERS[number % len(ANSWERS)]
+    if config.purpose == Purpose.EXTRACT:
+        row.outcome = Outcome.EXTRACTED
+    else:
+        row.rating = number % (6 if config.purpose == Purpose.RATE else 2)
+    return row
+
+
+def failing(client: Client, asked: list[Route], known: dict[str, object]) -> dict[str, int]:
+    """Return the routes that answer with an error of the server."""
+    failed = {}
+    for route in asked:
+        response = client.get(route.address(known))
+        b"".join(response.streaming_content if response.streaming else ())
+        if response.status_code >= 500:
+            failed[route.name] = response.status_code
+    return failed
+
+
+def browser(user) -> Client:
+    client = Client(raise_request_exception=False)
+    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    return client
+
+
+UNGRADED = ("defaults", "labels", "answers", "verdicts by rule", "verdicts by a model")
+"""Of the sets, those that are walked without a grade, too."""
+BY_EVERYBODY = ("labels", "answers", "verdicts by a model")
+"""Those that all roles walk."""
+CASES = [(name, True) for name in PROMPTS] + [(name, False) for name in UNGRADED]
+
+
+@pytest.mark.parametrize(
+    ("named", "is_graded"),
+    CASES,
+    ids=[f"{name}{'' if is_graded else ', ungraded'}" for name, is_graded in CASES],
+)
+def test_pages_work_for_every_set_of_prompts(place, collection, owner, assessor, viewer, named, is_graded):
+    bank, known = place
+    ask_only(collection, PROMPTS[named])
+    bank.collection = collection
+    if is_graded:
+        grade_all(bank)
+    people = (owner, assessor, viewer) if named in BY_EVERYBODY and is_graded else (owner,)
+    assert {str(user): failing(browser(user), routes(), known) for user in people} == {
+        str(user): {} for user in people
+    }
+
+
+@pytest.mark.parametrize("prompts", PROMPTS.values(), ids=PROMPTS)
+def test_pages_say_what_is_graded(place, collection, owner, client_of, prompts):
+    """Where every cell has what the grader gives, no page says that anything is missing."""
+    bank, _ = place
+    ask_only(collection, prompts)
+    bank.collection = collection
+    grade_all(bank)
+    client, topic = client_of(owner), collection.topics.first()
+    pages = [
+        client.get(f"/review/banks/{bank.pk}/topics/{topic.pk}/grid/"),
+        client.get(collection.get_absolute_url()),
+        client.get("/"),
+    ]
+    (card,) = pages[2].context["cards"]
+    assert (pages[0].context["grid"].counts.share, pages[1].context["totals"].share, card.share) == (1, 1, 1)
+    assert {name: raters(bank)[0].name in markup(page) for name, page in zip("gch", pages, strict=True)} == {
+        "g": True,
+        "c": True,
+        "h": True,
+    }
+    assert raters(bank)[0].grades_items == any(rater.grades_items for rater in active_raters(collection))
