@@ -14,11 +14,15 @@ from dataclasses import replace
 
 from grading.measures import registry
 from grading.measures.base import MIN_GRADE
+from grading.types import Purpose
+from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.defaults import scored_graders
+from rubricweb.grades.configs import kinds_of
+from rubricweb.grades.defaults import default_bank, scored_graders
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scales import default_min_grade
 from rubricweb.grades.scoring import MeasureSpec
+from rubricweb.grades.selectors import banks_graded_by
 from rubricweb.leaderboards.board import lookup
 from rubricweb.leaderboards.board.types import BoardError, BoardSpec, MeasureColumn
 from rubricweb.support import columns as support
@@ -130,7 +134,32 @@ def _column(token: str, spec: BoardSpec) -> MeasureColumn:
     measure = _in_field(grader, name, base)
     has_own_threshold = measure.min_grade != base.min_grade
     label = measure.label_with_threshold if has_own_threshold else measure.label
-    return MeasureColumn(token, f"{label} by {grader}", measure, grader)
+    bank = _bank_of(grader, spec)
+    graded = kinds_of(grader)
+    column = MeasureColumn(token, "", measure, grader, bank=bank, kinds=graded & spec.kinds or graded)
+    is_of_others = (bank, column.kinds) != (spec.bank, spec.kinds)
+    return replace(column, label=f"{label}{_of_items(column, spec) if is_of_others else ''} by {grader}")
+
+
+def _bank_of(grader: GraderConfig, spec: BoardSpec) -> Bank | None:
+    """Return the bank whose items the grader is scored on: the board's, unless it has grades of others only;
+    None for labels.
+    """
+    if grader.purpose == Purpose.DIRECT:
+        return None
+    graded = banks_graded_by(grader, spec.collection)
+    if spec.bank in graded or spec.version:  # of a version, items may have been graded that are retired now
+        return spec.bank
+    bank = default_bank(spec.collection, grader) if graded else None
+    if bank is None:
+        raise BoardError("columns", f"grader-{grader.pk} has no grades of items that some bank has now")
+    return bank
+
+
+def _of_items(column: MeasureColumn, spec: BoardSpec) -> str:
+    """Return what the column is scored over, as part of its label."""
+    named = f" of bank {column.bank.name}" if column.bank and spec.bank and column.bank != spec.bank else ""
+    return f" of {column.items}{named}"
 
 
 def _in_field(config: GraderConfig, name: str, measure: MeasureSpec) -> MeasureSpec:

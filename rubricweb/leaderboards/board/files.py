@@ -197,6 +197,8 @@ def _column(board: Board, place: int) -> Json:
     return {
         "token": column.token,
         "label": column.label,
+        "items": column.items or None,
+        "bank": column.bank.name if column.bank else None,
         "measure": f"support_{column.support.name}" if column.support else measure.name,
         "min_grade": None if column.is_judgments or column.support else measure.min_grade,
         "cutoff": None if measure.uses_labels else measure.cutoff,

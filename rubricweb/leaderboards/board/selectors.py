@@ -22,7 +22,14 @@ from rubricweb.leaderboards.board.certainty import Certainty, certainty, top
 from rubricweb.leaderboards.board.freshness import current_shares
 from rubricweb.leaderboards.board.items import items_stamp
 from rubricweb.leaderboards.board.leaders import leader_topics
-from rubricweb.leaderboards.board.tables import Basis, answered, basis, score_column, score_units
+from rubricweb.leaderboards.board.tables import (
+    Basis,
+    answered,
+    basis,
+    column_basis,
+    score_column,
+    score_units,
+)
 from rubricweb.leaderboards.board.types import (
     Board,
     BoardCorrelation,
@@ -36,8 +43,8 @@ from rubricweb.leaderboards.board.types import (
 from rubricweb.leaderboards.board.verified import Verified, verified
 from rubricweb.leaderboards.board.writers import Writers, writers
 
-Further = Sequence[tuple[MeasureColumn, NDArray[np.float64]]]
-"""Further columns with their scores, shape (runs, units)."""
+Further = Sequence[tuple[MeasureColumn, Basis, NDArray[np.float64]]]
+"""Further columns with what they are scored on and their scores, shape (runs, units)."""
 
 
 def board(spec: BoardSpec) -> Board:
@@ -46,7 +53,7 @@ def board(spec: BoardSpec) -> Board:
     table = score_units(base, spec.measure)
     sure = certainty(table.scores, spec.test) if spec.measure.bootstraps_by_topic else None
     people, wrote = verified(base, k), writers(spec, base.pool)
-    further = [(column, score_column(base, column).scores) for column in spec.columns]
+    further = _further(base)
     rows = _rows(base, table, _Beside(base, k, sure, people, further), wrote)
     places = np.array([base.pool.run_pks.index(row.run_id) for row in rows], dtype=np.intp)
     return Board(
@@ -58,7 +65,7 @@ def board(spec: BoardSpec) -> Board:
         judged_at=k,
         correlations=_correlations(spec, base.pool, table),
         n_vital=sum(items.n_vital for items in base.topic_items.values()),
-        columns=tuple(_counted(base, column.measure, scores) for column, scores in further),
+        columns=tuple(_counted(of, column.measure, scores) for column, of, scores in further),
         marks=marks(np.round(table.means(), TIED_DECIMALS)),
         top=top(table.scores, sure, places),
         leaders=leader_topics(base, rows, table.scores[places]),
@@ -70,6 +77,11 @@ def board(spec: BoardSpec) -> Board:
         calibration=status(spec.bank, spec.config, spec.version) if spec.bank else None,
         n_items_by_grader=wrote.n_items,
     )
+
+
+def _further(base: Basis) -> Further:
+    bases = ((column, column_basis(base, column)) for column in base.spec.columns)
+    return [(column, of, score_column(of, column).scores) for column, of in bases]
 
 
 def run_topics(spec: BoardSpec, run: Run, official: Sequence[RunScores] = ()) -> list[TopicRow]:
@@ -119,7 +131,7 @@ class _Beside:
     ) -> None:
         self.judged, self.current = judged_shares(base, k), current_shares(base, k)
         self.sure, self.people = sure, people
-        self.others = [mean_and_stderr(scores) for _, scores in further]
+        self.others = [mean_and_stderr(scores) for *_, scores in further]
 
     def of(self, run: int) -> dict[str, object]:
         sure = self.sure

@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grading.statistics.uncertainty import mean_and_stderr
-from grading.types import Purpose
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
 from rubricweb.grades import visibility
-from rubricweb.grades.humans import ratings_by
-from rubricweb.grades.matrices import TopicGrades, matrices
+from rubricweb.grades.humans import Source, ratings_by
+from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.scoring import (
     MeasureSpec,
     Scores,
@@ -23,7 +22,6 @@ from rubricweb.grades.scoring import (
     judgment_table,
     topic_scores,
 )
-from rubricweb.grades.selectors import graded_items
 from rubricweb.leaderboards.board.items import NOTHING, TopicItems, topic_items_of
 from rubricweb.leaderboards.board.types import BoardSpec, MeasureColumn
 from rubricweb.support.columns import score_table
@@ -56,10 +54,34 @@ class Basis:
 def basis(spec: BoardSpec) -> Basis:
     visibility.refuse_sums(spec.collection)
     pool = collection_pool(spec.collection)
-    topic_items = topic_items_of(spec)
     if not spec.is_of_all_topics:
         pool = replace(pool, topics=tuple(topic for topic in pool.topics if spec.includes(topic.query_id)))
-        topic_items = {pk: items for pk, items in topic_items.items() if pk in pool.by_topic}
+    return _basis_over(spec, pool)
+
+
+def column_basis(base: Basis, column: MeasureColumn) -> Basis:
+    """Return what a further column is scored on: the same topics and runs, and the items that its grader
+    grades.
+    """
+    if column.config is None:
+        return base if column.is_own else replace(base, spec=replace(base.spec, by_subtopic=False))
+    has_version = base.spec.version is not None and column.bank == base.spec.bank
+    spec = replace(
+        base.spec,
+        config=column.config,
+        bank=column.bank,
+        kinds=column.kinds,
+        version=base.spec.version if has_version else None,
+        source=Source.GRADER,
+    )
+    if column.bank is None:
+        spec = replace(spec, facet="", by_subtopic=False)
+    return _basis_over(spec, base.pool)
+
+
+def _basis_over(spec: BoardSpec, pool: CollectionPool) -> Basis:
+    """Return the basis of a board over the topics of this pool."""
+    topic_items = {pk: items for pk, items in topic_items_of(spec).items() if pk in pool.by_topic}
     if spec.facet:
         topic_items = {
             topic: items.subtopics().get(spec.facet, NOTHING) for topic, items in topic_items.items()
@@ -81,7 +103,7 @@ def score_units(
 
 
 def score_column(base: Basis, column: MeasureColumn) -> ScoreTable:
-    """Return a further column, over the same topics."""
+    """Return the scores of a further column on its `column_basis`, shape (runs, units)."""
     if column.support:
         topic_ids = [topic.topic_id for topic in base.pool.topics]
         scores = score_table(base.spec.collection, column.support, base.pool.run_pks, topic_ids)
@@ -89,15 +111,7 @@ def score_column(base: Basis, column: MeasureColumn) -> ScoreTable:
     if column.is_judgments:
         judged = judgment_table(base.pool, column.measure, level=column.measure.level)
         return _table(base, base.pool.topics, list(judged.scores.T))
-    if column.config is None:
-        return score_units(base, column.measure)
-    grades = matrices(column.config, base.pool)
-    bank = base.spec.bank
-    if bank is not None and column.config.purpose != Purpose.DIRECT:
-        return score_units(base, column.measure, grades)
-    labelled = graded_items(column.config, None, base.spec.collection)
-    topic_items = {topic_id: TopicItems(uids) for topic_id, uids in labelled.items()}
-    return score_units(replace(base, topic_items=topic_items), column.measure, grades)
+    return score_units(base, column.measure)
 
 
 def answered(units: Iterable[TopicPool]) -> NDArray[np.bool_]:

@@ -49,6 +49,19 @@ class MeasureColumn:
     """The human judgments of the collection instead of grades."""
     support: SupportColumn | None = None
     """A score of citations instead of `measure`."""
+    bank: Bank | None = None
+    """Of the other grader: the bank whose items it grades; None if it labels passages."""
+    kinds: frozenset[ItemKind] = frozenset()
+    """Of the other grader: the kinds of items that the column is scored over."""
+
+    @property
+    def items(self) -> str:
+        """What another grader's column is scored over: "nuggets", "direct labels"; else empty."""
+        if self.config is None:
+            return ""
+        if self.bank is None:
+            return "direct labels"
+        return " and ".join(f"{kind}s" for kind in sorted(self.kinds, reverse=True))
 
     @property
     def is_own(self) -> bool:

@@ -19,7 +19,7 @@ from grading.formats.leaderboards import (
 )
 from grading.statistics.uncertainty import mean_and_stderr
 from rubricweb.grades.scoring import MeasureSpec
-from rubricweb.leaderboards.board.tables import Basis, basis, score_column, score_units
+from rubricweb.leaderboards.board.tables import Basis, basis, column_basis, score_column, score_units
 from rubricweb.leaderboards.board.types import BoardSpec
 
 FORMATS: dict[str, Callable[[Iterable[LeaderboardRow]], Iterator[str]]] = {
@@ -76,13 +76,14 @@ def value_rows(spec: BoardSpec) -> Iterator[LeaderboardRow]:
     since readers of these files split their lines at white space.
     """
     base = basis(spec)
-    scores = {measure_token(spec.measure): score_units(base, spec.measure).scores}
+    scores = {measure_token(spec.measure): (_units(base), score_units(base, spec.measure).scores)}
     for column in spec.columns:
         if column.token not in scores:
-            scores[column.token] = score_column(base, column).scores
+            of = column_basis(base, column)
+            scores[column.token] = (_units(of), score_column(of, column).scores)
     for place, run_tag in enumerate(base.pool.run_tags):
-        for name, table in scores.items():
-            yield from _of_run(run_tag.replace(" ", "-"), name, table[place], _units(base))
+        for name, (units, table) in scores.items():
+            yield from _of_run(run_tag.replace(" ", "-"), name, table[place], units)
 
 
 def measure_token(measure: MeasureSpec) -> str:
