@@ -53,6 +53,33 @@ def verify(answer: str, keys: Sequence[str], choices: Sequence[str] = ()) -> Ver
     return _WRONG
 
 
+def closeness(answer: str, keys: Sequence[str]) -> float:
+    """Return how near an answer is to the nearest accepted one: 0 to 1, 0 for one that says there is none.
+
+    The larger of two shares, over normal forms: characters that need no edit, and words of the accepted
+    answer that the answer has. A near answer that is judged wrong is worth a look: the key may lack this way
+    to say it.
+
+    >>> closeness("The water table will be rising.", ["falls", "rises"])
+    1.0
+    >>> round(closeness("anthocyanin pigments", ["anthocyanins"]), 2)
+    1.0
+    >>> closeness("carotene", ["anthocyanins"]) < 0.5, closeness("unanswerable", ["anthocyanins"])
+    (True, 0.0)
+    """
+    if is_unanswerable(answer):
+        return 0.0
+    return max((_share(normal(answer), normal(key)) for key in keys), default=0.0)
+
+
+def _share(answer: str, key: str) -> float:
+    from rapidfuzz.distance import Levenshtein
+
+    words, has = key.split(), set(answer.split())
+    kept = sum(word in has for word in words) / len(words) if words else 0.0
+    return max(kept, Levenshtein.normalized_similarity(answer, key))
+
+
 def _says(answer: str, key: str, choices: Sequence[str]) -> bool:
     is_true = _TRUTH.get(bare(key).lower())
     if is_true is not None:

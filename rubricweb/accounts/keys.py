@@ -59,6 +59,7 @@ ACTIONS = (
     *(KeyAction(f"rate-{rating}", f"Rate {rating}", f"Digit{rating}") for rating in range(6)),
     KeyAction("right", "The grader is right", "KeyR"),
     KeyAction("wrong", "The grader is wrong", "KeyW"),
+    KeyAction("accept", "Accept the extracted answer", "KeyK"),
     KeyAction("spurious", "Flag as spurious", "KeyS"),
     KeyAction("uncovered", "Flag as uncovered", "KeyU"),
     KeyAction("comment", "Comment", "KeyC"),

@@ -13,6 +13,7 @@ COUNTED = {
     "group": ngettext_lazy("%(n)s group", "%(n)s groups", "count"),
     "item": ngettext_lazy("%(n)s item", "%(n)s items", "count"),
     "passage": ngettext_lazy("%(n)s passage", "%(n)s passages", "count"),
+    "answer": ngettext_lazy("%(n)s answer", "%(n)s answers", "count"),
     "topic": ngettext_lazy("%(n)s topic", "%(n)s topics", "count"),
     "warning": ngettext_lazy("%(n)s warning", "%(n)s warnings", "count"),
 }

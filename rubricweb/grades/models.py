@@ -16,6 +16,7 @@ from rubricweb.banks.models import ItemRevision
 from rubricweb.core.models import new_stamp
 from rubricweb.core.secrets import MessageField
 from rubricweb.corpus.models import Collection, Passage, Topic
+from rubricweb.grades.answer_verdicts import AnswerVerdict  # noqa: F401  (a model of this app)
 from rubricweb.grades.config_settings import HasSettings
 from rubricweb.grades.querysets import GradeQuerySet
 from rubricweb.grades.replies.models import ReplyBlock
@@ -391,7 +392,7 @@ class HumanGrade(models.Model):
 
 
 class HumanStamp(models.Model):
-    """Moves with every human grade of a topic; matrices by humans are keyed by it."""
+    """Moves with every human grade and verdict of a topic; matrices by humans are keyed by it."""
 
     topic = models.OneToOneField(Topic, on_delete=models.CASCADE, related_name="human_stamp")
     number = models.PositiveBigIntegerField(default=new_stamp)

@@ -53,6 +53,8 @@ class Sheet:
     passage_labels: Ratings | None = None
     """By passage: the label of a grader that grades no items; None where labels are made of the ratings."""
     min_label: int = 0
+    highest: int = MAX_RATING
+    """Of the grader's scale."""
 
     @cached_property
     def rated(self) -> Mask:
@@ -112,7 +114,7 @@ class Sheet:
         -1 if one of the two is missing.
         """
         top = max(int(self.judged.max(initial=1)), 1)
-        apart = np.abs(np.clip(self.judged, 0, None) / top - self.labels / MAX_RATING)
+        apart = np.abs(np.clip(self.judged, 0, None) / top - self.labels / self.highest)
         # Rounded, so that equal distances are equal and keep the pool's order.
         return np.where((self.judged == UNJUDGED) | (self.labels == MISSING), -1.0, apart.round(9))
 

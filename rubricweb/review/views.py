@@ -7,6 +7,7 @@ from functools import partial
 from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
+from rubricweb.accounts import roles
 from rubricweb.banks.access import bank_topic_for
 from rubricweb.banks.selectors import neighbours
 from rubricweb.core.http import HtmxRequest, page_or_part
@@ -42,6 +43,7 @@ def grid(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
         "query": query,
         "kept": kept_fields(request.GET),
         "grid": selectors.grid(bank, topic, rater, query, request.user),
+        "rates_here": not rater.verifies and roles.holds(request.user, bank.collection, roles.TO_ASSESS),
         "views": saved_views(request.user, bank.collection),
         "neighbours": partial(neighbours, topic),
         **address_kept(request),

@@ -40,10 +40,12 @@ function isTheLast(form) {
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   const shown = byId("check-cell");
   if (detail.target.id !== "check" || !shown) return;
+  const form = detail.requestConfig.elt;
+  if (form.matches(".accept") || !form.closest("#check, #check-sent")) return; // the same cell with another key
   const answer = new DOMParser().parseFromString(detail.serverResponse, "text/html");
   const words = answer.getElementById("check-words");
   if (words) byId("check-said").textContent = words.content.textContent.trim();
-  const isLast = isTheLast(detail.requestConfig.elt);
+  const isLast = isTheLast(form);
   if (detail.xhr.status !== 200) return;
   const isShown = answer.getElementById("check-cell")?.dataset.cell === shown.dataset.cell;
   if (isLast && !isShown) return;

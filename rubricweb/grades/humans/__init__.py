@@ -16,6 +16,7 @@ from rubricweb.grades.humans.actions import (
 )
 from rubricweb.grades.humans.latest_ratings import Cell, ShownRating, latest, latest_by, latest_by_cell
 from rubricweb.grades.humans.matrices import CheckedGrades, Source, corrected, human_matrices, ratings_by
+from rubricweb.grades.humans.verdicts import judge_answer, undo_verdict, verdict_matrices, verdicts_on
 
 __all__ = [
     "Cell",
@@ -30,6 +31,7 @@ __all__ = [
     "corrected",
     "find_right",
     "human_matrices",
+    "judge_answer",
     "judge_grader",
     "latest",
     "latest_by",
@@ -40,4 +42,7 @@ __all__ = [
     "saved_once",
     "take_back_right",
     "undo",
+    "undo_verdict",
+    "verdict_matrices",
+    "verdicts_on",
 ]

@@ -15,6 +15,7 @@ from rubricweb.core import events
 from rubricweb.core.models import is_duplicate, new_stamp
 from rubricweb.corpus.models import Collection
 from rubricweb.grades import visibility
+from rubricweb.grades.answer_verdicts import AnswerVerdict
 from rubricweb.grades.humans.latest_ratings import Cell, ShownRating, latest_by
 from rubricweb.grades.models import HumanGrade, HumanStamp
 
@@ -30,7 +31,7 @@ class UnfitRating(HumanGradeError):
 class RatedMeanwhile(HumanGradeError):
     """The same person rated the cell elsewhere since; `now` is that event."""
 
-    def __init__(self, now: HumanGrade | None, seen: int) -> None:
+    def __init__(self, now: HumanGrade | AnswerVerdict | None, seen: int) -> None:
         self.now, self.seen = now, seen
         super().__init__("You rated this cell in another window meanwhile.")
 
@@ -157,7 +158,7 @@ def find_right(cells: Iterable[tuple[Cell, ShownRating]], *, by: User, uid: UUID
     ]
     HumanGrade.objects.bulk_create(rows, batch_size=BATCH, ignore_conflicts=True)
     for topic_id in {cell.topic_id for cell in new}:
-        _move_stamp(topic_id)
+        move_stamp(topic_id)
     return list(HumanGrade.objects.filter(uid__in=[row.uid for row in rows]))
 
 
@@ -192,7 +193,7 @@ def add_imported(rows: Iterable[tuple[Cell, User, int]], *, channel: str) -> tup
         [_imported(*given[key], events_of[key]) for key in fresh], batch_size=BATCH
     )
     for topic_id in {given[key][0].topic_id for key in fresh}:
-        _move_stamp(topic_id, channel)
+        move_stamp(topic_id, channel)
     new = sum(events_of[key] is None for key in fresh)
     return new, len(fresh) - new, len(given) - len(fresh)
 
@@ -207,7 +208,7 @@ def save_events(events: Iterable[HumanGrade], *, channel: str) -> None:
         row.at = at  # a new row has the time at which it is saved
     HumanGrade.objects.bulk_update(rows, ["at"], batch_size=BATCH)
     for topic_id in {row.topic_id for row in rows}:
-        _move_stamp(topic_id, channel)
+        move_stamp(topic_id, channel)
 
 
 def _imported(cell: Cell, by: User, rating: int, before: HumanGrade | None) -> HumanGrade:
@@ -249,11 +250,12 @@ def _add(cell: Cell, by: User, seen: int, uid: UUID | None, fields: dict[str, ob
         uid=uid or uuid4(),
         **fields,
     )
-    _move_stamp(cell.topic_id, cell.channel)
+    move_stamp(cell.topic_id, cell.channel)
     return event
 
 
-def _move_stamp(topic_id: int, channel: str = "") -> None:
+def move_stamp(topic_id: int, channel: str = "") -> None:
+    """Say that people said something of the topic: caches go, and open pages refresh."""
     visibility.forget()
     stamp = HumanStamp.objects.filter(topic=topic_id)
     if not stamp.update(number=new_stamp()):

@@ -13,9 +13,10 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.types import MISSING, GradeMatrix
+from grading.types import MISSING, GradeMatrix, Purpose
 from rubricweb.corpus.pools import CollectionPool, TopicPool
 from rubricweb.grades import visibility
+from rubricweb.grades.humans.verdicts import verdict_matrices
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.models import GraderConfig, HumanGrade, HumanStamp
 from rubricweb.grades.stamped_cache import StampedCache
@@ -79,9 +80,14 @@ def ratings_by(source: Source, config: GraderConfig, pool: CollectionPool) -> Ma
 
 
 def corrected(config: GraderConfig, pool: CollectionPool) -> dict[int, CheckedGrades]:
-    """By topic id: the grader's ratings, replaced by people's where there are any."""
-    human = human_matrices(pool)
+    """By topic id: the grader's ratings, replaced by people's where there are any; of a grader that verifies
+    answers, its verdicts, replaced by people's.
+    """
     graded = matrices(config, pool)
+    if config.purpose == Purpose.VERIFY:
+        verdicts = verdict_matrices(config, pool)
+        return {topic_id: _correct_verdicts(graded[topic_id], verdicts[topic_id]) for topic_id in graded}
+    human = human_matrices(pool)
     return {topic_id: _correct(config.pk, graded[topic_id], human[topic_id]) for topic_id in graded}
 
 
@@ -179,6 +185,17 @@ def decided(events: Iterable[HumanGrade]) -> int | None:
         return decisions[-1]
     ratings = sorted(rating for _, rating in rated)
     return ratings[(len(ratings) - 1) // 2] if ratings else None
+
+
+@lru_cache(maxsize=CACHED_TOPICS)
+def _correct_verdicts(graded: TopicGrades, verdicts: TopicGrades) -> CheckedGrades:
+    uids = graded.matrix.item_ids
+    by_people = verdicts.matrix.columns(uids).ratings
+    has_answer = (graded.matrix.ratings >= 0) & (by_people != MISSING)
+    ratings = np.where(has_answer, by_people, graded.matrix.ratings).astype(np.int8)
+    names = (graded.pool.query_id, graded.pool.doc_ids, uids)
+    checked = GradeMatrix(*names, has_answer.astype(np.int8))
+    return CheckedGrades(graded.pool, GradeMatrix(*names, ratings), checked, {})
 
 
 @lru_cache(maxsize=CACHED_TOPICS)

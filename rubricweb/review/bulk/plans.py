@@ -94,7 +94,7 @@ def _to_grade(grid: TopicGrid, rows: Some[int], columns: Some[GridColumn], value
     cells: dict[GraderConfig, list[tuple[int, int]]] = {}
     for column in columns:
         config = grid.rater.by_kind.get(column.kind)
-        if config is None or not column.text or not can_ask(config):
+        if config is None or not grid.rater.can_grade(column.column) or not can_ask(config):
             continue
         of_column = [row for row in rows if grid.sheet.graded[row, column.at] == value]
         pairs = [(column.revision_pk, grid.pool.passage_pks[row]) for row in of_column]
@@ -109,6 +109,8 @@ def _to_grade(grid: TopicGrid, rows: Some[int], columns: Some[GridColumn], value
 
 def _unchecked(grid: TopicGrid, rows: Some[int], columns: Some[GridColumn]) -> list[tuple[Cell, ShownRating]]:
     pairs, closed = [], grid.own.keys() | grid.blind
+    if grid.rater.verifies:  # answers are checked one by one, beside their keys
+        return []
     for column in columns:
         config = grid.rater.by_kind.get(column.kind)
         for row in rows if config is not None else ():

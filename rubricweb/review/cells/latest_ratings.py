@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from django.utils.translation import gettext
+
+from grading.types import ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Item
 from rubricweb.corpus.models import Passage
-from rubricweb.grades.humans import Cell, RatedMeanwhile, ShownRating, Source, latest, latest_by
+from rubricweb.grades.answer_verdicts import AnswerVerdict
+from rubricweb.grades.humans import (
+    Cell,
+    RatedMeanwhile,
+    ShownRating,
+    Source,
+    latest,
+    latest_by,
+    verdicts_on,
+)
 from rubricweb.grades.humans.actions import HumanGradeError
 from rubricweb.grades.models import Grade, HumanGrade
 from rubricweb.grades.raters import Rater
@@ -32,10 +44,10 @@ class NoText(HumanGradeError):
 class CellRatings:
     """Of one cell, for one reader."""
 
-    mine: HumanGrade | None
+    mine: HumanGrade | AnswerVerdict | None
     """The reader's latest event; None without one, or when it was withdrawn."""
     seen: int
-    others: tuple[HumanGrade, ...]
+    others: tuple[HumanGrade | AnswerVerdict, ...]
     is_blind: bool
     """The graders' ratings are hidden from the reader too."""
 
@@ -46,26 +58,56 @@ class Saving:
 
     sent: int | None
     """The rating; None for an undo."""
-    event: HumanGrade | None = None
+    event: HumanGrade | AnswerVerdict | None = None
     refusal: HumanGradeError | None = None
 
     @property
-    def now(self) -> HumanGrade | None:
+    def now(self) -> HumanGrade | AnswerVerdict | None:
         """On a conflict: the rating that the person gave in another window."""
         return self.refusal.now if isinstance(self.refusal, RatedMeanwhile) else None
+
+    @property
+    def words(self) -> str:
+        """What was saved, in one sentence."""
+        event = self.event
+        if event is None or event.is_withdrawn or not event.verdict:
+            return gettext("Taken back.")
+        if isinstance(event, AnswerVerdict):
+            return (
+                gettext("Saved: the answer is right.")
+                if event.is_right
+                else gettext("Saved: the answer is wrong.")
+            )
+        saved = gettext("Saved: %(seen)s is %(verdict)s") % {
+            "seen": event.seen_rating,
+            "verdict": event.verdict,
+        }
+        if event.verdict == HumanGrade.Verdict.WRONG and event.rating is not None:
+            saved += gettext(", %(rating)s would be right") % {"rating": event.rating}
+        return f"{saved}."
 
     @property
     def is_conflict(self) -> bool:
         return isinstance(self.refusal, RatedMeanwhile)
 
 
-def cell_ratings(item: Item, passage: Passage, reader: User) -> CellRatings:
+def cell_ratings(item: Item, passage: Passage, reader: User, rater: Rater) -> CellRatings:
+    """Return people's ratings of the cell, or their verdicts on the answer that the rater verifies."""
     cell = Cell.of(item, passage)
-    last = latest_by(reader, cell)
+    config = rater.by_kind.get(ItemKind(item.kind))
+    events: list[HumanGrade] | list[AnswerVerdict]
+    last: HumanGrade | AnswerVerdict | None
+    if rater.verifies and config:
+        events = verdicts_on(cell, config)
+        last = next((event for event in events if event.by_id == reader.pk), None)
+    else:
+        events, last = latest(cell), latest_by(reader, cell)
     mine = last if last is not None and not last.is_withdrawn else None
     hidden = hidden_of_cell(reader, item.topic, cell.revision_id, cell.passage_id)
-    others = () if hidden.people else tuple(row for row in latest(cell) if row.by_id != reader.pk)
-    return CellRatings(mine, last.number if last is not None else 0, others, is_blind=bool(hidden.graders))
+    others = (
+        [] if hidden.people else [row for row in events if row.by_id != reader.pk and not row.is_withdrawn]
+    )
+    return CellRatings(mine, last.number if last else 0, tuple(others), is_blind=bool(hidden.graders))
 
 
 def shown(item: Item, passage: Passage, rater: Rater, source: Source) -> ShownRating | None:

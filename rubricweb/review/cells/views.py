@@ -110,7 +110,8 @@ def _source(request: HtmxRequest) -> Source:
 def _context(request: HtmxRequest, place: Place) -> dict[str, object]:
     item, passage = place
     rater = GraderForm(request.GET).offer(raters(item.bank))
-    cell, own_and_others = selectors.cell(item, passage, rater), cell_ratings(item, passage, request.user)
+    cell = selectors.cell(item, passage, rater)
+    own_and_others = cell_ratings(item, passage, request.user, rater)
     return {
         **subject_context(request, Subject(item.bank, item.topic, item, passage)),
         "rater": rater,

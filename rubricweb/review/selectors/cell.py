@@ -7,13 +7,17 @@ from dataclasses import dataclass, replace
 from django.db.models import Q
 
 from grading.errors import UnknownPrompt
+from grading.graders.base import ANSWERS_BY
 from grading.graders.registry import IMPORTED
-from grading.types import ItemKind, Outcome, Purpose
+from grading.parsing import is_unanswerable
+from grading.types import ANSWERED, ItemKind, Outcome, Purpose
 from rubricweb.banks.models import DIRECT_UID, Item, ItemRevision
+from rubricweb.banks.selectors import keys_of
 from rubricweb.corpus.duplicates.selectors import fellows
 from rubricweb.corpus.models import Passage
 from rubricweb.corpus.pools import TopicPool, collection_pool
 from rubricweb.grades import convert
+from rubricweb.grades.answer_verdicts import answer_digest
 from rubricweb.grades.configs import kinds_of, spec_of
 from rubricweb.grades.engine.answers import answers_for
 from rubricweb.grades.highlighting import Segment, highlighted
@@ -21,7 +25,7 @@ from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.raters import Rater
 from rubricweb.grades.replies.blocks import RawReply, raw_replies
 from rubricweb.grades.visibility import visible_grades
-from rubricweb.review.selectors.window import RunRank, retrieved
+from rubricweb.review.selectors.window import ANSWER_WORDS, RunRank, answer_state, retrieved
 
 HOW_FOUND = {
     Outcome.NUMERIC: "the grader's own rating",
@@ -76,6 +80,8 @@ class CellView:
     runs: tuple[RunRank, ...]
     near_duplicates: tuple[NearDuplicateCell, ...] = ()
     """In the same pool."""
+    keys: tuple[str, ...] = ()
+    """The accepted answers to the question."""
     is_hidden: bool = False
     """Graders' ratings are left out because the reader has to rate the cell blind."""
 
@@ -110,6 +116,37 @@ class CellView:
     def how_found(self) -> str:
         return HOW_FOUND[Outcome(self.grade.outcome)] if self.grade else ""
 
+    @property
+    def answer_state(self) -> str:
+        """Of a cell whose answer a grader verified: as `window.answer_state`; else empty."""
+        grade = self.grade
+        if grade is None or grade.config.purpose not in (Purpose.VERIFY, Purpose.EXTRACT):
+            return ""
+        if grade.outcome == Outcome.FAILED:
+            return ""
+        rating = ANSWERED if grade.rating is None else grade.rating
+        return answer_state(rating, is_empty=is_unanswerable(grade.answer))
+
+    @property
+    def at(self) -> str:
+        """The cell as the address of Verify grading names it."""
+        return f"{self.item.topic_id}-{self.passage.pk}-{self.item.pk}"
+
+    @property
+    def answer_digest(self) -> str:
+        return answer_digest(self.grade.answer) if self.grade else ""
+
+    @property
+    def verdict_words(self) -> str:
+        return str(ANSWER_WORDS.get(self.answer_state, ""))
+
+    @property
+    def can_accept(self) -> bool:
+        """The answer could become an accepted one: of a question with text, and none of them yet."""
+        is_question = self.item.kind == ItemKind.QUESTION and bool(self.item.revision.text)
+        words = " ".join(self.answer.split())
+        return is_question and not is_unanswerable(words) and words not in self.keys
+
 
 def cell(item: Item, passage: Passage, rater: Rater) -> CellView:
     """`item` needs its revision, topic, bank and collection; `passage` is in the topic's pool."""
@@ -132,11 +169,12 @@ def cell(item: Item, passage: Passage, rater: Rater) -> CellView:
         answer=answer,
         answer_by=source.config if source else None,
         is_answer_in_passage=any(segment.is_answer for segment in segments),
-        prompts=_prompts([row for row in (grade, extraction) if row is not None], item, passage),
+        prompts=_prompts([row for row in dict.fromkeys((grade, extraction)) if row], item, passage),
         others=tuple(row for row in grades if row.rating is not None and row is not grade),
         judgment=pool.judgments.get(passage.doc_id),
         runs=tuple(retrieved(pool, collection.run_tags, pool.row_of[passage.doc_id])),
         near_duplicates=_near_duplicates(item, passage, grade, pool),
+        keys=keys_of([item.revision_id]).get(item.revision_id, ()) if answer or rater.verifies else (),
     )
 
 
@@ -171,12 +209,14 @@ def _grades(item: Item, passage: Passage) -> list[Grade]:
 
 
 def _extraction(grades: list[Grade], config: GraderConfig | None, kind: ItemKind) -> Grade | None:
-    """Return the answer that the same model extracted for this kind of item."""
-    for grade in grades:
-        is_pair = config is not None and grade.config.llm == config.llm and kind in kinds_of(grade.config)
-        if is_pair and grade.config.purpose == Purpose.EXTRACT:
-            return grade
-    return None
+    """Return the answer that the config verifies, else one that the same model extracted for this kind."""
+    extracted = [grade for grade in grades if grade.config.purpose == Purpose.EXTRACT]
+    if config is None:
+        return None
+    if source := config.options.get(ANSWERS_BY):
+        return next((grade for grade in extracted if grade.config.fingerprint == source), None)
+    same = (grade for grade in extracted if grade.config.llm == config.llm)
+    return next((grade for grade in same if kind in kinds_of(grade.config)), None)
 
 
 def _prompts(grades: list[Grade], item: Item, passage: Passage) -> tuple[PromptAndReply, ...]:

@@ -19,6 +19,7 @@ from rubricweb.grades import visibility
 from rubricweb.grades.humans import Source
 from rubricweb.grades.matrices import TopicGrades, topic_grades
 from rubricweb.grades.raters import Rater
+from rubricweb.grades.topic_answers import answer_facts
 from rubricweb.grades.topic_ratings import DIRECT_COLUMN, ItemColumn, count_cells, judged, ratings_of
 from rubricweb.grades.visibility import Places, hidden_in_topic
 from rubricweb.review.flags.selectors import OpenCounts, open_counts
@@ -160,7 +161,7 @@ def topic_grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader:
     pool, items = collection.by_topic[topic.pk], columns_of(bank, topic, query)
     if rater.verifies:
         items = with_keys(items)
-    own = layers.own_ratings(reader, topic)
+    own = layers.own_ratings(reader, topic, rater)
     item_columns = tuple(item.column for item in items)
     graded = graded_by_kind(collection, topic, rater)
     layered = layers.layers(rater, collection.only(topic.pk), graded)
@@ -171,21 +172,35 @@ def topic_grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader:
         bank.collection.min_relevant,
         rater.min_grades_of((item.kind for item in item_columns), query.min_grade),
         graded=ratings_of(graded, item_columns, len(pool.doc_ids)),
-        people=layers.people_of(layered, item_columns),
+        people=layers.people_of(layered, item_columns, len(pool.doc_ids)),
         checked=layers.checked_of(layered, item_columns, len(pool.doc_ids)),
         confidences=ratings_of(layered.confidences, item_columns, len(pool.doc_ids)),
         older=layers.older_of(
             graded, item_columns, [words.get(item.pk, set()) - {item.uid} for item in items]
         ),
         mine=layers.mine_of(own, [column.revision_pk for column in items], pool.passage_pks),
+        is_empty=_empty(graded, rater, items) if rater.verifies or rater.extracts else None,
         passage_labels=_labels(graded, rater),
         min_label=rater.min_grade_of(ItemKind.DIRECT, query.min_grade),
+        highest=rater.highest,
     )
     hidden = hidden_in_topic(reader, topic)
     mask = visibility.mask(hidden.people, pool.passage_pks, [column.revision_pk for column in items])
     sheet = layers.blinded(sheet, mask, Source(query.source))
     measured = tuple(column.measured(at, sheet) for at, column in enumerate(items))
     return TopicGrid(collection, pool, measured, sheet, own, rater, query, hidden.graders)
+
+
+def _empty(
+    graded: Mapping[ItemKind, TopicGrades], rater: Rater, items: Sequence[GridColumn]
+) -> NDArray[np.bool_]:
+    """Shape (passages, items): the extracted answer says that there is none."""
+    keys = tuple((item.uid, item.keys) for item in items)
+    facts = {
+        kind: answer_facts(config, graded[kind], keys).is_empty for kind, config in rater.by_kind.items()
+    }
+    passages = len(next(iter(graded.values())).pool.doc_ids)
+    return np.asarray(ratings_of(facts, [item.column for item in items], passages) == 1)
 
 
 def _labels(graded: Mapping[ItemKind, TopicGrades], rater: Rater) -> Ratings | None:
@@ -197,13 +212,13 @@ def _labels(graded: Mapping[ItemKind, TopicGrades], rater: Rater) -> Ratings | N
 
 def _source(source: Source, layered: Layers, columns: tuple[ItemColumn, ...], passages: int) -> Ratings:
     if source is Source.HUMANS:
-        return layers.people_of(layered, columns)
+        return layers.people_of(layered, columns, passages)
     by_config = ratings_of(
         layered.graded if source is Source.GRADER else layered.corrected, columns, passages
     )
     if source is Source.GRADER:
         return by_config
-    people = layers.people_of(layered, columns)
+    people = layers.people_of(layered, columns, passages)
     return np.asarray(np.where(people != MISSING, people, by_config), dtype=np.int8)
 
 

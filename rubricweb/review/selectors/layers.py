@@ -13,10 +13,11 @@ from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank, ItemChange
 from rubricweb.corpus.models import Topic
 from rubricweb.corpus.pools import CollectionPool
-from rubricweb.grades.humans import Source, corrected, human_matrices
+from rubricweb.grades.answer_verdicts import AnswerVerdict
+from rubricweb.grades.humans import Source, corrected, human_matrices, verdict_matrices
 from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.models import Grade, GraderConfig, HumanGrade
-from rubricweb.grades.raters import Rater
+from rubricweb.grades.raters import KINDS, Rater
 from rubricweb.grades.topic_ratings import ItemColumn, Mask, Sheet, ratings_of
 
 LOW_CONFIDENCE = 50
@@ -58,6 +59,8 @@ class CheckedSheet(Sheet):
     """The grader rated an older wording of the item."""
     mine: Mask
     """The reader rated the cell, or gave a verdict."""
+    is_empty: Mask | None = None
+    """The extracted answer says that there is none; None for graders that extract none."""
 
     @cached_property
     def verified(self) -> Mask:
@@ -65,7 +68,7 @@ class CheckedSheet(Sheet):
 
     @cached_property
     def overridden(self) -> Mask:
-        """People rate the cell differently, or found the rating wrong."""
+        """People rate the cell differently, or found the rating or verdict wrong."""
         return np.asarray(self.checked & (self.people != self.graded))
 
     @cached_property
@@ -85,7 +88,8 @@ class Layers:
     graded: Mapping[ItemKind, TopicGrades]
     corrected: Mapping[ItemKind, TopicGrades]
     checked: Mapping[ItemKind, TopicGrades]
-    people: TopicGrades
+    people: Mapping[ItemKind, TopicGrades]
+    """Ratings by people together; of a grader that verifies answers, their verdicts on these."""
     confidences: Mapping[ItemKind, TopicGrades]
 
 
@@ -98,9 +102,20 @@ def layers(rater: Rater, pool: CollectionPool, graded: Mapping[ItemKind, TopicGr
         graded=graded,
         corrected={kind: by_config[config] for kind, config in rater.by_kind.items()},
         checked={kind: TopicGrades(topic, by_config[c].checked) for kind, c in rater.by_kind.items()},
-        people=human_matrices(pool)[topic.topic_id],
+        people=people_by_kind(rater, pool)[topic.topic_id],
         confidences={kind: TopicGrades(topic, matrix) for kind, matrix in sure.items()},
     )
+
+
+def people_by_kind(rater: Rater, pool: CollectionPool) -> dict[int, dict[ItemKind, TopicGrades]]:
+    """By topic and kind of item: what people say of the cells that the rater shows."""
+    if not rater.verifies:
+        return {pk: dict.fromkeys(KINDS, ratings) for pk, ratings in human_matrices(pool).items()}
+    by_config = {config: verdict_matrices(config, pool) for config in rater.configs}
+    return {
+        topic.topic_id: {kind: by_config[c][topic.topic_id] for kind, c in rater.by_kind.items()}
+        for topic in pool.topics
+    }
 
 
 @lru_cache(maxsize=CACHED_TOPICS)
@@ -118,8 +133,8 @@ def confidences_of(config: GraderConfig, grades: TopicGrades) -> GradeMatrix:
     return GradeMatrix(matrix.query_id, matrix.passage_ids, matrix.item_ids, percent)
 
 
-def people_of(layers: Layers, columns: Sequence[ItemColumn]) -> Ratings:
-    return layers.people.matrix.columns([column.uid for column in columns]).ratings
+def people_of(layers: Layers, columns: Sequence[ItemColumn], passages: int) -> Ratings:
+    return ratings_of(layers.people, columns, passages)
 
 
 def blinded(sheet: CheckedSheet, hidden: Mask, source: Source) -> CheckedSheet:
@@ -138,7 +153,7 @@ def blinded(sheet: CheckedSheet, hidden: Mask, source: Source) -> CheckedSheet:
 def checked_of(layers: Layers, columns: Sequence[ItemColumn], passages: int) -> Mask:
     """A cell is checked by a verdict on the grader of its kind, or by any person's rating."""
     by_verdict = ratings_of(layers.checked, columns, passages) == 1
-    return np.asarray(by_verdict | (people_of(layers, columns) != MISSING))
+    return np.asarray(by_verdict | (people_of(layers, columns, passages) != MISSING))
 
 
 def older_of(
@@ -162,8 +177,16 @@ def older_words(bank: Bank, topic: Topic) -> dict[int, set[str]]:
     return words
 
 
-def own_ratings(person: User, topic: Topic) -> OwnRatings:
+def own_ratings(person: User, topic: Topic, rater: Rater) -> OwnRatings:
     """Return the person's latest event for each cell of the topic, withdrawn ones included."""
+    if rater.verifies:
+        events = AnswerVerdict.objects.filter(by=person, topic=topic, config__in=rater.configs)
+        return {
+            (row.revision_id, row.passage_id): OwnRating(
+                row.number, None if row.is_right is None else int(row.is_right), row.verdict, row.is_withdrawn
+            )
+            for row in events.order_by("number")
+        }
     rows = HumanGrade.objects.filter(by=person, topic=topic).order_by("number")
     fields = ("revision_id", "passage_id", "number", "rating", "verdict", "is_withdrawn")
     return {

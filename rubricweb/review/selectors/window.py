@@ -8,9 +8,10 @@ from functools import lru_cache
 
 import numpy as np
 from django.db.models.functions import Left
+from django.utils.translation import gettext_lazy
 from numpy.typing import NDArray
 
-from grading.types import FAILED, MISSING, ItemKind, Outcome
+from grading.types import ANSWERED, FAILED, MISSING, ItemKind, Outcome
 from rubricweb.corpus.models import Passage
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades.humans import Source
@@ -87,7 +88,7 @@ class GridCell:
     href: str
     text: str
     state: str
-    """`0` to `5`, `missing`, `failed` or `hidden`."""
+    """`0` to `5`, `missing`, `failed` or `hidden`; of an answer one of ANSWER_SIGNS."""
     mark: str
     """The outcome, unless the model replied with the digit itself."""
     name: str
@@ -171,21 +172,34 @@ class Window:
         remarks = dict(self._remarks(at))
         cells = []
         for column in self.columns:
-            cell = _cell(
-                f"c{passage}-{column.pk}",
-                f"{base}/{column.pk}/",
-                ratings[column.at],
-                self.marks.get((column.revision_pk, passage), "") if self.source is Source.GRADER else "",
-                f"passage {doc_id}, {column.name}",
-            )
+            rating, at_cell = ratings[column.at], (f"c{passage}-{column.pk}", f"{base}/{column.pk}/")
+            place = f"passage {doc_id}, {column.name}"
+            if state := self._answer_state(at, column.at, rating):
+                words = f"{place}, {ANSWER_WORDS[state]}"
+                cell = GridCell(*at_cell, ANSWER_SIGNS[state], state, "", words)
+            else:
+                mark = self.marks.get((column.revision_pk, passage), "")
+                cell = _cell(*at_cell, rating, mark if self.source is Source.GRADER else "", place)
             marked, own = remarks.get(column.at, ()), self.own.get((column.revision_pk, passage))
             marked = marked if column.text else (*marked, WORDLESS)
             if (column.revision_pk, passage) in self.blind:
-                cell, marked = _hidden(cell, f"passage {doc_id}, {column.name}"), ()
+                cell, marked = _hidden(cell, place), ()
             if marked or own is not None:
                 cell = self._remarked(cell, int(self.sheet.people[at, column.at]), marked, own)
             cells.append(_flagged(cell, self.flags.cells.get((column.pk, passage), 0)))
         return tuple(cells)
+
+    def _answer_state(self, at: int, column: int, rating: int) -> str:
+        """The state of a cell by the verdict on its answer; empty where it has none."""
+        is_empty = self.sheet.is_empty
+        return "" if is_empty is None else answer_state(rating, is_empty=bool(is_empty[at, column]))
+
+    def _word(self, rating: int) -> str:
+        """What people say of a cell: a rating, or whether its answer is right."""
+        return str(rating) if self.sheet.is_empty is None else ("wrong", "right")[rating]
+
+    def _sign(self, rating: int) -> str:
+        return str(rating) if self.sheet.is_empty is None else ANSWER_SIGNS[self._word(rating)]
 
     def _remarks(self, row: int) -> Iterator[tuple[int, tuple[str, ...]]]:
         """By column of the sheet, for columns that have any."""
@@ -199,16 +213,17 @@ class Window:
         self, cell: GridCell, people: int, marked: tuple[str, ...], own: OwnRating | None
     ) -> GridCell:
         mine = own.rating if own is not None and own.rating is not None else MISSING
-        others = [rating for rating in (mine, people) if rating != MISSING and str(rating) != cell.text]
+        signs = [self._sign(rating) for rating in (mine, people) if rating != MISSING]
+        others = [sign for sign in signs if sign != cell.text]
         is_wrong = own is not None and own.verdict == HumanGrade.Verdict.WRONG and mine == MISSING
         words = [NO_TEXT if name == WORDLESS else MARKED[name] for name in marked]
-        words += [f"people say {people}"] if people != MISSING else []
-        words += [f"you say {mine}"] if mine != MISSING else ["you say wrong"] if is_wrong else []
+        words += [f"people say {self._word(people)}"] if people != MISSING else []
+        words += [f"you say {self._word(mine)}"] if mine != MISSING else ["you say wrong"] if is_wrong else []
         return replace(
             cell,
             name=", ".join((cell.name, *words)),
             marks=" ".join(marked),
-            own=str(others[0]) if others else "",
+            own=others[0] if others else "",
             seen=own.number if own is not None else 0,
         )
 
@@ -231,6 +246,25 @@ def _cell(cell_id: str, href: str, rating: int, mark: str, place: str) -> GridCe
         return GridCell(cell_id, href, "✕", "failed", "", f"{place}, grading failed")
     remark = f", {mark}" if mark else ""
     return GridCell(cell_id, href, str(rating), str(rating), mark, f"{place}, grade {rating}{remark}")
+
+
+ANSWER_SIGNS = {"right": "=", "wrong": "≠", "none": "∅", "answered": "A"}
+"""By the state of a cell with an extracted answer: equal to the key or not, empty, or without a verdict."""
+ANSWER_WORDS = {
+    "right": gettext_lazy("answer judged right"),
+    "wrong": gettext_lazy("answer judged wrong"),
+    "none": gettext_lazy("no answer in the passage"),
+    "answered": gettext_lazy("an answer, not verified"),
+}
+
+
+def answer_state(rating: int, *, is_empty: bool) -> str:
+    """Return the state of a cell by its verdict; empty where there is no answer to judge."""
+    if rating == 1:
+        return "right"
+    if is_empty:
+        return "none"
+    return {0: "wrong", ANSWERED: "answered"}.get(rating, "")
 
 
 def _hidden(cell: GridCell, place: str) -> GridCell:

@@ -9,8 +9,9 @@ from django.http import HttpRequest
 from django.utils.html import conditional_escape, escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from rubricweb.core.templatetags.core import percent
-from rubricweb.review.selectors.window import GridCell, Row
+from rubricweb.core.templatetags.core import grade_chip, percent
+from rubricweb.grades.raters import Rater
+from rubricweb.review.selectors.window import ANSWER_SIGNS, ANSWER_WORDS, GridCell, Row
 from rubricweb.review.verify.estimates import Share
 
 register = template.Library()
@@ -72,6 +73,19 @@ def grid_cell(cell: GridCell, suffix: str) -> SafeString:
         f'<a id="{cell.id}" href="{cell.href}{conditional_escape(suffix)}" data-grade="{cell.state}"'
         f' aria-label="{escape(cell.name)}"{seldom}>{cell.text}{own}</a>'
     )
+
+
+@register.simple_tag
+def answer_chip(state: str) -> SafeString:
+    """The verdict on an answer as a coloured sign: see `window.ANSWER_SIGNS`."""
+    sign, words = ANSWER_SIGNS[state], ANSWER_WORDS[state]
+    return format_html('<span class="grade-chip" data-grade="{}" title="{}">{}</span>', state, words, sign)
+
+
+@register.simple_tag
+def rating_chip(rater: Rater, rating: int) -> SafeString:
+    """A rating by this rater, or its verdict on an answer."""
+    return answer_chip(("wrong", "right")[rating]) if rater.verifies else grade_chip(rating)
 
 
 @register.simple_tag

@@ -10,9 +10,10 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.types import Ratings
+from grading.types import MISSING, Ratings
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank
+from rubricweb.banks.selectors import keys_of
 from rubricweb.corpus.pools import TopicPool, collection_pool
 from rubricweb.grades import visibility
 from rubricweb.grades.humans import corrected, human_matrices
@@ -20,9 +21,10 @@ from rubricweb.grades.humans.actions import HumanGradeError
 from rubricweb.grades.humans.draws import drawn_mask, uniform_draws
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.raters import Rater
+from rubricweb.grades.topic_answers import AcceptedAnswers, answer_facts
 from rubricweb.grades.topic_ratings import ItemColumn, Mask, item_columns, ratings_of
 from rubricweb.grades.visibility import hidden_from
-from rubricweb.review.selectors.layers import Layers, checked_of, people_of
+from rubricweb.review.selectors.layers import Layers, checked_of, people_by_kind, people_of
 
 Keys = NDArray[np.uint64]
 CACHED_TOPICS = 4_000
@@ -36,6 +38,7 @@ class TopicCells:
     pool: TopicPool
     columns: tuple[ItemColumn, ...]
     graded: Ratings
+    """By the grader; answers that say there is none have no verdict to check."""
     people: Ratings
     checked: Mask
     hidden: Mask
@@ -46,6 +49,8 @@ class TopicCells:
     """As `drawn`, in a campaign that sampled other cells than these."""
     keys: Keys
     """Fixed random numbers; sorted by them, the cells are in a random order that nobody can influence."""
+    closeness: Ratings | None = None
+    """In percent, of answers that the grader verified to the nearest accepted one; None for other graders."""
 
     @property
     def unchecked(self) -> Mask:
@@ -80,9 +85,11 @@ def bank_cells(bank: Bank, rater: Rater, reader: User) -> BankCells:
     pool = collection_pool(bank.collection)
     graded = {kind: matrices(config, pool) for kind, config in rater.by_kind.items()}
     by_config = {config: corrected(config, pool) for config in rater.configs}
-    people, hidden_by_topic = human_matrices(pool), hidden_from(reader, bank.collection_id)
+    human, hidden_by_topic = human_matrices(pool), hidden_from(reader, bank.collection_id)
+    people = people_by_kind(rater, pool)
     topics, wordless, by_topic = [], 0, item_columns(bank)
-    draws = _draws(bank, by_topic)
+    accepted = accepted_answers(by_topic) if rater.verifies else {}
+    draws = (frozenset[int](),) * 2 if rater.verifies else _draws(bank, by_topic)
     for topic_id, items in by_topic.items():
         topic, columns = pool.by_topic[topic_id], tuple(column for column in items if column.has_text)
         wordless += len(items) - len(columns)
@@ -91,17 +98,31 @@ def bank_cells(bank: Bank, rater: Rater, reader: User) -> BankCells:
         layers = Layers(rated, {}, checks, people[topic_id], {})
         passages = len(topic.doc_ids)
         ratings = ratings_of(rated, columns, passages)
-        rated_by_people, checked = people_of(layers, columns), checked_of(layers, columns, passages)
+        closeness = None
+        if rater.verifies:
+            facts = {k: answer_facts(c, rated[k], accepted[topic_id]) for k, c in rater.by_kind.items()}
+            is_empty = ratings_of({kind: one.is_empty for kind, one in facts.items()}, columns, passages) == 1
+            ratings = np.where(is_empty & (ratings == 0), MISSING, ratings).astype(np.int8)
+            closeness = ratings_of({kind: one.closeness for kind, one in facts.items()}, columns, passages)
+        rated_by_people = people_of(layers, columns, passages)
+        checked = checked_of(layers, columns, passages)
         blind = hidden_by_topic[topic_id].graders
         hidden = visibility.mask(blind, topic.passage_pks, [column.revision_pk for column in columns])
         uids = tuple(column.uid for column in columns)
-        drawn, elsewhere = (drawn_mask(people[topic_id], uids, column) for column in draws)
-        keys = _keys(topic, columns)
-        topics.append(
-            TopicCells(topic, columns, ratings, rated_by_people, checked, hidden, drawn, elsewhere, keys)
-        )
+        drawn, elsewhere = (drawn_mask(human[topic_id], uids, draw) for draw in draws)
+        cells = (ratings, rated_by_people, checked, hidden, drawn, elsewhere)
+        topics.append(TopicCells(topic, columns, *cells, _keys(topic, columns), closeness))
     order = {topic.topic_id: place for place, topic in enumerate(pool.topics)}
     return BankCells(tuple(sorted(topics, key=lambda topic: order[topic.pool.topic_id])), wordless)
+
+
+def accepted_answers(by_topic: Mapping[int, tuple[ItemColumn, ...]]) -> dict[int, AcceptedAnswers]:
+    """Return the accepted answers to the items of each topic."""
+    keys = keys_of(column.revision_pk for columns in by_topic.values() for column in columns)
+    return {
+        topic: tuple((column.uid, keys.get(column.revision_pk, ())) for column in columns)
+        for topic, columns in by_topic.items()
+    }
 
 
 def _draws(

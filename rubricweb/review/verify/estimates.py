@@ -108,10 +108,11 @@ class Population:
         return np.asarray(np.where(self.people == MISSING, self.graded < rating, reaches))
 
 
-def estimates(cells: BankCells) -> PrecisionRecall:
+def estimates(cells: BankCells, highest: int = MAX_RATING) -> PrecisionRecall:
+    """Return what is known of the ratings from `highest`, the last of the grader's scale, down to 0."""
     population = Population.of(cells)
     everything = population.sample(np.ones(len(population.graded), dtype=np.bool_))
-    rows = tuple(_row(population, rating, everything) for rating in range(MAX_RATING, -1, -1))
+    rows = tuple(_row(population, rating, everything) for rating in range(highest, -1, -1))
     elsewhere, checked, drawn = (
         cells.flat(name).astype(np.bool_) for name in ("drawn_elsewhere", "checked", "drawn")
     )

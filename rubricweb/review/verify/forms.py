@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from django import forms
 from django.utils.translation import gettext, gettext_lazy
@@ -14,9 +14,20 @@ from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Topic
 from rubricweb.grades.forms import GraderForm, covered_from, select_at_once
 from rubricweb.grades.models import HumanGrade
+from rubricweb.grades.raters import Rater
 from rubricweb.review.cells.forms import CellForm
 from rubricweb.review.verify.selectors import MIXED, RANDOM, WORST, CheckQuery
 
+NEAR_KEY = "near"
+LISTED = "list"
+VERDICTS = (
+    ("", gettext_lazy("any verdict")),
+    (NEAR_KEY, gettext_lazy("wrong, but near the key")),
+    ("0", gettext_lazy("wrong")),
+    ("1", gettext_lazy("right")),
+)
+"""Of answers that the grader verified."""
+VIEWS = (("", gettext_lazy("one by one")), (LISTED, gettext_lazy("as a list")))
 ORDERS = (
     (MIXED, gettext_lazy("worst and random")),
     (WORST, gettext_lazy("worst first")),
@@ -28,7 +39,7 @@ class CheckForm(ChipForm, GraderForm):
     """The queue."""
 
     in_toolbar = ("topic", "order", "rating", "grader", "min_grade")
-    outdated = ("at", "item")
+    outdated = ("at", "item", "page")
 
     topic = select_at_once(gettext_lazy("Topic"), ())
     item = forms.IntegerField(min_value=1, required=False, widget=forms.HiddenInput)
@@ -38,11 +49,27 @@ class CheckForm(ChipForm, GraderForm):
         [("", gettext_lazy("anything")), *((str(n), str(n)) for n in range(MAX_RATING, MIN_RATING - 1, -1))],
     )
     min_grade = covered_from()
+    view = select_at_once(gettext_lazy("Show"), VIEWS)
+    page = forms.IntegerField(min_value=1, required=False)
     at = forms.RegexField(r"^\d{1,18}-\d{1,18}-\d{1,18}$", required=False)
 
     def default_value(self, name: str) -> str:
         named = {"grader": self.data["grader"], "min_grade": str(self.default_min_grade), "order": MIXED}
         return named.get(name, "")
+
+    def offer(self, raters: tuple[Rater, ...]) -> Rater:
+        """Offer these raters; of one that verifies answers, verdicts instead of ratings, and the list."""
+        chosen = super().offer(raters)
+        if chosen.verifies:
+            self.fields["rating"].label = gettext("Verdict")
+            offer_choices(self, "rating", VERDICTS)
+            order = () if self.shows_list else ("order",)
+            self.in_toolbar = ("topic", *order, "rating", "view", "grader")
+        return chosen
+
+    @property
+    def shows_list(self) -> bool:
+        return bool(self.value("view", "") == LISTED)
 
     def offer_topics(self, topics: Iterable[Topic]) -> None:
         named = [(str(topic.pk), f"{topic.query_id}: {topic.text}"[:80]) for topic in topics]
@@ -50,14 +77,43 @@ class CheckForm(ChipForm, GraderForm):
 
     def query(self) -> CheckQuery:
         at = tuple(int(pk) for pk in self.value("at", "").split("-") if pk)
+        rating = self.value("rating", -1)
         return CheckQuery(
             topic=int(self.value("topic", 0)),
             item=self.value("item", 0),
             order=self.value("order", MIXED),
-            rating=int(self.value("rating", -1)),
+            rating=0 if rating == NEAR_KEY else int(rating),
+            is_near=rating == NEAR_KEY,
             min_grade=self.value("min_grade", self.default_min_grade),
             at=(at[0], at[1], at[2]) if at else None,
         )
+
+
+class Acceptance(NamedTuple):
+    """What an AcceptForm says."""
+
+    passage: int
+    item: int
+    seen: int
+    answer: str
+    verdict: int | None
+
+
+class AcceptForm(forms.Form):
+    """An extracted answer that becomes an accepted one, or was one and no longer is."""
+
+    passage = forms.IntegerField(min_value=1)
+    item = forms.IntegerField(min_value=1)
+    seen = forms.IntegerField(min_value=0)
+    """The version of the item that the page showed."""
+    answer = forms.CharField()
+    """As the page showed it; for an undo, as the key has it."""
+    verdict = forms.IntegerField(required=False)
+    """Of an undo: the verdict that came with it."""
+
+    @property
+    def acceptance(self) -> Acceptance:
+        return Acceptance(*(self.cleaned_data[name] for name in Acceptance._fields))
 
 
 class VerdictForm(CellForm):
@@ -68,6 +124,8 @@ class VerdictForm(CellForm):
     item = forms.IntegerField(min_value=1)
     shown = forms.IntegerField(min_value=MIN_RATING, max_value=MAX_RATING)
     """The grader's rating that the page showed."""
+    answer = forms.CharField(required=False)
+    """A digest of the answer that the page showed, where its verdict is checked."""
     verdict = forms.ChoiceField(choices=HumanGrade.Verdict.choices, required=False)
     rating = forms.IntegerField(min_value=MIN_RATING, max_value=MAX_RATING, required=False)
 

@@ -15,11 +15,12 @@ from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.querysets import ItemQuerySet
 from rubricweb.banks.secrecy import readable
 from rubricweb.corpus.pools import collection_pool
+from rubricweb.grades.answer_verdicts import AnswerVerdict
 from rubricweb.grades.models import HumanGrade
 from rubricweb.grades.raters import Rater
 from rubricweb.grades.topic_ratings import Mask
 from rubricweb.review.verify.cells import BankCells, TopicCells
-from rubricweb.review.verify.suspicion import suspicions
+from rubricweb.review.verify.suspicion import NEAR, suspicions
 
 AHEAD = 8
 RANDOM_EVERY = 4
@@ -37,6 +38,8 @@ class CheckQuery:
     order: str = MIXED
     rating: int = -1
     """Only cells with this rating; -1 for all."""
+    is_near: bool = False
+    """Only answers that are near an accepted one."""
     min_grade: int | None = None
     """None for the threshold that the grader's prompts state."""
     at: tuple[int, int, int] | None = None
@@ -79,7 +82,7 @@ def queue(bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery) -> list
     """Return the next cell and some after it; the first is the one in the address, unless it is hidden."""
     named = _named(bank, cells, query) if query.at else iter(())
     places = list(islice(_unique(named, _next(bank, rater, cells, query)), AHEAD + 1))
-    items = _items(bank, places)
+    items = items_at(bank, places)
     pool = collection_pool(bank.collection)
     reasons = {}
     for topic in {place[0] for place in places}:
@@ -125,7 +128,8 @@ def _active(bank: Bank, topic_ids: list[int]) -> ItemQuerySet:
     return active.order_by("topic_id", "position", "pk")
 
 
-def _items(bank: Bank, places: list[Place]) -> dict[tuple[int, str, str], Item]:
+def items_at(bank: Bank, places: list[Place]) -> dict[tuple[int, str, str], Item]:
+    """Return the items of these cells by topic, kind and id of the wording."""
     topics = list({topic.pool.topic_id for topic, *_ in places})
     items: dict[tuple[int, str, str], Item] = {}
     for item in _active(bank, topics):
@@ -175,8 +179,17 @@ def _mixed(done: int, worst: Iterator[Place], at_random: Iterator[Place]) -> Ite
 
 
 def _unchecked(topic: TopicCells, query: CheckQuery) -> Mask:
-    unchecked = topic.unchecked & ~topic.hidden
-    return np.asarray(unchecked & (topic.graded == query.rating) if query.rating >= 0 else unchecked)
+    return np.asarray(topic.unchecked & wanted(topic, query))
+
+
+def wanted(topic: TopicCells, query: CheckQuery) -> Mask:
+    """Shape (passages, items): the rated cells that the filters keep and the reader may see."""
+    mask = (topic.graded >= 0) & ~topic.hidden
+    if query.rating >= 0:
+        mask &= topic.graded == query.rating
+    if query.is_near and topic.closeness is not None:
+        mask &= topic.closeness >= NEAR
+    return np.asarray(mask)
 
 
 def _random(cells: BankCells, query: CheckQuery) -> Iterator[Place]:
@@ -215,6 +228,12 @@ def topic_of(cells: BankCells, query: CheckQuery) -> TopicCells | None:
         if query.topic in (0, topic.pool.topic_id) and (query.topic or _unchecked(topic, query).any()):
             return topic
     return None
+
+
+def my_verdicts(person: User, bank: Bank) -> QuerySet[AnswerVerdict]:
+    """Return the person's verdicts on answers in the bank's collection."""
+    mine = AnswerVerdict.objects.filter(by=person, topic__collection=bank.collection)
+    return readable(mine.select_related("config"))
 
 
 def my_events(person: User, bank: Bank) -> QuerySet[HumanGrade]:

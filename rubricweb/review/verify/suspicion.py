@@ -1,28 +1,40 @@
-"""Which ratings look wrong: the answer contradicts them, the grader was unsure, or others disagree."""
+"""Which ratings or verdicts look wrong: the answer contradicts them, the grader was unsure, or others
+disagree.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from django.utils.translation import gettext
 from numpy.typing import NDArray
 
 from grading.parsing import is_unanswerable
 from grading.types import MAX_RATING, MISSING, GradeMatrix, ItemKind, Outcome, Purpose, Ratings
+from rubricweb.banks.selectors import keys_of
 from rubricweb.corpus.models import Passage
 from rubricweb.corpus.pools import CollectionPool
 from rubricweb.grades.configs import kinds_of
+from rubricweb.grades.defaults import ON_ITEMS
 from rubricweb.grades.matrices import TopicGrades, topic_grades
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.raters import Rater
+from rubricweb.grades.scales import default_min_grade
+from rubricweb.grades.topic_answers import answer_facts
 from rubricweb.grades.topic_ratings import ItemColumn, ratings_of
 from rubricweb.review.selectors.layers import LOW_CONFIDENCE, Layers, layers
 
 IN_PASSAGE, UNANSWERABLE, OFF_PASSAGE = 0, 1, 2
 WEIGHTS = {UNANSWERABLE: 1.0, OFF_PASSAGE: 0.6}
 UNSURE_WEIGHT = APART_WEIGHT = 0.5
+OFF_PASSAGE_WEIGHT = 0.3
+NEAR, FAR = 60, 40
+"""Percent of closeness to an accepted answer, from which a wrong verdict and below which a right one is
+suspicious.
+"""
 FAR_APART = 2
 """Ratings that differ by this much disagree."""
 CACHED_TOPICS = 500
@@ -78,16 +90,88 @@ class Suspicions:
         return reasons
 
 
+@dataclass(frozen=True, eq=False)
+class AnswerSuspicions:
+    """Of one topic's verified answers: arrays of shape (passages, items)."""
+
+    graded: Ratings
+    """1 right, 0 wrong."""
+    closeness: Ratings
+    """In percent, to the nearest accepted answer."""
+    answers: Ratings
+    """As in Suspicions."""
+    others: Mapping[GraderConfig, Ratings]
+    """1 where another grader rates the item covered, or its answer right, else 0."""
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """0 where nothing is suspicious; a wrong verdict on a near answer comes first."""
+        closeness = self.closeness / 100
+        scores = np.where(self.graded == 0, (self.closeness >= NEAR) * (1 + closeness), 0.0)
+        scores += np.where((self.graded == 1) & (self.closeness < FAR), 1 - closeness, 0.0)
+        scores += OFF_PASSAGE_WEIGHT * ((self.graded == 1) & (self.answers == OFF_PASSAGE))
+        for verdicts in self.others.values():
+            scores += APART_WEIGHT * ((verdicts >= 0) & (verdicts != self.graded))
+        return np.where(self.graded >= 0, scores, 0.0).round(9)
+
+    def reasons(self, row: int, column: int) -> list[str]:
+        """In words."""
+        is_right, closeness = bool(self.graded[row, column]), int(self.closeness[row, column])
+        reasons = []
+        if not is_right and closeness >= NEAR:
+            reasons.append(gettext("judged wrong, but near an accepted answer"))
+        if is_right and closeness < FAR:
+            reasons.append(gettext("judged right, but far from every accepted answer"))
+        if is_right and self.answers[row, column] == OFF_PASSAGE:
+            reasons.append(gettext("judged right, but the answer is not in the passage"))
+        for config, verdicts in self.others.items():
+            other = int(verdicts[row, column])
+            if other >= 0 and bool(other) != is_right:
+                verdict = gettext("covered") if other else gettext("not covered")
+                if config.purpose == Purpose.VERIFY:
+                    verdict = gettext("right") if other else gettext("wrong")
+                reasons.append(gettext("%(grader)s: %(verdict)s") % {"grader": config, "verdict": verdict})
+        return reasons
+
+
 def suspicions(
     rater: Rater, pool: CollectionPool, columns: Sequence[ItemColumn], *, min_grade: int | None
-) -> Suspicions:
+) -> Suspicions | AnswerSuspicions:
     """`pool` has one topic."""
+    return (
+        _of_answers(rater, pool, columns) if rater.verifies else _of_ratings(rater, pool, columns, min_grade)
+    )
+
+
+def _of_answers(rater: Rater, pool: CollectionPool, columns: Sequence[ItemColumn]) -> AnswerSuspicions:
+    (topic,) = pool.topics
+    passages = len(topic.doc_ids)
+    graded = {kind: topic_grades(config, pool, topic.topic_id) for kind, config in rater.by_kind.items()}
+    keys = keys_of(column.revision_pk for column in columns)
+    accepted = tuple((column.uid, keys.get(column.revision_pk, ())) for column in columns)
+    near = {k: answer_facts(config, graded[k], accepted).closeness for k, config in rater.by_kind.items()}
+    codes = {kind: _codes_of(config, graded[kind]) for kind, config in rater.by_kind.items()}
+    others = {}
+    for config in _other_graders(rater, topic.topic_id, ON_ITEMS):
+        ratings, least = _ratings(config, pool, columns), default_min_grade(config)
+        others[config] = np.where(ratings < 0, MISSING, ratings >= least).astype(np.int8)
+    return AnswerSuspicions(
+        graded=ratings_of(graded, columns, passages),
+        closeness=ratings_of(near, columns, passages),
+        answers=ratings_of(codes, columns, passages),
+        others=others,
+    )
+
+
+def _of_ratings(
+    rater: Rater, pool: CollectionPool, columns: Sequence[ItemColumn], min_grade: int | None
+) -> Suspicions:
     (topic,) = pool.topics
     passages = len(topic.doc_ids)
     by_config = {config: topic_grades(config, pool, topic.topic_id) for config in rater.configs}
     graded = {kind: by_config[config] for kind, config in rater.by_kind.items()}
     layered = layers(rater, pool, graded)
-    others = _other_raters(rater, topic.topic_id)
+    others = _other_graders(rater, topic.topic_id, (Purpose.RATE,))
     return Suspicions(
         graded=ratings_of(graded, columns, passages),
         answers=_answers(rater, pool, layered, columns),
@@ -103,9 +187,9 @@ def _ratings(config: GraderConfig, pool: CollectionPool, columns: Sequence[ItemC
     return ratings_of(grades, columns, len(topic.doc_ids))
 
 
-def _other_raters(rater: Rater, topic_id: int) -> list[GraderConfig]:
+def _other_graders(rater: Rater, topic_id: int, purposes: Iterable[Purpose]) -> list[GraderConfig]:
     graded = GraderConfig.objects.filter(stamps__topic=topic_id, stamps__grades__gt=0)
-    return [config for config in graded.filter(purpose=Purpose.RATE) if config not in rater.configs]
+    return [config for config in graded.filter(purpose__in=list(purposes)) if config not in rater.configs]
 
 
 def _answers(rater: Rater, pool: CollectionPool, layered: Layers, columns: Sequence[ItemColumn]) -> Ratings:

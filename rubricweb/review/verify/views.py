@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse, QueryDict
@@ -11,17 +12,22 @@ from django.urls import reverse
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from grading.types import ItemKind
 from rubricweb.accounts import roles
+from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.access import bank_for
-from rubricweb.banks.models import Bank
+from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.selectors import worded_siblings
 from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.core.ids import parse_id
 from rubricweb.core.undo import offer_undo
+from rubricweb.corpus.models import Passage
 from rubricweb.grades import humans
+from rubricweb.grades.answer_verdicts import AnswerVerdict, answer_digest
 from rubricweb.grades.humans import Cell, Source
 from rubricweb.grades.humans.actions import HumanGradeError, RatedMeanwhile, UnfitRating
+from rubricweb.grades.models import Grade, HumanGrade
 from rubricweb.grades.raters import Rater, raters
 from rubricweb.review import access, selectors
 from rubricweb.review.cells.latest_ratings import NoText, Reworded, Saving, cell_ratings, shown
@@ -29,9 +35,11 @@ from rubricweb.review.verify import selectors as checks
 from rubricweb.review.verify.cells import BankCells, RatedAnew, bank_cells
 from rubricweb.review.verify.estimates import estimates
 from rubricweb.review.verify.forms import CheckForm, VerdictForm
+from rubricweb.review.verify.listing import answer_rows
 from rubricweb.review.verify.selectors import Candidate, CheckQuery
 
 PAGE = "review/verify/verify.html"
+CARD, LIST = "review/verify/_check.html", "review/verify/_list.html"
 HELD = 3
 """Cells after the first that the page holds."""
 STATUS = {RatedMeanwhile: 409, Reworded: 409, RatedAnew: 409, UnfitRating: 422, NoText: 422}
@@ -40,47 +48,53 @@ STATUS = {RatedMeanwhile: 409, Reworded: 409, RatedAnew: 409, UnfitRating: 422, 
 @require_http_methods(["GET", "HEAD", "POST"])
 def verify(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
     """Show the cell to check, and why it is suspicious; POST saves a verdict and goes on."""
-    bank = _bank(
+    bank = verified_bank(
         request, slug, bank_id, needed=roles.TO_ASSESS if request.method == "POST" else roles.TO_VIEW
     )
     if request.method != "POST":
-        return _answer(request, bank, None)
+        return answer(request, bank, None)
     form = VerdictForm(request.POST)
     saving = _save_verdict(request, bank, form)
     at = form.at if saving.refusal else None
-    return _answer(request, bank, saving, at=at)
+    return answer(request, bank, saving, at=at)
 
 
 @require_POST
 def undo(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
     """Withdraw the user's latest verdict, and show that cell again."""
-    bank = _bank(request, slug, bank_id, needed=roles.TO_ASSESS)
-    pk = parse_id(request.POST.get("said", ""))
-    event = get_object_or_404(checks.my_events(request.user, bank), pk=pk)
-    cell = Cell(event.topic_id, event.revision_id, event.passage_id)
+    bank = verified_bank(request, slug, bank_id, needed=roles.TO_ASSESS)
+    event: AnswerVerdict | HumanGrade
     try:
-        saving = Saving(None, humans.undo(cell, by=request.user, seen=event.number))
+        if "verdict" in request.POST:
+            pk = parse_id(request.POST["verdict"])
+            event = get_object_or_404(checks.my_verdicts(request.user, bank), pk=pk)
+            saving = Saving(None, humans.undo_verdict(event, by=request.user))
+        else:
+            pk = parse_id(request.POST.get("said", ""))
+            event = get_object_or_404(checks.my_events(request.user, bank), pk=pk)
+            cell = Cell(event.topic_id, event.revision_id, event.passage_id)
+            saving = Saving(None, humans.undo(cell, by=request.user, seen=event.number))
     except HumanGradeError as refusal:
         saving = Saving(None, refusal=refusal)
     item = bank.items.active().filter(revision=event.revision_id).first()
-    return _answer(request, bank, saving, at=(event.topic_id, event.passage_id, item.pk if item else 0))
+    return answer(request, bank, saving, at=(event.topic_id, event.passage_id, item.pk if item else 0))
 
 
 @require_safe
 def verify_estimates(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
     """Precision and recall of the grader, estimated from the random sample."""
-    bank = _bank(request, slug, bank_id)
+    bank = verified_bank(request, slug, bank_id)
     form = CheckForm(request.GET)
     rater = form.offer(raters(bank))
     context = {
-        "estimates": estimates(bank_cells(bank, rater, request.user)),
+        "estimates": estimates(bank_cells(bank, rater, request.user), rater.highest),
         "query": form.query(),
         "rater": rater,
     }
     return page_or_part(request, "review/verify/estimates.html", _place(bank) | context, part="estimates")
 
 
-def _bank(request: HtmxRequest, slug: str, bank_id: int, needed: Role = roles.TO_VIEW) -> Bank:
+def verified_bank(request: HtmxRequest, slug: str, bank_id: int, needed: Role = roles.TO_VIEW) -> Bank:
     bank = bank_for(request.user, bank_id, needed=needed)
     if bank.collection.slug != slug:
         raise Http404("No such bank of this collection.")
@@ -100,6 +114,8 @@ def _save_verdict(request: HtmxRequest, bank: Bank, form: VerdictForm) -> Saving
             raise Reworded
         if not item.revision.text:
             raise NoText
+        if rater.verifies:
+            return Saving(None, _judge_answer(item, passage, rater, cleaned, request.user))
         now = shown(item, passage, rater, Source.GRADER)
         if now is None or now.rating != cleaned["shown"]:
             raise RatedAnew(now.rating if now else None)
@@ -110,7 +126,21 @@ def _save_verdict(request: HtmxRequest, bank: Bank, form: VerdictForm) -> Saving
         return Saving(cleaned["rating"], refusal=refusal)
 
 
-def _answer(
+def _judge_answer(
+    item: Item, passage: Passage, rater: Rater, cleaned: dict[str, Any], by: User
+) -> AnswerVerdict:
+    """Save the verdict on the answer that the page showed, unless the grader has another one."""
+    config = rater.by_kind.get(ItemKind(item.kind))
+    graded = Grade.objects.filter(config=config, revision=item.revision_id, passage=passage)
+    grade = graded.select_related("config").first()
+    if grade is None or grade.rating != cleaned["shown"] or answer_digest(grade.answer) != cleaned["answer"]:
+        raise RatedAnew(None if grade is None else grade.rating)
+    is_right = (cleaned["verdict"] == HumanGrade.Verdict.RIGHT) == bool(grade.rating)
+    how = {"by": by, "seen": cleaned["seen"], "uid": cleaned["uid"]}
+    return humans.judge_answer(Cell.of(item, passage), grade, is_right=is_right, **how)
+
+
+def answer(
     request: HtmxRequest, bank: Bank, saving: Saving | None, at: tuple[int, int, int] | None = None
 ) -> HttpResponse:
     """Render the page, or after a change its card; redirect a plain browser to the queue."""
@@ -120,24 +150,30 @@ def _answer(
         return _redirect(request, bank, saving, at)
     rater = form.offer(raters(bank))
     query = form.query()
-    query = replace(query, at=at) if saving is not None else query
+    query = replace(query, at=at) if at or saving is not None else query
     cells = bank_cells(bank, rater, request.user)
     context = _place(bank) | {"form": form, "rater": rater, "query": query, "saving": saving}
-    context |= _card(request, bank, rater, checks.queue(bank, rater, cells, query))
-    context |= _progress(bank, cells, query) | {"kept": _without_cell(request)}
+    if rater.verifies and form.shows_list:
+        page = form.value("page", 1)
+        context |= {"listed": answer_rows(bank, rater, cells, query, page), "shown": LIST}
+        context |= {"cells": cells, "hidden": cells.hidden, "estimates": estimates(cells, rater.highest)}
+    else:
+        context |= _card(request, bank, rater, checks.queue(bank, rater, cells, query))
+        context |= _progress(bank, rater, cells, query) | {"shown": CARD}
+    context["kept"] = _without_cell(request)
     response = page_or_part(request, PAGE, context, part="check")
     response.status_code = STATUS[type(saving.refusal)] if saving and saving.refusal else 200
     return response
 
 
-def _progress(bank: Bank, cells: BankCells, query: CheckQuery) -> dict[str, object]:
+def _progress(bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery) -> dict[str, object]:
     """How far the bank and the chosen topic are checked, and what that says of the grader."""
     topic = checks.topic_of(cells, query)
     lines = checks.lines(bank, cells, topic.pool.topic_id) if topic else []
     return {
         "lines": lines,
         "here": topic,
-        "estimates": estimates(cells),
+        "estimates": estimates(cells, rater.highest),
         "cells": cells,
         "worded": worded_siblings(bank) if cells.wordless else [],
         "hidden": cells.hidden,
@@ -157,7 +193,7 @@ def _candidate(request: HtmxRequest, bank: Bank, rater: Rater, now: Candidate) -
     return {
         "now": now,
         "cell": selectors.cell(now.item, passage, rater),
-        "ratings": cell_ratings(now.item, passage, request.user),
+        "ratings": cell_ratings(now.item, passage, request.user, rater),
     }
 
 
@@ -182,7 +218,8 @@ def _report(request: HtmxRequest, bank: Bank, saving: Saving) -> None:
         return
     undo_at = reverse("review:verify-undo", args=[bank.collection.slug, bank.pk])
     kept = _without_cell(request).urlencode()
-    offer_undo(request, "Saved.", f"{undo_at}?{kept}", said=event.pk)
+    field = "verdict" if isinstance(event, AnswerVerdict) else "said"
+    offer_undo(request, "Saved.", f"{undo_at}?{kept}", **{field: event.pk})
 
 
 def _without_cell(request: HtmxRequest) -> QueryDict:
