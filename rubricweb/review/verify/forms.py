@@ -53,6 +53,8 @@ class CheckForm(ChipForm, GraderForm):
     page = forms.IntegerField(min_value=1, required=False)
     at = forms.RegexField(r"^\d{1,18}-\d{1,18}-\d{1,18}$", required=False)
 
+    topic_choices: tuple[tuple[str, str], ...] = ()
+
     def default_value(self, name: str) -> str:
         named = {"grader": self.data["grader"], "min_grade": str(self.default_min_grade), "order": MIXED}
         return named.get(name, "")
@@ -65,6 +67,8 @@ class CheckForm(ChipForm, GraderForm):
             offer_choices(self, "rating", VERDICTS)
             order = () if self.shows_list else ("order",)
             self.in_toolbar = ("topic", *order, "rating", "view", "grader")
+            if self.shows_list:
+                offer_choices(self, "topic", [("", gettext("all")), *self.topic_choices])
         return chosen
 
     @property
@@ -72,8 +76,10 @@ class CheckForm(ChipForm, GraderForm):
         return bool(self.value("view", "") == LISTED)
 
     def offer_topics(self, topics: Iterable[Topic]) -> None:
-        named = [(str(topic.pk), f"{topic.query_id}: {topic.text}"[:80]) for topic in topics]
-        offer_choices(self, "topic", [("", "first unchecked"), *named])
+        self.topic_choices = tuple(
+            (str(topic.pk), f"{topic.query_id}: {topic.text}"[:80]) for topic in topics
+        )
+        offer_choices(self, "topic", [("", "first unchecked"), *self.topic_choices])
 
     def query(self) -> CheckQuery:
         at = tuple(int(pk) for pk in self.value("at", "").split("-") if pk)
