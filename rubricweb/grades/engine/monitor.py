@@ -14,7 +14,7 @@ from rubricweb.banks.models import Bank
 from rubricweb.banks.querysets import ItemQuerySet
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.configs import active_configs
-from rubricweb.grades.defaults import scored_graders
+from rubricweb.grades.defaults import graders_of, scored_graders
 from rubricweb.grades.engine import progress
 from rubricweb.grades.engine.missing import Missing, cells_of, failed_cells
 from rubricweb.grades.engine.price import price
@@ -104,6 +104,8 @@ class Gap:
     shown: GraderConfig | None
     """The grader whose grades pages show, where those that Re-grade runs have no grade in the collection:
     nobody waits for theirs. None of a bank that nobody has graded."""
+    regraded: GraderConfig | None
+    """The grader that Re-grade has run here, where pages show the grades of another one by default."""
     price: Price | None
     """Of the missing cells, if there are any."""
     failed: Retry | None
@@ -142,7 +144,7 @@ def gap(collection: Collection, scope: Scope) -> Gap:
     return Gap(
         cells=sum(one.cells for one in each),
         by_config=each,
-        shown=_shown_instead(collection, configs, scope.bank),
+        **_other_grader(collection, configs, scope.bank),
         price=price(collection, found.all, workers=len(living.rows)) if each and living else None,
         failed=_retry(collection, failed, living) if living else None,
         wordless=len(frozenset[int]().union(*(one.wordless_pks for one in found.found))),
@@ -153,14 +155,17 @@ def gap(collection: Collection, scope: Scope) -> Gap:
     )
 
 
-def _shown_instead(
+def _other_grader(
     collection: Collection, configs: list[GraderConfig], bank: Bank | None
-) -> GraderConfig | None:
+) -> dict[str, GraderConfig | None]:
+    """`Gap.shown` and `Gap.regraded`."""
     rows = scored_graders(collection)
     if any(row.config in configs for row in rows):
-        return None
+        first = graders_of(bank) if bank else [row.config for row in rows]
+        run = [config for config in first if config in configs]
+        return {"shown": None, "regraded": run[0] if run and first[0] not in configs else None}
     graded = (row.config for row in rows if bank is None or _has_graded(bank, row.config))
-    return next(graded, None)
+    return {"shown": next(graded, None), "regraded": None}
 
 
 def _has_graded(bank: Bank, config: GraderConfig) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.http import Http404, HttpResponse
+from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -17,7 +17,7 @@ from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.grades import access, actions
 from rubricweb.grades.engine import monitor
-from rubricweb.grades.engine.monitor import Scope
+from rubricweb.grades.engine.monitor import Gap, Scope
 from rubricweb.grades.engine.progress import JobRow
 from rubricweb.grades.models import GradingJob
 from rubricweb.jobs import listing as listing_of
@@ -160,16 +160,31 @@ def _jobs_context(request: HtmxRequest, collection: Collection) -> Context:
 
 
 def _missing_context(request: HtmxRequest, collection: Collection, scope: Scope) -> Context:
-    page = request.POST.get("next") or _page(request)
+    page, gap = request.POST.get("next") or _page(request), monitor.gap(collection, scope)
     return {
         "collection": collection,
         "scope": scope,
-        "gap": monitor.gap(collection, scope),
+        "gap": gap,
+        "look_at": _look_at(page, gap),
         "may_grade": may_grade(request, collection),
         "may_start": may_start(request, collection),
         "next": page,
         "is_own_page": page.startswith(reverse("grades:missing", args=[collection.slug])),
     }
+
+
+def _look_at(page: str, gap: Gap) -> str:
+    """The address of the page with the grades that Re-grade made, where it shows others by default; else
+    empty.
+    """
+    path, _, query = page.partition("?")
+    address = QueryDict(query, mutable=True)
+    if gap.regraded is None or address.get("grader"):
+        return ""
+    for name in ("page", "at", "min_grade"):
+        address.pop(name, None)
+    address["grader"] = str(gap.regraded.pk)
+    return f"{path}?{address.urlencode()}"
 
 
 def may_grade(request: HtmxRequest, collection: Collection) -> bool:

@@ -118,6 +118,28 @@ def test_grading_with_another_does_not_change_what_an_address_shows(
     assert client.get("/").context["cards"][0].share == 1
 
 
+def test_missing_leads_whoever_may_grade_to_the_grades_of_a_re_grade(
+    client_of, owner, viewer, collection, old, new, passages, imported
+):
+    """On the page where it was pressed; not where the address names a grader, nor before it has grades."""
+    address = reverse("grades:missing", args=[collection.slug])
+    grid = reverse("review:grid", args=[old.pk, old.items.first().topic_id])
+
+    def shown(user, page):
+        headers = {"HX-Request": "true", "HX-Current-URL": f"http://testserver{page}"}
+        return client_of(user).get(address, {"bank": old.pk}, headers=headers)
+
+    assert "Re-grade has run" not in markup(shown(owner, grid))
+    old.items.first().revision.topic.revisions.update(text="Which pigment?")
+    grade(lexical_config(), old.items.first(), passages[0], 2)
+    page = shown(owner, f"{grid}?page=2&show=failed")
+    assert page.context["look_at"] == f"{grid}?show=failed&grader={lexical_config().pk}"
+    assert "Re-grade has run" in markup(page)
+    assert client_of(owner).get(page.context["look_at"]).context["rater"].configs == (lexical_config(),)
+    assert "Re-grade has run" not in markup(shown(owner, f"{grid}?grader={imported.pk}"))
+    assert "Re-grade has run" not in markup(shown(viewer, grid))
+
+
 def test_starting_another_grader_keeps_the_default_that_nobody_chose(collection, old, new, imported):
     collection.default_grader = ""
     collection.save()
