@@ -21,6 +21,7 @@ from rubricweb.banks.models import Bank, Item
 from rubricweb.campaigns.models import Campaign
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection, Judgment, Passage, Response, Run, Topic
+from rubricweb.grades.answer_verdicts import AnswerVerdict
 from rubricweb.grades.models import Grade, HumanGrade
 from rubricweb.jobs.models import Job, LeasedWork
 from rubricweb.leaderboards.models import PublicBoard
@@ -37,6 +38,7 @@ COUNTED: dict[type[Model], tuple[str, str]] = {
     Item: ("question or nugget", "questions and nuggets"),
     Grade: ("grade", "grades"),
     HumanGrade: ("rating by a person", "ratings by people"),
+    AnswerVerdict: ("verdict on an answer", "verdicts on answers"),
     Campaign: ("campaign", "campaigns"),
     Vote: ("vote in the arena", "votes in the arena"),
     Flag: ("flag", "flags"),

@@ -298,6 +298,8 @@ def _rubric_context(view: BattleView) -> Context:
     if bank is None or view.battle.question or not view.sides:
         return {}
     rater = raters(bank)[0]
+    if not rater.grades_items:
+        return {}
     rubric = selectors.rubric_view(view.battle, bank, rater, rater.min_grade)
     context = {"rubric": rubric, "rater": rater, "of_bank": bank}
     return context | ({"preferences": selectors.preferences(view, rubric)} if rubric else {})

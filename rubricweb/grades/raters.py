@@ -62,6 +62,10 @@ class Rater:
         """Its grades say whether a passage covers an item."""
         return self.purpose in ON_ITEMS
 
+    def rating_config(self, kind: ItemKind) -> GraderConfig | None:
+        """The config whose ratings of this kind of item can stand beside people's; None of other purposes."""
+        return self.by_kind.get(kind) if self.purpose is Purpose.RATE else None
+
     @property
     def verifies(self) -> bool:
         return self.purpose is Purpose.VERIFY
@@ -86,7 +90,13 @@ class Rater:
         """Return `columns` of these items of a topic, with its thresholds."""
         columns = self.columns(items)
         least = tuple(self.min_grade_of(column.kind) for column in columns)
-        return GradedItems(columns, least, tuple(self.can_grade(column) for column in columns))
+        return GradedItems(
+            columns,
+            least,
+            tuple(self.can_grade(column) for column in columns),
+            unknown=sum(not item.has_text for item in items),
+            are_items=not self.labels_passages,
+        )
 
     @property
     def name(self) -> str:

@@ -182,6 +182,10 @@ class GradedItems:
     """By column: the rating from which it is covered."""
     can_be_graded: tuple[bool, ...]
     """By column: whether cells without a grade are missing one."""
+    unknown: int
+    """Items of the topic without text."""
+    are_items: bool = True
+    """The columns are items, and not the topic itself, which cannot be spurious."""
 
 
 @lru_cache(maxsize=CACHED_TOPICS)
@@ -201,9 +205,9 @@ def topic_facts(
         missing=missing,
         failed=int((ratings == FAILED).sum()),
         uncovered=int(sheet.uncovered.sum()),
-        nobody=int(sheet.covering_nobody.sum()),
-        spurious=int(sheet.spurious.sum()),
-        unknown=sum(not item.has_text for item in items.columns),
+        nobody=int(sheet.covering_nobody.sum()) if items.are_items else 0,
+        spurious=int(sheet.spurious.sum()) if items.are_items else 0,
+        unknown=items.unknown,
     )
 
 

@@ -40,6 +40,13 @@ PROMPTS: dict[str, tuple[str, ...]] = {
     "ratings, answers and labels": (RATES, RATES_NUGGETS, EXTRACTS, "FagB"),
     "everything": (RATES, RATES_NUGGETS, EXTRACTS, BY_RULE, BY_MODEL, "FagB", "Thomas"),
 }
+VARIANTS = {
+    "review:grid": ("?source=humans", "?source=corrected"),
+    "review:verify": ("?order=worst", "?order=random", "?view=list", "?rating=near"),
+    "review:spurious": ("?source=people",),
+    "review:uncovered": ("?source=people",),
+}
+"""Addresses that ask for what another purpose gives."""
 ANSWERS = ("Anthocyanins", "anthocyanin pigment", "unanswerable", "Chlorophyll, when days grow short")
 
 
@@ -99,10 +106,11 @@ def failing(client: Client, asked: list[Route], known: dict[str, object]) -> dic
     """Return the routes that answer with an error of the server."""
     failed = {}
     for route in asked:
-        response = client.get(route.address(known))
-        b"".join(response.streaming_content if response.streaming else ())
-        if response.status_code >= 500:
-            failed[route.name] = response.status_code
+        for query in ("", *VARIANTS.get(route.name, ())):
+            response = client.get(route.address(known) + query)
+            b"".join(response.streaming_content if response.streaming else ())
+            if response.status_code >= 500:
+                failed[route.name + query] = response.status_code
     return failed
 
 
@@ -157,3 +165,43 @@ def test_pages_say_what_is_graded(place, collection, owner, client_of, prompts):
         "h": True,
     }
     assert raters(bank)[0].grades_items == any(rater.grades_items for rater in active_raters(collection))
+
+
+@pytest.mark.parametrize(
+    ("named", "note"),
+    [("labels", "This grader labels whole passages"), ("answers", "This grader extracts answers")],
+)
+def test_pages_say_where_no_item_is_graded(place, collection, owner, client_of, named, note):
+    """Rather than that nothing is spurious, everything is checked, or passages are missing a grade."""
+    bank, _ = place
+    ask_only(collection, PROMPTS[named])
+    bank.collection = collection
+    grade_all(bank)
+    client, topic = client_of(owner), collection.topics.first()
+    home = client.get(collection.get_absolute_url())
+    assert all(row.facts.spurious == row.facts.nobody == 0 for row in home.context["page"])
+    pages = {
+        "topics": home,
+        "grid": client.get(f"/review/banks/{bank.pk}/topics/{topic.pk}/grid/"),
+        "verify": client.get(f"/review/{collection.slug}/banks/{bank.pk}/verify/"),
+        "spurious": client.get(f"/review/banks/{bank.pk}/spurious/"),
+        "uncovered": client.get(f"/review/banks/{bank.pk}/uncovered/"),
+        "rubric and votes": client.get(f"/arena/{collection.slug}/rubric/"),
+    }
+    assert {name for name, page in pages.items() if note not in markup(page)} == set()
+    empty = ("verify", "spurious", "uncovered")
+    assert {name for name in empty if "No items are graded" not in markup(pages[name])} == set()
+
+
+def test_grid_has_the_labels_of_a_grader_of_passages(place, collection, owner, client_of):
+    bank, _ = place
+    ask_only(collection, PROMPTS["labels"])
+    bank.collection = collection
+    grade_all(bank)
+    topic = collection.topics.first()
+    page = client_of(owner).get(f"/review/banks/{bank.pk}/topics/{topic.pk}/grid/?show=uncovered")
+    grid = page.context["grid"]
+    assert [(row.doc_id, row.label, row.is_uncovered) for row in grid.rows] == [
+        (row.doc_id, 0, True) for row in grid.rows
+    ]
+    assert (grid.counts.passages, grid.counts.items, grid.counts.cells) == (3, 0, 3)

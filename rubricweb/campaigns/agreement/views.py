@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
+from grading.types import Purpose
 from rubricweb.accounts import roles
 from rubricweb.campaigns.agreement import selectors
 from rubricweb.campaigns.agreement.forms import AssessorAgreementForm
@@ -31,6 +32,6 @@ def agreement(request: HtmxRequest, slug: str) -> HttpResponse:
 
 
 def _raters(collection: Collection) -> tuple[Rater, ...]:
-    """Return the raters of all banks, each once."""
+    """Return those of all banks that rate as people do, each once."""
     by_pk = {rater.pk: rater for bank in banks(collection) for rater in raters(bank)}
-    return tuple(by_pk.values())
+    return tuple(rater for rater in by_pk.values() if rater.purpose is Purpose.RATE)

@@ -215,7 +215,7 @@ def _joined(campaign: Campaign, cells: list[humans.Cell]) -> list[CampaignCell]:
     for place, cell in by_place.items():
         item = by_revision.get(cell.revision_id)
         if item is not None and place not in known:
-            config = rater.by_kind.get(ItemKind(item.kind))
+            config = rater.rating_config(ItemKind(item.kind))
             ids = (cell.topic_id, item.pk, cell.revision_id, cell.passage_id)
             new.append(ChosenCell(*ids, ASSIGNED, probability=0.0, config=config.pk if config else None))
     for row in _frozen(campaign, new, first=last + 1):

@@ -216,7 +216,7 @@ def _cell(
     choice: Choice, sheet: TopicPopulation, place: tuple[int, int], why: tuple[str, float]
 ) -> ChosenCell:
     column = sheet.columns[place[1]]
-    config = choice.rater.by_kind.get(column.item_column.kind)
+    config = choice.rater.rating_config(column.item_column.kind)
     return ChosenCell(
         topic=sheet.pool.topic_id,
         item=column.item,
@@ -256,11 +256,10 @@ class ChoiceInputs:
 
     @property
     def _raters(self) -> list[Rater]:
-        """The chosen one first."""
-        mine = {config.pk for config in self.choice.rater.configs}
-        others = [
-            rater for rater in raters(self.choice.bank) if not mine & {config.pk for config in rater.configs}
-        ]
+        """The chosen one first; others with which it can disagree have the same purpose."""
+        mine, purpose = {config.pk for config in self.choice.rater.configs}, self.choice.rater.purpose
+        same = (rater for rater in raters(self.choice.bank) if rater.purpose is purpose)
+        others = [rater for rater in same if not mine & {config.pk for config in rater.configs}]
         return [self.choice.rater, *others]
 
     def _cells(self, topic: TopicPool, ratings: list[Ratings], confidence: Floats) -> Cells:

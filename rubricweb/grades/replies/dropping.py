@@ -19,6 +19,7 @@ from grading.types import Outcome
 from rubricweb.accounts.models import User
 from rubricweb.core import audit
 from rubricweb.corpus.models import Collection
+from rubricweb.grades.answer_verdicts import AnswerVerdict
 from rubricweb.grades.models import Grade, HumanGrade
 from rubricweb.grades.replies import blocks, rules
 from rubricweb.grades.replies.blocks import Cell, Texts
@@ -41,10 +42,11 @@ class Dropped(NamedTuple):
 
 def rated_cells(topic_id: int, revisions: Iterable[int], passages: Iterable[int]) -> Iterable[Cell]:
     """Those of which a person ever said something."""
-    said = HumanGrade.objects.filter(
-        topic=topic_id, revision__in=list(revisions), passage__in=list(passages)
-    ).order_by()
-    return said.values_list("revision_id", "passage_id").distinct()
+    place = {"topic": topic_id, "revision__in": list(revisions), "passage__in": list(passages)}
+    cells: set[Cell] = set()
+    for model in (HumanGrade, AnswerVerdict):
+        cells |= set(model.objects.filter(**place).values_list("revision_id", "passage_id"))
+    return cells
 
 
 @transaction.atomic

@@ -372,18 +372,12 @@ def _column_basis(spec: BoardSpec, column: MeasureColumn) -> str:
             if measure.takes_gains
             else f"human judgments, relevant from {measure.level}"
         )
-    whose = (
-        f"by {column.config} (config {column.config.pk}), over {_items(column)}, " if column.config else ""
-    )
+    config, items = column.config, column.items_of_bank
+    whose = f"by {config} (config {config.pk}), over {items}, " if config else ""
     if not measure.uses_labels:
         return f"{whose}grade >= {measure.min_grade}, first {measure.cutoff} passages"
     name, value = relevant(measure)
     return f"{whose}labels: {_labels(column.config or spec.config, measure)}; {name}: {value}"
-
-
-def _items(column: MeasureColumn) -> str:
-    """Return what another grader's column is scored over, with the bank."""
-    return f"{column.items} of bank {column.bank.name}" if column.bank else column.items
 
 
 def _grader_words(config: GraderConfig) -> str:

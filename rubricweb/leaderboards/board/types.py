@@ -64,6 +64,11 @@ class MeasureColumn:
         return " and ".join(f"{kind}s" for kind in sorted(self.kinds, reverse=True))
 
     @property
+    def items_of_bank(self) -> str:
+        """`items` with their bank."""
+        return f"{self.items} of bank {self.bank.name}" if self.bank else self.items
+
+    @property
     def is_own(self) -> bool:
         """By the grades that the board itself stands on."""
         return self.config is None and not self.is_judgments and self.support is None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from django.urls import reverse
+from numpy.typing import NDArray
 
 from grading.response_passages import PassagesOf, ResponsePassage, response_passages
 from grading.types import FAILED, MISSING, Ratings, Sentence
@@ -16,8 +17,8 @@ from rubricweb.corpus.models import Response, Run
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades import visibility
 from rubricweb.grades.raters import Rater
-from rubricweb.grades.topic_ratings import ItemColumn, ratings_of
-from rubricweb.review.selectors.grid import columns_of, graded_by_kind
+from rubricweb.grades.topic_ratings import ratings_of
+from rubricweb.review.selectors.grid import columns_for, graded_by_kind
 from rubricweb.review.selectors.grid_query import GridQuery
 from rubricweb.review.selectors.window import GridColumn
 
@@ -106,8 +107,8 @@ def answer_grid(bank: Bank, response: Response, rater: Rater, min_grade: int) ->
     """The response by the grades of `rater` that the reader may see."""
     pool = collection_pool(bank.collection).only(response.topic_id)
     topic = pool.topics[0]
-    items = columns_of(bank, response.topic, GridQuery())
-    columns = tuple(ItemColumn(item.kind, item.uid, item.revision_pk, bool(item.text)) for item in items)
+    items = columns_for(bank, response.topic, rater, GridQuery())
+    columns = tuple(item.column for item in items)
     graded = graded_by_kind(pool, response.topic, rater)
     sheet = _Sheet(
         bank,
@@ -116,6 +117,7 @@ def answer_grid(bank: Bank, response: Response, rater: Rater, min_grade: int) ->
         ratings_of(graded, columns, len(topic.doc_ids)),
         topic.row_of,
         topic.passage_pks,
+        np.array([rater.can_grade(column) for column in columns], dtype=np.bool_),
     )
     least = rater.min_grades_of((item.kind for item in items), min_grade)
     sentences = convert.sentences(response)
@@ -138,6 +140,8 @@ class _Sheet:
     ratings: Ratings
     row_of: dict[str, int]
     passage_pks: tuple[int, ...]
+    gradable: NDArray[np.bool_]
+    """By item: whether a cell without a grade is missing one."""
 
     def row(
         self, number: int, passage: ResponsePassage, sentences: Sequence[Sentence], least: Ratings
@@ -150,7 +154,7 @@ class _Sheet:
             sentences=_told(passage, sentences),
             covers=tuple(self._rated(self.passage_pks[at or 0], int(n), int(ratings[n])) for n in covering),
             highest=int(ratings.max(initial=MISSING)) if (ratings >= 0).any() else MISSING,
-            missing=int((ratings == MISSING).sum()),
+            missing=int(((ratings == MISSING) & self.gradable).sum()),
             failed=int((ratings == FAILED).sum()),
         )
 

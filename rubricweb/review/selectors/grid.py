@@ -158,9 +158,7 @@ def graded_by_kind(collection: CollectionPool, topic: Topic, rater: Rater) -> di
 
 def topic_grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: User) -> TopicGrid:
     collection = collection_pool(bank.collection)
-    pool, items = collection.by_topic[topic.pk], columns_of(bank, topic, query)
-    if rater.verifies:
-        items = with_keys(items)
+    pool, items = collection.by_topic[topic.pk], columns_for(bank, topic, rater, query)
     own = layers.own_ratings(reader, topic, rater)
     item_columns = tuple(item.column for item in items)
     graded = graded_by_kind(collection, topic, rater)
@@ -179,6 +177,7 @@ def topic_grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader:
             graded, item_columns, [words.get(item.pk, set()) - {item.uid} for item in items]
         ),
         mine=layers.mine_of(own, [column.revision_pk for column in items], pool.passage_pks),
+        has_verdicts=rater.verifies,
         is_empty=_empty(graded, rater, items) if rater.verifies or rater.extracts else None,
         passage_labels=_labels(graded, rater),
         min_label=rater.min_grade_of(ItemKind.DIRECT, query.min_grade),
@@ -245,8 +244,11 @@ def columns_of(bank: Bank, topic: Topic, query: GridQuery) -> list[GridColumn]:
     return columns
 
 
-def with_keys(columns: Sequence[GridColumn]) -> list[GridColumn]:
-    """Return the columns with the accepted answers of their wordings."""
+def columns_for(bank: Bank, topic: Topic, rater: Rater, query: GridQuery) -> list[GridColumn]:
+    """Return the items of `columns_of`; for a rater that verifies answers, with those that are accepted."""
+    columns = columns_of(bank, topic, query)
+    if not rater.verifies:
+        return columns
     keys = keys_of(column.revision_pk for column in columns)
     return [replace(column, keys=keys.get(column.revision_pk, ())) for column in columns]
 

@@ -59,6 +59,8 @@ class CheckedSheet(Sheet):
     """The grader rated an older wording of the item."""
     mine: Mask
     """The reader rated the cell, or gave a verdict."""
+    has_verdicts: bool = False
+    """Ratings are verdicts on answers: 1 right, 0 wrong."""
     is_empty: Mask | None = None
     """The extracted answer says that there is none; None for graders that extract none."""
 

@@ -192,14 +192,16 @@ class Window:
     def _answer_state(self, at: int, column: int, rating: int) -> str:
         """The state of a cell by the verdict on its answer; empty where it has none."""
         is_empty = self.sheet.is_empty
-        return "" if is_empty is None else answer_state(rating, is_empty=bool(is_empty[at, column]))
+        if is_empty is None or (rating >= 0 and not self.sheet.has_verdicts):
+            return ""
+        return answer_state(rating, is_empty=bool(is_empty[at, column]))
 
     def _word(self, rating: int) -> str:
         """What people say of a cell: a rating, or whether its answer is right."""
-        return str(rating) if self.sheet.is_empty is None else ("wrong", "right")[rating]
+        return ("wrong", "right")[rating] if self.sheet.has_verdicts else str(rating)
 
     def _sign(self, rating: int) -> str:
-        return str(rating) if self.sheet.is_empty is None else ANSWER_SIGNS[self._word(rating)]
+        return ANSWER_SIGNS[self._word(rating)] if self.sheet.has_verdicts else str(rating)
 
     def _remarks(self, row: int) -> Iterator[tuple[int, tuple[str, ...]]]:
         """By column of the sheet, for columns that have any."""
@@ -250,6 +252,8 @@ def _cell(cell_id: str, href: str, rating: int, mark: str, place: str) -> GridCe
 
 ANSWER_SIGNS = {"right": "=", "wrong": "≠", "none": "∅", "answered": "A"}
 """By the state of a cell with an extracted answer: equal to the key or not, empty, or without a verdict."""
+ANSWER_SHADES = {"right": "4", "wrong": "0", "none": "missing", "answered": "1"}
+"""As which grade the sign is coloured: covered, not covered, or nothing there."""
 ANSWER_WORDS = {
     "right": gettext_lazy("answer judged right"),
     "wrong": gettext_lazy("answer judged wrong"),

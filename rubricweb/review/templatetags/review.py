@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from rubricweb.core.templatetags.core import grade_chip, percent
 from rubricweb.grades.raters import Rater
-from rubricweb.review.selectors.window import ANSWER_SIGNS, ANSWER_WORDS, GridCell, Row
+from rubricweb.review.selectors.window import ANSWER_SHADES, ANSWER_SIGNS, ANSWER_WORDS, GridCell, Row
 from rubricweb.review.verify.estimates import Share
 
 register = template.Library()
@@ -69,8 +69,9 @@ def grid_cell(cell: GridCell, suffix: str) -> SafeString:
     seldom += f' data-marks="{cell.marks}"' if cell.marks else ""
     seldom += f' data-seen="{cell.seen}"' if cell.seen else ""
     own = f"<b>{cell.own}</b>" if cell.own else ""
+    shade = ANSWER_SHADES.get(cell.state, cell.state)
     return mark_safe(  # noqa: S308
-        f'<a id="{cell.id}" href="{cell.href}{conditional_escape(suffix)}" data-grade="{cell.state}"'
+        f'<a id="{cell.id}" href="{cell.href}{conditional_escape(suffix)}" data-grade="{shade}"'
         f' aria-label="{escape(cell.name)}"{seldom}>{cell.text}{own}</a>'
     )
 
@@ -79,7 +80,8 @@ def grid_cell(cell: GridCell, suffix: str) -> SafeString:
 def answer_chip(state: str) -> SafeString:
     """The verdict on an answer as a coloured sign: see `window.ANSWER_SIGNS`."""
     sign, words = ANSWER_SIGNS[state], ANSWER_WORDS[state]
-    return format_html('<span class="grade-chip" data-grade="{}" title="{}">{}</span>', state, words, sign)
+    shade = ANSWER_SHADES[state]
+    return format_html('<span class="grade-chip" data-grade="{}" title="{}">{}</span>', shade, words, sign)
 
 
 @register.simple_tag

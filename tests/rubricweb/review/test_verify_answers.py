@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from grading.types import Purpose
+from grading.types import MISSING, Purpose
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.models import AnswerKey
+from rubricweb.campaigns.queue.actions import CampaignPlan, open_campaign
+from rubricweb.campaigns.queue.models import Campaign
+from rubricweb.campaigns.queue.population import Choice
+from rubricweb.core.reader import Reader, reading_as
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades.answer_verdicts import AnswerVerdict
 from rubricweb.grades.configs import config_for, imported_config
 from rubricweb.grades.humans import Cell, Source, judge_answer, rate_cell, ratings_by
 from rubricweb.grades.models import Grade, HumanGrade
-from rubricweb.grades.raters import active_raters
+from rubricweb.grades.raters import KINDS, active_raters, raters
 from rubricweb.grades.store import save_grades
 from rubricweb.grades.verification import change_answer_key
 from tests.factories import MembershipFactory, UserFactory, grade
@@ -129,7 +135,7 @@ def test_panel_shows_answer_key_and_where_to_check(verified, assessor, client_of
     html = markup(client_of(assessor).get(verified.cell("d3", 0), headers=HTMX))
     words = " ".join(html.split())
     assert "Answer judged wrong, a-model, verifying answers" in words
-    assert '<span class="accepted">anthocyanins</span>' in html
+    assert "Answer key anthocyanins" in " ".join(re.sub("<[^>]*>", " ", html).split())
     at = f"at={verified.topic.pk}-{verified.passages['d3'].pk}-{verified.items[0].pk}"
     assert f"/verify/?{at}" in html
     assert 'name="rating"' not in html
@@ -308,7 +314,7 @@ def test_rating_card_shows_the_answer_and_extends_the_key(autumn, owner, client_
     Grade.objects.filter(rating=5).update(answer="the anthocyanin")
     AnswerKey.objects.create(revision=autumn.items[0].revision, text="anthocyanins")
     client, at = client_of(owner), address(autumn, order="worst")
-    assert '<span class="accepted">anthocyanins</span>' in markup(client.get(at))
+    assert client.get(at).context["cell"].keys == ("anthocyanins",)
     sent = acceptance(autumn, "d1", "the anthocyanin")
     page = client.post(address(autumn, "accept/", order="worst"), sent, headers=HTMX)
     assert (page.context["now"].doc_id, page.context["cell"].keys) == (
@@ -353,3 +359,21 @@ def test_ratings_and_verdicts_are_chosen_by_the_grader(verified, assessor, clien
         "judged wrong, but near an accepted answer",
         f"{rater}: covered",
     )
+
+
+def test_verdicts_on_cells_to_rate_blind_are_hidden(verified, owner, assessor, client_of):
+    """Neither in the queue, nor in the list, nor in the grid, nor in what people say of them."""
+    item, passage = verified.items[0], verified.passages["d3"]
+    graded = Grade.objects.select_related("config").get(revision=item.revision, passage=passage)
+    judge_answer(Cell.of(item, passage), graded, is_right=True, by=owner, seen=0)
+    topics, kinds = (verified.topic,), frozenset(KINDS)
+    choice = Choice(verified.bank, topics, kinds, raters(verified.bank)[0])
+    open_campaign(choice, CampaignPlan("Blind", Campaign.Mode.BLIND, 1, (assessor.pk,)), by=owner, seed=3)
+    client = client_of(assessor)
+    assert client.get(address(verified, order="worst")).context["now"] is None
+    assert client.get(address(verified, view="list")).context["listed"].object_list == []
+    panel = markup(client.get(verified.cell("d3", 0), headers=HTMX))
+    assert "anthocyanin pigments" not in panel
+    assert "owner" not in panel
+    with reading_as(Reader(assessor)):
+        assert set(column(verified, Source.CORRECTED).values()) == {MISSING}

@@ -12,6 +12,7 @@ from rubricweb.campaigns.queue.actions import assign_cells, close_campaign, rate
 from rubricweb.corpus.models import Judgment
 from rubricweb.grades import visibility
 from rubricweb.grades.models import HumanGrade
+from rubricweb.grades.raters import raters
 from rubricweb.review.cells.latest_ratings import cell_ratings
 from tests.factories import take
 from tests.rubricweb.campaigns.conftest import rate_next
@@ -93,10 +94,11 @@ class TestGrid:
         assert self.grade_in(self.grid(cell, client), cell) == "0"
 
     def test_so_is_its_panel(self, cell, assessor, developer):
-        assert cell_ratings(cell.item, cell.passage, assessor).others == ()
-        assert [one.rating for one in cell_ratings(cell.item, cell.passage, developer).others] == [0]
+        rater = raters(cell.item.bank)[0]
+        assert cell_ratings(cell.item, cell.passage, assessor, rater).others == ()
+        assert [one.rating for one in cell_ratings(cell.item, cell.passage, developer, rater).others] == [0]
         rate(cell, rating=5, by=assessor, seen=0, uid=uuid4())
-        assert [one.rating for one in cell_ratings(cell.item, cell.passage, assessor).others] == [0]
+        assert [one.rating for one in cell_ratings(cell.item, cell.passage, assessor, rater).others] == [0]
 
     @pytest.mark.parametrize("cell", ["blind", "mixed"], indirect=True)
     @pytest.mark.parametrize("source", ["", "corrected", "humans"])
