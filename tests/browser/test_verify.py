@@ -105,7 +105,9 @@ def test_digits_without_w_say_nothing(page):
 
 def test_a_conflict_is_shown_on_the_card(page, places):
     assessor = User.objects.get(username="assessor")
-    field = {n: int(page.locator(f"#check-cell .verdict input[name={n}]").get_attribute("value")) for n in FIELDS}
+    field = {
+        n: int(page.locator(f"#check-cell .verdict input[name={n}]").get_attribute("value")) for n in FIELDS
+    }
     cell = Cell(field["topic"], field["revision"], field["passage"])
     before = shown(page)
     rate_cell(cell, rating=1, by=assessor, seen=0)

@@ -19,7 +19,7 @@ from rubricweb.grades import visibility
 from rubricweb.grades.humans import Source
 from rubricweb.grades.matrices import TopicGrades, topic_grades
 from rubricweb.grades.raters import Rater
-from rubricweb.grades.topic_answers import answer_facts
+from rubricweb.grades.topic_answers import empty_answers
 from rubricweb.grades.topic_ratings import DIRECT_COLUMN, ItemColumn, count_cells, judged, ratings_of
 from rubricweb.grades.visibility import Places, hidden_in_topic
 from rubricweb.review.flags.selectors import OpenCounts, open_counts
@@ -194,12 +194,9 @@ def _empty(
     graded: Mapping[ItemKind, TopicGrades], rater: Rater, items: Sequence[GridColumn]
 ) -> NDArray[np.bool_]:
     """Shape (passages, items): the extracted answer says that there is none."""
-    keys = tuple((item.uid, item.keys) for item in items)
-    facts = {
-        kind: answer_facts(config, graded[kind], keys).is_empty for kind, config in rater.by_kind.items()
-    }
+    empty = {kind: empty_answers(config, graded[kind]) for kind, config in rater.by_kind.items()}
     passages = len(next(iter(graded.values())).pool.doc_ids)
-    return np.asarray(ratings_of(facts, [item.column for item in items], passages) == 1)
+    return np.asarray(ratings_of(empty, [item.column for item in items], passages) == 1)
 
 
 def _labels(graded: Mapping[ItemKind, TopicGrades], rater: Rater) -> Ratings | None:

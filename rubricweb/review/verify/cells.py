@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache, partial
 from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.types import MISSING, Ratings
+from grading.types import MISSING, ItemKind, Ratings
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank
 from rubricweb.banks.selectors import keys_of
@@ -21,7 +21,7 @@ from rubricweb.grades.humans.actions import HumanGradeError
 from rubricweb.grades.humans.draws import drawn_mask, uniform_draws
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.raters import Rater
-from rubricweb.grades.topic_answers import AcceptedAnswers, answer_facts
+from rubricweb.grades.topic_answers import AcceptedAnswers, answer_closeness, empty_answers
 from rubricweb.grades.topic_ratings import ItemColumn, Mask, item_columns, ratings_of
 from rubricweb.grades.visibility import hidden_from
 from rubricweb.review.selectors.layers import Layers, checked_of, people_by_kind, people_of
@@ -49,8 +49,13 @@ class TopicCells:
     """As `drawn`, in a campaign that sampled other cells than these."""
     keys: Keys
     """Fixed random numbers; sorted by them, the cells are in a random order that nobody can influence."""
-    closeness: Ratings | None = None
-    """In percent, of answers that the grader verified to the nearest accepted one; None for other graders."""
+    measure: Callable[[], Ratings] | None = None
+    """Computes `closeness`; None for graders that verify no answers."""
+
+    @cached_property
+    def closeness(self) -> Ratings:
+        """In percent: how near each answer is to the nearest accepted one; 0 without verified answers."""
+        return self.measure() if self.measure else np.zeros_like(self.graded)
 
     @property
     def unchecked(self) -> Mask:
@@ -98,12 +103,12 @@ def bank_cells(bank: Bank, rater: Rater, reader: User) -> BankCells:
         layers = Layers(rated, {}, checks, people[topic_id], {})
         passages = len(topic.doc_ids)
         ratings = ratings_of(rated, columns, passages)
-        closeness = None
+        measure = None
         if rater.verifies:
-            facts = {k: answer_facts(c, rated[k], accepted[topic_id]) for k, c in rater.by_kind.items()}
-            is_empty = ratings_of({kind: one.is_empty for kind, one in facts.items()}, columns, passages) == 1
+            empty = {kind: empty_answers(config, rated[kind]) for kind, config in rater.by_kind.items()}
+            is_empty = ratings_of(empty, columns, passages) == 1
             ratings = np.where(is_empty & (ratings == 0), MISSING, ratings).astype(np.int8)
-            closeness = ratings_of({kind: one.closeness for kind, one in facts.items()}, columns, passages)
+            measure = partial(closeness_of, rater, rated, accepted[topic_id], columns)
         rated_by_people = people_of(layers, columns, passages)
         checked = checked_of(layers, columns, passages)
         blind = hidden_by_topic[topic_id].graders
@@ -111,9 +116,20 @@ def bank_cells(bank: Bank, rater: Rater, reader: User) -> BankCells:
         uids = tuple(column.uid for column in columns)
         drawn, elsewhere = (drawn_mask(human[topic_id], uids, draw) for draw in draws)
         cells = (ratings, rated_by_people, checked, hidden, drawn, elsewhere)
-        topics.append(TopicCells(topic, columns, *cells, _keys(topic, columns), closeness))
+        topics.append(TopicCells(topic, columns, *cells, _keys(topic, columns), measure))
     order = {topic.topic_id: place for place, topic in enumerate(pool.topics)}
     return BankCells(tuple(sorted(topics, key=lambda topic: order[topic.pool.topic_id])), wordless)
+
+
+def closeness_of(
+    rater: Rater,
+    rated: Mapping[ItemKind, TopicGrades],
+    accepted: AcceptedAnswers,
+    columns: Sequence[ItemColumn],
+) -> Ratings:
+    """Return an array of shape (passages, items): `answer_closeness` of one topic."""
+    near = {k: answer_closeness(config, rated[k], accepted) for k, config in rater.by_kind.items()}
+    return ratings_of(near, columns, len(next(iter(rated.values())).pool.doc_ids))
 
 
 def accepted_answers(by_topic: Mapping[int, tuple[ItemColumn, ...]]) -> dict[int, AcceptedAnswers]:

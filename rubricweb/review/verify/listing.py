@@ -75,8 +75,6 @@ def _in_order(topics: list[TopicCells], query: CheckQuery) -> list[tuple[int, in
 
 def _suspicion(topic: TopicCells) -> NDArray[np.float64]:
     """Wrong verdicts on near answers come before right ones on far answers, and these before the others."""
-    if topic.closeness is None:
-        return np.zeros(topic.graded.shape)
     close = topic.closeness.astype(np.float64)
     is_near_miss = (topic.graded == 0) & (close >= NEAR)
     is_far_hit = (topic.graded == 1) & (close < FAR)
@@ -99,7 +97,7 @@ def _rows(bank: Bank, rater: Rater, places: list[Place]) -> Iterable[AnswerRow]:
             answer=answers.get((column.revision_pk, pool.passage_pks[row]), ""),
             keys=keys.get(column.revision_pk, ()),
             state=answer_state(rating, is_empty=False),
-            closeness=int(topic.closeness[row, at]) if topic.closeness is not None else 0,
+            closeness=int(topic.closeness[row, at]),
             people={0: "wrong", 1: "right"}.get(people, ""),
         )
 

@@ -187,7 +187,7 @@ def wanted(topic: TopicCells, query: CheckQuery) -> Mask:
     mask = (topic.graded >= 0) & ~topic.hidden
     if query.rating >= 0:
         mask &= topic.graded == query.rating
-    if query.is_near and topic.closeness is not None:
+    if query.is_near:
         mask &= topic.closeness >= NEAR
     return np.asarray(mask)
 

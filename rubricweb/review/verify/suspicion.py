@@ -23,9 +23,9 @@ from rubricweb.grades.matrices import TopicGrades, topic_grades
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.raters import Rater
 from rubricweb.grades.scales import default_min_grade
-from rubricweb.grades.topic_answers import answer_facts
 from rubricweb.grades.topic_ratings import ItemColumn, ratings_of
 from rubricweb.review.selectors.layers import LOW_CONFIDENCE, Layers, layers
+from rubricweb.review.verify.cells import closeness_of
 
 IN_PASSAGE, UNANSWERABLE, OFF_PASSAGE = 0, 1, 2
 WEIGHTS = {UNANSWERABLE: 1.0, OFF_PASSAGE: 0.6}
@@ -149,7 +149,6 @@ def _of_answers(rater: Rater, pool: CollectionPool, columns: Sequence[ItemColumn
     graded = {kind: topic_grades(config, pool, topic.topic_id) for kind, config in rater.by_kind.items()}
     keys = keys_of(column.revision_pk for column in columns)
     accepted = tuple((column.uid, keys.get(column.revision_pk, ())) for column in columns)
-    near = {k: answer_facts(config, graded[k], accepted).closeness for k, config in rater.by_kind.items()}
     codes = {kind: _codes_of(config, graded[kind]) for kind, config in rater.by_kind.items()}
     others = {}
     for config in _other_graders(rater, topic.topic_id, ON_ITEMS):
@@ -157,7 +156,7 @@ def _of_answers(rater: Rater, pool: CollectionPool, columns: Sequence[ItemColumn
         others[config] = np.where(ratings < 0, MISSING, ratings >= least).astype(np.int8)
     return AnswerSuspicions(
         graded=ratings_of(graded, columns, passages),
-        closeness=ratings_of(near, columns, passages),
+        closeness=closeness_of(rater, graded, accepted, columns),
         answers=ratings_of(codes, columns, passages),
         others=others,
     )
