@@ -10,7 +10,7 @@ from rubricweb.accounts.roles import Role
 from rubricweb.banks.models import DIRECT_UID, AnswerKey, Bank, ItemRevision
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.configs import active_configs, imported_config, kinds_of
-from rubricweb.grades.models import Grade, GraderConfig, MatrixStamp
+from rubricweb.grades.models import Grade, GraderConfig, HumanGrade, MatrixStamp
 from rubricweb.grades.raters import active_raters, raters
 from rubricweb.grades.store import save_grades
 from tests.factories import ItemFactory, MembershipFactory, UserFactory
@@ -205,3 +205,23 @@ def test_grid_has_the_labels_of_a_grader_of_passages(place, collection, owner, c
         (row.doc_id, 0, True) for row in grid.rows
     ]
     assert (grid.counts.passages, grid.counts.items, grid.counts.cells) == (3, 0, 3)
+
+
+@pytest.mark.parametrize(("named", "text"), [("labels", "\N{EN DASH}"), ("answers", "A")])
+def test_people_rate_items_that_no_grader_rates(place, collection, owner, client_of, named, text):
+    """By a digit in the grid, which answers with the cell: the grader's sign, the own rating beside it."""
+    bank, _ = place
+    ask_only(collection, PROMPTS[named])
+    bank.collection = collection
+    grade_all(bank)
+    item = bank.items.filter(kind="nugget" if named == "labels" else "question").first()
+    passage = item.topic.pool.last().passage
+    at = f"/review/banks/{bank.pk}/topics/{item.topic_id}/cells/{passage.pk}/{item.pk}/rate/"
+    last = HumanGrade.objects.filter(by=owner, revision=item.revision, passage=passage).count()
+    sent = {"seen": last, "revision": item.revision_id, "part": "cell", "rating": 3}
+    response = client_of(owner).post(at, sent, headers={"HX-Request": "true"})
+    assert (response.status_code, response.context["cell"].text, response.context["cell"].own) == (
+        200,
+        text,
+        "3",
+    )

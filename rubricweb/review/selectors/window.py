@@ -175,8 +175,7 @@ class Window:
             rating, at_cell = ratings[column.at], (f"c{passage}-{column.pk}", f"{base}/{column.pk}/")
             place = f"passage {doc_id}, {column.name}"
             if state := self._answer_state(at, column.at, rating):
-                words = f"{place}, {ANSWER_WORDS[state]}"
-                cell = GridCell(*at_cell, ANSWER_SIGNS[state], state, "", words)
+                cell = _answer_cell(*at_cell, state, place)
             else:
                 mark = self.marks.get((column.revision_pk, passage), "")
                 cell = _cell(*at_cell, rating, mark if self.source is Source.GRADER else "", place)
@@ -246,8 +245,14 @@ def _cell(cell_id: str, href: str, rating: int, mark: str, place: str) -> GridCe
         return GridCell(cell_id, href, DASH, "missing", "", f"{place}, not graded")
     if rating == FAILED:
         return GridCell(cell_id, href, "✕", "failed", "", f"{place}, grading failed")
+    if rating == ANSWERED:
+        return _answer_cell(cell_id, href, "answered", place)
     remark = f", {mark}" if mark else ""
     return GridCell(cell_id, href, str(rating), str(rating), mark, f"{place}, grade {rating}{remark}")
+
+
+def _answer_cell(cell_id: str, href: str, state: str, place: str) -> GridCell:
+    return GridCell(cell_id, href, ANSWER_SIGNS[state], state, "", f"{place}, {ANSWER_WORDS[state]}")
 
 
 ANSWER_SIGNS = {"right": "=", "wrong": "≠", "none": "∅", "answered": "A"}
