@@ -3,7 +3,8 @@
 from grading.parsing.final_score import parse_final_score
 from grading.parsing.labels import parse_label
 from grading.parsing.rating import OnUnparsable, parse_rating
-from grading.parsing.words import is_unanswerable, parse_yes_no
+from grading.parsing.words import is_unanswerable
+from grading.parsing.yes_no import parse_yes_no
 from grading.types import Parsed, ParsedRating
 
 __all__ = [

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from grading.errors import ParseFailure
 from grading.parsing.rating import json_objects
-from grading.parsing.words import bare, plain
+from grading.parsing.words import bare, boxed, plain
 from grading.types import Outcome, ParsedRating
 
 _JSON_KEYS = ("label", "assignment", "grade", "rating", "answer", "importance")
@@ -27,8 +27,9 @@ def parse_label(reply: str, labels: Mapping[str, int]) -> ParsedRating:
     """
     ratings = {_joined(label): rating for label, rating in labels.items()}
     names, led_in = _patterns(tuple(ratings))
-    text = _joined(plain(reply))
-    stated = ratings.get(bare(text), _in_json(reply, ratings))
+    reply = plain(reply)
+    text = _joined(reply)
+    stated = ratings.get(bare(_joined(boxed(reply) or reply)), _in_json(reply, ratings))
     if stated is None:
         stated = _only(ratings[match[1]] for match in led_in.finditer(text))
     if stated is None and not _DENIAL.search(names.sub(" ", text)):
@@ -59,7 +60,7 @@ def _in_json(reply: str, ratings: Mapping[str, int]) -> int | None:
 def _patterns(labels: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """What finds a label, the longest first, and what finds one after a lead-in."""
     label = "|".join(map(re.escape, sorted(labels, key=len, reverse=True)))
-    lead_in = r"(?<![a-z])(?:label|assignment|answer|grade|verdict|importance)(?:_is)?\W*_?\W*"
+    lead_in = r"(?<![a-z])(?:label|assignment|answer|grade|verdict|importance)(?:_is)?[\W_]{0,20}"
     return (
         re.compile(rf"(?<![^\W_])(?:{label})(?![^\W_])"),
         re.compile(rf"{lead_in}({label})(?![^\W_])"),

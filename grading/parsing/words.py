@@ -1,13 +1,11 @@
-"""Replies in words: "no answer", "yes"."""
+"""Replies as plain characters, and the papers' expressions for no answer."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from typing import Literal
 
-from grading.errors import ParseFailure
-from grading.types import Outcome, ParsedRating
+from grading.parsing.languages import UNSPACED
 
 UNANSWERABLE = frozenset(
     {
@@ -23,25 +21,98 @@ UNANSWERABLE = frozenset(
 )
 """Farzi and Dietz 2024, EXAM++, 4.2.1."""
 
-_YES = frozenset({"yes", "correct", "true"})
-_NO = frozenset({"no", "incorrect", "wrong", "false"})
-
 # A letter or small roman numeral that labels a choice: "a.", "(iii)", "B)", "d".
 _CHOICE_LABEL = re.compile(r"[(\[]?(?:[a-d]|i{1,3}|iv)[)\].:]*", re.IGNORECASE)
 # A capital alone may well be the answer: vitamin C, group B.
 _CAPITAL = re.compile(r"[A-D]")
-_TAG = re.compile(r"</?[a-zA-Z][^<>]{0,40}>")
-_KEYCAP = re.compile("[\ufe0f\u20e3]")
-_FIRST_WORD = re.compile(r"[^\W\d_]+")
+
+_BLANKS = re.compile(r"\s{2,}")
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
+_DIGIT_AT_LETTER = re.compile(f"(?<=[0-9])(?=[{UNSPACED}])|(?<=[{UNSPACED}])(?=[0-9])")
+
+# Marks of chat templates that a server or a decoder left in the text. What follows the end of the model's
+# turn is the next turn, which the model made up.
+_HEADER = re.compile(
+    r"<\|start_header_id\|>\w{0,20}<\|end_header_id\|>|(?:<\|im_start\|>|<start_of_turn>)(?:assistant|model\b)?"
+)
+_END_OF_TURN = re.compile(
+    r"</s>|<eos>|<end_of_\w{1,20}>|<\|[^<>|\n]{0,30}(?:end|eo[tms]|return)[^<>|\n]{0,30}\|>", re.IGNORECASE
+)
+_TAG = re.compile(r"</?[a-zA-Z][^<>]{0,40}>|<\|[^<>|\n]{1,40}\|>|<0x[0-9A-F]{2}>|\[/?INST\]")
+
+_FRACTION = re.compile(r"\\[dt]?frac ?\{([^{}\n]{1,20})\} ?\{([^{}\n]{1,20})\}")
+_FONT = re.compile(r"\\(?:text|math|mbox|operatorname)[a-z]{0,8} ?\{([^{}\n]{0,200})\}")
+# As TeX readers tell formulas from prices: "$4$", not "$4 to $5".
+_FORMULA = re.compile(
+    r"\$\$\s{0,4}([^$]{1,80}?)\s{0,4}\$\$|(?<![\w$])\$(?!\s)([^$\n]{1,40})(?<!\s)\$(?![\w$])"
+)
+_ESCAPE = re.compile(r"\\(?=[_%#&])|\\[()\[\],;!]")
+_BOXED = re.compile(r"\\f?box(?:ed)? ?\{([^{}\n]{1,200})\}")
+
+
+class _PlainCharacters(dict[int, str]):
+    """For str.translate: digits of all scripts as 0 to 9, and nothing for what nobody sees."""
+
+    _OTHER = {
+        "\u066a": "%", "\u066b": ".", "\u066c": ",", "\u060c": ",", "\u061b": ";", "\u2044": "/",
+        "\u2581": " ", "\u2018": "'", "\u2019": "'", "\u2010": "-", "\u2011": "-", "\u2212": "-",
+        # fillers, the blank of Braille, what stands for bytes that are no text
+        **dict.fromkeys("\u034f\u115f\u1160\u3164\u2800\u20e3\ufffd", ""),
+        **dict.fromkeys(map(chr, range(0xFE00, 0xFE10)), ""),
+    }  # fmt: skip
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        match unicodedata.category(character):
+            case "Nd":
+                plain = str(unicodedata.decimal(character))
+            case "Cf":
+                plain = ""
+            case "Cc":
+                plain = character if character.isspace() else ""
+            case "Zl" | "Zp":
+                plain = "\n"
+            case _:
+                plain = self._OTHER.get(character, character)
+        self[code] = plain
+        return plain
+
+
+_PLAIN_CHARACTERS = _PlainCharacters()
 
 
 def plain(reply: str) -> str:
-    """The reply in plain characters: full-width and circled digits become ordinary ones, tags go."""
+    """Return the reply in plain characters.
+
+    Digits of all scripts become ordinary ones. Invisible characters, tags, left-over marks of chat templates
+    and mathematical markup go, but for \\boxed; a run of blanks becomes one, or one end of line.
+    """
     if not reply.isascii():
-        reply = _KEYCAP.sub("", unicodedata.normalize("NFKC", reply))
-    if "<" in reply:
-        reply = _TAG.sub(" ", reply)
-    return reply.strip()
+        reply = unicodedata.normalize("NFKC", reply).translate(_PLAIN_CHARACTERS)
+        reply = _DIGIT_AT_LETTER.sub(" ", reply)
+    elif _CONTROL.search(reply):
+        reply = reply.translate(_PLAIN_CHARACTERS)
+    if "<" in reply or "INST]" in reply:
+        turns = _END_OF_TURN.split(_HEADER.sub(" ", reply))
+        reply = next((turn for turn in (_TAG.sub(" ", turn) for turn in turns) if turn.strip()), "")
+    if "\\" in reply or "$" in reply:
+        reply = _FONT.sub(r"\1", _FRACTION.sub(r"\1/\2", reply))
+        reply = _FORMULA.sub(r" \1\2 ", _ESCAPE.sub("", reply))
+    return _BLANKS.sub(lambda blanks: "\n" if "\n" in blanks[0] else " ", reply.strip())
+
+
+def boxed(text: str) -> str | None:
+    """Return what plain text puts into a \\boxed, as models do with the result of some steps.
+
+    None without a box, or if several boxes differ.
+    """
+    boxes = set(_BOXED.findall(text))
+    return boxes.pop().strip() if len(boxes) == 1 else None
+
+
+def unboxed(text: str) -> str:
+    """Return plain text with the content of each \\boxed in the box's place."""
+    return _BOXED.sub(r"\1", text) if "box" in text else text
 
 
 def bare(reply: str) -> str:
@@ -70,21 +141,6 @@ def is_unanswerable(reply: str) -> bool:
 def is_choice_label(text: str) -> bool:
     """True for the label of a choice and nothing else: "a.", "(iii)", "C"."""
     return bool(_CHOICE_LABEL.fullmatch(text))
-
-
-def parse_yes_no(reply: str, *, on_unparsable: Literal["default", "fail"] = "default") -> ParsedRating:
-    """1 where the first word is yes, correct or true; 0 where it is no, incorrect, wrong or false.
-
-    Any other reply is 0 by default (outcome DEFAULTED), or raises ParseFailure with on_unparsable="fail".
-    Yes and no that the model said are NUMERIC.
-    """
-    first = _FIRST_WORD.search(bare(plain(reply)))
-    word = first[0].lower() if first and first.start() == 0 else ""
-    if word in _YES or word in _NO:
-        return ParsedRating(int(word in _YES), Outcome.NUMERIC)
-    if on_unparsable == "fail":
-        raise ParseFailure("the reply says neither yes nor no")
-    return ParsedRating(0, Outcome.DEFAULTED)
 
 
 def _is_punctuation(character: str) -> bool:
