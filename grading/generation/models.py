@@ -17,6 +17,7 @@ from grading.graders.openai_client import ChatClient, ChatOptions
 from grading.graders.registry import Backend, known_backends
 from grading.graders.replies import Answer, Expected, of_tokens
 from grading.graders.thinking import is_left_open
+from grading.prompts.control_tokens import marks_of
 
 WRITERS = {
     "hf_seq2seq": "grading.generation.models:Seq2SeqText",
@@ -77,6 +78,7 @@ class _LoadedText:
         """Raises GraderUnavailable. A model that grades in this process is not loaded again."""
         self._loaded = hf_model.load(llm, self.task)
         self._longest_reply, self._thinking = longest_reply, thinking
+        self._marks = marks_of(self._loaded.tokenizer)
         self._asked: set[str] = set()
 
     def _generated(self, prompt: str, *, special: bool = True) -> tuple[list[int], int]:
@@ -98,6 +100,10 @@ class _LoadedText:
         self._asked.add(prompt)
         return generated[0].tolist(), len(sent[0])
 
+    def _without_marks(self, messages: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+        """The messages, in which no text of others spells a control token of this model."""
+        return [(role, self._marks.broken(text)) for role, text in messages]
+
 
 class Seq2SeqText(_LoadedText):
     """The T5 family."""
@@ -105,7 +111,7 @@ class Seq2SeqText(_LoadedText):
     task = hf_model.SEQ2SEQ
 
     def complete(self, messages: Sequence[tuple[str, str]]) -> str:
-        tokens, _ = self._generated(_plain(messages))
+        tokens, _ = self._generated(_plain(self._without_marks(messages)))
         return Answer.of(of_tokens(self._loaded, tokens, Expected(self._longest_reply)))
 
 
@@ -115,6 +121,7 @@ class CausalText(_LoadedText):
     task = hf_model.CAUSAL
 
     def complete(self, messages: Sequence[tuple[str, str]]) -> str:
+        messages = self._without_marks(messages)
         template = chat_template(self._loaded.tokenizer, self._thinking.template_arguments)
         prompt = template(messages) if template else _plain(messages)
         tokens, sent = self._generated(prompt, special=template is None)  # a template writes the start mark

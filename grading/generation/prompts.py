@@ -10,6 +10,7 @@ from functools import cache
 from importlib import resources
 
 from grading.errors import UnknownPrompt
+from grading.prompts.control_tokens import fill
 from grading.types import ItemKind
 
 _PLACEHOLDER = re.compile(r"\{(query_text|query_title|query_subtopic|nuggets|count)\}")
@@ -40,9 +41,9 @@ class DraftPrompt:
     def needs_subtopic(self) -> bool:
         return "{query_subtopic}" in self.template
 
-    def render(self, words: Mapping[str, str]) -> str:
-        """Fill the template's own placeholders."""
-        return _PLACEHOLDER.sub(lambda match: words[match[1]], self.template)
+    def render(self, texts: Mapping[str, str]) -> str:
+        """Fill the template's own placeholders (`control_tokens.fill`)."""
+        return fill(self.template, _PLACEHOLDER, texts)
 
 
 def get(prompt_class: str) -> DraftPrompt:

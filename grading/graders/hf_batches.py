@@ -27,6 +27,7 @@ from grading.graders.replies import Expected, NoReply, of_tokens
 from grading.graders.results import RatedReply, Result, failed, parsed, unanswered
 from grading.graders.text import longest_start
 from grading.parsing import OnUnparsable
+from grading.prompts.control_tokens import marks_of
 from grading.types import CellToGrade, ErrorClass, Trace
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class BatchGrader(ABC):
         self.spec = spec
         self._prompt = spec.prompt
         self._loaded = loaded
+        self._marks = marks_of(loaded.tokenizer)
         self._size = BatchSize(options.batch_tokens, loaded.device)
 
     @property
@@ -153,7 +155,7 @@ class GeneratingGrader(BatchGrader):
         return scorer.likeliest(steps) if self._is_constrained else scorer.score(steps)
 
     def _text(self, pair: CellToGrade, context: str | None = None) -> str:
-        return self._prompt.render(pair, context)
+        return self._prompt.render(pair, context, self._marks)
 
     def _tokens(self, texts: list[str]) -> list[list[int]]:
         return self._loaded.token_ids(texts) if texts else []

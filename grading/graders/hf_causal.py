@@ -73,7 +73,7 @@ class CausalGrader(GeneratingGrader):
     def _text(self, pair: CellToGrade, context: str | None = None) -> str:
         if self._template is None:
             return super()._text(pair, context)
-        return self._template(self._prompt.messages(pair, context))
+        return self._template(self._prompt.messages(pair, context, self._marks))
 
     def _tokens(self, texts: list[str]) -> list[list[int]]:
         # A template writes the start mark itself.

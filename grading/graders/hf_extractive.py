@@ -64,11 +64,14 @@ class ExtractiveGrader(BatchGrader):
                 reason = f"the question leaves no room in a window of {self._options.window_tokens} tokens"
                 yield failed(pair, reason, ErrorClass.CONTEXT)
             else:
-                text = f"{question}\n{pair.passage.text}"
+                text = f"{question}\n{self._passage(pair)}"
                 yield EncodedPrompt(pair, text, self._loaded.token_ids([text])[0], None)
 
     def _question(self, pair: CellToGrade) -> str:
-        return self._mark + pair.item.text.strip()
+        return self._mark + self._marks.broken(pair.item.text.strip())
+
+    def _passage(self, pair: CellToGrade) -> str:
+        return self._marks.broken(pair.passage.text)
 
     def _run(self, batch: Sequence[EncodedPrompt]) -> list[Result]:
         windows, owners = self._windows(batch)
@@ -84,7 +87,7 @@ class ExtractiveGrader(BatchGrader):
         """Every window, and the row of the batch that it belongs to."""
         encoded = self._loaded.tokenized(
             [self._question(prompt.pair) for prompt in batch],
-            [prompt.pair.passage.text for prompt in batch],
+            [self._passage(prompt.pair) for prompt in batch],
             truncation="only_second",
             max_length=self._options.window_tokens,
             stride=self._options.overlap_tokens,
@@ -141,7 +144,7 @@ class ExtractiveGrader(BatchGrader):
         best = max(answers, key=lambda answer: answer.score)
         no_answer = min(answer.no_answer for answer in answers) + self._options.no_answer_bias
         is_answered = best.score > no_answer
-        reply = prompt.pair.passage.text[best.start : best.end].strip() if is_answered else ""
+        reply = self._passage(prompt.pair)[best.start : best.end].strip() if is_answered else ""
         result = parsed(self._prompt, prompt.pair, reply, prompt.trace(reply), "default")
         if not isinstance(result, Grade):
             return result

@@ -37,8 +37,8 @@ def parse_yes_no(reply: str, *, on_unparsable: OnUnparsable = "default") -> Pars
     """1 where the reply says yes, correct or true; 0 where it says no, incorrect, wrong or false.
 
     The first word decides, in the languages of languages.toml; else a JSON value, else "Answer: yes" and the
-    like, else a sentence that says no more ("So, yes.", "It is not correct."). These are NUMERIC. Any other reply
-    is 0 by default (DEFAULTED), or raises ParseFailure with on_unparsable="fail".
+    like, else a sentence that says no more ("So, yes.", "It is not correct."). These are NUMERIC. Any other
+    reply is 0 by default (DEFAULTED), or raises ParseFailure with on_unparsable="fail".
     """
     text = plain(reply)
     for stated in (boxed(text), text):

@@ -10,6 +10,7 @@ from functools import cache
 from importlib import resources
 
 from grading.errors import UnknownPrompt
+from grading.prompts.control_tokens import fill
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
@@ -36,9 +37,9 @@ class ChatPrompt:
         """`NAME@version`, which names these exact words for ever."""
         return f"{self.name}@{self.version}"
 
-    def messages(self, **words: str) -> Messages:
-        """Fill the placeholders once: braces within `words` stay. Raises KeyError for a missing word."""
-        text = _PLACEHOLDER.sub(lambda match: words[match[1]], self.template)
+    def messages(self, **texts: str) -> Messages:
+        """Fill the placeholders (`control_tokens.fill`). Raises KeyError for a text that is missing."""
+        text = fill(self.template, _PLACEHOLDER, texts)
         return [("system", self.system), ("user", text)] if self.system else [("user", text)]
 
 

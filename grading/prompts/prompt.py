@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from grading.parsing import OnUnparsable, Parsed
+from grading.prompts.control_tokens import WELL_KNOWN, Marks, fill
 from grading.prompts.reading import ParseRule, read
 from grading.types import CellToGrade, ItemKind, Purpose
 
@@ -78,15 +79,18 @@ class Prompt:
             return {str(rating): rating for rating in range(self.scale[0], self.scale[1] + 1)}
         return {}
 
-    def messages(self, pair: CellToGrade, context: str | None = None) -> list[tuple[str, str]]:
+    def messages(
+        self, pair: CellToGrade, context: str | None = None, marks: Marks = WELL_KNOWN
+    ) -> list[tuple[str, str]]:
         """(role, text) for a chat model: "system" where the prompt has such a text, then "user".
 
         `context` replaces the passage's text where that had to be cut. Only the prompt's own placeholders are
-        filled: braces in items, topics and passages stay.
+        filled: braces in items, topics and passages stay, and control tokens that they spell, as `marks` has
+        them, are broken.
         """
-        words = self._words(pair, context)
+        texts = self._texts(pair, context)
         return [
-            (role, _filled(text, words))
+            (role, fill(text, _PLACEHOLDER, texts, marks))
             for role, text in (("system", self.system), ("user", self.template))
             if text
         ]
@@ -97,9 +101,9 @@ class Prompt:
         """
         text = f"{self.system}\n{self.template}"
         first = _PLACEHOLDER.search(text)
-        return _filled(text[: first.end()] if first else text, self._words(pair))
+        return fill(text[: first.end()] if first else text, _PLACEHOLDER, self._texts(pair))
 
-    def _words(self, pair: CellToGrade, context: str | None = None) -> dict[str, str]:
+    def _texts(self, pair: CellToGrade, context: str | None = None) -> dict[str, str]:
         return {
             "question": pair.item.text,
             "nugget": pair.item.text,
@@ -109,9 +113,9 @@ class Prompt:
             "answer": pair.answer or "",
         }
 
-    def render(self, pair: CellToGrade, context: str | None = None) -> str:
+    def render(self, pair: CellToGrade, context: str | None = None, marks: Marks = WELL_KNOWN) -> str:
         """The messages as one text, for a model without roles."""
-        return "\n".join(text for _, text in self.messages(pair, context))
+        return "\n".join(text for _, text in self.messages(pair, context, marks))
 
     def parse(
         self, reply: str, pair: CellToGrade | None = None, *, on_unparsable: OnUnparsable = "default"
@@ -130,7 +134,3 @@ class Prompt:
         named = next((label for label, value in self.labels if value == rating), "")
         names = _NAMES.get(self.rule, ())
         return named or (names[rating] if 0 <= rating < len(names) else str(rating))
-
-
-def _filled(text: str, words: Mapping[str, str]) -> str:
-    return _PLACEHOLDER.sub(lambda match: words[match[1]], text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from grading.errors import ParseFailure, UnknownPrompt
 from grading.parsing.labels import parse_label
 from grading.prompts.chat import ChatPrompt, Messages, chat_prompts
+from grading.prompts.control_tokens import WELL_KNOWN
 from grading.support.scores import Support
 
 PROMPT_ID = "SupportOfStatement@1"
@@ -49,7 +50,7 @@ def question_again(statement: str, passage: str, prompt: ChatPrompt, reply: str)
     (['user', 'assistant', 'user'], 'It may well be.')
     """
     again = support_prompt(AGAIN_ID).messages()
-    return [*question(statement, passage, prompt), ("assistant", reply.strip()), *again]
+    return [*question(statement, passage, prompt), ("assistant", WELL_KNOWN.broken(reply.strip())), *again]
 
 
 def label_of(reply: str, prompt: ChatPrompt) -> Support | None:
