@@ -20,7 +20,7 @@ from grading.formats.dictionary import Document, JsonObject, read_document
 from grading.formats.leaderboards import ALL, LeaderboardRow
 from grading.formats.numbers import real
 from grading.formats.reading import write_lines
-from grading.measures import trec_eval
+from grading.measures import ranked_labels
 
 BoardKind = Literal["ranks", "scores"]
 Rows = list[tuple[str, object, int]]
@@ -183,7 +183,7 @@ def _measure_of(document: Document, rows: list[LeaderboardRow], measure: str, *,
 
 def _is_measure(name: str) -> bool:
     try:
-        trec_eval.validate(name)
+        ranked_labels.validate(name)
     except UnknownMeasure:
         return False
     return True

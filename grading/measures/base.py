@@ -23,7 +23,9 @@ Rows = NDArray[np.int32]
 """Shape (runs, depth): row numbers of the rating matrix, best rank first; -1 = not in the matrix, or padding.
 """
 Labels = NDArray[np.signedinteger[Any]]
-"""Any label below 0 is that of a passage without one."""
+"""A label below 0 is that of a passage that is pooled and not judged, or NOT_POOLED."""
+NOT_POOLED = int(np.iinfo(np.int16).min)
+"""Stands for the label of a passage that the judgments do not name, and for what is after a run's end."""
 Weighed = tuple[Importance, float]
 """An item's importance, and its weight."""
 
@@ -171,10 +173,14 @@ class LabelledTopic:
     """Shape (runs, depth): the labels of the passages of each run."""
     judged: Labels
     """Every label of the topic."""
+    lengths: NDArray[np.signedinteger[Any]] | None = None
+    """Shape (runs,): how many passages each run ranks, 0 where it lacks the topic; None for `depth` each."""
     level: int = 1
     """The lowest relevant label."""
     cutoff: int | None = None
-    """The number in the measure's name."""
+    """The whole number in the measure's name."""
+    share: float = 0
+    """The decimal number in the measure's name."""
 
     @property
     def top(self) -> Labels:
@@ -186,6 +192,11 @@ class LabelledTopic:
         return np.asarray(self.top >= self.level)
 
     @property
+    def n_ranked(self) -> NDArray[np.signedinteger[Any]]:
+        """How many passages each run ranks, shape (runs,)."""
+        return np.full(len(self.ranked), self.ranked.shape[1]) if self.lengths is None else self.lengths
+
+    @property
     def n_relevant(self) -> int:
         return int((self.judged >= self.level).sum())
 
@@ -194,7 +205,7 @@ class LabelledTopic:
 class LabelMeasure(Measure):
     """A measure of the labels of the passages that a run ranks."""
 
-    scores: Callable[[LabelledTopic], Floats] | None
-    """Shape (runs,); None for what only pytrec_eval computes, run by run."""
+    scores: Callable[[LabelledTopic], Floats]
+    """Shape (runs,)."""
     number: NumberInName | None = None
     parameters: tuple[Parameter, ...] = LABEL_PARAMETERS

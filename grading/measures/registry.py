@@ -14,16 +14,19 @@ from grading.measures.alpha_ndcg import ALPHA_NDCG
 from grading.measures.average_precision import AVERAGE_PRECISION, AVERAGE_PRECISION_CUT
 from grading.measures.base import ItemMeasure, LabelMeasure, Measure, ShortName
 from grading.measures.bpref import BPREF
+from grading.measures.gains import GAIN_MEASURES
+from grading.measures.inferred_ap import INFERRED_AP
 from grading.measures.ndcg import NDCG, NDCG_CUT
 from grading.measures.normalised_cover import NORMALISED_COVER
 from grading.measures.nuggets import NUGGET_SCORES
 from grading.measures.precision import PRECISION
 from grading.measures.r_precision import R_PRECISION
 from grading.measures.recall import RECALL
+from grading.measures.recall_levels import RECALL_LEVEL_MEASURES
 from grading.measures.reciprocal_rank import RECIPROCAL_RANK
 from grading.measures.rubric_cover import RUBRIC_COVER
+from grading.measures.sets import SET_MEASURES
 from grading.measures.success import SUCCESS
-from grading.measures.trec_eval_only import TREC_EVAL_ONLY
 from grading.measures.weighted_cover import WEIGHTED_COVER
 from grading.types import ItemKind
 
@@ -43,7 +46,10 @@ MEASURES: tuple[Measure, ...] = (
     NDCG,
     AVERAGE_PRECISION_CUT,
     BPREF,
-    *TREC_EVAL_ONLY,
+    *GAIN_MEASURES,
+    INFERRED_AP,
+    *SET_MEASURES,
+    *RECALL_LEVEL_MEASURES,
 )
 """In the order in which forms suggest them."""
 DEFAULT = RUBRIC_COVER.name
@@ -95,6 +101,8 @@ class NamedMeasure:
     name: str
     """As trec_eval writes it."""
     cutoff: int | None = None
+    share: float = 0
+    """The number in the name where it is a decimal: the 0.1 of `iprec_at_recall_0.10`."""
 
 
 @lru_cache(maxsize=1024)
@@ -119,7 +127,10 @@ def _named(measure: Measure, name: str) -> NamedMeasure | None:
     spelled = number.spelled(stated[1]) if stated else None
     if spelled is None:
         return None
-    return NamedMeasure(measure, f"{measure.name}_{spelled}", None if number.decimals else int(spelled))
+    named = f"{measure.name}_{spelled}"
+    if number.decimals:
+        return NamedMeasure(measure, named, share=float(spelled))
+    return NamedMeasure(measure, named, int(spelled))
 
 
 def known() -> str:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-# ChatML, Llama 3, Phi, gpt-oss, Command R; DeepSeek; Gemma; Llama 2 and Mistral; T5; what most vocabularies have.
+# ChatML, Llama 3, Phi, gpt-oss, Command R; DeepSeek; Gemma; Llama 2 and Mistral; T5; most vocabularies.
 _WELL_KNOWN = (
     r"<\|[^<>|\s]{1,40}\|>|<\uff5c[^<>\uff5c\s]{1,40}\uff5c>"
     r"|<(?:start|end)_of_turn>|<\|turn>|<turn\|>"

@@ -139,12 +139,6 @@ class TopicPool:
         lists = zip(self.rankings.scores, self.rankings.lengths.tolist(), strict=True)
         return tuple(None if length < 0 else tuple(values[:length].tolist()) for values, length in lists)
 
-    @cached_property
-    def scored(self) -> tuple[dict[str, float] | None, ...]:
-        """By run: doc id -> score, as trec_eval takes it."""
-        pairs = zip(self.ranked, self.scores, strict=True)
-        return tuple(dict(zip(ids, values, strict=True)) if ids and values else None for ids, values in pairs)
-
 
 @dataclass(frozen=True, eq=False)
 class CollectionPool:

@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 
 from grading.arrays import take_rows
 from grading.errors import UnknownMeasure
-from grading.measures import ranked_labels, registry, rubric_qrels, trec_eval
+from grading.measures import ranked_labels, registry, rubric_qrels
 from grading.measures.base import (
     CUTOFF,
     MIN_ANSWERS,
     MIN_GRADE,
+    NOT_POOLED,
     Formula,
     GradedTopic,
     ItemMeasure,
@@ -248,28 +249,26 @@ def passage_labels(grades: TopicGrades, uids: Uids, measure: MeasureSpec) -> NDA
 def _judged_scores(topic: TopicPool, name: str, level: int) -> Scores:
     if not len(topic.judged.rows):
         return np.full(topic.n_runs, np.nan)
-    if not ranked_labels.is_known(name):
-        return trec_eval.topic_scores(topic.judgments, topic.scored, name, level=level)
     judged = topic.judged.labels.astype(np.int16)
-    return ranked_labels.label_scores(_ranked_judgments(topic), judged, name, level=level)
+    ranked = _ranked_judgments(topic)
+    return ranked_labels.label_scores(ranked, judged, name, lengths=topic.lengths, level=level)
 
 
 @lru_cache(maxsize=CACHED_ORDERS)
 def _ranked_judgments(topic: TopicPool) -> NDArray[np.int16]:
     """Return the judgment of each passage that a run ranks, shape (runs, depth), in trec_eval's order."""
-    judged, places = topic.judgments_by_row(rubric_qrels.UNJUDGED), _trec_places(topic)
+    judged, places = topic.judgments_by_row(NOT_POOLED), _trec_places(topic)
     rows = topic.rankings.rows if places is None else np.take_along_axis(topic.rankings.rows, places, axis=1)
-    return take_rows(judged.astype(np.int16), rows, outside=rubric_qrels.UNJUDGED)
+    return take_rows(judged.astype(np.int16), rows, outside=NOT_POOLED)
 
 
 def _label_scores(topic: TopicPool, labels: NDArray[np.int16], name: str, level: int) -> Scores:
     """Return the scores, shape (runs,), from the labels of the pool, below 0 for a passage without one."""
     if not (labels >= 0).any():
         return np.full(topic.n_runs, np.nan)
-    if not ranked_labels.is_known(name):
-        return trec_eval.topic_scores(_known_labels(topic, labels), topic.scored, name, level=level)
-    ranked = take_rows(labels, _trec_rows(topic), outside=rubric_qrels.UNJUDGED)
-    return ranked_labels.label_scores(ranked, labels, name, level=level)
+    labels = np.where(labels < 0, np.int16(NOT_POOLED), labels)
+    ranked = take_rows(labels, _trec_rows(topic), outside=NOT_POOLED)
+    return ranked_labels.label_scores(ranked, labels, name, lengths=topic.lengths, level=level)
 
 
 def _known_labels(topic: TopicPool, labels: NDArray[np.int16]) -> dict[str, int]:
