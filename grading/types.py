@@ -51,6 +51,17 @@ class Purpose(StrEnum):
     DIRECT = "direct"
 
 
+class TrecEval(StrEnum):
+    """A version of trec_eval: 9 compares the scores of a run in single precision, 10 in double."""
+
+    NINE = "9"
+    TEN = "10"
+
+    @property
+    def other(self) -> TrecEval:
+        return TrecEval.TEN if self is TrecEval.NINE else TrecEval.NINE
+
+
 class Outcome(StrEnum):
     """How a grade was found in the raw reply (EXAM++ 4.2.2, RUBRIC 4.2.1)."""
 

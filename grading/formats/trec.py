@@ -18,7 +18,7 @@ from grading.formats.base import Content, Format, Sample
 from grading.formats.ids import is_one_word
 from grading.formats.numbers import is_real, is_whole, real, whole
 from grading.formats.reading import MAX_HELD_BYTES, column_count, lines, write_lines
-from grading.types import Qrel, Ranking
+from grading.types import Qrel, Ranking, TrecEval
 
 COMMENT = "#"
 """What a line begins with that trec_eval 10 skips."""
@@ -178,17 +178,20 @@ def write_run(path: Path, rankings: Iterable[Ranking]) -> None:
     )
 
 
-def trec_eval_order(ranking: Ranking) -> tuple[str, ...]:
-    """The order in which trec_eval sees the ranking: score (in single precision), then document id, both
-    descending.
+def trec_eval_order(ranking: Ranking, version: TrecEval = TrecEval.NINE) -> tuple[str, ...]:
+    """The order in which trec_eval sees the ranking: score, then document id, both descending.
 
-    Where it differs from `ranking.doc_ids`, trec_eval ignores the rank column of the run file.
+    Version 9 compares scores in single precision, 10 in double. Where the order differs from
+    `ranking.doc_ids`, trec_eval ignores the rank column of the run file.
 
     >>> trec_eval_order(Ranking("bm25", "q1", ("d1", "d2", "d3"), (1.0, 1.0, 2.0)))
     ('d3', 'd2', 'd1')
+    >>> close = Ranking("dense", "q1", ("d1", "d2"), (0.975230281, 0.975230279))
+    >>> trec_eval_order(close), trec_eval_order(close, TrecEval.TEN)
+    (('d2', 'd1'), ('d1', 'd2'))
     """
     with np.errstate(over="ignore"):
-        scores = np.asarray(ranking.scores, dtype=np.float32)
+        scores = np.asarray(ranking.scores, dtype=np.float32 if version is TrecEval.NINE else np.float64)
     by_id = sorted(zip(scores.tolist(), ranking.doc_ids, strict=True), reverse=True)
     return tuple(doc_id for _, doc_id in by_id)
 

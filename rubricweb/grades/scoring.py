@@ -32,7 +32,7 @@ from grading.measures.base import (
 from grading.measures.nuggets import partial_grade
 from grading.measures.rubric_qrels import LabelMode
 from grading.statistics.uncertainty import mean_and_stderr
-from grading.types import MIN_RATING, Importance, Ratings
+from grading.types import MIN_RATING, Importance, Ratings, TrecEval
 from rubricweb.corpus.pools import CollectionPool, TopicPool
 from rubricweb.grades.matrices import TopicGrades
 
@@ -66,6 +66,8 @@ class MeasureSpec:
     relevant: int = 0
     """The first relevant label; 0 for what follows from the mode."""
     definition: Definition = Definition.PAPERS
+    trec_eval: TrecEval = TrecEval.NINE
+    """Whose order of a run's passages counts for measures of labels."""
 
     @property
     def registered(self) -> Measure:
@@ -181,7 +183,9 @@ def score_table(
 
 def judgment_table(pool: CollectionPool, measure: MeasureSpec, *, level: int) -> ScoreTable:
     """Score every run by human judgments, with a measure of labels; `level` is the first relevant one."""
-    return _table(pool, [_judged_scores(topic, measure.name, level) for topic in pool.topics])
+    return _table(
+        pool, [_judged_scores(topic, measure.name, level, measure.trec_eval) for topic in pool.topics]
+    )
 
 
 def _table(pool: CollectionPool, columns: list[Scores]) -> ScoreTable:
@@ -201,7 +205,7 @@ def fresh_scores(grades: TopicGrades, uids: Uids, measure: MeasureSpec, weights:
         uids, weights = grades.matrix.item_ids, ()
     if measure.uses_labels:
         labels = passage_labels(grades, uids, measure)
-        return _label_scores(grades.pool, labels, measure.name, measure.level)
+        return _label_scores(grades.pool, labels, measure)
     return item_scores(grades.pool, grades.matrix.columns(uids).ratings, measure, weights)
 
 
@@ -246,29 +250,30 @@ def passage_labels(grades: TopicGrades, uids: Uids, measure: MeasureSpec) -> NDA
 
 
 @lru_cache(maxsize=CACHED_TOPIC_SCORES)
-def _judged_scores(topic: TopicPool, name: str, level: int) -> Scores:
+def _judged_scores(topic: TopicPool, name: str, level: int, version: TrecEval) -> Scores:
     if not len(topic.judged.rows):
         return np.full(topic.n_runs, np.nan)
     judged = topic.judged.labels.astype(np.int16)
-    ranked = _ranked_judgments(topic)
+    ranked = _ranked_judgments(topic, version)
     return ranked_labels.label_scores(ranked, judged, name, lengths=topic.lengths, level=level)
 
 
 @lru_cache(maxsize=CACHED_ORDERS)
-def _ranked_judgments(topic: TopicPool) -> NDArray[np.int16]:
+def _ranked_judgments(topic: TopicPool, version: TrecEval) -> NDArray[np.int16]:
     """Return the judgment of each passage that a run ranks, shape (runs, depth), in trec_eval's order."""
-    judged, places = topic.judgments_by_row(NOT_POOLED), _trec_places(topic)
+    judged, places = topic.judgments_by_row(NOT_POOLED), _trec_places(topic, version)
     rows = topic.rankings.rows if places is None else np.take_along_axis(topic.rankings.rows, places, axis=1)
     return take_rows(judged.astype(np.int16), rows, outside=NOT_POOLED)
 
 
-def _label_scores(topic: TopicPool, labels: NDArray[np.int16], name: str, level: int) -> Scores:
+def _label_scores(topic: TopicPool, labels: NDArray[np.int16], measure: MeasureSpec) -> Scores:
     """Return the scores, shape (runs,), from the labels of the pool, below 0 for a passage without one."""
     if not (labels >= 0).any():
         return np.full(topic.n_runs, np.nan)
     labels = np.where(labels < 0, np.int16(NOT_POOLED), labels)
-    ranked = take_rows(labels, _trec_rows(topic), outside=NOT_POOLED)
-    return ranked_labels.label_scores(ranked, labels, name, lengths=topic.lengths, level=level)
+    ranked = take_rows(labels, _trec_rows(topic, measure.trec_eval), outside=NOT_POOLED)
+    level = measure.level
+    return ranked_labels.label_scores(ranked, labels, measure.name, lengths=topic.lengths, level=level)
 
 
 def _known_labels(topic: TopicPool, labels: NDArray[np.int16]) -> dict[str, int]:
@@ -277,27 +282,46 @@ def _known_labels(topic: TopicPool, labels: NDArray[np.int16]) -> dict[str, int]
 
 
 @lru_cache(maxsize=CACHED_ORDERS)
-def _trec_rows(topic: TopicPool) -> NDArray[np.int32]:
+def _trec_rows(topic: TopicPool, version: TrecEval) -> NDArray[np.int32]:
     """Return `ranked_rows` in trec_eval's order."""
-    places = _trec_places(topic)
+    places = _trec_places(topic, version)
     return topic.ranked_rows if places is None else np.take_along_axis(topic.ranked_rows, places, axis=1)
 
 
 @lru_cache(maxsize=CACHED_ORDERS)
-def _trec_places(topic: TopicPool) -> NDArray[np.intp] | None:
-    """Return the places of each run's passages by score in single precision, then id, both descending.
+def ordered_otherwise(topic: TopicPool) -> NDArray[np.bool_]:
+    """Return an array of shape (runs,): whether trec_eval 9 and 10 order the run's passages differently."""
+    scores = np.sort(topic.rankings.scores, axis=1)
+    with np.errstate(over="ignore"):
+        single = scores.astype(np.float32)
+    is_close = (single[:, 1:] == single[:, :-1]) & (scores[:, 1:] != scores[:, :-1])
+    if not is_close.any():
+        return np.asarray(is_close.any(axis=1))
+    usual = np.broadcast_to(np.arange(scores.shape[1]), scores.shape)
+    orders = (_trec_places(topic, version) for version in TrecEval)
+    nine, ten = (usual if places is None else places for places in orders)
+    return np.asarray((nine != ten).any(axis=1))
 
-    Shape (runs, depth); None where all runs have them in that order already.
+
+@lru_cache(maxsize=CACHED_ORDERS)
+def _trec_places(topic: TopicPool, version: TrecEval) -> NDArray[np.intp] | None:
+    """Return the places of each run's passages by score, then id, both descending.
+
+    Scores are in single precision for trec_eval 9. Shape (runs, depth); None where all runs have their
+    passages in that order already.
     """
-    single = topic.rankings.scores.astype(np.float32)
-    runs = np.flatnonzero((single[:, 1:] >= single[:, :-1]).any(axis=1))
+    with np.errstate(over="ignore"):
+        values: Scores = topic.rankings.scores
+        if version is TrecEval.NINE:
+            values = values.astype(np.float32).astype(np.float64)
+    runs = np.flatnonzero((values[:, 1:] >= values[:, :-1]).any(axis=1))
     if not len(runs):
         return None
     known = topic.known_ids
     of_id = np.empty(len(known) + 1, dtype=np.int64)
     of_id[sorted(range(len(known)), key=known.__getitem__)] = np.arange(len(known))
     of_id[-1] = -1  # after the end
-    places = np.broadcast_to(np.arange(single.shape[1]), single.shape).copy()
-    scores = np.where(np.isnan(single[runs]), -np.inf, single[runs])
+    places = np.broadcast_to(np.arange(values.shape[1]), values.shape).copy()
+    scores = np.where(np.isnan(values[runs]), -np.inf, values[runs])
     places[runs] = np.lexsort((-of_id[topic.rankings.rows[runs]], -scores), axis=1)
     return places

@@ -114,7 +114,7 @@ def results_of(summary: ImportSummary) -> dict[str, Any]:  # Any: JSON
     notes = list(summary.notes)
     if summary.reordered:
         runs = ", ".join(f"{run_tag} ({topics} topics)" for run_tag, topics in summary.reordered.items())
-        notes.append(f"trec_eval's order (by score, then passage id) is not that of the ranks in {runs}")
+        notes.append(f"trec_eval 9's order (by score, then passage id) is not that of the ranks in {runs}")
     return {"counts": counts, "notes": notes}
 
 

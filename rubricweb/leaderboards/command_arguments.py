@@ -11,6 +11,7 @@ from grading.measures import registry
 from grading.measures.base import CUTOFF, MIN_ANSWERS
 from grading.measures.rubric_qrels import LabelMode
 from grading.statistics.paired_tests import PairedTest
+from grading.types import TrecEval
 from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.grades.humans import Source
 from rubricweb.grades.models import GraderConfig
@@ -127,6 +128,12 @@ def add_board_arguments(parser: ArgumentParser) -> None:
         "--relevant", type=int, default=0, metavar="N", help="trec_eval's first relevant label"
     )
     parser.add_argument(
+        "--trec-eval",
+        default=str(TrecEval.NINE),
+        metavar="V",
+        help="whose order of close scores: 9 (default; single precision) or 10 (double)",
+    )
+    parser.add_argument(
         "--topics",
         default="",
         metavar="A=V",
@@ -141,7 +148,8 @@ def add_board_arguments(parser: ArgumentParser) -> None:
 def board_spec_of(options: Options) -> BoardSpec:
     """Return the board that the options name. Raise BoardError, which says what there is instead."""
     spec = spec_of(options, cutoff=options["cutoff"])
-    labelled = replace(spec.measure, relevant=options["relevant"])
+    trec_eval = lookup.parse_choice(TrecEval, options["trec_eval"], "trec_eval", label="version of trec_eval")
+    labelled = replace(spec.measure, relevant=options["relevant"], trec_eval=trec_eval)
     measure = lookup.check_measure(spec.config, columns.parse_measure(options["measure"], labelled))
     limited = replace(
         spec,

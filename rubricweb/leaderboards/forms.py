@@ -19,7 +19,7 @@ from grading.measures.base import CUTOFF, MIN_ANSWERS, MIN_GRADE
 from grading.measures.rubric_qrels import LabelMode
 from grading.statistics.paired_tests import PairedTest
 from grading.topic_attributes import TopicSlice
-from grading.types import MAX_RATING, ItemKind, Purpose
+from grading.types import MAX_RATING, ItemKind, Purpose, TrecEval
 from rubricweb.banks.models import Bank, BankVersion
 from rubricweb.core.chips import ChipForm
 from rubricweb.core.forms import filled_in, keep_choices, offer_rows
@@ -64,6 +64,10 @@ LABEL_DEFINITIONS = DEFINITIONS[:2]
 MISSING = (("", gettext_lazy("counts 0")), (MissingTopic.SKIP, gettext_lazy("is left out of its mean")))
 UNITS = (("", gettext_lazy("topics")), ("subtopics", gettext_lazy("subtopics, then topics")))
 LABELLED_UNITS = (("", gettext_lazy("topic")), ("subtopics", gettext_lazy("subtopic")))
+TREC_EVALS = (
+    ("", gettext_lazy("trec_eval 9, single precision")),
+    (TrecEval.TEN, gettext_lazy("trec_eval 10, double precision")),
+)
 TESTS = (("", gettext_lazy("randomisation")), (PairedTest.T, gettext_lazy("t")))
 
 
@@ -202,6 +206,9 @@ class BoardForm(LabelForm):
     relevant = forms.IntegerField(
         min_value=1, max_value=1000, required=False, label=gettext_lazy("Qrels: relevant from")
     )
+    trec_eval = forms.ChoiceField(
+        choices=TREC_EVALS, required=False, label=gettext_lazy("Qrels: order of close scores")
+    )
     units = forms.ChoiceField(choices=UNITS, required=False, label=gettext_lazy("Mean over"))
     missing = forms.ChoiceField(
         choices=MISSING, required=False, label=gettext_lazy("A topic that a run lacks")
@@ -222,7 +229,7 @@ class BoardForm(LabelForm):
 
     field_order = (
         *("grader", "bank", "kind", "measure", "min_grade", "cutoff", "mode", "min_answers", "version"),
-        *("columns", "relevant", "source", "units", "missing", "definition", "test"),
+        *("columns", "relevant", "trec_eval", "source", "units", "missing", "definition", "test"),
     )
 
     def clean_measure(self) -> str:
@@ -238,6 +245,7 @@ class BoardForm(LabelForm):
             super().measure_spec(),
             cutoff=picked["cutoff"],
             relevant=picked["relevant"] or 0,
+            trec_eval=TrecEval(picked["trec_eval"] or TrecEval.NINE),
         )
         return columns.parse_measure(picked["measure"], base)
 
@@ -290,7 +298,7 @@ class BoardToolbar(BoardChips, BoardForm):
     in_toolbar: tuple[str, ...] = ("measure", "grader", "bank", "min_grade", "cutoff")
     in_menu = (
         *("kind", "topics", "source", "version", "units", "topic", "facet", "missing"),
-        *("mode", "min_answers", "relevant", "definition", "test"),
+        *("mode", "min_answers", "relevant", "trec_eval", "definition", "test"),
     )
     has_columns = True
 

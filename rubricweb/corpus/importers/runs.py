@@ -10,6 +10,7 @@ from grading import types
 from grading.errors import BadFormat
 from grading.formats.trec import comments_note, read_run_file, trec_eval_order
 from grading.formats.workbench import GradedLine
+from grading.types import TrecEval
 from rubricweb.corpus.importers.doc_ids import DocIdCheck
 from rubricweb.corpus.importers.positions import FilePosition, fitting_id
 from rubricweb.corpus.importers.rankings import remove_other_rankings, write_rankings
@@ -158,9 +159,11 @@ class RunImporter:
         self._compare_with_trec_eval(rankings)
 
     def _compare_with_trec_eval(self, rankings: list[types.Ranking]) -> None:
-        otherwise = sum(trec_eval_order(ranking) != ranking.doc_ids for ranking in rankings)
-        if otherwise:
+        orders = [(trec_eval_order(ranking), ranking) for ranking in rankings]
+        if otherwise := sum(order != ranking.doc_ids for order, ranking in orders):
             self._tally.reordered[rankings[0].run_tag] = otherwise
+        if close := sum(order != trec_eval_order(ranking, TrecEval.TEN) for order, ranking in orders):
+            self._tally.close[rankings[0].run_tag] = close
 
 
 def run_files(folder: Path) -> tuple[list[Path], list[Path]]:

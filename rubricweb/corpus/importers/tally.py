@@ -20,13 +20,22 @@ class Tally:
     counts: dict[str, Counts] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     reordered: dict[str, int] = field(default_factory=dict)
-    """Run tag -> topics that trec_eval would order differently from the ranks."""
+    """Run tag -> topics that trec_eval 9 would order differently from the ranks."""
+    close: dict[str, int] = field(default_factory=dict)
+    """Run tag -> topics that trec_eval 9 and 10 order differently."""
 
     def of(self, kind: str) -> Counts:
         return self.counts.setdefault(kind, Counts())
 
     def has_changed(self, kinds: Iterable[str]) -> bool:
         return any(counts.new or counts.changed for kind in kinds if (counts := self.counts.get(kind)))
+
+    @property
+    def all_notes(self) -> tuple[str, ...]:
+        if not self.close:
+            return tuple(self.notes)
+        runs = some(f"{run_tag} ({topics} topics)" for run_tag, topics in self.close.items())
+        return (*self.notes, f"trec_eval 9 and 10 order passages with close scores differently in {runs}")
 
     def note(self, sentence: str) -> None:
         if sentence not in self.notes:

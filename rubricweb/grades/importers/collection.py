@@ -132,7 +132,7 @@ class ImportSummary:
     notes: tuple[str, ...]
     """Notes for the person who imports, such as topics left out."""
     reordered: dict[str, int]
-    """Run tag -> topics that trec_eval (by score, then passage id) would order differently from the ranks."""
+    """Run tag -> topics that trec_eval 9 (by score, then passage id) orders differently from the ranks."""
     has_changed: bool
 
 
@@ -157,7 +157,7 @@ def import_collection(slug: str, *, files: ImportFiles, by: User | None) -> Impo
     if has_changed:
         audit.record("collection imported", collection, by=by, detail=_summary(tally))
         transaction.on_commit(lambda: logger.info("imported into collection %s: %s", slug, _summary(tally)))
-    return ImportSummary(collection, tally.counts, tuple(tally.notes), tally.reordered, has_changed)
+    return ImportSummary(collection, tally.counts, tally.all_notes, tally.reordered, has_changed)
 
 
 @contextmanager

@@ -174,7 +174,7 @@ def _judged(token: str, name: str, spec: BoardSpec) -> MeasureColumn:
     """Return a measure of the judgments, relevant from the collection's first relevant one, or from `:t`."""
     level = spec.collection.min_relevant
     try:
-        measure = parse_measure(name, MeasureSpec(min_grade=level))
+        measure = parse_measure(name, MeasureSpec(min_grade=level, trec_eval=spec.measure.trec_eval))
     except BoardError as error:
         raise BoardError("columns", str(error)) from error
     if not measure.uses_labels:

@@ -123,10 +123,10 @@ def _estimates(
 ) -> tuple[Estimates | None, SampleSize]:
     items = sum(len(part.uids) for part in board)
     shares = np.frombuffer(adds).reshape(-1, items) if items else np.zeros((0, 0))
-    ends = np.cumsum([len(part.uids) for part in board])
+    ends = np.cumsum([len(part.uids) for part in board], dtype=np.intp)
     units = [
-        _unit(part, draws, measure, one)
-        for part, one in zip(board, np.split(shares, ends[:-1], axis=1), strict=True)
+        _unit(part, draws, measure, shares[:, end - len(part.uids) : end])
+        for part, end in zip(board, ends.tolist(), strict=True)
     ]
     size = sample_size(units)
     return (estimate(units) if units and size.is_enough and size.cells else None), size
@@ -155,7 +155,7 @@ def _people(part: Part, draws: frozenset[int], measure: MeasureSpec) -> tuple[in
 
 def _adds(base: Basis, units: Sequence[tuple[TopicPool, TopicItems]]) -> Floats:
     """Return an array of shape (runs, items): what covering each adds to the run's score."""
-    has_ranking = answered(topic for topic, _ in units).reshape(len(base.pool.run_tags), -1)
+    has_ranking = answered(topic for topic, _ in units).reshape(len(base.pool.run_tags), len(units))
     counts = has_ranking if base.spec.skips_missing else np.ones_like(has_ranking)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     sizes = [len(items.uids) for _, items in units]

@@ -163,6 +163,7 @@ def _spec(spec: BoardSpec) -> Json:
     mode: Json = {"mode": str(measure.mode), "min_answers": measure.min_answers}
     level = None if measure.takes_gains else measure.level
     by_labels: Json = {**mode, "labels": provenance.labels(spec), "level": level}
+    order: Json = {"trec_eval": str(measure.trec_eval)} if spec.uses_labels else {}
     return {
         "collection": spec.collection.slug,
         "measure": measure.name,
@@ -180,6 +181,7 @@ def _spec(spec: BoardSpec) -> Json:
         "by_subtopic": spec.by_subtopic,
         "missing": "skip" if spec.skips_missing else "zero",
         **(by_labels if measure.uses_labels else {"cutoff": measure.cutoff}),
+        **order,
     }
 
 

@@ -17,7 +17,13 @@ from rubricweb.calibration.cards import status
 from rubricweb.corpus.models import OFFICIAL, Run
 from rubricweb.corpus.official import Official, RunScores, official_boards, with_topics
 from rubricweb.corpus.pools import CollectionPool
-from rubricweb.grades.scoring import MeasureSpec, ScoreTable, judged_counts, judgment_table
+from rubricweb.grades.scoring import (
+    MeasureSpec,
+    ScoreTable,
+    judged_counts,
+    judgment_table,
+    ordered_otherwise,
+)
 from rubricweb.leaderboards.board.certainty import Certainty, certainty, top
 from rubricweb.leaderboards.board.freshness import current_shares
 from rubricweb.leaderboards.board.items import items_stamp
@@ -110,7 +116,8 @@ def run_topics(spec: BoardSpec, run: Run, official: Sequence[RunScores] = ()) ->
 
 def of_judgments(measure: MeasureSpec) -> MeasureSpec:
     """Return the measure that human judgments are scored by beside this one."""
-    return MeasureSpec(measure.name if measure.uses_labels else registry.DEFAULT_OF_LABELS)
+    name = measure.name if measure.uses_labels else registry.DEFAULT_OF_LABELS
+    return MeasureSpec(name, trec_eval=measure.trec_eval)
 
 
 def judged_by(measure: MeasureSpec, level: int) -> str:
@@ -172,6 +179,9 @@ def _rows(base: Basis, table: ScoreTable, beside: _Beside, wrote: Writers) -> tu
     n_answered = (has_ranking & ~np.isnan(table.scores)).sum(axis=1)
     places = ranks(means)
     shared = np.bincount(places, minlength=1)
+    otherwise = np.zeros(len(places), dtype=np.int64)
+    for topic in base.pool.topics if base.spec.uses_labels else ():
+        otherwise += ordered_otherwise(topic)
     rows = [
         BoardRow(
             run_id=base.pool.run_pks[run],
@@ -184,6 +194,7 @@ def _rows(base: Basis, table: ScoreTable, beside: _Beside, wrote: Writers) -> tu
             n_answered=int(n_answered[run]),
             is_closed_book=base.pool.run_pks[run] in wrote.closed_book,
             is_by_grader=base.pool.run_pks[run] in wrote.by_grader,
+            n_otherwise=int(otherwise[run]),
             **beside.of(run),  # type: ignore[arg-type]  # the names and types of BoardRow
         )
         for run, tag in enumerate(base.pool.run_tags)

@@ -101,6 +101,12 @@ class BoardSpec:
     test: PairedTest = PairedTest.RANDOMISATION
 
     @property
+    def uses_labels(self) -> bool:
+        """Whether the ranking measure or a further column looks at labels, in trec_eval's order."""
+        own = (column.measure for column in self.columns if column.support is None)
+        return self.measure.uses_labels or any(measure.uses_labels for measure in own)
+
+    @property
     def skips_missing(self) -> bool:
         return self.missing is MissingTopic.SKIP or self.measure.is_workbench
 
@@ -195,6 +201,8 @@ class BoardRow:
     """It answers from what a model knows, without retrieval."""
     is_by_grader: bool = False
     """The model that grades the board wrote or reranked it."""
+    n_otherwise: int = 0
+    """Topics whose passages trec_eval 9 and 10 order differently; 0 where no measure looks at labels."""
 
     @property
     def place(self) -> str:

@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from grading.measures import registry
 from grading.statistics.paired_tests import PairedTest
+from grading.types import TrecEval
 from rubricweb.corpus.command_arguments import add_server_argument, link
 from rubricweb.grades.humans import Source
 from rubricweb.grades.scoring import Definition
@@ -25,12 +26,13 @@ from rubricweb.leaderboards.public import actions
 
 NAMED_ALIKE = (
     *("kind", "measure", "min_grade", "mode", "min_answers", "cutoff", "columns", "relevant"),
-    *("definition", "missing", "test", "topics", "topic"),
+    *("trec_eval", "definition", "missing", "test", "topics", "topic"),
 )
 OPTIONS = {**{name: name for name in NAMED_ALIKE}, "source": "ratings", "facet": "subtopic"}
 """By the name of a control in a board's address: the option."""
 DEFAULTS = {
     "source": Source.GRADER,
+    "trec_eval": TrecEval.NINE,
     "definition": Definition.PAPERS,
     "missing": MissingTopic.ZERO,
     "test": PairedTest.RANDOMISATION,

@@ -1,0 +1,143 @@
+"""Boards over topics that lack items or labels, by every measure: page, API, file and command answer."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+
+import pytest
+from django.core.management import call_command
+from django.urls import reverse
+
+from grading.measures import registry
+from grading.measures.base import LabelMeasure
+from grading.types import ItemKind, TrecEval
+from rubricweb.banks.actions import retire_item
+from rubricweb.core.models import new_stamp
+from rubricweb.corpus.models import Collection, Judgment
+from rubricweb.grades.humans import Cell, rate_cell
+from rubricweb.grades.scoring import MeasureSpec
+from rubricweb.leaderboards.board import files, provenance, selectors
+from rubricweb.leaderboards.board.types import BoardSpec
+from tests import factories
+from tests.worked import judge
+
+pytestmark = [pytest.mark.django_db, pytest.mark.portable]
+
+MEASURES = [
+    f"{measure.name}_{'0.50' if measure.number.decimals else 5}"
+    if isinstance(measure, LabelMeasure) and measure.number
+    else measure.name
+    for measure in registry.MEASURES
+]
+
+
+@pytest.fixture
+def rated(made, assessor):
+    """A person rated a cell of t1; t2's only item is retired; t3 never had one."""
+    judge(made)
+    rate_cell(Cell.of(made.items["t1"][0], made.passages["d1"]), rating=4, by=assessor, seen=0)
+    item = made.items["t2"][0]
+    retire_item(item, seen=item.version, by=None)
+    return made
+
+
+def board_of(made, measure, **more):
+    """The board as the command has it."""
+    out = io.StringIO()
+    options = [word for name, value in more.items() for word in (f"--{name}", value)]
+    call_command("leaderboard", "autumn", *made.names, "--measure", measure, *options, stdout=out)
+    return json.loads(out.getvalue())
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_boards_answer_where_a_topic_has_no_items(rated, owner, client_of, measure):
+    organizer = client_of(owner)
+    for name, topic in (
+        ("leaderboards:board", "t2"),
+        ("exports:leaderboard", "t3"),
+        ("api:leaderboard", "t2"),
+    ):
+        asked = {"measure": measure, "topic": topic, "columns": "judgments/map"}
+        assert organizer.get(reverse(name, args=["autumn"]), asked).status_code == 200, name
+    assert len(board_of(rated, measure, topic="t3")["rows"]) == 4
+
+
+def test_a_board_of_no_items_has_no_scores(rated):
+    for topic in ("t2", "t3"):
+        board = board_of(rated, "rubric_cover", topic=topic)
+        assert {row["score"] for row in board["rows"]} == {None}
+        assert board["topics"] == 0
+
+
+@pytest.mark.parametrize("source", ["corrected", "humans"])
+def test_a_board_of_people_s_ratings_answers_where_a_topic_has_no_items(rated, owner, client_of, source):
+    address = reverse("leaderboards:board", args=[rated.collection.slug])
+    for topic in ("t2", "t3"):
+        response = client_of(owner).get(address, {"source": source, "topic": topic, "units": "subtopics"})
+        assert response.status_code == 200
+
+
+OF_LABELS = [name for name in MEASURES if isinstance(registry.find(name).measure, LabelMeasure)]
+
+
+@pytest.mark.parametrize("measure", OF_LABELS)
+def test_a_topic_judged_only_below_0_scores_0(made, owner, client_of, measure):
+    """What hung the whole process: G and ndcg_rel on labels that mean "pooled, not judged"."""
+    judge(made)
+    Judgment.objects.filter(topic=made.topics["t2"]).update(relevance=-2)
+    Collection.objects.update(stamp=new_stamp())
+    column = f"judgments/{measure}"
+    response = client_of(owner).get(
+        reverse("leaderboards:board", args=["autumn"]), {"columns": column, "topic": "t2"}
+    )
+    assert response.status_code == 200
+    rows = board_of(made, "rubric_cover", columns=column, topic="t2")["rows"]
+    scores = {row["run_tag"]: row["columns"][column]["score"] for row in rows}
+    expected = dict.fromkeys(("both", "first", "lacks", "stray"), 0.0)
+    assert scores == (expected | {"both": -1, "first": -1, "stray": -1} if measure == "utility" else expected)
+
+
+# --- trec_eval 9 and 10 ---
+
+
+@pytest.fixture
+def close(made):
+    """`dense` has two passages of t1 whose scores differ in double precision only; d1 is relevant."""
+    judge(made)
+    run = factories.RunFactory(collection=made.collection, run_tag="dense")
+    factories.RankingFactory(
+        run=run, topic=made.topics["t1"], doc_ids=["d1", "d2"], scores=[0.975230281, 0.975230279]
+    )
+    return made
+
+
+def test_close_scores_are_ordered_as_the_chosen_trec_eval_orders_them(close, owner, client_of):
+    column = "judgments/recip_rank"
+    spec = BoardSpec(
+        close.collection, close.config, close.bank, frozenset({ItemKind.QUESTION}), MeasureSpec("recip_rank")
+    )
+    for version, chosen in ((TrecEval.NINE, ""), (TrecEval.TEN, "10")):
+        board = board_of(close, "P_1", columns=column, topic="t1", **{"trec-eval": str(version)})
+        (row,) = [row for row in board["rows"] if row["run_tag"] == "dense"]
+        assert board["trec_eval"] == str(version)
+        assert row["columns"][column]["score"] == (0.5 if version is TrecEval.NINE else 1.0)
+        page = client_of(owner).get(
+            reverse("leaderboards:board", args=["autumn"]),
+            {"measure": "P_1", "columns": column, "topic": "t1", "trec_eval": chosen},
+        )
+        stated = f"as trec_eval {version}; trec_eval {version.other} orders these otherwise: dense (1 topic)"
+        assert stated in page.content.decode()
+        lines = files.tsv_lines(
+            selectors.board(replace(spec, measure=replace(spec.measure, trec_eval=version)))
+        )
+        assert any(stated in line for line in lines)
+
+
+def test_boards_of_items_say_nothing_of_trec_eval(close):
+    spec = BoardSpec(
+        close.collection, close.config, close.bank, frozenset({ItemKind.QUESTION}), MeasureSpec()
+    )
+    assert "order of a run" not in dict(provenance.statements(selectors.board(spec)))
+    assert "trec_eval" not in board_of(close, "rubric_cover")
