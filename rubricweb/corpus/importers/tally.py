@@ -34,7 +34,8 @@ class Tally:
     def all_notes(self) -> tuple[str, ...]:
         if not self.close:
             return tuple(self.notes)
-        runs = some(f"{run_tag} ({topics} topics)" for run_tag, topics in self.close.items())
+        topics = {tag: "1 topic" if n == 1 else f"{n} topics" for tag, n in self.close.items()}
+        runs = some(f"{run_tag} ({counted})" for run_tag, counted in topics.items())
         return (*self.notes, f"trec_eval 9 and 10 order passages with close scores differently in {runs}")
 
     def note(self, sentence: str) -> None:

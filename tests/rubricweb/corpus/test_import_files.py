@@ -261,6 +261,19 @@ def test_the_summary_says_where_trec_eval_orders_otherwise(folder):
     assert document["trec_eval_order"] == {"tied": 1}
 
 
+def test_the_summary_names_runs_that_trec_eval_9_and_10_order_differently(folder):
+    folder.write(
+        "runs/dense.run",
+        "t1 Q0 d1 1 0.975230281 dense\nt1 Q0 d2 2 0.975230279 dense\nt2 Q0 d1 1 2 dense\n",
+    )
+    folder.write("runs/plain.run", "t1 Q0 d1 1 3 plain\nt1 Q0 d2 2 2 plain\n")
+    queries = folder.queries(t1="why leaves turn red", t2="how bread rises")
+    document = folder.load("--queries", queries, "--runs", folder.path / "runs")
+    assert document["trec_eval_order"] == {"dense": 1}
+    note = "trec_eval 9 and 10 order passages with close scores differently in dense (1 topic)"
+    assert document["notes"] == [note]
+
+
 def test_other_files_of_the_folder_are_named(folder):
     folder.write("runs/plain.txt", "t1 Q0 d1 1 3 plain\n")
     folder.write("runs/notes.md", "not a run")
