@@ -252,3 +252,35 @@ def test_a_chip_says_what_is_chosen_and_takes_it_back(made, viewer, client_of):
     assert [chip.field.name for chip in client_of(viewer).get(BOARD).context["form"].chips] == [
         *("measure", "min_grade", "cutoff")
     ]
+
+
+@pytest.mark.parametrize("sort", ["score", "-score", "judgments/P_1", "-judgments/P_1"])
+def test_rows_without_a_score_stand_last_whichever_way_a_column_is_sorted(made, viewer, client_of, sort):
+    """`silent` answers only t3, which has neither items nor judgments."""
+    judge(made)
+    silent = factories.RunFactory(collection=made.collection, run_tag="silent")
+    factories.RankingFactory(run=silent, topic=made.topics["t3"], doc_ids=["f1"])
+    asked = {"missing": "skip", "columns": "judgments/P_1", "sort": sort}
+    lines = client_of(viewer).get(BOARD, asked).context["lines"]
+    tags = [line.row.run_tag for line in lines]
+    assert tags[-1] == "silent"
+    assert (tags[0] == "both") is sort.startswith("-")
+
+
+@pytest.mark.parametrize(
+    ("more", "marked"),
+    [
+        ({"both1": ["d1", "d2"], "both2": ["d1", "d2"], "both3": ["d1", "d2"]}, {}),
+        ({"none": ["zz"]}, {"both": "85"}),
+    ],
+)
+def test_only_runs_above_a_percentile_are_marked(made, viewer, client_of, more, marked):
+    """Where four of seven runs share the best score, it is that of both percentiles: none is above."""
+    for tag, doc_ids in more.items():
+        run = factories.RunFactory(collection=made.collection, run_tag=tag)
+        factories.RankingFactory(run=run, topic=made.topics["t1"], doc_ids=doc_ids)
+        if tag != "none":
+            factories.RankingFactory(run=run, topic=made.topics["t2"], doc_ids=["e2"])
+    lines = client_of(viewer).get(BOARD).context["lines"]
+    assert len(lines) == 4 + len(more)
+    assert {line.row.run_tag: line.mark for line in lines if line.mark} == marked

@@ -278,6 +278,20 @@ def test_after_the_deadline_nothing_changes_and_few_files_wait(
     assert set(Response.objects.values_list("run__run_tag", flat=True)) == {"m1"}
 
 
+def test_late_files_of_other_teams_leave_room_for_a_team_s_own(
+    send, call, participant, rival, client_of, monkeypatch
+):
+    close(call)
+    monkeypatch.setattr(actions, "MOST_LATE", 2)
+    for text in ("One sentence.", "Another sentence."):
+        assert send(answers("o1", text, team="oak"), by=rival).outcome == "late"
+    post(client_of(rival), call, answers("o1", "A third sentence.", team="oak"))
+    assert send(answers("m1")).outcome == "late"
+    assert send(answers("m1", "Another sentence.")).outcome == "late"
+    post(client_of(participant), call, answers("m1", "A third sentence."))
+    assert [sent.team for sent in Submission.objects.order_by("pk")] == ["oak", "oak", "maple", "maple"]
+
+
 def test_before_it_opens_nothing_is_taken(call, participant, client_of):
     Call.objects.update(opens_at=timezone.now() + timedelta(hours=1))
     assert post(client_of(participant), call, answers("m1")).status_code == 302

@@ -222,3 +222,11 @@ def test_queries_are_few_and_do_not_grow(made, django_assert_max_num_queries):
     board_of(made)
     with django_assert_max_num_queries(10):
         board_of(made)
+
+
+def test_judged_counts_no_passages_of_topics_without_items(made):
+    """t3 asks nothing, so that what `both` ranks there waits for no grade."""
+    both = made.collection.runs.get(run_tag="both")
+    factories.RankingFactory(run=both, topic=made.topics["t3"], doc_ids=["f1"])
+    judged = {row.run_tag: row.judged for row in board_of(made).rows}
+    assert judged == {"both": 1.0, "first": 1.0, "lacks": 1.0, "stray": pytest.approx(2 / 3)}
