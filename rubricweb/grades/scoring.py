@@ -137,6 +137,12 @@ class MeasureSpec:
         return self.relevant or (self.min_grade if self.mode is LabelMode.MAX else 1)
 
     @property
+    def order(self) -> str:
+        """By what measures of labels order the passages of a run."""
+        precision = "single" if self.trec_eval is TrecEval.NINE else "double"
+        return f"by score in {precision} precision, then passage id, as trec_eval {self.trec_eval}"
+
+    @property
     def depth(self) -> int:
         """How many passages of a run a measure of items uses."""
         return self.cutoff + (self.definition is Definition.WORKBENCH_0)

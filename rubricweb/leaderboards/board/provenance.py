@@ -9,7 +9,7 @@ from grading.statistics.bootstrap import LEVEL, RESAMPLES
 from grading.statistics.cover_estimate import COVER_CELLS, METHOD
 from grading.statistics.cover_estimate import LEVEL as ESTIMATE_LEVEL
 from grading.statistics.paired_tests import ALPHA, PairedTest, smallest_p
-from grading.types import Purpose, TrecEval
+from grading.types import Purpose
 from rubricweb import __version__
 from rubricweb.grades.humans import Source
 from rubricweb.grades.models import GraderConfig
@@ -29,10 +29,6 @@ DEFINITIONS = {
     Definition.PAPERS: "as in the papers",
     Definition.WORKBENCH: "the published Workbench's",
     Definition.WORKBENCH_0: "the published Workbench's, for ranks from 0",
-}
-ORDERS = {
-    TrecEval.NINE: "by score in single precision, then passage id, as trec_eval 9",
-    TrecEval.TEN: "by score in double precision, then passage id, as trec_eval 10",
 }
 SOURCES = {
     Source.GRADER: "the grader",
@@ -162,9 +158,7 @@ def label_basis(spec: BoardSpec) -> str:
 def statements(board: Board) -> list[tuple[str, str]]:
     """Return pairs of name and value: everything that a reader needs to make this board again."""
     spec = board.spec
-    stated = _made_of(spec, bank(board))
-    if spec.uses_labels:
-        stated.append(("order of a run", order(board)))
+    stated = _made_of(spec, bank(board), board.order)
     stated += [("denominator", denominator(board)), ("topics", str(board.n_topics))]
     stated += [(column.label, column_stated(board, place)) for place, column in enumerate(spec.columns)]
     notes = ("importance", importance), ("circularity", circularity), ("closed book", closed_book)
@@ -180,25 +174,11 @@ def statements(board: Board) -> list[tuple[str, str]]:
     return [*stated, ("uncertainty", uncertainty(board)), *when()]
 
 
-def order(board: Board) -> str:
-    """Return by what measures of labels order a run, and which runs another version orders otherwise."""
-    version = board.spec.measure.trec_eval
-    runs = [f"{row.run_tag} ({_topics(row.n_otherwise)})" for row in board.rows if row.n_otherwise]
-    otherwise = f"; trec_eval {version.other} orders these otherwise: {', '.join(runs)}" if runs else ""
-    return f"{ORDERS[version]}{otherwise}"
-
-
-def _topics(n: int) -> str:
-    return "1 topic" if n == 1 else f"{n} topics"
-
-
 def scored_statements(scored: ScoredBoard) -> list[tuple[str, str]]:
     """Return what the scores of a board stand on, for the pages that analyse them."""
     base, lacking = scored.base, "is left out of its mean" if scored.spec.skips_missing else "counts 0"
     n_items, stamp = sum(len(uids) for uids in base.items.values()), items_stamp(base.pool, base.items)
-    stated = _made_of(scored.spec, _bank(scored.spec, n_items, stamp))
-    if scored.spec.uses_labels:
-        stated.append(("order of a run", ORDERS[scored.spec.measure.trec_eval]))
+    stated = _made_of(scored.spec, _bank(scored.spec, n_items, stamp), scored.spec.measure.order)
     return [*stated, ("a topic that a run lacks", lacking), ("possible ranks", _possible(scored)), *when()]
 
 
@@ -221,7 +201,7 @@ def when() -> list[tuple[str, str]]:
     return [("RubricWeb", __version__), ("made", f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")]
 
 
-def _made_of(spec: BoardSpec, bank: str) -> list[tuple[str, str]]:
+def _made_of(spec: BoardSpec, bank: str, order: str) -> list[tuple[str, str]]:
     config = spec.config
     stated = [
         ("collection", spec.collection.slug),
@@ -238,6 +218,7 @@ def _made_of(spec: BoardSpec, bank: str) -> list[tuple[str, str]]:
         stated.append(("secret items", f"{secret}, which only topic developers and organizers may read"))
     if spec.topic:
         stated.append(("only", f"topic {spec.topic}" + (f", subtopic {spec.facet}" if spec.facet else "")))
+    stated += [("order of a run", order)] if spec.uses_labels else []
     if spec.measure.uses_labels:
         return [*stated, ("labels", labels(spec)), relevant(spec.measure)]
     return [*stated, ("cutoff", f"first {spec.measure.cutoff} passages by rank")]

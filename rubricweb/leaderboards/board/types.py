@@ -294,6 +294,15 @@ class Board:
     """Items that the model drafted which grades the board."""
 
     @property
+    def order(self) -> str:
+        """By what measures of labels order a run, and which runs the other trec_eval orders otherwise."""
+        topics = {row.run_tag: row.n_otherwise for row in self.rows if row.n_otherwise}
+        runs = ", ".join(f"{tag} ({n} topic{'' if n == 1 else 's'})" for tag, n in topics.items())
+        other = self.spec.measure.trec_eval.other
+        otherwise = f"; trec_eval {other} orders these otherwise: {runs}" if runs else ""
+        return f"{self.spec.measure.order}{otherwise}"
+
+    @property
     def counted(self) -> Counted:
         """What the mean that ranks the runs goes over."""
         return Counted(self.n_topics, self.n_left_out, self.n_undefined)
