@@ -37,7 +37,7 @@ HOSTILE = (
 )
 CHAT = (
     "{% for m in messages %}<|im_start|>{{ m['role'] }} {{ m['content'] }}<|im_end|>{% endfor %}"
-    "{% if add_generation_prompt %}<|im_start|>assistant <think>{% endif %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant <think></think>{% endif %}"
 )
 
 
