@@ -12,6 +12,9 @@ from django.db.models import Model
 
 M = TypeVar("M", bound=Model)
 
+LOOKED_UP = 500
+"""Ids per query: SQLite takes at most a thousand parameters."""
+
 
 def is_possible() -> bool:
     """Whether the database has COPY."""

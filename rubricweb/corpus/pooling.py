@@ -14,8 +14,8 @@ from django.db import transaction
 
 from rubricweb.accounts.models import User
 from rubricweb.core import audit, events
+from rubricweb.core.bulk import LOOKED_UP
 from rubricweb.core.models import new_stamp
-from rubricweb.corpus.importers.passages import LOOKED_UP
 from rubricweb.corpus.models import Collection, Pooled, Ranking, Topic
 from rubricweb.corpus.pools import READ_AT_ONCE
 from rubricweb.corpus.pseudonyms import shown_names

@@ -11,13 +11,12 @@ from django.db.models import Max
 from grading.errors import BadFormat
 from grading.formats.passages import PassageEntry
 from rubricweb.core import bulk
+from rubricweb.core.bulk import LOOKED_UP
 from rubricweb.corpus.importers.positions import FilePosition, fitting_id
 from rubricweb.corpus.importers.tally import Tally
 from rubricweb.corpus.models import Collection, Passage, Pooled, Topic
 
 ID_LIMIT = 300
-LOOKED_UP = 500
-"""Ids per query: SQLite takes at most a thousand parameters."""
 DETAILS = ("title", "url", "headings")
 
 

@@ -11,21 +11,21 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol
 from uuid import UUID, uuid5
 
+from django.apps import apps
 from django.db.models import Model, Q
 from django.utils.module_loading import import_string
 
 from grading.formats.base import Content
 from rubricweb.accounts.models import User
 from rubricweb.core import audit
+from rubricweb.core.bulk import LOOKED_UP
 from rubricweb.corpus.importers import Tally, TopicImporter
-from rubricweb.corpus.importers.passages import LOOKED_UP
 from rubricweb.corpus.importers.tally import some
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pseudonyms import assessor_pseudonym
 
 USERNAME_CHARS = 150
 _UNFIT = re.compile(r"[^\w.@+-]")
-_importers: dict[Content, str] = {}
 
 Kinds = Mapping[str, tuple[type[Model], str]]
 """By the kinds that imports count, as rows can be removed in order: the model, and its collection."""
@@ -141,19 +141,21 @@ class WorkImporter(Protocol):
         """Raises BadFormat."""
 
 
-def register(content: Content, path: str) -> None:
-    """Have that class, by its module, import the content; for rooms above this one."""
-    _importers[content] = path
-
-
 def importer_of(content: Content) -> type[WorkImporter]:
-    importer: type[WorkImporter] = import_string(_importers[content])
+    """Return the class that imports the content: a room above this one names it in its app as `imports`."""
+    importer: type[WorkImporter] = import_string(_paths()[content])
     return importer
 
 
 def registered_kinds() -> Kinds:
-    """Return what registered importers count, as rows can be removed in order."""
-    return {kind: row for content in _importers for kind, row in importer_of(content).kinds.items()}
+    """Return what the importers of other rooms count, as rows can be removed in order."""
+    return {kind: row for content in _paths() for kind, row in importer_of(content).kinds.items()}
+
+
+def _paths() -> dict[Content, str]:
+    """The modules are named, not loaded, so that a process that imports nothing does not wait for them."""
+    own = (getattr(app, "imports", {}) for app in apps.get_app_configs())
+    return {Content(name): path for paths in own for name, path in paths.items()}
 
 
 def in_portions(values: Iterable[Any]) -> Iterator[list[Any]]:
