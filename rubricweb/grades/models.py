@@ -306,8 +306,7 @@ class Draw(models.Model):
     class Design(models.TextChoices):
         CELLS = "cells", gettext_lazy("all cells alike")
         COVER = "cover", gettext_lazy("a sample that estimates Rubric-Cover")
-        DECIDING = "deciding", gettext_lazy("cells that decide a run's Rubric-Cover")
-        """Of earlier versions; no estimate stands on it."""
+        DECIDING = "deciding", gettext_lazy("cells that decide a run's Rubric-Cover")  # of earlier versions
 
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="draws")
     design = models.CharField(max_length=20, choices=Design)

@@ -218,7 +218,8 @@ def _made_of(spec: BoardSpec, bank: str, order: str) -> list[tuple[str, str]]:
         stated.append(("secret items", f"{secret}, which only topic developers and organizers may read"))
     if spec.topic:
         stated.append(("only", f"topic {spec.topic}" + (f", subtopic {spec.facet}" if spec.facet else "")))
-    stated += [("order of a run", order)] if spec.uses_labels else []
+    if spec.uses_labels:
+        stated.append(("order of a run", order))
     if spec.measure.uses_labels:
         return [*stated, ("labels", labels(spec)), relevant(spec.measure)]
     return [*stated, ("cutoff", f"first {spec.measure.cutoff} passages by rank")]
@@ -368,11 +369,8 @@ def _column_basis(spec: BoardSpec, column: MeasureColumn) -> str:
     if column.support:
         return column.support.stated
     if column.is_judgments:
-        return (
-            "human judgments, which are the gains"
-            if measure.takes_gains
-            else f"human judgments, relevant from {measure.level}"
-        )
+        use = "which are the gains" if measure.takes_gains else f"relevant from {measure.level}"
+        return f"human judgments, {use}"
     config, items = column.config, column.items_of_bank
     whose = f"by {config} (config {config.pk}), over {items}, " if config else ""
     if not measure.uses_labels:

@@ -48,6 +48,7 @@ BUILT = {
     "campaigns.Campaign",
     "campaigns.CampaignCell",
     "campaigns.Decision",
+    "grades.AnswerVerdict",
     "grades.JobChunk",
     "grades.JobPart",
     "leaderboards.BoardWatch",
