@@ -29,4 +29,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
 ]
 
+handler400 = "rubricweb.core.errors.bad_request"
+handler403 = "rubricweb.core.errors.forbidden"
+handler404 = "rubricweb.core.errors.not_found"
 handler500 = "rubricweb.core.errors.server_error"

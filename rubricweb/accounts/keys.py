@@ -1,7 +1,8 @@
 """The keys of the review screens: what each does, and which one a person chose for it.
 
-A key is named by its place on a keyboard, as browsers name it in `event.code`, so that it stays where it is
-when the layout changes: `KeyS`, `Digit3`, `ArrowLeft`, with `Shift+` in front where Shift is held.
+A key is named by what it gives, a letter, a digit or a sign, in the words of `event.code` on an English
+keyboard: `KeyS`, `Digit3`, `ArrowLeft`, with `Shift+` in front where Shift is held. Where it gives no Latin
+letter, static/js/keys.js goes by its place.
 """
 
 from __future__ import annotations
@@ -92,9 +93,10 @@ def keys_of(user: User) -> tuple[KeyRow, ...]:
     return tuple(KeyRow(action, user.key_map.get(action.name, action.key)) for action in ACTIONS)
 
 
-def bindings(rows: tuple[KeyRow, ...]) -> dict[str, str]:
-    """By key: the name of its action, as static/js/keys.js expects it."""
-    return {row.key: row.action.name for row in rows if row.key} | ALWAYS
+def bindings(rows: tuple[KeyRow, ...]) -> dict[str, dict[str, str]]:
+    """Return `{"bindings": action by key, "signs": key by sign}`, as static/js/keys.js expects them."""
+    actions = {row.key: row.action.name for row in rows if row.key} | ALWAYS
+    return {"bindings": actions, "signs": {sign: key for key, sign in SIGNS.items()}}
 
 
 def changed(chosen: Mapping[str, str]) -> dict[str, str]:

@@ -8,11 +8,13 @@ from django.contrib.auth import logout, update_session_auth_hash
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import SetPasswordForm
 from django.contrib.auth.views import PasswordResetConfirmView
-from django.http import HttpResponse
+from django.http import HttpResponse, JsonResponse
+from django.middleware.csrf import get_token
 from django.shortcuts import redirect
 from django.urls import reverse_lazy
 from django.utils.translation import gettext
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from rubricweb.accounts import actions, closing, passwords
 from rubricweb.accounts.forms import (
@@ -25,6 +27,18 @@ from rubricweb.accounts.forms import (
 )
 from rubricweb.accounts.keys import keys_of
 from rubricweb.core.http import HtmxRequest, form_response
+
+
+@login_not_required
+@never_cache
+@require_safe
+def session(request: HtmxRequest) -> HttpResponse:
+    """Say who is signed in now, with the CSRF token of that sign-in: `{"person", "name", "token"}`.
+
+    Open pages ask when theirs was refused (static/js/session.js); `person` is null for nobody.
+    """
+    token = get_token(request)
+    return JsonResponse({"person": request.user.pk, "name": request.user.get_username(), "token": token})
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -16,6 +16,7 @@ from grading.errors import BadFormat
 from rubricweb.accounts.actions import LastOrganizer
 from rubricweb.banks.errors import BankError, Conflict, OrderChanged
 from rubricweb.campaigns.errors import QueueError
+from rubricweb.core import errors
 from rubricweb.grades.humans.actions import HumanGradeError, RatedMeanwhile
 from rubricweb.imports.undo import CannotUndo
 from rubricweb.leaderboards.board.types import BoardError
@@ -24,7 +25,6 @@ from rubricweb.submissions.actions import NotTaken
 from rubricweb.systems.actions import TagTaken
 from rubricweb.webhooks.actions import NotOn, TooMany
 
-CONTENT_TYPE = "application/problem+json"
 CONFLICTS = (OrderChanged, RatedMeanwhile, NotTaken, LastOrganizer, CannotUndo, TagTaken, NotOn, TooMany)
 """The request fits, but not what there is now."""
 REFUSALS = (BankError, HumanGradeError, BoardError, FlagError, QueueError, BadFormat)
@@ -45,14 +45,9 @@ def problem_response(error: Exception, context: Mapping[str, Any]) -> Response |
     if problem is None:
         return None
     set_rollback()
-    members = {
-        "type": "about:blank",
-        "title": HTTPStatus(problem.status_code).phrase,
-        "status": problem.status_code,
-        **_detail(problem),
-        **getattr(problem, "members", {}),
-    }
-    return Response(members, problem.status_code, headers=_headers(problem), content_type=CONTENT_TYPE)
+    members = errors.problem(HTTPStatus(problem.status_code), "")
+    members |= _detail(problem) | getattr(problem, "members", {})
+    return Response(members, problem.status_code, headers=_headers(problem), content_type=errors.PROBLEM)
 
 
 def _as_problem(error: Exception) -> exceptions.APIException | None:
@@ -62,6 +57,8 @@ def _as_problem(error: Exception) -> exceptions.APIException | None:
         return RequestProblem(HTTPStatus.NOT_FOUND, str(error) or "Nothing is at this address.")
     if isinstance(error, PermissionDenied):
         return RequestProblem(HTTPStatus.FORBIDDEN, str(error) or "You may not do this.")
+    if limit := errors.limit_exceeded(error):
+        return RequestProblem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, limit)
     if isinstance(error, Conflict):
         return changed_meanwhile(error)
     if isinstance(error, MovedMeanwhile):

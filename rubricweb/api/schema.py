@@ -8,7 +8,7 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 from rest_framework import serializers
 
-from rubricweb.api.problems import CONTENT_TYPE
+from rubricweb.core.errors import PROBLEM
 
 LINES = "application/x-ndjson"
 
@@ -34,7 +34,7 @@ class ResourceSchema(AutoSchema):
     def _get_response_bodies(self, direction: Any = "response") -> Any:
         bodies = super()._get_response_bodies(direction)
         refusal = self._get_response_for_code(  # type: ignore[no-untyped-call]
-            ProblemSerializer, "4XX", media_types=[CONTENT_TYPE], direction=direction
+            ProblemSerializer, "4XX", media_types=[PROBLEM], direction=direction
         )
         if direction == "response" and self._is_list_view():
             bodies["200"]["content"][LINES] = {"schema": {"type": "string", "description": "A row a line."}}

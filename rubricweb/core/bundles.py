@@ -23,10 +23,10 @@ SCRIPTS: dict[str, tuple[str, ...]] = {
     "app.js": ("js/app.js",),
     "arena.js": ("js/app.js", "js/arena.js"),
     "bank.js": ("js/app.js", "js/mirror.js", "js/items.js"),
+    "cards.js": ("js/app.js", "js/cards.js"),
     "grid.js": ("js/app.js", "js/grid.js"),
+    "outbox.js": ("js/app.js", "js/outbox.js"),
     "queue.js": ("js/app.js", "js/queue.js", "js/break.js"),
-    "support.js": ("js/app.js", "js/support.js"),
-    "verify.js": ("js/app.js", "js/verify.js"),
 }
 """Modules, after htmx, which all pages have; what they import comes with them, once."""
 _EVERY_PAGE = ("css/tokens.css", "css/base.css", "css/layout.css", "css/components.css", "css/screens.css")

@@ -1,22 +1,102 @@
-"""Error pages. They need neither a session nor the database."""
+"""Refusals and faults: a page for people, a problem document (RFC 9457) for machines.
+
+They need neither a session nor the database.
+"""
 
 from __future__ import annotations
 
 import logging
+from http import HTTPStatus
 
-from django.http import HttpRequest, HttpResponse, HttpResponseServerError
+from django.conf import settings
+from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent
+from django.http import HttpRequest, HttpResponse, HttpResponseServerError, JsonResponse
+from django.shortcuts import render
+from django.template.defaultfilters import filesizeformat
 from django.template.loader import render_to_string
+from django.utils.translation import gettext, ngettext
 from django.views.decorators.csrf import requires_csrf_token
+from django.views.defaults import page_not_found, permission_denied
 
 logger = logging.getLogger(__name__)
 
 RETRY_SECONDS = 60
+API = "/api/"
+"""Below this address answers are for machines."""
+PROBLEM = "application/problem+json"
+SESSION_ENDED = "X-Session-Ended"
+"""Header of an answer to a person who is not signed in, or not as the page was that sent the request."""
+
+
+def problem(status: HTTPStatus, detail: str) -> dict[str, object]:
+    """Return the members of a problem document."""
+    return {"type": "about:blank", "title": status.phrase, "status": status.value, "detail": detail}
+
+
+def _problem(request: HttpRequest, status: HTTPStatus, detail: str) -> HttpResponse | None:
+    """Return the answer to a machine; None for a person, who gets a page."""
+    if not request.path.startswith(API):
+        return None
+    return JsonResponse(problem(status, detail), status=status, content_type=PROBLEM)
+
+
+def limit_exceeded(error: Exception) -> str:
+    """Return which limit of a request was exceeded, in words; empty for other errors."""
+    if isinstance(error, RequestDataTooBig):
+        size = filesizeformat(settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
+        return gettext("This is too large: at most %(size)s without files.") % {"size": size}
+    if isinstance(error, TooManyFieldsSent):
+        most = settings.DATA_UPLOAD_MAX_NUMBER_FIELDS
+        return gettext("These are too many fields: at most %(most)s at once.") % {"most": f"{most:,}"}
+    if isinstance(error, TooManyFilesSent):
+        most = settings.DATA_UPLOAD_MAX_NUMBER_FILES
+        return ngettext("At most %(most)s file at once.", "At most %(most)s files at once.", most) % {
+            "most": f"{most:,}"
+        }
+    return ""
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """The 400 page, or the 413 page with the limit that was exceeded."""
+    limit = limit_exceeded(exception)
+    status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE if limit else HTTPStatus.BAD_REQUEST
+    page = "413.html" if limit else "400.html"
+    detail = limit or "This request cannot be understood."
+    return _problem(request, status, detail) or HttpResponse(
+        render_to_string(page, {"limit": limit}), status=status
+    )
+
+
+@requires_csrf_token
+def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """The 403 page, with the reason."""
+    detail = str(exception) or "You may not do this."
+    return _problem(request, HTTPStatus.FORBIDDEN, detail) or permission_denied(request, exception)
+
+
+@requires_csrf_token
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """The 404 page."""
+    detail = "Nothing is at this address."
+    return _problem(request, HTTPStatus.NOT_FOUND, detail) or page_not_found(request, exception)
+
+
+def token_refused(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """The 403 page for a missing CSRF token, or one of another sign-in; a script sees by the header that it
+    has to renew its token.
+    """
+    response = render(request, "403_csrf.html", status=HTTPStatus.FORBIDDEN)
+    response[SESSION_ENDED] = "1"
+    return response
 
 
 @requires_csrf_token
 def server_error(request: HttpRequest) -> HttpResponse:
     """The 500 page, with the reference under which the log has the traceback."""
     reference = getattr(request, "reference", "")
+    detail = f"Something went wrong on the server. Reference: {reference}"
+    if answer := _problem(request, HTTPStatus.INTERNAL_SERVER_ERROR, detail):
+        return answer
     try:
         page: str = render_to_string("500.html", {"reference": reference})
     except Exception:  # noqa: BLE001 - whatever broke the page must not hide the first error
@@ -27,5 +107,9 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 def busy(request: HttpRequest) -> HttpResponse:
     """503 with a Retry-After."""
-    page = render_to_string("503.html")
-    return HttpResponse(page, status=503, headers={"Retry-After": str(RETRY_SECONDS)})
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+    response = _problem(request, status, "The database is busy. Try again in a minute.") or HttpResponse(
+        render_to_string("503.html"), status=status
+    )
+    response["Retry-After"] = str(RETRY_SECONDS)
+    return response

@@ -89,7 +89,11 @@ class Compression(GZipMiddleware):
 
 
 class HtmxLoginRedirect:
-    """Redirect the whole page to sign-in; otherwise htmx would swap it into a fragment."""
+    """Redirect the whole page to sign-in, which htmx would swap into a fragment; refuse a stream of events.
+
+    The page's script sees by the header that the session has ended, and asks for the password in place. It
+    also follows the redirects of what its outbox sends (static/js/outbox.js).
+    """
 
     def __init__(self, get_response: Answer) -> None:
         self.get_response = get_response
@@ -97,9 +101,17 @@ class HtmxLoginRedirect:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
-        if not isinstance(response, HttpResponseRedirect) or not getattr(request, "htmx", False):
+        if not isinstance(response, HttpResponseRedirect):
             return response
-        return HttpResponseClientRedirect(response.url) if response.url.startswith(self.login) else response
+        is_sign_in = response.url.startswith(self.login)
+        if is_sign_in and "text/event-stream" in request.headers.get("Accept", ""):
+            return HttpResponse(status=401, headers={errors.SESSION_ENDED: "1"})
+        if not getattr(request, "htmx", False) or not (is_sign_in or "X-Outbox" in request.headers):
+            return response
+        redirect = HttpResponseClientRedirect(response.url)
+        if is_sign_in:
+            redirect[errors.SESSION_ENDED] = "1"
+        return redirect
 
 
 class SignInFirst(LoginRequiredMiddleware):

@@ -14,6 +14,14 @@ TEXTS = {
     "one shown": _("1 item shown"),
     "shown": _("{n} items shown"),
     "opened": _("{n} of {all} opened"),
+    # The session.
+    "sign in again": _("You are signed out. What you did since is kept on this page. Sign in to save it."),
+    "signed out": _("Signed out"),
+    "signed in as": _(
+        "{name} signed in in another window. What you did on this page is kept. Sign in as yourself to save"
+        " it, or reload the page to go on as {name}."
+    ),
+    "too large": _("This text is too large to be sent. Shorten it, or send it as a file."),
     # What was rated, and is on its way.
     "offline": _("Offline"),
     "waiting": _("Waiting ({why})"),
@@ -28,21 +36,17 @@ TEXTS = {
         "The server could not read this rating. Reload the page. If it is refused again, discard it and rate"
         " anew."
     ),
-    "refused 403": _(
-        "You may not rate here now, or you have signed in again. Reload the page. If that does not help, ask"
-        " an organizer."
-    ),
-    "refused 404": _("This cell no longer exists. Discard the rating."),
+    "refused 403": _("You may not do this now. Ask an organizer."),
+    "refused 404": _("This no longer exists. Discard it."),
     "refused 409": _(
         "You have rated this cell in another window. Discard this rating, or rate the cell again on its page."
     ),
+    "refused 413": _("This text is too long. Discard it, and send a shorter one."),
     "refused": _("The server failed. Try again; if it fails again, tell the organizers."),
     "a rating": _("rating {rating}, {cell}"),
     "an undo": _("undo, {cell}"),
     "a rating of": _("{rating} for {item}"),
     "a comment on": _("comment on {item}"),
-    "a label": _("the label “{label}”"),
-    "taking back": _("taking the last label back"),
     # The queue.
     "rated of": _("{rated} of {n} rated"),
     "item": _("Item {place} of {n}."),
@@ -56,8 +60,7 @@ TEXTS = {
     "comment saved": _("Comment saved."),
     "comment kept": _("The comment is kept on this device."),
     "comment not saved": _("Not saved yet: the comment is kept on this device."),
-    # Citations.
-    "labelled": _("Labelled {label}."),
-    "next citation": _("The next citation."),
+    # Cards.
+    "next card": _("The next one."),
     "taken back": _("Taken back."),
 }

@@ -31,6 +31,11 @@ class Card:
     mine: SupportEvent | None
     """What this person said of it."""
 
+    @property
+    def place(self) -> str:
+        """Return the name of the citation in the page."""
+        return f"{self.citation.topic_id} {self.citation.sentence_md5} {self.citation.doc_id}"
+
 
 @dataclass(frozen=True, slots=True)
 class Progress:

@@ -6,6 +6,7 @@ import "./focus.js";
 import "./keys.js";
 import "./live.js";
 import "./refresh.js";
+import { fail } from "./session.js";
 import { text } from "./texts.js";
 import "./toasts.js";
 
@@ -18,9 +19,7 @@ function tell({ detail: { xhr, requestConfig: { verb, triggeringEvent } } }) {
   const answer = new DOMParser().parseFromString(xhr.responseText, "text/html");
   const why = answer.querySelector("main .empty p");
   if (why ? !triggeringEvent?.isTrusted : xhr.status || verb === "get") return;
-  const toast = document.getElementById("not-sent").content.cloneNode(true);
-  if (why) toast.querySelector("p").textContent = why.textContent;
-  document.getElementById("toasts").append(toast);
+  fail(why?.textContent);
 }
 for (const name of ["sendError", "responseError"]) document.addEventListener(`htmx:${name}`, tell);
 
@@ -44,8 +43,8 @@ const [rail, tour] = ["rail", "tour"].map((id) => document.getElementById(id));
 if (rail?.matches("[data-open]")) load(rail);
 const begun = tour && localStorage.getItem("rubricweb-tour");
 if (tour && (begun ? begun !== "ended" : location.pathname === tour.dataset.begins)) load(tour);
-document.addEventListener("keydown", (event) => {
-  if (!(event.ctrlKey || event.metaKey) || event.key !== "k") return;
+document.addEventListener("pressed", (event) => {
+  if (event.detail.key !== "Mod+KeyK") return;
   event.preventDefault();
   document.querySelector('[data-opens="palette"]')?.click();
 });
@@ -74,11 +73,12 @@ for (const kind of ["click", "focusin"]) {
     for (const menu of document.querySelectorAll("details.menu[open]")) menu.open = menu.contains(target);
   });
 }
-document.addEventListener("keydown", (event) => {
+document.addEventListener("pressed", (event) => {
+  const { key } = event.detail;
   const menu = event.target.closest?.("details.menu[open]");
   if (!menu) return;
-  if (event.key === "Escape") return (menu.open = false), menu.querySelector("summary").focus();
-  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (key === "Escape") return (menu.open = false), menu.querySelector("summary").focus();
+  const step = { ArrowDown: 1, ArrowUp: -1 }[key];
   if (!step || !event.target.matches("summary, a, button")) return;
   event.preventDefault();
   const offered = [...menu.querySelectorAll("summary, a[href], button")];

@@ -1,5 +1,6 @@
 // A battle: the passage of the citation that is pointed at, focused or stepped to stands beside its claim; a verdict
 // hands the focus on to the next question. Without this script the passages are a list, and citations lead there.
+import "./outbox.js";
 import { text } from "./texts.js";
 class Evidence {
   #pane = document.getElementById("evidence");
@@ -18,7 +19,7 @@ class Evidence {
       if (by) this.#step(by);
       if (target.closest("[data-closes-evidence]")) this.#show(-1);
     });
-    addEventListener("keydown", ({ key }) => {
+    addEventListener("pressed", ({ detail: { key } }) => {
       if (key === "Escape" && !document.querySelector("dialog[open]")) this.#show(-1);
     });
   }
@@ -72,7 +73,7 @@ class Ballot {
 
   constructor(form) {
     this.#form = form;
-    addEventListener("keydown", (event) => (this.#key = event.key), true);
+    addEventListener("pressed", ({ detail }) => (this.#key = detail.key));
     addEventListener("pointerdown", () => (this.#key = ""), true);
     form.addEventListener("change", () => this.#goOn());
     form.addEventListener("reset", () => form.querySelector("fieldset").focus());

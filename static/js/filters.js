@@ -16,9 +16,10 @@ function apply(field, focused) {
 
 const isFilter = (node) => node.matches?.("[data-submits]");
 document.addEventListener("pointerdown", ({ target }) => byKeys.delete(target.closest?.("[data-submits]")));
-document.addEventListener("keydown", (event) => {
-  if (!isFilter(event.target) || event.key === "Tab") return;
-  if (event.key !== "Enter") return byKeys.add(event.target);
+document.addEventListener("pressed", (event) => {
+  const { key } = event.detail;
+  if (!isFilter(event.target) || /Tab$/.test(key)) return;
+  if (key !== "Enter") return byKeys.add(event.target);
   if (!changed.has(event.target)) return; // a number that is typed is sent by its form
   event.preventDefault();
   apply(event.target, event.target);

@@ -5,8 +5,9 @@ class FocusTrail {
   #ids = []; // of the focused element and of what is around it
 
   constructor() {
-    document.addEventListener("htmx:beforeRequest", () => this.#note());
-    document.addEventListener("htmx:beforeSwap", () => this.#note());
+    for (const event of ["htmx:beforeRequest", "htmx:beforeSwap", "changed"]) {
+      document.addEventListener(event, () => this.#note());
+    }
     document.addEventListener("pointerdown", () => (this.#ids = []));
     // One moment later, when htmx has enabled again the button that sent the request.
     document.addEventListener("htmx:afterSettle", async (event) => this.#restore(await event.detail));

@@ -1,7 +1,7 @@
 // The grid by keyboard: one stop for Tab, arrows inside; the panel beside it shows the cell that has the
 // focus. Enter goes into the panel, Escape comes back to the cell, digits rate. A rating shows at once and
 // leaves through the outbox.
-import { newUid, Outbox } from "./outbox.js";
+import { newUid, outbox } from "./outbox.js";
 import { Panel } from "./panel.js";
 import { text } from "./texts.js";
 
@@ -42,7 +42,7 @@ function enhance() {
   for (const box of grid.querySelectorAll(".tick input")) {
     [box.tabIndex, box.checked] = [-1, box.checked || before?.ticked.has(box.name + box.value)];
   }
-  outbox?.mine.forEach(paint);
+  outbox.mine.forEach(paint);
   if (!before) return;
   const known = [...grid.querySelectorAll("td a")].filter(({ id }) => before.cells.has(id));
   const changed = known.filter((link) => before.cells.get(link.id) !== stateOf(link));
@@ -99,7 +99,7 @@ async function enter(link) {
 }
 
 function paint({ place, rating }) {
-  const link = byId(place);
+  const link = place && byId(place);
   if (!gridOf(link)) return;
   link.querySelector("b")?.remove();
   link.insertAdjacentHTML("beforeend", `<b>${rating || "…"}</b>`);
@@ -120,7 +120,8 @@ function rate(link, rating) {
 
 // The cell and the line above the grid as the server has them now; without an answer, of what is not to be
 // sent any more.
-function settle({ place }, answer) {
+function settle({ place, target }, answer) {
+  if (target) return; // of the panel
   if (!answer) return htmx.trigger("#grid-live [data-live]", "again");
   const made = document.createElement("template");
   made.innerHTML = answer.html;
@@ -145,14 +146,8 @@ function settle({ place }, answer) {
   panel.show(now);
 }
 
-function changed({ waiting, unsent }) {
-  const warning = byId("unsaved");
-  warning.hidden = !waiting || !unsent.length;
-  const why = waiting === "signed out" ? "you are signed out: sign in in another window" : waiting;
-  warning.querySelector("[data-why]").textContent = why;
-}
-
 function say(link, action) {
+  if (!byId("outbox")) return; // who may not rate
   if (action !== "undo" && link) {
     state.rated.push(link.id);
     if (!panel.isOpen) panel.show(link); // what is rated is read
@@ -164,21 +159,14 @@ function say(link, action) {
   rate(undone, "");
 }
 
-// Not there for those who may not rate.
-const outbox = byId("unsaved") &&
-  new Outbox({
-    person: byId("unsaved").dataset.person,
-    page: location.pathname,
-    settles: [200, 409, 422],
-    settle,
-    changed,
-  });
+Object.assign(outbox.screen, { settles: [200, 409, 422], settle });
 
-document.addEventListener("keydown", (event) => {
+document.addEventListener("pressed", (event) => {
+  const { key } = event.detail;
   const cell = cellOf(event.target);
-  if (event.key === "Escape" && event.target.closest("#panel") && panel.shown) byId(panel.shown)?.focus();
-  else if (event.key === "Escape" && cell) panel.close();
-  if (!cell || event.altKey || event.metaKey) return;
+  if (key === "Escape" && event.target.closest("#panel") && panel.shown) byId(panel.shown)?.focus();
+  else if (key === "Escape" && cell) panel.close();
+  if (!cell) return;
   const [row, column] = [cell.parentElement.rowIndex, cell.cellIndex];
   const page = 10;
   const moves = {
@@ -188,12 +176,14 @@ document.addEventListener("keydown", (event) => {
     ArrowRight: [row, column + 1],
     PageUp: [Math.max(1, row - page), column],
     PageDown: [row + page, column],
-    Home: event.ctrlKey ? [0, 0] : [row, 0],
-    End: event.ctrlKey ? [Infinity, Infinity] : [row, Infinity],
+    Home: [row, 0],
+    End: [row, Infinity],
+    "Mod+Home": [0, 0],
+    "Mod+End": [Infinity, Infinity],
   };
-  if (event.key === " ") cell.querySelector(".tick input")?.click();
-  if (event.key in moves || event.key === " ") event.preventDefault();
-  if (event.key in moves) go(...moves[event.key]);
+  if (key === "Space") cell.querySelector(".tick input")?.click();
+  if (key in moves || key === "Space") event.preventDefault();
+  if (key in moves) go(...moves[key]);
 });
 
 document.addEventListener("click", (event) => {
@@ -252,6 +242,5 @@ document.addEventListener("htmx:beforeSwap", ({ detail: { target, shouldSwap } }
 });
 document.addEventListener("htmx:afterSwap", enhance);
 enhance();
-outbox?.flush();
 const linked = byId(location.hash.slice(1));
 if (gridOf(linked)) enter(linked);

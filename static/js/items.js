@@ -111,7 +111,10 @@ class Finder {
   constructor() {
     this.#field?.addEventListener("input", () => this.#find());
     document.addEventListener("leave-field", (event) => this.#leave(event));
-    this.#field?.addEventListener("keydown", (event) => event.key === "ArrowDown" && this.#enterList(event));
+    this.#field?.addEventListener(
+      "pressed",
+      (event) => event.detail.key === "ArrowDown" && this.#enterList(event),
+    );
     document.addEventListener("click", ({ target }) => {
       const chip = target.closest("[data-shows]");
       if (!chip) return;
@@ -284,8 +287,8 @@ document.addEventListener("key-action", ({ detail }) => {
   if (detail === "selected") document.querySelector("#chosen button").focus();
 });
 
-document.addEventListener("keydown", (event) => {
-  const { key, target, altKey } = event;
+document.addEventListener("pressed", (event) => {
+  const { target, detail: { key, isTyping } } = event;
   const row = target.closest?.(".item-row");
   if (key === "Escape" && (row || panel().contains(target)) && !target.closest("details.menu[open]")) {
     const closer = panel().querySelector("[data-closes-panel]");
@@ -293,13 +296,13 @@ document.addEventListener("keydown", (event) => {
     if (closer && mayLeave()) closer.click();
   } else if (key === "Escape" && target.closest("#chosen")) {
     place.goBack();
-  } else if (row && key === "x" && !event.ctrlKey && !event.metaKey) {
+  } else if (row && key === "KeyX" && !isTyping) {
     choice.toggle(row);
-  } else if (row && /^Arrow(Up|Down)$/.test(key) && !target.closest(".menu-body")) {
+  } else if (row && /^(Alt\+)?Arrow(Up|Down)$/.test(key) && !target.closest(".menu-body")) {
     event.preventDefault();
-    const by = key === "ArrowUp" ? -1 : 1;
+    const by = /Up$/.test(key) ? -1 : 1;
     const shown = rows().filter(visible);
-    if (!altKey) linkOf(shown[shown.indexOf(row) + by])?.focus();
+    if (!/^Alt/.test(key)) linkOf(shown[shown.indexOf(row) + by])?.focus();
     else if (row.dataset.move) order.step(row, by);
   }
 });

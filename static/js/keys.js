@@ -4,22 +4,33 @@
 //   actions have spaces between; their names: accounts/keys.py. The first visible element counts, one in the closest
 //   [data-key-scope] around the focus before others.
 // - inside data-key-handles="spurious comment" the focused element gets the event `key-action`; its detail: the action.
-// - keys are event.code ("KeyS", "Shift+Slash"); #key-bindings has the person's map of them to actions. They rest
-//   while somebody types, while a dialog is open, and with Ctrl, Meta or Alt: only Ctrl/Cmd+Enter sends the form
-//   that somebody types in, by the button that data-saved-by names if any, and completes where nobody types.
+// - a key is named by what it gives, a Latin letter, a digit or a sign, so that it is the one that its button shows;
+//   by its place only where it gives none of these, as on a Cyrillic keyboard: "KeyS", "Digit3", "Shift+Slash",
+//   "Mod+Enter" with Ctrl or Cmd, "Alt+ArrowUp". The row of digits is one on a French keyboard, too.
+// - no other script listens to keys: the event `pressed` goes before, with detail { key, isTyping }, to whatever has
+//   the focus; a script that takes the key cancels it. While an input method composes, there is none.
+// - #key-bindings has the person's map of keys to actions. They rest while somebody types, while a dialog is open, and
+//   with Ctrl, Meta or Alt: only Ctrl/Cmd+Enter sends the form that somebody types in, by the button that
+//   data-saved-by names if any, and completes where nobody types.
 // - Escape leaves the field that somebody types in: to the closest [data-key-scope], or where the page takes the
 //   cancelable event `leave-field`. A summary with an action opens, and hands on to its choice with data-first.
 // - <dialog id="keys"> lists the actions that the page has; an input with data-captures-key takes a key as value.
-const bindings = JSON.parse(document.getElementById("key-bindings")?.dataset.bindings ?? "{}");
+const keys = document.getElementById("key-bindings")?.dataset.keys;
+const { bindings, signs } = keys ? JSON.parse(keys) : { bindings: {}, signs: {} };
 const TYPING =
   "input:not([type=radio], [type=checkbox], [type=submit], [type=range]), textarea, select, [contenteditable]";
 
-function chord(event) {
-  if (event.altKey || event.isComposing) return "";
-  if (event.ctrlKey || event.metaKey) return /Enter$/.test(event.code) ? "Mod+Enter" : "";
-  if (/^\d$/.test(event.key)) return `Digit${event.key}`; // on the numeric pad too, and where digits need Shift
-  if (/^[?/]$/.test(event.key)) return event.key === "?" ? "Shift+Slash" : "Slash"; // wherever the layout has it
-  return (event.shiftKey ? "Shift+" : "") + event.code.replace("NumpadEnter", "Enter");
+function nameOf(event) {
+  const { key, code, shiftKey } = event;
+  const isComposing = event.isComposing || event.keyCode === 229;
+  if (!key || isComposing || ["Dead", "Process", "Unidentified"].includes(key)) return "";
+  const held = (event.ctrlKey || event.metaKey ? "Mod+" : "") + (event.altKey ? "Alt+" : "");
+  if (/^\d$/.test(key)) return `${held}Digit${key}`; // on the numeric pad too, and where digits need Shift
+  if (/^Digit/.test(code) && !shiftKey) return held + code;
+  // A sign counts wherever the layout has it; in a letter's place, as on a Hebrew keyboard, if it has an action.
+  if (signs[key] && (!/^Key/.test(code) || bindings[signs[key]])) return held + signs[key];
+  const place = /^[a-z]$/i.test(key) ? `Key${key.toUpperCase()}` : key.length > 1 ? key : code;
+  return held + (shiftKey ? "Shift+" : "") + place;
 }
 
 function elementOf(action) {
@@ -45,20 +56,19 @@ function press(element) {
   if (element.matches("[type=radio]")) element.form.querySelector("textarea")?.focus();
 }
 
-function capture(event, input) {
-  const key = chord(event);
-  if (!key || /Tab|Escape|Shift|Enter/.test(event.code)) return;
+function capture(event, input, key) {
+  if (/Tab|Escape|Enter|Alt|Mod|Lock|Shift$/.test(key)) return;
   event.preventDefault();
-  input.value = /^(Backspace|Delete)$/.test(event.code) ? "" : key.replace(/Key|Digit/, "");
+  input.value = /^(Backspace|Delete)$/.test(key) ? "" : key.replace(/Key|Digit/, "");
 }
 
-// On the window, so that a page's own keys, such as a grid's arrows, come first.
 window.addEventListener("keydown", (event) => {
-  const target = event.target;
-  if (event.defaultPrevented || !target.closest) return;
-  if (target.matches("[data-captures-key]")) return capture(event, target);
-  const key = chord(event);
-  const isTyping = target.closest(TYPING);
+  const [target, key] = [event.target, nameOf(event)];
+  if (event.defaultPrevented || !key || !target.closest) return;
+  if (target.matches("[data-captures-key]")) return capture(event, target, key);
+  const isTyping = target.closest(TYPING) !== null;
+  const pressed = new CustomEvent("pressed", { bubbles: true, cancelable: true, detail: { key, isTyping } });
+  if (!target.dispatchEvent(pressed)) return event.preventDefault();
   if (key === "Escape" && isTyping && !target.matches("select") && !document.querySelector("dialog[open]")) {
     return leave(target);
   }

@@ -2,6 +2,7 @@
 // So a page that nobody looks at lets go of its stream, and one that is left does so at once: browsers keep it, with
 // its timers stopped, in case the reader goes back. The first stream of a page says since when it wants events;
 // one that is opened later does not, so that the server begins with "missed" and every live part fetches itself.
+import { refresh } from "./session.js";
 const RESTS_AFTER_MS = 15_000;
 
 class RestingSource {
@@ -47,6 +48,7 @@ class RestingSource {
     this.source.onopen = (event) => this.onopen?.(event);
     this.source.onerror = (event) => {
       this.close(); // htmx opens a new one after a pause
+      refresh(); // it may have been refused
       this.onerror?.(event);
     };
   }

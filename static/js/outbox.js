@@ -1,115 +1,164 @@
-// What people rate leaves through one outbox, in the grid and in the queue: kept in localStorage until the
-// server has taken it, sent in turn, and sent again after a lost connection or a reload. Each entry has a
-// uid, so that what is sent twice is saved once. What the server refuses is shown in #refused with what to
-// do; what was rated after it still goes.
+// What people rate, decide, vote, flag and comment leaves through one outbox: form[data-outbox] is kept in localStorage
+// until the server has taken it, sent in turn, and sent again after a lost connection, a reload or a new sign-in. Each
+// entry has a uid, so that what is sent twice is saved once, and a person, since nobody else may send it. It has no
+// token: that is the page's, when it is sent. What the server refuses is shown in #refused with what to do; what was
+// done after it still goes. #outbox says how it stands: "Offline, 2 unsent", "Saved 14:02:07".
 //
-// An entry: { uid, person, page, place, stack, kind, what, url, body }, and `refusal` once it was refused.
-// `page` is the address of the screen that made it, `place` its cell there, `what` names it for people. One
-// of the kind "undo" is about the last one before it with the same `stack`.
+// An entry: { uid, person, page, place, stack, kind, what, url, body, target, draft, typed }, and `refusal` once it was
+// refused. `page` is the address of the screen that made it, `place` its cell there, `what` names it for people,
+// `target` is what the answer replaces, `draft` the form's data-draft and `typed` its text then. One of the kind "undo"
+// is about the last one before it with the same `stack`.
+import { draftOf, dropDraft, typed } from "./drafts.js";
+import { ask, person } from "./session.js";
 import { text } from "./texts.js";
 const KEY = "rubricweb-outbox";
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 8_000;
-const ANSWER_WITHIN_MS = 15_000;
 const BUSY = [429, 502, 503, 504]; // a proxy, or a server that starts again: the same as no connection
-const EXPLAINED = [400, 403, 404, 409];
+const EXPLAINED = [400, 403, 404, 409, 413];
+const SHOWN = [200, 204, 409, 422]; // answers that have a place on the page, if they have a target
+const byId = (id) => document.getElementById(id);
 
 const read = () => JSON.parse(localStorage.getItem(KEY) ?? "[]");
 
 export const newUid = () =>
   [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 
-export class Outbox {
-  savedAt = "";
-  waiting = ""; // why nothing can be sent now
-  isLeaving = false;
+class Outbox {
+  // What a screen does its own way. `settles`: statuses whose answers it shows itself; fill(entry, form, submitter)
+  // completes an entry whose body is still FormData, false for none; added(entry, form, submitter); settle(entry,
+  // answer), whose answer is null for what was discarded.
+  screen = { page: location.pathname, settles: [], fill() {}, added() {}, settle() {} };
+  #savedAt = "";
+  #waiting = ""; // why nothing can be sent now
+  #isCutOff = false;
+  #isLeaving = false;
   #sending = null;
+  #sent = null; // uid of what is on its way
   #failures = 0;
   #timer = 0;
 
-  // `screen` has person, page, `settles` (statuses whose answers it shows itself), settle(entry, answer),
-  // signedOut(address) and changed().
-  constructor(screen) {
-    this.screen = screen;
+  constructor() {
+    // A page that is loaded anew tries again what was refused. What an earlier version kept has tokens.
+    this.#write(read().map(({ refusal, ...entry }) => ({ ...entry, body: withoutToken(entry.body) })));
     addEventListener("online", () => this.flush());
     addEventListener("offline", () => this.#wait("offline"));
-    addEventListener(
-      "beforeunload",
-      (event) => this.unsent.length && !this.isLeaving && event.preventDefault(),
-    );
-    document.getElementById("refused").addEventListener("click", (event) => this.#decide(event.target));
-    this.#write(read().map(({ refusal, ...entry }) => entry)); // a page that is loaded anew tries again
+    addEventListener("signed-in", () => this.flush());
+    addEventListener("beforeunload", (event) => {
+      if (this.unsent.length && !this.#isLeaving) event.preventDefault();
+    });
+    byId("refused")?.addEventListener("click", ({ target }) => this.#decide(target));
+    document.addEventListener("submit", (event) => this.#submit(event));
+    document.addEventListener("DOMContentLoaded", () => this.flush());
   }
 
   get mine() {
-    return read().filter((entry) => entry.person === this.screen.person);
+    return read().filter((entry) => entry.person === person);
   }
 
   get unsent() {
     return this.mine.filter((entry) => !entry.refusal);
   }
 
-  get refused() {
+  get #refused() {
     return this.mine.filter((entry) => entry.refusal);
   }
 
-  get isSending() {
-    return this.#sending !== null;
+  #submit(event) {
+    const { target: form, submitter } = event;
+    if (!form.matches("[data-outbox]") || event.defaultPrevented) return;
+    event.preventDefault();
+    const body = new FormData(form, submitter);
+    body.delete("csrfmiddlewaretoken");
+    const entry = {
+      uid: body.get("uid") || newUid(),
+      kind: form.dataset.outbox,
+      place: "",
+      stack: "",
+      what: submitter?.dataset.what ?? form.dataset.what ??
+        (submitter?.ariaLabel || submitter?.innerText || ""),
+      url: submitter?.hasAttribute("formaction") ? submitter.formAction : form.action,
+      target: form.dataset.target,
+      draft: form.dataset.draft,
+      typed: typed(form),
+      body,
+    };
+    if (entry.uid === this.#sent) return; // a second click
+    body.set("uid", entry.uid);
+    if (this.screen.fill(entry, form, submitter) === false) return;
+    this.add({ ...entry, body: String(new URLSearchParams(body)) });
+    this.screen.added(entry, form, submitter);
   }
 
-  // What is rated anew takes the place of what was refused.
+  // What is done anew takes the place of what was refused, and what is typed on of what still waits.
   add(entry) {
-    const { person, page } = this.screen;
+    const { page } = this.screen;
+    const isSame = (one) => one.page === page && one.place === entry.place && entry.place;
     const isReplaced = (one) =>
-      one.refusal && one.person === person && one.page === page && one.place === entry.place;
+      one.person === person && (one.uid === entry.uid || (one.refusal && isSame(one)));
     this.#write([...read().filter((one) => !isReplaced(one)), { ...entry, person, page }]);
     return this.flush();
   }
 
   flush() {
     clearTimeout(this.#timer);
-    return (this.#sending ??= this.#drain().finally(() => ((this.#sending = null), this.#show())));
+    return (this.#sending ??= this.#drain());
   }
 
-  // Also for what only reads: null where there is no connection.
-  async ask(url, options = {}) {
-    const headers = { ...JSON.parse(document.body.getAttribute("hx-headers")), "HX-Request": "true" };
+  // Also for what only reads: null where there is no connection, or the person is not signed in.
+  async ask(url, options) {
     try {
-      const response = await fetch(url, {
-        ...options,
-        headers,
-        signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
-      });
+      const response = await ask(url, options);
+      if (!response) return this.#wait("signed out");
       if (BUSY.includes(response.status)) return this.#wait(`status ${response.status}`);
       const answer = {
         status: response.status,
         redirect: response.headers.get("HX-Redirect"),
+        address: response.headers.get("HX-Push-Url"),
         html: await response.text(),
       };
-      [this.waiting, this.#failures] = ["", 0];
+      [this.#waiting, this.#failures] = ["", 0];
       return answer;
     } catch {
       return this.#wait("offline");
     }
   }
 
-  // One at a time, oldest first.
+  leaveFor(url) {
+    this.#isLeaving = true;
+    location.assign(url);
+  }
+
+  // One at a time, oldest first. Between the last look at what waits and the end nothing can be added unseen.
   async #drain() {
-    for (let entry; (entry = this.unsent[0]);) {
-      const answer = await this.ask(entry.url, { method: "POST", body: new URLSearchParams(entry.body) });
-      if (!answer) return;
-      if (answer.redirect) {
-        this.#wait("signed out");
-        return this.screen.signedOut?.(answer.redirect);
+    await null;
+    try {
+      for (let entry; (entry = this.unsent[0]);) {
+        const body = new URLSearchParams(entry.body);
+        this.#sent = entry.uid;
+        const answer = await this.ask(entry.url, { method: "POST", headers: { "X-Outbox": "true" }, body });
+        if (!answer) return;
+        await this.#settle(entry, answer);
       }
-      const isOurs = entry.page === this.screen.page;
-      const isSaved = [200, 204].includes(answer.status);
-      if (isSaved) this.savedAt = new Date().toLocaleTimeString("en-GB");
-      if (!isSaved && !(isOurs && this.screen.settles.includes(answer.status))) {
-        this.#refuse(entry, answer.status);
-      } else this.#drop(entry.uid);
-      if (isOurs) await this.screen.settle(entry, answer);
+    } finally {
+      this.#sending = this.#sent = null;
+      this.#show();
     }
+  }
+
+  async #settle(entry, answer) {
+    const isOurs = entry.page === this.screen.page;
+    const isSaved = [200, 204].includes(answer.status);
+    const isShown = isOurs && (entry.target ? SHOWN : this.screen.settles).includes(answer.status);
+    if (isSaved) this.#savedAt = new Date().toLocaleTimeString("en-GB");
+    if (isSaved || isShown) this.#drop(entry, isSaved);
+    else this.#refuse(entry, answer.status);
+    if (isOurs && answer.redirect) return this.leaveFor(answer.redirect);
+    if (isShown && entry.target) swap(entry.target, answer);
+    else if (answer.html.includes("hx-swap-oob")) {
+      htmx.swap(document.body, answer.html, { swapStyle: "none" });
+    }
+    if (isOurs) await this.screen.settle(entry, answer);
   }
 
   // An undo of what was refused has nothing to undo; and what was rated after it in the same cell holds instead.
@@ -129,10 +178,10 @@ export class Outbox {
 
   #decide(button) {
     const uid = button.closest("[data-uid]")?.dataset.uid;
-    const entry = this.refused.find((one) => one.uid === uid);
+    const entry = this.#refused.find((one) => one.uid === uid);
     if (!entry || !button.matches("button")) return;
     if (button.matches("[data-discard]")) {
-      this.#drop(uid);
+      this.#drop(entry, true);
       return this.screen.settle(entry, null);
     }
     const { refusal, ...again } = entry;
@@ -141,16 +190,18 @@ export class Outbox {
   }
 
   #wait(why) {
-    this.waiting = why;
+    this.#waiting = why;
     clearTimeout(this.#timer);
     const pause = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** this.#failures++);
-    if (this.unsent.length) this.#timer = setTimeout(() => this.flush(), pause);
+    if (this.unsent.length && why !== "signed out") this.#timer = setTimeout(() => this.flush(), pause);
     this.#show();
     return null;
   }
 
-  #drop(uid) {
+  // With its draft, unless that was typed on.
+  #drop({ uid, draft, typed }, withDraft) {
     this.#write(read().filter((one) => one.uid !== uid));
+    if (withDraft && draft && draftOf(draft) === typed) dropDraft(draft);
   }
 
   #write(entries) {
@@ -159,21 +210,43 @@ export class Outbox {
   }
 
   #show() {
-    const [list, refused] = [document.getElementById("refused"), this.refused];
-    for (const shown of [...list.children]) {
+    const [list, refused] = [byId("refused"), this.#refused];
+    for (const shown of [...(list?.children ?? [])]) {
       if (!refused.some(({ uid }) => uid === shown.dataset.uid)) shown.remove();
     }
-    for (const entry of refused) {
+    for (const entry of list ? refused : []) {
       if (list.querySelector(`[data-uid="${entry.uid}"]`)) continue;
-      const shown = document.getElementById("refused-entry").content.firstElementChild.cloneNode(true);
+      const shown = byId("refused-entry").content.firstElementChild.cloneNode(true);
       shown.dataset.uid = entry.uid;
       shown.querySelector("[data-what]").textContent = entry.what;
       shown.querySelector("[data-why]").textContent = entry.refusal;
       list.append(shown);
     }
-    this.screen.changed(this);
+    this.#showChip(this.unsent.length);
+  }
+
+  #showChip(n) {
+    const [chip, waiting] = [byId("outbox"), this.#waiting];
+    if (!chip) return; // who may only look
+    const isHeld = waiting || (n > 0 && !this.#sending);
+    const why = waiting && text(waiting.startsWith("status") ? "waiting" : waiting, { why: waiting });
+    const words = [why, isHeld && n && text("unsent", { n })].filter(Boolean).join(", ");
+    chip.textContent = words ||
+      (n ? text("saving") : this.#savedAt && text("saved", { time: this.#savedAt }));
+    [chip.dataset.tone, chip.hidden] = [isHeld ? "warn" : "good", !chip.textContent];
+    const wasCutOff = this.#isCutOff;
+    this.#isCutOff = n > 0 && (wasCutOff || Boolean(waiting));
+    const isSilent = waiting === "signed out"; // the notice speaks
+    const news = waiting && n ? !isSilent && text("cut off", { n }) : wasCutOff && !n && text("all saved");
+    if (news) byId("announced").textContent = news;
   }
 }
+
+const withoutToken = (body) => {
+  const fields = new URLSearchParams(body);
+  fields.delete("csrfmiddlewaretoken");
+  return String(fields);
+};
 
 // The undo among these later entries that is about `entry`: each undoes the last rating before it.
 function undoOf(entry, later) {
@@ -190,3 +263,15 @@ function seenLess(entry, count) {
   body.set("seen", Math.max(0, body.get("seen") - count));
   return { ...entry, seen: Number(body.get("seen")), body: String(body) };
 }
+
+function swap(target, { status, html, address }) {
+  const element = document.querySelector(target);
+  if (!element) return;
+  element.dispatchEvent(new CustomEvent("changed", { bubbles: true })); // what is being fetched of it is out of date
+  htmx.swap(element, html, { swapStyle: "outerHTML" }, { eventInfo: { xhr: { status } } });
+  if (!address) return;
+  history.replaceState({ htmx: true }, ""); // so that htmx fetches the page to which somebody goes back
+  history.pushState({ htmx: true }, "", address);
+}
+
+export const outbox = new Outbox();

@@ -20,11 +20,11 @@ const MOVES = {
   PageUp: (at) => Math.max(at - 8, 0),
 };
 
-field.addEventListener("keydown", (event) => {
-  const all = options();
-  if (event.isComposing || !all.length) return;
-  if (MOVES[event.key]) choose(MOVES[event.key](chosen(), all.length));
-  else if (event.key === "Enter") all[chosen()]?.click();
+field.addEventListener("pressed", (event) => {
+  const [all, { key }] = [options(), event.detail];
+  if (!all.length) return;
+  if (MOVES[key]) choose(MOVES[key](chosen(), all.length));
+  else if (key === "Enter") all[chosen()]?.click();
   else return;
   event.preventDefault();
 });

@@ -1,5 +1,6 @@
 // The panel beside the grid shows the cell that has the focus, so that what is read is what is rated. Where its text is
 // not there yet, it names the cell at once and shows no other one meanwhile.
+import { ask } from "./session.js";
 import { text } from "./texts.js";
 const PAUSE_MS = 80; // nobody reads the cells that a held arrow key runs over
 const FRESH_MS = 60_000;
@@ -103,8 +104,8 @@ export class Panel {
 
 const NOT_LOADED = "<p>This cell could not be loaded. Go to another one and come back to try again.</p>";
 
-// null where there is no answer, or where the person is signed out.
+// null where there is no answer, or the person is not signed in.
 async function fetched(address) {
-  const found = await fetch(address, { headers: { "HX-Request": "true" } }).catch(() => null);
-  return found?.ok && !found.headers.has("HX-Redirect") ? found.text() : null;
+  const answer = await ask(address).catch(() => null);
+  return answer?.ok ? answer.text() : null;
 }

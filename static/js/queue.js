@@ -1,10 +1,9 @@
 // The assessor's queue: form[data-outbox] leaves through the outbox, and the next item has the focus at once; after
 // the last item of a passage comes the next passage, which is in the page already. What the server answers about the
 // item comes into its line. A li[data-cell] is an item; with [data-rated] it is done, [aria-current] is the keys'.
-import { draftOf, dropDraft, restoreDrafts } from "./drafts.js";
+import { restoreDrafts, typed } from "./drafts.js";
 import { leave as leaveField } from "./keys.js";
-import { newUid, Outbox } from "./outbox.js";
-import { SavingState } from "./saving.js";
+import { newUid, outbox } from "./outbox.js";
 import { text } from "./texts.js";
 
 const byId = (id) => document.getElementById(id);
@@ -164,12 +163,6 @@ function update(answered) {
   byId("queue-last").toggleAttribute("data-needed", !itemOf(answered.dataset.cell)?.checkVisibility());
 }
 
-// Of a comment that was saved, by itself or with its rating, or discarded; what was typed since is kept.
-function dropComment({ kind, person, place, stack, body }) {
-  const draft = `${person}-turn-${kind === "comment" ? stack : place}`;
-  if (draftOf(draft) === new URLSearchParams(body).get("comment")) dropDraft(draft);
-}
-
 // To the field that somebody types in, where they type, or to the item.
 function giveFocus(item, { id, selectionStart, selectionEnd }) {
   const same = byId(id) ?? item;
@@ -182,16 +175,11 @@ function showFlagged() {
   for (const mark of document.querySelectorAll("[data-flag]")) mark.hidden = !flagged.has(mark.dataset.flag);
 }
 
-function leaveFor(url) {
-  outbox.isLeaving = true;
-  location.assign(url);
-}
-
 async function settle(entry, answer) {
-  if (answer === null || [200, 204].includes(answer.status)) dropComment(entry);
-  if (entry.kind === "comment") return;
+  if (entry.kind === "flag" && answer?.status === 200) flagged.add(entry.flags), showFlagged();
+  if (["comment", "flag"].includes(entry.kind)) return;
   if (answer?.status === 409) {
-    return leaveFor(`${entry.url}?mine=${new URLSearchParams(entry.body).get("rating")}`); // it shows both
+    return outbox.leaveFor(`${entry.url}?mine=${new URLSearchParams(entry.body).get("rating")}`); // it shows both
   }
   if (answer?.status === 200) return take(answer.html, entry.kind === "undo");
   if (answer === null) itemOf(entry.place)?.remove(); // discarded: it comes anew
@@ -199,57 +187,39 @@ async function settle(entry, answer) {
 }
 
 async function refill() {
-  const known = String(new URLSearchParams({ known: cells() }));
-  const answer = await outbox.ask(nextCells, { method: "POST", body: new URLSearchParams(known) });
-  if (answer?.redirect) return leaveFor(answer.redirect);
+  const answer = await outbox.ask(nextCells, {
+    method: "POST",
+    body: new URLSearchParams({ known: cells() }),
+  });
   if (answer?.status === 200) take(answer.html);
 }
 
 const cells = () => itemsOf(byId("queue")).map((item) => item.dataset.cell).join(",");
 
-function changed(found) {
-  const news = saving.show(found);
-  if (news) say(news);
-}
-
-const saving = new SavingState();
-const outbox = new Outbox({
-  person: byId("outbox").dataset.person,
-  page: address,
-  settles: [200, 409],
-  settle,
-  changed,
-  signedOut: leaveFor,
-});
-
 document.addEventListener("submit", (event) => {
   const form = event.target;
-  if (form.matches("[data-starts]")) return event.preventDefault(), refill();
-  if (form.matches("[data-stops]") && typedComments(card()).length) return event.preventDefault(), stop(form);
-  if (!form.matches("[data-outbox]")) return;
-  event.preventDefault();
-  if (event.submitter?.value === "comment") return keepComment(form);
-  send(form, new FormData(form, event.submitter));
+  if (form.matches("[data-starts]")) event.preventDefault(), refill();
+  if (form.matches("[data-stops]") && typedComments(card()).length) event.preventDefault(), stop(form);
 });
 
-function send(form, body) {
-  const [uid, kind, place] = [body.get("uid"), form.dataset.outbox, form.dataset.cell ?? ""];
-  const [rating, item] = [body.get("rating"), form.closest("li[data-cell]")];
-  if (place && !rating && !body.has("reason")) return say(text("choose"));
-  if (outbox.mine.some((entry) => entry.uid === uid)) return;
-  if (kind === "skip") typedComments(item).forEach(keepComment);
-  if (kind !== "undo") body.set("known", cells());
-  const what = rating ? text("a rating of", { rating, item: form.dataset.what }) : form.dataset.what;
-  outbox.add({
-    uid,
-    kind,
-    place,
-    stack: "",
-    what,
-    url: form.action,
-    body: String(new URLSearchParams(body)),
-  });
-  if (!item) return;
+function fill(entry, form, submitter) {
+  const { body, kind } = entry;
+  if (submitter?.value === "comment") return keepComment(form), false;
+  [entry.place, entry.rating, entry.flags] = [
+    form.dataset.cell ?? "",
+    body.get("rating"),
+    form.dataset.flags,
+  ];
+  if (entry.place && !entry.rating && !body.has("reason")) return say(text("choose")), false;
+  if (kind === "skip") typedComments(form.closest("li[data-cell]")).forEach(keepComment);
+  if (kind === "flag") entry.stack = kind; // no undo is about it
+  if (entry.place) body.set("known", cells());
+  if (entry.rating) entry.what = text("a rating of", { rating: entry.rating, item: form.dataset.what });
+}
+
+function added({ kind, rating }, form) {
+  const item = form.closest("li[data-cell]");
+  if (!item || kind === "flag") return;
   finish(item, text(rating ? "you" : "skip", { rating }));
   if (rating) rateAnew(form);
   advance(text(rating ? "rated" : "skipped", { rating }), item);
@@ -284,6 +254,8 @@ async function keepComment(form) {
     stack: cell,
     what: text("a comment on", { item: what }),
     url,
+    draft: form.dataset.draft,
+    typed: typed(form),
     body,
   });
   const isSaved = outbox.mine.every((entry) => entry.uid !== uid);
@@ -293,7 +265,7 @@ async function keepComment(form) {
 
 async function stop(form) {
   const saved = await Promise.all(typedComments(card()).map(keepComment));
-  if (saved.every(Boolean)) form.submit();
+  if (saved.every(Boolean)) form.requestSubmit();
 }
 
 document.addEventListener("click", async (event) => {
@@ -308,10 +280,6 @@ document.addEventListener("click", async (event) => {
   await refill();
 });
 
-document.addEventListener("htmx:afterRequest", ({ target: { dataset: { flags } }, detail }) => {
-  if (flags && detail.successful) flagged.add(flags), showFlagged();
-});
-
 document.addEventListener("key-action", (event) => {
   const items = itemsOf(card());
   const to = items[items.indexOf(current()) + (event.detail === "down" ? 1 : -1)];
@@ -324,18 +292,17 @@ byId("queue-card").addEventListener("focusin", (event) => {
 });
 
 // Keys are the current item's wherever else the focus is.
-addEventListener("keydown", ({ key, target }) => {
-  if (key.length > 1 || key === " " || target.closest("[data-key-scope], input, textarea, select, dialog")) {
-    return;
-  }
+document.addEventListener("pressed", ({ target, detail: { key, isTyping } }) => {
+  if (isTyping || !/^(Key|Digit|Shift)/.test(key) || target.closest("[data-key-scope], dialog")) return;
   current()?.focus({ preventScroll: true });
-}, { capture: true });
+});
 
 // An element takes the focus only once the styles are there.
 addEventListener("load", () => {
   if (document.activeElement === document.body) current()?.focus({ preventScroll: true });
 });
 
+outbox.screen = { page: address, settles: [200, 409], fill, added, settle };
 finishUnsent();
 showFlagged();
 for (const form of typedComments(byId("queue"))) {
@@ -346,5 +313,4 @@ if (card().dataset.passage) {
   const isSent = outbox.unsent.every(({ place }) => place !== current().dataset.cell);
   if (!isWaiting(current()) && !isSent) advance(text("kept"));
 }
-outbox.flush();
 if (isStart()) refill();

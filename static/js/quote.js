@@ -21,6 +21,6 @@ document.addEventListener("click", (event) => {
   if (button) quote(document.getElementById(button.dataset.quotes));
 });
 
-document.addEventListener("keydown", (event) => {
-  if (event.key === "Enter" && event.target.matches("[data-quotes-to]")) quote(event.target);
+document.addEventListener("pressed", ({ target, detail }) => {
+  if (detail.key === "Enter" && target.matches("[data-quotes-to]")) quote(target);
 });

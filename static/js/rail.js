@@ -13,7 +13,7 @@ export function begin() {
   (isOn ? rail.querySelector("button") : opener).focus();
 }
 
-rail.addEventListener("keydown", (event) => event.key === "Escape" && begin());
+rail.addEventListener("pressed", ({ detail }) => detail.key === "Escape" && begin());
 rail.addEventListener("htmx:afterSwap", () => {
   rail.querySelector("[aria-current]")?.scrollIntoView({ block: "center" });
 });

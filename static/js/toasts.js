@@ -41,6 +41,7 @@ new MutationObserver((changes) => {
 }).observe(toasts, { childList: true });
 
 function begin(toast) {
+  if (toast.matches("[data-stays]")) return;
   const stays = toast.querySelector("form") ? UNDO_MS : STAYS_MS[toast.dataset.level] ?? USUALLY_MS;
   setTimeout(leave, stays, toast);
 }
@@ -48,7 +49,7 @@ function begin(toast) {
 toasts.onclick = ({ target }) => target.closest("[data-dismiss]")?.closest(".toast").remove();
 toasts.addEventListener(
   "htmx:afterRequest",
-  ({ target, detail }) => detail.xhr.status && target.closest(".toast")?.remove(),
+  ({ target, detail }) => detail.successful && target.closest(".toast")?.remove(),
 );
 for (const toast of toasts.querySelectorAll(".toast")) begin(toast);
 place();

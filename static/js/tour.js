@@ -31,8 +31,8 @@ tour.addEventListener("click", ({ target }) => {
     sessionStorage.setItem(GOES_ON, "1");
   }
 });
-tour.addEventListener("keydown", ({ key }) => {
-  if (key === "Escape") end();
+tour.addEventListener("pressed", ({ detail }) => {
+  if (detail.key === "Escape") end();
 });
 
 show(Math.min(Number(localStorage.getItem(KEY)) || 0, steps.length - 1));

@@ -158,11 +158,14 @@ def test_a_lost_connection_keeps_the_words_and_sending_again_saves_once(people, 
         "**/flags/?**", lambda route: route.abort() if route.request.method == "POST" else route.continue_()
     )
     grid.keyboard.press("Control+Enter")
-    expect(grid.locator("#toasts")).to_contain_text("Not saved")
-    expect(new_text(grid)).to_have_value("Offline.")
-    grid.unroute_all()
+    expect(grid.locator("#outbox")).to_have_text("Offline, 1 unsent")
+    grid.keyboard.type(" Again.")
     grid.keyboard.press("Control+Enter")
-    expect(thread(grid)).to_contain_text("Offline.")
+    expect(new_text(grid)).to_have_value("Offline. Again.")
+    expect(grid.locator("#outbox")).to_have_text("Offline, 1 unsent")
+    grid.unroute_all()
+    expect(thread(grid)).to_contain_text("Offline. Again.")
+    expect(new_text(grid)).to_have_value("")
     assert Flag.objects.get().events.count() == 1
     people.complaints = [
         words for words in people.complaints if "ERR_FAILED" not in words and "sendError" not in words

@@ -49,7 +49,7 @@ def test_digits_rate_and_z_undoes(grid):
     grid.keyboard.press("ArrowDown")
     grid.keyboard.press(another)
     expect(second).to_have_attribute("data-seen", "1")
-    expect(grid.locator("#unsaved")).to_be_hidden()
+    expect(grid.locator("#outbox")).to_be_hidden()
     assert events() == [(int(digit), False), (int(another), False)]
     assert HumanGrade.objects.first().seen_rating == int(first.get_attribute("data-grade"))
     grid.keyboard.press("ArrowRight")
@@ -137,12 +137,12 @@ def test_a_lost_network_is_shown_and_made_up_for(grid, cut):
     grid.keyboard.press("4")
     grid.keyboard.press("ArrowDown")
     grid.keyboard.press("1")
-    expect(grid.get_by_role("alert")).to_contain_text("Not saved yet")
+    expect(grid.locator("#outbox")).to_have_text("Offline, 2 unsent")
     for row in (1, 2):
         expect(cell(grid, row, 1)).to_have_attribute("data-unsent", "")
     assert events() == []
     grid.unroute("**/rate/**")
-    expect(grid.locator("#unsaved")).to_be_hidden()
+    expect(grid.locator("#outbox")).to_be_hidden()
     expect(cell(grid, 2, 1)).to_have_attribute("data-seen", "1")
     assert [rating for rating, _ in events()] == [4, 1]
 
@@ -151,7 +151,7 @@ def test_unsent_ratings_outlive_a_reload(people, grid, cut):
     grid.route("**/rate/**", lambda route: route.abort())
     for keys in ("4", "ArrowDown", "1", "2"):
         grid.keyboard.press(keys)
-    expect(grid.get_by_role("alert")).to_contain_text("Not saved yet")
+    expect(grid.locator("#outbox")).to_have_text("Offline, 3 unsent")
     people.leaves = True
     grid.reload()
     for row, digit in ((1, "4"), (2, "2")):
@@ -173,7 +173,7 @@ def test_a_rating_of_what_is_there_no_more_does_not_keep_others_waiting(grid, cu
     grid.keyboard.press("4")
     grid.keyboard.press("ArrowDown")
     grid.keyboard.press("1")
-    expect(grid.get_by_role("alert")).to_contain_text("Not saved yet")
+    expect(grid.locator("#outbox")).to_have_text("Offline, 2 unsent")
     first = places.topic.pool.order_by("position").first()
     first.delete()
     grid.unroute("**/rate/**")

@@ -111,7 +111,7 @@ def test_the_line_is_cut_in_the_middle_and_the_page_reloaded(people, campaign_of
     expect_cell(page, campaign, 3)
     page.keyboard.press("3")
     expect(page.locator("#outbox")).to_have_text("Offline, 2 unsent")
-    expect(page.locator("#queue-said")).to_contain_text("2 unsent, kept on this device")
+    expect(page.locator("#announced")).to_contain_text("2 unsent, kept on this device")
     expect(page.get_by_role("heading", name="Waiting for the next cell")).to_be_visible()
     assert rated(campaign) == [(1, 1)]
     with page.expect_event("dialog") as warned:
@@ -255,7 +255,7 @@ def test_blind_without_a_line_goes_on(people, campaign_of):
     page.keyboard.press("1")
     expect_cell(page, campaign, 2)
     set_offline(page, False)
-    expect(page.locator("#queue-said")).to_have_text("Everything is saved.")
+    expect(page.locator("#announced")).to_have_text("Everything is saved.")
     expect_saved(page)
     assert rated(campaign) == [(1, 1)]
     people.complaints[:] = [one for one in people.complaints if not one.startswith(OFFLINE)]

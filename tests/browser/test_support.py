@@ -58,4 +58,4 @@ def test_labels_wait_on_the_device_while_there_is_no_connection(people, cited):
 
 
 def statement(page: Page) -> str:
-    return page.locator("#support-card .support-statement").inner_text()
+    return page.locator("[data-cards-shown] .support-statement").inner_text()

@@ -53,7 +53,7 @@ def test_by_keys_alone(page):
     second = shown(page)
     assert second != first
     expect(page.locator("#check-cell")).to_be_focused()
-    expect(page.locator("#check-said")).to_contain_text("Saved: right.")
+    expect(page.locator("#announced")).to_have_text("Right.")
     press_and_go_on(page, "w", "Enter")
     third = shown(page)
     other = 1 if page.locator("#check-cell input[name=shown]").get_attribute("value") != "1" else 2
@@ -61,7 +61,7 @@ def test_by_keys_alone(page):
     assert said() == [("right", rating), ("wrong", None), ("wrong", other)]
     press_and_go_on(page, "z")
     assert shown(page) == third
-    expect(page.locator("#check-said")).to_contain_text("Taken back.")
+    expect(page.locator("#announced")).to_have_text("Taken back.")
     assert HumanGrade.objects.last().is_withdrawn
 
 
@@ -71,9 +71,9 @@ def test_the_next_cells_show_before_a_verdict_is_saved(page):
     for passage in following[:3]:
         page.keyboard.press("r")
         expect(page.locator("#check-cell h3")).to_have_text(passage)
-    expect(page.locator("#check-saving")).to_have_text("Saving…")
+    expect(page.locator("#outbox")).to_have_text("Saving…")
     verdicts.next().continue_()
-    expect(page.locator("#check-saving")).to_contain_text("Saved")
+    expect(page.locator("#outbox")).to_contain_text("Saved")
     assert [verdict for verdict, _ in said()] == ["right"] * 3
 
 
@@ -89,7 +89,7 @@ def test_a_card_that_waits_for_the_next_one_takes_no_second_verdict(page):
     page.keyboard.press("w")
     page.keyboard.press("Enter")
     verdicts.next().continue_()
-    expect(page.locator("#check-saving")).to_contain_text("Saved")
+    expect(page.locator("#outbox")).to_contain_text("Saved")
     expect(page.get_by_role("button", name="Right")).to_be_visible()
     assert [verdict for verdict, _ in said()] == ["right"] * 4
 

@@ -57,7 +57,9 @@ def case(request: HtmxRequest, slug: str, revision_id: int, passage_id: int) -> 
     try:
         decision = actions.decide(place, by=request.user, **form.cleaned_data)
     except DecidedMeanwhile as moved:
-        return _case(request, collection, place, {"theirs": moved.now, "mine": form.cleaned_data})
+        conflict = _case(request, collection, place, {"theirs": moved.now, "mine": form.cleaned_data})
+        conflict.status_code = 409
+        return conflict
     undo_at = f"{reverse('campaigns:decision-withdraw', args=[slug, decision.pk])}?{request.GET.urlencode()}"
     offer_undo(request, f"Decided: {decision.rating}.", undo_at)
     return _go(request, collection, after, has_decided=True)

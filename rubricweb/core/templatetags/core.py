@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from uuid import UUID, uuid4
 
 from django import template
 from django.conf import settings
@@ -30,9 +31,21 @@ def command() -> str:
 
 
 @register.simple_tag
+def body_bytes() -> int:
+    """Return how large a request without files may be."""
+    return settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+
+
+@register.simple_tag
 def script_texts() -> SafeString:
     """What the scripts of a page say, as JSON."""
     return json_script({name: str(text) for name, text in TEXTS.items()}, "texts")
+
+
+@register.simple_tag
+def new_uid() -> UUID:
+    """Return a uid by which the server recognizes a form that is sent twice."""
+    return uuid4()
 
 
 @register.simple_tag

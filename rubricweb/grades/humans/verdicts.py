@@ -43,14 +43,16 @@ def judge_answer(
     return _append(cell, verified.config, by=by, seen=seen, uid=uid, **fields)
 
 
-def undo_verdict(event: AnswerVerdict, *, by: User) -> AnswerVerdict:
-    """Restore `by`'s event before this one, or withdraw the first. Raises RatedMeanwhile."""
+def undo_verdict(event: AnswerVerdict, *, by: User, uid: UUID | None = None) -> AnswerVerdict:
+    """Restore `by`'s event before this one, or withdraw the first. `uid` makes sending it twice harmless.
+    Raises RatedMeanwhile.
+    """
     cell = Cell(event.topic_id, event.revision_id, event.passage_id)
     before = _of_cell(cell, event.config, by).filter(number=event.number - 1).first()
     source = before or event
     fields = {"answer": source.answer, "seen_rating": source.seen_rating}
     is_right = before.is_right if before else None
-    return _append(cell, event.config, by=by, seen=event.number, uid=None, is_right=is_right, **fields)
+    return _append(cell, event.config, by=by, seen=event.number, uid=uid, is_right=is_right, **fields)
 
 
 def verdicts_on(cell: Cell, config: GraderConfig) -> list[AnswerVerdict]:

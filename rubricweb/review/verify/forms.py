@@ -11,6 +11,7 @@ from django.utils.translation import gettext, gettext_lazy
 from grading.types import MAX_RATING, MIN_RATING
 from rubricweb.core.chips import ChipForm
 from rubricweb.core.forms import offer_choices
+from rubricweb.core.ids import MAX_ID
 from rubricweb.corpus.models import Topic
 from rubricweb.grades.forms import GraderForm, covered_from, select_at_once
 from rubricweb.grades.models import HumanGrade
@@ -150,3 +151,13 @@ class VerdictForm(CellForm):
         """The cell, in the form of CheckQuery.at."""
         topic, passage, item = (self.cleaned_data.get(name) for name in ("topic", "passage", "item"))
         return None if topic is None or passage is None or item is None else (topic, passage, item)
+
+
+class UndoForm(forms.Form):
+    """What to withdraw; `uid` makes sending it twice harmless."""
+
+    said = forms.IntegerField(min_value=1, max_value=MAX_ID, required=False)
+    """A verdict on a rating."""
+    verdict = forms.IntegerField(min_value=1, max_value=MAX_ID, required=False)
+    """A verdict on an answer."""
+    uid = forms.UUIDField(required=False)

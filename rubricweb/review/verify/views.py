@@ -20,7 +20,6 @@ from rubricweb.banks.access import bank_for
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.selectors import worded_siblings
 from rubricweb.core.http import HtmxRequest, page_or_part
-from rubricweb.core.ids import parse_id
 from rubricweb.core.undo import offer_undo
 from rubricweb.corpus.models import Passage
 from rubricweb.grades import humans
@@ -34,7 +33,7 @@ from rubricweb.review.cells.latest_ratings import NoText, Reworded, Saving, cell
 from rubricweb.review.verify import selectors as checks
 from rubricweb.review.verify.cells import BankCells, RatedAnew, bank_cells
 from rubricweb.review.verify.estimates import estimates
-from rubricweb.review.verify.forms import CheckForm, VerdictForm
+from rubricweb.review.verify.forms import CheckForm, UndoForm, VerdictForm
 from rubricweb.review.verify.listing import answer_rows
 from rubricweb.review.verify.selectors import Candidate, CheckQuery
 
@@ -63,17 +62,19 @@ def verify(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
 def undo(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
     """Withdraw the user's latest verdict, and show that cell again."""
     bank = verified_bank(request, slug, bank_id, needed=roles.TO_ASSESS)
+    form = UndoForm(request.POST)
+    if not form.is_valid():
+        raise Http404("No such verdict.")
+    verdict, said, uid = (form.cleaned_data[name] for name in ("verdict", "said", "uid"))
     event: AnswerVerdict | HumanGrade
     try:
-        if "verdict" in request.POST:
-            pk = parse_id(request.POST["verdict"])
-            event = get_object_or_404(checks.my_verdicts(request.user, bank), pk=pk)
-            saving = Saving(None, humans.undo_verdict(event, by=request.user))
+        if verdict:
+            event = get_object_or_404(checks.my_verdicts(request.user, bank), pk=verdict)
+            saving = Saving(None, humans.undo_verdict(event, by=request.user, uid=uid))
         else:
-            pk = parse_id(request.POST.get("said", ""))
-            event = get_object_or_404(checks.my_events(request.user, bank), pk=pk)
+            event = get_object_or_404(checks.my_events(request.user, bank), pk=said)
             cell = Cell(event.topic_id, event.revision_id, event.passage_id)
-            saving = Saving(None, humans.undo(cell, by=request.user, seen=event.number))
+            saving = Saving(None, humans.undo(cell, by=request.user, seen=event.number, uid=uid))
     except HumanGradeError as refusal:
         saving = Saving(None, refusal=refusal)
     item = bank.items.active().filter(revision=event.revision_id).first()

@@ -16,7 +16,7 @@ def test_an_address_that_does_not_exist(client_of, viewer):
     answer = client_of(viewer).get("/nowhere/")
     assert answer.status_code == 404
     assert _is_ours(answer)
-    assert "Sign in" not in markup(answer)
+    assert '<a class="button" href="/accounts/sign-in/">' not in markup(answer)
 
 
 @pytest.mark.django_db

@@ -211,10 +211,10 @@ def test_a_request_that_comes_twice_is_done_once(sea, assessor, client_of, cite)
 
 def test_the_next_citations_are_in_the_page(sea, assessor, client_of):
     page = client_of(assessor).get(LABEL).content.decode()
-    assert page.count("data-citation=") == 3
+    assert page.count('<section\n  class="support-card"') == 3
     first, *others = labelling.asked(sea)
-    assert page.index(first.sentence_md5) < page.index('id="support-ahead"')
-    assert all(page.index(one.doc_id, page.index('id="support-ahead"')) for one in others)
+    assert page.index(first.sentence_md5) < page.index("data-cards-ahead")
+    assert all(page.index(one.doc_id, page.index("data-cards-ahead")) for one in others)
 
 
 def test_the_labelling_page_asks_a_bounded_number_of_queries(

@@ -1,0 +1,87 @@
+// Cards that are answered one after the other: citations to label, ratings to verify. The next ones are in the page
+// already ([data-cards-ahead]), so that one shows at the key while answers are on their way through the outbox. What
+// the server says brings cards that the page has not; after an undo or a refusal it brings the card that it was about.
+import { outbox } from "./outbox.js";
+import { text } from "./texts.js";
+
+const part = (name, page = document) => page.querySelector(`[data-cards-${name}]`);
+const shown = () => part("shown").firstElementChild;
+const ahead = () => [...part("ahead").children];
+const placeOf = (card) => card?.dataset.cell ?? "";
+const isSent = (place) => outbox.mine.some((entry) => entry.place === place);
+const address = document.querySelector("[data-cards]").dataset.cards;
+
+function show(card, words) {
+  part("shown").replaceChildren(card);
+  htmx.process(card);
+  card.focus();
+  if (words) document.getElementById("announced").textContent = words;
+}
+
+// To the next card in the page; without one, to the words that it waits.
+function advance(words) {
+  const next = ahead().find((card) => !isSent(placeOf(card)));
+  next?.remove();
+  show(next?.content?.firstElementChild ?? part("waiting").content.firstElementChild.cloneNode(true), words);
+}
+
+// In a template, so that its ids are those of the card that shows.
+function held(card) {
+  if (card.content) return card;
+  const template = document.createElement("template");
+  template.dataset.cell = placeOf(card);
+  template.content.append(card);
+  return template;
+}
+
+function take(html, isBack) {
+  const page = new DOMParser().parseFromString(html, "text/html");
+  const [first, ...others] = [...part("shown", page).children, ...part("ahead", page).children];
+  const outdated = document.querySelectorAll(
+    outbox.unsent.length ? "[data-cards-head]" : "[data-cards-head], [data-cards-beside]",
+  );
+  for (const old of outdated) {
+    const now = page.getElementById(old.id);
+    if (!now) continue;
+    old.replaceWith(now);
+    htmx.process(now);
+  }
+  if (isBack && placeOf(first)) {
+    if (placeOf(shown())) part("ahead").prepend(held(shown()));
+    ahead().filter((card) => placeOf(card) === placeOf(first)).forEach((card) => card.remove());
+    return show(first, text("taken back"));
+  }
+  const known = [shown(), ...ahead()].map(placeOf);
+  for (const card of [first, ...others]) {
+    const place = placeOf(card);
+    if (place && !known.includes(place) && !isSent(place)) part("ahead").append(held(card));
+  }
+  if (placeOf(shown())) return;
+  if (ahead().length) advance(text("next card"));
+  else if (!placeOf(first) && !outbox.unsent.length) show(first, first.textContent.trim());
+}
+
+async function settle({ kind }, answer) {
+  if (answer?.status === 200) return take(answer.html, kind === "undo");
+  if ([409, 422].includes(answer?.status)) return take(answer.html, true);
+  if (answer !== null && placeOf(shown())) return;
+  const anew = await outbox.ask(address);
+  if (anew?.status === 200) take(anew.html);
+}
+
+outbox.screen = {
+  page: address,
+  settles: [200, 409, 422],
+  fill: (entry, form) => void (entry.place = placeOf(form.closest("[data-cell]"))),
+  added: ({ place }, form, submitter) => {
+    if (!place) return;
+    part("head").querySelector("[data-of-last]")?.remove();
+    advance(submitter?.dataset.said);
+  },
+  settle,
+};
+
+addEventListener("load", () => {
+  if (document.activeElement === document.body) shown().focus({ preventScroll: true });
+});
+if (isSent(placeOf(shown()))) advance(text("kept"));
