@@ -282,7 +282,7 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rubricweb.api.authentication.HasScope"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["rubricweb.api.uploads.JsonBody"],
     "DEFAULT_SCHEMA_CLASS": "rubricweb.api.schema.ResourceSchema",
     "EXCEPTION_HANDLER": "rubricweb.api.problems.problem_response",
     "URL_FORMAT_OVERRIDE": None,

@@ -1,4 +1,4 @@
-"""Files as bodies: a file as it is, or a form with files as browsers send it."""
+"""Bodies: JSON up to a limit, a file as it is, or a form with files as browsers send it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import IO, Any
 
+from django.conf import settings
+from django.core.exceptions import RequestDataTooBig
 from django.core.files.uploadedfile import UploadedFile
 from django.core.files.uploadhandler import SkipFile
 from django.utils.datastructures import MultiValueDict
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.exceptions import ValidationError
-from rest_framework.parsers import DataAndFiles, FileUploadParser, MultiPartParser
+from rest_framework.parsers import DataAndFiles, FileUploadParser, JSONParser, MultiPartParser
 from rest_framework.request import Request
 
 from rubricweb.api.problems import RequestProblem
@@ -21,6 +23,16 @@ from rubricweb.core.uploads import too_large
 FIELD = "file"
 UNNAMED = "upload"
 NAME = OpenApiParameter("name", OpenApiTypes.STR, description="The name of the file that is the body.")
+
+
+class JsonBody(JSONParser):
+    """JSON, which is read into memory, as large as a form without files may be."""
+
+    def parse(self, stream: IO[bytes], media_type: Any = None, parser_context: Any = None) -> Any:
+        length = int(parser_context["request"].META.get("CONTENT_LENGTH") or 0)
+        if length > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+            raise RequestDataTooBig
+        return super().parse(stream, media_type, parser_context)
 
 
 class FileBody(FileUploadParser):

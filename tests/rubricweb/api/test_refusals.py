@@ -138,3 +138,73 @@ def test_each_role_reaches_what_its_pages_let_it_do(role, operations, known, col
         if wanted not in ("anything", seen):
             wrong[one.method, one.path] = seen
     assert wrong == {}
+
+
+LIMIT = 1_000
+BODIES = {
+    "large JSON": ("application/json", b'{"text": "' + b"x" * LIMIT + b'"}'),
+    "broken JSON": ("application/json", b'{"text": '),
+    "large form": ("application/x-www-form-urlencoded", b"text=" + b"x" * LIMIT),
+    "large multipart": (
+        "multipart/form-data; boundary=b",
+        b'--b\r\nContent-Disposition: form-data; name="text"\r\n\r\n' + b"x" * 2 * LIMIT + b"\r\n--b--\r\n",
+    ),
+    "another type": ("application/x-unknown", b"x"),
+}
+
+
+@pytest.mark.parametrize("kind", BODIES)
+@pytest.mark.parametrize("by_token", [True, False])
+def test_every_refusal_of_a_body_is_a_problem_document(
+    kind, by_token, operations, known, owner, settings, client_of
+):
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = LIMIT
+    content_type, body = BODIES[kind]
+    _, text = make_token(owner, name="script", scopes=Token.Scope, days=1)
+    client = script(text) if by_token else client_of(owner)
+    statuses = set()
+    for one in operations:
+        if one.method == "get":
+            continue
+        with transaction.atomic():
+            sent = client.generic(
+                one.method.upper(), one.address(known), body, content_type, headers={"If-Match": '"1"'}
+            )
+            transaction.set_rollback(True)
+        if sent.status_code >= 400:
+            assert sent["Content-Type"] == "application/problem+json", (one, sent.status_code)
+            assert sent.json()["status"] == sent.status_code
+            statuses.add(sent.status_code)
+    wanted = {"broken JSON": 400, "another type": 415, "large form": 415}.get(kind, 413)
+    assert wanted in statuses
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [("get", "/api/v2/", 404), ("get", f"{ALL}nowhere/", 404), ("get", "/api/v1/nowhere/", 404),
+     ("put", ALL, 405), ("delete", "/api/v1/openapi.json", 405)],
+)  # fmt: skip
+def test_refusal_of_an_address_is_a_problem_document(method, path, status, owner):
+    _, text = make_token(owner, name="script", scopes=Token.Scope, days=1)
+    answer = getattr(script(text), method)(path)
+    assert (answer.status_code, answer["Content-Type"]) == (status, "application/problem+json")
+
+
+def test_browser_without_its_token_is_told_so_by_a_problem_document(owner, collection):
+    browser = APIClient(enforce_csrf_checks=True)
+    browser.force_login(owner, backend="django.contrib.auth.backends.ModelBackend")
+    answer = browser.post(f"{ALL}{collection.slug}/flags/", {}, format="json")
+    assert (answer.status_code, answer["Content-Type"]) == (403, "application/problem+json")
+
+
+def test_fault_of_ours_is_a_problem_document_with_its_reference(owner, collection, monkeypatch):
+    def broken(*args: object) -> None:
+        raise KeyError("a topic that is gone")
+
+    monkeypatch.setattr("rubricweb.api.base.collection_for", broken)
+    _, text = make_token(owner, name="script", scopes=Token.Scope, days=1)
+    client = script(text)
+    client.raise_request_exception = False
+    answer = client.get(f"{ALL}{collection.slug}/topics/")
+    assert (answer.status_code, answer["Content-Type"]) == (500, "application/problem+json")
+    assert answer["X-Request-Reference"] in answer.json()["detail"]
