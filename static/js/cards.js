@@ -81,7 +81,4 @@ outbox.screen = {
   settle,
 };
 
-addEventListener("load", () => {
-  if (document.activeElement === document.body) shown().focus({ preventScroll: true });
-});
 if (isSent(placeOf(shown()))) advance(text("kept"));

@@ -1,15 +1,25 @@
 // What is typed into a form[data-draft] is kept in this tab under that name, whatever becomes of the page, until it was
-// saved. With the text goes what has data-kept: the version that it was typed on, or what others saved since were
-// undone.
+// saved. With the text goes the version that it was typed on (`seen`), or what others saved since would be undone.
 import { person } from "./session.js";
 const SENT = "draft-sent"; // of a form that left with its page
-const KEPT = "textarea, input:is(:not([type]), [type=text], [type=url], [data-kept])";
+const TEXT = "textarea, input:is(:not([type]), [type=text], [type=url])";
+const SHOWN_AGAIN = [409, 422]; // by answers that have the form, with what was typed
 const keyOf = (draft) => `draft-of-${draft}`;
-const fieldsOf = (form) => [...form.elements].filter((field) => field.name && field.matches(KEPT));
+const isKept = (field) => field.matches(TEXT) || (field.name === "seen" && !field.form.dataset.outbox);
+const fieldsOf = (form) => [...form.elements].filter((field) => field.name && isKept(field));
+const formOf = (draft) => document.querySelector(`form[data-draft="${CSS.escape(draft)}"]`);
 
 export const typed = (form) => JSON.stringify(fieldsOf(form).map(({ name, value }) => [name, value]));
 export const draftOf = (draft) => sessionStorage.getItem(keyOf(draft));
 export const dropDraft = (draft) => sessionStorage.removeItem(keyOf(draft));
+
+function keep(form) {
+  try {
+    sessionStorage.setItem(keyOf(form.dataset.draft), typed(form));
+  } catch {
+    dropDraft(form.dataset.draft); // more than a browser keeps, and what it kept before is not what stands there
+  }
+}
 
 export function restoreDrafts() {
   for (const form of document.querySelectorAll("form[data-draft]")) {
@@ -35,19 +45,20 @@ function noteBeside(field) {
   field.after(note);
 }
 
-document.addEventListener("input", ({ target: { form } }) => {
-  if (!form?.dataset.draft) return;
-  try {
-    sessionStorage.setItem(keyOf(form.dataset.draft), typed(form));
-  } catch {
-    dropDraft(form.dataset.draft); // more than a browser keeps, and what it kept before is not what stands there
-  }
-});
-document.addEventListener("htmx:beforeOnLoad", ({ defaultPrevented, detail: { requestConfig, xhr } }) => {
-  const { dataset } = requestConfig.elt;
-  if (requestConfig.verb !== "get" && xhr.status < 400 && !defaultPrevented && dataset.draft) {
-    dropDraft(dataset.draft);
-  }
+document.addEventListener("input", ({ target: { form } }) => form?.dataset.draft && keep(form));
+document.addEventListener(
+  "htmx:beforeOnLoad",
+  ({ defaultPrevented, detail: { requestConfig, xhr, etc } }) => {
+    const { draft } = requestConfig.elt.dataset;
+    if (requestConfig.verb === "get" || defaultPrevented || !draft) return;
+    etc.shownAgain = SHOWN_AGAIN.includes(xhr.status) && draft;
+    if (xhr.status < 400 || etc.shownAgain) dropDraft(draft);
+  },
+);
+document.addEventListener("htmx:afterSwap", ({ detail: { etc } }) => {
+  const form = etc?.shownAgain && formOf(etc.shownAgain);
+  if (form) keep(form);
+  restoreDrafts();
 });
 document.addEventListener("submit", ({ target: form, defaultPrevented }) => {
   if (form.dataset.draft && !defaultPrevented && !form.matches("[data-outbox]")) {
@@ -57,9 +68,8 @@ document.addEventListener("submit", ({ target: form, defaultPrevented }) => {
 
 // The page that comes after a form was taken is fetched anew; one that refuses it is its answer, or says so in a toast.
 const sent = sessionStorage.getItem(SENT);
-const isRefused = document.body.matches("[data-answers-form]") ||
-  document.querySelector("#toasts [data-level=error]");
 sessionStorage.removeItem(SENT);
-if (sent && person && !isRefused) dropDraft(sent);
-document.addEventListener("htmx:afterSwap", restoreDrafts);
+if (sent && person && document.body.matches("[data-answers-form]")) {
+  if (formOf(sent)) keep(formOf(sent));
+} else if (sent && person && !document.querySelector("#toasts [data-level=error]")) dropDraft(sent);
 restoreDrafts();

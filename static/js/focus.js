@@ -38,3 +38,7 @@ new FocusTrail();
 if (isLost() || document.activeElement.autofocus) {
   document.querySelector('main [aria-invalid="true"]')?.focus();
 }
+// Browsers give up on autofocus where the styles come late.
+addEventListener("load", () => {
+  if (isLost()) document.querySelector("main [autofocus]")?.focus({ preventScroll: true });
+});

@@ -38,7 +38,8 @@ def test_somebody_edits_while_one_restores(people, places):
     page = people.sign_in("developer")
     page.goto(reverse("editor:versions", args=[places.bank.pk]))
     page.get_by_label("Name", exact=True).fill("Before the pilot")
-    page.get_by_role("button", name="Name this version").click()
+    with page.expect_navigation():
+        page.get_by_role("button", name="Name this version").click()
     places.reword(WORDS)
     page.get_by_role("link", name="Compare or restore").click()
     expect(page.get_by_role("button", name="Restore version 1")).to_be_visible()
