@@ -8,7 +8,7 @@ from django.conf import settings
 from playwright.sync_api import expect
 
 from rubricweb.core import events
-from tests.browser.waiting import Held
+from tests.browser.waiting import Held, holds
 
 pytestmark = pytest.mark.concurrent
 
@@ -75,3 +75,20 @@ def forget_last_event(places) -> None:
     """The demo was only just made."""
     with redis.Redis.from_url(settings.REDIS_URL) as connection:
         connection.delete(f"{places.collection.channel}:last")
+
+
+def test_more_pages_load_than_a_browser_has_connections(people, places):
+    """Over HTTP/1.1 it has six; a page without a stream looks now and then, and takes one that is free."""
+    first = people.sign_in("viewer")
+    pages = [first, *(first.context.new_page() for _ in range(8))]
+    for page in pages:
+        page.goto(places.board)
+        expect(page.locator("#missing")).to_be_empty()
+    last = pages[-1]
+    held = "navigator.locks.query().then(({ held }) => held.filter(({ name }) => /stream/.test(name)).length)"
+    assert holds(last, f"{held}.then((count) => count === 4)", within_ms=15_000)
+    for page in pages[:4]:
+        page.close()
+    places.reword("Which pigment turns maples red?")
+    for page in pages[4:]:
+        expect(page.locator("#missing")).to_contain_text("29 grades missing", timeout=40_000)
