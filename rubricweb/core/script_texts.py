@@ -21,6 +21,8 @@ TEXTS = {
         "{name} signed in in another window. What you did on this page is kept. Sign in as yourself to save"
         " it, or reload the page to go on as {name}."
     ),
+    "waits": _("{n} of your ratings or decisions were not sent yet."),
+    "send them": _("Send them"),
     "too large": _("This text is too large to be sent. Shorten it, or send it as a file."),
     # What was rated, and is on its way.
     "offline": _("Offline"),

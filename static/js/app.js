@@ -6,7 +6,7 @@ import "./focus.js";
 import "./keys.js";
 import "./live.js";
 import "./refresh.js";
-import { fail } from "./session.js";
+import { fail, person } from "./session.js";
 import { text } from "./texts.js";
 import "./toasts.js";
 
@@ -21,6 +21,19 @@ function tell({ detail: { xhr, requestConfig: { verb, triggeringEvent } } }) {
   if (why ? !triggeringEvent?.isTrusted : xhr.status || verb === "get") return;
   fail(why?.textContent);
 }
+// What waits in the outbox is sent by pages that have one; others lead there.
+function leadToOutbox() {
+  const [entry, ...others] = JSON.parse(localStorage.getItem("rubricweb-outbox") ?? "[]")
+    .filter((one) => one.person === person);
+  if (!entry || document.getElementById("outbox")) return;
+  const link = Object.assign(document.createElement("a"), {
+    href: entry.page,
+    textContent: text("send them"),
+  });
+  fail(text("waits", { n: others.length + 1 })).append(" ", link);
+}
+setTimeout(leadToOutbox); // what is broken there breaks nothing here
+
 for (const name of ["sendError", "responseError"]) document.addEventListener(`htmx:${name}`, tell);
 
 // A form that htmx does not send asks with data-confirm; hx-confirm would never ask.

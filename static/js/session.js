@@ -32,9 +32,10 @@ export async function ask(url, options = {}) {
 }
 
 export function fail(why) {
-  const toast = document.getElementById("not-sent").content.cloneNode(true);
+  const toast = document.getElementById("not-sent").content.firstElementChild.cloneNode(true);
   if (why) toast.querySelector("p").textContent = why;
   toasts.append(toast);
+  return toast.querySelector("p");
 }
 
 // Whether the person of this page is signed in; what waited for that goes then.

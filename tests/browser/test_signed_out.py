@@ -136,6 +136,20 @@ def test_a_plain_form_stays_in_its_page_until_its_person_signs_in(people, places
     assert places.collection.name == "Autumn leaves, again"
 
 
+def test_other_pages_lead_to_the_one_that_sends_what_waits(people, places, queue):
+    page = people.sign_in("assessor")
+    queue.open(page)
+    end_session()
+    press(page, queue)
+    expect(page.locator("#outbox")).to_contain_text("Signed out")
+    people.leaves = True
+    sign_in(page, "assessor")
+    expect(page.locator("#toasts")).to_contain_text("were not sent yet.")
+    page.get_by_role("link", name="Send them").click()
+    expect_saved(page, queue)
+    people.complaints[:] = [one for one in people.complaints if not one.startswith("dialog")]
+
+
 def test_a_reload_sends_what_waited(people, queue):
     page = people.sign_in("assessor")
     queue.open(page)
