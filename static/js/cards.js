@@ -5,24 +5,24 @@ import { outbox } from "./outbox.js";
 import { text } from "./texts.js";
 
 const part = (name, page = document) => page.querySelector(`[data-cards-${name}]`);
-const shown = () => part("shown").firstElementChild;
+const current = () => part("shown").firstElementChild;
 const ahead = () => [...part("ahead").children];
 const placeOf = (card) => card?.dataset.cell ?? "";
 const isSent = (place) => outbox.mine.some((entry) => entry.place === place);
 const address = document.querySelector("[data-cards]").dataset.cards;
 
-function show(card, words) {
+function show(card, news) {
   part("shown").replaceChildren(card);
   htmx.process(card);
   card.focus();
-  if (words) document.getElementById("announced").textContent = words;
+  if (news) document.getElementById("announced").textContent = news;
 }
 
 // To the next card in the page; without one, to the words that it waits.
-function advance(words) {
+function advance(news) {
   const next = ahead().find((card) => !isSent(placeOf(card)));
   next?.remove();
-  show(next?.content?.firstElementChild ?? part("waiting").content.firstElementChild.cloneNode(true), words);
+  show(next?.content?.firstElementChild ?? part("waiting").content.firstElementChild.cloneNode(true), news);
 }
 
 // In a template, so that its ids are those of the card that shows.
@@ -47,16 +47,16 @@ function take(html, isBack) {
     htmx.process(now);
   }
   if (isBack && placeOf(first)) {
-    if (placeOf(shown())) part("ahead").prepend(held(shown()));
+    if (placeOf(current())) part("ahead").prepend(held(current()));
     ahead().filter((card) => placeOf(card) === placeOf(first)).forEach((card) => card.remove());
     return show(first, text("taken back"));
   }
-  const known = [shown(), ...ahead()].map(placeOf);
+  const present = [current(), ...ahead()].map(placeOf);
   for (const card of [first, ...others]) {
     const place = placeOf(card);
-    if (place && !known.includes(place) && !isSent(place)) part("ahead").append(held(card));
+    if (place && !present.includes(place) && !isSent(place)) part("ahead").append(held(card));
   }
-  if (placeOf(shown())) return;
+  if (placeOf(current())) return;
   if (ahead().length) advance(text("next card"));
   else if (!placeOf(first) && !outbox.unsent.length) show(first, first.textContent.trim());
 }
@@ -64,7 +64,7 @@ function take(html, isBack) {
 async function settle({ kind }, answer) {
   if (answer?.status === 200) return take(answer.html, kind === "undo");
   if ([409, 422].includes(answer?.status)) return take(answer.html, true);
-  if (answer !== null && placeOf(shown())) return;
+  if (answer !== null && placeOf(current())) return;
   const anew = await outbox.ask(address);
   if (anew?.status === 200) take(anew.html);
 }
@@ -81,4 +81,4 @@ outbox.screen = {
   settle,
 };
 
-if (isSent(placeOf(shown()))) advance(text("kept"));
+if (isSent(placeOf(current()))) advance(text("kept"));

@@ -1,7 +1,7 @@
 // What is typed into a form[data-draft] is kept in this tab under that name, whatever becomes of the page, until it was
 // saved. With the text goes the version that it was typed on (`seen`), or what others saved since would be undone.
 import { person } from "./session.js";
-const SENT = "draft-sent"; // of a form that left with its page
+const LEFT = "draft-sent"; // of a form that left with its page
 const TEXT = "textarea, input:is(:not([type]), [type=text], [type=url])";
 const SHOWN_AGAIN = [409, 422]; // by answers that have the form, with what was typed
 const keyOf = (draft) => `draft-of-${draft}`;
@@ -39,7 +39,7 @@ function noteBeside(field) {
   const note = document.getElementById("draft-note").content.firstElementChild.cloneNode(true);
   note.querySelector("button").onclick = () => {
     dropDraft(field.form.dataset.draft);
-    for (const one of fieldsOf(field.form)) one.value = one.dataset.saved ?? one.value;
+    for (const each of fieldsOf(field.form)) each.value = each.dataset.saved ?? each.value;
     note.remove();
   };
   field.after(note);
@@ -62,14 +62,14 @@ document.addEventListener("htmx:afterSwap", ({ detail: { etc } }) => {
 });
 document.addEventListener("submit", ({ target: form, defaultPrevented }) => {
   if (form.dataset.draft && !defaultPrevented && !form.matches("[data-outbox]")) {
-    sessionStorage.setItem(SENT, form.dataset.draft);
+    sessionStorage.setItem(LEFT, form.dataset.draft);
   }
 });
 
 // The page that comes after a form was taken is fetched anew; one that refuses it is its answer, or says so in a toast.
-const sent = sessionStorage.getItem(SENT);
-sessionStorage.removeItem(SENT);
-if (sent && person && document.body.matches("[data-answers-form]")) {
-  if (formOf(sent)) keep(formOf(sent));
-} else if (sent && person && !document.querySelector("#toasts [data-level=error]")) dropDraft(sent);
+const left = sessionStorage.getItem(LEFT);
+sessionStorage.removeItem(LEFT);
+if (left && person && document.body.matches("[data-answers-form]")) {
+  if (formOf(left)) keep(formOf(left));
+} else if (left && person && !document.querySelector("#toasts [data-level=error]")) dropDraft(left);
 restoreDrafts();

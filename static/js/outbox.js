@@ -16,7 +16,7 @@ const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 8_000;
 const BUSY = [429, 502, 503, 504]; // a proxy, or a server that starts again: the same as no connection
 const EXPLAINED = [400, 403, 404, 409, 413];
-const SHOWN = [200, 204, 409, 422]; // answers that have a place on the page, if they have a target
+const PLACED = [200, 204, 409, 422]; // answers that have a place on the page, if they have a target
 const byId = (id) => document.getElementById(id);
 
 const read = () => JSON.parse(localStorage.getItem(KEY) ?? "[]");
@@ -34,16 +34,17 @@ class Outbox {
   #isCutOff = false;
   #isLeaving = false;
   #sending = null;
-  #sent = null; // uid of what is on its way
+  #inFlight = null; // uid of what is on its way
   #failures = 0;
   #timer = 0;
 
   constructor() {
     // A page that is loaded anew tries again what was refused. What an earlier version kept has tokens.
     this.#write(read().map(({ refusal, ...entry }) => ({ ...entry, body: withoutToken(entry.body) })));
-    addEventListener("online", () => this.flush());
+    for (const name of ["online", "signed-in"]) {
+      addEventListener(name, () => ((this.#waiting = ""), this.flush()));
+    }
     addEventListener("offline", () => this.#wait("offline"));
-    addEventListener("signed-in", () => this.flush());
     addEventListener("beforeunload", (event) => {
       if (this.unsent.length && !this.#isLeaving) event.preventDefault();
     });
@@ -83,7 +84,7 @@ class Outbox {
       typed: typed(form),
       body,
     };
-    if (entry.uid === this.#sent) return; // a second click
+    if (entry.uid === this.#inFlight) return; // a second click
     body.set("uid", entry.uid);
     if (this.screen.fill(entry, form, submitter) === false) return;
     this.add({ ...entry, body: String(new URLSearchParams(body)) });
@@ -93,10 +94,10 @@ class Outbox {
   // What is done anew takes the place of what was refused, and what is typed on of what still waits.
   add(entry) {
     const { page } = this.screen;
-    const isSame = (one) => one.page === page && one.place === entry.place && entry.place;
-    const isReplaced = (one) =>
-      one.person === person && (one.uid === entry.uid || (one.refusal && isSame(one)));
-    this.#write([...read().filter((one) => !isReplaced(one)), { ...entry, person, page }]);
+    const isSame = (other) => other.page === page && other.place === entry.place && entry.place;
+    const isReplaced = (other) =>
+      other.person === person && (other.uid === entry.uid || (other.refusal && isSame(other)));
+    this.#write([...read().filter((other) => !isReplaced(other)), { ...entry, person, page }]);
     return this.flush();
   }
 
@@ -135,13 +136,13 @@ class Outbox {
     try {
       for (let entry; (entry = this.unsent[0]);) {
         const body = new URLSearchParams(entry.body);
-        this.#sent = entry.uid;
+        this.#inFlight = entry.uid;
         const answer = await this.ask(entry.url, { method: "POST", headers: { "X-Outbox": "true" }, body });
         if (!answer) return;
         await this.#settle(entry, answer);
       }
     } finally {
-      this.#sending = this.#sent = null;
+      this.#sending = this.#inFlight = null;
       this.#show();
     }
   }
@@ -149,12 +150,12 @@ class Outbox {
   async #settle(entry, answer) {
     const isOurs = entry.page === this.screen.page;
     const isSaved = [200, 204].includes(answer.status);
-    const isShown = isOurs && (entry.target ? SHOWN : this.screen.settles).includes(answer.status);
+    const isPlaced = isOurs && (entry.target ? PLACED : this.screen.settles).includes(answer.status);
     if (isSaved) this.#savedAt = new Date().toLocaleTimeString("en-GB");
-    if (isSaved || isShown) this.#drop(entry, isSaved);
+    if (isSaved || isPlaced) this.#drop(entry, isSaved);
     else this.#refuse(entry, answer.status);
     if (isOurs && answer.redirect) return this.leaveFor(answer.redirect);
-    if (isShown && entry.target) swap(entry.target, answer);
+    if (isPlaced && entry.target) swap(entry.target, answer);
     else if (answer.html.includes("hx-swap-oob")) {
       htmx.swap(document.body, answer.html, { swapStyle: "none" });
     }
@@ -163,29 +164,31 @@ class Outbox {
 
   // An undo of what was refused has nothing to undo; and what was rated after it in the same cell holds instead.
   #refuse(refused, status) {
-    const later = this.unsent.slice(1).filter((one) => one.page === refused.page);
+    const later = this.unsent.slice(1).filter((other) => other.page === refused.page);
     const undo = refused.kind === "undo" ? undefined : undoOf(refused, later);
-    const again = later.filter((one) => one.place && one.place === refused.place && one !== undo);
+    const again = later.filter((other) => other.place && other.place === refused.place && other !== undo);
     const dropped = [undo?.uid, again.length || undo ? refused.uid : ""];
     const refusal = text(EXPLAINED.includes(status) ? `refused ${status}` : "refused");
     this.#write(
       read()
-        .filter((one) => !dropped.includes(one.uid))
-        .map((one) => (again.some(({ uid }) => uid === one.uid) ? seenLess(one, undo ? 2 : 1) : one))
-        .map((one) => (one.uid === refused.uid ? { ...one, refusal: `${refusal} (${status})` } : one)),
+        .filter((other) => !dropped.includes(other.uid))
+        .map((other) => (again.some(({ uid }) => uid === other.uid) ? seenLess(other, undo ? 2 : 1) : other))
+        .map((
+          other,
+        ) => (other.uid === refused.uid ? { ...other, refusal: `${refusal} (${status})` } : other)),
     );
   }
 
   #decide(button) {
     const uid = button.closest("[data-uid]")?.dataset.uid;
-    const entry = this.#refused.find((one) => one.uid === uid);
+    const entry = this.#refused.find((other) => other.uid === uid);
     if (!entry || !button.matches("button")) return;
     if (button.matches("[data-discard]")) {
       this.#drop(entry, true);
       return this.screen.settle(entry, null);
     }
     const { refusal, ...again } = entry;
-    this.#write([...read().filter((one) => one.uid !== uid), again]);
+    this.#write([...read().filter((other) => other.uid !== uid), again]);
     this.flush();
   }
 
@@ -200,7 +203,7 @@ class Outbox {
 
   // With its draft, unless that was typed on.
   #drop({ uid, draft, typed }, withDraft) {
-    this.#write(read().filter((one) => one.uid !== uid));
+    this.#write(read().filter((other) => other.uid !== uid));
     if (withDraft && draft && draftOf(draft) === typed) dropDraft(draft);
   }
 
@@ -211,16 +214,16 @@ class Outbox {
 
   #show() {
     const [list, refused] = [byId("refused"), this.#refused];
-    for (const shown of [...(list?.children ?? [])]) {
-      if (!refused.some(({ uid }) => uid === shown.dataset.uid)) shown.remove();
+    for (const row of [...(list?.children ?? [])]) {
+      if (!refused.some(({ uid }) => uid === row.dataset.uid)) row.remove();
     }
     for (const entry of list ? refused : []) {
       if (list.querySelector(`[data-uid="${entry.uid}"]`)) continue;
-      const shown = byId("refused-entry").content.firstElementChild.cloneNode(true);
-      shown.dataset.uid = entry.uid;
-      shown.querySelector("[data-what]").textContent = entry.what;
-      shown.querySelector("[data-why]").textContent = entry.refusal;
-      list.append(shown);
+      const row = byId("refused-entry").content.firstElementChild.cloneNode(true);
+      row.dataset.uid = entry.uid;
+      row.querySelector("[data-what]").textContent = entry.what;
+      row.querySelector("[data-why]").textContent = entry.refusal;
+      list.append(row);
     }
     this.#showChip(this.unsent.length);
   }
@@ -230,8 +233,8 @@ class Outbox {
     if (!chip) return; // who may only look
     const isHeld = waiting || (n > 0 && !this.#sending);
     const why = waiting && text(waiting.startsWith("status") ? "waiting" : waiting, { why: waiting });
-    const words = [why, isHeld && n && text("unsent", { n })].filter(Boolean).join(", ");
-    chip.textContent = words ||
+    const state = [why, isHeld && n && text("unsent", { n })].filter(Boolean).join(", ");
+    chip.textContent = state ||
       (n ? text("saving") : this.#savedAt && text("saved", { time: this.#savedAt }));
     [chip.dataset.tone, chip.hidden] = [isHeld ? "warn" : "good", !chip.textContent];
     const wasCutOff = this.#isCutOff;
@@ -251,9 +254,9 @@ const withoutToken = (body) => {
 // The undo among these later entries that is about `entry`: each undoes the last rating before it.
 function undoOf(entry, later) {
   let between = 0;
-  for (const one of later.filter(({ stack }) => stack === entry.stack)) {
-    if (one.kind !== "undo") between += 1;
-    else if (between-- === 0) return one;
+  for (const other of later.filter(({ stack }) => stack === entry.stack)) {
+    if (other.kind !== "undo") between += 1;
+    else if (between-- === 0) return other;
   }
 }
 

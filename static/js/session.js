@@ -56,12 +56,12 @@ async function takeToken() {
 }
 
 function showNotice(now) {
-  const shown = toasts.querySelector("[data-signs-in]");
-  const notice = shown ?? document.getElementById("signed-out").content.firstElementChild.cloneNode(true);
+  const present = toasts.querySelector("[data-signs-in]");
+  const notice = present ?? document.getElementById("signed-out").content.firstElementChild.cloneNode(true);
   const why = text(now.person ? "signed in as" : "sign in again", now);
   if (notice.dataset.why !== why) notice.dataset.why = notice.querySelector("p").textContent = why;
   notice.elements.csrfmiddlewaretoken.value = now.token;
-  if (!shown) toasts.append(notice);
+  if (!present) toasts.append(notice);
   return false;
 }
 

@@ -37,9 +37,11 @@ class Form:
 
     def all_chosen(self) -> list[tuple[str, str]]:
         """Return the pairs that are sent with every box ticked, every option chosen, and the first button."""
-        buttons = [one for one in self.controls if one.type == "submit"]
-        fields = [one for one in self.controls if one.type not in ("submit", "button", "reset", "file")]
-        return [(one.name, one.value) for one in [*fields, *buttons[:1]] if one.name]
+        buttons = [control for control in self.controls if control.type == "submit"]
+        fields = [
+            control for control in self.controls if control.type not in ("submit", "button", "reset", "file")
+        ]
+        return [(control.name, control.value) for control in [*fields, *buttons[:1]] if control.name]
 
     def body(self) -> str:
         return urlencode(self.all_chosen())

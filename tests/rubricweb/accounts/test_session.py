@@ -24,19 +24,19 @@ def address() -> str:
 
 def test_session_says_who_is_signed_in_with_a_token_that_is_taken(browser, owner, address):
     answer = browser.get(address)
-    known = answer.json()
-    assert (known["person"], known["name"]) == (owner.pk, owner.username)
+    now = answer.json()
+    assert (now["person"], now["name"]) == (owner.pk, owner.username)
     assert "no-store" in answer["Cache-Control"]
     density = reverse("accounts:density")
     assert browser.post(density, {"density": "roomy"}).status_code == 403
-    sent = browser.post(density, {"density": "roomy"}, headers={"X-CSRFToken": known["token"]})
-    assert sent.status_code == 302
+    accepted = browser.post(density, {"density": "roomy"}, headers={"X-CSRFToken": now["token"]})
+    assert accepted.status_code == 302
 
 
 def test_session_of_nobody_has_a_token_to_sign_in_with(client, address):
-    known = client.get(address).json()
-    assert (known["person"], known["name"]) == (None, "")
-    assert known["token"]
+    now = client.get(address).json()
+    assert (now["person"], now["name"]) == (None, "")
+    assert now["token"]
 
 
 def test_session_is_only_read(browser, address):
@@ -68,6 +68,6 @@ def test_redirect_is_told_to_the_outbox_and_followed_by_others(client_of, owner,
     stop = reverse("accounts:keys-reset")
     plain = client_of(owner).post(stop, headers=HTMX)
     assert plain.status_code == 302
-    told = client_of(owner).post(stop, headers={**HTMX, "X-Outbox": "true"})
-    assert (told.status_code, told["HX-Redirect"]) == (200, plain.url)
-    assert "X-Session-Ended" not in told
+    by_outbox = client_of(owner).post(stop, headers={**HTMX, "X-Outbox": "true"})
+    assert (by_outbox.status_code, by_outbox["HX-Redirect"]) == (200, plain.url)
+    assert "X-Session-Ended" not in by_outbox

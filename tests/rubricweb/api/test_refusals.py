@@ -163,20 +163,24 @@ def test_every_refusal_of_a_body_is_a_problem_document(
     _, text = make_token(owner, name="script", scopes=Token.Scope, days=1)
     client = script(text) if by_token else client_of(owner)
     statuses = set()
-    for one in operations:
-        if one.method == "get":
+    for operation in operations:
+        if operation.method == "get":
             continue
         with transaction.atomic():
-            sent = client.generic(
-                one.method.upper(), one.address(known), body, content_type, headers={"If-Match": '"1"'}
+            answer = client.generic(
+                operation.method.upper(),
+                operation.address(known),
+                body,
+                content_type,
+                headers={"If-Match": '"1"'},
             )
             transaction.set_rollback(True)
-        if sent.status_code >= 400:
-            assert sent["Content-Type"] == "application/problem+json", (one, sent.status_code)
-            assert sent.json()["status"] == sent.status_code
-            statuses.add(sent.status_code)
-    wanted = {"broken JSON": 400, "another type": 415, "large form": 415}.get(kind, 413)
-    assert wanted in statuses
+        if answer.status_code >= 400:
+            assert answer["Content-Type"] == "application/problem+json", (operation, answer.status_code)
+            assert answer.json()["status"] == answer.status_code
+            statuses.add(answer.status_code)
+    expected_status = {"broken JSON": 400, "another type": 415, "large form": 415}.get(kind, 413)
+    assert expected_status in statuses
 
 
 @pytest.mark.parametrize(

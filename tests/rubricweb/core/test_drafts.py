@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.portable]
 
 
 def has_text(form: Form) -> bool:
-    return form.method == "post" and any(one.tag == "textarea" for one in form.controls)
+    return form.method == "post" and any(control.tag == "textarea" for control in form.controls)
 
 
 @pytest.fixture
@@ -23,8 +23,8 @@ def clients(collection, owner, client_of):
     owner.is_staff = True
     owner.save()
     roles = {Role.ASSESSOR: "", Role.PARTICIPANT: "maple"}
-    people = [MembershipFactory(collection=collection, role=role, team=roles[role]).user for role in roles]
-    return [client_of(person) for person in (owner, *people)]
+    members = [MembershipFactory(collection=collection, role=role, team=roles[role]).user for role in roles]
+    return [client_of(person) for person in (owner, *members)]
 
 
 def test_every_form_with_a_text_keeps_a_draft(collection, owner, assessor, clients):
@@ -32,15 +32,15 @@ def test_every_form_with_a_text_keeps_a_draft(collection, owner, assessor, clien
         user=UserFactory(username="second"), collection=collection, role=Role.ASSESSOR
     ).user
     bank = world(collection, owner, second)
-    known = parameters(bank, assessor, blind_campaign(bank, by=owner))
+    values = parameters(bank, assessor, blind_campaign(bank, by=owner))
     kept, lost = set(), set()
     for route in routes():
         for client in clients:
-            page = client.get(route.address(known))
+            page = client.get(route.address(values))
             if page.status_code != 200 or not page["Content-Type"].startswith("text/html"):
                 continue
             for form in filter(has_text, forms_of(page)):
-                names = {one.name for one in form.controls if one.tag == "textarea"}
+                names = {control.name for control in form.controls if control.tag == "textarea"}
                 (kept if form.attributes.get("data-draft") else lost).add((route.name, *sorted(names)))
     assert len(kept) > 20
     assert lost == set()

@@ -44,10 +44,10 @@ def test_forms_that_grow_with_the_collection_are_within_the_limits(
         user=UserFactory(username="second"), collection=collection, role=Role.ASSESSOR
     ).user
     bank = world(collection, owner, second)
-    known = parameters(bank, assessor, blind_campaign(bank, by=owner))
+    values = parameters(bank, assessor, blind_campaign(bank, by=owner))
     client, large = client_of(owner), {}
     for route in routes():
-        page = client.get(route.address(known))
+        page = client.get(route.address(values))
         if page.status_code != 200 or not page["Content-Type"].startswith("text/html"):
             continue
         for number, form in enumerate(forms_of(page)):
@@ -66,7 +66,9 @@ def test_campaign_of_all_topics_of_a_large_collection(collection, owner, client_
         Topic(collection=collection, query_id=f"q{n}", text=f"need {n}", position=10 + n) for n in range(MANY)
     )
     client, address = client_of(owner), reverse("campaigns:campaign-new", args=[collection.slug])
-    form = next(one for one in forms_of(client.get(address)) if one.attributes.get("id") == "campaign-form")
+    form = next(
+        form for form in forms_of(client.get(address)) if form.attributes.get("id") == "campaign-form"
+    )
     assert len(form.all_chosen()) > MANY
     answer = client.post(address, form.body(), content_type="application/x-www-form-urlencoded")
     assert answer.status_code == 422  # it has no name
