@@ -5,11 +5,11 @@ import { outbox } from "./outbox.js";
 import { text } from "./texts.js";
 
 const part = (name, page = document) => page.querySelector(`[data-cards-${name}]`);
-const current = () => part("shown").firstElementChild;
+const current = () => part("shown")?.firstElementChild; // none where a list shows instead
 const ahead = () => [...part("ahead").children];
 const placeOf = (card) => card?.dataset.cell ?? "";
 const isSent = (place) => outbox.mine.some((entry) => entry.place === place);
-const address = document.querySelector("[data-cards]").dataset.cards;
+const address = () => document.querySelector("[data-cards]")?.dataset.cards ?? "";
 
 function show(card, news) {
   part("shown").replaceChildren(card);
@@ -62,15 +62,18 @@ function take(html, isBack) {
 }
 
 async function settle({ kind }, answer) {
+  if (!current()) return;
   if (answer?.status === 200) return take(answer.html, kind === "undo");
   if ([409, 422].includes(answer?.status)) return take(answer.html, true);
   if (answer !== null && placeOf(current())) return;
-  const anew = await outbox.ask(address);
+  const anew = await outbox.ask(address());
   if (anew?.status === 200) take(anew.html);
 }
 
 outbox.screen = {
-  page: address,
+  get page() {
+    return address();
+  },
   settles: [200, 409, 422],
   fill: (entry, form) => void (entry.place = placeOf(form.closest("[data-cell]"))),
   added: ({ place }, form, submitter) => {
@@ -81,4 +84,9 @@ outbox.screen = {
   settle,
 };
 
-if (isSent(placeOf(current()))) advance(text("kept"));
+// Of a page, or of cards that a filter or an undo brought, before the server knows of what waits.
+function skipSent() {
+  if (current() && isSent(placeOf(current()))) advance(text("kept"));
+}
+document.addEventListener("htmx:load", ({ target }) => target.id === "check" && skipSent());
+skipSent();

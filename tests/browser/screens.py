@@ -15,6 +15,7 @@ from rubricweb.accounts.models import User
 from rubricweb.arena.models import Vote
 from rubricweb.campaigns.adjudication.models import Decision
 from rubricweb.campaigns.queue.models import Turn
+from rubricweb.grades.answer_verdicts import AnswerVerdict
 from rubricweb.grades.models import HumanGrade
 from rubricweb.review.flags.models import Flag
 from rubricweb.support import labelling
@@ -25,6 +26,7 @@ from tests.browser.queue import open_queue, rated
 from tests.browser.test_adjudication import inbox  # noqa: F401
 from tests.browser.test_arena import answers  # noqa: F401
 from tests.browser.test_support import cited  # noqa: F401
+from tests.browser.test_verify_answers import verified  # noqa: F401
 from tests.browser.waiting import PAUSE_MS
 
 
@@ -89,6 +91,14 @@ def verify(places) -> Screen:
 
 
 @pytest.fixture
+def verdicts(places, verified) -> Screen:  # noqa: F811
+    def saved() -> list[bool | None]:
+        return list(AnswerVerdict.objects.order_by("pk").values_list("is_right", flat=True))
+
+    return Screen(lambda page: page.goto(verified), ("w", "r"), saved, [True, False], "developer")
+
+
+@pytest.fixture
 def battle(places, answers) -> Screen:  # noqa: F811
     def opened(page: Page) -> None:
         page.goto(places.of_collection("arena:arena"))
@@ -129,7 +139,7 @@ def flag(places) -> Screen:
     return Screen(opened, ("s", "Control+Enter"), saved, ["spurious"])
 
 
-NAMES = ("queue", "grid", "labels", "verify", "battle", "case", "flag")
+NAMES = ("queue", "grid", "labels", "verify", "verdicts", "battle", "case", "flag")
 
 
 @pytest.fixture(params=NAMES)

@@ -78,7 +78,7 @@ def test_verdicts_are_one_key_each(page):
     expect(page.locator("#check-saving")).to_contain_text("Saved: the answer is wrong.")
     assert verdicts() == [("anthocyanin pigments", True), ("anthocyanin and carotene", False)]
     press_and_go_on(page, "z")
-    expect(page.locator("#check-said")).to_contain_text("Taken back.")
+    expect(page.locator("#announced")).to_have_text("Taken back.")
     assert shown(page) == "anthocyanin and carotene"
 
 

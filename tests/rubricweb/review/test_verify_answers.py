@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from uuid import uuid4
 
 import pytest
 
@@ -169,9 +170,13 @@ def test_verdict_is_saved_apart_from_ratings_and_taken_back(verified, assessor, 
     )
     assert list(HumanGrade.objects.values_list("rating", "number")) == [(4, 1)]
     assert (column(verified)["d3"], column(verified, Source.CORRECTED)["d3"]) == (0, 1)
-    undone = client.post(address(verified, "undo/", order="worst"), {"verdict": event.pk}, headers=HTMX)
-    assert queued(undone.context)[0] == ("d3", 0)
+    undo = {"verdict": event.pk, "uid": uuid4()}
+    for _ in ("sent", "sent again after a lost connection"):
+        undone = client.post(address(verified, "undo/", order="worst"), undo, headers=HTMX)
+        assert queued(undone.context)[0] == ("d3", 0)
+        assert undone.status_code == 200
     assert column(verified, Source.CORRECTED)["d3"] == 0
+    assert AnswerVerdict.objects.count() == 2
     assert AnswerVerdict.objects.latest("number").is_withdrawn
 
 
