@@ -232,14 +232,15 @@ class Outbox {
     const [chip, waiting] = [byId("outbox"), this.#waiting];
     if (!chip) return; // who may only look
     const isHeld = waiting || (n > 0 && !this.#sending);
-    const why = waiting && text(waiting.startsWith("status") ? "waiting" : waiting, { why: waiting });
+    const isSilent = waiting === "signed out"; // the notice speaks
+    const why = waiting &&
+      text(waiting === "offline" ? "offline" : isSilent ? "signed out" : "waiting", { why: waiting });
     const state = [why, isHeld && n && text("unsent", { n })].filter(Boolean).join(", ");
     chip.textContent = state ||
       (n ? text("saving") : this.#savedAt && text("saved", { time: this.#savedAt }));
     [chip.dataset.tone, chip.hidden] = [isHeld ? "warn" : "good", !chip.textContent];
     const wasCutOff = this.#isCutOff;
     this.#isCutOff = n > 0 && (wasCutOff || Boolean(waiting));
-    const isSilent = waiting === "signed out"; // the notice speaks
     const news = waiting && n ? !isSilent && text("cut off", { n }) : wasCutOff && !n && text("all saved");
     if (news) byId("announced").textContent = news;
   }
