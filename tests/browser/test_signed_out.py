@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from django.contrib.sessions.models import Session
 from django.urls import reverse
@@ -18,15 +16,8 @@ from tests.browser.inspector import WIDE
 from tests.browser.screens import *  # noqa: F403 - its fixtures
 from tests.browser.screens import Screen, expect_saved, holds
 
-pytestmark = pytest.mark.concurrent
+pytestmark = [pytest.mark.concurrent, pytest.mark.usefixtures("streams_break_off")]
 NOTICE = "form[data-signs-in]"
-
-
-@pytest.fixture(autouse=True)
-def _streams_break_off(people) -> Iterator[None]:
-    """Streams of events end with the session."""
-    yield
-    people.complaints[:] = [one for one in people.complaints if one != "[object Event]"]
 
 
 def sign_in(page: Page, username: str) -> None:

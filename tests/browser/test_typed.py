@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from django.contrib.sessions.models import Session
 from django.urls import reverse
 from playwright.sync_api import Page, expect
@@ -9,6 +10,7 @@ from playwright.sync_api import Page, expect
 from rubricweb.banks.models import Item
 from rubricweb.demo.loading import PASSWORD
 
+pytestmark = pytest.mark.usefixtures("streams_break_off")
 WORDS = "Why do larches lose their needles?"
 
 
