@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from django.db import transaction
+from django.utils import timezone
 from django.utils.module_loading import import_string
 
 from rubricweb.accounts import keys
@@ -21,7 +22,13 @@ if TYPE_CHECKING:
 def set_role(
     user: User, collection: Collection, *, role: Role, by: User | None, team: str = ""
 ) -> Membership:
-    """Make `user` a member with this role, or change the role; participants, and only they, have a team."""
+    """Make `user` a member with this role, or change the role; participants, and only they, have a team.
+
+    Nobody is asked: organizers go through `invitations.invite_account` instead. Raises LastOrganizer.
+    """
+    if role != Role.ORGANIZER:
+        require_other_organizer(collection, user)
+        _revoke_links(user, collection, by=by)
     team = same_team(team, team_names(collection))
     membership, _ = Membership.objects.update_or_create(
         user=user, collection=collection, defaults={"role": role, "team": team}
@@ -71,13 +78,27 @@ class LastOrganizer(Exception):
 def remove_member(membership: Membership, *, by: User | None) -> None:
     """End a membership. What the person did stays under their name. Raises LastOrganizer."""
     collection = membership.collection
-    list(collection.memberships.select_for_update().order_by("pk"))  # of two organizers one stays
-    if membership.role == Role.ORGANIZER and not others_who_organize(collection, membership.user):
-        raise LastOrganizer(f"Nobody else organizes {collection}. Make somebody else an organizer first.")
+    require_other_organizer(collection, membership.user)
     detail = f"{membership.user.username}: {membership.role}"
     audit.record("member removed", membership, by=by, detail=detail)
     release(membership.user, collection)
+    _revoke_links(membership.user, collection, by=by)
     membership.delete()
+
+
+def require_other_organizer(collection: Collection, person: User) -> None:
+    """Raise LastOrganizer if the person organizes the collection and nobody else does."""
+    held = {row.user_id: row.role for row in collection.memberships.select_for_update().order_by("pk")}
+    if held.get(person.pk) == Role.ORGANIZER and not others_who_organize(collection, person):
+        raise LastOrganizer(f"Nobody else organizes {collection}. Make somebody else an organizer first.")
+
+
+def _revoke_links(maker: User, collection: Collection, *, by: User | None) -> None:
+    """Close the invitations of somebody who no longer may invite."""
+    for invitation in collection.invitations.filter(by=maker, revoked_at=None):
+        invitation.revoked_at = timezone.now()
+        invitation.save(update_fields=["revoked_at"])
+        audit.record("invitation revoked", invitation, by=by, detail=invitation.role)
 
 
 def others_who_organize(collection: Collection, person: User) -> bool:

@@ -6,15 +6,24 @@ import secrets
 
 from axes.models import AccessAttempt, AccessFailureLog, AccessLog
 from django.db import transaction
+from django.db.models import Q
 
 from rubricweb.accounts.actions import others_who_organize, release
-from rubricweb.accounts.models import Membership, User
+from rubricweb.accounts.models import Invitation, Membership, User
 from rubricweb.accounts.roles import Role
 from rubricweb.core import audit
 from rubricweb.core.models import AuditEntry
 
 PSEUDONYM_BYTES = 3
-NAMED_IN = ("role set", "member removed", "invitation used", "password link made", "account closed")
+NAMED_IN = (
+    "role set",
+    "member removed",
+    "account invited",
+    "invitation used",
+    "invitation declined",
+    "password link made",
+    "account closed",
+)
 """Verbs of audit entries whose details begin with a user name."""
 
 
@@ -48,6 +57,7 @@ def close_account(person: User, *, by: User) -> str:
     release(person, None)
     name = person.username
     person.memberships.all().delete()
+    Invitation.objects.filter(Q(person=person) | Q(by=person) | Q(username=name)).delete()
     _forget(person)
     for model in (AccessAttempt, AccessFailureLog, AccessLog):
         model.objects.filter(username=name).delete()

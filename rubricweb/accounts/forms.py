@@ -100,6 +100,11 @@ class ChangePasswordForm(_TypedTwice, PasswordChangeForm):
         strip=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),  # Django's takes the focus
     )
+    revokes_tokens = forms.BooleanField(
+        label=gettext_lazy("Revoke my API tokens too"),
+        help_text=gettext_lazy("If somebody else may know the password: they could have made one."),
+        required=False,
+    )
 
 
 class CloseForm(forms.Form):

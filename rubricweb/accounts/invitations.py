@@ -1,4 +1,4 @@
-"""Links with which people join a collection: make one, open it, revoke it."""
+"""Invitations to a collection: by a link, or of an account by its name. People join by themselves."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from rubricweb.accounts.actions import same_team, set_role, team_names
-from rubricweb.accounts.models import Invitation, User
+from rubricweb.accounts.models import Invitation, Membership, User
 from rubricweb.accounts.roles import Role
 from rubricweb.core import audit
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from rubricweb.corpus.models import Collection
 
 TOKEN_BYTES = 32
+ACCOUNT_DAYS = 30
+"""How long an invitation of an account is open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,46 @@ class InvitationOver(Exception):
 def invite(collection: Collection, offer: Joining, *, by: User | None) -> tuple[Invitation, str]:
     """Return an invitation and the path of its link, which nobody can read again."""
     token = secrets.token_urlsafe(TOKEN_BYTES)
-    invitation = Invitation.objects.create(
+    invitation = _made(collection, offer, token, by=by)
+    detail = f"{offer.role}, {offer.max_uses} uses, {offer.days} days"
+    audit.record("invitation made", invitation, by=by, detail=detail)
+    return invitation, reverse("accounts:join", args=[token])
+
+
+@transaction.atomic
+def give_role(
+    collection: Collection, username: str, *, role: Role, by: User, team: str = ""
+) -> Membership | Invitation:
+    """Change the role of a member; ask anybody else to join. Raises LastOrganizer."""
+    member = collection.memberships.select_related("user").filter(user__username=username).first()
+    if member is not None:
+        return set_role(member.user, collection, role=role, by=by, team=team)
+    return invite_account(collection, username, role=role, by=by, team=team)
+
+
+@transaction.atomic
+def invite_account(
+    collection: Collection, username: str, *, role: Role, by: User | None, team: str = ""
+) -> Invitation:
+    """Ask the person with this account to join, in place of an earlier invitation of the same name.
+
+    Whether there is such an account shows neither in what is returned nor in the work that is done.
+    """
+    earlier = collection.invitations.filter(username=username, revoked_at=None)
+    earlier.update(revoked_at=timezone.now())
+    offer = Joining(role, team, days=ACCOUNT_DAYS, max_uses=1)
+    person = User.objects.filter(username=username).first()
+    invitation = _made(
+        collection, offer, secrets.token_urlsafe(TOKEN_BYTES), by=by, username=username, person=person
+    )
+    audit.record("account invited", invitation, by=by, detail=f"{username}: {role}")
+    return invitation
+
+
+def _made(
+    collection: Collection, offer: Joining, token: str, *, by: User | None, **of_account: object
+) -> Invitation:
+    invitation: Invitation = Invitation.objects.create(
         collection=collection,
         role=offer.role,
         team=same_team(offer.team, team_names(collection)),
@@ -51,35 +93,56 @@ def invite(collection: Collection, offer: Joining, *, by: User | None) -> tuple[
         by=by,
         expires_at=timezone.now() + dt.timedelta(days=offer.days),
         max_uses=offer.max_uses,
+        **of_account,
     )
-    detail = f"{offer.role}, {offer.max_uses} uses, {offer.days} days"
-    audit.record("invitation made", invitation, by=by, detail=detail)
-    return invitation, reverse("accounts:join", args=[token])
+    return invitation
 
 
 def invitation_of(token: str) -> Invitation | None:
-    """The invitation, if its link is still good."""
-    row = Invitation.objects.select_related("collection", "by").filter(token_digest=_digest(token)).first()
-    return row if row and row.is_open else None
+    """Return the invitation whose link this is, if it lets somebody in now."""
+    rows = Invitation.objects.usable().select_related("collection", "by")
+    return rows.filter(token_digest=_digest(token)).first()
+
+
+def invitations_for(person: User) -> QuerySet[Invitation]:
+    """Return what the person can accept, the newest first."""
+    return Invitation.objects.usable().filter(person=person).select_related("collection", "by")
 
 
 @transaction.atomic
 def join(invitation: Invitation, *, person: User) -> bool:
-    """Make `person` a member. False, and no use counts, for members whose role is as high already.
+    """Make `person` a member. False, and no use of a link counts, for members whose role is as high already.
 
-    Raises InvitationOver.
+    Raises InvitationOver, also where whoever invited may do so no longer.
     """
-    invitation = Invitation.objects.select_for_update().select_related("collection").get(pk=invitation.pk)
-    if not invitation.is_open:
+    list(Invitation.objects.select_for_update().filter(pk=invitation.pk))  # of two who join one waits
+    usable = Invitation.objects.usable().select_related("collection").filter(pk=invitation.pk).first()
+    if usable is None:
         raise InvitationOver
-    role = Role(invitation.role)
-    held = person.memberships.filter(collection=invitation.collection).first()
-    if held is not None and Role(held.role).includes(role):
+    role = Role(usable.role)
+    held = person.memberships.filter(collection=usable.collection).first()
+    is_member = held is not None and Role(held.role).includes(role)
+    if usable.username or not is_member:
+        Invitation.objects.filter(pk=usable.pk).update(uses=F("uses") + 1)
+    if is_member:
         return False
-    Invitation.objects.filter(pk=invitation.pk).update(uses=F("uses") + 1)
-    set_role(person, invitation.collection, role=role, by=person, team=invitation.team)
-    audit.record("invitation used", invitation, by=person, detail=f"{person.username}: {role}")
+    set_role(person, usable.collection, role=role, by=person, team=usable.team)
+    audit.record("invitation used", usable, by=person, detail=f"{person.username}: {role}")
     return True
+
+
+def joined_message(invitation: Invitation, *, is_new: bool) -> str:
+    if not is_new:
+        return gettext("You are already a member.")
+    named = {"collection": invitation.collection, "role": invitation.get_role_display()}
+    return gettext("You have joined %(collection)s. Your role: %(role)s.") % named
+
+
+@transaction.atomic
+def decline(invitation: Invitation, *, by: User) -> None:
+    """End the invitation of an account, by its person."""
+    if Invitation.objects.filter(pk=invitation.pk, revoked_at=None).update(revoked_at=timezone.now()):
+        audit.record("invitation declined", invitation, by=by, detail=f"{by.username}: {invitation.role}")
 
 
 @transaction.atomic

@@ -8,7 +8,6 @@ from django.contrib.auth.decorators import login_not_required
 from django.db import transaction
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
@@ -53,10 +52,6 @@ def _joined(request: HtmxRequest, invitation: Invitation, form: NewAccountForm) 
         is_new = invitations.join(invitation, person=person)
     if not is_signed_in:
         login(request, person, backend=BACKEND)
-    words = gettext("You are already a member.")
-    if is_new:
-        named = {"collection": invitation.collection, "role": invitation.get_role_display()}
-        words = gettext("You have joined %(collection)s. Your role: %(role)s.") % named
-    messages.success(request, words)
+    messages.success(request, invitations.joined_message(invitation, is_new=is_new))
     is_participant = invitation.role == Role.PARTICIPANT
     return redirect("home:home") if is_participant else redirect(invitation.collection)

@@ -1,12 +1,14 @@
 """People, and their roles in collections."""
 
+from __future__ import annotations
+
 from django.contrib.auth.models import AbstractUser
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
-from rubricweb.accounts.roles import Role
+from rubricweb.accounts.roles import TO_ORGANIZE, Role, roles_with
 
 TEAM_CHARS = 100
 
@@ -49,20 +51,53 @@ class Membership(models.Model):
         return f"{self.user} as {self.get_role_display()}"
 
 
+def maker_still_may(by: str = "by", collection: str = "collection") -> Q:
+    """Return the condition that the account in the column `by` is open and organizes the row's collection.
+
+    What lets somebody in is used with the right of whoever made it: filter by this when it is used, not only
+    when it is made. A row by nobody was made by a command of the server, whose right does not end.
+    """
+    held = Membership.objects.filter(
+        user=OuterRef(by), collection=OuterRef(collection), role__in=roles_with(TO_ORGANIZE)
+    )
+    may = Q(**{f"{by}__is_superuser": True}) | Q(Exists(held))
+    return Q(**{by: None}) | (Q(**{f"{by}__is_active": True}) & may)
+
+
+class Invitations(models.QuerySet["Invitation"]):
+    def usable(self) -> Invitations:
+        """Return those that let somebody in now."""
+        is_open = Q(revoked_at=None, uses__lt=F("max_uses"), expires_at__gt=timezone.now())
+        return self.filter(is_open & maker_still_may(), collection__is_gone=False)
+
+    def with_usable(self) -> Invitations:
+        """Annotate each with `is_usable`."""
+        return self.annotate(is_usable=Exists(Invitation.objects.usable().filter(pk=OuterRef("pk"))))
+
+
 class Invitation(models.Model):
-    """A link with which people join a collection. Only a digest of its token is stored."""
+    """An offer of a role in a collection: by a link, or to one account, whose person accepts it at home."""
 
     collection = models.ForeignKey("corpus.Collection", on_delete=models.CASCADE, related_name="invitations")
     role = models.CharField(max_length=20, choices=Role)
     team = models.CharField(max_length=TEAM_CHARS, blank=True)
     token_digest = models.CharField(max_length=64, unique=True)
-    """SHA-256 of the token, in hexadecimal: the token has 256 random bits, so that no salt is needed."""
-    by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    """SHA-256 of the token, in hexadecimal: the token has 256 random bits, so that no salt is needed.
+
+    Nobody gets the token of an invitation to one account.
+    """
+    username = models.CharField(max_length=150, blank=True, db_default="")
+    """Whom an organizer named, whether or not there is such an account; empty for a link."""
+    person = models.ForeignKey(User, null=True, on_delete=models.CASCADE, related_name="invitations")
+    """The account of that name when it was invited."""
+    by = models.ForeignKey(User, null=True, on_delete=models.CASCADE, related_name="+")
     at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField()
     max_uses = models.PositiveIntegerField()
     uses = models.PositiveIntegerField(default=0)
     revoked_at = models.DateTimeField(null=True, blank=True)
+
+    objects = Invitations.as_manager()
 
     class Meta:
         ordering = ("-pk",)
@@ -76,7 +111,3 @@ class Invitation(models.Model):
 
     def __str__(self) -> str:
         return f"invitation {self.pk} as {self.get_role_display()}"
-
-    @property
-    def is_open(self) -> bool:
-        return self.revoked_at is None and self.uses < self.max_uses and timezone.now() < self.expires_at

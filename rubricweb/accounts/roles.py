@@ -44,6 +44,11 @@ TO_SEE_RUNS = Role.DEVELOPER
 TO_ORGANIZE = Role.ORGANIZER
 
 
+def roles_with(needed: Role) -> list[Role]:
+    """Return the roles that include `needed`."""
+    return [role for role in Role if role.includes(needed)]
+
+
 def role_to_edit(collection: Collection) -> Role:
     """Who edits questions and nuggets: topic developers, and assessors where the collection lets them."""
     return TO_ASSESS if collection.assessors_edit else TO_EDIT_BANK

@@ -14,6 +14,8 @@ urlpatterns = [
     path("density/", views.density, name="density"),
     path("close/", views.close, name="close"),
     path("join/<str:token>/", joining.join, name="join"),
+    path("invitations/<int:invitation_id>/accept/", views.invitation_accept, name="invitation-accept"),
+    path("invitations/<int:invitation_id>/decline/", views.invitation_decline, name="invitation-decline"),
     path("keys/", views.keys, name="keys"),
     path("keys/reset/", views.keys_reset, name="keys-reset"),
 ]

@@ -10,13 +10,13 @@ from django.contrib.auth.forms import SetPasswordForm
 from django.contrib.auth.views import PasswordResetConfirmView
 from django.http import HttpResponse, JsonResponse
 from django.middleware.csrf import get_token
-from django.shortcuts import redirect
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse_lazy
 from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from rubricweb.accounts import actions, closing, passwords
+from rubricweb.accounts import actions, closing, invitations, passwords
 from rubricweb.accounts.forms import (
     ChangePasswordForm,
     CloseForm,
@@ -25,7 +25,9 @@ from rubricweb.accounts.forms import (
     KeysForm,
     NewPasswordForm,
 )
+from rubricweb.accounts.invitations import InvitationOver
 from rubricweb.accounts.keys import keys_of
+from rubricweb.accounts.models import Invitation, User
 from rubricweb.core.http import HtmxRequest, form_response
 
 
@@ -64,7 +66,8 @@ def password(request: HtmxRequest) -> HttpResponse:
     """Change one's password. Other sessions of the account must sign in again."""
     form = ChangePasswordForm(request.user, request.POST or None)
     if form.is_valid():
-        passwords.note_change(form.save())
+        note = passwords.note_reset if form.cleaned_data["revokes_tokens"] else passwords.note_change
+        note(form.save())
         update_session_auth_hash(request, request.user)
         messages.success(request, gettext("Password changed. Other browsers must sign in again."))
         return redirect("accounts:password")
@@ -109,14 +112,39 @@ def password_forgotten(request: HtmxRequest) -> HttpResponse:
 
 
 class PasswordSet(PasswordResetConfirmView):
-    """The page of the link: once, and within its time."""
+    """The page of the link: once, within its time, and as long as whoever made it still might make it."""
 
     form_class = NewPasswordForm
     template_name = "accounts/password_set.html"
     success_url = reverse_lazy("accounts:login")
 
+    def get_user(self, uidb64: str) -> User | None:
+        """Django asks with each request, before it checks the token."""
+        person, self.token_generator = passwords.opened_by(uidb64) or (None, self.token_generator)
+        return person
+
     def form_valid(self, form: SetPasswordForm) -> HttpResponse:  # type: ignore[type-arg]
         response = super().form_valid(form)
-        passwords.note_change(form.user)
-        messages.success(self.request, gettext("Password set. Sign in with it."))
+        passwords.note_reset(form.user)
+        messages.success(self.request, gettext("Password set, and API tokens revoked. Sign in with it."))
         return response
+
+
+@require_POST
+def invitation_accept(request: HtmxRequest, invitation_id: int) -> HttpResponse:
+    invitation = get_object_or_404(Invitation, pk=invitation_id, person=request.user)
+    try:
+        is_new = invitations.join(invitation, person=request.user)
+    except InvitationOver:
+        messages.error(request, gettext("This invitation is no longer open. Ask the organizer for another."))
+        return redirect("home:home")
+    messages.success(request, invitations.joined_message(invitation, is_new=is_new))
+    return redirect("home:home")
+
+
+@require_POST
+def invitation_decline(request: HtmxRequest, invitation_id: int) -> HttpResponse:
+    invitation = get_object_or_404(Invitation, pk=invitation_id, person=request.user)
+    invitations.decline(invitation, by=request.user)
+    messages.success(request, gettext("Invitation declined."))
+    return redirect("home:home")

@@ -77,5 +77,11 @@ def revoke(token: Token, *, by: User) -> None:
         audit.record("token revoked", token, by=by)
 
 
+def revoke_all(person: User) -> None:
+    """Close all tokens of a person, who has a new password."""
+    for token in Token.objects.filter(user=person, revoked_at=None):
+        revoke(token, by=person)
+
+
 def _digest(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()

@@ -18,6 +18,8 @@ from rubricweb.core.subscriptions import listening
 PING_SECONDS = 5.0
 GATHER_SECONDS = 1.0
 """After it was told something a page is left alone so long: what is said twice meanwhile, it is told once."""
+OPEN_SECONDS = 900.0
+"""Then a stream ends, and the page opens another, for which access is checked again."""
 CLOCK_SKEW = 0.5
 """Seconds by which the clocks of web servers may differ."""
 MISSED = "missed"
@@ -53,7 +55,8 @@ async def _messages(channel: str, since: float | None) -> AsyncIterator[str]:
             if await _is_missed(channel, since):
                 yield _event(MISSED)
             yield "retry: 2000\n: listening\n\n"
-            while not listener.is_cut_off:
+            end = time.monotonic() + OPEN_SECONDS
+            while not listener.is_cut_off and time.monotonic() < end:
                 names = await listener.news(PING_SECONDS)
                 yield "".join(map(_event, names)) or ": ping\n\n"
                 await asyncio.sleep(GATHER_SECONDS)

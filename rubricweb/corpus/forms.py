@@ -15,7 +15,7 @@ from grading.graders import registry
 from grading.graders.registry import Backend
 from grading.prompts import Prompt
 from grading.types import ItemKind, Purpose
-from rubricweb.accounts.models import TEAM_CHARS, User
+from rubricweb.accounts.models import TEAM_CHARS
 from rubricweb.accounts.roles import Role
 from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.actions import CollectionSettings, settings_digest
@@ -223,19 +223,8 @@ class RoleForm(forms.Form):
 
 
 class MemberForm(RoleForm):
-    """Give an account a role."""
+    """A role for an account, by its name. Whether there is such an account is not looked up."""
 
     username = forms.CharField(max_length=150)
 
     field_order = ("username", "role", "team")
-
-    def clean_username(self) -> User:
-        user = User.objects.filter(username=self.cleaned_data["username"].strip(), is_active=True).first()
-        if user is None:
-            raise forms.ValidationError(
-                gettext(
-                    "No account has this name. Invite the person by a link, or ask the server's "
-                    "administrator to create one."
-                )
-            )
-        return user

@@ -9,11 +9,12 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from rubricweb.accounts import passwords, roles
-from rubricweb.accounts.actions import set_role
+from rubricweb.accounts import invitations, passwords, roles
+from rubricweb.accounts.actions import LastOrganizer
+from rubricweb.accounts.models import Invitation, Membership
 from rubricweb.accounts.roles import Role
 from rubricweb.core import streams
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
@@ -69,15 +70,40 @@ def _conflicting_settings(request: HtmxRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def member(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Give an account a role in the collection."""
+    """Change the role of a member, or invite an account."""
     collection = access.collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     form = MemberForm(request.POST)
     if not form.is_valid():
         return _settings_page(request, collection, settings_form(collection), form)
-    user, role = form.cleaned_data["username"], Role(form.cleaned_data["role"])
-    set_role(user, collection, role=role, team=form.cleaned_data["team"], by=request.user)
-    messages.success(request, gettext("%(user)s is now %(label)s.") % {"user": user, "label": role.label})
+    username, role = form.cleaned_data["username"], Role(form.cleaned_data["role"])
+    open_links = collection.invitations.usable().filter(by__username=username).count()
+    try:
+        given = invitations.give_role(
+            collection, username, role=role, team=form.cleaned_data["team"], by=request.user
+        )
+    except LastOrganizer as reason:
+        form.add_error("role", str(reason))
+        return _settings_page(request, collection, settings_form(collection), form)
+    messages.success(request, _given(given, username, open_links))
     return redirect("corpus:settings", slug)
+
+
+def _given(given: Membership | Invitation, username: str, open_links: int) -> str:
+    named = {"username": username, "role": given.get_role_display()}
+    if isinstance(given, Invitation):
+        return (
+            gettext("If there is an account %(username)s, its person can now join as %(role)s, at Home.")
+            % named
+        )
+    done = gettext("%(username)s is now %(role)s.") % named
+    if not open_links or given.role == Role.ORGANIZER:
+        return done
+    closed = ngettext(
+        "%(count)s invitation that %(username)s made is revoked.",
+        "%(count)s invitations that %(username)s made are revoked.",
+        open_links,
+    )
+    return f"{done} {closed % (named | {'count': open_links})}"
 
 
 @require_POST

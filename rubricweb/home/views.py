@@ -6,6 +6,7 @@ from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
+from rubricweb.accounts.invitations import invitations_for
 from rubricweb.banks.access import bank_topic_for
 from rubricweb.banks.models import Bank
 from rubricweb.core.http import HtmxRequest, page_or_part
@@ -34,6 +35,7 @@ def home(request: HtmxRequest) -> HttpResponse:
     context = {
         "cards": listed,
         "tracks": tracks(request.user),
+        "invitations": invitations_for(request.user),
         "waiting": waiting,
         "checklists": checklists(listed, waiting.open),
     }

@@ -13,7 +13,9 @@ from rubricweb.webhooks.models import Delivery, Endpoint
 def webhook_for(user: User, slug: str, webhook_id: int) -> Endpoint:
     """Return a webhook of the collection. Outsiders get 404, and those who do not organize it 403."""
     collection = collection_for(user, slug, needed=roles.TO_ORGANIZE)
-    endpoint: Endpoint = get_object_or_404(collection.webhooks.select_related("by"), pk=webhook_id)
+    endpoint: Endpoint = get_object_or_404(
+        collection.webhooks.with_right().select_related("by"), pk=webhook_id
+    )
     endpoint.collection = collection
     return endpoint
 

@@ -77,9 +77,10 @@ def rotate_secret(endpoint: Endpoint, *, by: User | None) -> Endpoint:
 
 @transaction.atomic
 def turn_on(endpoint: Endpoint, *, by: User | None) -> Endpoint:
-    """What was on its way when it was turned off goes on."""
-    fresh = {"state": Endpoint.State.ON, "failing_since": None, "failures": 0, "rests_until": None}
-    if Endpoint.objects.filter(pk=endpoint.pk).exclude(state=Endpoint.State.ON).update(**fresh):
+    """Have it on with the right of `by`. What was on its way when it was turned off goes on."""
+    fresh = {"state": Endpoint.State.ON, "failing_since": None, "failures": 0, "rests_until": None, "by": by}
+    off = Endpoint.objects.filter(pk=endpoint.pk).exclude(pk__in=Endpoint.objects.live().values("pk"))
+    if off.update(**fresh):
         audit.record("webhook turned on", endpoint, by=by, detail=str(endpoint))
         endpoint.refresh_from_db()
         dispatch.enqueue(endpoint.deliveries.filter(state=State.QUEUED, not_before__lte=timezone.now()))

@@ -25,9 +25,9 @@ class Deliveries(Kind[Delivery]):
         deliveries.deliver(lease)
 
     def claimable(self) -> QuerySet[Delivery]:
-        """What is due, to endpoints that are on and do not rest."""
+        """Return what is due, to live endpoints that do not rest."""
         is_awake = Q(rests_until=None) | Q(rests_until__lte=Now())
-        awake = Endpoint.objects.filter(is_awake, pk=OuterRef("endpoint"), state=Endpoint.State.ON)
+        awake = Endpoint.objects.live().filter(is_awake, pk=OuterRef("endpoint"))
         return Delivery.objects.filter(Exists(awake), not_before__lte=Now())
 
     def words(self, work: Delivery) -> str:

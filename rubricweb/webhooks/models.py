@@ -8,11 +8,12 @@ from typing import Any
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
+from rubricweb.accounts.models import maker_still_may
 from rubricweb.core.secrets import MessageField, ShortMessageField
 from rubricweb.corpus.models import Collection
 from rubricweb.jobs.models import LeasedWork
@@ -48,6 +49,17 @@ CHOSEN = [(value, label) for value, label in EventType.choices if value != Event
 """What an endpoint may ask for."""
 
 
+class Endpoints(models.QuerySet["Endpoint"]):
+    def live(self) -> Endpoints:
+        """Return those to which events are sent: they are on, and whoever has them on still organizes."""
+        return self.filter(maker_still_may(), state=Endpoint.State.ON)
+
+    def with_right(self) -> Endpoints:
+        """Annotate each with `maker_may`."""
+        own = Endpoint.objects.filter(maker_still_may(), pk=OuterRef("pk"))
+        return self.annotate(maker_may=Exists(own))
+
+
 class Endpoint(models.Model):
     """An address that gets a collection's events."""
 
@@ -75,7 +87,10 @@ class Endpoint(models.Model):
     rests_until = models.DateTimeField(null=True, blank=True)
     """Nothing is sent before: an address that does not answer would keep workers waiting."""
     by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    """Who added it, or has turned it on since: with whose right events are sent."""
     created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = Endpoints.as_manager()
 
     class Meta:
         ordering = ("pk",)
@@ -88,7 +103,8 @@ class Endpoint(models.Model):
 
     @property
     def is_on(self) -> bool:
-        return self.state == self.State.ON
+        """Whether events are sent to it, as far as has been read: see `with_right`."""
+        return self.state == self.State.ON and self.__dict__.get("maker_may", True)
 
     @property
     def secrets(self) -> list[str]:

@@ -42,13 +42,13 @@ def write(collection: Collection, event: EventType, details: Details) -> Message
 
 def listening(collection_id: int, event: EventType) -> list[Endpoint]:
     """Return the collection's endpoints that ask for `event`."""
-    rows = Endpoint.objects.filter(collection=collection_id, state=Endpoint.State.ON)
+    rows = Endpoint.objects.live().filter(collection=collection_id)
     return [endpoint for endpoint in rows if event in endpoint.events]
 
 
 def listened_to(event: EventType) -> dict[int, dt.datetime]:
     """Return for each collection with an endpoint that asks for `event` since when one does."""
-    rows = Endpoint.objects.filter(state=Endpoint.State.ON).order_by("-created_at")
+    rows = Endpoint.objects.live().order_by("-created_at")
     chosen = rows.values_list("collection", "events", "created_at")
     return {collection: since for collection, events, since in chosen if event in events}
 

@@ -19,7 +19,7 @@ LISTED = 50
 
 def webhooks(collection: Collection) -> QuerySet[Endpoint]:
     """Return the collection's webhooks, with `delivered`, `failed` and `last_at` of what is in the log."""
-    rows: QuerySet[Endpoint] = collection.webhooks.select_related("collection")
+    rows: QuerySet[Endpoint] = collection.webhooks.with_right().select_related("collection")
     return rows.annotate(
         delivered=Count("deliveries", filter=Q(deliveries__state=Delivery.State.DONE)),
         failed=Count("deliveries", filter=Q(deliveries__state=Delivery.State.FAILED)),

@@ -243,7 +243,7 @@ def _asked(collection: Collection, viewer: User) -> dict[str, object]:
 
 def _kept(collection: Collection, viewer: User) -> dict[str, object]:
     archive = Archive.objects.create(collection=collection, slug=collection.slug, by=viewer, state="done")
-    invitation, path = invite(collection, Joining(Role.VIEWER, "", 1, 1), by=viewer)
+    invitation, path = invite(collection, Joining(Role.VIEWER, "", 1, 1), by=None)
     token = path.rstrip("/").rpartition("/")[2]
     named = {"collection_key": collection.pk, "slug": collection.slug, "name": collection.name}
     deletion = Deletion.objects.create(by=viewer, state="failed", error="Work is under way.", **named)

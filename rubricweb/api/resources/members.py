@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from rubricweb.accounts import invitations, roles
-from rubricweb.accounts.actions import remove_member, set_role
+from rubricweb.accounts.actions import remove_member
 from rubricweb.accounts.invitations import Joining
 from rubricweb.accounts.models import TEAM_CHARS, Invitation, Membership
 from rubricweb.accounts.roles import Role
@@ -35,13 +35,14 @@ class MemberSerializer(serializers.Serializer[Membership]):
 
 
 class NewMember(serializers.Serializer[Any]):
-    username = serializers.CharField(max_length=150, help_text="Of an account on this server.")
+    username = serializers.CharField(max_length=150, help_text="Of a member, or of whom to invite.")
     role = serializers.ChoiceField(choices=Role.choices)
     team = serializers.CharField(default="", allow_blank=True, max_length=TEAM_CHARS)
 
 
 class InvitationSerializer(serializers.Serializer[Invitation]):
     id = serializers.IntegerField(source="pk")
+    username = serializers.CharField(help_text="Of the account that is invited; empty for a link.")
     role = serializers.ChoiceField(choices=Role.choices)
     team = serializers.CharField()
     at = serializers.DateTimeField()
@@ -63,7 +64,9 @@ class NewInvitation(serializers.Serializer[Any]):
 
 
 class Members(ListResource):
-    """The members of a collection. A POST gives an account a role, or another one."""
+    """The members of a collection. A POST gives a member another role (201), or invites an account (202): its
+    person joins by accepting it. Whether there is such an account is not told.
+    """
 
     serializer_class = MemberSerializer
     scopes = WRITES
@@ -71,17 +74,25 @@ class Members(ListResource):
     def rows(self) -> QuerySet[Any]:
         return self.collection(needed=roles.TO_ORGANIZE).memberships.all()
 
-    @extend_schema(request=NewMember, responses={201: MemberSerializer}, parameters=[KEY])
+    @extend_schema(
+        request=NewMember, responses={201: MemberSerializer, 202: InvitationSerializer}, parameters=[KEY]
+    )
     @done_once
     def post(self, request: Request, slug: str) -> Response:
         collection = self.collection(needed=roles.TO_ORGANIZE)
         form = MemberForm(self.fields(NewMember))
         require_valid(form)
-        said = form.cleaned_data
-        member = set_role(
-            said["username"], collection, role=Role(said["role"]), team=said["team"], by=self.person
+        fields = form.cleaned_data
+        given = invitations.give_role(
+            collection,
+            fields["username"],
+            role=Role(fields["role"]),
+            team=fields["team"],
+            by=self.person,
         )
-        return Response(MemberSerializer(member).data, HTTPStatus.CREATED)
+        if isinstance(given, Invitation):
+            return Response(InvitationSerializer(given).data, HTTPStatus.ACCEPTED)
+        return Response(MemberSerializer(given).data, HTTPStatus.CREATED)
 
 
 class Member(Resource):

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from rubricweb.accounts import invitations, roles
 from rubricweb.accounts.actions import LastOrganizer, remove_member
 from rubricweb.accounts.invitations import Joining
+from rubricweb.accounts.models import Membership
 from rubricweb.accounts.roles import Role
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus.access import collection_for
@@ -27,9 +28,8 @@ def invite(request: HtmxRequest, slug: str) -> HttpResponse:
     form = InvitationForm(request.POST if request.method == "POST" else None, initial=wished)
     context = {"collection": collection, "section": "settings", "form": form}
     if not (form.is_bound and form.is_valid()):
-        return form_response(
-            request, PAGE, context | {"invitations": collection.invitations.select_related("by")}
-        )
+        rows = collection.invitations.with_usable().select_related("by")
+        return form_response(request, PAGE, context | {"invitations": rows})
     sent = form.cleaned_data
     invitation, path = invitations.invite(
         collection, Joining(Role(sent["role"]), sent["team"], sent["days"], sent["max_uses"]), by=request.user
@@ -64,4 +64,15 @@ def remove(request: HtmxRequest, slug: str, user_id: int) -> HttpResponse:
             is_own = membership.user_id == request.user.pk and not request.user.is_superuser
             return redirect("home:home") if is_own else redirect("corpus:settings", slug)
     context = {"collection": collection, "section": "settings", "membership": membership}
+    context |= _made_by(membership)
     return page_or_part(request, "corpus/member_remove.html", context, part="remove")
+
+
+def _made_by(membership: Membership) -> dict[str, object]:
+    """What the member has made that lets others in, or sends something to them."""
+    collection, person = membership.collection, membership.user
+    return {
+        "invitations": collection.invitations.usable().filter(by=person),
+        "webhooks": collection.webhooks.filter(by=person, state="on"),
+        "public_boards": collection.public_boards.filter(by=person, closed_at=None),
+    }

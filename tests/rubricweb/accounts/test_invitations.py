@@ -66,7 +66,7 @@ def test_only_organizers_invite(developer, outsider, collection, client_of, link
         404,
     ]
     assert [client_of(who).post(revoke).status_code for who in (developer, outsider)] == [403, 404]
-    assert Invitation.objects.get().is_open
+    assert Invitation.objects.usable().exists()
 
 
 def test_who_has_no_account_makes_one_and_joins(link, client_of):

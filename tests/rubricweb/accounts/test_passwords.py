@@ -10,6 +10,7 @@ from django.urls import reverse
 from rubricweb.accounts import passwords
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
+from rubricweb.api.tokens import make_token, token_of
 from rubricweb.core.models import AuditEntry
 from tests.factories import CollectionFactory, MembershipFactory, UserFactory
 from tests.rubricweb.markup import markup
@@ -139,6 +140,44 @@ def test_a_new_password_ends_the_lockout(person, client):
     assert _set_by(passwords.link_path(person), NEW) == 302
     right = {"username": person.username, "password": NEW}
     assert client.post(reverse("accounts:login"), right).status_code == 302
+
+
+def _reset_by_link(person, client_of) -> None:
+    assert _set_by(passwords.link_path(person), NEW) == 302
+
+
+def _reset_on_the_admin_pages(person, client_of) -> None:
+    admin = UserFactory(is_staff=True, is_superuser=True)
+    sent = {"usable_password": "true", "password1": NEW, "password2": NEW}
+    answer = client_of(admin).post(f"/admin/accounts/user/{person.pk}/password/", sent)
+    assert answer.status_code == 302
+
+
+def _changed_with_the_box_ticked(person, client_of) -> None:
+    sent = {"old_password": OLD, "new_password1": NEW, "new_password2": NEW, "revokes_tokens": "on"}
+    assert client_of(person).post(reverse("accounts:password"), sent).status_code == 302
+
+
+def _changed_without(person, client_of) -> None:
+    sent = {"old_password": OLD, "new_password1": NEW, "new_password2": NEW}
+    assert client_of(person).post(reverse("accounts:password"), sent).status_code == 302
+
+
+@pytest.mark.parametrize(
+    ("change", "is_open"),
+    [
+        (_reset_by_link, False),
+        (_reset_on_the_admin_pages, False),
+        (_changed_with_the_box_ticked, False),
+        (_changed_without, True),
+    ],
+)
+def test_tokens_after_a_new_password(person, client_of, change, is_open):
+    _, text = make_token(person, name="nightly", scopes=["read"], days=30)
+    change(person, client_of)
+    person.refresh_from_db()
+    assert person.check_password(NEW)
+    assert (token_of(text) is not None) == is_open
 
 
 def test_a_link_that_was_cut_says_so(client, db):

@@ -80,3 +80,31 @@ def test_every_other_page_answers_a_participant_as_an_outsider(
     assert differing == {}
     assert len(walked) > 100
     assert list(Collection.objects.visible_to(participant)) == []
+
+
+def _administers(person) -> None:
+    person.is_staff = person.is_superuser = True
+    person.save()
+
+
+def test_the_admin_pages_keep_the_last_organizer(owner, outsider, collection, client_of):
+    _administers(outsider)
+    page = f"/admin/accounts/membership/{collection.memberships.get(user=owner).pk}/"
+    client = client_of(outsider)
+    refused = client.post(f"{page}change/", {"role": "viewer", "team": ""})
+    assert "Nobody else organizes Autumn track" in refused.content.decode()
+    assert client.post(f"{page}delete/", {"post": "yes"}).status_code == 403
+    assert collection.memberships.get(user=owner).role == Role.ORGANIZER
+
+
+def test_the_admin_pages_give_roles_at_once(viewer, outsider, collection, client_of):
+    _administers(outsider)
+    client = client_of(outsider)
+    page = f"/admin/accounts/membership/{collection.memberships.get(user=viewer).pk}/"
+    assert client.post(f"{page}change/", {"role": "participant", "team": "oak"}).status_code == 302
+    sent = {"user": outsider.pk, "collection": collection.pk, "role": "assessor", "team": ""}
+    assert client.post("/admin/accounts/membership/add/", sent).status_code == 302
+    roles_now = dict(collection.memberships.values_list("user__username", "role"))
+    assert roles_now == {"viewer": "participant", "outsider": "assessor"}
+    assert client.post(f"{page}delete/", {"post": "yes"}).status_code == 302
+    assert not collection.memberships.filter(user=viewer).exists()

@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 
 from grading.formats.ids import text_md5
+from rubricweb.accounts.invitations import join
 from rubricweb.accounts.models import Invitation
 from rubricweb.arena.actions import Ballot, choose_battle, vote
 from rubricweb.arena.models import Vote
@@ -20,18 +21,32 @@ pytestmark = pytest.mark.django_db
 MOON, SUN = "The moon pulls the sea.", "The sun helps."
 
 
-def test_a_member_is_added_changed_and_removed(collection, owner, script_of):
+def test_members_are_invited_changed_and_removed(collection, owner, script_of):
     script, person = script_of(owner), UserFactory(username="quillwort")
-    for role in ("viewer", "assessor"):
-        sent = {"username": "quillwort", "role": role}
-        assert script.post(f"{AT}members/", sent, format="json").status_code == 201
+    sent = {"username": "quillwort", "role": "viewer"}
+    invited = script.post(f"{AT}members/", sent, format="json")
+    assert (invited.status_code, invited.json()["username"]) == (202, "quillwort")
+    assert not person.memberships.exists()
+    assert join(person.invitations.get(), person=person)
+    assert script.post(f"{AT}members/", sent | {"role": "assessor"}, format="json").status_code == 201
     listed = {row["username"]: row["role"] for row in script.get(f"{AT}members/").json()["items"]}
     assert listed == {"owner": "organizer", "quillwort": "assessor"}
     assert script.delete(f"{AT}members/{person.pk}/").status_code == 204
     last = script.delete(f"{AT}members/{owner.pk}/")
     assert (last.status_code, "Nobody else organizes" in last.json()["detail"]) == (409, True)
-    unknown = script.post(f"{AT}members/", {"username": "nobody", "role": "viewer"}, format="json")
-    assert (unknown.status_code, [*unknown.json()["errors"]]) == (400, ["username"])
+    down = script.post(f"{AT}members/", {"username": "owner", "role": "viewer"}, format="json")
+    assert (down.status_code, "Nobody else organizes" in down.json()["detail"]) == (409, True)
+
+
+def test_members_by_script_do_not_tell_which_accounts_exist(collection, owner, script_of):
+    script, answers = script_of(owner), []
+    UserFactory(username="quillwort")
+    for username in ("quillwort", "nobody"):
+        sent = {"username": username, "role": "viewer"}
+        answer = script.post(f"{AT}members/", sent, format="json")
+        document = answer.json() | {"id": 0, "at": "", "expires_at": "", "username": ""}
+        answers.append((answer.status_code, document))
+    assert answers[0] == answers[1]
 
 
 def test_an_invitation_shows_its_link_once_and_is_revoked(collection, owner, script_of):
@@ -43,7 +58,7 @@ def test_an_invitation_shows_its_link_once_and_is_revoked(collection, owner, scr
     (row,) = script.get(f"{AT}invitations/").json()["items"]
     assert ("link" in row, row["max_uses"]) == (False, 2)
     assert script.delete(f"{AT}invitations/{row['id']}/").status_code == 204
-    assert not Invitation.objects.get().is_open
+    assert not Invitation.objects.usable().exists()
     teamless = script.post(f"{AT}invitations/", {"role": "participant"}, format="json")
     assert (teamless.status_code, [*teamless.json()["errors"]]) == (400, ["team"])
 

@@ -64,6 +64,13 @@ def test_a_page_that_may_have_missed_an_event_hears_so_first(viewer, collection,
     assert heard == ([streams.MISSED, "items"] if is_missed else ["items", "runs"])
 
 
+@pytest.mark.django_db(transaction=True)
+def test_a_stream_ends_so_that_access_is_checked_again(viewer, collection, monkeypatch):
+    monkeypatch.setattr(streams, "OPEN_SECONDS", 0.0)
+    heard = run_views(_listened_to(viewer, collection, ["items"], since="", count=99))
+    assert heard == [streams.MISSED]
+
+
 def test_redis_knows_when_the_last_event_was(redis_server):
     events.publish("rubricweb:collection:1", "items")
     with redis.Redis.from_url(settings.REDIS_URL) as connection:

@@ -16,6 +16,11 @@ def test_it_makes_a_participant_of_a_team(outsider, collection):
     assert Membership.objects.get(user=outsider).team == "maple"
 
 
+def test_it_keeps_the_last_organizer(owner, collection):
+    with pytest.raises(CommandError, match="Nobody else organizes Autumn track"):
+        call_command("set_role", "autumn", "owner", "viewer")
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

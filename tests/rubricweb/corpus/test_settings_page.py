@@ -9,7 +9,7 @@ from grading.graders import BACKENDS
 from rubricweb.accounts.models import Membership
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.prompts import active_prompts, save_prompt
-from tests.factories import STRICT
+from tests.factories import STRICT, MembershipFactory
 from tests.rubricweb.markup import markup
 
 PAGE = "/collections/autumn/settings/"
@@ -86,15 +86,14 @@ def test_what_does_not_fit_changes_nothing(owner, collection, client_of, wrong):
     assert (collection.name, collection.grader_backend) == before
 
 
-def test_an_organizer_adds_a_member(owner, outsider, collection, client_of):
-    answer = client_of(owner).post(
-        "/collections/autumn/members/", {"username": "outsider", "role": "assessor"}
-    )
+def test_an_organizer_changes_a_role(owner, viewer, collection, client_of):
+    answer = client_of(owner).post("/collections/autumn/members/", {"username": "viewer", "role": "assessor"})
     assert answer.status_code == 302
-    assert Membership.objects.get(user=outsider, collection=collection).role == "assessor"
+    assert Membership.objects.get(user=viewer, collection=collection).role == "assessor"
 
 
 def test_an_organizer_puts_a_participant_into_a_team(owner, outsider, collection, client_of):
+    MembershipFactory(user=outsider, collection=collection, role="viewer")
     client, sent = client_of(owner), {"username": "outsider", "role": "participant", "team": " maple "}
     for wrong in ({"team": ""}, {"role": "viewer"}):
         assert client.post("/collections/autumn/members/", sent | wrong).status_code == 422
@@ -103,10 +102,11 @@ def test_an_organizer_puts_a_participant_into_a_team(owner, outsider, collection
     assert "participant of maple" in re.sub("<[^>]*>", "", markup(client.get(PAGE)))
 
 
-def test_an_unknown_account_is_said(owner, client_of):
-    answer = client_of(owner).post("/collections/autumn/members/", {"username": "nobody", "role": "viewer"})
+def test_the_last_organizer_does_not_step_down(owner, collection, client_of):
+    answer = client_of(owner).post("/collections/autumn/members/", {"username": "owner", "role": "viewer"})
     assert answer.status_code == 422
-    assert "No account has this name" in markup(answer)
+    assert "Nobody else organizes Autumn track" in markup(answer)
+    assert Membership.objects.get(user=owner).role == "organizer"
 
 
 @pytest.mark.parametrize("role", ["viewer", "assessor", "developer"])

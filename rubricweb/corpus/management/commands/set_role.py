@@ -1,4 +1,4 @@
-"""`manage.py set_role SLUG USERNAME ROLE [--team TEAM]`: let an account into a collection."""
+"""`manage.py set_role SLUG USERNAME ROLE [--team TEAM]`: let an account into a collection, unasked."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from argparse import ArgumentParser
 
 from django.core.management import BaseCommand, CommandError
 
-from rubricweb.accounts.actions import set_role
+from rubricweb.accounts.actions import LastOrganizer, set_role
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.corpus.command_arguments import collection_named
@@ -30,5 +30,8 @@ class Command(BaseCommand):
             )
         if (role == Role.PARTICIPANT) != bool(team):
             raise CommandError("A participant needs --team, and nobody else has one.")
-        set_role(user, collection, role=Role(role), team=team, by=None)
+        try:
+            set_role(user, collection, role=Role(role), team=team, by=None)
+        except LastOrganizer as reason:
+            raise CommandError(str(reason)) from reason
         self.stderr.write(f"{username} is now {Role(role).label} of {slug}.")
