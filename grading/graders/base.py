@@ -57,10 +57,14 @@ class GraderSpec:
 
         The order of the options does not matter; a default that is spelt out does. Raises UnknownPrompt.
         """
+        return self.fingerprint_of(self.prompt.prompt_id)
+
+    def fingerprint_of(self, prompt_id: str) -> str:
+        """Return the fingerprint with this version of the prompt, which need not be the present one."""
         meaning = {
             "backend": self.backend,
             "llm": self.llm,
-            "prompt": self.prompt.prompt_id,
+            "prompt": prompt_id,
             "options": self.frozen,
         }
         canonical = json.dumps(meaning, sort_keys=True, ensure_ascii=True, separators=(",", ":"))

@@ -109,7 +109,7 @@ class Restorations(TaskKind[Restoration]):
             )
         try:
             restoration.restore(lease)
-        except BadFormat as error:
+        except (BadFormat, restoration.NotAllowed) as error:
             endings.fail(lease, error=str(error))
 
     def need(self, work: Restoration) -> Need:

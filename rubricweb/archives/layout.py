@@ -1,11 +1,12 @@
-"""What an archive is: a zip with a manifest, a file of JSON lines a table, and uploaded files.
+"""What an archive is: a zip with a signed manifest, a file of JSON lines a table, and uploaded files.
 
 `manifest.json` has the version of this layout, the newest migration of each app, and for each table its
 columns, rows, bytes and SHA-256. A line of a table is the JSON list of one row's columns. Its number, from 1,
 is its key: foreign keys hold these numbers. The same collection gives the same bytes on every database.
 
 An archive that lacks a table or a column is read: its rows get the column's default. A change that defaults
-cannot bridge needs another `VERSION`, and a step in `reading` that brings older archives up to it.
+cannot bridge needs another `VERSION`, and a step in `reading` that brings older archives up to it. Those of
+version 1 are not signed.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-VERSION = 1
+VERSION = 2
 FORMAT = "rubricweb-archive"
 MANIFEST = "manifest.json"
+SIGNATURE = "signature.txt"
 LARGEST_PLAIN_FLOAT = 1e16
 """From here on Python writes an exponent, where PostgreSQL's JSON has digits only."""
 

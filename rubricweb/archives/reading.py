@@ -1,9 +1,11 @@
-"""Read an archive without trusting it: every size, digest and key is checked."""
+"""Read an archive: who signed it, then every size, digest and key."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
+import re
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,14 +16,24 @@ from zipfile import BadZipFile, ZipFile
 
 from grading.errors import BadFormat
 from grading.formats.reading import MAX_LINE_BYTES
-from rubricweb.archives import tables
-from rubricweb.archives.layout import FORMAT, MANIFEST, VERSION, Manifest, Part
+from rubricweb.archives import signing, tables
+from rubricweb.archives.layout import FORMAT, MANIFEST, SIGNATURE, VERSION, Manifest, Part
 from rubricweb.imports import zips
 
 MAX_BYTES = 50_000_000_000
 """Of an archive, unpacked (50 GB): about 200 million grades without replies."""
 MAX_MANIFEST_BYTES = 10_000_000
+NOT_SIGNED = (
+    "is not signed by this server, nor by one whose key RUBRIC_ARCHIVE_KEYS lists: expected an archive that "
+    "this server made, since it goes into the database as it is"
+)
+_BEYOND_JSON = re.compile(rb"\\u[dD][89a-fA-F]|NaN|Infinity|[eE]\+?\d{3}|\d{300}")
+"""What a line may have that the database or a page cannot take, and nearly no line has."""
 _NEWER = "it was made by a newer version of RubricWeb: update this one, then restore again"
+
+
+class NotSigned(BadFormat):
+    """No known server made the archive as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +81,11 @@ class Archive:
 
 
 @contextmanager
-def opened(path: Path, *, max_bytes: int = MAX_BYTES) -> Iterator[Archive]:
+def opened(path: Path, *, is_trusted: bool = False, max_bytes: int = MAX_BYTES) -> Iterator[Archive]:
     """Open the archive at `path`.
 
-    Raises BadFormat if it is none, damaged, of a newer version, or unpacks to more than `max_bytes`.
+    Raises BadFormat if it is none, damaged, of a newer version, unpacks to more than `max_bytes`, or, unless
+    `is_trusted`, was signed by nobody who is known.
     """
     name = path.name
     if not path.is_file():
@@ -81,17 +94,30 @@ def opened(path: Path, *, max_bytes: int = MAX_BYTES) -> Iterator[Archive]:
     if MANIFEST not in entries:
         raise BadFormat(f"has no {MANIFEST}, expected a file that `manage.py archive` wrote", file=name)
     with ZipFile(path) as source:
-        manifest = _manifest(source, f"{name}: {MANIFEST}")
+        text = _read_small(source, MANIFEST, name)
+        signed = _read_small(source, SIGNATURE, name) if SIGNATURE in entries else b""
+        if not is_trusted and not signing.is_known(text, signed.decode("ascii", "replace").strip()):
+            raise NotSigned(NOT_SIGNED, file=name)
+        manifest = _manifest(text, f"{name}: {MANIFEST}")
         parts = [*manifest.tables.values(), *manifest.files.values()]
-        _check_entries(source, parts, entries - {MANIFEST}, name)
+        _check_entries(source, parts, entries - {MANIFEST, SIGNATURE}, name)
         yield Archive(name, manifest, source)
 
 
-def _manifest(source: ZipFile, file: str) -> Manifest:
-    if source.getinfo(MANIFEST).file_size > MAX_MANIFEST_BYTES:
-        raise BadFormat(f"is too large, expected at most {MAX_MANIFEST_BYTES:,} bytes", file=file)
+def _read_small(source: ZipFile, entry: str, name: str) -> bytes:
+    if source.getinfo(entry).file_size > MAX_MANIFEST_BYTES:
+        problem = f"is too large, expected at most {MAX_MANIFEST_BYTES:,} bytes"
+        raise BadFormat(problem, file=f"{name}: {entry}")
     try:
-        stated = json.loads(source.read(MANIFEST))
+        return source.read(entry)
+    except (BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
+        problem = f"cannot be unpacked ({error}), expected a whole zip file"
+        raise BadFormat(problem, file=f"{name}: {entry}") from error
+
+
+def _manifest(text: bytes, file: str) -> Manifest:
+    try:
+        stated = json.loads(text)
         if stated["format"] != FORMAT:
             raise BadFormat(f"is of the format {stated['format']!r}, expected {FORMAT!r}", file=file)
         if int(stated["version"]) > VERSION:
@@ -101,7 +127,7 @@ def _manifest(source: ZipFile, file: str) -> Manifest:
         parts = {label: _part(part) for label, part in stated["tables"].items()}
         files = {row: _part(part) for row, part in stated["files"].items()}
         manifest = Manifest(str(stated["collection"]), parts, files, stated["migrations"])
-    except (KeyError, TypeError, ValueError, AttributeError, BadZipFile, zlib.error) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise BadFormat(
             f"cannot be read ({error!r}), expected the manifest of an archive", file=file
         ) from error
@@ -138,10 +164,25 @@ def _check_entries(source: ZipFile, parts: list[Part], entries: set[str], name: 
 
 def _row(text: bytes, part: Part, *, file: str, line: int) -> list[Any]:
     try:
-        row = json.loads(text)
+        row = json.loads(text.decode())
+        if _BEYOND_JSON.search(text):
+            _check_plain(row)
     except (ValueError, RecursionError) as error:
         raise BadFormat(f"is no JSON ({error}), expected a row", file=file, line=line) from error
     if not isinstance(row, list) or len(row) != len(part.columns):
         expected = f"expected a list of {len(part.columns)} values"
         raise BadFormat(f"is no row of the table, {expected}", file=file, line=line)
     return row
+
+
+def _check_plain(value: object) -> None:
+    """Raise ValueError for a number that is not finite, and for text that is no Unicode."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{value} is no number")
+    if isinstance(value, str):
+        value.encode()
+    for inner in value if isinstance(value, list) else ():
+        _check_plain(inner)
+    for name, inner in value.items() if isinstance(value, dict) else ():
+        _check_plain(name)
+        _check_plain(inner)

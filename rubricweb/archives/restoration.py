@@ -14,9 +14,9 @@ from django.db import OperationalError, connection, transaction
 
 from rubricweb.accounts.actions import set_role
 from rubricweb.accounts.models import User
-from rubricweb.accounts.roles import Role
+from rubricweb.accounts.roles import Role, may_create
 from rubricweb.archives.models import Restoration
-from rubricweb.archives.restoring import Progress, Restored, Unwanted, restore_archive
+from rubricweb.archives.restoring import Progress, Restored, Terms, Unwanted, restore_archive
 from rubricweb.corpus.models import Collection
 from rubricweb.imports import staging
 from rubricweb.jobs import dispatch, endings
@@ -27,6 +27,10 @@ UNPACKED = 10
 """How many times larger than the largest upload an uploaded archive may be, unpacked."""
 NOTED_EVERY = 1.0
 """Seconds after which the page may learn how many rows are restored."""
+
+
+class NotAllowed(Exception):
+    """The text says why."""
 
 
 def start_restoration(upload: UploadedFile[bytes], *, slug: str, by: User) -> Restoration:
@@ -58,13 +62,19 @@ def cancel_restoration(work: Restoration) -> None:
 
 
 def restore(lease: Lease[Restoration]) -> None:
-    """Restore it, all or nothing, with the end of the work. Raises BadFormat; LeaseLost once cancelled."""
+    """Restore it, all or nothing, with the end of the work.
+
+    Raises BadFormat, NotAllowed where whoever asked for it may create no collections any more, and LeaseLost
+    once cancelled.
+    """
     work, progress = lease.work, Progress()
+    if work.by is None or not (work.by.is_active and may_create(work.by)):
+        raise NotAllowed("Whoever uploaded it may no longer restore collections.")
+    person = work.by
 
     def end(restored: Restored) -> None:
         collection = Collection.objects.get(pk=restored.collection_id)
-        if work.by is not None:
-            set_role(work.by, collection, role=Role.ORGANIZER, by=work.by)
+        set_role(person, collection, role=Role.ORGANIZER, by=person)
         endings.finish(
             lease,
             slug=restored.slug,
@@ -75,10 +85,10 @@ def restore(lease: Lease[Restoration]) -> None:
             strangers=restored.strangers,
         )
 
+    terms = Terms(work.slug, work.by, max_bytes=UNPACKED * settings.UPLOAD_BYTES)
     with _noting(lease, progress):
-        limit = UNPACKED * settings.UPLOAD_BYTES
         try:
-            restore_archive(work.path, slug=work.slug, max_bytes=limit, progress=progress, then=end)
+            restore_archive(work.path, terms, progress=progress, then=end)
         except Unwanted:
             raise LeaseLost from None
 

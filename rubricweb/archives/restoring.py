@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -12,22 +12,41 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_slug
-from django.db import DEFAULT_DB_ALIAS, DataError, IntegrityError, connection, connections, transaction
-from django.db.models import Field, JSONField, Model
+from django.db import DataError, IntegrityError, connection, transaction
+from django.db.models import Field, Model
 
 from grading.errors import BadFormat
-from rubricweb.accounts.models import User
+from rubricweb.accounts.invitations import invite_account
+from rubricweb.accounts.models import Membership, User
+from rubricweb.accounts.roles import Role
 from rubricweb.archives import reading, tables, uploads
-from rubricweb.archives.inner_keys import replaced_in
 from rubricweb.archives.inserting import insert_rows, reserve_keys
 from rubricweb.archives.reading import Archive
+from rubricweb.archives.rows import WRONG, Keys, checker, ready_rows, reason
 from rubricweb.core import audit, copies
 from rubricweb.corpus.models import Collection
+from rubricweb.grades.configs import require_genuine
 from rubricweb.grades.models import GraderConfig
 
 INSERTED_AT_ONCE = 2_000
 SLUG_CHARS = 80
 TOKEN_BYTES = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How an archive is restored."""
+
+    slug: str = ""
+    """What the collection shall be called; empty for the slug that it had."""
+    by: User | None = None
+    """In whose name people are invited; None for the operator's command."""
+    is_trusted: bool = False
+    """Whoever made the archive is trusted as somebody who writes to the database: it need not be signed."""
+    joins: bool = False
+    """People of the archive become members at once, instead of being invited."""
+    max_bytes: int = reading.MAX_BYTES
+    """What the archive may unpack to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +61,8 @@ class Restored:
     """People of the archive who have an account here of the same name."""
     strangers: list[str]
     """People who had none: accounts were made with which nobody can sign in."""
+    invited: list[Membership]
+    """What people are to be invited to; not saved."""
 
 
 class Unwanted(Exception):
@@ -65,34 +86,35 @@ class Progress:
 
 def restore_archive(
     path: Path,
+    terms: Terms,
     *,
-    slug: str = "",
-    max_bytes: int = reading.MAX_BYTES,
     progress: Progress | None = None,
     then: Callable[[Restored], object] = lambda restored: None,
 ) -> Restored:
-    """Restore the collection at `path`, as `slug` if one is given.
+    """Restore the collection at `path`.
 
     Raises BadFormat, and Unwanted where `progress` says so; then nothing is changed.
 
     `then` is called within the transaction. On SQLite the collection is made in a copy of the database and
-    then taken over, so that others can write meanwhile. `max_bytes` limits what the archive unpacks to.
+    then taken over, so that others can write meanwhile.
     """
     files: list[Path] = []
-    with reading.opened(path, max_bytes=max_bytes) as archive:
+    with reading.opened(path, is_trusted=terms.is_trusted, max_bytes=terms.max_bytes) as archive:
         progress = progress or Progress()
         progress.total = sum(part.rows for part in archive.manifest.tables.values())
-        named = slug or archive.manifest.collection
-        _check_slug(named, archive.name)
+        terms = replace(terms, slug=terms.slug or archive.manifest.collection)
+        _check_slug(terms.slug, archive.name)
         try:
             if not copies.are_possible():
                 keys = _reserved(archive)
                 with transaction.atomic():
-                    restored = _restore(archive, named, keys, files, progress)
+                    restored = _restore(archive, terms, keys, files, progress)
+                    _invite(restored, terms)
                     then(restored)
                     return restored
-            work = partial(_restore_with_own_keys, archive, named, files, progress)
+            work = partial(_restore_with_own_keys, archive, terms, files, progress)
             with copies.changes_of(work) as (restored, changes), changes.taken_over():
+                _invite(restored, terms)
                 then(restored)
                 return restored
         except BaseException:
@@ -112,25 +134,11 @@ def _check_slug(slug: str, file: str) -> None:
         raise BadFormat(f"there is a collection {slug} already, expected another slug", file=file)
 
 
-class _Keys:
-    """The keys that the rows of an archive get."""
-
-    def __init__(self, archive: Archive, first: Mapping[type[Model], int]) -> None:
-        self._before = first
-        self._rows = {table.model: archive.manifest.tables[table.label].rows for table in _present(archive)}
-        self.shared: dict[type[Model], list[int]] = {}
-
-    def key(self, model: type[Model], number: object) -> int:
-        """The key of the row with this number. Raises ValueError if the archive has no such row."""
-        rows = len(self.shared[model]) if model in self.shared else self._rows.get(model, 0)
-        if not isinstance(number, int) or not 1 <= number <= rows:
-            raise ValueError(f"refers to row {number} of {model._meta.label}, which has {rows:,}")
-        return self.shared[model][number - 1] if model in self.shared else self._before[model] + number
-
-
-def _reserved(archive: Archive) -> _Keys:
+def _reserved(archive: Archive) -> Keys:
     parts = archive.manifest.tables
-    return _Keys(archive, reserve_keys({table.model: parts[table.label].rows for table in _present(archive)}))
+    return Keys(
+        archive.manifest, reserve_keys({table.model: parts[table.label].rows for table in _present(archive)})
+    )
 
 
 def _present(archive: Archive) -> list[tables.Table]:
@@ -138,17 +146,17 @@ def _present(archive: Archive) -> list[tables.Table]:
     return [by_model[model] for model in copies.parents_first(by_model)]
 
 
-def _restore_with_own_keys(archive: Archive, slug: str, files: list[Path], progress: Progress) -> Restored:
-    return _restore(archive, slug, _reserved(archive), files, progress)
+def _restore_with_own_keys(archive: Archive, terms: Terms, files: list[Path], progress: Progress) -> Restored:
+    return _restore(archive, terms, _reserved(archive), files, progress)
 
 
-def _restore(archive: Archive, slug: str, keys: _Keys, files: list[Path], progress: Progress) -> Restored:
-    names = [str(name) for name in _column(archive, User, "username")]
+def _restore(archive: Archive, terms: Terms, keys: Keys, files: list[Path], progress: Progress) -> Restored:
+    slug, names = terms.slug, _names(archive)
     known = set(User.objects.filter(username__in=names).values_list("username", flat=True))
-    keys.shared = {User: _people(names), GraderConfig: _graders(archive)}
+    keys.shared = {User: [_person(name).pk for name in names], GraderConfig: _graders(archive)}
     for table in _present(archive):
         changed = {"slug": slug} if table.model is Collection else {}
-        for count in _restore_table(archive, table, keys, changed):
+        for count in _inserted(archive, table, ready_rows(archive, table, keys, changed)):
             progress.add(count)
     _restore_files(archive, keys, files)
     collection = Collection.objects.filter(slug=slug).first()
@@ -157,21 +165,54 @@ def _restore(archive: Archive, slug: str, keys: _Keys, files: list[Path], progre
     audit.record("collection restored", collection, by=None, detail=slug)
     rows = {label: part.rows for label, part in archive.manifest.tables.items()}
     strangers = [name for name in names if name not in known]
-    return Restored(collection.pk, slug, rows, sorted(known), strangers)
+    members = [] if terms.joins else _taken_out(collection)
+    return Restored(collection.pk, slug, rows, sorted(known), strangers, members)
 
 
-def _column(archive: Archive, model: type[Model], name: str) -> list[Any]:
-    part = archive.manifest.tables.get(model._meta.label)
-    place = part.columns.index(name) if part and name in part.columns else None
-    return [] if place is None else [row[place] for _, row in archive.rows(model._meta.label)]
+def _taken_out(collection: Collection) -> list[Membership]:
+    """Delete the memberships, which the database has checked, and return them."""
+    members = list(collection.memberships.select_related("user").order_by("pk"))
+    collection.memberships.all().delete()
+    return members
 
 
-def _people(names: list[str]) -> list[int]:
-    """The accounts of these names; where there is none, one with which nobody can sign in."""
-    return [_person(name).pk for name in names]
+def _names(archive: Archive) -> list[str]:
+    """Return the user names of the archive's people. Raises BadFormat."""
+    return [str(values["username"]) for values in _shared_rows(archive, User)]
+
+
+def _shared_rows(archive: Archive, model: type[Model]) -> Iterator[dict[str, Any]]:
+    """Yield the checked rows of a model that belongs to no collection. Raises BadFormat."""
+    label = model._meta.label
+    if label not in archive.manifest.tables:
+        return
+    part = archive.manifest.tables[label]
+    columns = {column.name: column for column in tables.columns(model)}
+    checks = [checker(columns[name]) for name in part.columns]
+    for number, row in archive.rows(label):
+        try:
+            for check, value in zip(checks, row, strict=True):
+                check(value)
+            values = dict(zip(part.columns, row, strict=True))
+            if model is GraderConfig:
+                _check_grader(GraderConfig(**values))
+        except WRONG as error:
+            problem = f"{reason(error)}, expected a row of {label}"
+            raise BadFormat(problem, file=f"{archive.name}: {part.name}", line=number) from error
+        yield values
+
+
+def _check_grader(config: GraderConfig) -> None:
+    """Raise ValueError for a grader that is not what its fingerprint says: all collections share graders."""
+    require_genuine(config)
+    present = GraderConfig.objects.filter(fingerprint=config.fingerprint).first()
+    names = ("backend", "llm", "prompt_class", "purpose", "options")
+    if present and any(getattr(present, name) != getattr(config, name) for name in names):
+        raise ValueError(f"is not the grader {present} that has its fingerprint here")
 
 
 def _person(name: str) -> User:
+    """Return the account of this name; where there is none, one with which nobody can sign in."""
     existing = User.objects.filter(username=name).first()
     if existing is not None:
         return existing
@@ -182,19 +223,23 @@ def _person(name: str) -> User:
 
 
 def _graders(archive: Archive) -> list[int]:
-    label = GraderConfig._meta.label
-    if label not in archive.manifest.tables:
-        return []
-    names = archive.manifest.tables[label].columns
     pks = []
-    for _, row in archive.rows(label):
-        values = dict(zip(names, row, strict=True))
+    for values in _shared_rows(archive, GraderConfig):
         config, _ = GraderConfig.objects.get_or_create(fingerprint=values.pop("fingerprint"), defaults=values)
         pks.append(config.pk)
     return pks
 
 
-def _restore_files(archive: Archive, keys: _Keys, written: list[Path]) -> None:
+def _invite(restored: Restored, terms: Terms) -> None:
+    """Invite the members of the archive: nobody becomes a member unasked."""
+    collection = Collection.objects.get(pk=restored.collection_id)
+    for member in restored.invited:
+        name = member.user.username
+        if terms.by is None or name != terms.by.username:
+            invite_account(collection, name, role=Role(member.role), team=member.team, by=terms.by)
+
+
+def _restore_files(archive: Archive, keys: Keys, written: list[Path]) -> None:
     models = {model._meta.label: model for model in uploads.PLACES}
     for name, part in archive.manifest.files.items():
         label, _, number = name.rpartition("/")
@@ -209,56 +254,35 @@ def _restore_files(archive: Archive, keys: _Keys, written: list[Path]) -> None:
                 target.write(chunk)
 
 
-def _restore_table(
-    archive: Archive, table: tables.Table, keys: _Keys, changed: dict[str, Any]
-) -> Iterator[int]:
-    """Yield the number of rows of each batch once it is inserted."""
+def _inserted(archive: Archive, table: tables.Table, ready: Iterator[list[Any]]) -> Iterator[int]:
+    """Yield the number of rows of each batch once it is inserted. Raises BadFormat."""
     part = archive.manifest.tables[table.label]
     columns = [field for field in table.model._meta.concrete_fields if not field.primary_key]
-    ready = _ready_rows(archive, table, keys, changed)
     unique = [place for place, column in enumerate(columns, 1) if column.unique and not column.is_relation]
-    try:
-        while batch := list(islice(ready, INSERTED_AT_ONCE)):
-            for place in unique:
-                _renew(columns[place - 1], place, batch)
-            insert_rows(table.model, columns, batch)
-            yield len(batch)
-    except (IntegrityError, DataError) as error:
-        problem = f"has rows that the database refuses ({error}), expected those of a collection"
-        raise BadFormat(problem, file=f"{archive.name}: {part.name}") from error
-
-
-def _ready_rows(
-    archive: Archive, table: tables.Table, keys: _Keys, changed: dict[str, Any]
-) -> Iterator[list[Any]]:
-    """The rows as the database takes them, their keys first; columns that the archive lacks get defaults."""
-    part, model = archive.manifest.tables[table.label], table.model
-    columns = [field for field in model._meta.concrete_fields if not field.primary_key]
-    convert = {column.name: _converter(column, keys) for column in columns}
-    inner = replaced_in(table.label)
-    for number, row in archive.rows(table.label):
+    done = 0
+    while batch := list(islice(ready, INSERTED_AT_ONCE)):
+        for place in unique:
+            _renew(columns[place - 1], place, batch)
         try:
-            values = dict(zip(part.columns, row, strict=True)) | changed
-            for name in inner.keys() & values.keys():
-                values[name] = inner[name](values[name], values, keys.key)
-            ready = [
-                convert[column.name](values[column.name] if column.name in values else column.get_default())
-                for column in columns
-            ]
-        except (ValidationError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
-            place = f"{archive.name}: {part.name}"
-            raise BadFormat(f"{error}, expected a row of {table.label}", file=place, line=number) from error
-        yield [keys.key(model, number), *ready]
+            with transaction.atomic():
+                insert_rows(table.model, columns, batch)
+        except (IntegrityError, DataError) as error:
+            line = done + _refused(table.model, columns, batch)
+            problem = f"the database refuses it ({error}), expected a row of {table.label}"
+            raise BadFormat(problem, file=f"{archive.name}: {part.name}", line=line) from error
+        done += len(batch)
+        yield len(batch)
 
 
-def _converter(column: Field[Any, Any], keys: _Keys) -> Callable[[Any], Any]:
-    """From a value in JSON to one that the database takes."""
-    target = tables.target_of(column)
-    if target is not None:
-        return lambda number: None if number is None else keys.key(target, number)
-    database = connections[DEFAULT_DB_ALIAS]  # the proxy `connection` would be asked for each value
-    save = partial(column.get_db_prep_save, connection=database)
-    return save if isinstance(column, JSONField) else lambda value: save(column.to_python(value))
+def _refused(model: type[Model], columns: list[Field[Any, Any]], batch: list[list[Any]]) -> int:
+    """Return the place, from 1, of the first row of a batch that the database refuses."""
+    for place, row in enumerate(batch, 1):
+        try:
+            with transaction.atomic():
+                insert_rows(model, columns, [row])
+        except (IntegrityError, DataError):
+            return place
+    return len(batch)
 
 
 def _renew(column: Field[Any, Any], place: int, batch: list[list[Any]]) -> None:

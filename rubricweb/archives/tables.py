@@ -15,10 +15,11 @@ from django.apps import apps
 from django.db.models import Field, ForeignKey, Model, QuerySet
 
 from rubricweb.accounts.models import User
+from rubricweb.campaigns.models import Turn
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.models import GraderConfig
-from rubricweb.jobs.models import LeasedWork
+from rubricweb.jobs.models import Job, LeasedWork
 
 SHARED: dict[type[Model], str] = {User: "username", GraderConfig: "fingerprint"}
 """Models whose rows belong to no collection, by what tells their rows apart. Archives have the rows to which
@@ -115,6 +116,23 @@ def own_models() -> Iterator[type[Model]]:
     for model in apps.get_models(include_auto_created=True):
         if model.__module__.startswith("rubricweb.") and model._meta.managed:
             yield model
+
+
+def is_work(model: type[Model]) -> bool:
+    """Return whether somebody or something may be at work on rows of the model."""
+    return issubclass(model, (Job, LeasedWork, Turn))
+
+
+def ended(model: type[Model], row: dict[str, Any]) -> dict[str, Any]:
+    """Return the row as if nobody were at work on it: nothing in a restored collection goes on by itself."""
+    if issubclass(model, Job):
+        return row if row["state"] in Job.ENDED else row | {"state": Job.State.CANCELLED.value}
+    if issubclass(model, LeasedWork):
+        return row | {"state": LeasedWork.State.CANCELLED.value} if row["state"] in LeasedWork.LIVE else row
+    if model is Turn and row["state"] == Turn.State.LEASED:
+        person = row["person"] if row["assigned_by"] else None
+        return row | {"state": Turn.State.PENDING.value, "person": person, "lease_until": None, "mode": ""}
+    return row
 
 
 def _next_to(known: dict[type[Model], str], *, may_be_null: bool) -> Iterator[tuple[type[Model], str]]:

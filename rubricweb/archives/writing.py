@@ -21,6 +21,7 @@ from rubricweb.archives.inner_keys import replaced_in
 from rubricweb.archives.layout import (
     FORMAT,
     MANIFEST,
+    SIGNATURE,
     VERSION,
     Manifest,
     Part,
@@ -29,9 +30,9 @@ from rubricweb.archives.layout import (
     table_path,
 )
 from rubricweb.archives.numbers import Numbers, shared_rows
+from rubricweb.archives.signing import signature
 from rubricweb.archives.snapshots import snapshot
 from rubricweb.corpus.models import Collection
-from rubricweb.jobs.models import Job, LeasedWork
 
 READ_AT_ONCE = 2_000
 """Rows in memory."""
@@ -68,8 +69,10 @@ def _write(collection: Collection, target: ZipFile) -> Manifest:
     files = dict(_write_files(target, collection, numbers))
     manifest = Manifest(collection.slug, parts, files, _migrations())
     stated = {"format": FORMAT, "version": VERSION} | asdict(manifest)
-    with _entry(target, MANIFEST) as stream:
-        stream.write(f"{json.dumps(stated, indent=1, sort_keys=True)}\n".encode())
+    text = f"{json.dumps(stated, indent=1, sort_keys=True)}\n".encode()
+    for name, content in ((MANIFEST, text), (SIGNATURE, f"{signature(text)}\n".encode())):
+        with _entry(target, name) as stream:
+            stream.write(content)
     return manifest
 
 
@@ -96,7 +99,6 @@ def _values(table: tables.Table, collection: Collection, numbers: Numbers) -> It
     names = [column.name for column in columns]
     foreign = [(place, column) for place, column in enumerate(columns) if tables.target_of(column)]
     inner = [(names.index(name), function) for name, function in replaced_in(table.label).items()]
-    state = names.index("state") if issubclass(table.model, (Job, LeasedWork)) else None
     rows = table.archived_rows(collection).values_list(*(column.attname for column in columns))
     for row in rows.iterator(chunk_size=READ_AT_ONCE):
         values = list(row)
@@ -105,8 +107,8 @@ def _values(table: tables.Table, collection: Collection, numbers: Numbers) -> It
                 values[place] = _number(column, values[place], numbers)
         for place, function in inner:
             values[place] = function(values[place], dict(zip(names, values, strict=True)), numbers.number)
-        if state is not None:
-            values[state] = _ended(table.model, values[state])
+        if tables.is_work(table.model):
+            values = [*tables.ended(table.model, dict(zip(names, values, strict=True))).values()]
         yield values
 
 
@@ -117,12 +119,6 @@ def _number(column: Any, key: int, numbers: Numbers) -> int | None:
         place = f"{column.model._meta.label}.{column.name}"
         raise CannotArchive(f"{place} refers to a row {key} that the collection does not have")
     return number
-
-
-def _ended(model: type[Model], state: str) -> str:
-    if issubclass(model, Job):
-        return state if state in Job.ENDED else Job.State.CANCELLED.value
-    return LeasedWork.State.CANCELLED.value if state in LeasedWork.LIVE else state
 
 
 def _write_files(target: ZipFile, collection: Collection, numbers: Numbers) -> Iterator[tuple[str, Part]]:

@@ -126,10 +126,15 @@ def imported_config(
     """
     kept = {name: value for name, value in options.items() if name not in (PROMPT, ANSWERS_BY)}
     spec = GraderSpec(IMPORTED, llm, prompt_class, kept)
-    parts = [IMPORTED, llm, prompt_class, purpose]
+    return _get(spec, purpose, _of_imported(spec, purpose))
+
+
+def _of_imported(spec: GraderSpec, purpose: str) -> str:
+    """The fingerprint of the config of grades from a file."""
+    parts = [IMPORTED, spec.llm, spec.prompt_class, purpose]
     if spec.frozen:
         parts.append(json.dumps(spec.frozen, sort_keys=True))
-    return _get(spec, purpose, hashlib.sha256("\0".join(parts).encode()).hexdigest())
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 def _get(spec: GraderSpec, purpose: Purpose, fingerprint: str) -> GraderConfig:
@@ -142,6 +147,37 @@ def _get(spec: GraderSpec, purpose: Purpose, fingerprint: str) -> GraderConfig:
     }
     config, _ = GraderConfig.objects.get_or_create(fingerprint=fingerprint, defaults=fields)
     return config
+
+
+MOST_VERSIONS = 99
+"""Of a prompt. A config does not say which it asks; its fingerprint does."""
+
+
+def require_genuine(config: GraderConfig) -> None:
+    """Raise ValueError for a config that is not what its fingerprint says: one from an archive may not be."""
+    options, own = dict(config.options), config.options.get(PROMPT)
+    if config.backend == IMPORTED:
+        spec = GraderSpec(IMPORTED, config.llm, config.prompt_class, options)
+        fingerprints = {_of_imported(spec, config.purpose)}
+    else:
+        spec = spec_of(config)
+        if own:
+            versions = [prompts.from_options(config.prompt_class, own).version]
+        else:
+            versions = [str(number) for number in range(1, MOST_VERSIONS + 1)]
+        fingerprints = {spec.fingerprint_of(f"{config.prompt_class}@{version}") for version in versions}
+        if own or config.prompt_class in {prompt.prompt_class for prompt in prompts.known()}:
+            _require(spec.prompt.purpose == config.purpose, f"its prompt {spec.prompt.purpose}s")
+    _require(config.fingerprint in fingerprints, "its fingerprint is not that of its contents")
+    scalars = (value for name, value in options.items() if name != PROMPT)
+    _require(
+        all(isinstance(value, str | int | float | bool) for value in scalars), "an option is no plain value"
+    )
+
+
+def _require(fits: bool, problem: str) -> None:
+    if not fits:
+        raise ValueError(problem)
 
 
 def spec_of(config: GraderConfig) -> GraderSpec:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
 import pytest
 
 from rubricweb.accounts.models import User
+from rubricweb.archives.signing import signature
 from rubricweb.banks.models import AnswerKey, Bank, BankTopic, ItemSource
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection, OfficialScore, Subtopic
@@ -19,6 +22,18 @@ from rubricweb.imports.models import Import
 from rubricweb.leaderboards.models import PublicBoard
 from tests.factories import lexical_config, responded
 from tests.rubricweb import worlds
+
+
+def signed(content: bytes, key: str = "") -> bytes:
+    """The archive with another signature: of this server, or by a key."""
+    with ZipFile(BytesIO(content)) as source:
+        entries = {name: source.read(name) for name in source.namelist()}
+    entries["signature.txt"] = signature(entries["manifest.json"], key).encode()
+    target = BytesIO()
+    with ZipFile(target, "w", ZIP_DEFLATED) as other:
+        for name, data in entries.items():
+            other.writestr(name, data)
+    return target.getvalue()
 
 
 @pytest.fixture(autouse=True)

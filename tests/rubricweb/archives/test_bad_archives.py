@@ -12,13 +12,18 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import pytest
 
 from grading.errors import BadFormat
+from grading.graders import GraderSpec
 from rubricweb.accounts.models import User
 from rubricweb.archives import tables
 from rubricweb.archives.layout import VERSION
-from rubricweb.archives.restoring import restore_archive
+from rubricweb.archives.restoring import Terms, restore_archive
 from rubricweb.corpus.models import Collection, Topic
+from rubricweb.grades.configs import config_for, spec_of
+from rubricweb.grades.models import GraderConfig
+from rubricweb.jobs import kinds
 from tests.factories import CollectionFactory
 
+TRUSTED = Terms(is_trusted=True)
 Change = Callable[[dict, dict[str, bytes]], None]
 
 
@@ -101,18 +106,21 @@ def foreign_file(manifest, entries):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (newer, "manifest.json: is of version 2, expected at most 1: it was made by a newer version"),
+        (newer, "manifest.json: is of version 3, expected at most 2: it was made by a newer version"),
         (unknown_table, "has the table corpus.Meadow, which is not known here: it was made by a newer"),
         (unknown_column, r"columns of corpus.Topic that are not known here \(colour\)"),
         (surplus_file, "has other files than its manifest says"),
         (outside, "names a place outside of the zip"),
         (not_json, "corpus.Topic.jsonl:3: is no JSON"),
         (too_few_values, "corpus.Topic.jsonl:3: is no row of the table, expected a list of"),
-        (twice, "corpus.Topic.jsonl: has rows that the database refuses"),
+        (twice, r"corpus.Topic.jsonl:3: the database refuses it"),
         (foreign_file, "has a file of corpus.Topic/1, expected one of an upload"),
         (in_table("grades.Grade", lambda row: row.update(passage=99)), "refers to row 99 of corpus.Passage"),
-        (in_table("grades.Grade", lambda row: row.update(rating="five")), "Grade.jsonl:1: .*integer"),
-        (in_table("grades.Grade", lambda row: row.update(rating=9)), "rows that the database refuses"),
+        (in_table("grades.Grade", lambda row: row.update(rating="five")), "Grade.jsonl:1: rating is a str"),
+        (
+            in_table("grades.Grade", lambda row: row.update(rating=9)),
+            "Grade.jsonl:1: the database refuses it",
+        ),
         (in_table("grades.Grade", lambda row: row.update(at="now")), "Grade.jsonl:1: .*format"),
         (in_table("accounts.Membership", lambda row: row.update(user=0)), "refers to row 0 of accounts.User"),
     ],
@@ -122,9 +130,65 @@ def test_what_is_wrong_is_said_and_nothing_is_restored(archive, change, told):
     CollectionFactory(slug="before")
     people, topics = User.objects.count(), Topic.objects.count()
     with pytest.raises(BadFormat, match=told):
-        restore_archive(other)
+        restore_archive(other, TRUSTED)
     assert list(Collection.objects.values_list("slug", flat=True)) == ["before"]
     assert (User.objects.count(), Topic.objects.count()) == (people, topics)
+
+
+PROMPT = "QuestionSelfRatedUnanswerablePromptWithChoices"
+CHAT = {"backend": "openai_compatible", "llm": "gpt-4o", "prompt_class": PROMPT, "purpose": "rate"}
+
+
+def poisoned(**fields: object) -> Change:
+    """The first grader is another, under the fingerprint of what `CHAT` is."""
+    genuine = GraderSpec(CHAT["backend"], CHAT["llm"], PROMPT, {}).fingerprint
+    return in_table("grades.GraderConfig", lambda row: row.update(CHAT | {"fingerprint": genuine} | fields))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"backend": "lexical"},
+        {"llm": "gpt-4o-mini"},
+        {"options": {"temperature": 1.0}},
+        {"options": []},
+        {"options": {"prompt": {"template": 3}}},
+        {"purpose": "extract"},
+        {"backend": "imported"},
+    ],
+)
+def test_a_grader_is_what_its_fingerprint_says(archive, fields):
+    """All collections share graders: one that is not what it says would be run, and named, in all of them."""
+    restore_archive(changed(archive, poisoned()), Terms("genuine", is_trusted=True))
+    with pytest.raises(BadFormat, match=r"grades\.GraderConfig\.jsonl:1"):
+        restore_archive(changed(archive, poisoned(**fields)), TRUSTED)
+    assert spec_of(config_for("openai_compatible", "gpt-4o", PROMPT)).backend == "openai_compatible"
+
+
+def test_a_grader_that_differs_from_the_present_one_is_refused(archive):
+    """Whatever made them differ, nobody overwrites the other."""
+    change = poisoned()
+    restore_archive(changed(archive, change), Terms("first", is_trusted=True))
+    GraderConfig.objects.filter(llm="gpt-4o").update(llm="gpt-4o-mini")
+    with pytest.raises(BadFormat, match="is not the grader"):
+        restore_archive(changed(archive, change), TRUSTED)
+
+
+STATES = {
+    "grades.GradingJob": ("running", "waiting", "queued", "paused", "cancelling"),
+    "grades.JobChunk": ("queued", "leased"),
+    "imports.Import": ("queued", "leased"),
+    "banks.DraftRequest": ("queued", "leased"),
+}
+
+
+@pytest.mark.parametrize(("label", "state"), [(label, one) for label in STATES for one in STATES[label]])
+def test_work_in_an_archive_is_over(archive, label, state):
+    """Whatever it says: nothing starts, and nothing is held by a worker that is not there."""
+    restore_archive(changed(archive, in_table(label, lambda row: row.update(state=state))), TRUSTED)
+    table = next(one for one in tables.archived() if one.label == label)
+    assert table.rows(Collection.objects.get()).order_by("pk").first().state == "cancelled"
+    assert [row for kind in kinds.known() for row in kind.waiting()] == []
 
 
 def test_an_archive_that_was_changed_is_refused(archive):
@@ -132,7 +196,7 @@ def test_an_archive_that_was_changed_is_refused(archive):
         entries["tables/corpus.Topic.jsonl"] = entries["tables/corpus.Topic.jsonl"].replace(b"red", b"big")
 
     with pytest.raises(BadFormat, match=r"corpus\.Topic\.jsonl: does not have the rows and digest"):
-        restore_archive(changed(archive, reword, is_consistent=False))
+        restore_archive(changed(archive, reword, is_consistent=False), TRUSTED)
     assert not Collection.objects.exists()
 
 
@@ -142,19 +206,19 @@ def test_other_files_are_no_archives(archive, tmp_path):
         target.writestr("topics.tsv", "t1\twords")
     for path, told in ((plain, "has no manifest.json"), (tmp_path / "nowhere.zip", "is not there")):
         with pytest.raises(BadFormat, match=told):
-            restore_archive(path)
+            restore_archive(path, TRUSTED)
 
 
 def test_an_archive_has_limits(archive):
     with pytest.raises(BadFormat, match="expected at most 1,000"):
-        restore_archive(archive, slug="copy", max_bytes=1_000)
+        restore_archive(archive, Terms("copy", is_trusted=True, max_bytes=1_000))
 
 
 @pytest.mark.parametrize("slug", ["two words", "x" * 81, "taken"])
 def test_a_slug_must_be_one_and_free(archive, slug):
     CollectionFactory(slug="taken")
     with pytest.raises(BadFormat, match=r"slug|there is a collection"):
-        restore_archive(archive, slug=slug)
+        restore_archive(archive, Terms(slug, is_trusted=True))
 
 
 def test_an_archive_without_newer_columns_and_tables_gets_their_defaults(archive):
@@ -167,7 +231,7 @@ def test_an_archive_without_newer_columns_and_tables_gets_their_defaults(archive
         entries[part["name"]] = "".join(f"{line}\n" for line in lines).encode()
         del entries[manifest["tables"].pop("review.SavedView")["name"]]
 
-    restore_archive(changed(archive, older), slug="copy")
+    restore_archive(changed(archive, older), Terms("copy", is_trusted=True))
     copy = Collection.objects.get(slug="copy")
     assert set(copy.runs.values_list("state", flat=True)) == {"accepted"}
     assert not next(one for one in tables.owned() if one.label == "review.SavedView").rows(copy).exists()

@@ -62,7 +62,7 @@ def archive_of(server: Server, folder: Path) -> bytes:
 def test_sqlite_is_backed_up_restored_and_upgraded(tmp_path):
     first, second = Server(tmp_path / "first"), Server(tmp_path / "second")
     copy_sqlite(first.folder / "rubricweb.sqlite3")
-    first.does("restore", ARCHIVE=FIXTURE, NEW_SLUG="leaves")
+    first.does("restore-trusted", ARCHIVE=FIXTURE, NEW_SLUG="leaves")
     before = archive_of(first, tmp_path)
     for app, migration in OLDER.items():
         first.manage("migrate", app, migration)
@@ -91,7 +91,7 @@ def insert_rows(model, columns, rows):
         os.kill(os.getpid(), signal.SIGKILL)
 
 restoring.insert_rows = insert_rows
-call_command("restore", sys.argv[1], slug="leaves")
+call_command("restore", sys.argv[1], slug="leaves", trust=True)
 """
 
 
@@ -103,7 +103,7 @@ def test_a_restore_that_is_killed_leaves_nothing_and_can_be_run_again(tmp_path):
     killed = subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True)
     assert killed.returncode == -signal.SIGKILL
     assert len(list(server.folder.glob("copy-*"))) == 1
-    server.does("restore", ARCHIVE=FIXTURE, NEW_SLUG="leaves")
+    server.does("restore-trusted", ARCHIVE=FIXTURE, NEW_SLUG="leaves")
     assert list(server.folder.glob("copy-*")) == []
     assert archive_of(server, tmp_path)
 
@@ -128,7 +128,7 @@ def test_postgresql_is_dumped_and_restored(tmp_path, databases):
     for server in (first, second):
         server.environment["PATH"] = f"{postgres_tools()}:{server.environment['PATH']}"
     first.does("upgrade")
-    first.does("restore", ARCHIVE=FIXTURE, NEW_SLUG="leaves")
+    first.does("restore-trusted", ARCHIVE=FIXTURE, NEW_SLUG="leaves")
     dump = tmp_path / "dump"
     first.does("backup-postgresql", BACKUP=dump)
     second.does("restore-postgresql", BACKUP=dump)

@@ -17,13 +17,20 @@ from rubricweb.archives.kind import Restorations
 from rubricweb.archives.models import Restoration
 from rubricweb.corpus.models import Collection
 from rubricweb.jobs.run import work_on
+from tests.rubricweb.archives.conftest import signed
 from tests.rubricweb.markup import markup
 
 pytestmark = pytest.mark.django_db
 
 PAGE = "/restore/"
 LEAVES = Path(__file__).with_name("version-1.zip").read_bytes()
-"""An archive of the collection "autumn"."""
+"""An archive of the collection "autumn", which no server signed."""
+
+
+@pytest.fixture(autouse=True)
+def _is_signed(monkeypatch):
+    """By this server."""
+    monkeypatch.setitem(globals(), "LEAVES", signed(LEAVES))
 
 
 @pytest.fixture
@@ -37,9 +44,9 @@ def words(answer) -> str:
     return re.sub(r"\s+", " ", markup(answer))
 
 
-def restored(client, content: bytes = LEAVES, **fields: str) -> Restoration:
+def restored(client, content: bytes = b"", **fields: str) -> Restoration:
     """An archive that was uploaded, as a worker leaves it."""
-    answer = client.post(PAGE, {"archive": SimpleUploadedFile("../leaves.zip", content)} | fields)
+    answer = client.post(PAGE, {"archive": SimpleUploadedFile("../leaves.zip", content or LEAVES)} | fields)
     row = Restoration.objects.latest("pk")
     assert answer["Location"] == f"/restorations/{row.pk}/"
     assert "waits for a worker" in words(client.get(row.get_absolute_url()))
@@ -62,13 +69,47 @@ def test_staff_uploads_an_archive_and_organizes_its_collection(
     collection = Collection.objects.get(pk=row.collection_key)
     assert (row.state, row.error, row.slug, row.done) == ("done", "", collection.slug, row.total)
     assert collection.topics.exists()
-    assert collection.memberships.get(user=staff).role == Role.ORGANIZER
+    assert collection.memberships.get().user == staff
+    assert collection.memberships.get().role == Role.ORGANIZER
     page = words(client.get(row.get_absolute_url()))
     assert f'as <span class="mono">{collection.slug}</span>. You organize it.' in page
     assert collection.get_absolute_url() in page
     assert client.get(collection.get_absolute_url()).status_code == 200
     assert "leaves.zip" in words(client.get(PAGE))
     assert uploads() == []
+
+
+def test_people_of_the_archive_are_invited(staff, client_of, assessor):
+    row = restored(client_of(staff))
+    assert row.members == ["assessor"]
+    (invitation,) = assessor.invitations.usable()
+    assert (invitation.by, invitation.collection_id) == (staff, row.collection_key)
+    assert "invites you to" in words(client_of(assessor).get("/"))
+    assert not assessor.memberships.filter(collection=row.collection_key).exists()
+
+
+OTHERS_KEY = "5e" * 32
+
+
+def test_only_known_servers_archives_are_restored_in_the_browser(staff, client_of, settings):
+    client, unsigned = client_of(staff), Path(__file__).with_name("version-1.zip").read_bytes()
+    for content in (unsigned, signed(unsigned, OTHERS_KEY), LEAVES.replace(b"signature", b"signatura")):
+        row = restored(client, content)
+        assert (row.state, "leaves.zip: is not signed by this server" in row.error) == ("failed", True)
+    assert not Collection.objects.exists()
+    settings.ARCHIVE_KEYS = [OTHERS_KEY]
+    assert restored(client, signed(unsigned, OTHERS_KEY)).state == "done"
+
+
+@pytest.mark.parametrize("fields", [{"is_staff": False}, {"is_active": False}])
+def test_who_may_no_longer_restore_gets_nothing(staff, client_of, fields):
+    client_of(staff).post(PAGE, {"archive": SimpleUploadedFile("leaves.zip", LEAVES)})
+    User.objects.filter(pk=staff.pk).update(**fields)
+    row = Restoration.objects.get()
+    work_on(Restorations.name, row.pk)
+    row.refresh_from_db()
+    assert (row.state, row.error) == ("failed", "Whoever uploaded it may no longer restore collections.")
+    assert not Collection.objects.exists()
 
 
 def test_it_may_get_another_name_beside_the_first(staff, client_of):
@@ -152,11 +193,13 @@ def test_one_that_waits_is_cancelled(staff, client_of, django_capture_on_commit_
 def test_one_that_a_worker_is_at_is_cancelled(staff, client_of, monkeypatch):
     row = uploaded(client_of(staff))
 
-    def cancelled_meanwhile(path: Path, *, progress: restoring.Progress, **options: object) -> None:
+    def cancelled_meanwhile(
+        path: Path, terms: restoring.Terms, *, progress: restoring.Progress, **options: object
+    ) -> None:
         """As the note of a second later finds it."""
         restoration.cancel_restoration(row)
         progress.is_unwanted = True
-        usual(path, progress=progress, **options)
+        usual(path, terms, progress=progress, **options)
 
     usual = restoration.restore_archive
     monkeypatch.setattr(restoration, "restore_archive", cancelled_meanwhile)

@@ -11,7 +11,8 @@ from django.core.management import CommandError, call_command
 from rubricweb.accounts.models import User
 from rubricweb.archives import tables, uploads
 from rubricweb.archives.removal import delete_collection
-from rubricweb.archives.restoring import restore_archive
+from rubricweb.archives.restoring import Terms, restore_archive
+from rubricweb.archives.signing import own_key
 from rubricweb.archives.writing import write_archive
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection
@@ -24,6 +25,7 @@ from rubricweb.leaderboards.models import PublicBoard
 from tests.factories import CollectionFactory, TopicFactory
 from tests.rubricweb.worlds import RAW_REPLY
 
+COPY = Terms("autumn-copy", joins=True)
 OF_THE_SERVER = {
     "api.KeptAnswer",
     "accounts.User_groups",
@@ -61,7 +63,7 @@ def test_every_model_is_archived_or_says_why_not():
 def test_a_restored_collection_has_the_same_archive(collection, archive, tmp_path):
     delete_collection(collection, by=None)
     TopicFactory(collection=CollectionFactory(slug="other"))  # so that keys become others
-    restored = restore_archive(archive)
+    restored = restore_archive(archive, Terms(joins=True))
     again = tmp_path / "again.zip"
     write_archive(Collection.objects.get(slug="autumn"), again)
     assert again.read_bytes() == archive.read_bytes()
@@ -74,7 +76,7 @@ def test_a_restored_collection_has_the_same_archive(collection, archive, tmp_pat
 def test_a_copy_beside_the_original_works_by_itself(collection, bank, archive, client_of):
     before = scores(client_of, "owner", "autumn")
     assert len(before) > 3
-    restore_archive(archive, slug="autumn-copy")
+    restore_archive(archive, COPY)
     copy = Collection.objects.get(slug="autumn-copy")
     assert scores(client_of, "owner", "autumn-copy") == before
     first, second = (PublicBoard.objects.get(collection=one) for one in (collection, copy))
@@ -85,7 +87,7 @@ def test_a_copy_beside_the_original_works_by_itself(collection, bank, archive, c
 
 
 def test_keys_inside_of_values_are_those_of_the_new_rows(collection, archive):
-    restore_archive(archive, slug="autumn-copy")
+    restore_archive(archive, COPY)
     copy = Collection.objects.get(slug="autumn-copy")
     wording = copy.banks.get().items.order_by("pk").first().revision
     assert Draw.objects.filter(collection=copy).last().revisions == [wording.pk]
@@ -102,7 +104,7 @@ def test_replies_come_along_and_so_does_when_they_were_dropped(collection, bank,
     ReplyBlock.objects.filter(pk=gone.pk).update(content=content_of({}), number=0, dropped_at=gone.at)
     keep_replies(collection, 90, by=None)
     write_archive(collection, tmp_path / "a.zip")
-    restore_archive(tmp_path / "a.zip", slug="autumn-copy")
+    restore_archive(tmp_path / "a.zip", COPY)
     copies = Grade.objects.filter(topic__collection__slug="autumn-copy")
     of_dropped, of_left = (
         {"topic__query_id": block.topic.query_id, "config": block.config} for block in (gone, left)
@@ -116,7 +118,7 @@ def test_replies_come_along_and_so_does_when_they_were_dropped(collection, bank,
 def test_a_part_of_which_no_passage_is_written_stays_so(collection, bank, tmp_path):
     JobPart.objects.update(passages="", mask="", rows=2)
     write_archive(collection, tmp_path / "whole.zip")
-    restore_archive(tmp_path / "whole.zip", slug="autumn-copy")
+    restore_archive(tmp_path / "whole.zip", COPY)
     part = JobPart.objects.get(job__collection__slug="autumn-copy")
     assert (part.is_whole, part.rows, gap_of(part).cells) == (True, 2, 2)
 
@@ -125,7 +127,7 @@ def test_people_without_an_account_get_one_that_cannot_sign_in(collection, archi
     delete_collection(collection, by=None)
     AuditEntry.objects.update(by=None)
     User.objects.filter(username="assessor").delete()
-    restored = restore_archive(archive)
+    restored = restore_archive(archive, Terms(joins=True))
     assert restored.strangers == ["assessor"]
     assert "owner" in restored.members
     person = User.objects.get(username="assessor")
@@ -138,14 +140,14 @@ def test_work_under_way_is_archived_as_cancelled(collection, bank, tmp_path):
     GradingJob.objects.update(state="running")
     JobChunk.objects.update(state="leased", worker="w1")
     write_archive(collection, tmp_path / "a.zip")
-    restore_archive(tmp_path / "a.zip", slug="autumn-copy")
+    restore_archive(tmp_path / "a.zip", COPY)
     job = GradingJob.objects.get(collection__slug="autumn-copy")
     assert (job.state, job.chunks.get().state, job.chunks.get().worker) == ("cancelled", "cancelled", "")
 
 
 def test_graders_are_found_again_or_made(collection, archive):
     before = GraderConfig.objects.count()
-    restore_archive(archive, slug="autumn-copy")
+    restore_archive(archive, COPY)
     assert GraderConfig.objects.count() == before
 
 
@@ -154,10 +156,31 @@ def test_commands_archive_and_restore(collection, bank, tmp_path):
     call_command("archive", "autumn", out=path, stderr=told)
     call_command("restore", path, slug="copy", stderr=told)
     assert "2 topics" in told.getvalue()
-    assert "Matched by user name: assessor, owner, viewer" in told.getvalue()
+    assert "Invited, by user name: assessor, owner, viewer" in told.getvalue()
     with pytest.raises(CommandError, match="no collection winter"):
         call_command("archive", "winter", out=path)
     with pytest.raises(CommandError, match="there is a collection autumn already"):
         call_command("restore", path)
     with pytest.raises(CommandError, match="cannot write"):
         call_command("archive", "autumn", out=tmp_path / "nowhere" / "a.zip")
+
+
+def test_commands_restore_what_nobody_signed_only_if_it_is_trusted(db, owner):
+    unsigned, words = Path(__file__).with_name("version-1.zip"), StringIO()
+    with pytest.raises(CommandError, match=r"not signed by this server.*with --trust"):
+        call_command("restore", unsigned)
+    call_command("restore", unsigned, trust=True, stderr=words)
+    assert "Nobody is a member yet" in words.getvalue()
+    assert [row.by for row in owner.invitations.usable()] == [None]
+    call_command("restore", unsigned, slug="again", trust=True, members=True, stderr=words)
+    assert owner.memberships.filter(collection__slug="again").exists()
+
+
+def test_a_key_of_one_server_is_no_secret_of_another_use(settings, capsys):
+    call_command("archive", show_key=True)
+    key = capsys.readouterr().out.strip()
+    assert key == own_key()
+    settings.SECRET_KEY = f"{settings.SECRET_KEY}."
+    assert own_key() != key
+    with pytest.raises(CommandError, match="Name a collection"):
+        call_command("archive", "autumn")

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from rubricweb.archives import signing
 from rubricweb.archives.writing import CannotArchive, write_archive
 from rubricweb.core import audit
 from rubricweb.corpus.command_arguments import collection_named, writing
@@ -18,10 +19,22 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("slug", metavar="SLUG")
-        parser.add_argument("--out", type=Path, metavar="F.zip", required=True)
+        parser.add_argument("slug", metavar="SLUG", nargs="?")
+        parser.add_argument("--out", type=Path, metavar="F.zip")
+        parser.add_argument(
+            "--show-key",
+            action="store_true",
+            help="only print the key that signs archives, a secret for RUBRIC_ARCHIVE_KEYS of another server",
+        )
 
-    def handle(self, *, slug: str, out: Path, **options: Any) -> None:  # Any: what argparse parsed
+    def handle(  # Any: what argparse parsed
+        self, *, slug: str | None, out: Path | None, show_key: bool, **options: Any
+    ) -> None:
+        if show_key:
+            self.stdout.write(signing.own_key())
+            return
+        if slug is None or out is None:
+            raise CommandError("Name a collection, and --out F.zip.")
         collection = collection_named(slug)
         try:
             with writing(out):

@@ -1,0 +1,351 @@
+"""What the JSON columns of an archive may hold, and columns whose text is more than text.
+
+Pages read these without looking twice, since only the code of this project writes them; an archive may be
+written by anybody whom somebody trusted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from types import GenericAlias
+from typing import Annotated, Any, Literal
+from zoneinfo import available_timezones
+
+import msgspec
+from msgspec import Meta
+
+from grading import prompts
+from grading.errors import GradingError
+from grading.formats.banks import BY_NAME
+from grading.graders import registry
+from grading.submissions import rules_from_json
+from grading.systems.pipeline import SystemSpec
+from grading.types import ItemKind
+from rubricweb.arena.models import Reason
+from rubricweb.imports.contents import ImportOptions
+from rubricweb.imports.undo import KINDS
+from rubricweb.submissions import findings
+from rubricweb.submissions.findings import MEANINGS, Group
+from rubricweb.systems import specs
+
+Row = Mapping[str, Any]  # by column
+Check = Callable[[Any], object]
+"""Raises an error that `check` names where a value does not fit."""
+Id = Annotated[str, Meta(pattern=r"\A[^\x00-\x1f\x7f]*\Z")]
+"""Without line ends and tabs, which would end a line or a column of a file."""
+Count = Annotated[int, Meta(ge=0, le=2**31)]
+Key = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Number = int | float
+Scalar = str | int | float | bool | None
+DAY = r"\A\d{4}-\d{2}-\d{2}\Z"
+Range = tuple[Key, Key, Key]
+ERRORS = (
+    *(msgspec.ValidationError, GradingError, RecursionError),
+    *(ValueError, TypeError, LookupError, AttributeError, ArithmeticError),
+)
+
+
+class Exact(msgspec.Struct, forbid_unknown_fields=True):
+    """A JSON object with these names and no others."""
+
+
+class Citing(Exact):
+    text: str
+    citations: list[tuple[Id, Number | None]] | None
+
+
+class Counts(Exact):
+    new: Count
+    changed: Count
+    unchanged: Count
+
+
+class MadeNames(Exact):
+    runs: dict[str, str] = msgspec.field(default_factory=dict)
+    teams: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class FrozenOther(Exact):
+    score: Number | None
+    stderr: Number | None
+
+
+class FrozenRow(Exact):
+    interval: str
+    run_tag: str
+    score: Number | None
+    stderr: Number | None
+    low: Number | None
+    high: Number | None
+    judged: Number | None
+    n_topics: Count
+    others: list[FrozenOther]
+
+
+class FrozenHead(Exact):
+    label: str
+    note: str
+
+
+class FrozenStatement(Exact):
+    name: str
+    value: str
+
+
+class FrozenBoard(Exact):
+    """What `leaderboards.public.documents` writes."""
+
+    version: int
+    measure: str
+    judged_at: Number | None
+    heads: list[FrozenHead]
+    rows: list[FrozenRow]
+    statements: list[FrozenStatement]
+
+
+class Estimated(Exact):
+    value: Number | None
+    low: Number | None
+    high: Number | None
+
+
+class CardSample(Exact):
+    cells: Count
+    topics: Count
+    people: Count
+    blind_cells: Count
+    is_random: bool
+    since: Annotated[str, Meta(pattern=DAY)] = msgspec.field(name="from")
+    to: Annotated[str, Meta(pattern=DAY)]
+
+
+class CardRating(Exact):
+    rating: int
+    cells: Count
+    people: Estimated
+    reached: Estimated
+
+
+class CardBias(Exact):
+    name: str
+    cells: Count
+    bias: Estimated
+    beyond_others: Estimated
+
+
+class Card(Exact):
+    """What `calibration.documents` writes."""
+
+    sample: CardSample
+    level: Number
+    min_grade: int
+    kappa: Estimated
+    same: Estimated
+    near: Estimated
+    bias: Estimated
+    by_rating: list[CardRating]
+    by_length: list[CardBias]
+    by_runs: list[CardBias]
+
+
+class PoolRule(Exact):
+    depth: Count
+    by_type: dict[str, Count]
+    runs: list[str]
+
+
+class ReleasedFile(Exact):
+    name: str
+    part: str
+    about: str
+    size: Key
+    sha256: str
+
+
+class StoredStep(Exact):
+    stage: str
+    prompt_id: str
+    prompt: str
+    reply: str
+    source: Count | None = None
+    fact: str = ""
+
+
+class StoredMade(Exact):
+    """What `systems.specs.made_as_json` writes."""
+
+    doc_ids: list[Id]
+    scores: list[Number]
+    sentences: list[tuple[str, list[Count]]] | None
+    sources: list[Id] | None
+    steps: list[StoredStep]
+    retrieved: list[Id] = msgspec.field(default_factory=list)
+
+
+class StoredBreaker(Exact):
+    base: Count = 0
+    seen: Count = 0
+    counts: dict[str, Count] = msgspec.field(default_factory=dict)
+    row_of: str = ""
+    row: Count = 0
+
+
+def _by(names: Iterable[str], shape: Any) -> Any:  # Any: types
+    """Return the type of an object that has only these names, with values of the shape."""
+    return GenericAlias(dict, (Literal.__getitem__(tuple(names)), shape))
+
+
+def fits(shape: Any) -> Check:  # Any: a type as msgspec takes it
+    """Return the check that a value has this type."""
+    return lambda value: msgspec.convert(value, shape)
+
+
+def one_of(known: Iterable[str]) -> Check:
+    """Return the check that a text is one of these."""
+    names = frozenset(known)
+
+    def check(value: Any) -> None:
+        if value not in names:
+            raise ValueError(f"{value!r} is none of {', '.join(sorted(names))}")
+
+    return check
+
+
+def _made(value: Any) -> None:
+    """Answers cite by position, and ranks have a score each."""
+    made = msgspec.convert(value, StoredMade)
+    if len(made.doc_ids) != len(made.scores):
+        raise ValueError("it has not a score for each document")
+    sources = len(made.sources or ())
+    cited = (place for _, places in made.sentences or () for place in places)
+    steps = (step.source or 0 for step in made.steps)
+    if any(place >= sources for place in cited) or any(place > sources for place in steps):
+        raise ValueError("it cites a source that it does not have")
+
+
+def _spec(value: Any) -> None:
+    msgspec.convert(value, SystemSpec)
+    specs.from_json(value)
+
+
+def _import_options(value: Any) -> None:
+    msgspec.convert(value, ImportOptions)
+    ImportOptions(**value)
+
+
+def _findings(value: Any) -> None:
+    for group in msgspec.convert(value, list[Group]):
+        one_of(MEANINGS)(group.category)
+    findings.from_json(value)
+
+
+def _rules(value: Any) -> None:
+    rules_from_json(value)
+
+
+def _prompt(value: Any) -> None:
+    prompts.from_options("Own", value)
+
+
+def _pool_rule(value: Any) -> None:
+    if value != {}:
+        msgspec.convert(value, PoolRule)
+
+
+JSON: dict[str, Check] = {
+    "arena.FreshAnswer.replies": fits(dict[str, list[str]]),
+    "arena.FreshAnswer.result": _made,
+    "arena.FreshAnswer.spec": _spec,
+    "arena.Reason.tags": fits(list[Reason.Tag]),
+    "banks.BankTopic.foreign": fits(_by(BY_NAME, list[dict[str, Any]])),
+    "banks.Item.foreign": fits(_by(BY_NAME, dict[str, Any])),
+    "banks.ItemSource.spans": fits(list[tuple[Count, Count]]),
+    "calibration.CalibrationCard.items": fits(list[tuple[Id, str]]),
+    "calibration.CalibrationCard.found": fits(Card),
+    "campaigns.Campaign.kinds": fits(list[ItemKind]),
+    "corpus.Collection.grader_prompts": fits(list[str]),
+    "corpus.Collection.grader_options": fits(dict[str, Scalar]),
+    "corpus.Collection.pool_rule": _pool_rule,
+    "corpus.OwnPrompt.definition": _prompt,
+    "corpus.Ranking.doc_ids": fits(list[Id]),
+    "corpus.Ranking.scores": fits(list[Number]),
+    "corpus.Response.sentences": fits(list[Citing]),
+    "corpus.Response.references": fits(list[Id]),
+    "corpus.Response.documents": fits(dict[str, str]),
+    "corpus.Response.foreign": fits(dict[str, Any]),
+    "corpus.Run.tags": fits(list[str]),
+    "corpus.Topic.attributes": fits(dict[str, Any]),
+    "corpus.Topic.foreign": fits(dict[str, Any]),
+    "grades.Draw.revisions": fits(list[Key]),
+    "grades.GraderConfig.options": fits(dict[str, Any]),
+    "grades.GradingJob.options": fits(dict[str, Scalar]),
+    "grades.GradingJob.failures": fits(StoredBreaker),
+    "grades.JobChunk.cells": fits(list[tuple[Key, Key]]),
+    "grades.JobPart.revisions": fits(list[Key]),
+    "imports.Import.options": _import_options,
+    "imports.Import.counts": fits(dict[str, Counts]),
+    "imports.Import.before": fits(dict[str, Count]),
+    "imports.Import.notes": fits(list[str]),
+    "imports.Import.added": fits(_by(KINDS, Range)),
+    "imports.ImportFile.fitting_formats": fits(list[str]),
+    "imports.ImportFile.preview": fits(list[tuple[Count, str]]),
+    "leaderboards.PublicBoard.frozen": fits(FrozenBoard),
+    "releases.Release.files": fits(list[ReleasedFile]),
+    "releases.Release.left_out": fits(list[str]),
+    "releases.Release.names": fits(MadeNames),
+    "releases.Release.still_named": fits(list[str]),
+    "submissions.Call.rules": _rules,
+    "submissions.Submission.findings": _findings,
+    "systems.SystemChunk.replies": fits(dict[str, list[str]]),
+    "systems.SystemChunk.result": _made,
+    "systems.SystemJob.spec": _spec,
+}
+"""By column: what its JSON must be; where the column may be empty, None is besides."""
+
+
+def _own_prompt(row: Row) -> None:
+    stated = prompts.from_options(row["prompt_class"], row["definition"])
+    if stated.version != row["version"]:
+        raise ValueError("its version is not that of its definition")
+
+
+def _ranking(row: Row) -> None:
+    doc_ids = row["doc_ids"]
+    if len(doc_ids) != len(row["scores"]) or len(doc_ids) != len(set(doc_ids)):
+        raise ValueError("it has not a score for each document, or a document twice")
+
+
+ROWS: dict[str, Callable[[Row], None]] = {
+    "corpus.OwnPrompt": _own_prompt,
+    "corpus.Ranking": _ranking,
+}
+"""By table: what columns of a row must be together."""
+
+OTHERS: dict[str, Check] = {
+    "corpus.Collection.grader_backend": one_of(registry.BACKENDS),
+    "grades.ReplyBlock.content": fits(list[tuple[Key, Key, str]]),
+    "submissions.Call.time_zone": one_of(available_timezones()),
+}
+"""Columns that are read as more than their type says."""
+
+
+def has(column: str) -> bool:
+    return column in JSON or column in OTHERS
+
+
+def check(column: str, value: Any) -> None:
+    """Check the value of a column that has a shape, such as `corpus.Run.tags`. Raises ValueError."""
+    _checked(column.rpartition(".")[2], JSON.get(column) or OTHERS[column], value)
+
+
+def check_row(label: str, row: Row) -> None:
+    """Check what the columns of a row are together. Raises ValueError."""
+    if label in ROWS:
+        _checked("the row", ROWS[label], row)
+
+
+def _checked(name: str, fits_it: Check, value: Any) -> None:
+    try:
+        fits_it(value)
+    except ERRORS as error:
+        raise ValueError(f"{name} does not fit: {error}") from error
