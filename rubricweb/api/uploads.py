@@ -13,26 +13,48 @@ from django.core.files.uploadhandler import SkipFile
 from django.utils.datastructures import MultiValueDict
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter
-from rest_framework.exceptions import ValidationError
+from rest_framework.exceptions import ParseError, ValidationError
 from rest_framework.parsers import DataAndFiles, FileUploadParser, JSONParser, MultiPartParser
 from rest_framework.request import Request
 
 from rubricweb.api.problems import RequestProblem
 from rubricweb.core.uploads import too_large
 
+DEEPEST = 100
+"""Lists and objects in one another. No resource takes so many."""
 FIELD = "file"
 UNNAMED = "upload"
 NAME = OpenApiParameter("name", OpenApiTypes.STR, description="The name of the file that is the body.")
 
 
 class JsonBody(JSONParser):
-    """JSON, which is read into memory, as large as a form without files may be."""
+    """JSON, read into memory: as large as a form without files may be, and not nested without end."""
 
     def parse(self, stream: IO[bytes], media_type: Any = None, parser_context: Any = None) -> Any:
+        """Raises RequestDataTooBig (413) and ParseError (400)."""
         length = int(parser_context["request"].META.get("CONTENT_LENGTH") or 0)
         if length > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
             raise RequestDataTooBig
-        return super().parse(stream, media_type, parser_context)
+        try:
+            body = super().parse(stream, media_type, parser_context)
+        except RecursionError as error:
+            raise _too_deep() from error
+        level: list[object] = [body]
+        for _ in range(DEEPEST):
+            level = [part for value in level for part in _parts(value)]
+        if level:
+            raise _too_deep()
+        return body
+
+
+def _parts(value: object) -> list[object]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
+
+
+def _too_deep() -> ParseError:
+    return ParseError(f"JSON parse error: lists and objects are nested more than {DEEPEST} deep.")
 
 
 class FileBody(FileUploadParser):

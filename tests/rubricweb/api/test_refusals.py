@@ -212,3 +212,19 @@ def test_fault_of_ours_is_a_problem_document_with_its_reference(owner, collectio
     answer = client.get(f"{ALL}{collection.slug}/topics/")
     assert (answer.status_code, answer["Content-Type"]) == (500, "application/problem+json")
     assert answer["X-Request-Reference"] in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("depth", [101, 900, 50_000])
+def test_a_body_that_is_nested_without_end_is_refused(operations, collection, owner, known, depth):
+    """By every operation that takes JSON, before anything looks into it."""
+    client, answers = APIClient(raise_request_exception=False), {}
+    client.force_login(owner, backend="django.contrib.auth.backends.ModelBackend")
+    taking = [one for one in operations if one.method != "get"]
+    for body in ('{"a":' * depth + "1" + "}" * depth, "[" * depth + "]" * depth):
+        for one in taking:
+            with transaction.atomic():
+                sent = client.generic(one.method.upper(), one.address(known), body, "application/json")
+                transaction.set_rollback(True)
+            answers[one.method, one.path] = sent.status_code
+    assert {place: status for place, status in answers.items() if status >= 500} == {}
+    assert list(answers.values()).count(400) > 20
