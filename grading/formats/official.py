@@ -16,6 +16,7 @@ import msgspec
 from grading.errors import BadFormat, UnknownMeasure
 from grading.formats import leaderboards
 from grading.formats.base import Content, Format, Sample, recognise_among, sample_of
+from grading.formats.data_table import with_formula
 from grading.formats.dictionary import Document, JsonObject, read_document
 from grading.formats.leaderboards import ALL, LeaderboardRow
 from grading.formats.numbers import real
@@ -149,7 +150,7 @@ def _from_tsv(document: Document) -> tuple[BoardKind, Rows]:
             )
         row = dict(zip(names, (text.strip() for text in columns), strict=True))
         if not (row[column] == "NaN" and row.get("n_topics") == "0"):
-            rows.append((row["run_tag"], row[column], line))
+            rows.append((with_formula(row["run_tag"]), row[column], line))
     return kind, rows
 
 

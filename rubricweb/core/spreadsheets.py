@@ -1,4 +1,4 @@
-"""CSV and TSV for spreadsheets, which take a cell that begins with = + - @ for a formula."""
+"""CSV and TSV for spreadsheets, which compute a cell that begins as a formula does."""
 
 from __future__ import annotations
 
@@ -6,22 +6,19 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
 
-FORMULA_SIGNS = ("=", "+", "-", "@")
+from grading.formats.data_table import without_formula
+
 CONTENT_TYPES = {"csv": "text/csv; charset=utf-8", "tsv": "text/tab-separated-values; charset=utf-8"}
 
 
 def safe_cell(value: object) -> str:
-    """One line of text that no spreadsheet takes for a formula."""
-    return without_formula(" ".join(str(value).split()))
+    """Return a number as it is, and anything else as one line of text that no spreadsheet computes.
 
-
-def without_formula(text: str) -> str:
-    """Text behind an apostrophe where a spreadsheet would compute it.
-
-    >>> [without_formula(text) for text in ("=1+1", "d1")]
-    ["'=1+1", 'd1']
+    >>> [safe_cell(value) for value in (-0.5, "-0.5", "a\\nb")]
+    ['-0.5', "'-0.5", 'a b']
     """
-    return f"'{text}" if text.startswith(FORMULA_SIGNS) else text
+    text = " ".join(str(value).split())
+    return text if isinstance(value, int | float) else without_formula(text)
 
 
 def lines(rows: Iterable[Sequence[object]], form: str) -> Iterator[str]:

@@ -8,9 +8,9 @@ from django import forms
 from django.utils.translation import gettext_lazy
 
 from grading.formats import events
+from grading.formats.data_table import without_formula
 from grading.formats.events import FlagThread, event_line
 from rubricweb.banks.secrecy import public
-from rubricweb.core.spreadsheets import without_formula
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pseudonyms import Naming
 from rubricweb.review.flags.models import Flag, FlagEvent

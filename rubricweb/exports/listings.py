@@ -13,13 +13,13 @@ from django.http import Http404, HttpResponse
 from django.views.decorators.http import require_safe
 
 from grading.formats import listings
+from grading.formats.data_table import without_formula
 from grading.formats.listings import ListedItem, ListedPassage, RatedTopic, SpuriousTopic, UncoveredTopic
 from grading.types import ItemKind, Outcome, Purpose
 from rubricweb.accounts.models import User
 from rubricweb.banks.access import bank_for
 from rubricweb.banks.models import Bank
 from rubricweb.core.http import HtmxRequest
-from rubricweb.core.spreadsheets import without_formula
 from rubricweb.corpus.models import Pooled
 from rubricweb.exports.naming import joined
 from rubricweb.grades.configs import kinds_of

@@ -12,6 +12,7 @@ from pathlib import Path
 from django.utils.crypto import salted_hmac
 
 from rubricweb.core.reader import Reader, reading_as
+from rubricweb.core.spreadsheets import safe_cell
 from rubricweb.corpus.models import Collection
 
 DIGITS = 8
@@ -53,7 +54,7 @@ class Names:
         """The mapping as TSV, with a header."""
         both = {"run": self.runs, "team": self.teams}
         rows = [(kind, *pair) for kind, names in both.items() for pair in names.items()]
-        return ["kind\tname\tname_in_release", *("\t".join(row) for row in rows)]
+        return ["kind\tname\tname_in_release", *("\t".join(map(safe_cell, row)) for row in rows)]
 
 
 def _as_word(name: str) -> re.Pattern[bytes]:

@@ -23,6 +23,7 @@ from grading.types import Response
 from rubricweb.banks.convert import BankScope
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.secrecy import public
+from rubricweb.core.spreadsheets import safe_cell
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Run
 from rubricweb.exports.banks import BankExport, bank_export
@@ -192,8 +193,8 @@ def _listed(runs: list[Run], contents: Contents) -> Iterator[str]:
     yield "\t".join(("run_tag", "team", "task", "type", "priority"))
     for run in runs:
         team, tag = contents.names.team(run.team), contents.names.run(run.run_tag)
-        cells = (tag, team, run.task, run.type, "" if run.priority is None else str(run.priority))
-        yield "\t".join(" ".join(cell.split()) for cell in cells)
+        cells = (tag, team, run.task, run.type, "" if run.priority is None else run.priority)
+        yield "\t".join(map(safe_cell, cells))
 
 
 def _write_text(path: Path, *, lines: list[str]) -> None:
