@@ -113,6 +113,7 @@ MIDDLEWARE = [
     "rubricweb.core.middleware.MethodPage",
     "rubricweb.core.middleware.SignInFirst",
     "rubricweb.core.middleware.Toasts",
+    "rubricweb.api.forms_once.FormsOnce",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "axes.middleware.AxesMiddleware",
     "rubricweb.core.middleware.ReaderMiddleware",

@@ -82,6 +82,8 @@ class Resource(APIView):
 
     scopes: ClassVar[Mapping[str, Token.Scope]] = {}
     throttle_classes = (Rate,)
+    role: Role | None = None
+    """The person's in the collection, once `collection` has returned it."""
 
     @property
     def person(self) -> User:
@@ -92,6 +94,7 @@ class Resource(APIView):
         collection = collection_for(self.person, self.kwargs["slug"], needed=needed)
         if limited_to(self.request) not in (None, collection.pk):
             raise Http404("This token is for another collection.")
+        self.role = roles.role_of(self.person, collection)
         return collection
 
     def fields(self, serializer: type[Serializer[Any]]) -> Row:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
+import math
 from collections.abc import Callable
 from functools import wraps
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
+from django.conf import settings
 from django.db import transaction
+from django.db.models import Model
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter
@@ -17,6 +20,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from rubricweb.accounts.roles import Role
+from rubricweb.api.base import Resource
 from rubricweb.api.models import KEY_CHARS, KeptAnswer
 from rubricweb.api.problems import RequestProblem
 
@@ -35,6 +40,43 @@ KEY = OpenApiParameter(
 """For the schema of a write."""
 
 
+class Upload:
+    """What a write that takes a file has made so far, noted beside its key if it has one."""
+
+    def __init__(self, kept: KeptAnswer | None = None) -> None:
+        self.kept = kept
+
+    def begin(self, row: Model) -> None:
+        """Note a row that is not whole yet: whoever takes the key over has it removed."""
+        self._note(begun=row.pk)
+
+    def make(self, row: Model) -> None:
+        """Note, in the transaction that makes the row whole, that it is.
+
+        Raises RequestProblem (409) where the key was taken over meanwhile: then nothing is made.
+        """
+        self._note(made=row.pk)
+
+    def _note(self, **fields: int) -> None:
+        if self.kept is None:
+            return
+        own = KeptAnswer.objects.filter(pk=self.kept.pk, status=0, lease_until=self.kept.lease_until)
+        if not own.update(**fields):
+            raise _in_use(self.kept)
+
+
+class UploadView(Protocol):
+    """A view with a write that is `uploaded_once`."""
+
+    upload: Upload
+
+    def answer_made(self, key: int) -> Response:
+        """Return the answer to the request that made the row of this key."""
+
+    def remove_begun(self, key: int) -> None:
+        """Remove a row that a request left unfinished."""
+
+
 def done_once(write: Write[View, P]) -> Write[View, P]:
     """Answer a request whose key was used before as it was answered then.
 
@@ -48,11 +90,11 @@ def done_once(write: Write[View, P]) -> Write[View, P]:
             return write(view, request, *args, **kwargs)
         digest = _digest(request)
         with transaction.atomic():
-            kept, is_new = _kept(request, key, digest)
+            kept, is_new = kept_for(cast("User", request.user), key, digest)
             if not is_new:
-                return _again(kept, digest)
+                return _again(view, kept, digest)
             response = write(view, request, *args, **kwargs)
-            _keep(kept, response)
+            _keep(view, kept, response)
         return response
 
     return once
@@ -61,28 +103,57 @@ def done_once(write: Write[View, P]) -> Write[View, P]:
 def uploaded_once(write: Write[View, P]) -> Write[View, P]:
     """As `done_once`, for writes that take a file: outside of a transaction, so that nobody waits for it.
 
-    A request with the key of one that is still being worked on is answered with 409. If the server stops
-    before it has answered, the key stays in use.
+    A request with the key of one that is being worked on is answered with 409. If the server was stopped
+    before it had answered, that ends after `settings.LEASE_SECONDS`: then the answer tells what was made, or
+    the write is done.
     """
 
     @wraps(write)
     def once(view: View, request: Request, /, *args: P.args, **kwargs: P.kwargs) -> Response:
-        key = _key(request)
+        uploading, key = cast("UploadView", view), _key(request)
+        uploading.upload = Upload()
         if not key:
             return write(view, request, *args, **kwargs)
         digest = _digest(request)
-        kept, is_new = _kept(request, key, digest)
-        if not is_new:
-            return _again(kept, digest)
+        kept, is_new = kept_for(cast("User", request.user), key, digest)
+        if not is_new and not (kept.request_digest == digest and is_taken_over(kept)):
+            return _again(view, kept, digest)
+        uploading.upload = Upload(kept)
         try:
-            response = write(view, request, *args, **kwargs)
+            response = _made_before(view, kept) or write(view, request, *args, **kwargs)
         except BaseException:
-            kept.delete()
+            KeptAnswer.objects.filter(pk=kept.pk, status=0, lease_until=kept.lease_until).delete()
             raise
-        _keep(kept, response)
+        _keep(view, kept, response)
         return response
 
     return once
+
+
+def is_over(kept: KeptAnswer) -> bool:
+    """Return whether the request of the key will never be answered: its server was stopped."""
+    return not kept.status and kept.lease_until is not None and kept.lease_until < timezone.now()
+
+
+def is_taken_over(kept: KeptAnswer) -> bool:
+    """Take the key of a request that will never be answered; of two who try one succeeds."""
+    before, fresh = kept.lease_until, timezone.now() + _lease()
+    rows = KeptAnswer.objects.filter(pk=kept.pk, status=0, lease_until=before)
+    if not is_over(kept) or not rows.update(lease_until=fresh):
+        return False
+    kept.lease_until = fresh
+    return True
+
+
+def _made_before(view: APIView, kept: KeptAnswer) -> Response | None:
+    """Return the answer to what the request had made when the server stopped, without what it had begun."""
+    uploading = cast("UploadView", view)
+    if kept.made is not None:
+        _require_role(view, kept)
+        return uploading.answer_made(kept.made)
+    if kept.begun is not None:
+        uploading.remove_begun(kept.begun)
+    return None
 
 
 def _key(request: Request) -> str:
@@ -92,25 +163,44 @@ def _key(request: Request) -> str:
     return key
 
 
-def _kept(request: Request, key: str, digest: str) -> tuple[KeptAnswer, bool]:
+def kept_for(person: User, key: str, digest: str) -> tuple[KeptAnswer, bool]:
     """Return the row of this key, and whether it is new; of two at once the second waits for the first."""
-    person = cast("User", request.user)
     KeptAnswer.objects.filter(user=person, at__lt=timezone.now() - KEPT_FOR).delete()
-    return KeptAnswer.objects.get_or_create(user=person, key=key, defaults={"request_digest": digest})
+    fresh = {"request_digest": digest, "lease_until": timezone.now() + _lease()}
+    return KeptAnswer.objects.get_or_create(user=person, key=key, defaults=fresh)
 
 
-def _again(kept: KeptAnswer, digest: str) -> Response:
+def _lease() -> dt.timedelta:
+    return dt.timedelta(seconds=settings.LEASE_SECONDS)
+
+
+def _again(view: APIView, kept: KeptAnswer, digest: str) -> Response:
     if kept.request_digest != digest:
         raise RequestProblem(HTTPStatus.UNPROCESSABLE_ENTITY, f"This {HEADER} was sent with another request.")
     if not kept.status:
-        raise RequestProblem(HTTPStatus.CONFLICT, f"A request with this {HEADER} is being worked on.")
+        raise _in_use(kept)
+    _require_role(view, kept)
     return Response(kept.body, kept.status, headers={**kept.headers, REPLAYED: "true"})
 
 
-def _keep(kept: KeptAnswer, response: Response) -> None:
+def _require_role(view: APIView, kept: KeptAnswer) -> None:
+    """Raise as the write would for somebody who has lost the role: the right is checked each time."""
+    if isinstance(view, Resource) and kept.role:
+        view.collection(needed=Role(kept.role))
+
+
+def _in_use(kept: KeptAnswer) -> RequestProblem:
+    left = kept.lease_until - timezone.now() if kept.lease_until else dt.timedelta()
+    words = f"A request with this {HEADER} is being worked on."
+    return RequestProblem(HTTPStatus.CONFLICT, words, wait=max(1, math.ceil(left.total_seconds())))
+
+
+def _keep(view: APIView, kept: KeptAnswer, response: Response) -> None:
     kept.status, kept.body = response.status_code, _plain(response)
     kept.headers = {name: response[name] for name in ("ETag", "Location") if name in response}
-    kept.save(update_fields=["status", "body", "headers"])
+    if isinstance(view, Resource):
+        kept.role = view.role or ""
+    kept.save(update_fields=["status", "body", "headers", "role"])
 
 
 def _plain(response: Response) -> Any:

@@ -63,6 +63,14 @@ class KeptAnswer(models.Model):
     headers = models.JSONField(default=dict)
     body = models.JSONField(null=True)
     at = models.DateTimeField(auto_now_add=True)
+    role = models.CharField(max_length=20, blank=True, db_default="")
+    """The person's in the collection of the request: with less, the answer is not given again."""
+    lease_until = models.DateTimeField(null=True)
+    """Until then a request without an answer counts as being worked on; then another may take its key."""
+    begun = models.PositiveBigIntegerField(null=True)
+    """Key of a row that the request has made and not finished."""
+    made = models.PositiveBigIntegerField(null=True)
+    """Key of the row that the request made, saved with that row: it is not made again."""
 
     class Meta:
         constraints = (models.UniqueConstraint(fields=("user", "key"), name="key_once_a_person"),)

@@ -33,9 +33,13 @@ REFUSALS = (BankError, HumanGradeError, BoardError, FlagError, QueueError, BadFo
 class RequestProblem(exceptions.APIException):
     """An error with members of its own."""
 
-    def __init__(self, status: HTTPStatus, detail: str, **members: object) -> None:
+    def __init__(
+        self, status: HTTPStatus, detail: str, *, wait: int | None = None, **members: object
+    ) -> None:
+        """`wait` is in how many seconds it may be sent again."""
         super().__init__(detail)
         self.status_code = status
+        self.wait = wait
         self.members = members
 
 
@@ -76,8 +80,9 @@ def changed_meanwhile(conflict: Conflict) -> RequestProblem:
     now = {"version": item.version, "text": item.revision.text, "retired": item.is_retired}
     change = item.changes.select_related("revision").filter(number=conflict.seen).first()
     before = {"version": change.number, "text": change.revision.text} if change else None
-    members = {"seen": conflict.seen, "before": before, "now": now}
-    return RequestProblem(HTTPStatus.PRECONDITION_FAILED, str(conflict), **members)
+    return RequestProblem(
+        HTTPStatus.PRECONDITION_FAILED, str(conflict), seen=conflict.seen, before=before, now=now
+    )
 
 
 def moved_meanwhile(moved: MovedMeanwhile) -> RequestProblem:

@@ -26,6 +26,8 @@ FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 120.0
 """Seconds. A server that asks for more is not waited for."""
 LATER = (429, 502, 503, 504)
+IN_USE = 409
+"""With a Retry-After: the request that was sent before is being worked on, or its server was stopped."""
 PAGE = 1_000
 """Rows a page."""
 JSON_LINES = "application/x-ndjson"
@@ -168,7 +170,8 @@ def lines(path: str, params: Params) -> Listing[Any]:
 def _wait(problem: ProblemAnswer, attempt: int) -> float:
     """Return the seconds before the next attempt. Raises the problem where none would help."""
     asked = problem.wait
-    if problem.status not in LATER or attempt == ATTEMPTS or (asked or 0) > LONGEST_PAUSE:
+    comes_later = problem.status in LATER or (problem.status == IN_USE and asked is not None)
+    if not comes_later or attempt == ATTEMPTS or (asked or 0) > LONGEST_PAUSE:
         raise problem
     return _pause(attempt) if asked is None else asked
 

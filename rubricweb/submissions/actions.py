@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from itertools import chain
@@ -100,10 +100,19 @@ def _change(call: Call, changed: dict[str, object], *, seen: int, by: User | Non
     return call
 
 
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A file as it comes in."""
+
+    name: str
+    chunks: Iterable[bytes]
+    on_kept: Callable[[Submission], object] = lambda submission: None
+    """Called in the transaction in which the file becomes a submission."""
+
+
 def receive(
     call: Call,
-    name: str,
-    chunks: Iterable[bytes],
+    sent: Sent,
     *,
     team: str,
     by: User | None,
@@ -112,32 +121,34 @@ def receive(
 ) -> Submission:
     """Keep a file that a team sends in, and have it checked. A late one waits for an organizer.
 
-    Raises NotTaken before the call opens, and where too many late files wait. No transaction: a large file
-    is not copied while others wait to write.
+    Raises NotTaken before the call opens, and where too many late files wait. The file is written before
+    there is a row, so that nobody who writes waits for it, and no row is without its file.
     """
     now, team = timezone.now(), team_named(call, team)
     is_late = _comes_late(call, team, now)
-    submission: Submission = call.submissions.create(
-        team=team,
-        by=by,
-        received_at=now,
-        replaces=replaces,
-        state=Submission.State.DONE,
-        **asdict(described),
-    )
-    files.keep(submission, name, chunks)
-    _note_received(submission, is_late=is_late)
+    fields = asdict(described) | {"team": team, "by": by, "received_at": now, "replaces": replaces}
+    with files.incoming(sent.name, sent.chunks) as file, transaction.atomic():
+        submission: Submission = call.submissions.create(
+            name=file.name,
+            size=file.size,
+            digest=file.digest,
+            state=Submission.State.DONE if is_late else Submission.State.QUEUED,
+            outcome=Submission.Outcome.LATE if is_late else Submission.Outcome.UNCHECKED,
+            **fields,
+        )
+        files.keep(submission, file)
+        _tell_received(submission, is_late=is_late)
+        if is_late:
+            _record("late submission received", submission, by=by)
+        sent.on_kept(submission)
     if is_late:
-        return _note_late(submission)
+        return submission
     if replaces is not None:
         _replace_draft(replaces)
-    return start_check(submission)
+    return _begin_check(submission)
 
 
-@transaction.atomic
-def _note_received(submission: Submission, *, is_late: bool) -> None:
-    """Its file is here: save what is known of it, and tell."""
-    submission.save(update_fields=["name", "size", "digest"])
+def _tell_received(submission: Submission, *, is_late: bool) -> None:
     named = {"id": submission.pk, "team": submission.team, "task": submission.call.task, "is_late": is_late}
     collection = submission.call.collection
     api = outbox.api_address("submission", collection.slug, submission.pk)
@@ -163,14 +174,6 @@ def _comes_late(call: Call, team: str, moment: datetime) -> bool:
     return phase is Call.Phase.CLOSED
 
 
-@transaction.atomic
-def _note_late(submission: Submission) -> Submission:
-    submission.outcome = Submission.Outcome.LATE
-    submission.save(update_fields=["outcome"])
-    _record("late submission received", submission, by=submission.by)
-    return submission
-
-
 def _replace_draft(draft: Submission) -> None:
     """A refused file makes room for the next one; what was wrong with it stays in the history."""
     rows = Submission.objects.filter(pk=draft.pk, outcome=Submission.Outcome.REFUSED, is_kept=True)
@@ -184,10 +187,16 @@ def start_check(submission: Submission) -> Submission:
     queued = {"state": Submission.State.QUEUED, "attempts": 0, "queued_at": timezone.now(), "error": ""}
     if rows.update(**queued, outcome=Submission.Outcome.UNCHECKED):
         submission.refresh_from_db()
-        if _is_small(submission):
-            work_on("submission", submission.pk)
-        else:
-            dispatch.enqueue([submission])
+        _begin_check(submission)
+    submission.refresh_from_db()
+    return submission
+
+
+def _begin_check(submission: Submission) -> Submission:
+    if _is_small(submission):
+        work_on("submission", submission.pk)
+    else:
+        dispatch.enqueue([submission])
     submission.refresh_from_db()
     return submission
 

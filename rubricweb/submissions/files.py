@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from django.conf import settings
@@ -16,6 +17,8 @@ from rubricweb.corpus.models import Collection
 from rubricweb.imports import zips
 from rubricweb.imports.staging import file_name, shown_name
 from rubricweb.submissions.models import Submission
+
+INCOMING = "incoming-"
 
 
 def path_of(submission: Submission) -> Path:
@@ -33,16 +36,38 @@ def is_here(submission: Submission) -> bool:
     return path_of(submission).is_file()
 
 
-def keep(submission: Submission, name: str, chunks: Iterable[bytes]) -> None:
-    """Write the file, and set its name, size and digest."""
-    submission.name = shown_name(name)
-    path, digest = path_of(submission), hashlib.sha256()
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """A file that belongs to no submission yet."""
+
+    path: Path
+    name: str
+    """As its sender called it, for people."""
+    size: int
+    """Bytes."""
+    digest: str
+    """SHA-256, in hexadecimal."""
+
+
+@contextmanager
+def incoming(name: str, chunks: Iterable[bytes]) -> Iterator[Incoming]:
+    """Write a file, which goes with the block unless a submission keeps it."""
+    folder, digest = Path(settings.DATA_DIR) / "submissions", hashlib.sha256()
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=INCOMING) as own:
+        path = Path(own) / "file"
+        with path.open("wb") as target:
+            for chunk in chunks:
+                digest.update(chunk)
+                target.write(chunk)
+        yield Incoming(path, shown_name(name), path.stat().st_size, digest.hexdigest())
+
+
+def keep(submission: Submission, file: Incoming) -> None:
+    """Have the file be that of the submission, whose name is the file's."""
+    path = path_of(submission)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("wb") as target:
-        for chunk in chunks:
-            digest.update(chunk)
-            target.write(chunk)
-    submission.size, submission.digest = path.stat().st_size, digest.hexdigest()
+    file.path.replace(path)
 
 
 def remove(submission: Submission) -> None:

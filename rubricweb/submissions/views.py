@@ -24,7 +24,7 @@ from rubricweb.core.uploads import too_large
 from rubricweb.corpus.access import collection_for
 from rubricweb.submissions import access, actions, files, selectors
 from rubricweb.submissions.access import Desk
-from rubricweb.submissions.actions import CallConflict, NotTaken
+from rubricweb.submissions.actions import CallConflict, NotTaken, Sent
 from rubricweb.submissions.findings import from_json
 from rubricweb.submissions.forms import SubmitForm, again, call_form, new_call_form, reject_form, submit_form
 from rubricweb.submissions.models import Call, Submission
@@ -242,8 +242,7 @@ def _receive(request: HtmxRequest, place: Desk, call: Call, form: SubmitForm) ->
     drafts = call.submissions.filter(team=team)
     return actions.receive(
         call,
-        upload.name or "run",
-        upload.chunks(),
+        Sent(upload.name or "run", upload.chunks()),
         team=team,
         by=request.user,
         described=form.described(),

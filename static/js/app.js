@@ -36,10 +36,11 @@ setTimeout(leadToOutbox); // what is broken there breaks nothing here
 
 for (const name of ["sendError", "responseError"]) document.addEventListener(`htmx:${name}`, tell);
 
-// A form that htmx does not send asks with data-confirm; hx-confirm would never ask.
+// A form that htmx does not send asks with data-confirm. A second click would hide the answer to the first.
 document.addEventListener("submit", (event) => {
-  const words = event.target.dataset.confirm;
-  if (words && !confirm(words)) event.preventDefault();
+  const { confirm: words, sent = 0 } = event.target.dataset;
+  if (Date.now() - sent < 2_000 || (words && !confirm(words))) event.preventDefault();
+  else if (event.target.elements.once) event.target.dataset.sent = Date.now();
 });
 
 // A part with data-script, and data-styles if it has its own, is fetched when it is first wanted.

@@ -5,7 +5,9 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Any
 
+from django.db import transaction
 from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -14,7 +16,7 @@ from rest_framework.response import Response
 
 from rubricweb.accounts import roles
 from rubricweb.api.base import ListResource, Resource, documents, require_valid
-from rubricweb.api.idempotency import KEY, done_once, uploaded_once
+from rubricweb.api.idempotency import KEY, Upload, done_once, uploaded_once
 from rubricweb.api.models import Token
 from rubricweb.api.problems import RequestProblem
 from rubricweb.api.uploads import NAME, PARSERS, bodies, files_of
@@ -93,6 +95,7 @@ class OptionsDocument(serializers.Serializer[Any]):
 class Imports(ListResource):
     """The imports of a collection. A POST uploads files and has them checked: 202."""
 
+    upload: Upload
     serializer_class = ImportSerializer
     scopes = WRITES
     parser_classes = PARSERS
@@ -105,8 +108,19 @@ class Imports(ListResource):
     def post(self, request: Request, slug: str) -> Response:
         collection, uploads = self.collection(needed=roles.TO_ORGANIZE), files_of(request)
         batch = actions.begin_import(collection, by=self.person)
+        self.upload.begin(batch)
         actions.add_files(batch, uploads)
-        return _accepted(actions.start_check(batch))
+        with transaction.atomic():
+            batch = actions.start_check(batch)
+            self.upload.make(batch)
+        return _accepted(batch)
+
+    def answer_made(self, key: int) -> Response:
+        return _accepted(get_object_or_404(self.rows(), pk=key))
+
+    def remove_begun(self, key: int) -> None:
+        for batch in Import.objects.open().filter(pk=key).exclude(state__in=Import.LIVE):
+            actions.discard(batch)
 
 
 class OfImport(Resource):

@@ -20,7 +20,7 @@ from rest_framework.response import Response
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import TEAM_CHARS
 from rubricweb.api.base import AnyMedia, ListResource, Resource, documents
-from rubricweb.api.idempotency import KEY, uploaded_once
+from rubricweb.api.idempotency import KEY, Upload, uploaded_once
 from rubricweb.api.models import Token
 from rubricweb.api.uploads import NAME, PARSERS, bodies, described, files_of
 from rubricweb.corpus.models import Run
@@ -149,6 +149,7 @@ class CallSubmissions(OfDesk):
     201 where the report is there, 202 while a worker still checks the file.
     """
 
+    upload: Upload
     scopes = WRITES
     parser_classes = PARSERS
 
@@ -166,15 +167,23 @@ class CallSubmissions(OfDesk):
         replaces = said.get("replaces")
         row = actions.receive(
             call,
-            upload.name or "run",
-            upload.chunks(),
+            actions.Sent(upload.name or "run", upload.chunks(), self.upload.make),
             team=team,
             by=self.person,
             described=Described(said.get("type", ""), said.get("priority"), said.get("description", "")),
             replaces=get_object_or_404(call.submissions.filter(team=team), pk=replaces) if replaces else None,
         )
+        return self._sent(row)
+
+    def answer_made(self, key: int) -> Response:
+        return self._sent(access.submission_for(self.person, self.kwargs["slug"], key)[1])
+
+    def remove_begun(self, key: int) -> None:
+        """A submission is made at once, with its file."""
+
+    def _sent(self, row: Submission) -> Response:
         status = HTTPStatus.ACCEPTED if row.is_live else HTTPStatus.CREATED
-        place = reverse("api:submission", args=[slug, row.pk])
+        place = reverse("api:submission", args=[self.kwargs["slug"], row.pk])
         return Response(_document(row), status, headers={"Location": place})
 
 

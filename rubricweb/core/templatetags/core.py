@@ -20,6 +20,8 @@ register = template.Library()
 register.filter(undo_of)
 register.filter(counted)
 
+ONCE = "once"
+"""The field that a form has which makes something: `api.forms_once`."""
 TONES = {"done": "good", "added": "good", "running": "live", "failed": "bad", "retired": "bad"}
 DASH = "\N{EN DASH}"
 
@@ -34,6 +36,12 @@ def command() -> str:
 def body_bytes() -> int:
     """Return how large a request without files may be."""
     return settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+
+
+@register.simple_tag
+def once() -> SafeString:
+    """Return the field by which the server knows a form that is sent twice; what it makes is made once."""
+    return format_html('<input type="hidden" name="{}" value="{}">', ONCE, uuid4().hex)
 
 
 @register.simple_tag

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from rubricweb.accounts.models import Membership
 from rubricweb.api.models import KeptAnswer
 from rubricweb.banks.models import Item
 from rubricweb.grades.models import GradingJob, HumanGrade
+from tests.factories import CollectionFactory
 from tests.rubricweb.api.conftest import AT
 
 pytestmark = pytest.mark.django_db
@@ -103,6 +105,20 @@ def test_what_is_sent_twice_with_a_key_is_done_once(items, new, developer, scrip
     refused = script.post(items, new, format="json", headers={"Idempotency-Key": "b2"})
     assert refused.status_code == 422
     assert KeptAnswer.objects.count() == 1, "errors are not kept"
+
+
+def test_a_kept_answer_is_for_who_still_may_have_it(items, new, developer, collection, script_of):
+    """The right is checked each time: with less of it, the same request is refused as any other is."""
+    key = {"Idempotency-Key": "a1"}
+    script = script_of(developer)
+    elsewhere = script_of(developer, collection=CollectionFactory())
+    assert script.post(items, new, format="json", headers=key).status_code == 201
+    assert elsewhere.post(items, new, format="json", headers=key).status_code == 404
+    membership = developer.memberships.get(collection=collection)
+    Membership.objects.filter(pk=membership.pk).update(role="viewer")
+    assert script.post(items, new, format="json", headers=key).status_code == 403
+    membership.delete()
+    assert script.post(items, new, format="json", headers=key).status_code == 404
 
 
 def test_a_key_is_its_owners(items, new, developer, owner, script_of):

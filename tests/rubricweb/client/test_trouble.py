@@ -13,6 +13,7 @@ import pytest
 from rubricweb.client import (
     AsyncClient,
     Client,
+    Conflict,
     Misconfigured,
     NotFound,
     NotSignedIn,
@@ -69,6 +70,19 @@ def test_a_write_that_is_sent_again_has_its_key(pauses):
     rubric.start_grading("autumn")
     rubric.start_grading("autumn")
     assert len({request.headers["Idempotency-Key"] for request in sent}) == 2
+
+
+def test_an_upload_whose_server_was_killed_is_sent_again(pauses):
+    """Until the server knows that nobody works on it any more; another 409 is an answer."""
+    in_use = says(
+        409, {"detail": "A request with this Idempotency-Key is being worked on."}, Retry_After="42"
+    )
+    rubric, sent = client(in_use, in_use, says(202, {"jobs": []}))
+    assert rubric.start_grading("autumn", bank=3) == []
+    assert (len(sent), pauses) == (3, [42.0, 42.0])
+    rubric, sent = client(says(409, {"detail": "Somebody was quicker."}))
+    with pytest.raises(Conflict):
+        rubric.start_grading("autumn", bank=3)
 
 
 def test_nobody_answers(pauses):

@@ -12,6 +12,7 @@ from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.corpus.models import Run
 from rubricweb.jobs.run import work_on
 from rubricweb.submissions import actions
+from rubricweb.submissions.actions import Sent
 from rubricweb.submissions.findings import from_json
 from rubricweb.submissions.models import Call, Submission
 
@@ -46,7 +47,7 @@ class Command(BaseCommand):
         try:
             with file.open("rb") as stream:
                 chunks = iter(lambda: stream.read(CHUNK_BYTES), b"")
-                sent = actions.receive(call, file.name, chunks, team=team, by=None, described=described)
+                sent = actions.receive(call, Sent(file.name, chunks), team=team, by=None, described=described)
         except actions.NotTaken as reason:
             raise CommandError(str(reason)) from reason
         if sent.outcome == Submission.Outcome.LATE and options["late"]:
