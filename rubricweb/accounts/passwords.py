@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
-import logging
 from typing import TYPE_CHECKING
 
 from axes.utils import reset as forget_failures
-from django.conf import settings
 from django.contrib.auth.tokens import PasswordResetTokenGenerator
 from django.core.exceptions import ValidationError
-from django.core.mail import send_mail
 from django.db import transaction
 from django.template.loader import render_to_string
 from django.urls import reverse
@@ -21,12 +18,11 @@ from django.utils.module_loading import import_string
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import TO_ORGANIZE, roles_with
 from rubricweb.core import audit
+from rubricweb.core.mail import mail
 from rubricweb.core.models import AuditEntry
 
 if TYPE_CHECKING:
     from rubricweb.corpus.models import Collection
-
-logger = logging.getLogger(__name__)
 
 ASKED = "password link mailed"
 BETWEEN_MAILS = dt.timedelta(minutes=5)
@@ -125,7 +121,4 @@ def mail_links(email: str, *, site: str) -> None:
             continue
         audit.record(ASKED, user, by=None)
         text = render_to_string("accounts/password_mail.txt", {"user": user, "link": site + link_path(user)})
-        try:
-            send_mail("Your RubricWeb password", text, settings.DEFAULT_FROM_EMAIL, [user.email])
-        except OSError as error:
-            logger.error("a password link for user %d could not be mailed: %s", user.pk, error)
+        mail(user.email, "Your RubricWeb password", text, about=f"a password link for user {user.pk}")

@@ -74,6 +74,8 @@ def target_of(address: str) -> Target:
         raise BadAddress(gettext("Expected an address such as https://example.org/hook."))
     if url.scheme == "http" and not allowed_networks():
         raise BadAddress(gettext("The address must begin with https://."))
+    if not _is_resolvable(host):
+        raise BadAddress(gettext("A part of the name is empty, or longer than 63 characters."))
     if url.userinfo or url.fragment:
         raise BadAddress(gettext("The address must have no user name, password or #."))
     port = url.port or (443 if url.scheme == "https" else 80)
@@ -90,7 +92,10 @@ def checked(target: Target) -> list[Address]:
     """Return what the host resolves to now, to connect to. Raises Refused if any of it must not be asked,
     and OSError where the name does not resolve.
     """
-    rows = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+    try:
+        rows = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+    except UnicodeError as error:  # of its encoding as IDNA, which is no OSError
+        raise OSError(str(error)) from error
     found = list(dict.fromkeys(ip_address(str(row[4][0]).partition("%")[0]) for row in rows))
     for address in found:
         if why := refusal(address, target):
@@ -140,6 +145,15 @@ def allowed_networks() -> list[Network]:
 def _is_in(address: Address, networks: Iterable[Network]) -> bool:
     plain = (address.ipv4_mapped if isinstance(address, IPv6Address) else None) or address
     return any(plain.version == network.version and plain in network for network in networks)
+
+
+def _is_resolvable(host: str) -> bool:
+    """Return whether the name can be looked up, as `getaddrinfo` encodes it."""
+    try:
+        host.encode("idna")
+    except UnicodeError:
+        return False
+    return True
 
 
 def _literal(host: str) -> Address | None:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import logging
-
 from django.conf import settings
-from django.core.mail import send_mail
 from django.template.loader import render_to_string
 from django.utils.translation import gettext
 
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
+from rubricweb.core.mail import mail
 from rubricweb.webhooks.models import Endpoint
-
-logger = logging.getLogger(__name__)
 
 
 def mail_organizers(endpoint: Endpoint, why: str) -> None:
@@ -29,9 +25,5 @@ def mail_organizers(endpoint: Endpoint, why: str) -> None:
     text = render_to_string("webhooks/turned_off_mail.txt", context)
     subject = gettext("A webhook of %(collection)s was turned off")
     for email in mailed:
-        try:
-            send_mail(
-                subject % {"collection": endpoint.collection}, text, settings.DEFAULT_FROM_EMAIL, [email]
-            )
-        except OSError as error:
-            logger.error("webhook %d: a notice could not be mailed: %s", endpoint.pk, error)
+        about = f"webhook {endpoint.pk}: a notice"
+        mail(email, subject % {"collection": endpoint.collection}, text, about=about)

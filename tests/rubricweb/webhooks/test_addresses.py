@@ -5,10 +5,15 @@ from __future__ import annotations
 import socket
 from ipaddress import ip_address
 
+import httpx
 import pytest
+from django.core import mail as outgoing
 
+from rubricweb.core.mail import mail
 from rubricweb.webhooks import addresses
-from rubricweb.webhooks.addresses import BadAddress, Refused, checked, is_public, target_of
+from rubricweb.webhooks.addresses import BadAddress, Refused, Target, checked, is_public, target_of
+from rubricweb.webhooks.forms import WebhookForm
+from rubricweb.webhooks.sending import NotAnswered, post
 
 REFUSED = (
     "0.0.0.0",
@@ -135,3 +140,33 @@ def test_it_allows_public_machines_no_more_than_before(settings, resolver):
         checked(target_of("http://hooks.example.org/"))
     with pytest.raises(Refused, match="port 443 or 8443 only"):
         checked(target_of("https://hooks.example.org:9000/"))
+
+
+@pytest.mark.parametrize(
+    "host", [f"{'a' * 64}.example.org", "a..b.org", "..org", f"x.{'b' * 64}", "a." * 3 + "."]
+)
+def test_a_name_that_cannot_be_looked_up_is_refused(host):
+    """By the form and by scripts, as getaddrinfo would refuse it, which is no OSError."""
+    with pytest.raises(BadAddress):
+        target_of(f"https://{host}/hook")
+    form = WebhookForm({"address": f"https://{host}/hook", "events": ["job.ended"]})
+    assert "address" in form.errors
+
+
+def test_a_name_that_was_saved_earlier_fails_as_others_do():
+    target = Target(httpx.URL("https://example.org/"), f"{'a' * 64}.example.org", 443)
+    with pytest.raises(OSError, match="label"):
+        checked(target)
+    with pytest.raises(NotAnswered):
+        post(target, {}, b"{}")
+
+
+def test_mail_to_a_name_that_cannot_be_encoded_is_logged_only(settings, caplog):
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 1
+    for address in (f"ana@{'a' * 64}.example.org", "ana@example.org"):
+        mail(address, "A webhook", "It was turned off.", about="a notice")
+    assert [record.message.partition(":")[0] for record in caplog.records] == [
+        "a notice could not be mailed"
+    ] * 2
+    assert outgoing.outbox == []

@@ -1,0 +1,21 @@
+"""Mail, which may fail without failing what it tells of."""
+
+from __future__ import annotations
+
+import logging
+
+from django.conf import settings
+from django.core.mail import send_mail
+
+logger = logging.getLogger(__name__)
+
+
+def mail(address: str, subject: str, text: str, *, about: str) -> None:
+    """Mail a text; where that fails, log what it was `about`.
+
+    Besides errors of the connection these are addresses that cannot be encoded, which are no OSError.
+    """
+    try:
+        send_mail(subject, text, settings.DEFAULT_FROM_EMAIL, [address])
+    except (OSError, ValueError) as error:
+        logger.error("%s could not be mailed: %s", about, error)
