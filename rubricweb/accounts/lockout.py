@@ -17,6 +17,7 @@ from django.db import OperationalError
 from django.db.models import Sum
 from django.http import HttpRequest, HttpResponse
 
+from grading.secret import MASK
 from rubricweb.core.sqlite import is_locked, short_wait
 
 if TYPE_CHECKING:
@@ -82,7 +83,12 @@ def refused(request: HttpRequest, name: str) -> HttpResponse | None:
 
 
 def note_failure(request: HttpRequest, name: str) -> None:
-    """Count a wrong link as a wrong password is counted."""
+    """Count a wrong link as a wrong password is counted.
+
+    Its end is neither stored nor logged: a link that is wrong by a letter is nearly a right one.
+    """
+    AxesProxyHandler.update_request(request)
+    request.axes_path_info = f"{request.path.rstrip('/').rpartition('/')[0]}/{MASK}/"  # type: ignore[attr-defined]
     AxesProxyHandler.user_login_failed(sender=__name__, credentials={"username": name}, request=request)
 
 

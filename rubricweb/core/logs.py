@@ -18,8 +18,8 @@ NO_REQUEST = "-"
 SAFE_CHARACTERS = 60
 """A longer exception message may quote a passage."""
 LINE_CHARACTERS = 300
-TOKEN = re.compile(r"(?<=/)[A-Za-z0-9_-]{24,}(?=/)|(?<=/password/set/)[A-Za-z0-9_/-]+")
-"""Paths that give access to whoever has them: published boards and password links."""
+TOKEN = re.compile(r"(?<=/)[A-Za-z0-9_-]{24,}(?=/)|(?<=/password/set/)[A-Za-z0-9_/-]+|(?<=/join/)[^/\s]+")
+"""Paths that give access to whoever has them: published boards, links for passwords and invitations."""
 
 reference: ContextVar[str] = ContextVar("reference", default=NO_REQUEST)
 
@@ -32,7 +32,7 @@ class WithReference(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         request = getattr(record, "request", None)
         record.reference = getattr(request, "reference", None) or reference.get()
-        if record.name.startswith(("django.", "uvicorn.")) and isinstance(record.args, tuple):
+        if record.name.startswith(("django.", "uvicorn.", "axes")) and isinstance(record.args, tuple):
             record.args = tuple(TOKEN.sub(MASK, arg) if isinstance(arg, str) else arg for arg in record.args)
         return True
 

@@ -6,12 +6,14 @@ import datetime as dt
 import re
 
 import pytest
+from axes.models import AccessAttempt
 from django.test import Client
 from django.utils import timezone
 
 from rubricweb.accounts.invitations import InvitationOver, Joining, invite, join
 from rubricweb.accounts.models import Invitation, User
 from rubricweb.accounts.roles import Role
+from rubricweb.core.logs import WithReference
 from rubricweb.core.models import AuditEntry
 from tests.rubricweb.markup import markup
 
@@ -170,3 +172,16 @@ def test_guessing_links_locks_an_address_out(link):
     assert guesses[-1] == 429
     assert Client().get(link).status_code == 429
     assert Client().get(link, REMOTE_ADDR="198.51.100.7").status_code == 200
+
+
+def test_a_wrong_link_leaves_no_token_behind(link, caplog):
+    """It may be a right one but for a letter."""
+    token = link.rstrip("/").rpartition("/")[2]
+    wrong = f"{token[:-1]}{'A' if token[-1] != 'A' else 'B'}"
+    with caplog.at_level("DEBUG"):
+        Client().get(f"/accounts/join/{wrong}/")
+    (attempt,) = AccessAttempt.objects.all()
+    assert attempt.path_info == "/accounts/join/[secret]/"
+    assert caplog.records
+    lines = [record.getMessage() for record in caplog.records if WithReference().filter(record)]
+    assert not any(wrong[:20] in line for line in lines)
