@@ -28,8 +28,12 @@ WORK.register(WorkCollector())
 @require_safe
 def readyz(request: HttpRequest) -> JsonResponse:
     """200 while this process can serve pages, else 503: send it no requests. It can without Redis."""
-    found = {"database": health.has_database(), "migrations": health.has_migrations()}
-    return JsonResponse(found, status=200 if all(found.values()) else 503)
+    checks = {
+        "database": health.has_database(),
+        "migrations": health.has_migrations(),
+        "static_files": health.has_static_files(),
+    }
+    return JsonResponse(checks, status=200 if all(checks.values()) else 503)
 
 
 @require_safe

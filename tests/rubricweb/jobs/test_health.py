@@ -1,8 +1,12 @@
 """What machines are told: alive, ready, and how database, Redis and workers are."""
 
+import shutil
 import time
+from functools import partial
 
 import pytest
+from django.contrib.staticfiles.finders import get_finder
+from django.core.management import call_command
 from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client
 
@@ -12,7 +16,7 @@ from rubricweb.jobs.queue import WorkerBeat
 
 @pytest.fixture(autouse=True)
 def _no_workers(redis_server, monkeypatch):
-    monkeypatch.setattr(health._Migrations, "are_applied", False)
+    monkeypatch.setattr(health._Known, "migrations_are_applied", False)
     redis_server.start()
     redis_server.flush()
 
@@ -45,11 +49,52 @@ def test_it_is_not_ready_before_its_migrations_are_applied(client: Client):
     """Those that only a newer version knows do not matter."""
     recorder = MigrationRecorder.Migration.objects
     recorder.create(app="grades", name="9999_of_the_next_version")
-    assert client.get("/readyz").json() == {"database": True, "migrations": True}
-    health._Migrations.are_applied = False
+    assert client.get("/readyz").json() == {"database": True, "migrations": True, "static_files": True}
+    health._Known.migrations_are_applied = False
     recorder.filter(app="releases").delete()
     answer = client.get("/readyz")
-    assert (answer.status_code, answer.json()) == (503, {"database": True, "migrations": False})
+    assert (answer.status_code, answer.json()["migrations"]) == (503, False)
+
+
+@pytest.fixture
+def begun(settings, tmp_path, monkeypatch):
+    """A process with the files of two style sheets, which serves what was collected before it began."""
+    own = tmp_path / "own"
+    (own / "bundles").mkdir(parents=True)
+    for name in (health.BASE, "new.css"):
+        (own / name).write_text("p { color: red }")
+    settings.STATIC_ROOT, settings.STATICFILES_DIRS = tmp_path / "collected", [own]
+    settings.STATICFILES_FINDERS = ["django.contrib.staticfiles.finders.FileSystemFinder"]
+    kind = "django.contrib.staticfiles.storage.ManifestStaticFilesStorage"
+    settings.STORAGES = settings.STORAGES | {"staticfiles": {"BACKEND": kind}}
+    get_finder.cache_clear()
+
+    def begin() -> None:
+        """A new process reads anew what was collected."""
+        health._Known.files_are_collected = False
+        settings.STORAGES = dict(settings.STORAGES)
+
+    yield begin
+    get_finder.cache_clear()
+    health._Known.files_are_collected = False
+
+
+@pytest.mark.django_db
+def test_it_is_not_ready_before_its_static_files_are_collected(client: Client, begun, settings):
+    """None, those of an earlier version, or files that somebody removed since."""
+    collect, ready = partial(call_command, "collectstatic", interactive=False, verbosity=0), "/readyz"
+    assert client.get(ready).json()["static_files"] is False
+    newest = settings.STATICFILES_DIRS[0] / "new.css"
+    newest.rename(newest.with_suffix(".later"))
+    collect()
+    newest.with_suffix(".later").rename(newest)
+    begun()
+    assert client.get(ready).status_code == 503, "the style sheet of this version is missing"
+    collect()
+    begun()
+    assert client.get(ready).status_code == 200
+    shutil.rmtree(settings.STATIC_ROOT)
+    assert client.get(ready).json()["static_files"] is False
 
 
 @pytest.mark.django_db
