@@ -69,6 +69,8 @@ def _as_problem(error: Exception) -> exceptions.APIException | None:
         return moved_meanwhile(error)
     if isinstance(error, CONFLICTS):
         return RequestProblem(HTTPStatus.CONFLICT, str(error))
+    if errors.is_disk_full(error):
+        return RequestProblem(HTTPStatus.SERVICE_UNAVAILABLE, errors.DISK_FULL, wait=errors.RETRY_SECONDS)
     if isinstance(error, (*REFUSALS, ValidationError)):
         return RequestProblem(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
     return None

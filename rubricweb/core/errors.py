@@ -5,12 +5,15 @@ They need neither a session nor the database.
 
 from __future__ import annotations
 
+import errno
 import logging
+import sys
 from http import HTTPStatus
 
 from django.conf import settings
 from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent
-from django.http import HttpRequest, HttpResponse, HttpResponseServerError, JsonResponse
+from django.db import DatabaseError
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.template.defaultfilters import filesizeformat
 from django.template.loader import render_to_string
@@ -21,6 +24,8 @@ from django.views.defaults import page_not_found, permission_denied
 logger = logging.getLogger(__name__)
 
 RETRY_SECONDS = 60
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+DISK_FULL = "The server's disk is full, and nothing was saved. Tell its administrator, and try again later."
 API = "/api/"
 """Below this address answers are for machines."""
 PROBLEM = "application/problem+json"
@@ -92,17 +97,23 @@ def token_refused(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 @requires_csrf_token
 def server_error(request: HttpRequest) -> HttpResponse:
-    """The 500 page, with the reference under which the log has the traceback."""
-    reference = getattr(request, "reference", "")
-    detail = f"Something went wrong on the server. Reference: {reference}"
-    if answer := _problem(request, HTTPStatus.INTERNAL_SERVER_ERROR, detail):
+    """Return the 500 page, with the reference under which the log has the traceback.
+
+    Where the disk is full it is a 503, which queues of ratings and scripts send again.
+    """
+    reference, is_full = getattr(request, "reference", ""), is_disk_full(sys.exc_info()[1])
+    status = HTTPStatus.SERVICE_UNAVAILABLE if is_full else HTTPStatus.INTERNAL_SERVER_ERROR
+    headers = {"Retry-After": str(RETRY_SECONDS)} if is_full else {}
+    words = DISK_FULL if is_full else "Something went wrong on the server."
+    if answer := _problem(request, status, f"{words} Reference: {reference}"):
+        answer.headers.update(headers)
         return answer
     try:
-        page: str = render_to_string("500.html", {"reference": reference})
+        page: str = render_to_string("500.html", {"reference": reference, "is_full": is_full})
     except Exception:  # noqa: BLE001 - whatever broke the page must not hide the first error
         logger.error("the page for errors cannot be rendered")
-        page = f"<h1>Something went wrong on the server</h1><p>Reference: {reference}</p>"
-    return HttpResponseServerError(page)
+        page = f"<h1>{words}</h1><p>Reference: {reference}</p>"
+    return HttpResponse(page, status=status, headers=headers)
 
 
 def busy(request: HttpRequest) -> HttpResponse:
@@ -113,3 +124,22 @@ def busy(request: HttpRequest) -> HttpResponse:
     )
     response["Retry-After"] = str(RETRY_SECONDS)
     return response
+
+
+def is_disk_full(error: BaseException | None) -> bool:
+    """Return whether there was no room for rows or for a file, by any error that led to this one.
+
+    Source: PostgreSQL documentation, Appendix A, 53100; SQLite documentation, Result Codes, SQLITE_FULL.
+    """
+    if error is None:
+        return False
+    if isinstance(error, OSError) and error.errno in NO_ROOM:
+        return True
+    is_full = sqlstate(error) == "53100" or "database or disk is full" in str(error)
+    return (isinstance(error, DatabaseError) and is_full) or is_disk_full(error.__cause__)
+
+
+def sqlstate(error: BaseException) -> str | None:
+    """Return PostgreSQL's code of an error; None where the database did not say, or is SQLite."""
+    code: str | None = getattr(error.__cause__, "sqlstate", None)
+    return code

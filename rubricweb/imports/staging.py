@@ -81,10 +81,14 @@ def _stage(batch: Import, name: str, chunks: Iterable[bytes]) -> ImportFile:
     path = path_of(file)
     path.parent.mkdir(parents=True, exist_ok=True)
     digest = hashlib.sha256()
-    with path.open("wb") as target:
-        for chunk in chunks:
-            digest.update(chunk)
-            target.write(chunk)
+    try:
+        with path.open("wb") as target:
+            for chunk in chunks:
+                digest.update(chunk)
+                target.write(chunk)
+    except OSError:  # such as a full disk
+        remove(file)
+        raise
     file.size, file.digest = path.stat().st_size, digest.hexdigest()
     file.save(update_fields=["size", "digest"])
     return file

@@ -7,9 +7,10 @@ import time
 from typing import Any
 
 from rubricweb.core import logs, tracing
+from rubricweb.core.errors import is_disk_full
 from rubricweb.core.sqlite import is_locked
 from rubricweb.jobs import capabilities, dispatch, endings, kinds, leases, metrics, steering, worker_state
-from rubricweb.jobs.connections import close_dead_connections, has_lost_connection, is_disk_full
+from rubricweb.jobs.connections import close_dead_connections, has_lost_connection
 from rubricweb.jobs.kinds import CannotRun, Stopping
 from rubricweb.jobs.leases import Lease, LeaseLost
 

@@ -11,12 +11,12 @@ import pytest
 from django.db import OperationalError, connection
 
 from grading.graders import registry
+from rubricweb.core.errors import is_disk_full
 from rubricweb.grades import actions
 from rubricweb.grades.configs import config_for
 from rubricweb.grades.engine import chunks, kind, loaded
 from rubricweb.grades.models import Grade, GradingJob
 from rubricweb.jobs import steering
-from rubricweb.jobs.connections import is_disk_full
 from rubricweb.jobs.run import work_on
 from rubricweb.releases import bundle
 from rubricweb.releases.actions import start_release

@@ -1,8 +1,13 @@
 """What people see when something is refused looks like the product and says what to do."""
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
 from django.test import Client
 
+from rubricweb.imports import staging
+from rubricweb.imports.actions import begin_import
+from rubricweb.imports.models import ImportFile
 from tests.rubricweb.markup import markup
 
 
@@ -100,3 +105,65 @@ def test_a_fault_of_ours(collection, client_of, owner, monkeypatch):
     assert answer.status_code == 500
     assert _is_ours(answer)
     assert answer["X-Request-Reference"] in markup(answer)
+
+
+@pytest.fixture
+def full_database():
+    """SQLite that may not grow by a page: it says what a full disk says."""
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA page_count")
+        pages = cursor.fetchone()[0]
+        cursor.execute("PRAGMA max_page_count")
+        most = cursor.fetchone()[0]
+        cursor.execute(f"PRAGMA max_page_count = {pages}")
+        yield
+        cursor.execute(f"PRAGMA max_page_count = {most}")
+
+
+TOO_MUCH = "Why? " * 100_000
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL has no such limit")
+def test_a_full_database_is_said_by_pages_and_by_the_api(collection, owner, client_of, full_database):
+    browser = client_of(owner)
+    browser.raise_request_exception = False
+    answer = browser.post(
+        f"/collections/{collection.slug}/settings/", settings_of(browser, description=TOO_MUCH)
+    )
+    assert (answer.status_code, answer["Retry-After"]) == (503, "60")
+    assert "The server's disk is full" in markup(answer)
+    sent = {"address": "https://hooks.example.org/", "events": ["job.ended"] * 5, "note": "x" * 120}
+    for _ in range(200):
+        told = browser.post("/api/v1/collections/autumn/webhooks/", sent, content_type="application/json")
+        if told.status_code != 201:
+            break
+    assert (told.status_code, told["Content-Type"]) == (503, "application/problem+json")
+    assert "The server's disk is full" in told.json()["detail"]
+
+
+def settings_of(browser: Client, **changed: str) -> dict[str, object]:
+    page = browser.get("/collections/autumn/settings/").context["settings_form"]
+    fields = {name: page[name].value() for name in page.fields}
+    left_out = (None, False)
+    sent = {name: value for name, value in fields.items() if value not in left_out}
+    return sent | {"grader_prompts": []} | changed
+
+
+@pytest.mark.django_db
+def test_an_upload_that_finds_no_room_is_said(collection, owner, client_of, settings, tmp_path):
+    """The file that it writes is a device that is always full."""
+    settings.DATA_DIR = tmp_path
+    browser = client_of(owner)
+    browser.raise_request_exception = False
+    batch = begin_import(collection, by=owner)
+    last = staging.stage_text(batch, "t1\twhy")
+    for key in range(last.pk + 1, last.pk + 9):
+        place = staging.path_of(ImportFile(pk=key, batch=batch, name="t.tsv"))
+        place.parent.mkdir()
+        place.symlink_to("/dev/full")
+    address = f"/collections/autumn/imports/{batch.pk}/add/"
+    answer = browser.post(address, {"uploads": SimpleUploadedFile("t.tsv", b"t1\twhy\n" * 100_000)})
+    assert answer.status_code == 503
+    assert "disk is full" in markup(answer)
+    assert list(batch.files.all()) == [last], "nothing of the upload is left"
