@@ -10,17 +10,21 @@ from functools import partial
 from typing import Any
 
 from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.models import (
+    BigIntegerField,
     BinaryField,
     BooleanField,
-    CharField,
     DateTimeField,
     Field,
     FloatField,
     IntegerField,
     JSONField,
     Model,
+    PositiveBigIntegerField,
+    PositiveSmallIntegerField,
+    SmallIntegerField,
 )
 
 from grading.errors import BadFormat, GradingError
@@ -30,9 +34,9 @@ from rubricweb.archives.layout import Manifest
 from rubricweb.archives.reading import Archive
 
 Convert = Callable[[Any], Any]  # Any: what JSON holds, and what the database takes
-IDS = re.compile(r"(query|doc|facet)_id|run_tag|team|username|slug|token|uid|.*_md5")
-"""Columns that become columns or lines of files."""
-CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+IDS = re.compile(r"(query|doc|facet)_ids?|references|run_tag|team|username|slug|token|.*_md5")
+"""Columns whose texts become columns of files."""
+LINE_END = re.compile(r"[\t\n\v\f\r]")
 YEARS = range(1900, 2200)
 """Others cannot be moved to another time zone, or are no times of this project."""
 WRONG = (
@@ -74,7 +78,8 @@ def ready_rows(
     part, model = archive.manifest.tables[table.label], table.model
     columns = [field for field in model._meta.concrete_fields if not field.primary_key]
     convert = {column.name: _converter(column, keys) for column in columns}
-    checks = [(column.name, checker(column)) for column in columns if column.name in part.columns]
+    stated_columns = [column for column in columns if column.name in part.columns]
+    checks = [(column.name, checker(column, is_own=archive.is_own)) for column in stated_columns]
     inner, is_work = replaced_in(table.label), tables.is_work(model)
     for number, row in archive.rows(table.label):
         try:
@@ -103,12 +108,15 @@ def reason(error: Exception) -> str:
     return " ".join(error.messages) if isinstance(error, ValidationError) else str(error)
 
 
-def checker(column: Field[Any, Any]) -> Callable[[Any], None]:
-    """Return the check that a value of an archive fits the column. It raises one of `WRONG`."""
+def checker(column: Field[Any, Any], *, is_own: bool = False) -> Callable[[Any], None]:
+    """Return the check that a value of an archive fits the column. It raises one of `WRONG`.
+
+    In an archive of this server ids may have what its readers let through.
+    """
     types, label = _types(column), f"{column.model._meta.label}.{column.name}"
     allowed = {value for value, _ in column.flatchoices} if column.choices else None
-    validators = [] if tables.target_of(column) else column.validators
-    is_id = isinstance(column, CharField) and IDS.fullmatch(column.name)
+    validators = [] if tables.target_of(column) else [*column.validators, *_range(column)]
+    has_ids = not is_own and IDS.fullmatch(column.name)
     has_shape = shapes.has(label)
 
     def check(value: Any) -> None:
@@ -120,14 +128,24 @@ def checker(column: Field[Any, Any]) -> Callable[[Any], None]:
             raise ValueError(f"{column.name} is a {type(value).__name__}")
         if allowed is not None and value not in allowed and not (value == "" and column.blank):
             raise ValueError(f"{column.name} is {value!r}, none of {', '.join(map(str, allowed))}")
-        if is_id and CONTROL.search(value):
-            raise ValueError(f"{column.name} has a line end or another control character")
         if has_shape:
             shapes.check(label, value)
+        if has_ids and any(LINE_END.search(text) for text in (value if isinstance(value, list) else [value])):
+            raise ValueError(f"{column.name} has a line end or a tab")
         for validator in validators:
             validator(column.to_python(value))
 
     return check
+
+
+def _range(column: Field[Any, Any]) -> list[Callable[[Any], None]]:
+    """The range of whole numbers on PostgreSQL, which SQLite does not know."""
+    for kind, bits in ((SmallIntegerField, 16), (PositiveSmallIntegerField, 16), (BigIntegerField, 64)):
+        if isinstance(column, kind):
+            return [MinValueValidator(-(2 ** (bits - 1))), MaxValueValidator(2 ** (bits - 1) - 1)]
+    if isinstance(column, IntegerField) and not isinstance(column, PositiveBigIntegerField):
+        return [MinValueValidator(-(2**31)), MaxValueValidator(2**31 - 1)]
+    return []
 
 
 def _types(column: Field[Any, Any]) -> tuple[type, ...]:

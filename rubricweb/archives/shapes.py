@@ -23,6 +23,7 @@ from grading.systems.pipeline import SystemSpec
 from grading.types import ItemKind
 from rubricweb.arena.models import Reason
 from rubricweb.imports.contents import ImportOptions
+from rubricweb.imports.models import Import
 from rubricweb.imports.undo import KINDS
 from rubricweb.submissions import findings
 from rubricweb.submissions.findings import MEANINGS, Group
@@ -31,8 +32,6 @@ from rubricweb.systems import specs
 Row = Mapping[str, Any]  # by column
 Check = Callable[[Any], object]
 """Raises an error that `check` names where a value does not fit."""
-Id = Annotated[str, Meta(pattern=r"\A[^\x00-\x1f\x7f]*\Z")]
-"""Without line ends and tabs, which would end a line or a column of a file."""
 Count = Annotated[int, Meta(ge=0, le=2**31)]
 Key = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Number = int | float
@@ -51,7 +50,7 @@ class Exact(msgspec.Struct, forbid_unknown_fields=True):
 
 class Citing(Exact):
     text: str
-    citations: list[tuple[Id, Number | None]] | None
+    citations: list[tuple[str, Number | None]] | None
 
 
 class Counts(Exact):
@@ -174,12 +173,12 @@ class StoredStep(Exact):
 class StoredMade(Exact):
     """What `systems.specs.made_as_json` writes."""
 
-    doc_ids: list[Id]
+    doc_ids: list[str]
     scores: list[Number]
     sentences: list[tuple[str, list[Count]]] | None
-    sources: list[Id] | None
+    sources: list[str] | None
     steps: list[StoredStep]
-    retrieved: list[Id] = msgspec.field(default_factory=list)
+    retrieved: list[str] = msgspec.field(default_factory=list)
 
 
 class StoredBreaker(Exact):
@@ -260,17 +259,17 @@ JSON: dict[str, Check] = {
     "banks.BankTopic.foreign": fits(_by(BY_NAME, list[dict[str, Any]])),
     "banks.Item.foreign": fits(_by(BY_NAME, dict[str, Any])),
     "banks.ItemSource.spans": fits(list[tuple[Count, Count]]),
-    "calibration.CalibrationCard.items": fits(list[tuple[Id, str]]),
+    "calibration.CalibrationCard.items": fits(list[tuple[str, str]]),
     "calibration.CalibrationCard.found": fits(Card),
     "campaigns.Campaign.kinds": fits(list[ItemKind]),
     "corpus.Collection.grader_prompts": fits(list[str]),
     "corpus.Collection.grader_options": fits(dict[str, Scalar]),
     "corpus.Collection.pool_rule": _pool_rule,
     "corpus.OwnPrompt.definition": _prompt,
-    "corpus.Ranking.doc_ids": fits(list[Id]),
+    "corpus.Ranking.doc_ids": fits(list[str]),
     "corpus.Ranking.scores": fits(list[Number]),
     "corpus.Response.sentences": fits(list[Citing]),
-    "corpus.Response.references": fits(list[Id]),
+    "corpus.Response.references": fits(list[str]),
     "corpus.Response.documents": fits(dict[str, str]),
     "corpus.Response.foreign": fits(dict[str, Any]),
     "corpus.Run.tags": fits(list[str]),
@@ -315,9 +314,17 @@ def _ranking(row: Row) -> None:
         raise ValueError("it has not a score for each document, or a document twice")
 
 
+def _import(row: Row) -> None:
+    """What was imported has an end, by which later imports are told."""
+    is_written = row["step"] == Import.Step.WRITE and row["state"] == Import.State.DONE
+    if (is_written or row["step"] == Import.Step.UNDO) and row["ended_at"] is None:
+        raise ValueError("it was imported and has no end")
+
+
 ROWS: dict[str, Callable[[Row], None]] = {
     "corpus.OwnPrompt": _own_prompt,
     "corpus.Ranking": _ranking,
+    "imports.Import": _import,
 }
 """By table: what columns of a row must be together."""
 

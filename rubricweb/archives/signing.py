@@ -28,7 +28,15 @@ def signature(manifest: bytes, key: str = "") -> str:
     return hmac.new(bytes.fromhex(key or own_key()), manifest, hashlib.sha256).hexdigest()
 
 
+def is_own(manifest: bytes, signed: str) -> bool:
+    """Return whether the manifest was signed with the key of this server."""
+    return _is_by(own_key(), manifest, signed)
+
+
 def is_known(manifest: bytes, signed: str) -> bool:
-    """Return whether the manifest was signed with the key of this server, or with one that it lists."""
-    keys = (own_key(), *settings.ARCHIVE_KEYS)
-    return any(hmac.compare_digest(signature(manifest, key).encode(), signed.encode()) for key in keys)
+    """Return whether it was signed with a key that an operator lists."""
+    return any(_is_by(key, manifest, signed) for key in settings.ARCHIVE_KEYS)
+
+
+def _is_by(key: str, manifest: bytes, signed: str) -> bool:
+    return hmac.compare_digest(signature(manifest, key).encode(), signed.encode())

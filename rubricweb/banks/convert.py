@@ -115,12 +115,18 @@ class _Quotes:
         return kept
 
 
-def _quotes(said: object, secrets: list[str]) -> bool:
-    if isinstance(said, dict):
-        return any(_quotes(part, secrets) for pair in said.items() for part in pair)
-    if isinstance(said, list):
-        return any(_quotes(part, secrets) for part in said)
-    return isinstance(said, str) and any(secret in _folded(said) for secret in secrets)
+def _quotes(foreign: object, secrets: list[str]) -> bool:
+    """Without recursion: a file may have any depth."""
+    left = [foreign]
+    while left:
+        part = left.pop()
+        if isinstance(part, dict):
+            left += [*part.keys(), *part.values()]
+        elif isinstance(part, list):
+            left += part
+        elif isinstance(part, str) and any(secret in _folded(part) for secret in secrets):
+            return True
+    return False
 
 
 def _folded(text: str) -> str:

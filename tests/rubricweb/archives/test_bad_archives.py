@@ -17,11 +17,12 @@ from rubricweb.accounts.models import User
 from rubricweb.archives import tables
 from rubricweb.archives.layout import VERSION
 from rubricweb.archives.restoring import Terms, restore_archive
-from rubricweb.corpus.models import Collection, Topic
+from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.grades.configs import config_for, spec_of
 from rubricweb.grades.models import GraderConfig
 from rubricweb.jobs import kinds
 from tests.factories import CollectionFactory
+from tests.rubricweb.archives.conftest import signed
 
 TRUSTED = Terms(is_trusted=True)
 Change = Callable[[dict, dict[str, bytes]], None]
@@ -235,3 +236,32 @@ def test_an_archive_without_newer_columns_and_tables_gets_their_defaults(archive
     copy = Collection.objects.get(slug="copy")
     assert set(copy.runs.values_list("state", flat=True)) == {"accepted"}
     assert not next(one for one in tables.owned() if one.label == "review.SavedView").rows(copy).exists()
+
+
+def test_an_id_has_no_line_end_unless_this_server_had_it(archive):
+    """A reader let it through: what is in the database can be archived and restored."""
+    other = changed(archive, in_table("corpus.Passage", lambda row: row.update(doc_id="d\n1")))
+    with pytest.raises(BadFormat, match=r"corpus\.Passage\.jsonl:1: doc_id has a line end"):
+        restore_archive(other, TRUSTED)
+    own = other.with_name("own.zip")
+    own.write_bytes(signed(other.read_bytes()))
+    restore_archive(own, Terms())
+    assert Passage.objects.filter(doc_id="d\n1").exists()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b'"\\ud800"', b'"\xed\xa0\x80"', b"NaN", b"Infinity", b"-1e999", b'"\\udc00\\ud800"', b"9" * 5_000],
+)
+def test_text_and_numbers_are_such(archive, text):
+    """No lone surrogates, no number without an end, in whatever column."""
+
+    def change(manifest, entries):
+        part = manifest["tables"]["corpus.Passage"]
+        row = json.loads(entries[part["name"]].partition(b"\n")[0])
+        row[part["columns"].index("text")] = "HERE"
+        rest = entries[part["name"]].partition(b"\n")[2]
+        entries[part["name"]] = json.dumps(row).encode().replace(b'"HERE"', text) + b"\n" + rest
+
+    with pytest.raises(BadFormat, match=r"corpus\.Passage\.jsonl:1"):
+        restore_archive(changed(archive, change), TRUSTED)
