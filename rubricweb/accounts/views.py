@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import logout, update_session_auth_hash
 from django.contrib.auth.decorators import login_not_required
@@ -29,6 +28,7 @@ from rubricweb.accounts.invitations import InvitationOver
 from rubricweb.accounts.keys import keys_of
 from rubricweb.accounts.models import Invitation, User
 from rubricweb.core.http import HtmxRequest, form_response
+from rubricweb.core.mail import is_set_up
 
 
 @login_not_required
@@ -101,7 +101,7 @@ def close(request: HtmxRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def password_forgotten(request: HtmxRequest) -> HttpResponse:
     """If mail is set up, request a link; otherwise the page says who can make one."""
-    has_mail = bool(settings.EMAIL_HOST)
+    has_mail = is_set_up()
     form = ForgottenForm(request.POST or None)
     if has_mail and form.is_valid():
         site = f"{request.scheme}://{request.get_host()}"

@@ -10,6 +10,11 @@ from django.core.mail import send_mail
 logger = logging.getLogger(__name__)
 
 
+def is_set_up() -> bool:
+    """Return whether the server has a mail server, so that people can be written to."""
+    return bool(settings.EMAIL_HOST)
+
+
 def mail(address: str, subject: str, text: str, *, about: str) -> None:
     """Mail a text; where that fails, log what it was `about`.
 

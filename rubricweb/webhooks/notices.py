@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from django.conf import settings
 from django.template.loader import render_to_string
 from django.utils.translation import gettext
 
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
-from rubricweb.core.mail import mail
+from rubricweb.core.mail import is_set_up, mail
 from rubricweb.webhooks.models import Endpoint
 
 
@@ -19,7 +18,7 @@ def mail_organizers(endpoint: Endpoint, why: str) -> None:
     held = {"memberships__collection": endpoint.collection_id, "memberships__role": Role.ORGANIZER}
     people = User.objects.filter(is_active=True, **held).exclude(email="")
     mailed = sorted(set(people.values_list("email", flat=True)))
-    if not settings.EMAIL_HOST or not mailed:
+    if not mailed or not is_set_up():
         return
     context = {"endpoint": endpoint, "collection": endpoint.collection, "why": why}
     text = render_to_string("webhooks/turned_off_mail.txt", context)
