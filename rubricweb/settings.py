@@ -173,7 +173,10 @@ WORKER_WAIT_SECONDS = rubric.int("WORKER_WAIT_SECONDS", 30)
 CHUNK_CELLS = rubric.int("CHUNK_CELLS", 2048)
 PRICES: dict[str, float] = dict(rubric.json("PRICES", {}))
 REPLY_PRICES: dict[str, float] = dict(rubric.json("REPLY_PRICES", {}))
-ARCHIVE_KEYS: list[str] = rubric.list("ARCHIVE_KEYS", [])
+ARCHIVE_KEYS = [
+    production.secret("RUBRIC_ARCHIVE_KEYS", key, is_hexadecimal=True)
+    for key in rubric.list("ARCHIVE_KEYS", list[str]())
+]
 WEBHOOK_ALLOW: list[str] = rubric.list("WEBHOOK_ALLOW", [])
 OPENAI_BASE_URL = production.secret("RUBRIC_OPENAI_BASE_URL", rubric.str("OPENAI_BASE_URL", ""))
 OPENAI_API_KEY = production.secret(

@@ -330,6 +330,7 @@ ROWS: dict[str, Callable[[Row], None]] = {
 
 OTHERS: dict[str, Check] = {
     "corpus.Collection.grader_backend": one_of(registry.BACKENDS),
+    "leaderboards.PublicBoard.token": fits(Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_-]{24,60}\Z")]),
     "grades.ReplyBlock.content": fits(list[tuple[Key, Key, str]]),
     "submissions.Call.time_zone": one_of(available_timezones()),
 }

@@ -17,12 +17,18 @@ MAKE_ONE = 'Make one: python -c "import secrets; print(secrets.token_urlsafe(50)
 LOCAL = re.compile(r"localhost|.*\.localhost|127\.[0-9.]+|\[?::1\]?|testserver", re.IGNORECASE)
 
 
-def secret(name: str, value: str, *, is_sent_in_header: bool = False) -> str:
-    """Return a secret without blanks around it. Raises ImproperlyConfigured, without showing its value."""
+def secret(name: str, value: str, *, is_sent_in_header: bool = False, is_hexadecimal: bool = False) -> str:
+    """Return a secret without blanks around it. Raises ImproperlyConfigured, without showing its value.
+
+    A hexadecimal one has the 64 digits of a key of HMAC-SHA256.
+    """
     try:
-        return Secret(value, name, is_sent_in_header=is_sent_in_header).value
+        checked = Secret(value, name, is_sent_in_header=is_sent_in_header).value
     except BadSecret as error:
         raise ImproperlyConfigured(f"{error}.") from None
+    if is_hexadecimal and not re.fullmatch(r"[0-9a-f]{64}", checked):
+        raise ImproperlyConfigured(f"{name} has a key that is not 64 hexadecimal digits: copy it again.")
+    return checked
 
 
 def objections(*, debug: bool, secret_key: str, hosts: list[str]) -> list[str]:

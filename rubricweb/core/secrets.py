@@ -71,6 +71,7 @@ def secrets() -> Iterator[str]:
     """The secrets as the settings have them now; empty where one is not set."""
     yield from (settings.SECRET_KEY, settings.METRICS_TOKEN, settings.OPENAI_API_KEY)
     yield settings.EMAIL_HOST_PASSWORD
+    yield from settings.ARCHIVE_KEYS
     yield settings.DATABASES["default"].get("PASSWORD") or ""
     for url in (settings.REDIS_URL, *settings.OPENAI_BASE_URL.split(",")):
         yield from Address.of(url).credentials

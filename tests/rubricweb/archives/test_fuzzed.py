@@ -23,6 +23,7 @@ from django.db.models import Field, JSONField
 from django.test import Client
 
 from grading.errors import BadFormat
+from grading.graders import GraderSpec
 from rubricweb.accounts.actions import set_role
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
@@ -152,10 +153,18 @@ def edited(path: Path, edits: list[Edit]) -> Path:
             lines = entries[part["name"]].splitlines(keepends=True)
             row = dict(zip(part["columns"], json.loads(lines[edit.row - 1]), strict=True))
             row[edit.column] = edit.value
+            if edit.label == "grades.GraderConfig" and edit.column != "fingerprint":
+                row["fingerprint"] = fingerprint_of(row)  # who edits one can do that too
             lines[edit.row - 1] = json.dumps([*row.values()]).encode() + b"\n"
             entries[part["name"]] = b"".join(lines)
 
     return changed(path, change)
+
+
+def fingerprint_of(row: dict[str, object]) -> str:
+    options = row["options"] if isinstance(row["options"], dict) else {}
+    spec = GraderSpec(str(row["backend"]), str(row["llm"]), str(row["prompt_class"]), options)
+    return spec.fingerprint_of(f"{row['prompt_class']}@1")
 
 
 def places(collection: Collection, staff: User) -> dict[str, object]:

@@ -35,6 +35,7 @@ SET: dict[str, Sets] = {
     "RUBRIC_METRICS_TOKEN": lambda settings, value: setattr(settings, "METRICS_TOKEN", value),
     "RUBRIC_OPENAI_API_KEY": lambda settings, value: setattr(settings, "OPENAI_API_KEY", value),
     "RUBRIC_EMAIL_PASSWORD": lambda settings, value: setattr(settings, "EMAIL_HOST_PASSWORD", value),
+    "RUBRIC_ARCHIVE_KEYS": lambda settings, value: setattr(settings, "ARCHIVE_KEYS", ["5e" * 32, value]),
     "the password in DATABASE_URL": lambda settings, value: settings.DATABASES["default"].update(
         PASSWORD=value
     ),
@@ -71,7 +72,11 @@ def test_every_secret_of_the_settings_is_known_here() -> None:
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     checked = {call.args[0].value for call in calls if ast.unparse(call.func) == "production.secret"}
     assert checked == set(SET)
-    read = {call.args[0].value for call in calls if ast.unparse(call.func) in {"rubric.str", "env.str"}}
+    read = {
+        call.args[0].value
+        for call in calls
+        if ast.unparse(call.func) in {"rubric.str", "env.str", "rubric.list"}
+    }
     telling = {name for name in read if re.search(r"KEY|TOKEN|PASSWORD|SECRET|URL", name)}
     assert telling <= {name.removeprefix("RUBRIC_") for name in SET}
 

@@ -111,6 +111,19 @@ def test_a_key_that_no_header_can_carry_stops_the_start(tmp_path, name):
     assert "k3J" not in answer.stderr
 
 
+def test_keys_of_archives_are_read_without_blanks(tmp_path):
+    answer = _settings(
+        tmp_path, "print(settings.ARCHIVE_KEYS)", RUBRIC_ARCHIVE_KEYS=f"{'5e' * 32}, {'a1' * 32} "
+    )
+    assert answer.stdout.strip() == str(["5e" * 32, "a1" * 32])
+
+
+def test_a_key_of_archives_with_a_letter_missing_stops_the_start_and_does_not_show(tmp_path):
+    answer = _settings(tmp_path, "", RUBRIC_ARCHIVE_KEYS=f"{'5e' * 32},k3J")
+    assert "RUBRIC_ARCHIVE_KEYS has a key that is not 64 hexadecimal digits" in answer.stderr
+    assert "k3J" not in answer.stderr
+
+
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
