@@ -19,7 +19,7 @@ from rubricweb.corpus.models import Passage
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.packed import pack_keys, unpack_keys
 from rubricweb.grades.replies import blocks
-from rubricweb.imports.undo import KINDS
+from rubricweb.imports.undo import kinds
 
 Swap = Callable[[type[Model], int], int | None]
 """The other key of a row; None for a row that is not there."""
@@ -67,8 +67,9 @@ def _replies(value: Any, row: Row, swap: Swap) -> list[list[Any]] | bytes:
 
 def _ranges(value: Any, row: Row, swap: Swap) -> dict[str, list[int]]:
     """What an import added; nothing where a row is gone, so that it cannot be undone."""
+    models = {kind: model for kind, (model, _) in kinds().items()}
     swapped = {
-        kind: [swap(KINDS[kind][0], first), swap(KINDS[kind][0], last), number]
+        kind: [swap(models[kind], first), swap(models[kind], last), number]
         for kind, (first, last, number) in value.items()
     }
     return {} if any(None in ends for ends in swapped.values()) else swapped

@@ -24,7 +24,7 @@ from grading.types import ItemKind
 from rubricweb.arena.models import Reason
 from rubricweb.imports.contents import ImportOptions
 from rubricweb.imports.models import Import
-from rubricweb.imports.undo import KINDS
+from rubricweb.imports.undo import kinds
 from rubricweb.submissions import findings
 from rubricweb.submissions.findings import MEANINGS, Group
 from rubricweb.systems import specs
@@ -232,6 +232,10 @@ def _import_options(value: Any) -> None:
     ImportOptions(**value)
 
 
+def _added(value: Any) -> None:
+    msgspec.convert(value, _by(kinds(), Range))
+
+
 def _findings(value: Any) -> None:
     for group in msgspec.convert(value, list[Group]):
         one_of(MEANINGS)(group.category)
@@ -285,7 +289,7 @@ JSON: dict[str, Check] = {
     "imports.Import.counts": fits(dict[str, Counts]),
     "imports.Import.before": fits(dict[str, Count]),
     "imports.Import.notes": fits(list[str]),
-    "imports.Import.added": fits(_by(KINDS, Range)),
+    "imports.Import.added": _added,
     "imports.ImportFile.fitting_formats": fits(list[str]),
     "imports.ImportFile.preview": fits(list[tuple[Count, str]]),
     "leaderboards.PublicBoard.frozen": fits(FrozenBoard),

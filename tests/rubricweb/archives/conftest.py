@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from io import BytesIO
 from pathlib import Path
+from uuid import uuid4
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
@@ -11,15 +12,19 @@ import pytest
 
 from rubricweb.accounts.models import User
 from rubricweb.archives.signing import signature
-from rubricweb.banks.models import AnswerKey, Bank, BankTopic, ItemSource
+from rubricweb.arena.models import Reason, Vote
+from rubricweb.banks.models import AnswerKey, Bank, BankTopic, ItemRevision, ItemSource
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection, OfficialScore, Subtopic
+from rubricweb.grades.answer_verdicts import AnswerVerdict
 from rubricweb.grades.engine.gaps import TopicGap
 from rubricweb.grades.engine.parts import store_parts
 from rubricweb.grades.models import Draw, GradingJob, JobChunk
 from rubricweb.imports import staging
 from rubricweb.imports.models import Import
 from rubricweb.leaderboards.models import PublicBoard
+from rubricweb.releases.models import Release
+from rubricweb.support.models import SupportChunk, SupportEvent, SupportLabel, SupportSettings
 from tests.factories import lexical_config, responded
 from tests.rubricweb import worlds
 
@@ -65,9 +70,29 @@ def bank(collection: Collection, owner: User, assessor: User, viewer: User) -> B
     JobChunk.objects.update(cells=[[item.revision_id, passage.pk]])
     gap = TopicGap(topic.pk, (item.revision_id,), (passage.pk,), np.ones((1, 1), dtype=np.bool_))
     store_parts(GradingJob.objects.get(), [gap])
+    _said_by(owner, collection, item.revision)
+    Release.objects.get().boards.add(PublicBoard.objects.get())
     Collection.objects.update(stamp=new_stamp())  # as imports do, so that nothing stale is shown
     PublicBoard.objects.update(query=f"grader={lexical_config().pk}&bank={bank.pk}&topic=7")
     return bank
+
+
+def _said_by(person: User, collection: Collection, revision: ItemRevision) -> None:
+    """Have the person say what people say of answers, votes and cited sentences, and a model label one."""
+    cell = {"topic": revision.topic, "revision": revision, "passage": collection.passages.first()}
+    of_grader = {"config": lexical_config(), "seen_rating": 0}
+    AnswerVerdict.objects.create(
+        **cell, **of_grader, by=person, number=1, is_right=True, answer="anthocyanin"
+    )
+    Reason.objects.create(vote=Vote.objects.first(), tags=["complete"], text="It names them.", uid=uuid4())
+    sentence = {"topic": revision.topic, "sentence_md5": "5e" * 16, "doc_id": "d1"}
+    judge = collection.support_judges.get()
+    SupportLabel.objects.create(**sentence, judge=judge, job=judge.jobs.get(), label=2)
+    SupportEvent.objects.create(**sentence, by=person, label=1, seen_label=2, seen_judge=judge)
+    SupportChunk.objects.create(
+        job=judge.jobs.get(), topic=revision.topic, number=1, size=1, done=1, state="done"
+    )
+    SupportSettings.objects.create(collection=collection, shown_judge=judge)
 
 
 def _change(item, by):

@@ -21,6 +21,8 @@ from rubricweb.grades.models import Draw, Grade, GraderConfig, GradingJob, JobCh
 from rubricweb.grades.replies.blocks import RawReply, content_of, raw_replies
 from rubricweb.grades.replies.dropping import keep_replies
 from rubricweb.grades.replies.models import ReplyBlock, ReplyPolicy
+from rubricweb.imports import undo
+from rubricweb.imports.models import Import
 from rubricweb.leaderboards.models import PublicBoard
 from tests.factories import CollectionFactory, TopicFactory
 from tests.rubricweb.worlds import RAW_REPLY
@@ -60,6 +62,12 @@ def test_every_model_is_archived_or_says_why_not():
     assert tables.LEFT_OUT.keys() <= known
 
 
+def test_the_collection_of_these_tests_has_a_row_of_every_table(collection, bank):
+    """So that a new table is archived, restored and edited here too."""
+    empty = [table.label for table in tables.archived() if not table.archived_rows(collection).exists()]
+    assert empty == []
+
+
 def test_a_restored_collection_has_the_same_archive(collection, archive, tmp_path):
     delete_collection(collection, by=None)
     TopicFactory(collection=CollectionFactory(slug="other"))  # so that keys become others
@@ -97,6 +105,26 @@ def test_keys_inside_of_values_are_those_of_the_new_rows(collection, archive):
     assert list(gap.pairs_by_passage()) == [[(wording.pk, passage.pk)]]
     flagged = AuditEntry.objects.get(collection=copy, kind="flag")
     assert flagged.object_id == copy.banks.get().flags.get().pk
+
+
+def added_to(collection: Collection) -> dict[str, list[int]]:
+    """What an import would have added that made all rows of the collection."""
+    ranges = {}
+    for kind, (model, path) in undo.kinds().items():
+        keys = list(
+            model._base_manager.filter(**{path: collection}).order_by("pk").values_list("pk", flat=True)
+        )
+        assert keys, kind
+        ranges[kind] = [keys[0], keys[-1], len(keys)]
+    return ranges
+
+
+def test_an_import_keeps_what_it_added_of_every_kind(collection, bank, tmp_path):
+    Import.objects.update(added=added_to(collection))
+    write_archive(collection, tmp_path / "a.zip")
+    restore_archive(tmp_path / "a.zip", COPY)
+    copy = Collection.objects.get(slug="autumn-copy")
+    assert copy.imports.get().added == added_to(copy)
 
 
 def test_replies_come_along_and_so_does_when_they_were_dropped(collection, bank, tmp_path):
