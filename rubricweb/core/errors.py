@@ -106,7 +106,8 @@ def server_error(request: HttpRequest) -> HttpResponse:
     headers = {"Retry-After": str(RETRY_SECONDS)} if is_full else {}
     words = DISK_FULL if is_full else "Something went wrong on the server."
     if answer := _problem(request, status, f"{words} Reference: {reference}"):
-        answer.headers.update(headers)
+        for name, value in headers.items():
+            answer[name] = value
         return answer
     try:
         page: str = render_to_string("500.html", {"reference": reference, "is_full": is_full})
