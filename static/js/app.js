@@ -26,10 +26,8 @@ function leadToOutbox() {
   const [entry, ...others] = JSON.parse(localStorage.getItem("rubricweb-outbox") ?? "[]")
     .filter((one) => one.person === person);
   if (!entry || document.getElementById("outbox")) return;
-  const link = Object.assign(document.createElement("a"), {
-    href: entry.page,
-    textContent: text("send them"),
-  });
+  const link = document.createElement("a");
+  Object.assign(link, { href: entry.page, textContent: text("send them") });
   fail(text("waits", { n: others.length + 1 })).append(" ", link);
 }
 setTimeout(leadToOutbox); // what is broken there breaks nothing here
