@@ -1,6 +1,12 @@
 from django.apps import AppConfig
+from django.conf import settings
+
+from grading.graders import gguf
 
 
 class CoreConfig(AppConfig):
     name = "rubricweb.core"
     label = "core"
+
+    def ready(self) -> None:
+        gguf.keep_copies_in(settings.DATA_DIR / "models")

