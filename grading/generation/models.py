@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import import_module
-from typing import cast
+from typing import TYPE_CHECKING, Any, cast
 
 from grading.errors import UnknownGrader
 from grading.generation.drafting import TextModel
-from grading.graders import hf_model
+from grading.generation.parsing import repeats
+from grading.graders import hf_llama, hf_model, hf_t5
 from grading.graders.backend_options import AS_IT_IS, Thinking
 from grading.graders.chat import chat_template
 from grading.graders.connection import Connection
 from grading.graders.openai_client import ChatClient, ChatOptions
 from grading.graders.registry import Backend, known_backends
-from grading.graders.replies import Answer, Expected, of_tokens
+from grading.graders.replies import Answer, Expected, of_tokens, visible_text
 from grading.graders.thinking import is_left_open
 from grading.prompts.control_tokens import marks_of
+
+if TYPE_CHECKING:
+    import torch
 
 WRITERS = {
     "hf_seq2seq": "grading.generation.models:Seq2SeqText",
@@ -34,6 +38,11 @@ SERVER_SECONDS = 120.0
 """The longest time for one reply of a server."""
 CLIENTS = 8
 """Of servers, models and lengths of replies, that a process keeps."""
+LOOK_TOKENS = 8
+"""So often a local model's reply is looked at for repetitions."""
+
+OnTokens = Callable[[int, int], None]
+"""Called as a local model writes, with its tokens so far and at most. What it raises ends the reply."""
 
 
 def drafting_backends() -> tuple[Backend, ...]:
@@ -56,6 +65,7 @@ def text_model(
     *,
     longest_reply: int = 0,
     thinking: Thinking = AS_IT_IS,
+    on_tokens: OnTokens | None = None,
 ) -> TextModel:
     """Load the model, which writes at most `longest_reply` tokens with its thinking; 0 for LONGEST_REPLY.
 
@@ -66,19 +76,30 @@ def text_model(
     make = cast("Callable[..., TextModel]", getattr(import_module(module), name))
     longest = longest_reply or LONGEST_REPLY
     arguments = (llm, longest, thinking)
-    return make(*arguments, connection) if drafter.needs_server else make(*arguments)
+    return make(*arguments, connection) if drafter.needs_server else make(*arguments, on_tokens)
 
 
 class _LoadedText:
-    """A local model: greedy first; asked the same again, it samples, since it would only repeat itself."""
+    """A local model: greedy first; asked the same again, it samples, since it would only repeat itself.
+
+    A reply ends where its lines begin to repeat (`repeats`): a small model would go on so to the last token.
+    """
 
     task: hf_model.ModelTask
+    quicken: staticmethod[[Any], bool]
 
-    def __init__(self, llm: str, longest_reply: int = LONGEST_REPLY, thinking: Thinking = AS_IT_IS) -> None:
+    def __init__(
+        self,
+        llm: str,
+        longest_reply: int = LONGEST_REPLY,
+        thinking: Thinking = AS_IT_IS,
+        on_tokens: OnTokens | None = None,
+    ) -> None:
         """Raises GraderUnavailable. A model that grades in this process is not loaded again."""
         self._loaded = hf_model.load(llm, self.task)
-        self._longest_reply, self._thinking = longest_reply, thinking
         self._marks = marks_of(self._loaded.tokenizer)
+        self.quicken(self._loaded.model)
+        self._longest_reply, self._thinking, self._on_tokens = longest_reply, thinking, on_tokens
         self._asked: set[str] = set()
 
     def _generated(self, prompt: str, *, special: bool = True) -> tuple[list[int], int]:
@@ -88,7 +109,8 @@ class _LoadedText:
         loaded = self._loaded
         sent = loaded.token_ids([prompt], special=special)
         tokens = torch.tensor(sent, device=loaded.device)
-        with torch.inference_mode():
+        begin = 1 if loaded.model.config.is_encoder_decoder else len(sent[0])
+        with torch.inference_mode(), hf_model.few_threads(loaded.model):
             generated = loaded.model.generate(
                 input_ids=tokens,
                 attention_mask=torch.ones_like(tokens),
@@ -96,6 +118,7 @@ class _LoadedText:
                 num_beams=1,
                 do_sample=prompt in self._asked,
                 pad_token_id=loaded.pad,
+                stopping_criteria=[partial(self._shall_end, begin)],
             )
         self._asked.add(prompt)
         return generated[0].tolist(), len(sent[0])
@@ -104,11 +127,22 @@ class _LoadedText:
         """The messages, in which no text of others spells a control token of this model."""
         return [(role, self._marks.broken(text)) for role, text in messages]
 
+    def _shall_end(self, begin: int, ids: torch.Tensor, _: object, **__: object) -> torch.Tensor:
+        """Tell for the only row of `ids`, whose reply starts at `begin`. Raises what `on_tokens` raises."""
+        written = ids.shape[1] - begin
+        if self._on_tokens:
+            self._on_tokens(written, self._longest_reply)
+        is_over = written % LOOK_TOKENS == 0 and repeats(
+            visible_text(self._loaded.tokenizer, ids[0, begin:].tolist())
+        )
+        return ids.new_full((1,), is_over).bool()
+
 
 class Seq2SeqText(_LoadedText):
     """The T5 family."""
 
     task = hf_model.SEQ2SEQ
+    quicken = staticmethod(hf_t5.quicken)
 
     def complete(self, messages: Sequence[tuple[str, str]]) -> str:
         tokens, _ = self._generated(_plain(self._without_marks(messages)))
@@ -119,6 +153,7 @@ class CausalText(_LoadedText):
     """Llama, OLMo, GPT-2: uses the tokenizer's chat template if there is one."""
 
     task = hf_model.CAUSAL
+    quicken = staticmethod(hf_llama.quicken)
 
     def complete(self, messages: Sequence[tuple[str, str]]) -> str:
         messages = self._without_marks(messages)

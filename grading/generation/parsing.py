@@ -24,6 +24,9 @@ _MARKED = re.compile(rf"^{_BLANKS}\**{_MARK}\**\s*+(\S.*)$", re.MULTILINE)
 _QUOTED_LINE = re.compile(rf'^{_BLANKS}(?:{_MARK}\s*+)?"([^"\n]+)"', re.MULTILINE)
 _NUMBER = re.compile(rf"^\**{_MARK}\**\s+")
 _NAMED = re.compile(r"^(?:questions?|nuggets?|(?:key )?facts?)(?: \d{1,3})?: *", re.IGNORECASE)
+_PIECES = re.compile(r'\n+|(?<=[.?!])\s+|"\s*,\s*')
+_REPEATED, _WORDS, _LETTERS = 3, 3, 16
+"""Pieces of a reply in a row that were written before, and what makes a piece long enough to count."""
 _AROUND = " \t\r\n\"'`,*_\u201c\u201d\u2018\u2019"
 
 
@@ -122,3 +125,19 @@ def _clean(texts: Iterator[str]) -> list[str]:
         if 1 < len(text) <= LONGEST and any(map(str.isalnum, text)):
             kept.setdefault(text.casefold(), text)
     return list(kept.values())
+
+
+def repeats(reply: str) -> bool:
+    """Tell whether the last three lines or sentences were all written before in the reply.
+
+    Short ones do not count: a list of labels may well say "vital" ten times.
+
+    >>> repeats("1. Who built the bridge?\\n2. Why was it built?\\n3. Who built the bridge?\\n")
+    False
+    >>> repeats("4. Who built the bridge?\\n" * 4)
+    True
+    """
+    pieces = (re.findall(r"[^\W\d_]+", piece.lower()) for piece in _PIECES.split(reply)[:-1])
+    long = [words for words in pieces if len(words) >= _WORDS or sum(map(len, words)) >= _LETTERS]
+    places = range(len(long) - _REPEATED, len(long))
+    return len(long) > _REPEATED and all(long[place] in long[:place] for place in places)

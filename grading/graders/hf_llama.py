@@ -3,6 +3,8 @@
 1. Positions are turned in place, and the keys and values of a group of heads are not copied for each head.
 2. Norms and activations write over what nobody reads again.
 3. The weights have the layout that oneDNN multiplies fastest.
+4. In bfloat16 a few tokens look at all before them by two plain products, where torch's fused operation takes
+   three to seven times as long.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ from grading.graders.hf_t5 import can_pack, multiplied, normed, pack
 
 if TYPE_CHECKING:
     import torch
+
+FEW_QUERIES = 8
 
 
 def quicken(model: Any) -> bool:
@@ -65,6 +69,7 @@ def _attended(
     **_: Any,
 ) -> tuple[torch.Tensor, None]:
     """As `LlamaAttention.forward`, by whose names it is called."""
+    import torch
     from torch.nn.functional import scaled_dot_product_attention
 
     shape = (*hidden_states.shape[:2], -1, attention.head_dim)
@@ -75,16 +80,40 @@ def _attended(
     query, key = (_turned(states, *position_embeddings) for states in (query, key))
     if past_key_values is not None:
         key, value = past_key_values.update(key, value, attention.layer_idx)
+    is_causal = attention_mask is None and query.shape[2] > 1
+    if query.dtype == torch.bfloat16 and query.shape[2] <= FEW_QUERIES and not is_causal:
+        mixed = _looked(query, key, value, attention_mask, attention.scaling)
+        return attention.o_proj(mixed.transpose(1, 2).flatten(2)), None
     mixed = scaled_dot_product_attention(
         query,
         key,
         value,
         attn_mask=attention_mask,
         scale=attention.scaling,
-        is_causal=attention_mask is None and query.shape[2] > 1,
+        is_causal=is_causal,
         enable_gqa=attention.num_key_value_groups > 1,
     )
     return attention.o_proj(mixed.transpose(1, 2).flatten(2)), None
+
+
+def _looked(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None, scaling: float
+) -> torch.Tensor:
+    """Mix the values (rows, heads of keys, tokens, width) for few queries (rows, heads, queries, width).
+
+    The mask (rows, 1, queries, tokens) has the places that each query sees, or what is added to its scores.
+    """
+    import torch
+
+    rows, heads, queries, width = query.shape
+    shape = (rows, key.shape[1], heads // key.shape[1], queries, -1)
+    grouped = query.reshape(rows, key.shape[1], -1, width)
+    scores = torch.matmul(grouped, key.mT).mul_(scaling).view(shape)
+    if mask is not None:
+        mask = mask[:, :, None]
+        scores = scores.masked_fill(~mask, -torch.inf) if mask.dtype == torch.bool else scores + mask
+    shares = scores.softmax(-1, dtype=torch.float32).to(value.dtype).flatten(2, 3)
+    return torch.matmul(shares, value).view(rows, heads, queries, width)
 
 
 def _turned(states: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:

@@ -10,6 +10,7 @@ from grading import generation
 from grading.errors import ParseFailure, UnknownPrompt
 from grading.generation import DraftTask, draft, near_duplicates, nearest, parse_drafts, weigh
 from grading.generation.importance import parse_importances
+from grading.generation.parsing import repeats
 from grading.types import Importance, ItemKind, Topic
 
 TOPIC = Topic("940547", "when did rock n roll begin?")
@@ -260,3 +261,25 @@ def test_the_nearest_share_rare_words() -> None:
 def test_a_long_reply_without_drafts_is_read_in_one_pass(filler):
     """A reading that looked at the rest again from each line would take hours."""
     assert len(parse_drafts(filler * 300_000)) <= 1
+
+
+@pytest.mark.parametrize(
+    ("reply", "is_over"),
+    [
+        ("1. Who built the old bridge?\n2. Why was it built here?\n3. When did the bridge fall?\n", False),
+        ("1. Who built it then?\n" + "".join(f"{n}. Why was it built here?\n" for n in range(2, 6)), True),
+        ("Who built the bridge?\n\nWhy was it built?\n\n" * 3, True),
+        ("[" + '"Who built the bridge?", ' * 4, True),
+        ("The bridge fell down. " * 4, True),
+        (
+            "The bridge fell down. It was never built again. The bridge fell down. Nobody crossed it since. ",
+            False,
+        ),
+        ('["vital", "vital", "vital", "vital", "okay", "vital", "vital", "vital", "vital", ', False),
+        ("partial support\n" * 12, False),
+        ("橋は昔の人たちが石で長い時間をかけて作った\n" * 4, True),
+        ("", False),
+    ],
+)
+def test_a_reply_repeats_once_three_long_lines_are_old(reply: str, is_over: bool) -> None:
+    assert repeats(reply) is is_over

@@ -19,7 +19,8 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from grading.generation.models import CausalText  # noqa: E402
-from tests.grading import tiny_writers  # noqa: E402
+from grading.graders import hf_model  # noqa: E402
+from tests.grading import tiny_llama_gguf, tiny_writers  # noqa: E402
 
 pytestmark = pytest.mark.models
 
@@ -41,6 +42,47 @@ def test_a_gpt2_drafts_with_and_without_a_chat_template(tmp_path: Path, template
     drafts = draft(CausalText(str(tmp_path)), REQUEST)
     assert (drafts.texts, drafts.tries) == (tuple(QUESTIONS), 1)
     assert "Break the query" not in drafts.raw
+
+
+def test_a_reply_ends_where_its_lines_repeat(tmp_path: Path) -> None:
+    line = "Which pigment is red? "
+    tiny_writers.build_gpt2(tmp_path, REQUEST.messages[0][1], line * 12, "")
+    reply = CausalText(str(tmp_path)).complete(REQUEST.messages)
+    assert 4 <= reply.count(line.strip()) < 8
+
+
+def test_a_reply_can_be_watched_and_stopped(tmp_path: Path) -> None:
+    tiny_writers.build_gpt2(tmp_path, REQUEST.messages[0][1], REPLY, "")
+    counts: list[tuple[int, int]] = []
+    threads: set[int] = set()
+
+    def note(written: int, most: int) -> None:
+        counts.append((written, most))
+        threads.add(torch.get_num_threads())
+        if len(counts) == 3:
+            raise InterruptedError
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        with pytest.raises(InterruptedError):
+            CausalText(str(tmp_path), 50, note).complete(REQUEST.messages)
+        assert counts == [(1, 50), (2, 50), (3, 50)]
+        assert threads == {1}, "a small model writes on one thread"
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize(("backend", "task"), [("hf_causal", "CAUSAL"), ("hf_seq2seq", "SEQ2SEQ")])
+def test_writing_uses_the_kernels_of_rating(tmp_path: Path, backend: str, task: str) -> None:
+    if backend == "hf_causal":
+        pytest.importorskip("gguf")
+        tiny_llama_gguf.build(tmp_path / "tiny.gguf")
+    else:
+        tiny_writers.build_t5(tmp_path, REQUEST.messages[0][1], REPLY)
+    text_model(backend, str(tmp_path))
+    assert hf_model.load(str(tmp_path), getattr(hf_model, task)).model.is_quick
 
 
 def test_a_model_that_is_not_there(tmp_path: Path) -> None:

@@ -66,6 +66,23 @@ def test_half_precision() -> None:
     assert (logits(quick).float() - expected).abs().mean() < 0.03 * expected.abs().mean()
 
 
+@pytest.mark.parametrize("queries", [1, 3])
+@pytest.mark.parametrize("kind", ["none", "places", "added"])
+def test_few_queries_see_what_the_fused_operation_lets_them_see(queries: int, kind: str) -> None:
+    generator = torch.Generator().manual_seed(3)
+    query, key, value = (
+        torch.randn(2, heads, tokens, 8, generator=generator)
+        for heads, tokens in ((4, queries), (2, 11), (2, 11))
+    )
+    places = torch.rand(2, 1, queries, 11, generator=generator) < 0.7
+    places[..., 0] = True
+    added = torch.zeros(places.shape).masked_fill(~places, torch.finfo(torch.float32).min)
+    mask = {"none": None, "places": places, "added": added}[kind]
+    fused = torch.nn.functional.scaled_dot_product_attention
+    expected = fused(query, key, value, attn_mask=mask, scale=0.3, enable_gqa=True)
+    assert torch.allclose(hf_llama._looked(query, key, value, mask, 0.3), expected, atol=1e-5)
+
+
 def test_int8_stays_int8() -> None:
     usual, small = llama(), llama()
     int8.quantize(small)

@@ -1,7 +1,10 @@
 """What a process of the product loads when it starts."""
 
+import os
 import subprocess
 import sys
+
+import pytest
 
 
 def test_no_process_waits_for_a_library_that_it_may_never_need():
@@ -36,6 +39,21 @@ def test_who_enqueues_grading_loads_no_other_kind_of_work():
         "{'rubricweb.systems.kind', 'rubricweb.leaderboards.watch.kind'} & set(sys.modules))"
     )
     assert printed_by(code) == "chunk chunk set()"
+
+
+def test_torch_is_told_not_to_spin_by_every_command():
+    """What libgomp itself says when it is loaded: later settings would not reach it."""
+    pytest.importorskip("torch")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("OMP_")}
+    for command in (["manage.py"], ["-m", "rubricweb"]):
+        done = subprocess.run(
+            [sys.executable, *command, "shell", "--no-imports", "--command", "import torch"],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=environment | {"OMP_DISPLAY_ENV": "true"},
+        )
+        assert "OMP_WAIT_POLICY = 'PASSIVE'" in done.stderr
 
 
 def printed_by(code: str) -> str:
