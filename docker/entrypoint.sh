@@ -1,5 +1,5 @@
 #!/bin/sh
-# web or worker: wait for the migrations, then serve or grade. Anything else: a manage.py command, such as migrate.
+# web, worker or worker --short: wait for the migrations, then serve or grade. Anything else: a manage.py command, such as migrate.
 set -eu
 
 wait_for_migrations() {
@@ -16,7 +16,7 @@ web)
     ;;
 worker)
     wait_for_migrations
-    exec python manage.py worker
+    exec python manage.py "$@"
     ;;
 *)
     exec python manage.py "$@"

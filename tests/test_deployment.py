@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from honcho.environ import parse_procfile
 from prometheus_client import generate_latest
 
 from grading.graders.registry import BACKENDS
@@ -72,6 +73,16 @@ def test_workers_with_a_gpu_follow_the_queues_that_only_they_read():
     assert len(local) == 3
     expected = {queue.get_queue(queue.name_for(p, b)).key for p in Job.Priority.values for b in local}
     assert set(_values(scaled, "listName")) == expected
+
+
+def test_short_work_has_a_worker_of_its_own_everywhere():
+    """In the demo and in the examples: nothing that needs no model waits behind one."""
+    for command in (
+        _compose()["services"]["short"]["command"],
+        next(" ".join(args) for args in _values(_documents(), "args") if "--short" in args),
+        parse_procfile((ROOT / "Procfile").read_text()).processes["short"],
+    ):
+        assert command.endswith("worker --short")
 
 
 @pytest.mark.django_db

@@ -145,6 +145,11 @@ def few_threads(model: Any) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
+def loaded_names() -> set[str]:
+    """Return the names of the models in memory, as `load` was asked for them."""
+    return {llm for _, llm, _, _ in list(_loaded)}
+
+
 def let_go_of_latest() -> None:
     """Free the memory of every model that is not in use."""
     _latest.clear()

@@ -54,8 +54,10 @@ class Backend:
     needs_server: bool = False
     """Whether its model is behind a server, whose address and key `build` needs."""
 
-    first_cells: int = 256
-    """Of a chunk of grading work, before the rate of the grader is known."""
+    first_cells: int = 4
+    """Of a chunk of grading work, before the rate of the grader is known: enough to measure it."""
+    guessed_rate: float = 1.0
+    """Cells a second that a worker is taken to grade until it was measured; 0 where no time can be told."""
     chunk_seconds: float = 10.0
     """A chunk takes about as long: a person who waits for a small job waits for one chunk of a large one."""
     chunk_cells: int = 0
@@ -129,6 +131,8 @@ BACKENDS: dict[str, Backend] = {
             prompt_classes=("LexicalBaseline",),
             needs_model=False,
             default_llm="lexical",
+            first_cells=256,
+            guessed_rate=1_000.0,
         ),
         Backend(
             name="hf_seq2seq",
@@ -173,8 +177,9 @@ BACKENDS: dict[str, Backend] = {
             default_llm="gpt-4o-mini",
             asks_any=True,
             needs_server=True,
-            first_cells=1024,  # at the end of a chunk the calls run dry, so a chunk holds several for each
-            chunk_seconds=30.0,
+            first_cells=32,
+            guessed_rate=8.0,
+            chunk_seconds=20.0,  # at the end of a chunk the calls run dry, so a chunk holds several for each
             takes=ServerOptions,
         ),
         Backend(
@@ -188,6 +193,7 @@ BACKENDS: dict[str, Backend] = {
             asks_any=True,
             needs_server=True,
             chunk_cells=50_000,
+            guessed_rate=0.0,
             price_share=0.5,
             takes=ReplyOptions,
         ),

@@ -52,6 +52,7 @@ class Archives(TaskKind[Archive]):
 
 class Deletions(TaskKind[Deletion]):
     name = "deletion"
+    collection = "collection_key"
     model = Deletion
     related = ("by",)
     is_retried = True
@@ -96,6 +97,7 @@ class Deletions(TaskKind[Deletion]):
 
 class Restorations(TaskKind[Restoration]):
     name = "restoration"
+    collection = "collection_key"
     model = Restoration
     related = ("by",)
     is_retried = True

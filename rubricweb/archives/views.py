@@ -25,7 +25,6 @@ from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.core.uploads import too_large
 from rubricweb.corpus.access import collection_for, run_for_organizer
 from rubricweb.corpus.models import Collection
-from rubricweb.imports.screens import has_worker
 
 PAGE = "archives/archive.html"
 DELETE = "archives/delete.html"
@@ -46,7 +45,6 @@ def archive(request: HtmxRequest, slug: str) -> HttpResponse:
         "archive": newest,
         "banks": collection.banks.all(),
         "is_up_to_date": actions.is_up_to_date(newest),
-        "has_worker": newest is None or not newest.is_live or has_worker(),
     }
     return page_or_part(request, PAGE, context, part="archive")
 
@@ -105,7 +103,6 @@ def deletion(request: HtmxRequest, deletion_id: int) -> HttpResponse:
             actions.retry_deletion(row)
         return redirect(row)
     context = {"deletion": row, "collection": collection, "is_hidden": is_hidden}
-    context["has_worker"] = not row.is_live or has_worker()
     return page_or_part(request, "archives/deletion.html", context, part="deletion")
 
 
@@ -138,7 +135,6 @@ def restoration(request: HtmxRequest, restoration_id: int) -> HttpResponse:
         return redirect(row)
     collection = Collection.objects.filter(pk=row.collection_key).first()
     context = {"restoration": row, "collection": collection}
-    context["has_worker"] = not row.is_live or has_worker()
     return page_or_part(request, "archives/restoration.html", context, part="restoration")
 
 

@@ -6,6 +6,7 @@ class BanksConfig(AppConfig):
     label = "banks"
 
     def ready(self) -> None:
-        from rubricweb.jobs import kinds
+        from rubricweb.jobs import kinds, listing
 
         kinds.register("rubricweb.banks.drafting.kind.Drafting")
+        listing.register("rubricweb.banks.drafting.listed.LISTING")

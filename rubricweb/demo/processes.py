@@ -1,4 +1,4 @@
-"""Start and stop the three processes of the product on the embedded default."""
+"""Start and stop the processes of the product on the embedded default."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ from rubricweb.core.servers import redis_client
 START_SECONDS = 10
 STOP_SECONDS = 10
 LOOK_SECONDS = 0.2
+WORKERS = {"worker": "worker", "short": "worker for short work"}
+"""Those that the Procfile starts, in words."""
 RESTARTS, RESTART_SECONDS = 5, 60
 
 
@@ -79,14 +81,14 @@ def check_port(port: int) -> None:
 
 
 def serve(port: int) -> int:
-    """Run web and worker in the foreground until Ctrl-C, or until web ends. Return the exit status.
+    """Run web and workers in the foreground until Ctrl-C, or until web ends. Return the exit status.
 
-    A worker that ends is restarted. Both have sessions of their own, so that Ctrl-C reaches only this
-    process, which stops them in order.
+    A worker that ends is restarted. All have sessions of their own, so that Ctrl-C reaches only this process,
+    which stops them in order.
     """
     processes: dict[str, subprocess.Popen[bytes]] = {}
     try:
-        for name in ("web", "worker"):
+        for name in ("web", *WORKERS):
             processes[name] = _start(name, port)
         return _watch(processes, port)
     except KeyboardInterrupt:
@@ -96,17 +98,19 @@ def serve(port: int) -> int:
 
 
 def _watch(processes: dict[str, subprocess.Popen[bytes]], port: int) -> int:
-    """Wait until web ends, or the worker ends for the fifth time within a minute."""
+    """Wait until web ends, or workers have ended five times within a minute."""
     ends: deque[float] = deque(maxlen=RESTARTS)
     while (status := processes["web"].poll()) is None:
-        ended = processes["worker"].poll()
-        if ended is not None:
-            _say(f"The worker {how_it_ended(ended)}.")
+        for name, words in WORKERS.items():
+            ended = processes[name].poll()
+            if ended is None:
+                continue
+            _say(f"The {words} {how_it_ended(ended)}.")
             ends.append(time.monotonic())
             if len(ends) == RESTARTS and ends[-1] - ends[0] < RESTART_SECONDS:
                 _say(f"That was the {RESTARTS}th time within {RESTART_SECONDS} seconds: giving up.")
                 return ended or 1
-            processes["worker"] = _start("worker", port)
+            processes[name] = _start(name, port)
             _say("A new one takes its work over.")
         time.sleep(LOOK_SECONDS)
     _say(f"The web process {how_it_ended(status)}.")

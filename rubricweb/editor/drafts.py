@@ -7,14 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from django.db.models import Q, QuerySet, prefetch_related_objects
-from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 
 from grading.generation import NearDuplicate, near_duplicates
 from grading.generation.models import drafting_backends
 from grading.graders import registry
 from rubricweb.banks.drafting import importance
-from rubricweb.banks.drafting.asking import stale_before
 from rubricweb.banks.drafting.models import Draft, DraftRequest, ImportanceSuggestion
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.secrecy import sees_secrets
@@ -51,8 +49,6 @@ class RequestRow:
 
     request: DraftRequest
     subtopic: str
-    is_stale: bool
-    """It has run for so long that it may be repeated."""
     reply: str = ""
     """What the model wrote; empty for readers who may not see secret items, which it may quote."""
 
@@ -65,7 +61,7 @@ class RequestRow:
 
     @property
     def tone(self) -> str:
-        return "error" if self.request.state == "failed" else "warn" if self.is_stale else ""
+        return "error" if self.request.state == "failed" else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +72,11 @@ class DraftInbox:
     requests: tuple[RequestRow, ...]
     suggestions: tuple[ImportanceSuggestion, ...] = ()
     """Importances that a model suggested and that differ from the items'."""
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether a model is being asked, or will be."""
+        return any(row.request.is_live for row in self.requests)
 
     @property
     def near(self) -> list[DraftRow]:
@@ -157,14 +158,14 @@ def _words(bank: Bank, topic: Topic, kind: str) -> list[str]:
 
 
 def _requests(bank: Bank, topic: Topic, names: Mapping[str, str]) -> list[RequestRow]:
-    is_failed = Q(state=DraftRequest.State.FAILED, is_dismissed=False)
-    rows = DraftRequest.objects.filter(Q(state__in=DraftRequest.LIVE) | is_failed, bank=bank, topic=topic)
-    limit, shows_reply = stale_before(timezone.now()), sees_secrets(bank.collection_id)
+    state = DraftRequest.State
+    is_left = Q(state__in=(state.FAILED, state.CANCELLED), is_dismissed=False)
+    rows = DraftRequest.objects.filter(Q(state__in=DraftRequest.LIVE) | is_left, bank=bank, topic=topic)
+    shows_reply = sees_secrets(bank.collection_id)
     return [
         RequestRow(
             row,
             names.get(row.facet_id, row.facet_id),
-            is_stale=row.is_live and row.queued_at < limit,
             reply=row.reply if shows_reply else "",
         )
         for row in rows.select_related("by")

@@ -17,14 +17,14 @@ from rubricweb.corpus.models import Topic
 from rubricweb.corpus.pools import CollectionPool, collection_pool
 from rubricweb.grades.configs import active_configs, kinds_of
 from rubricweb.grades.defaults import ON_ITEMS
-from rubricweb.grades.engine.price import dollars_of_wording
-from rubricweb.grades.engine.progress import measured_rate
+from rubricweb.grades.engine import monitor
+from rubricweb.grades.engine.price import ExpectedTime, dollars_of_wording, expected_time
 from rubricweb.grades.matrices import TopicGrades, matrices, topic_grades
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scales import default_min_grade
 from rubricweb.grades.scoring import MeasureSpec, Scores, Uids, score_table
 from rubricweb.grades.selectors import graded_items
-from rubricweb.jobs.progress import Price
+from rubricweb.jobs.progress import Price, in_words
 
 Mask = NDArray[np.bool_]
 
@@ -52,8 +52,8 @@ class Impact:
     passages: int
     known: int
     """Passages that are graded for this wording already."""
-    seconds: float | None
-    """Of grading with all of the grader's prompts; None without a measured rate."""
+    time: ExpectedTime | None
+    """Of grading with all of the grader's prompts; None where nobody can tell."""
     dollars: float | None
     """Likewise, by estimate; None without a price."""
     runs: int
@@ -65,6 +65,15 @@ class Impact:
     @property
     def to_grade(self) -> int:
         return self.passages - self.known
+
+    @property
+    def seconds(self) -> float | None:
+        """With loading the models; None without a measured rate."""
+        return None if self.time is None or self.time.is_guess else self.time.loading + self.time.grading
+
+    @property
+    def time_words(self) -> str:
+        return in_words(self.time.range) if self.time else ""
 
     @property
     def in_words(self) -> str:
@@ -103,7 +112,7 @@ def impact(draft: UnsavedItem) -> Impact:
     return Impact(
         passages=passages,
         known=known,
-        seconds=_seconds(configs, draft, pool),
+        time=_time(configs, draft, pool),
         dollars=_dollars(configs, draft, pool),
         runs=len(pool.run_tags),
         could_move=could_move(draft, rating[0], pool) if rating else (),
@@ -126,16 +135,9 @@ def _to_grade(config: GraderConfig, draft: UnsavedItem, pool: CollectionPool) ->
     return [pk for pk, rating in zip(pooled, column.tolist(), strict=True) if rating == MISSING]
 
 
-def _seconds(configs: list[GraderConfig], draft: UnsavedItem, pool: CollectionPool) -> float | None:
-    """None if any config with work to do has no measured rate."""
-    total = 0.0
-    for config in configs:
-        to_grade = len(_to_grade(config, draft, pool))
-        rate = measured_rate(config) if to_grade else None
-        if to_grade and not rate:
-            return None
-        total += to_grade / rate if rate else 0.0
-    return total
+def _time(configs: list[GraderConfig], draft: UnsavedItem, pool: CollectionPool) -> ExpectedTime | None:
+    work = [(config, len(_to_grade(config, draft, pool))) for config in configs]
+    return expected_time([(config, cells) for config, cells in work if cells], monitor.workers().beats)
 
 
 def _dollars(configs: list[GraderConfig], draft: UnsavedItem, pool: CollectionPool) -> float | None:

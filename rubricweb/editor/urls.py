@@ -41,6 +41,7 @@ urlpatterns = [
     path(f"{DRAFT}accept/", drafts.draft_accept, name="draft-accept"),
     path(f"{DRAFT}reject/", drafts.draft_reject, name="draft-reject"),
     path(f"{REQUEST}again/", drafts.request_again, name="request-again"),
+    path(f"{REQUEST}cancel/", drafts.request_cancel, name="request-cancel"),
     path(f"{REQUEST}dismiss/", drafts.request_dismiss, name="request-dismiss"),
     path(f"{TOPIC}importance/request/", importance.importance_request, name="importance-request"),
     path(f"{TOPIC}importance/accept/", importance.importances_accept, name="importances-accept"),

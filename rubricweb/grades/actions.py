@@ -18,6 +18,7 @@ from rubricweb.grades.configs import active_configs, kinds_of
 from rubricweb.grades.defaults import keep_default_grader
 from rubricweb.grades.engine import parts
 from rubricweb.grades.engine.missing import Missing, cells_of, failed_cells
+from rubricweb.grades.engine.progress import expected_rate
 from rubricweb.grades.engine.regrade import can_ask
 from rubricweb.grades.engine.stages import (
     by_job,
@@ -33,8 +34,8 @@ from rubricweb.jobs import steering
 
 logger = logging.getLogger(__name__)
 
-CELLS_TO_WAIT_FOR = 2_000
-"""A person who starts a job of up to so many cells is taken to wait for it."""
+SECONDS_TO_WAIT_FOR = 120.0
+"""A person who starts a job that takes one worker up to so long is taken to wait for it."""
 
 
 class CannotRegrade(Exception):
@@ -48,12 +49,14 @@ def start_grading(
     topics: Iterable[Topic] | None = None,
     items: ItemQuerySet | None = None,
     configs: Iterable[GraderConfig] | None = None,
+    priority: GradingJob.Priority | None = None,
 ) -> list[GradingJob]:
-    """A job for each config with cells that are missing and in no live job; none if nothing is.
+    """Start a job for each config with cells that are missing and in no live job; none if nothing is.
 
     What verifies answers that are not extracted yet has a job of its own, which waits for the job that
-    extracts them; that is started too where it lacks. `configs` are the collection's own by default. Who
-    starts holds the collection's row, so that of two people who press at once the second finds nothing left.
+    extracts them; that is started too where it lacks. `configs` are the collection's own by default, and
+    `priority` goes by how long a job takes. Who starts holds the collection's row, so that of two people who
+    press at once the second finds nothing left.
     """
     chosen = active_configs(collection) if configs is None else list(configs)
     within = None if topics is None else list(topics)
@@ -66,11 +69,10 @@ def start_grading(
             _make_direct_wordings(collection)
         lock_extractions(collection, chosen)
         missing = find()
-        started = [_start(collection, part, by) for part in missing.at_once if part.gaps]
+        start = partial(_start, collection, by=by, priority=priority)
+        started = [start(part) for part in missing.at_once if part.gaps]
         return started + [
-            _start(collection, part, by, after=job)
-            for later in missing.later
-            for job, part in by_job(collection, later)
+            start(part, after=job) for later in missing.later for job, part in by_job(collection, later)
         ]
 
 
@@ -204,9 +206,9 @@ def _start(
     *,
     is_retry: bool = False,
     after: GradingJob | None = None,
+    priority: GradingJob.Priority | None = None,
 ) -> GradingJob:
     """The job waits for the end of `after`, whose row is locked, if there is one."""
-    is_awaited = by is not None and missing.cells <= CELLS_TO_WAIT_FOR
     job = GradingJob.objects.create(
         collection=collection,
         config=missing.config,
@@ -216,7 +218,7 @@ def _start(
         is_retry=is_retry,
         after=after,
         state=GradingJob.State.WAITING if after else GradingJob.State.QUEUED,
-        priority=GradingJob.Priority.HIGH if is_awaited else GradingJob.Priority.DEFAULT,
+        priority=priority or _priority(missing, by),
     )
     parts.store_parts(job, missing.gaps)
     parts.open_more(job)
@@ -224,6 +226,13 @@ def _start(
     events.publish_on_commit(collection.channel, "progress")
     logger.info("started job %s: %d cells of %d topics", job.pk, job.total, len(missing.gaps))
     return job
+
+
+def _priority(missing: Missing, by: User | None) -> GradingJob.Priority:
+    """By the time that one worker is expected to take; a server's batch takes a worker none."""
+    rate = expected_rate(missing.config).cells
+    is_awaited = by is not None and (not rate or missing.cells / rate <= SECONDS_TO_WAIT_FOR)
+    return GradingJob.Priority.HIGH if is_awaited else GradingJob.Priority.DEFAULT
 
 
 def _make_direct_wordings(collection: Collection) -> None:

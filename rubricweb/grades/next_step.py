@@ -16,6 +16,7 @@ from rubricweb.corpus.models import Collection, Passage, Pooled
 from rubricweb.grades.defaults import banks, labellers_of
 from rubricweb.grades.models import Grade, GradingJob
 from rubricweb.grades.raters import active_raters
+from rubricweb.jobs.waiting import Line
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +83,27 @@ def _grading(role: Role, collection: Collection, bank: Bank | None) -> NextStep 
         return None
     if active_raters(collection)[0].labels_passages and labellers_of(collection):
         return None  # no item will ever have a grade
-    running = (GradingJob.State.QUEUED, GradingJob.State.RUNNING)
-    if collection.jobs.filter(state__in=running).exists():
-        jobs = reverse("grades:jobs", args=[collection.slug])
-        return NextStep(_("The first passages are being graded."), _("Watch the progress"), jobs)
+    live = collection.jobs.filter(state__in=GradingJob.WORKED_ON).select_related("config", "collection")
+    if job := live.order_by("-state", "pk").first():  # running before queued
+        address = reverse("grades:jobs", args=[collection.slug])
+        return NextStep(_of_first_passages(role, job), _("Watch the progress"), address)
     missing = f"{reverse('grades:missing', args=[collection.slug])}?bank={bank.pk if bank else ''}"
     grader = roles.role_to_grade(collection)
     lacks = _("No passage is graded on the items of this bank.")
     return _step(role, grader, lacks, _("See what grading takes"), missing)
+
+
+def _of_first_passages(role: Role, job: GradingJob) -> str:
+    """Whether the first passages are being graded, or what comes first."""
+    wait = Line.now().wait_of(job)
+    if wait is None:
+        return _("The first passages are being graded.")
+    if wait.needs_worker or not wait.has_redis:
+        return _("Grading waits: no worker is running that can do it.")
+    if not wait.ahead:
+        return _("Grading begins in a moment.")
+    name = wait.name(job.collection_id if role.includes(roles.TO_SEE_RUNS) else None)
+    return _("Grading waits behind: %(ahead)s.") % {"ahead": f"{name}{wait.rest}"}
 
 
 _BY = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -16,6 +17,7 @@ from rubricweb.grades.engine.missing import Missing, missing_over
 from rubricweb.grades.engine.price import price
 from rubricweb.grades.engine.stages import extractions, unanswered
 from rubricweb.jobs.progress import Price
+from rubricweb.jobs.queue import WorkerBeat
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +31,8 @@ class PoolPreview:
     """
 
 
-def preview_pool(collection: Collection, rule: PoolRule, *, workers: int) -> PoolPreview:
-    """`workers` share the work."""
+def preview_pool(collection: Collection, rule: PoolRule, workers: Sequence[WorkerBeat]) -> PoolPreview:
+    """What the rule would add, and what grading that takes these living workers."""
     configs = active_configs(collection)
     sought: dict[tuple[int, int], list[Missing]] = defaultdict(list)
 
@@ -44,7 +46,7 @@ def preview_pool(collection: Collection, rule: PoolRule, *, workers: int) -> Poo
 
     plan = plan_pool(collection, rule, seen=count)
     missing = [_joined(parts) for _, parts in sorted(sought.items())]
-    return PoolPreview(plan, price(collection, missing, workers=workers))
+    return PoolPreview(plan, price(collection, missing, workers))
 
 
 def _joined(parts: list[Missing]) -> Missing:

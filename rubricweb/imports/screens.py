@@ -6,13 +6,10 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import redis
-
 from grading.formats.nugget_grades import NUGGET_GRADES
 from rubricweb.corpus.models import Collection
 from rubricweb.imports import contents
 from rubricweb.imports.models import Import, ImportFile
-from rubricweb.jobs import queue
 
 SHOWN_IMPORTS = 100
 ORDER = ("topics", "passages", "pooled", "runs", "judgments", "banks", "items", "grades")
@@ -160,14 +157,6 @@ def unfinished(collection: Collection) -> list[Import]:
 
 def format_choices() -> list[tuple[str, str]]:
     return [("", "as recognised"), *((one.name, one.label) for one in contents.takeable())]
-
-
-def has_worker() -> bool:
-    """Whether a worker lives; also where that cannot be asked."""
-    try:
-        return bool(queue.living_workers())
-    except redis.RedisError:
-        return True
 
 
 def summary(counts: dict[str, dict[str, int]]) -> str:

@@ -203,7 +203,6 @@ def _context(batch: Import) -> dict[str, object]:
     return _place(batch.collection) | {
         "batch": screens.batch_of(batch),
         "formats": screens.format_choices(),
-        "has_worker": not batch.is_live or screens.has_worker(),
         "options": OptionsForm(initial=batch.options),
         "upload": UploadForm(),
         "why_not_undo": undo.why_not(batch) if batch.is_imported and not batch.is_live else "",

@@ -1,6 +1,8 @@
 """Which living worker can run what.
 
-A worker declares its back-ends when it starts, and listens on the queues that are named after them. What it
+A worker declares its back-ends when it starts, and listens on the queues that are named after them. Work that
+needs no back-end is short: import checks, releases, exports, grading without a model. A worker that declares
+none does only that, so that short work waits behind no model where one such worker runs. What a worker
 declares and cannot run after all, because a model is missing or too large, it refuses for a while and hands
 over: such work waits in a queue of its own, into which only those look that have not refused.
 """
@@ -9,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Iterable
 from typing import Any
 
 import redis
@@ -17,7 +20,7 @@ from django.conf import settings
 from rubricweb.jobs import dispatch, endings, kinds, queue, worker_state
 from rubricweb.jobs.kinds import CannotRun, Kind, Need
 from rubricweb.jobs.leases import Lease, worker_name
-from rubricweb.jobs.models import Job
+from rubricweb.jobs.models import Job, LeasedWork
 from rubricweb.jobs.queue import WorkerBeat
 from rubricweb.jobs.reaper import due
 
@@ -29,21 +32,30 @@ _unserved_since: dict[str, float] = {}
 
 
 def declare() -> None:
-    """What this process can run, as far as can be told without loading a model."""
+    """Declare what this process can run, as far as can be told without loading a model."""
     worker_state.now.backends = tuple(
         sorted({backend for kind in kinds.known() for backend in kind.backends()})
     )
 
 
 def queue_names() -> list[str]:
-    """Where this worker looks for work, in order. Raises redis.RedisError."""
-    backends = ("", *worker_state.now.backends)
-    high, default = (
-        [queue.name_for(priority, backend) for backend in backends] for priority in Job.Priority.values
-    )
-    refused, prefixes = worker_state.now.cannot(), tuple(map(_prefix, backends))
+    """Return where this worker looks for work, in order. Raises redis.RedisError."""
+    backends = worker_state.now.backends
+    refused, prefixes = worker_state.now.cannot(), tuple(map(_prefix, ("", *backends)))
     handed = [name for name in queue.known_names() if name.startswith(prefixes) and name not in refused]
-    return [*high, *handed, *default]
+    names = names_for(backends)
+    return [*names[: len(backends) + 1], *handed, *names[len(backends) + 1 :]]
+
+
+def names_for(backends: Iterable[str]) -> list[str]:
+    """Return the queues of a worker with these back-ends, in its order: short work first of each priority."""
+    return [queue.name_for(priority, name) for priority in Job.Priority.values for name in ("", *backends)]
+
+
+def is_preceded(work: LeasedWork) -> bool:
+    """Whether something waits that this worker would take before `work`. Raises redis.RedisError."""
+    names, own = names_for(worker_state.now.backends), dispatch.queue_of(work)
+    return own in names and any(queue.waiting_by_queue(names[: names.index(own)]))
 
 
 def handed_over(need: Need) -> str:
@@ -56,8 +68,7 @@ def _prefix(backend: str) -> str:
 
 
 def can_run(worker: WorkerBeat, need: Need) -> bool:
-    is_declared = not need.backend or need.backend in worker.backends
-    return is_declared and handed_over(need) not in worker.cannot
+    return worker.has(need.backend) and handed_over(need) not in worker.cannot
 
 
 def others_can(need: Need) -> bool:

@@ -24,6 +24,7 @@ class ChunkKind(Kind[C]):
     """Chunks of a job: whoever ends one locks its job first, so that of two last ones one ends the job."""
 
     is_retried = True
+    collection = "job.collection_id"
     job_related: ClassVar[tuple[str, ...]] = ()
     """What is read with a job."""
 

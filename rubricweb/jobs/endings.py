@@ -77,6 +77,19 @@ def fail(lease: Lease[W], *, error: str, **fields: Any) -> bool:
 
 
 @transaction.atomic
+def cancel(work: LeasedWork) -> bool:
+    """Nobody waits for it any more. A worker that is at it loses its lease, and so writes nothing.
+
+    False if it has ended.
+    """
+    kind = kind_of(work)
+    kind.lock(work)
+    return _end(
+        work, kind.model._default_manager.filter(pk=work.pk, state__in=LeasedWork.LIVE), State.CANCELLED
+    )
+
+
+@transaction.atomic
 def fail_unrunnable(work: W, *, error: str, lease: Lease[W] | None = None) -> None:
     """No living worker can run it: neither this one, if it has a `lease`, nor any other."""
     kind = kind_of(work)

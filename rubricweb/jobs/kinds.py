@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from enum import Enum
 from functools import cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from django.db.models import Model, QuerySet
@@ -61,6 +62,8 @@ class Kind(Generic[W]):
     """Large fields that only the worker reads."""
     is_retried: ClassVar[bool] = False
     """Is an error that is not a lost connection tried again?"""
+    collection: ClassVar[str] = "collection_id"
+    """The key of the collection that it is for, from the work: "job.collection_id"."""
     is_timed: ClassVar[bool] = False
     """Does it wait for its time, outside of the queue, so that only the reaper enqueues it?"""
 
@@ -75,6 +78,16 @@ class Kind(Generic[W]):
     def words(self, work: W) -> str:
         """For people: "job 7"."""
         return str(work)
+
+    def collection_id(self, work: W) -> int | None:
+        key: int | None = attrgetter(self.collection)(work)
+        return key
+
+    def usual_names(self, work: W) -> tuple[str, ...]:
+        """Under which names workers keep how long it takes: with its model, and as what is in its queue."""
+        need = self.need(work)
+        backend, key = (need.backend, need.key) if need else ("", "")
+        return f"{self.name}:{backend}:{key}", f"{self.name}:{backend}"
 
     def priority(self, work: W) -> str:
         """A person waits for it."""

@@ -46,6 +46,11 @@ class Lease(Generic[W]):
         return self.work.attempts
 
     @property
+    def name(self) -> str:
+        """By kind and key, whichever attempt it is: "drafts-12"."""
+        return f"{self.kind.name}-{self.work.pk}"
+
+    @property
     def words(self) -> str:
         """For people: "job 7"."""
         return self.kind.words(self.work)

@@ -100,7 +100,15 @@ def limited_model(
     job: LimitedJob, *, backend: str, llm: str, longest_reply: int, thinking: Thinking = AS_IT_IS
 ) -> LimitedModel:
     """The job's model, loaded. Raises CannotRun."""
-    load = partial(text_model, backend, llm, model_server(), longest_reply=longest_reply, thinking=thinking)
+    load = partial(
+        text_model,
+        backend,
+        llm,
+        model_server(),
+        longest_reply=longest_reply,
+        thinking=thinking,
+        on_tokens=worker_state.now.on_tokens,
+    )
     return LimitedModel(loaded(llm, load), job, backend=backend, name=llm, longest_reply=longest_reply)
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.db.models import QuerySet
 from django.utils.module_loading import import_string
 
-from rubricweb.jobs.models import LimitedJob
+from rubricweb.jobs.models import LimitedJob, Task
 from rubricweb.jobs.progress import Progress, progress_of
+
+if TYPE_CHECKING:
+    from rubricweb.jobs.waiting import Wait
 
 LISTED_JOBS = 50
 
@@ -43,6 +47,58 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskListing:
+    """How requests that one worker answers as a whole are listed with the jobs."""
+
+    kind: str
+    """In addresses."""
+    jobs: Callable[[int], QuerySet[Any]]
+    """Of the collection with this key, latest first, with what `name` and `address` read."""
+    name: Callable[[Any], str]
+    """"Drafts for topic leaf"."""
+    does: Callable[[Any], str]
+    """What it does, in a line."""
+    address: Callable[[Any], str]
+    """Of the page that shows its result."""
+    acts: Mapping[str, Callable[..., Any]]
+    """`cancel`, called with the task and `by`."""
+    is_for_its_starter: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ListedTask:
+    """A line of the list."""
+
+    template: ClassVar[str] = "jobs/_task.html"
+
+    listing: TaskListing
+    job: Task
+    wait: Wait | None
+    """What it waits for, or how far it is."""
+
+    @property
+    def key(self) -> str:
+        """Of elements of the page."""
+        return f"{self.listing.kind}-{self.job.pk}"
+
+    @property
+    def name(self) -> str:
+        return self.listing.name(self.job)
+
+    @property
+    def does(self) -> str:
+        return self.listing.does(self.job)
+
+    @property
+    def address(self) -> str:
+        return self.listing.address(self.job)
+
+    @property
+    def created_at(self) -> datetime:
+        return self.job.queued_at
+
+
+@dataclass(frozen=True, slots=True)
 class ListedJob:
     """A line of the list."""
 
@@ -51,6 +107,8 @@ class ListedJob:
     listing: Listing
     job: LimitedJob
     progress: Progress
+    wait: Wait | None = None
+    """What it waits for, while no worker is at it."""
 
     @property
     def key(self) -> str:
@@ -73,34 +131,38 @@ class ListedJob:
     def shows_calls(self) -> bool:
         return self.listing.shows_calls(self.job)
 
+    @property
+    def created_at(self) -> datetime:
+        return self.job.created_at
+
 
 _paths: list[str] = []
 
 
 def register(path: str) -> None:
-    """Of a Listing, with its module: it is imported by who asks for it."""
+    """Of a Listing or TaskListing, with its module: it is imported by who asks for it."""
     _paths.append(path)
 
 
 @cache
-def _known() -> tuple[Listing, ...]:
+def _known() -> tuple[Listing | TaskListing, ...]:
     return tuple(map(import_string, _paths))
 
 
-def get(kind: str) -> Listing | None:
+def get(kind: str) -> Listing | TaskListing | None:
     """None for a kind that nobody registered."""
     return next((listing for listing in _known() if listing.kind == kind), None)
 
 
-def listed(collection_id: int) -> list[ListedJob]:
+def listed(collection_id: int) -> list[ListedJob | ListedTask]:
     """The latest of each kind."""
-    return [row for listing in _known() for row in listed_of(listing, collection_id)]
+    return [row for listing in _known() for row in _listed(listing, listing.jobs(collection_id))]
 
 
-def listed_for_starter(collection_id: int, person_id: int | None) -> list[ListedJob]:
+def listed_for_starter(collection_id: int, person_id: int | None) -> list[ListedJob | ListedTask]:
     """The latest that the person started, of the kinds that are listed for their starters."""
     kinds = [listing for listing in _known() if listing.is_for_its_starter]
-    return [row for one in kinds for row in _rows(one, one.jobs(collection_id).filter(by=person_id))]
+    return [row for one in kinds for row in _listed(one, one.jobs(collection_id).filter(by=person_id))]
 
 
 def listed_of(listing: Listing, collection_id: int) -> list[ListedJob]:
@@ -108,7 +170,22 @@ def listed_of(listing: Listing, collection_id: int) -> list[ListedJob]:
     return _rows(listing, listing.jobs(collection_id))
 
 
+def _listed(listing: Listing | TaskListing, rows: QuerySet[Any]) -> Sequence[ListedJob | ListedTask]:
+    from rubricweb.jobs.waiting import (
+        Line,
+    )  # loads the queue, and rooms register their listings when they start
+
+    if isinstance(listing, TaskListing):
+        tasks = list(rows[:LISTED_JOBS])
+        line = Line.now() if any(task.is_live for task in tasks) else Line(())
+        return [ListedTask(listing, task, line.wait_of(task)) for task in tasks]
+    return _rows(listing, rows)
+
+
 def _rows(listing: Listing, rows: QuerySet[Any]) -> list[ListedJob]:
+    from rubricweb.jobs.waiting import waits_of
+
     jobs = list(rows[:LISTED_JOBS])
     each = progress_of(jobs, listing.rate)
-    return [ListedJob(listing, job, progress) for job, progress in zip(jobs, each, strict=True)]
+    rows_of = zip(jobs, each, waits_of(jobs), strict=True)
+    return [ListedJob(listing, job, progress, wait) for job, progress, wait in rows_of]

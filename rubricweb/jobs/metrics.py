@@ -12,7 +12,7 @@ from django.utils import timezone
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from rubricweb.jobs import kinds, queue
+from rubricweb.jobs import kinds, queue, worker_state
 from rubricweb.jobs.kinds import Kind
 from rubricweb.jobs.leases import Lease
 from rubricweb.jobs.models import LeasedWork
@@ -31,6 +31,9 @@ def count_attempt(lease: Lease[Any], seconds: float) -> None:
     before, after = getattr(lease.work, "done", 0), getattr(row, "done", int(outcome == State.DONE))
     key = f"{lease.kind.name}:{outcome}"
     try:
+        if outcome == State.DONE:
+            names = lease.kind.usual_names(lease.work)
+            queue.note_usual(names, max(0.0, seconds - worker_state.now.loading_seconds))
         with queue.connection() as client, client.pipeline() as pipeline:
             pipeline.hincrby(ATTEMPTS, f"{key}:attempts", 1)
             pipeline.hincrbyfloat(ATTEMPTS, f"{key}:seconds", seconds)

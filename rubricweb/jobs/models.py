@@ -68,7 +68,10 @@ class Job(models.Model):
         """In the order in which workers look for work."""
 
         HIGH = "high", gettext_lazy("high")
+        """A person waits for it."""
         DEFAULT = "default", gettext_lazy("normal")
+        LOW = "low", gettext_lazy("low")
+        """Nobody asked for it in person."""
 
     WORKED_ON = (State.QUEUED, State.RUNNING)
     """Only in these states may a worker take a chunk."""

@@ -21,6 +21,8 @@ LATEST_CHUNKS = 1_000
 """They are among so many with the highest numbers: no more are waiting at a time."""
 UNSURE = (0.7, 1.5)
 """Factors of the remaining time while too few chunks tell of its spread."""
+GUESSED = (0.3, 3.0)
+"""Factors of a time that goes by a rate that nobody measured."""
 ENOUGH_CHUNKS = 4
 
 Range = tuple[float, float]
@@ -56,6 +58,12 @@ class Price:
     """Estimated; None where no model reads them."""
     seconds: Range | None
     dollars: float | None
+    is_guess: bool = False
+    """Whether the time goes by a rate that nobody has measured."""
+
+    @property
+    def measured_seconds(self) -> Range | None:
+        return None if self.is_guess else self.seconds
 
     @property
     def seconds_words(self) -> str:

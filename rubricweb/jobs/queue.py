@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -12,6 +12,7 @@ import redis
 from django.conf import settings
 from rq import Queue
 from rq.queue import EnqueueData
+from rq.utils import as_text
 
 from rubricweb.core.servers import redis_client
 
@@ -20,6 +21,10 @@ Call = tuple[str, tuple[object, ...]]
 BEAT_PREFIX = "rubricweb:worker:"
 BEAT_SECONDS = 5
 BEAT_EXPIRES_SECONDS = 20
+USUAL = "rubricweb:usual"
+"""A hash of Redis: seconds that work usually takes, by what it is. Only forecasts are made of them."""
+LATEST_SHARE = 0.3
+"""What the latest measurement counts among those before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +42,37 @@ class WorkerBeat:
     """Which it declared when it started."""
     cannot: Mapping[str, str] = field(default_factory=dict)
     """What it could not load, in words, by the queue in which such work waits for another worker."""
+    loaded: tuple[str, ...] = ()
+    """The names of the models in its memory."""
+    work: str = ""
+    """What it is at, by kind and key: "drafts-12"; empty while it waits for work."""
+    collection: int | None = None
+    """Whose work that is."""
+    since: float = 0
+    """When it took it."""
+    usual: float | None = None
+    """Seconds that such work usually takes; None where nobody knows."""
+    done: int = 0
+    total: int = 0
+    """Tokens that a model wrote of its reply, and those that it may have at most; 0 while it writes none."""
+
+    def has(self, backend: str) -> bool:
+        """Whether it can run what needs this back-end; every worker can run what needs none."""
+        return not backend or backend in self.backends
+
+    @property
+    def is_idle(self) -> bool:
+        return self.doing == "idle"
+
+    @property
+    def seconds_so_far(self) -> float:
+        return max(0.0, time.time() - self.since)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Of the usual ones; None where they are unknown or over."""
+        left = self.usual - self.seconds_so_far if self.usual else 0
+        return left if left > 0 else None
 
 
 def connection() -> redis.Redis:
@@ -100,6 +136,33 @@ def waiting_ids() -> set[str]:
     """Ids of the jobs that wait in Redis now. Raises redis.RedisError."""
     with connection() as client:
         return {rq_id for queue in Queue.all(client) for rq_id in queue.job_ids}
+
+
+def waiting_by_queue(names: Sequence[str]) -> list[list[str]]:
+    """Return the ids of the jobs that wait in each of these queues, in order. Raises redis.RedisError."""
+    with connection() as client, client.pipeline(transaction=False) as pipeline:
+        for name in names:
+            pipeline.lrange(get_queue(name).key, 0, -1)
+        return [[str(as_text(rq_id)) for rq_id in ids] for ids in pipeline.execute()]
+
+
+def note_usual(names: Sequence[str], seconds: float) -> None:
+    """Take how long work took as a measurement of each of these. Raises redis.RedisError."""
+    before = usual(names)
+    measured = {
+        name: seconds if known is None else known + LATEST_SHARE * (seconds - known)
+        for name, known in zip(names, before, strict=True)
+    }
+    with connection() as client:
+        client.hset(USUAL, mapping=measured)
+
+
+def usual(names: Sequence[str]) -> list[float | None]:
+    """Return the seconds that each of these usually takes, None if unknown. Raises redis.RedisError."""
+    if not names:
+        return []
+    with connection() as client:
+        return [None if value is None else float(value) for value in client.hmget(USUAL, list(names))]
 
 
 def beat(worker: WorkerBeat) -> None:

@@ -41,6 +41,7 @@ def beat() -> None:
 DUTIES: tuple[Callable[[], object], ...] = (
     beat,
     worker_state.now.renew,
+    worker_state.now.hand_back,
     schema.look,
     reaper.reap,
     capabilities.fail_what_nobody_can_run,

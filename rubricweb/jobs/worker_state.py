@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import resource
@@ -13,9 +14,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rubricweb.jobs.leases import Lease, worker_name
+import redis
+
+from rubricweb.jobs import endings, queue
+from rubricweb.jobs.kinds import Stopping
+from rubricweb.jobs.leases import Lease, LeaseLost, worker_name
 from rubricweb.jobs.queue import WorkerBeat
 
+HAND_BACK_SECONDS = 3.0
+LOOK_SECONDS = 1.0
+"""So often a worker looks whether anybody still waits for the reply that a model writes."""
 TRIES_AGAIN_SECONDS = 300.0
 """So long a worker believes that it cannot run a model; then somebody may have mended it."""
 
@@ -52,15 +60,31 @@ class Working:
     """The grader that is loaded."""
     loading: str = ""
     """What is being loaded now."""
+    written: tuple[int, int] = (0, 0)
+    """Tokens of the reply that a model writes, and at most."""
+    since: float = 0
+    """When it took what it works on."""
+    usual: float | None = None
+    """Seconds that such work usually takes."""
+    loading_seconds: float = 0
+    """Of these: what it took to load the model."""
     is_stopping: bool = False
     """Set by a signal: stop after the present batch."""
+    stopped_at: float = 0
+    """By the monotonic clock."""
     objection: str = ""
     """Why it takes no work from this database (`schema.py`)."""
+    _looked: float = 0
+    """When it last looked whether its lease stands."""
     refused: dict[str, Refusal] = field(default_factory=dict)
     """By queue: what this worker cannot run."""
 
     @contextmanager
     def on(self, lease: Lease[Any]) -> Iterator[None]:
+        """While it works on `lease`."""
+        self.since, self.written, self.loading_seconds = time.time(), (0, 0), 0
+        with contextlib.suppress(redis.RedisError):
+            self.usual = queue.usual(lease.kind.usual_names(lease.work))[0]
         self.lease = lease
         try:
             yield
@@ -68,13 +92,28 @@ class Working:
             self.lease = None
 
     @contextmanager
-    def load(self, model: str) -> Iterator[None]:
-        """What the worker says while a model is loaded, which may take minutes."""
-        self.loading = model
+    def load(self, llm: str, words: str = "") -> Iterator[None]:
+        """Say that the model is being loaded, which may take minutes; `words` name it if not `llm`."""
+        self.loading = words or llm
+        is_here, began = llm in loaded_models(), time.monotonic()
         try:
             yield
+            if not is_here and llm in loaded_models():
+                self.loading_seconds = time.monotonic() - began
+                with contextlib.suppress(redis.RedisError):
+                    queue.note_usual([loading_name(llm)], self.loading_seconds)
         finally:
             self.loading = ""
+
+    def on_tokens(self, written: int, most: int) -> None:
+        """A local model writes. Raises Stopping or LeaseLost where nobody waits for its reply any more."""
+        self.written = written, most
+        if self.is_stopping:
+            raise Stopping
+        if self.lease and time.monotonic() - self._looked > LOOK_SECONDS:
+            self._looked = time.monotonic()
+            if not self.lease.held().exists():
+                raise LeaseLost
 
     def doing(self) -> str:
         lease = self.lease
@@ -83,7 +122,18 @@ class Working:
         return lease.words if lease else "idle"
 
     def stop(self) -> None:
-        self.is_stopping = True
+        self.is_stopping, self.stopped_at = True, time.monotonic()
+
+    def hand_back(self) -> None:
+        """Give back what a model is at that does not end by itself soon after the signal to stop.
+
+        Whoever sent the signal may kill the process after some seconds.
+        """
+        lease = self.lease
+        is_late = self.is_stopping and time.monotonic() - self.stopped_at > HAND_BACK_SECONDS
+        need = lease.kind.need(lease.work) if lease and is_late else None
+        if lease and need and need.backend:
+            endings.give_back(lease)
 
     def renew(self) -> None:
         """Keep the lease while a slow batch or a loading model sends no results."""
@@ -104,6 +154,7 @@ class Working:
         return {name: refusal.words for name, refusal in list(self.refused.items()) if refusal.stands}
 
     def beat(self) -> WorkerBeat:
+        lease = self.lease
         return WorkerBeat(
             name=worker_name(),
             at=time.time(),
@@ -113,7 +164,25 @@ class Working:
             memory=memory(),
             backends=self.backends,
             cannot=self.cannot(),
+            loaded=tuple(sorted(loaded_models())),
+            work=lease.name if lease else "",
+            collection=lease.kind.collection_id(lease.work) if lease else None,
+            since=self.since,
+            usual=self.usual if lease else None,
+            done=self.written[0] if lease else 0,
+            total=self.written[1] if lease else 0,
         )
+
+
+def loaded_models() -> set[str]:
+    """Return the names of the local models in memory, of a process that may never have loaded one."""
+    module = sys.modules.get("grading.graders.hf_model")
+    return module.loaded_names() if module else set()
+
+
+def loading_name(llm: str) -> str:
+    """Return under which name workers keep how long the model takes to load."""
+    return f"loading:{llm}"
 
 
 def memory() -> str:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import redis
 from django.urls import reverse
 from django.utils.translation import gettext
 
@@ -17,7 +16,6 @@ from rubricweb.core.ids import parse_id
 from rubricweb.corpus.models import Collection, OwnPrompt
 from rubricweb.corpus.prompts import active_prompts
 from rubricweb.grades.models import Grade
-from rubricweb.jobs import queue
 from rubricweb.prompts import dry_runs
 from rubricweb.prompts.dry_runs import DryRunReply
 from rubricweb.prompts.forms import (
@@ -110,14 +108,13 @@ def tried(
 
 
 def dry_run_context(dry_run: DryRun) -> dict[str, object]:
-    """A dry run, and whether anybody is there to make it."""
+    """A dry run with what was replied."""
     prompt = dry_run.prompt
     read = [Read(said, _label(prompt, said.rating)) for said in dry_runs.results(dry_run)]
     return {
         "dry_run": dry_run,
         "read": read,
         "news": _news(dry_run, read),
-        "has_worker": not dry_run.is_live or _is_worker_alive(),
         "again": reverse("prompts:dry-run", args=[dry_run.collection.slug, dry_run.pk]),
     }
 
@@ -161,10 +158,3 @@ def _shown(
 def _label(prompt: Prompt, rating: int | None) -> str:
     name = "" if rating is None else prompt.label_of(rating)
     return "" if name == str(rating) else name
-
-
-def _is_worker_alive() -> bool:
-    try:
-        return bool(queue.living_workers())
-    except redis.RedisError:
-        return False

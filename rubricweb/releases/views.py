@@ -12,7 +12,6 @@ from rubricweb.accounts import roles
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
-from rubricweb.imports.screens import has_worker
 from rubricweb.releases import access, actions, selectors
 from rubricweb.releases.bundle import PARTS
 from rubricweb.releases.forms import ReleaseForm
@@ -46,7 +45,6 @@ def release(request: HtmxRequest, slug: str, release_id: int) -> HttpResponse:
         "parts": selectors.parts_of(row),
         "total": len(PARTS),
         "boards": row.boards.all(),
-        "has_worker": not row.is_live or has_worker(),
     }
     return page_or_part(request, PAGE, context, part="release")
 

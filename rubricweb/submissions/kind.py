@@ -11,6 +11,7 @@ from rubricweb.submissions.models import Submission
 
 class Submissions(TaskKind[Submission]):
     name = "submission"
+    collection = "call.collection_id"
     model = Submission
     related = ("call__collection", "by")
     is_retried = True

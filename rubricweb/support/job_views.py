@@ -111,7 +111,6 @@ def _context(request: HtmxRequest, job: SupportJob) -> Context:
         "left": len(left),
         "failures": rows[:SHOWN_FAILURES],
         "may_organize": may_organize,
-        "workers": None if job.has_ended else monitor.workers(),
     }
     if may_organize and not job.has_ended:
         form = LimitsForm(of_model(price_of_job(job)))

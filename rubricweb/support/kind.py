@@ -29,6 +29,7 @@ from rubricweb.webhooks import outbox
 
 class SupportLabels(ChunkKind[SupportChunk]):
     name = "support"
+    collection = "job.judge.collection_id"
     model = SupportChunk
     related = ("job__judge__collection", "topic__collection")
     job_related = ("judge__collection",)

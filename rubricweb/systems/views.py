@@ -44,7 +44,9 @@ def make(request: HtmxRequest, slug: str) -> HttpResponse:
     context = {"collection": collection, "section": "runs", "method": method, "form": form}
     if not (form.is_bound and form.is_valid()):
         return form_response(request, "systems/make_form.html", context)
-    expected = price(collection, form.spec, len(form.chosen_topics), workers=len(monitor.workers().rows))
+    expected = price(
+        collection, form.spec, len(form.chosen_topics), workers=monitor.workers().able(form.spec.backend)
+    )
     limits = LimitsForm(expected.of_model, request.POST if request.method == "POST" else None)
     if request.method == "POST" and (not expected.calls or limits.is_valid()):
         return _start(request, collection, form, limits.limits if expected.calls else Limits(1))
@@ -153,5 +155,4 @@ def _context(request: HtmxRequest, job: SystemJob, form: LimitsForm | None = Non
         "topics": selectors.topic_rows(job),
         "may_organize": may_organize,
         "form": (form or _limits_form(job)) if has_limits else None,
-        "workers": None if job.has_ended else monitor.workers(),
     }

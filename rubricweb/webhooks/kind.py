@@ -14,6 +14,7 @@ class Deliveries(Kind[Delivery]):
     """A worker that is lost while it sends has another send the same message with the same `webhook-id`."""
 
     name = "webhook"
+    collection = "endpoint.collection_id"
     model = Delivery
     related = ("endpoint__collection", "message")
     is_retried = True

@@ -47,7 +47,10 @@ class PriceDocument(serializers.Serializer[Price]):
     cells = serializers.IntegerField()
     tokens = serializers.IntegerField(allow_null=True, help_text="Estimated; null where no model reads.")
     seconds = serializers.ListField(
-        child=serializers.FloatField(), allow_null=True, help_text="At least and at most; null if unknown."
+        child=serializers.FloatField(),
+        source="measured_seconds",
+        allow_null=True,
+        help_text="At least and at most; null if unknown.",
     )
     dollars = serializers.FloatField(allow_null=True, help_text="Null where no price is known.")
 

@@ -18,7 +18,6 @@ from rubricweb.arena.fresh.forms import CALLS, DOLLARS, AdoptForm, QuestionForm
 from rubricweb.arena.fresh.models import SIDES, Question
 from rubricweb.core.http import HtmxRequest, form_response
 from rubricweb.corpus.access import collection_for
-from rubricweb.grades.engine import monitor
 from rubricweb.systems.selectors import steps_of
 
 PLACE = {"section": "review", "tab": "arena", "page": "ask"}
@@ -113,7 +112,7 @@ def waiting(question: Question | None) -> dict[str, object]:
     if question is None or question.is_ready:
         return {}
     done = question.chunks.filter(state="done").count()
-    return {"question": question, "ready": done, "workers": None if question.has_ended else monitor.workers()}
+    return {"question": question, "ready": done}
 
 
 def _question(request: HtmxRequest, slug: str, battle_id: int) -> Question:

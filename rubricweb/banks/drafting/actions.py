@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.db import transaction
-from django.db.models import Q
 from django.utils import timezone
 
 from grading import generation
@@ -16,7 +15,7 @@ from grading.generation.models import drafting_backend
 from grading.types import ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.banks.actions import add_item
-from rubricweb.banks.drafting.asking import DraftOptions, request_of, stale_before
+from rubricweb.banks.drafting.asking import DraftOptions, request_of
 from rubricweb.banks.drafting.models import Draft, DraftRequest
 from rubricweb.banks.drafting.suggested import weigh_accepted
 from rubricweb.banks.errors import AlreadyDecided, CannotDraft, DuplicateItem, RequestUnderWay
@@ -62,7 +61,12 @@ def new_request(bank: Bank, topic: Topic, wanted: DraftOptions, *, by: User | No
 
 
 def send_request(request: DraftRequest) -> DraftRequest:
-    """Save it and have a worker answer it."""
+    """Save it and have a worker answer it. Raises CannotDraft where the same is being asked already."""
+    Bank.objects.select_for_update(no_key=True).get(pk=request.bank_id)
+    same = ("topic", "asks", "kind", "facet_id", "backend", "llm")
+    live = request.bank.draft_requests.filter(state__in=DraftRequest.LIVE)
+    if live.filter(**{name: getattr(request, name) for name in same}).exists():
+        raise CannotDraft(f"{request.llm} is already being asked for that.")
     request.save()
     detail = f"{request} for topic {request.topic.query_id}"
     audit.record("drafts requested", request, by=request.by, detail=detail)
@@ -73,20 +77,18 @@ def send_request(request: DraftRequest) -> DraftRequest:
 
 @transaction.atomic
 def ask_again(request: DraftRequest, *, by: User | None) -> DraftRequest:
-    """Queue a request again that failed, or that nobody ended for long. Raises RequestUnderWay."""
-    now = timezone.now()
+    """Queue a request again that failed or was cancelled. Raises RequestUnderWay."""
     fresh = {
         "state": State.QUEUED,
         "attempts": 0,
         "error": "",
         "reply": "",
-        "queued_at": now,
+        "queued_at": timezone.now(),
         "ended_at": None,
         "is_dismissed": False,
     }
-    is_lost = Q(state__in=DraftRequest.LIVE, queued_at__lt=stale_before(now))
-    same = DraftRequest.objects.filter(Q(state=State.FAILED) | is_lost, pk=request.pk)
-    if not same.update(**fresh):
+    ended = DraftRequest.objects.filter(pk=request.pk, state__in=(State.FAILED, State.CANCELLED))
+    if not ended.update(**fresh):
         raise RequestUnderWay
     request.refresh_from_db()
     audit.record("drafts requested again", request, by=by)
@@ -97,11 +99,19 @@ def ask_again(request: DraftRequest, *, by: User | None) -> DraftRequest:
 
 @transaction.atomic
 def dismiss_request(request: DraftRequest, *, by: User | None) -> None:
-    """Take a failure out of the inbox; its reply is kept."""
-    failed = DraftRequest.objects.filter(pk=request.pk, state=State.FAILED, is_dismissed=False)
-    if failed.update(is_dismissed=True):
+    """Take one that failed or was cancelled out of the inbox; its reply is kept."""
+    ended = (State.FAILED, State.CANCELLED)
+    left = DraftRequest.objects.filter(pk=request.pk, state__in=ended, is_dismissed=False)
+    if left.update(is_dismissed=True):
         audit.record("failed drafts dismissed", request, by=by)
         announce(request)
+
+
+@transaction.atomic
+def cancel_request(request: DraftRequest, *, by: User | None) -> None:
+    """Stop asking the model; a local one stops writing within a second or so. Nothing happens at its end."""
+    if endings.cancel(request):
+        audit.record("drafts cancelled", request, by=by)
 
 
 @transaction.atomic

@@ -1,17 +1,13 @@
-"""A stored request in the words of `grading`, and when one counts as lost."""
+"""A stored request in the words of `grading`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 
 from grading import generation
 from grading.types import ItemKind
 from rubricweb.banks.drafting.models import DraftRequest
 from rubricweb.corpus import convert
-
-STALE_AFTER = timedelta(minutes=10)
-"""A model may take minutes to load; whoever waits longer may ask again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +24,3 @@ def request_of(row: DraftRequest) -> generation.DraftTask:
     subtopic = row.topic.subtopics.filter(facet_id=row.facet_id).first() if row.facet_id else None
     words = (subtopic.text or subtopic.facet_id) if subtopic else row.facet_id
     return generation.DraftTask(convert.topic(row.topic), ItemKind(row.kind), words)
-
-
-def stale_before(now: datetime) -> datetime:
-    return now - STALE_AFTER

@@ -47,6 +47,7 @@ class Remembering:
 
 class Drafting(TaskKind[DraftRequest]):
     name = "drafts"
+    collection = "bank.collection_id"
     model = DraftRequest
     related = ("bank__collection", "topic__collection")
 
@@ -93,6 +94,7 @@ def _model(request: DraftRequest) -> generation.TextModel:
                 model_server(),
                 longest_reply=longest,
                 thinking=Thinking.of(options),
+                on_tokens=worker_state.now.on_tokens,
             )
         except CANNOT_RUN as error:
             raise CannotRun(str(error)) from error

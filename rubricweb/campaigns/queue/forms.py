@@ -141,7 +141,7 @@ class CampaignForm(forms.Form):
     cells = forms.ChoiceField(
         label=gettext_lazy("Cells"),
         choices=Campaign.Cells.choices,
-        initial=Campaign.Cells.ALL,
+        initial=Campaign.Cells.COVER,
         widget=forms.RadioSelect,
         help_text=f"A sample for Rubric-Cover has {COVER_CELLS} cells unless you set a maximum. It usually "
         "estimates scores to within 0.05 to 0.1.",

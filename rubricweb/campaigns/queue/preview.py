@@ -15,7 +15,7 @@ from rubricweb.campaigns.queue.actions import CampaignPlan
 from rubricweb.campaigns.queue.models import Turn
 from rubricweb.campaigns.queue.ordering import Floats
 from rubricweb.campaigns.queue.population import Choice, ChoiceInputs, ChosenCells, drawn_from
-from rubricweb.campaigns.queue.selectors import PACE_OF, pace
+from rubricweb.campaigns.queue.selectors import LEAST_SECONDS, PACE_OF, pace
 from rubricweb.core.counted import counted, number
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.humans import human_matrices
@@ -135,14 +135,17 @@ def preview(choice: Choice, plan: CampaignPlan, *, everybody: int, seconds: floa
 
 
 def measured_pace(collection: Collection) -> float | None:
-    """Return the median, over people, of their seconds per rating in the collection; None if nobody rated."""
+    """Return the median, over people, of their seconds per rating in the collection, at least LEAST_SECONDS.
+
+    None if nobody rated.
+    """
     turns = Turn.objects.filter(campaign__collection=collection, state__in=Turn.DONE).exclude(done_at=None)
     times: dict[int | None, list[datetime | None]] = defaultdict(list)
     for person, at in turns.order_by("-done_at").values_list("person", "done_at")[:LAST_TURNS]:
         if len(times[person]) <= PACE_OF:
             times[person].append(at)
     paces = [one for one in map(pace, times.values()) if one]
-    return median(paces) if paces else None
+    return max(LEAST_SECONDS, median(paces)) if paces else None
 
 
 def close_pairs(inputs: ChoiceInputs, drawn: ChosenCells) -> tuple[Pair, ...]:

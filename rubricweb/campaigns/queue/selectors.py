@@ -27,6 +27,8 @@ from rubricweb.grades.models import HumanGrade
 State = Turn.State
 PACE_OF = 20
 """How many turns the pace is computed from."""
+LEAST_SECONDS = 15.0
+"""Of one rating, in forecasts: nobody reads passages faster than that for hours."""
 BREAK_SECONDS = 600
 """A longer time between turns was a break."""
 
@@ -87,7 +89,7 @@ class QueuePage:
 
     @property
     def time_left(self) -> float | None:
-        return None if self.pace is None else self.pace * self.left
+        return None if self.pace is None else max(LEAST_SECONDS, self.pace) * self.left
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,6 +156,13 @@ def request_again(request: HtmxRequest, bank_id: int, request_id: int) -> HttpRe
 
 
 @require_POST
+def request_cancel(request: HtmxRequest, bank_id: int, request_id: int) -> HttpResponse:
+    draft_request = access.request_for_editor(request.user, bank_id, request_id)
+    actions.cancel_request(draft_request, by=request.user)
+    return after_decision(request, draft_request.bank, draft_request.topic)
+
+
+@require_POST
 def request_dismiss(request: HtmxRequest, bank_id: int, request_id: int) -> HttpResponse:
     draft_request = access.request_for_editor(request.user, bank_id, request_id)
     actions.dismiss_request(draft_request, by=request.user)

@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Iterable, Iterator
 
+import redis
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 from django.urls import reverse_lazy
@@ -19,7 +20,7 @@ from rubricweb.grades.engine import batches, chunks, failures, followers, loaded
 from rubricweb.grades.engine.breaker import Breaker
 from rubricweb.grades.engine.chunks import Result, Work
 from rubricweb.grades.models import GradingJob, JobChunk
-from rubricweb.jobs import endings, worker_state
+from rubricweb.jobs import capabilities, endings, worker_state
 from rubricweb.jobs.chunked import ChunkKind
 from rubricweb.jobs.connections import CONNECTION_LOST, close_dead_connections
 from rubricweb.jobs.kinds import CannotRun, Need, Stopping
@@ -33,6 +34,10 @@ BATCH_SECONDS = 1.0
 """A batch is saved when it is this large or this old: slow graders show each grade, fast ones save time."""
 SAVE_AGAIN_AFTER = (0.1, 1.0, 5.0)
 """Seconds: what a grader has been paid for is not thrown away because the database was away for a moment."""
+
+CHUNK_SECONDS = 20.0
+"""After so long a chunk makes way for more urgent work."""
+LOCAL = frozenset(backend.name for backend in registry.known_backends() if not backend.needs_server)
 
 CANNOT_RUN = (GraderUnavailable, UnknownGrader, UnknownPrompt)
 
@@ -120,7 +125,7 @@ def grade_chunk(lease: Lease[JobChunk]) -> None:
 
 def _grader(job: GradingJob) -> Grader:
     config = str(job.config)
-    with worker_state.now.load(config):
+    with worker_state.now.load(job.config.llm, config):
         grader = loaded.grader(running_spec(job))
     worker_state.now.device, worker_state.now.model = grader.device, config
     return grader
@@ -128,12 +133,12 @@ def _grader(job: GradingJob) -> Grader:
 
 def _save_all(lease: Lease[JobChunk], work: Work, results: Iterable[Result]) -> float:
     """Returns the seconds that no batch counts: those that it took to save the last one."""
-    counted = time.monotonic()
+    began = counted = time.monotonic()
     for batch in _batches(results, work.breaker()):
         seconds, counted = time.monotonic() - counted, time.monotonic()
         _save(lease, work, batch, seconds)
         news.announce(work.chunk.job)
-        if work.unanswered and _shall_stop(lease):
+        if work.unanswered and (_shall_stop(lease) or _shall_make_way(lease, time.monotonic() - began)):
             raise Stopping
     return time.monotonic() - counted
 
@@ -155,6 +160,19 @@ def _save(lease: Lease[JobChunk], work: Work, batch: list[Result], seconds: floa
 def _shall_stop(lease: Lease[JobChunk]) -> bool:
     wanted = GradingJob.objects.filter(pk=lease.work.job_id, state__in=GradingJob.WORKED_ON)
     return worker_state.now.is_stopping or not wanted.exists()
+
+
+def _shall_make_way(lease: Lease[JobChunk], seconds: float) -> bool:
+    """Whether a chunk that takes longer than it should is handed back, because more urgent work waits.
+
+    Not while a server answers: the calls under way are paid for.
+    """
+    if seconds < CHUNK_SECONDS or lease.work.job.config.backend not in LOCAL:
+        return False
+    try:
+        return capabilities.is_preceded(lease.work)
+    except redis.RedisError:
+        return False
 
 
 def _batches(results: Iterable[Result], breaker: Breaker) -> Iterator[list[Result]]:

@@ -70,6 +70,13 @@ class Workers:
     has_redis: bool
     waiting: int = 0
     """Chunks in the queues, of all collections."""
+    beats: tuple[WorkerBeat, ...] = ()
+    """What they say of themselves."""
+
+    def able(self, backend: str) -> int:
+        """How many of them can run what needs this back-end."""
+        needed = registry.requirement(backend)[0]
+        return sum(beat.has(needed) for beat in self.beats)
 
     @property
     def start_command(self) -> str:
@@ -130,7 +137,8 @@ def workers() -> Workers:
         beats, waiting = queue.living_workers(), len(queue.waiting_ids())
     except redis.RedisError:
         return Workers((), has_redis=False)
-    return Workers(tuple(_worker_row(beat) for beat in beats), has_redis=True, waiting=waiting)
+    rows = tuple(map(_worker_row, beats))
+    return Workers(rows, has_redis=True, waiting=waiting, beats=tuple(beats))
 
 
 def gap(collection: Collection, scope: Scope) -> Gap:
@@ -145,7 +153,7 @@ def gap(collection: Collection, scope: Scope) -> Gap:
         cells=sum(one.cells for one in each),
         by_config=each,
         **_other_grader(collection, configs, scope.bank),
-        price=price(collection, found.all, workers=len(living.rows)) if each and living else None,
+        price=price(collection, found.all, living.beats) if each and living else None,
         failed=_retry(collection, failed, living) if living else None,
         wordless=len(frozenset[int]().union(*(one.wordless_pks for one in found.found))),
         later=sum(one.cells for one in found.later),
@@ -194,7 +202,7 @@ def retry_of(job: GradingJob) -> Retry | None:
 
 
 def _retry(collection: Collection, left: list[Missing], living: Workers) -> Retry | None:
-    found = price(collection, left, workers=len(living.rows))
+    found = price(collection, left, living.beats)
     return Retry(_by_config(left), found) if found.cells else None
 
 

@@ -24,9 +24,10 @@ from rubricweb.grades.models import GradingJob, JobChunk, JobPart
 from rubricweb.grades.packed import pack_keys, pack_mask, unpack_keys, unpack_mask
 from rubricweb.jobs import dispatch
 
-LEAST_CELLS = 16
 WAVE, LOW_WATER = 256, 128
 """So many chunks wait at most; more are opened when fewer than the second number do."""
+FIRST_CHUNKS, ENOUGH_CHUNKS = 4, 4
+"""So many of a model's first chunks, which measure it, and after how many measured ones waves are full."""
 PARTS_AT_ONCE = 32
 ROWS_A_QUERY = 200
 
@@ -102,10 +103,20 @@ def open_more(job: GradingJob) -> int:
     waiting = job.chunks.filter(state=JobChunk.State.QUEUED).count()
     if waiting >= LOW_WATER:
         return 0
-    rows = _opened(job, WAVE - waiting)
+    rows = _opened(job, _wave(job) - waiting)
     if rows and job.state in GradingJob.WORKED_ON:
         dispatch.enqueue(rows)
     return len(rows)
+
+
+def _wave(job: GradingJob) -> int:
+    """How many chunks may wait: few while their size goes by few measurements, or by none."""
+    backend = registry.BACKENDS.get(job.config.backend)
+    if backend is None or not backend.needs_model or backend.chunk_cells:
+        return WAVE
+    measured = JobChunk.objects.filter(job__config=job.config, seconds__gt=0, state=JobChunk.State.DONE)
+    chunks = measured.order_by()[:ENOUGH_CHUNKS].count()
+    return WAVE if chunks == ENOUGH_CHUNKS else FIRST_CHUNKS * (1 + chunks)
 
 
 def _opened(job: GradingJob, most: int) -> list[JobChunk]:
@@ -170,7 +181,7 @@ def size_for(rate: float | None, backend_name: str) -> int:
     backend = registry.BACKENDS.get(backend_name, registry.BACKENDS["lexical"])
     if backend.chunk_cells:
         return backend.chunk_cells
-    wished = backend.first_cells if rate is None else max(LEAST_CELLS, round(rate * backend.chunk_seconds))
+    wished = backend.first_cells if rate is None else max(1, round(rate * backend.chunk_seconds))
     return min(settings.CHUNK_CELLS, wished)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
+import redis
 from django.conf import settings
 from django.db.models.functions import Length
 
@@ -17,29 +19,69 @@ from rubricweb.corpus.pool_sizes import pool_chars, stamp_of
 from rubricweb.grades.configs import spec_of
 from rubricweb.grades.engine.gaps import Gap, TopicGap, WholeTopic
 from rubricweb.grades.engine.missing import Missing, asked_cells
-from rubricweb.grades.engine.progress import measured_rate
+from rubricweb.grades.engine.progress import expected_rate
 from rubricweb.grades.models import Grade, GraderConfig
+from rubricweb.jobs import queue, worker_state
 from rubricweb.jobs.price import CHARS_A_TOKEN, MILLION
-from rubricweb.jobs.progress import UNSURE, Price
+from rubricweb.jobs.progress import GUESSED, UNSURE, Price, Range
+from rubricweb.jobs.queue import WorkerBeat
 
 CACHED_COLLECTIONS = 8
 
 
-def price(collection: Collection, missing: list[Missing], *, workers: int) -> Price:
-    """`workers` share the work."""
+def price(collection: Collection, missing: list[Missing], workers: Sequence[WorkerBeat]) -> Price:
+    """Say what grading these cells takes. Those of the living workers that can share the work."""
     asked = [one for one in missing if one.cells]
     tokens = {id(one): _tokens(collection, one) for one in asked if _has_model(one)}
-    rates = [measured_rate(one.config) for one in asked]
-    known = [one.cells / rate for one, rate in zip(asked, rates, strict=True) if rate]
-    seconds = sum(known) / max(1, workers)
+    time = expected_time([(one.config, one.cells) for one in asked], workers) if asked else None
     prices = {id(one): price_each(one.config) for one in asked}
     dollars = [tokens.get(key, 0) / MILLION * float(each) for key, each in prices.items() if each is not None]
     return Price(
         cells=sum(one.cells for one in asked),
         tokens=sum(tokens.values()) if tokens else None,
-        seconds=(seconds * UNSURE[0], seconds * UNSURE[1]) if known and len(known) == len(asked) else None,
+        seconds=time.range if time else None,
         dollars=sum(dollars) if dollars and len(dollars) == len(asked) else None,
+        is_guess=time.is_guess if time else False,
     )
+
+
+class ExpectedTime(NamedTuple):
+    """How long grading is expected to take: seconds."""
+
+    loading: float
+    """The models that no worker has in its memory."""
+    grading: float
+    is_guess: bool
+
+    @property
+    def range(self) -> Range:
+        low, high = GUESSED if self.is_guess else UNSURE
+        return self.loading + self.grading * low, self.loading + self.grading * high
+
+
+def expected_time(
+    work: Sequence[tuple[GraderConfig, int]], workers: Sequence[WorkerBeat]
+) -> ExpectedTime | None:
+    """Of so many cells for each config, by those of the living workers that can; None if nobody can tell."""
+    grading, is_guess, models = 0.0, False, set()
+    for config, cells in work:
+        rate = expected_rate(config)
+        if not rate.cells:
+            return None
+        able = [each for each in workers if each.has(registry.requirement(config.backend)[0])]
+        grading += cells / rate.cells / max(1, len(able))
+        is_guess = is_guess or rate.is_guess
+        if not any(config.llm in each.loaded for each in able):
+            models.add(config.llm)
+    return ExpectedTime(_loading_seconds(sorted(models)), grading, is_guess)
+
+
+def _loading_seconds(models: Sequence[str]) -> float:
+    """As workers measured it; 0 for what none ever loaded."""
+    try:
+        return sum(filter(None, queue.usual([worker_state.loading_name(llm) for llm in models])))
+    except redis.RedisError:
+        return 0.0
 
 
 def price_each(config: GraderConfig) -> float | None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from django.db.models import Count, F, Max, QuerySet
 
+from grading.graders import registry
 from grading.types import Outcome
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.engine import breaker
@@ -16,6 +18,9 @@ from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk, J
 from rubricweb.grades.visibility import visible_grades
 from rubricweb.jobs.listing import LISTED_JOBS
 from rubricweb.jobs.progress import Progress, progress_of, rate_of
+
+if TYPE_CHECKING:
+    from rubricweb.jobs.waiting import Wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,8 @@ class JobRow(Progress):
     job: GradingJob
     errors: tuple[Errors, ...]
     """Failed grades that the job made and that no retry has replaced, by class, most first."""
+    wait: Wait | None = None
+    """What it waits for, while no worker is at it."""
 
     @property
     def total(self) -> int:
@@ -52,6 +59,10 @@ class JobRow(Progress):
     @property
     def is_live(self) -> bool:
         return not self.job.has_ended
+
+    @property
+    def created_at(self) -> datetime:
+        return self.job.created_at
 
     @property
     def to_retry(self) -> int:
@@ -79,13 +90,34 @@ def measured_rate(config: GraderConfig) -> float | None:
     return rate_of(JobChunk.objects.filter(job__config=config))
 
 
+class ExpectedRate(NamedTuple):
+    """How fast one worker is expected to grade with a config."""
+
+    cells: float
+    """A second; 0 where no time can be told, since others do the work."""
+    is_guess: bool
+
+
+def expected_rate(config: GraderConfig) -> ExpectedRate:
+    """As measured with the config, else with its model and other prompts, else as its back-end is guessed."""
+    backend = registry.BACKENDS.get(config.backend)
+    guess = backend.guessed_rate if backend else 1.0
+    if not guess:
+        return ExpectedRate(measured_rate(config) or 0.0, is_guess=False)
+    same_model = JobChunk.objects.filter(job__config__backend=config.backend, job__config__llm=config.llm)
+    measured = measured_rate(config) or rate_of(same_model)
+    return ExpectedRate(measured or guess, is_guess=not measured)
+
+
 def _rows(rows: Iterable[GradingJob]) -> list[JobRow]:
+    from rubricweb.jobs.waiting import waits_of  # loads the queue, which readers of boards need not
+
     jobs = list(rows)
     each = progress_of(jobs, lambda job: measured_rate(job.config))
     errors = _errors([job for job, progress in zip(jobs, each, strict=True) if progress.failed])
     return [
-        JobRow(**_values(progress), job=job, errors=tuple(errors[job.pk]))
-        for job, progress in zip(jobs, each, strict=True)
+        JobRow(**_values(progress), job=job, errors=tuple(errors[job.pk]), wait=wait)
+        for job, progress, wait in zip(jobs, each, waits_of(jobs), strict=True)
     ]
 
 

@@ -22,6 +22,8 @@ from rubricweb.grades.highlighting import Segment
 from rubricweb.grades.models import Grade
 from rubricweb.grades.next_step import NextStep, material_step, next_step
 from rubricweb.grades.scales import name_of
+from rubricweb.jobs.models import Job, LeasedWork
+from rubricweb.jobs.waiting import Line, Wait
 
 register = template.Library()
 
@@ -57,6 +59,25 @@ def marked(segments: Iterable[Segment]) -> SafeString:
 def rating_name(grade: Grade) -> str:
     """The name of the rating on the grader's scale ("partial support"); empty if it has only numbers."""
     return name_of(grade.config, grade.rating)
+
+
+@register.inclusion_tag("jobs/_waits.html", takes_context=True)
+def waits(context: Context, work: LeasedWork | Job | Wait | None) -> dict[str, object]:
+    """Say what the work waits for, or how far it is; lists have found that out for all their rows.
+
+    What is ahead of it is named, with a link to where it can be cancelled, to those who see the jobs of the
+    collection that it is of.
+    """
+    collection: Collection | None = context.get("collection")
+    if collection and not roles.holds(context["request"].user, collection, roles.TO_SEE_RUNS):
+        collection = None
+    wait = Line.now().wait_of(work) if isinstance(work, LeasedWork | Job) else work
+    is_here = wait and collection and wait.collection == collection.pk
+    return {
+        "wait": wait,
+        "name": wait.name(collection.pk if collection else None) if wait else "",
+        "jobs": reverse("grades:jobs", args=[collection.slug]) if collection and is_here else "",
+    }
 
 
 @register.inclusion_tag("grades/_again.html", takes_context=True)

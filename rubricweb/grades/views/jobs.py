@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from django.contrib import messages
 from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404
@@ -21,7 +23,7 @@ from rubricweb.grades.engine.monitor import Gap, Scope
 from rubricweb.grades.engine.progress import JobRow
 from rubricweb.grades.models import GradingJob
 from rubricweb.jobs import listing as listing_of
-from rubricweb.jobs.listing import ListedJob
+from rubricweb.jobs.listing import ListedJob, ListedTask, TaskListing
 
 JOBS = "grades/jobs.html"
 MISSING = "grades/missing.html"
@@ -44,9 +46,10 @@ def missing(request: HtmxRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def steer(request: HtmxRequest, slug: str, kind: str, job_id: int, act: str) -> HttpResponse:
-    """Pause, resume or cancel a job that is listed with those that grade."""
-    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    """Pause, resume or cancel a job, or cancel a request, that is listed with the jobs that grade."""
     listing = listing_of.get(kind)
+    needed = roles.TO_GRADE if isinstance(listing, TaskListing) else roles.TO_ORGANIZE
+    collection = collection_for(request.user, slug, needed=needed)
     if listing is None or act not in listing.acts:
         raise Http404("No such act.")
     job = get_object_or_404(listing.jobs(collection.pk), pk=job_id)
@@ -143,12 +146,12 @@ def _number(text: str) -> int | None:
 
 
 def _jobs_context(request: HtmxRequest, collection: Collection) -> Context:
-    rows: list[JobRow | ListedJob] = [*monitor.job_rows(collection)]
+    rows: list[JobRow | ListedJob | ListedTask] = [*monitor.job_rows(collection)]
     if roles.holds(request.user, collection, roles.TO_SEE_RUNS):
         rows += listing_of.listed(collection.pk)
     else:
         rows += listing_of.listed_for_starter(collection.pk, request.user.pk)
-    rows.sort(key=lambda row: row.job.created_at, reverse=True)
+    rows.sort(key=attrgetter("created_at"), reverse=True)
     return {
         "collection": collection,
         "section": "jobs",

@@ -74,8 +74,7 @@ def pool(request: HtmxRequest, slug: str) -> HttpResponse:
             % {"added": number(plan.added)},
         )
         return redirect("grades:pool", slug)
-    workers = len(monitor.workers().rows)
-    preview = preview_pool(collection, form.rule, workers=workers) if is_valid else None
+    preview = preview_pool(collection, form.rule, monitor.workers().beats) if is_valid else None
     context = {"collection": collection, "section": "runs", "form": form, "preview": preview}
     context["stored"] = stored_rule(collection)
     return form_response(request, "grades/pool.html", context, status=200 if preview else 0)

@@ -41,6 +41,7 @@ _looked_at = [-LOOK_SECONDS]
 
 class BoardWatches(Kind[BoardWatch]):
     name = "board-watch"
+    collection = "bank.collection_id"
     model = BoardWatch
     related = ("bank__collection",)
     is_retried = True

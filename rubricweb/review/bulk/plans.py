@@ -85,7 +85,7 @@ def plan(
         unchecked=tuple(_unchecked(grid, rows, worded)),
         missing=tuple(missing),
         failed=tuple(failed),
-        price=price(bank.collection, gaps, workers=len(living.rows)) if living else None,
+        price=price(bank.collection, gaps, living.beats) if living else None,
     )
 
 

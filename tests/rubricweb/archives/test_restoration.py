@@ -20,7 +20,7 @@ from rubricweb.jobs.run import work_on
 from tests.rubricweb.archives.conftest import signed
 from tests.rubricweb.markup import markup
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("redis_server")]
 
 PAGE = "/restore/"
 LEAVES = Path(__file__).with_name("version-1.zip").read_bytes()
@@ -49,7 +49,7 @@ def restored(client, content: bytes = b"", **fields: str) -> Restoration:
     answer = client.post(PAGE, {"archive": SimpleUploadedFile("../leaves.zip", content or LEAVES)} | fields)
     row = Restoration.objects.latest("pk")
     assert answer["Location"] == f"/restorations/{row.pk}/"
-    assert "waits for a worker" in words(client.get(row.get_absolute_url()))
+    assert "No worker is running that can do this" in words(client.get(row.get_absolute_url()))
     work_on(Restorations.name, row.pk)
     row.refresh_from_db()
     return row

@@ -7,11 +7,13 @@ import re
 import pytest
 from django.urls import reverse
 
+from grading.systems.pipeline import Answering, SystemSpec
 from rubricweb.accounts.roles import Role
 from rubricweb.arena import battles
 from rubricweb.arena.fresh.models import FreshAnswer, Question
 from rubricweb.arena.models import Battle
 from rubricweb.core.models import AuditEntry
+from rubricweb.systems.specs import as_json
 from tests.factories import MembershipFactory
 
 pytestmark = pytest.mark.django_db
@@ -26,8 +28,9 @@ def battle(collection, assessor) -> Battle:
         collection=collection, text="Why is the sea salty?", is_drawn=True, most_calls=50, calls=44, total=2
     )
     Question.objects.filter(pk=question.pk).update(by=assessor)
-    for number, system in enumerate(("rifer", "ragnarok")):
-        FreshAnswer.objects.create(job=question, number=number, size=1, system=system, spec={})
+    for number, system in enumerate((Answering.RIFER, Answering.RAGNAROK)):
+        spec = as_json(SystemSpec(system, backend="hf_causal", llm="tiny"))
+        FreshAnswer.objects.create(job=question, number=number, size=1, system=system.value, spec=spec)
     return Battle.objects.create(
         collection=collection,
         person=assessor,

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 import pytest
-from django.utils import timezone
 
 from grading.errors import GraderUnavailable
 from grading.graders.openai_errors import Problem
@@ -13,7 +10,7 @@ from grading.graders.replies import NoReply
 from grading.types import ErrorClass, ItemKind
 from rubricweb.banks.actions import add_item, revise_item
 from rubricweb.banks.drafting import actions, asking
-from rubricweb.banks.drafting.asking import STALE_AFTER, DraftOptions
+from rubricweb.banks.drafting.asking import DraftOptions
 from rubricweb.banks.drafting.models import Draft, DraftRequest
 from rubricweb.banks.errors import AlreadyDecided, CannotDraft, DuplicateItem, RequestUnderWay
 from rubricweb.core.models import AuditEntry
@@ -149,21 +146,34 @@ def test_asking_again(asked, says, bank, topic, developer):
         actions.ask_again(asked, by=developer)
 
 
-def test_a_lost_request_can_be_asked_again_after_a_while_and_its_late_worker_adds_nothing(
-    asked, bank, topic, says
+def test_a_cancelled_request_can_be_asked_again_and_its_late_worker_adds_nothing(
+    asked, bank, topic, says, developer
 ):
     mine = claim(asked)
     with pytest.raises(RequestUnderWay):
         actions.ask_again(asked, by=None)
-    assert not selectors.inbox(bank, topic).requests[0].is_stale
-    DraftRequest.objects.update(queued_at=timezone.now() - STALE_AFTER - timedelta(seconds=1))
-    assert selectors.inbox(bank, topic).requests[0].is_stale
+    actions.cancel_request(asked, by=developer)
+    [row] = selectors.inbox(bank, topic).requests
+    assert (row.request.state, row.request.error) == ("cancelled", "")
+    assert AuditEntry.objects.filter(verb="drafts cancelled", object_id=asked.pk, by=developer).exists()
     actions.ask_again(asked, by=None)
     says(REPLY)
     work_on("drafts", asked.pk)
     assert not endings.fail(mine, error="late")
     asked.refresh_from_db()
     assert (asked.state, Draft.objects.count()) == ("done", 3)
+    actions.cancel_request(asked, by=developer)
+    asked.refresh_from_db()
+    assert asked.state == "done"
+
+
+def test_what_is_being_asked_is_not_asked_a_second_time(asked, bank, topic, developer):
+    with pytest.raises(CannotDraft, match="tiny is already being asked for that"):
+        actions.request_drafts(bank, topic, QUESTIONS, by=developer)
+    actions.request_drafts(bank, topic, DraftOptions(ItemKind.NUGGET, "hf_seq2seq", "tiny"), by=developer)
+    actions.cancel_request(asked, by=developer)
+    actions.request_drafts(bank, topic, QUESTIONS, by=developer)
+    assert DraftRequest.objects.count() == 3
 
 
 def test_dismissing_a_failure_keeps_it(asked, says, bank, topic, developer):

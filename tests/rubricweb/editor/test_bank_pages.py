@@ -240,7 +240,7 @@ def test_the_preview_says_what_saving_would_do_and_writes_nothing(client_of, dev
     words = strip_tags(html)
     assert "4 passages to grade" in words
     assert "0 known" in words
-    assert "time unknown" in words
+    assert "a guess: the grader has not run here yet" in words
     assert "up to 1 of 2 runs could move" in words
     assert 'data-announced="4 passages to grade, 0 known; up to 1 of 2 runs could move.' in html
     assert "<html" not in html

@@ -87,9 +87,11 @@ def test_nothing_missing_is_no_error(bank):
 
 def test_a_dry_run_says_the_price_and_starts_nothing(bank):
     out, err = run(*LEXICAL, "--dry-run", "--json")
-    assert json.loads(out)["dry_run"] == {"cells": 30, "tokens": None, "seconds": None, "dollars": None}
+    priced = json.loads(out)["dry_run"]
+    assert (priced["cells"], priced["tokens"], priced["dollars"]) == (30, None, None)
+    assert priced["is_guess"]
     assert "30 cells to grade; nothing was started." in err
-    assert "Time: unknown" in err
+    assert "(a guess: this grader has not run here yet)" in err
     assert not GradingJob.objects.exists()
 
 

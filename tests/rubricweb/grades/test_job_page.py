@@ -184,7 +184,8 @@ def test_missing_tells_of_failed_grades_and_the_price(client_of, developer, view
     collection.grader_backend, collection.grader_llm = "hf_seq2seq", "google/flan-t5-large"
     collection.save()
     text = markup(client_of(developer).get(url("missing"), headers=HTMX))
-    assert "input tokens (estimated); time unknown" in text
+    assert "input tokens (estimated); takes" in text
+    assert "a guess, since this grader has not run here yet" in text
 
 
 def test_missing_says_the_time_of_a_grader_that_was_measured(client_of, developer, job, collection):

@@ -34,17 +34,17 @@ def run_command(*arguments: str) -> dict:
 
 
 def test_only_new_cells_are_counted(bank, collection):
-    assert preview_pool(collection, PoolRule(2), workers=1).price.cells == 4
+    assert preview_pool(collection, PoolRule(2), []).price.cells == 4
     passage = collection.passages.get(doc_id="new1")
     grade(lexical_config(), bank.items.first(), passage, 3)
-    assert preview_pool(collection, PoolRule(2), workers=1).price.cells == 3, "graded before"
+    assert preview_pool(collection, PoolRule(2), []).price.cells == 3, "graded before"
 
 
 def test_the_preview_is_what_regrade_then_grades(bank, collection):
     for pooled in collection.topics.get().pool.all():
         for item in bank.items.all():
             grade(lexical_config(), item, pooled.passage, 0)
-    expected = preview_pool(collection, PoolRule(2), workers=1).price.cells
+    expected = preview_pool(collection, PoolRule(2), []).price.cells
     assert actions.start_grading(collection, by=None) == []
     apply_pool(collection, PoolRule(2), by=None)
     (job,) = actions.start_grading(Collection.objects.get(), by=None)
@@ -55,7 +55,7 @@ def test_a_preview_leaves_the_cached_ratings_alone(bank, collection):
     from rubricweb.grades.matrices import matrices
 
     before = matrices(lexical_config(), collection_pool(collection))
-    preview_pool(collection, PoolRule(2), workers=1)
+    preview_pool(collection, PoolRule(2), [])
     after = matrices(lexical_config(), collection_pool(collection))
     assert [grades.matrix.ratings.shape for grades in after.values()] == [
         grades.matrix.ratings.shape for grades in before.values()

@@ -75,7 +75,7 @@ class TestOnePress:
     def test_the_price_of_a_pool_has_extraction_and_verification(self, collection):
         PassageFactory(collection=collection, doc_id="new", text="Leaves turn red in autumn.")
         ranked(collection.topics.get(), {"alpha": ["new"]})
-        assert preview_pool(collection, PoolRule(1), workers=1).price.cells == 2 + 1
+        assert preview_pool(collection, PoolRule(1), []).price.cells == 2 + 1
 
     def test_an_extraction_that_is_under_way_is_waited_for(self, collection):
         source, verifier = active_configs(collection)

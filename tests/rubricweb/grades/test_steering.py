@@ -10,71 +10,22 @@ from django.db import OperationalError
 from django.db.models import Sum
 from django.utils import timezone
 
-from grading import prompts
 from grading.errors import GraderUnavailable
 from grading.graders import registry
 from grading.types import ErrorClass, GradeFailure
 from rubricweb.core.models import AuditEntry
 from rubricweb.grades import actions
-from rubricweb.grades.configs import config_for
-from rubricweb.grades.engine import chunks, kind, loaded, parts, progress
-from rubricweb.grades.engine.missing import Missing, missing_cells
-from rubricweb.grades.engine.price import price
+from rubricweb.grades.engine import chunks, kind, progress
 from rubricweb.grades.models import Grade, GradingJob, JobChunk
 from rubricweb.jobs import capabilities, endings, leases, queue, reaper, worker_state
 from rubricweb.jobs.capabilities import handed_over
 from rubricweb.jobs.kinds import kind_of
 from rubricweb.jobs.queue import WorkerBeat
 from rubricweb.jobs.run import work_on
-from tests.factories import gradable
-from tests.rubricweb.grades import scripted
 from tests.rubricweb.grades.scripted import rated
 from tests.rubricweb.jobs.working import claim
 
 JobState, ChunkState = GradingJob.State, JobChunk.State
-
-
-@pytest.fixture
-def script(monkeypatch):
-    """`script(what)` sets what the grader yields for each pair."""
-    target = "tests.rubricweb.grades.scripted:ScriptedGrader"
-    backend = registry.Backend("scripted", "Scripted", target, ("LexicalBaseline",), True, "script")
-    monkeypatch.setitem(registry.BACKENDS, "scripted", backend)
-    monkeypatch.setattr(kind, "BATCH_RESULTS", 1)
-    loaded.close_until(0)
-    worker_state.now.refused.clear()
-    yield scripted.SCRIPT.append
-    scripted.SCRIPT.clear()
-    scripted.BUILT.clear()
-    worker_state.now.refused.clear()
-    loaded.close_until(0)
-
-
-@pytest.fixture
-def config(db, script):
-    return config_for("scripted", "script", "LexicalBaseline")
-
-
-@pytest.fixture
-def job(collection, settings, redis_server, config, developer) -> GradingJob:
-    """3 chunks of 4 cells."""
-    settings.CHUNK_CELLS = 4
-    gradable(collection, topics=1, passages=6, items=2)
-    return actions.start_grading(collection, by=developer, configs=[config])[0]
-
-
-@pytest.fixture
-def run(django_capture_on_commit_callbacks):
-    """`run(job)`: every chunk once, in order; returns the job as it is then."""
-
-    def grade_all(job: GradingJob) -> GradingJob:
-        for pk in list(job.chunks.values_list("pk", flat=True)):
-            with django_capture_on_commit_callbacks(execute=True):
-                work_on("chunk", pk)
-        job.refresh_from_db()
-        return job
-
-    return grade_all
 
 
 def states(job: GradingJob) -> list[str]:
@@ -230,35 +181,6 @@ def test_one_failed_cell_again(job, run, script, collection):
     assert (again.total, bad.rating, bad.attempts) == (1, 4, 2)
 
 
-def test_a_person_who_waits_goes_before_a_backfill(collection, config, developer, settings, redis_server):
-    gradable(collection, topics=2, passages=3, items=2)
-    first, second = collection.topics.all()
-    (backfill,) = actions.start_grading(collection, by=None, configs=[config], topics=[first])
-    (awaited,) = actions.start_grading(collection, by=developer, configs=[config], topics=[second])
-    assert (backfill.priority, awaited.priority) == ("default", "high")
-    names = capabilities.queue_names()
-    assert names.index(awaited.priority) < names.index(backfill.priority)
-
-
-def test_a_large_job_is_a_backfill_whoever_starts_it(job, collection, config, developer, monkeypatch):
-    monkeypatch.setattr(actions, "CELLS_TO_WAIT_FOR", 11)
-    assert job.priority == "high"
-    actions.cancel_job(job, by=developer)
-    assert actions.start_grading(collection, by=developer, configs=[config])[0].priority == "default"
-
-
-@pytest.mark.parametrize(("rate", "cells"), [(None, 256), (2.0, 20), (0.1, 16), (90.0, 900), (1e6, 2048)])
-def test_chunks_are_about_ten_seconds(rate, cells, settings):
-    settings.CHUNK_CELLS = 2048
-    assert parts.size_for(rate, "hf_causal") == cells
-
-
-@pytest.mark.parametrize(("rate", "cells"), [(None, 1024), (2.0, 60), (0.1, 16), (60.0, 1800), (1e6, 2048)])
-def test_chunks_for_a_server_keep_it_busy(rate, cells, settings):
-    settings.CHUNK_CELLS = 2048
-    assert parts.size_for(rate, "openai_compatible") == cells
-
-
 @pytest.fixture
 def refusing(monkeypatch):
     def refuse(spec, connection):
@@ -353,31 +275,3 @@ def test_a_batch_saved_twice_counts_once(job, run, script, monkeypatch):
     script(always)
     assert run(job).state == JobState.DONE
     assert Grade.objects.count() == job.chunks.aggregate(n=Sum("done"))["n"] == 12
-
-
-def test_the_price_of_what_is_missing(collection, config, settings, redis_server):
-    gradable(collection, topics=1, passages=6, items=2)
-    settings.PRICES = {"script": 2.0}
-    missing = missing_cells(collection, [config])
-    found = price(collection, missing, workers=1)
-    pairs = [
-        len(item.revision.text) + len(row.passage.text) + len(item.topic.text)
-        for item in collection.banks.get().items.all()
-        for row in item.topic.pool.all()
-    ]
-    template = len(prompts.get("LexicalBaseline").template)
-    assert found.cells == 12
-    assert found.tokens == round((sum(pairs) + 12 * template) / 4)
-    assert found.dollars == pytest.approx(found.tokens * 2 / 1e6)
-    assert found.seconds is None
-    settings.PRICES = {}
-    assert price(collection, missing, workers=1).dollars is None
-
-
-def test_the_time_comes_from_the_measured_rate_and_is_shared(job, run, script, config, collection):
-    script(always)
-    run(job)
-    job.chunks.update(seconds=2.0)
-    (gap,) = missing_cells(collection, [config_for("lexical", "lexical", "LexicalBaseline")])
-    found = price(collection, [Missing(config, gap.gaps, frozenset())], workers=2)
-    assert found.seconds == pytest.approx((12 / 2 / 2 * 0.7, 12 / 2 / 2 * 1.5))

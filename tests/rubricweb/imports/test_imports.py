@@ -341,11 +341,11 @@ def test_a_worker_without_the_files_says_what_it_needs(upload, client, data_dir,
     assert "RUBRIC_DATA_DIR" in batch.error
 
 
-def test_nothing_changes_while_a_worker_has_it(upload, client):
+def test_nothing_changes_while_a_worker_has_it(upload, client, redis_server):
     batch = upload(ALL)
     client.post(f"{PAGE}{batch.pk}/start/", OPTIONS)
     page = words(client.get(f"{PAGE}{batch.pk}/"))
-    assert "waits for a worker" in page
+    assert "No worker is running that can do this" in page
     assert "sse:progress" in page
     file = batch.files.first()
     for address, content in {

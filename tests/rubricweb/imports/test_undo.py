@@ -136,11 +136,11 @@ def asked_to_undo(imported, client, monkeypatch):
     return Import.objects.get(), before
 
 
-def test_a_worker_undoes_a_large_import(asked_to_undo, client, owner):
+def test_a_worker_undoes_a_large_import(asked_to_undo, client, owner, redis_server):
     batch, before = asked_to_undo
     assert rows() != before
     page = words(client.get(f"{PAGE}{batch.pk}/"))
-    assert "waits for a worker" in page
+    assert "No worker is running that can do this" in page
     assert "Undo this import" not in page
     batch = worked(batch)
     assert rows() == before

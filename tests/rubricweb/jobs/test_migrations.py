@@ -31,7 +31,8 @@ def test_tasks_become_leased_work(newest_at_the_end, collection, redis_server):
     bank = gradable(collection, topics=1, passages=1, items=1)
     item = bank.items.select_related("topic", "revision").get()
     questions = DraftOptions(ItemKind.QUESTION, "hf_seq2seq", "tiny")
-    running, seen = (request_drafts(bank, item.topic, questions, by=None) for _ in range(2))
+    nuggets = DraftOptions(ItemKind.NUGGET, "hf_seq2seq", "tiny")
+    running, seen = (request_drafts(bank, item.topic, each, by=None) for each in (questions, nuggets))
     dry_run = DryRun.objects.create(
         collection=collection,
         prompt_class=STRICT.prompt_class,

@@ -221,6 +221,9 @@ def test_a_worker_listens_where_its_back_ends_wait(redis_server, monkeypatch):
         "default",
         "default-batch_file",
         "default-openai_compatible",
+        "low",
+        "low-batch_file",
+        "low-openai_compatible",
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,9 +39,10 @@ class WorkerProcess(Service):
         log: Path,
         calls: Path | None = None,
         clock_off: float = 0,
+        options: Sequence[str] = (),
     ) -> None:
-        """With `calls` it knows the grader of `counting`, which writes its calls to that file; only then may
-        its clock be off by some seconds.
+        """With `options` of the command. With `calls` it knows the grader of `counting`, which writes them to
+        that file; only then its clock may be off by some seconds.
         """
         environment = {
             **os.environ,
@@ -50,7 +51,7 @@ class WorkerProcess(Service):
             "RUBRIC_LEASE_SECONDS": str(lease_seconds),
             "PYTHONWARNINGS": "default",
         }
-        command = ["manage.py", "worker"]
+        command = ["manage.py", "worker", *options]
         if calls is not None:
             environment |= {"COUNTED_CALLS": str(calls), "CLOCK_OFF": str(clock_off)}
             command = ["-m", "tests.rubricweb.grades.counting"]

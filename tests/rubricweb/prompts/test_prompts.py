@@ -268,7 +268,7 @@ def test_a_dry_run_is_made_by_a_worker_and_fetched(
     assert queue.get_queue(dispatch.queue_of(dry_run)).job_ids == [f"dry-run-{dry_run.pk}-0"]
     assert (dry_run.state, len(dry_run.doc_ids)) == ("queued", 2)
     waiting = words(client.get(answer["Location"], **HTMX))
-    assert "No worker is running, and models need one" in waiting
+    assert "No worker is running that can do this" in waiting
     assert 'hx-trigger="sse:progress, every 3s"' in waiting
     scripts.append(replied)
     work_on("dry-run", dry_run.pk)

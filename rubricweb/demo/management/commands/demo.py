@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 from argparse import ArgumentParser
+from contextlib import nullcontext
 from types import FrameType
 
 from django.core.management import BaseCommand, CommandError, call_command
@@ -17,7 +18,7 @@ from rubricweb.demo.loading import ACCOUNTS, PASSWORD, SLUG, load_demo
 from rubricweb.demo.making import make_runs
 from rubricweb.demo.processes import CannotStart, check_port, running_redis, serve
 from rubricweb.demo.reviewing import begin_review
-from rubricweb.demo.small_model import MODELS, check_model, grade_with_model
+from rubricweb.demo.small_model import MODELS, check_model, grade_with_model, unpacked_meanwhile
 
 
 class Command(BaseCommand):
@@ -40,7 +41,8 @@ class Command(BaseCommand):
             if model:
                 check_model(model)
             with running_redis():
-                self._load()
+                with unpacked_meanwhile(model) if model else nullcontext():
+                    self._load()
                 if model:
                     self._grade(model)
                 if not load_only:
@@ -52,13 +54,20 @@ class Command(BaseCommand):
             self.stderr.write("Stopped.")
 
     def _load(self) -> None:
+        self._say("Bringing the database up to date ...")
         call_command("migrate", verbosity=0)
         if not Collection.objects.filter(slug=SLUG).exists():
-            self.stdout.write("Loading and grading the demo collection ...")
+            self._say("Loading and grading the demo collection ...")
             with transaction.atomic():
                 collection = load_demo()
+                self._say("Opening a campaign and a flag ...")
                 begin_review(collection)
+                self._say("Making two runs ...")
                 make_runs(collection)
+
+    def _say(self, step: str) -> None:
+        self.stdout.write(step)
+        self.stdout.flush()
 
     def _grade(self, model: str) -> None:
         jobs = grade_with_model(Collection.objects.get(slug=SLUG), model)

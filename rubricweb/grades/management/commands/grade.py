@@ -113,7 +113,7 @@ class Command(BaseCommand):
 
     def _say_price(self, collection: Collection, scope: GradingArguments, *, is_json: bool) -> None:
         sought = stages(collection, **scope)
-        found = price(collection, sought.all, workers=len(monitor.workers().rows))
+        found = price(collection, sought.all, monitor.workers().beats)
         self._say(f"{found.cells:,} cells to grade; nothing was started.")
         if later := sum(one.cells for one in sought.later):
             self._say(
@@ -123,7 +123,8 @@ class Command(BaseCommand):
             self._say(f"About {found.tokens:,} input tokens, estimated from the characters.")
         if found.dollars is not None:
             self._say(f"About ${found.dollars:,.2f} for them.")
-        self._say(f"Time: {found.seconds_words or 'unknown, this grader has not been measured yet'}.")
+        guess = " (a guess: this grader has not run here yet)" if found.is_guess else ""
+        self._say(f"Time: {found.seconds_words or 'unknown'}{guess}.")
         if is_json:
             self.stdout.write(json.dumps({"dry_run": asdict(found)}))
 

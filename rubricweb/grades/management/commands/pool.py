@@ -40,7 +40,7 @@ class Command(BaseCommand):
     def handle(self, *, slug: str, **options: Any) -> None:  # Any: what argparse parsed, by name
         collection = collection_named(slug)
         rule = _rule(collection, options["top"], options["top_of"], options["runs"])
-        preview = preview_pool(collection, rule, workers=len(monitor.workers().rows))
+        preview = preview_pool(collection, rule, monitor.workers().beats)
         plan = preview.plan if options["dry_run"] else apply_pool(collection, rule, by=None)
         if options["json"]:
             self.stdout.write(json.dumps(_document(plan, preview, is_built=not options["dry_run"])))

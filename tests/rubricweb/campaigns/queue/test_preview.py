@@ -45,10 +45,15 @@ def test_the_pace_is_that_of_people_who_rated_here(asked, campaign_of, assessor)
     campaign = campaign_of()
     assert asked().context["preview"].seconds == 20
     for n, turn in enumerate(campaign.turns.all()[:4]):
-        done = timezone.now() + timedelta(seconds=7 * n)
+        done = timezone.now() + timedelta(seconds=17 * n)
         Turn.objects.filter(pk=turn.pk).update(person=assessor, state="submitted", done_at=done)
     shown = asked().context["preview"]
-    assert (round(shown.seconds), shown.is_measured) == (7, True)
+    assert (round(shown.seconds), shown.is_measured) == (17, True)
+    Turn.objects.filter(person=assessor).update(done_at=timezone.now())
+    assert asked().context["preview"].seconds == 20, "all at once tells nothing"
+    for n, turn in enumerate(Turn.objects.filter(person=assessor)):
+        Turn.objects.filter(pk=turn.pk).update(done_at=timezone.now() + timedelta(seconds=n))
+    assert asked().context["preview"].seconds == 15, "nobody rates for hours at a second a cell"
 
 
 def test_rating_every_cell_settles_every_close_pair(bank, asked):

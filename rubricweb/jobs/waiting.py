@@ -1,0 +1,177 @@
+"""What work waits for, in one sentence, wherever it is shown: who does it, what comes before it, how long.
+
+Times go by what workers measured (`queue.usual`), and are left out where nobody has measured anything.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import redis
+from django.db.models import Count, Min, Q
+from django.utils.translation import gettext, ngettext
+
+from rubricweb.core.counted import number
+from rubricweb.jobs import capabilities, dispatch, queue
+from rubricweb.jobs.chunked import kind_of_job
+from rubricweb.jobs.kinds import Kind, kind_of
+from rubricweb.jobs.models import Chunk, Job, LeasedWork
+from rubricweb.jobs.progress import in_words
+from rubricweb.jobs.queue import WorkerBeat
+
+SOON = 1.0
+"""Seconds: less is not told apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """How a piece of work stands, as a page shows it."""
+
+    has_redis: bool = True
+    """Without Redis nobody can tell, and nothing begins."""
+    needs_worker: bool = False
+    """No worker runs that could do it."""
+    ahead: str = ""
+    """What a worker does first: "drafts for topic leaf"; empty if nothing."""
+    collection: int | None = None
+    """Whose work that is: readers of other collections are not told what it is."""
+    more: int = 0
+    """Pieces of work that wait before this one."""
+    seconds: float | None = None
+    """Until its turn; while it is done, until it has ended. None if unknown."""
+    so_far: float = 0
+    """Seconds that what is ahead has taken; while this is done, that it has taken itself."""
+    is_under_way: bool = False
+    done: int = 0
+    total: int = 0
+    """Tokens that the model has written, and at most; 0 while it writes none."""
+
+    def name(self, collection_id: int | None) -> str:
+        """What is ahead, to a reader who may know of the work of this collection, or of none."""
+        is_known = collection_id is not None and self.collection == collection_id
+        return self.ahead if is_known else gettext("other work")
+
+    @property
+    def rest(self) -> str:
+        """What follows the name: " and 3 more pieces of work, about 2 min"."""
+        more = ngettext(" and %(n)s more piece of work", " and %(n)s more pieces of work", self.more)
+        return f"{more % {'n': number(self.more)} if self.more else ''}, {self.time}"
+
+    @property
+    def time(self) -> str:
+        if self.seconds is not None:
+            return in_words((self.seconds, self.seconds))
+        so_far = max(SOON, self.so_far)
+        return gettext("%(time)s so far") % {"time": in_words((so_far, so_far)).removeprefix("about ")}
+
+    @property
+    def progress(self) -> str:
+        """Of work under way: "120 of at most 512 tokens, about 6 s left"."""
+        if self.seconds is None and not self.so_far:
+            return gettext("begun")
+        time = gettext("%(time)s left") % {"time": self.time} if self.seconds is not None else self.time
+        if not self.total:
+            return time
+        counts = {"done": number(self.done), "total": number(self.total)}
+        return f"{gettext('%(done)s of at most %(total)s tokens') % counts}, {time}"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The living workers at one moment."""
+
+    workers: Sequence[WorkerBeat]
+    has_redis: bool = True
+
+    @classmethod
+    def now(cls) -> Line:
+        try:
+            return cls(queue.living_workers())
+        except redis.RedisError:
+            return cls((), has_redis=False)
+
+    def wait_of(self, work: LeasedWork | Job) -> Wait | None:
+        """None for what has ended, and for a job that is being worked on or that nobody wants done now."""
+        if isinstance(work, Job):
+            return self.waits_of([work])[0]
+        if not work.is_live:
+            return None
+        kind = kind_of(work)
+        if work.state == LeasedWork.State.LEASED:
+            return self._under_way(kind, work)
+        if not self.has_redis:
+            return Wait(has_redis=False)
+        need = kind.need(work)
+        able = [each for each in self.workers if need is None or capabilities.can_run(each, need)]
+        if not able:
+            return Wait(needs_worker=True)
+        try:
+            return _turn(able, kind, work)
+        except redis.RedisError:
+            return Wait(has_redis=False)
+
+    def waits_of(self, jobs: Sequence[Job]) -> list[Wait | None]:
+        """Of each of these jobs of one kind, in two queries; by the chunk that it waits with."""
+        wanted = [job for job in jobs if job.state in Job.WORKED_ON]
+        if not wanted:
+            return [None] * len(jobs)
+        kind = kind_of_job(wanted[0])
+        live = kind.model.objects.filter(job__in=[job.pk for job in wanted], state__in=Chunk.LIVE).order_by()
+        leased, queued = (Q(state=state) for state in (Chunk.State.LEASED, Chunk.State.QUEUED))
+        firsts = live.values("job").annotate(
+            working=Count("pk", filter=leased), first=Min("pk", filter=queued)
+        )
+        pks = [row["first"] for row in firsts if not row["working"]]
+        chunks = kind.waiting().filter(pk__in=pks) if pks else ()
+        waits = {kind.job_id(chunk): self.wait_of(chunk) for chunk in chunks}
+        return [waits.get(job.pk) for job in jobs]
+
+    def _under_way(self, kind: Kind[Any], piece: LeasedWork) -> Wait:
+        name = f"{kind.name}-{piece.pk}"
+        beat = next((each for each in self.workers if each.work == name), None)
+        if beat is None:
+            return Wait(is_under_way=True)
+        return Wait(
+            is_under_way=True,
+            seconds=beat.seconds_left,
+            so_far=beat.seconds_so_far,
+            done=beat.done,
+            total=beat.total,
+        )
+
+
+def _turn(able: Sequence[WorkerBeat], kind: Kind[Any], piece: LeasedWork) -> Wait:
+    """When one of those who can do it gets to it. Raises redis.RedisError."""
+    if any(each.is_idle for each in able):
+        return Wait(seconds=0)
+    own, name = dispatch.queue_of(piece), f"{kind.name}-{piece.pk}"
+    counts: Counter[str] = Counter()
+    names = capabilities.names_for(able[0].backends)
+    for queue_name, ids in zip(names, queue.waiting_by_queue(names), strict=True):
+        pieces = [rq_id.rpartition("-")[0] for rq_id in ids]
+        before = pieces[: pieces.index(name)] if name in pieces else pieces
+        backend = queue_name.partition("-")[2]
+        counts.update(f"{each.rpartition('-')[0]}:{backend}" for each in before)
+        if queue_name == own:
+            break
+    usual = dict(zip(counts, queue.usual(list(counts)), strict=True))
+    first = min(able, key=lambda each: (each.seconds_left is None, each.seconds_left or 0))
+    known = first.seconds_left is not None and None not in usual.values()
+    queued = sum(count * (usual[each] or 0) for each, count in counts.items()) / len(able)
+    return Wait(
+        ahead=first.doing,
+        collection=first.collection,
+        more=counts.total(),
+        seconds=(first.seconds_left or 0) + queued if known else None,
+        so_far=first.seconds_so_far,
+    )
+
+
+def waits_of(jobs: Sequence[Job]) -> list[Wait | None]:
+    """Of each of these jobs of one kind, now; Redis is not asked if none of them waits."""
+    if not any(job.state in Job.WORKED_ON for job in jobs):
+        return [None] * len(jobs)
+    return Line.now().waits_of(jobs)
