@@ -8,9 +8,6 @@ import sys
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "rubricweb.settings")
-    # Before torch is loaded: its threads would otherwise spin while they wait for each other, which beside
-    # another busy process takes many times as long (a draft of 2 processor seconds took 25).
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     from django.core.management import execute_from_command_line
 
     try:

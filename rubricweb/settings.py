@@ -13,6 +13,10 @@ from environs import Env, validate
 from rubricweb.core import production
 from rubricweb.core.servers import default_redis_url
 
+# Before torch is loaded: its threads would otherwise spin while they wait for each other, which beside
+# another busy process takes ten times as long.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
 
 class Environment(Env):
     """An empty value (`RUBRIC_DATA_DIR=`) counts as not set, as compose files write it."""

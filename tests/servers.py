@@ -30,9 +30,6 @@ SWEEP = 'cat >/dev/null; kill -QUIT "$1"; while kill -0 "$1" 2>/dev/null; do sle
 KEYS_APART = 100_000
 FAST_POSTGRES = "fsync = off\nsynchronous_commit = off\nfull_page_writes = off\n"
 
-# Before torch is loaded, as `rubricweb.__main__` does.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-
 stack = contextlib.ExitStack()
 
 

@@ -41,13 +41,15 @@ def test_who_enqueues_grading_loads_no_other_kind_of_work():
     assert printed_by(code) == "chunk chunk set()"
 
 
-def test_torch_is_told_not_to_spin_by_every_command():
+def test_torch_is_told_not_to_spin_by_every_process():
     """What libgomp itself says when it is loaded: later settings would not reach it."""
     pytest.importorskip("torch")
     environment = {name: value for name, value in os.environ.items() if not name.startswith("OMP_")}
-    for command in (["manage.py"], ["-m", "rubricweb"]):
+    shell = ["shell", "--no-imports", "--command", "import torch"]
+    web = ["-c", "import rubricweb.asgi, torch"]
+    for command in (["manage.py", *shell], ["-m", "rubricweb", *shell], web):
         done = subprocess.run(
-            [sys.executable, *command, "shell", "--no-imports", "--command", "import torch"],
+            [sys.executable, *command],
             capture_output=True,
             text=True,
             check=True,
