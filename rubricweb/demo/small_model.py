@@ -21,7 +21,8 @@ MODELS = {"smollm2": SMOLLM2}
 """The values of `make demo MODEL=...`."""
 PROMPTS = ("QuestionSelfRatedUnanswerablePromptWithChoices", "NuggetSelfRatedPrompt")
 OPTIONS = {"constrained": True}
-"""Asked openly, the model writes a sentence about each nugget: six times the time, and no rating in it."""
+"""Asked openly, the model takes five times as long for a nugget, and nine ratings of ten stay the same
+(`bench/demo_constrained.py`)."""
 UNPACK = (
     "import sys, pathlib; from grading.graders import gguf, hf_model; "
     "gguf.keep_copies_in(pathlib.Path(sys.argv[2])); hf_model.load(sys.argv[1], hf_model.CAUSAL)"

@@ -16,6 +16,8 @@ def test_the_model_is_to_grade_every_cell_once(redis_server):
     jobs = grade_with_model(collection, "smollm2")
     assert {job.config.llm for job in jobs} == {MODELS["smollm2"]}
     assert {job.config.prompt_class for job in jobs} == set(PROMPTS)
+    assert {job.config.options["constrained"] for job in jobs} == {True}
+    assert {job.priority for job in jobs} == {"low"}, "a person's Re-grade goes before"
     assert sum(job.total for job in jobs) == by_baseline == 146 * 12
     assert "a very small model" in collection.name
     name = collection.name
