@@ -20,7 +20,8 @@ from _measuring import ROOT, manage, run
 
 MAKE = "import django; django.setup(); from bench import _collection; _collection.make({times})"
 DELETE = (
-    "import django; django.setup(); from rubricweb.corpus.models import Collection;"
+    "import django; django.setup(); from rubricweb.core.reader import see_everything; see_everything();"
+    "from rubricweb.corpus.models import Collection;"
     "from rubricweb.archives.removal import delete_collection;"
     "delete_collection(Collection.objects.get(slug='copy'), by=None)"
 )

@@ -70,6 +70,9 @@ def waves(processes: int, tabs: int) -> int:
     import django
 
     django.setup()
+    from rubricweb.core.reader import see_everything
+
+    see_everything()
     from django.core.management import call_command
 
     call_command("demo", "--load-only", verbosity=0)

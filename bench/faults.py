@@ -60,6 +60,9 @@ def blown(url: str, redis: object, folder: Path, options: argparse.Namespace) ->
     import django
 
     django.setup()
+    from rubricweb.core.reader import see_everything
+
+    see_everything()
     from django.core.management import call_command
 
     call_command("migrate", verbosity=0)

@@ -58,6 +58,9 @@ def main() -> int:
         import django
 
         django.setup()
+        from rubricweb.core.reader import see_everything
+
+        see_everything()
         measure(made() if said.made else load(said.folder))
     return 0
 

@@ -49,6 +49,9 @@ def import_once(way: str, arguments: list[str], database: str) -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "rubricweb.settings")
     sys.path.insert(0, str(ROOT))
     django.setup()
+    from rubricweb.core.reader import see_everything
+
+    see_everything()
     from rubricweb.grades import importers
 
     files = importers.ImportFiles(**_files(arguments))

@@ -95,6 +95,9 @@ def up() -> None:
     import django
 
     django.setup()
+    from rubricweb.core.reader import see_everything
+
+    see_everything()
 
 
 def make() -> None:

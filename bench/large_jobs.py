@@ -254,6 +254,9 @@ def main() -> int:
         from django.core.management import call_command
 
         django.setup()
+        from rubricweb.core.reader import see_everything
+
+        see_everything()
         call_command("migrate", verbosity=0)
         if arguments.run:
             run(arguments.run, arguments.minutes)

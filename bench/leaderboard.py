@@ -22,6 +22,9 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "rubricweb.settings")
 import django
 
 django.setup()
+from rubricweb.core.reader import see_everything
+
+see_everything()
 
 from django.db import transaction
 

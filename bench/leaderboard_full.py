@@ -104,6 +104,9 @@ def up() -> None:
     import django
 
     django.setup()
+    from rubricweb.core.reader import see_everything
+
+    see_everything()
 
 
 def ours(times: int) -> dict[str, Any]:

@@ -113,6 +113,9 @@ def collected(slug: str) -> dict[str, Floats]:
     import django
 
     django.setup()
+    from rubricweb.core.reader import see_everything
+
+    see_everything()
     from dataclasses import replace
 
     from rubricweb.corpus.models import Collection

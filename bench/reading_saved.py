@@ -68,6 +68,9 @@ def main() -> int:
         import django
 
         django.setup()
+        from rubricweb.core.reader import see_everything
+
+        see_everything()
         return measure(imported(options.folder), options)
 
 

@@ -75,6 +75,9 @@ def remove_once(way: str, arguments: list[str], database: str) -> float:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "rubricweb.settings")
     sys.path.insert(0, str(ROOT))
     django.setup()
+    from rubricweb.core.reader import see_everything
+
+    see_everything()
     from rubricweb.grades.models import Grade
     from rubricweb.imports import undo
 

@@ -21,6 +21,12 @@ SECONDS = 120
 START = """
 import django, sys
 django.setup()
+try:
+    from rubricweb.core.reader import see_everything
+except ImportError:  # an earlier version sees everything outside of requests
+    pass
+else:
+    see_everything()
 from rubricweb.grades import actions
 from tests.factories import CollectionFactory, gradable
 collection = CollectionFactory(slug=sys.argv[1])

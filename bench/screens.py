@@ -75,6 +75,9 @@ def main() -> int:
         import django
 
         django.setup()
+        from rubricweb.core.reader import see_everything
+
+        see_everything()
         banks = load()
         from screenshots import demo
 

@@ -90,6 +90,9 @@ def up() -> None:
     from django.core.management import call_command
 
     django.setup()
+    from rubricweb.core.reader import see_everything
+
+    see_everything()
     call_command("migrate", verbosity=0)
 
 

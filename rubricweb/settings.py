@@ -111,6 +111,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "rubricweb.core.middleware.ReaderMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "rubricweb.core.middleware.HtmxLoginRedirect",
@@ -120,7 +121,6 @@ MIDDLEWARE = [
     "rubricweb.api.forms_once.FormsOnce",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "axes.middleware.AxesMiddleware",
-    "rubricweb.core.middleware.ReaderMiddleware",
 ]
 
 ROOT_URLCONF = "rubricweb.urls"

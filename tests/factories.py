@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import factory
 from django.utils import timezone
+from factory.base import FactoryMetaClass
 
 from grading.formats.ids import item_id
 from grading.prompts import from_template
@@ -263,3 +264,10 @@ def take(campaign: Campaign, person: User, *, count: int = LEAST_HELD) -> list[T
     top_up(campaign, person, count=count)
     held = campaign.turns.filter(person=person, state=Turn.State.LEASED)
     return list(held.order_by("taken_at", "order", "pk"))
+
+
+def start_names_again() -> None:
+    """Make people, topics and passages with the same names as at first."""
+    for made in globals().values():
+        if isinstance(made, FactoryMetaClass) and not made._meta.abstract:
+            made.reset_sequence(0, force=True)

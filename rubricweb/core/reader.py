@@ -1,18 +1,32 @@
-"""The reader of a request: what may be shown depends on them, wherever in the code it is looked up.
+"""The reader: what may be shown depends on them, wherever in the code it is looked up.
 
-Like Django's active language and time zone, it is set once around a request. Workers and commands have none.
+Like Django's active language and time zone, the reader is set once around a piece of work: `ReaderMiddleware`
+sets that of a request, `jobs.run` and `OperatorCommand` say `everything()`. Code that nobody set a reader for
+reads nothing: `reader` raises NoReader.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from django.core.management.base import BaseCommand
+
 if TYPE_CHECKING:
     from rubricweb.accounts.models import User
+
+
+class NoReader(RuntimeError):
+    """Code that reads what may be hidden was run where nobody said for whom."""
+
+    def __str__(self) -> str:
+        return (
+            "Nobody said who reads here. Run it inside `everything()` if its result is shown to nobody or to "
+            "people who may see all of it, else inside `reading_as(...)` (rubricweb.core.reader)."
+        )
 
 
 @dataclass(slots=True)
@@ -21,6 +35,7 @@ class Reader:
 
     request: Any = None
     """Its user is looked up lazily; None for a public link."""
+    sees_everything: bool = False
     known: dict[int, Any] = field(default_factory=dict)  # what `grades.visibility` found, by collection
     salts: dict[int, str] = field(default_factory=dict)
     """By collection: the salt of `corpus.pseudonyms`; empty where names are shown."""
@@ -33,19 +48,40 @@ class Reader:
         return user if user is not None and user.is_authenticated else None
 
 
-_reader: ContextVar[Reader | None] = ContextVar("reader", default=None)
+_reader: ContextVar[Reader] = ContextVar("reader")
 
 
-def reader() -> Reader | None:
-    """Return the reader; None if nothing is hidden."""
-    return _reader.get()
+def reader() -> Reader:
+    """Return the reader. Raises NoReader where none was set."""
+    try:
+        return _reader.get()
+    except LookupError:
+        raise NoReader from None
 
 
 @contextmanager
-def reading_as(someone: Reader | None) -> Iterator[None]:
-    """Read everything as `someone` inside the block; as None, nothing is hidden."""
+def reading_as(someone: Reader) -> Iterator[None]:
+    """Read as `someone` inside the block."""
     token = _reader.set(someone)
     try:
         yield
     finally:
         _reader.reset(token)
+
+
+def everything() -> AbstractContextManager[None]:
+    """Hide nothing inside the block: for work whose result is checked again before it is shown."""
+    return reading_as(Reader(sees_everything=True))
+
+
+def see_everything() -> None:
+    """Hide nothing from now on, for scripts that run by themselves."""
+    _reader.set(Reader(sees_everything=True))
+
+
+class OperatorCommand(BaseCommand):
+    """A command of whoever runs the server, from whom nothing is hidden."""
+
+    def execute(self, *args: Any, **options: Any) -> str | None:  # Any: as Django calls it
+        with everything():
+            return super().execute(*args, **options)

@@ -3,8 +3,8 @@
 Whoever has to rate a cell independently must not see graders' or other people's ratings of it, nor any number
 from which these could be computed. The rooms above say which cells these are (`register`). `ReaderMiddleware`
 sets the reader; the matrices of graders and people, and the rows of single grades, then lack the cells hidden
-from that person, and so does whatever is computed from them. Workers and commands have no reader, and see
-everything.
+from that person, and so does whatever is computed from them. Workers and commands say `everything()`; where
+nobody said who reads, these raise `NoReader`.
 """
 
 from __future__ import annotations
@@ -84,21 +84,15 @@ def reading_for_everybody() -> AbstractContextManager[None]:
     return reading_as(Reader())
 
 
-def seeing_everything() -> AbstractContextManager[None]:
-    """Hide nothing inside the block. Only for what shows no rating, such as which grades are missing."""
-    return reading_as(None)
-
-
 def forget() -> None:
     """Look up again what is hidden, because the reader rated a cell in this request."""
-    if (now := reader()) is not None:
-        now.known.clear()
+    reader().known.clear()
 
 
 def hidden_cells(collection_id: int) -> HiddenByTopic:
     """What is hidden from the reader."""
     now = reader()
-    if now is None:
+    if now.sees_everything:
         return defaultdict(Hidden)
     if collection_id not in now.known:
         now.known[collection_id] = hidden_from(now.user, collection_id)
@@ -152,7 +146,7 @@ def visible_human_grades(rows: Rows, collection_id: int) -> Rows:
 
 def _outside(rows: Rows, collection_id: int, **which: object) -> Rows:
     now = reader()
-    if now is None:
+    if now.sees_everything:
         return rows
     place = {"revision": OuterRef("revision"), "passage": OuterRef("passage")}
     for rule in _rules:
@@ -171,14 +165,14 @@ def what_reader_may_see(collection: Collection) -> list[object]:
     Readers of whom it is equal get the same page: role, secret items, names of runs, hidden cells, language.
     """
     now = reader()
-    role = roles.role_in(now.user, collection.pk) if now is not None and now.user is not None else None
+    role = roles.role_in(now.user, collection.pk) if now.user is not None else None
     hidden = [
         (topic, sorted(cells.people), sorted(cells.graders))
         for topic, cells in sorted(hidden_cells(collection.pk).items())
     ]
     names = shown_names(collection.pk, (NO_RUN,))
     secrets = sees_secrets(collection.pk)
-    return [role, now is None, secrets, names, hidden, collection.blind_sums, get_language()]
+    return [role, now.sees_everything, secrets, names, hidden, collection.blind_sums, get_language()]
 
 
 def hidden_count(collection_id: int) -> int:

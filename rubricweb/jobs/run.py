@@ -8,6 +8,7 @@ from typing import Any
 
 from rubricweb.core import logs, tracing
 from rubricweb.core.errors import is_disk_full
+from rubricweb.core.reader import everything
 from rubricweb.core.sqlite import is_locked
 from rubricweb.jobs import capabilities, dispatch, endings, kinds, leases, metrics, steering, worker_state
 from rubricweb.jobs.connections import close_dead_connections, has_lost_connection
@@ -18,10 +19,15 @@ logger = logging.getLogger(__name__)
 
 
 def work_on(kind_name: str, pk: int) -> None:
-    """Do one piece of work, unless another worker has it or it has ended.
+    """Do one piece of work, unless another worker has it or it has ended. Nothing is hidden from it.
 
     What only newer code knows is left alone: it waits in the database, where a newer worker finds it.
     """
+    with everything():
+        _work_on(kind_name, pk)
+
+
+def _work_on(kind_name: str, pk: int) -> None:
     close_dead_connections()
     kind = kinds.get(kind_name)
     if kind is None:

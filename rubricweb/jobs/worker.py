@@ -18,6 +18,7 @@ from rq.exceptions import DequeueTimeout, StopRequested
 from rq.job import Job
 from rq.worker import WorkerStatus
 
+from rubricweb.core.reader import everything
 from rubricweb.jobs import capabilities, kinds, queue, reaper, schema, worker_state
 from rubricweb.jobs.connections import close_dead_connections
 from rubricweb.jobs.leases import worker_name
@@ -61,9 +62,10 @@ class Beat(threading.Thread):
         self.is_over = threading.Event()
 
     def run(self) -> None:
-        self.once()
-        while not self.is_over.wait(self.seconds):
+        with everything():
             self.once()
+            while not self.is_over.wait(self.seconds):
+                self.once()
         connections.close_all()
 
     def once(self) -> None:

@@ -20,8 +20,8 @@ def _jobs(collection_id: int) -> QuerySet[Question]:
 
 def _address(question: Question) -> str:
     """Its battle, for the person who asked; nobody else may open it."""
-    now = reader()
-    asks = now is not None and now.user is not None and now.user == question.by
+    user = reader().user
+    asks = user is not None and user == question.by
     return question.battle.get_absolute_url() if asks else ""
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from grading.types import FAILED, MISSING, ItemKind, Purpose
 from rubricweb.banks.models import DIRECT_UID, Item, ItemRevision
 from rubricweb.banks.querysets import ItemQuerySet
+from rubricweb.core.reader import everything
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pool_sizes import pool_sizes
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
@@ -22,7 +23,6 @@ from rubricweb.grades.engine.gaps import Cell, Gap, Mask, TopicGap, WholeTopic, 
 from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import Grade, GraderConfig, MatrixStamp
 from rubricweb.grades.querysets import GradeQuerySet
-from rubricweb.grades.visibility import seeing_everything
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +245,7 @@ def _unread(config: GraderConfig, pool: CollectionPool, wanted: Wanted) -> Itera
 
 
 def _in_matrices(config: GraderConfig, pool: CollectionPool, wanted: Wanted, value: int) -> Iterator[Mask]:
-    with seeing_everything():
+    with everything():  # which cells are missing tells of no rating
         grades = matrices(config, pool)
     for topic in pool.topics:
         uids = tuple(one.uid for one in wanted[topic.topic_id])

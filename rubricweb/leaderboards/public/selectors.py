@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from django.http import QueryDict
 from django.utils.crypto import salted_hmac
 
+from rubricweb.core.reader import everything
 from rubricweb.corpus.models import Collection
 from rubricweb.grades import visibility
 from rubricweb.leaderboards import rank_changes
@@ -72,8 +73,7 @@ def published(public: PublicBoard) -> Published | None:
 
 def _reading(collection: Collection) -> AbstractContextManager[None]:
     """As everybody, for whom cells that assessors are to rate blind do not count: one of them may read it."""
-    everything = collection.public_counts_blind
-    return visibility.seeing_everything() if everything else visibility.reading_for_everybody()
+    return everything() if collection.public_counts_blind else visibility.reading_for_everybody()
 
 
 def made_up_name(public: PublicBoard, run_tag: str) -> str:

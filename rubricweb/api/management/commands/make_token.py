@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from rubricweb.accounts.models import User
 from rubricweb.api.forms import LONGEST_DAYS
 from rubricweb.api.models import Token
 from rubricweb.api.tokens import make_token
+from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = "Make a token with which a script acts as a person; it is printed this once."
 
     def add_arguments(self, parser: CommandParser) -> None:

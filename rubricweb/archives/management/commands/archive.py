@@ -4,15 +4,16 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from rubricweb.archives import signing
 from rubricweb.archives.writing import CannotArchive, write_archive
 from rubricweb.core import audit
+from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named, writing
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = (
         "Write the collection SLUG with everything that belongs to it to a file, from which `restore` makes "
         "it again, here or on another server. People keep working meanwhile; the file has one moment's state."

@@ -5,17 +5,18 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from grading.errors import BadFormat
 from rubricweb.archives import reading
 from rubricweb.archives.restoring import Restored, Terms, restore_archive
 from rubricweb.core.copies import Overtaken
+from rubricweb.core.reader import OperatorCommand
 
 SHOWN = ("corpus.Topic", "corpus.Passage", "corpus.Run", "banks.Item", "grades.Grade", "grades.HumanGrade")
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = (
         "Make the collection of an archive again, all or nothing. People are known by their user names: "
         "check that the names of an archive from another server mean the same people here. They are invited."

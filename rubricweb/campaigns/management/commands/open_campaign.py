@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management import BaseCommand, CommandError
+from django.core.management import CommandError
 from django.urls import reverse
 
 from grading.types import MAX_RATING
@@ -14,6 +14,7 @@ from rubricweb.campaigns.queue import actions
 from rubricweb.campaigns.queue.forms import CampaignForm, members_who_rate, named_form
 from rubricweb.campaigns.queue.models import Campaign
 from rubricweb.campaigns.queue.preview import Preview, preview
+from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import add_server_argument, collection_named, link, require_valid
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.raters import KINDS
@@ -22,7 +23,7 @@ OPTIONS = {"kinds": "kind", "topics": "topic", "people": "person"}
 """By the name of a field of the form: the option, where that has another name."""
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = "Open a campaign: choose cells for people to rate, and print the address of its progress."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -10,14 +10,15 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
-from django.core.management import BaseCommand, CommandError
+from django.core.management import CommandError
 
 from grading.errors import BadFormat
 from grading.formats.topics import read_topics
 from grading.submissions import Finding, Severity, check_file, named_rules, tracks
+from rubricweb.core.reader import OperatorCommand
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = (
         "Check runs and responses by the rules of a track. Each finding is an error, for which the track "
         "refuses the file, or a warning. The exit status is 1 where there is an error."

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from django.core.management import BaseCommand, CommandError
+from django.core.management import CommandError
 from django.template.defaultfilters import pluralize
 
 from grading.near_duplicates import THRESHOLD
+from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.corpus.duplicates.actions import search_now
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = "Mark near-duplicates among the passages, by MinHash LSH over shingles of nine words."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

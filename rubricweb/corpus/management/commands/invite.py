@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from django.core.management import BaseCommand
-
 from rubricweb.accounts import invitations
 from rubricweb.accounts.invitations import Joining
 from rubricweb.accounts.roles import Role
+from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import add_server_argument, collection_named, link, require_valid
 from rubricweb.corpus.members.forms import MOST_DAYS, MOST_USES, InvitationForm
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = "Print a link with which people join a collection; whoever has no account makes one there."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

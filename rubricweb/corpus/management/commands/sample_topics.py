@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from django.core.management import BaseCommand, CommandError
+from django.core.management import CommandError
 
 from grading.errors import UnknownSlice
 from grading.formats.data_table import Value, from_mappings, tsv_lines
 from grading.topic_attributes import attributes, find_slice
 from grading.topic_sampler import DISTANCE, diverse_topics
+from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = "Draw topics that are as different by their attributes as can be, and print them as TSV."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

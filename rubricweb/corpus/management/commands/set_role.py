@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from django.core.management import BaseCommand, CommandError
+from django.core.management import CommandError
 
 from rubricweb.accounts.actions import LastOrganizer, set_role
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
+from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = "Make an account a member of a collection, or change its role."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -8,11 +8,12 @@ from argparse import ArgumentParser
 from contextlib import nullcontext
 from types import FrameType
 
-from django.core.management import BaseCommand, CommandError, call_command
+from django.core.management import CommandError, call_command
 from django.db import transaction
 from environs import Env
 
 from grading.errors import GraderUnavailable
+from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.models import Collection
 from rubricweb.demo.loading import ACCOUNTS, PASSWORD, SLUG, load_demo
 from rubricweb.demo.making import make_runs
@@ -21,7 +22,7 @@ from rubricweb.demo.reviewing import begin_review
 from rubricweb.demo.small_model import MODELS, check_model, grade_with_model, unpacked_meanwhile
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = "Migrate, load the demo collection once, and run Redis, web and a worker until Ctrl-C."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

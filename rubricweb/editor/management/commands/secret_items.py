@@ -6,7 +6,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management import BaseCommand, CommandError
+from django.core.management import CommandError
 
 from grading.errors import BadFormat
 from grading.formats.reading import lines
@@ -14,11 +14,12 @@ from rubricweb.banks.command_arguments import named_bank
 from rubricweb.banks.errors import StaysSecret
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.secret_items import hide_items, show_items
+from rubricweb.core.reader import OperatorCommand
 
 ALL = "all"
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = (
         "List the ids of the secret items of the bank BANK, after the changes asked for. Of whatever has the "
         "same words all becomes secret or public together."

@@ -5,16 +5,17 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from grading.formats.banks import BY_NAME, write_bank
 from rubricweb.banks.command_arguments import named_bank, named_version
 from rubricweb.banks.convert import BankScope
+from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import writing
 from rubricweb.exports.banks import BankExport, bank_export
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     requires_system_checks = ()  # they load every page
     help = (
         "Write the bank BANK of the collection SLUG in a dialect. What the dialect cannot say is listed on "

@@ -4,10 +4,11 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from rubricweb.banks.command_arguments import named_bank
 from rubricweb.banks.models import Bank
+from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import writing
 from rubricweb.corpus.models import Topic
 from rubricweb.exports.listings import LISTINGS, ListingQuery
@@ -16,7 +17,7 @@ from rubricweb.grades.visibility import reading_for_everybody
 from rubricweb.review.evidence import EvidenceQuery, RelevanceSource
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     requires_system_checks = ()  # they load every page
     help = (
         "Write what a review screen of the bank BANK of SLUG shows as the RUBRIC Workbench prints it: "

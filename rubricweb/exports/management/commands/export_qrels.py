@@ -7,11 +7,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from grading.errors import BadFormat
 from grading.formats.trec import qrels_lines, write_qrels
 from grading.types import Qrel
+from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import writing
 from rubricweb.exports import selectors
 from rubricweb.leaderboards.board import provenance
@@ -19,7 +20,7 @@ from rubricweb.leaderboards.board.types import BoardError, BoardSpec
 from rubricweb.leaderboards.command_arguments import add_label_arguments, spec_of
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     requires_system_checks = ()  # they load every page
     help = "Write relevance labels made of grades: `topic 0 passage label`, to --out or to standard output."
 

@@ -4,16 +4,17 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from grading.errors import BadFormat
 from grading.formats.responses import Dialect
+from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named, writing
 from rubricweb.corpus.models import Run
 from rubricweb.exports.runs import TREC_RUN, run_export, usual_format
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     requires_system_checks = ()  # they load every page
     help = (
         "Write the run RUN of the collection SLUG: its answers, or its ranking as trec_eval reads it. What "

@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 
 import redis
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
 from grading.errors import BadOption, GradingError
@@ -18,6 +18,7 @@ from grading.graders.base import ANSWERS_BY
 from grading.graders.options import Value, read_options
 from grading.prompts import Prompt
 from rubricweb.banks.querysets import ItemQuerySet
+from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.prompts import named, own_prompts
@@ -42,7 +43,7 @@ class GradingArguments(TypedDict):
     configs: list[GraderConfig]
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = "Grade what is missing in the collection SLUG with one grader. Workers do the grading."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from grading.errors import BadFormat, Unclear
 from grading.formats import registry
@@ -20,6 +20,7 @@ from grading.formats.base import Content
 from grading.response_passages import PassagesOf
 from rubricweb.banks.models import Bank
 from rubricweb.core.copies import Overtaken
+from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.importers import SeveralJudgments
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.importers import (
@@ -61,7 +62,7 @@ FLAGS = {
 }
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = (
         "Make the collection SLUG from files, or add them to it. Files may be gzip-compressed or plain. "
         "Importing the same files again changes nothing."

@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 from django.utils import timezone
 
+from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.replies.packing import pack_some
@@ -16,7 +17,7 @@ ON_THEIR_WAY = timedelta(hours=1)
 """Younger grades may have lower keys than others and not be committed yet: they are for the next time."""
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     requires_system_checks = ()  # they load every page
     help = (
         "Move the long replies of earlier versions, archives and slow graders into compressed blocks, in the "

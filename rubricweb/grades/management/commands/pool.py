@@ -6,8 +6,9 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.corpus.models import Collection, Run
 from rubricweb.corpus.pooling import PoolPlan, PoolRule, RunHoles, apply_pool, stored_rule
@@ -15,7 +16,7 @@ from rubricweb.grades.engine import monitor
 from rubricweb.grades.pool_preview import PoolPreview, preview_pool
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = (
         "Pool judged passages and the first ranks of the accepted runs of SLUG. The rule is kept: runs that "
         "are imported later extend the pool by it. Grades stay; only the new passages are to be graded."

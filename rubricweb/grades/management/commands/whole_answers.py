@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from grading.errors import BadFormat
+from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.models import Run
 from rubricweb.grades.importers.whole_answers import SUFFIX, add_whole_answers
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = "Add a run whose passages are the whole answers of another run."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

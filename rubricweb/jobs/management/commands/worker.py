@@ -7,14 +7,14 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand
 
 from rubricweb.core import tracing
+from rubricweb.core.reader import OperatorCommand
 from rubricweb.jobs import capabilities
 from rubricweb.jobs.worker import Runner
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     requires_system_checks = ()  # of pages, mostly: they would double the time until a worker starts
     help = "Do queued work until stopped (SIGTERM, Ctrl-C). One worker does everything; any number may run."
 

@@ -4,10 +4,11 @@ import json
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from grading.formats.data_table import tsv_lines
 from grading.types import MAX_RATING
+from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import collection_pool
@@ -24,7 +25,7 @@ from rubricweb.leaderboards.meta.command_arguments import (
 )
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     requires_system_checks = ()  # they load every page
     help = "Print graded and binarised inter-annotator tables with Cohen's kappa."
 

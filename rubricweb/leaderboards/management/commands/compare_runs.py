@@ -4,8 +4,9 @@ import json
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
+from rubricweb.core.reader import OperatorCommand
 from rubricweb.leaderboards.board.scored import scored_board
 from rubricweb.leaderboards.board.types import BoardError
 from rubricweb.leaderboards.command_arguments import (
@@ -20,7 +21,7 @@ from rubricweb.leaderboards.comparison.sentences import document
 FORMATS = ("sentence", "tex", "json")
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     requires_system_checks = ()  # they load every page
     help = "Say in one sentence how two runs of a leaderboard differ: by how much, and how surely."
 

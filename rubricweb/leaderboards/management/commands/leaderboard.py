@@ -3,9 +3,10 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from grading.errors import BadFormat
+from rubricweb.core.reader import OperatorCommand
 from rubricweb.leaderboards.board import files, selectors, values
 from rubricweb.leaderboards.board.types import BoardError, BoardSpec
 from rubricweb.leaderboards.command_arguments import (
@@ -16,7 +17,7 @@ from rubricweb.leaderboards.command_arguments import (
 )
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     requires_system_checks = ()  # they load every page
     help = "Print the leaderboard of a collection: a row a run, best first, and what the board stands on."
 

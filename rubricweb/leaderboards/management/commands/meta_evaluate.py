@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from grading.errors import BadFormat
 from grading.formats.data_table import tsv_lines
@@ -14,6 +14,7 @@ from grading.formats.sheets import PrintedTable
 from grading.formats.workbench import read_official
 from grading.measures import registry
 from grading.statistics.rank_correlation import Coefficient
+from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import Official
@@ -33,7 +34,7 @@ from rubricweb.leaderboards.meta.contenders import Contender, contenders
 from rubricweb.leaderboards.meta.references import OFFICIAL, reference_choices
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     requires_system_checks = ()  # they load every page
     help = (
         "Correlate boards with official leaderboards: a row a grader, bank and threshold; a column a measure."

@@ -5,11 +5,12 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from grading.measures import registry
 from grading.statistics.paired_tests import PairedTest
 from grading.types import TrecEval
+from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import add_server_argument, link
 from rubricweb.grades.humans import Source
 from rubricweb.grades.scoring import Definition
@@ -40,7 +41,7 @@ DEFAULTS = {
 """Choices that an address leaves empty."""
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = "Publish a leaderboard of the collection, and print the link with which anybody can read it."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -4,9 +4,10 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from grading.formats.reading import write_lines
+from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named, writing
 from rubricweb.grades.visibility import Refused
 from rubricweb.home.checklist import checklist_of
@@ -15,7 +16,7 @@ from rubricweb.releases.contents import ReleaseOptions, contents_of
 from rubricweb.releases.names import Names
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = (
         "Write what a track publishes of the collection SLUG as one zip: topics, banks, prompts, graded "
         "passages, qrels, leaderboards, agreement, figures and provenance. Equal data makes equal bytes."

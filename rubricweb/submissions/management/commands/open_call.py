@@ -5,12 +5,13 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management import BaseCommand, CommandError
+from django.core.management import CommandError
 from django.http import QueryDict
 from django.urls import reverse
 
 from grading.errors import BadFormat
 from grading.submissions import named_rules, tracks
+from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import add_server_argument, collection_named, link, require_valid
 from rubricweb.corpus.models import Response
 from rubricweb.submissions import actions
@@ -21,7 +22,7 @@ OPTIONS = {"opens_at": "opens", "checks_documents": "check_documents"}
 """By the name of a field of the form: the option, where that has another name."""
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = "Open a call for submissions, and print the address of its rules, which organizers edit there."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from datetime import timedelta
 
-from django.core.management import BaseCommand
 from django.utils import timezone
 
+from rubricweb.core.reader import OperatorCommand
 from rubricweb.submissions import actions
 
 KEPT_DAYS = 30
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = (
         "Delete the files of refused submissions, and of late ones that nobody let in, some time after the "
         "deadline. Their reports stay, and so do the files of runs."

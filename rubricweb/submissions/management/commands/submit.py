@@ -6,8 +6,9 @@ import sys
 from argparse import ArgumentParser
 from pathlib import Path
 
-from django.core.management import BaseCommand, CommandError
+from django.core.management import CommandError
 
+from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.corpus.models import Run
 from rubricweb.jobs.run import work_on
@@ -19,7 +20,7 @@ from rubricweb.submissions.models import Call, Submission
 CHUNK_BYTES = 1_048_576
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = (
         "Send a run in for a team, as its participants do in the browser. The exit status is 1 where the "
         "file is refused; after the deadline it is, unless --late lets it in."

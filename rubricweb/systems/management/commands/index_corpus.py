@@ -5,13 +5,14 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from pathlib import Path
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from grading.errors import BadFormat
+from rubricweb.core.reader import OperatorCommand
 from rubricweb.systems import corpora
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = (
         "Index passages on this machine's disk, for runs that search more than a collection holds. To add "
         "passages, run it again with the same name and all files: what is in it already is not indexed anew."

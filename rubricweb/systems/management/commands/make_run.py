@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from grading.systems.base import MAX_WORDS
 from grading.systems.pipeline import MOST_PASSES, Answering, SystemSpec
 from grading.systems.retrieval import DEPTH
+from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.jobs.limited import Limits
 from rubricweb.systems import actions
 from rubricweb.systems.price import SystemPrice, price
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = "Make a run: BM25 or the rankings of other runs, reranking, and a generated answer."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -9,6 +9,7 @@ from uuid import uuid4
 import pytest
 from django.db import connection
 
+from rubricweb.core.reader import everything
 from rubricweb.review.flags import actions
 from rubricweb.review.flags.errors import MovedMeanwhile
 from rubricweb.review.flags.models import Flag
@@ -20,7 +21,8 @@ PEOPLE, REPLIES = 8, 5
 def at_once(jobs: list[Callable[[], object]]) -> list[object]:
     def done(job: Callable[[], object]) -> object:
         try:
-            return job()
+            with everything():
+                return job()
         except MovedMeanwhile as moved:
             return moved
         finally:
