@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from uuid import uuid4
 
-from django.db.models import F
+from django.db.models import CharField, F, Value
+from django.db.models.functions import Cast, Concat
 from django.utils import timezone
 
 from grading.systems.pipeline import Answering, SystemSpec
@@ -64,24 +66,35 @@ MADE = {
 }
 """What a system made of a topic."""
 RAW_REPLY = "the raw reply, which is long enough to lie in a block beside its grade"
+Place = tuple[int, int]
+"""(revision, passage), by primary keys."""
+Rated = Callable[[Place, int], int]
+"""What a rating of a cell is in a world where some are others."""
 
 
-def world(collection: Collection, owner: User, second: User) -> Bank:
+def as_it_is(place: Place, rating: int) -> int:
+    return rating
+
+
+def world(collection: Collection, owner: User, second: User, rated: Rated = as_it_is) -> Bank:
     """12 cells that two graders and `second` rated, judged passages, three runs, and a job of the grades."""
     bank = gradable(collection, topics=2, passages=3, items=2)
     other = config_for("openai_compatible", "a-model", "QuestionSelfRatedUnanswerablePromptWithChoices")
     for n, (item, pooled) in enumerate(cells_of(bank)):
-        grade(lexical_config(), item, pooled.passage, (0, 5, 3, 4, 1, 2)[n % 6])
-        grade(other, item, pooled.passage, (5, 4, 1, 0, 3, 2)[n % 6])
-        rate_cell(Cell.of(item, pooled.passage), rating=(2, 0, 5, 1, 4, 3)[n % 6], by=second, seen=0)
-        rate_cell(Cell.of(item, pooled.passage), rating=(5, 1, 5, 0, 4, 0)[n % 6], by=owner, seen=0)
+        place, cell = (item.revision_id, pooled.passage_id), Cell.of(item, pooled.passage)
+        grade(lexical_config(), item, pooled.passage, rated(place, (0, 5, 3, 4, 1, 2)[n % 6]))
+        grade(other, item, pooled.passage, rated(place, (5, 4, 1, 0, 3, 2)[n % 6]))
+        rate_cell(cell, rating=rated(place, (2, 0, 5, 1, 4, 3)[n % 6]), by=second, seen=0)
+        rate_cell(cell, rating=rated(place, (5, 1, 5, 0, 4, 0)[n % 6]), by=owner, seen=0)
     for topic in collection.topics.all():
         doc_ids = [pooled.passage.doc_id for pooled in topic.pool.all()]
         for relevance, doc_id in enumerate(doc_ids, 1):
             JudgmentFactory(topic=topic, doc_id=doc_id, relevance=relevance)
     tops = {"alpha": doc_ids, "beta": doc_ids[::-1], "gamma": doc_ids[1:2]}
     ranked(topic, tops)
-    Grade.objects.update(confidence=0.4, answer="an answer", reply=RAW_REPLY)
+    words = Concat(Value(f"{RAW_REPLY}: "), Cast("rating", CharField()))
+    confidence = 0.4 + F("rating") / 100.0
+    Grade.objects.update(confidence=confidence, answer=Concat(Value("an answer: "), words), reply=words)
     pack_some(collection, before=timezone.now())
     return bank
 
@@ -95,7 +108,7 @@ def blind_campaign(bank: Bank, *, by: User, people=()) -> Campaign:
     return open_campaign(choice, CampaignPlan("Blind", Campaign.Mode.BLIND, 2, tuple(people)), by=by, seed=3)
 
 
-def parameters(bank: Bank, viewer: User, campaign: Campaign) -> dict[str, object]:
+def parameters(bank: Bank, viewer: User, campaign: Campaign, rated: Rated = as_it_is) -> dict[str, object]:
     """A value for every parameter of every route, of a cell that is hidden from `viewer`."""
     collection, turn = bank.collection, take(campaign, viewer)[0]
     cell, config = turn.cell, lexical_config()
@@ -106,6 +119,7 @@ def parameters(bank: Bank, viewer: User, campaign: Campaign) -> dict[str, object
     JobChunk.objects.create(job=job, number=1, topic=topic, cells=[], size=6, done=6, state="done")
     Grade.objects.filter(config=config).update(job=job)
     place = CellKey(topic.pk, cell.revision_id, cell.passage_id)
+    organizer = collection.memberships.get(role="organizer").user
     _made_here(collection, topic)
     request = DraftRequest.objects.create(
         bank=bank, topic=topic, kind="nugget", backend="lexical", llm="x", prompt_id="P@1", state="done"
@@ -140,14 +154,12 @@ def parameters(bank: Bank, viewer: User, campaign: Campaign) -> dict[str, object
                 request=request, item=item, text="x", importance="vital"
             ).pk,
             "prompt_id": save_prompt(collection, STRICT, by=viewer)[0].pk,
-            "dry_run_id": _dry_run(collection, cell).pk,
+            "dry_run_id": _dry_run(collection, cell, rated(place[1:], 4)).pk,
             "view_id": SavedView.objects.create(user=viewer, collection=collection, name="Mine").pk,
             "flag_id": open_flag(
                 Subject(bank, topic, item, cell.passage), kind=Kind.COMMENT, text="Hm.", by=viewer
             ).pk,
-            "decision_id": decide(
-                place, rating=3, by=collection.memberships.get(role="organizer").user, seen=0, uid=uuid4()
-            ).pk,
+            "decision_id": decide(place, rating=rated(place[1:], 3), by=organizer, seen=0, uid=uuid4()).pk,
         }
         | _published(collection, viewer)
         | _told(collection)
@@ -158,7 +170,7 @@ def parameters(bank: Bank, viewer: User, campaign: Campaign) -> dict[str, object
         | _voted(collection, viewer)
         | _asked(collection, viewer)
         | _supported(collection)
-        | {"card_id": make_card(bank, config, by=collection.memberships.get(role="organizer").user).pk}
+        | {"card_id": make_card(bank, config, by=organizer).pk}
     )
 
 
@@ -172,10 +184,11 @@ def _made_here(collection: Collection, topic) -> None:
     SystemChunk.objects.create(job=job, topic=topic, number=0, size=1, state="done", result=MADE)
 
 
-def _dry_run(collection: Collection, cell) -> DryRun:
+def _dry_run(collection: Collection, cell, rating: int) -> DryRun:
     from grading.prompts import as_options
 
-    reply = {"doc_id": cell.passage.doc_id, "prompt": "", "reply": "4", "rating": 4, "outcome": "numeric"}
+    reply = {"doc_id": cell.passage.doc_id, "prompt": "", "reply": str(rating), "outcome": "numeric"}
+    reply["rating"] = rating
     reply |= {"answer": "", "reason": "", "context_chars": None, "confidence": None}
     return DryRun.objects.create(
         collection=collection,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Mapping
+from uuid import uuid4
 
 import pytest
 from django.db import connection, transaction
@@ -12,19 +14,24 @@ from django.urls import reverse
 
 from grading.types import MAX_RATING
 from rubricweb.accounts.roles import Role
-from rubricweb.grades.humans import Cell, rate_cell
-from rubricweb.grades.models import Grade, HumanGrade
+from rubricweb.calibration.models import CalibrationCard
+from rubricweb.campaigns.adjudication.models import DecidedRating, Decision
+from rubricweb.campaigns.queue.actions import rate
+from rubricweb.campaigns.queue.models import Campaign, Turn
+from rubricweb.grades.humans import Cell, ShownRating, judge_grader, rate_cell
+from rubricweb.grades.models import Grade, HumanGrade, HumanStamp, MatrixStamp
+from rubricweb.grades.replies.models import ReplyBlock
 from rubricweb.grades.visibility import hidden_from
 from rubricweb.leaderboards.figures import views as figures
-from tests.factories import MembershipFactory, UserFactory, lexical_config
+from rubricweb.prompts.models import DryRun
+from tests.factories import MembershipFactory, UserFactory, lexical_config, take
+from tests.rubricweb import two_worlds
 from tests.rubricweb.markup import markup
 from tests.rubricweb.routes import Route, routes
-from tests.rubricweb.worlds import blind_campaign, parameters, rate_otherwise, world
+from tests.rubricweb.worlds import HIDDEN, Rated, as_it_is, blind_campaign, parameters, world
 
 pytestmark = pytest.mark.django_db
 
-RATINGS = re.compile(r'"grades_(grade|humangrade|matrixstamp|humanstamp|prompttrial)"')
-"""What only a route reads that shows a rating or something made of ratings."""
 CHANGING = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"  # ids that a form is made with
     r"|\b[A-Za-z0-9]{64}\b|<time.*?</time>"  # CSRF tokens
@@ -50,6 +57,7 @@ def bank(collection, owner, second):
     return world(collection, owner, second)
 
 
+Verdict = HumanGrade.Verdict
 PARTS = ("leaderboards", "review", "others")
 """All routes, cut so that processes share them."""
 
@@ -61,69 +69,125 @@ def routes_of(part: str) -> list[Route]:
     ]
 
 
-class Reader:
-    """One person's browser, and everything that it was told."""
+class Browser:
+    """One person's browser."""
 
-    def __init__(self, client: Client, known: dict[str, object]) -> None:
-        self.client, self.known = client, known
+    def __init__(self, client: Client, values: dict[str, object], tables: Iterable[str]) -> None:
+        """`values` are those of the routes' parameters. What reads none of these tables shows no rating."""
+        self.client, self.values = client, values
+        self.reads_ratings = re.compile("|".join(f'"{table}"' for table in tables))
 
-    def told(self, asked: list[Route]) -> dict[str, str]:
-        """By address: what came back where ratings were read. What reads none cannot depend on one."""
-        found: dict[str, str] = {}
+    def answers(self, asked: list[Route]) -> dict[str, str]:
+        """By request: what comes back where ratings were read. What reads none cannot depend on one."""
+        answers: dict[str, str] = {}
         for route in asked:
-            address = route.address(self.known)
+            address = route.address(self.values)
             plain = f"GET {address}"
-            for query in VARIED if self._reads_ratings(found, plain) else ():
+            for query in VARIED if self._reads_ratings(answers, plain) else ():
                 varied = f"{plain}?{query}"
-                if self._reads_ratings(found, varied) and found[varied] == found[plain]:
-                    del found[varied]  # it takes none of these parameters
-            self._reads_ratings(found, f"POST {address}")
-        return found
+                if self._reads_ratings(answers, varied) and answers[varied] == answers[plain]:
+                    del answers[varied]  # it takes none of these parameters
+            self._reads_ratings(answers, f"POST {address}")
+        return answers
 
-    def again(self, request: str) -> str:
+    def differing(self, before: Mapping[str, str]) -> list[str]:
+        """Each of these requests that is answered otherwise now, with the first line that differs."""
+        after = {request: self.answer(request) for request in before}
+        return [
+            told_apart(request, before[request], after[request])
+            for request in before
+            if before[request] != after[request]
+        ]
+
+    def answer(self, request: str) -> str:
         """What comes back, without what changes from one time to the next."""
         method, address = request.split(" ", 1)
-        return self._said(self.client.get(address)) if method == "GET" else self._posted(address)
+        return self._text(self.client.get(address)) if method == "GET" else self._posted(address)
 
-    def _reads_ratings(self, found: dict[str, str], request: str) -> bool:
-        asked: list[str] = []
-        with connection.execute_wrapper(lambda run, sql, *rest: (asked.append(sql), run(sql, *rest))[1]):
-            said = self.again(request)
-        does = any(map(RATINGS.search, asked))
+    def _reads_ratings(self, answers: dict[str, str], request: str) -> bool:
+        queries: list[str] = []
+        with connection.execute_wrapper(lambda run, sql, *rest: (queries.append(sql), run(sql, *rest))[1]):
+            answer = self.answer(request)
+        does = any(map(self.reads_ratings.search, queries))
         if does:
-            found[request] = said
+            answers[request] = answer
         return does
 
     def _posted(self, address: str) -> str:
         """What a form without a rating is answered with; nothing of it stays."""
         with transaction.atomic():
-            sent = {"kind": "question", "text": "Which other pigment is it?", "look": "1", "deed": "right"}
-            said = self._said(self.client.post(address, sent))
+            form = {"kind": "question", "text": "Which other pigment is it?", "look": "1", "deed": "right"}
+            answer = self._text(self.client.post(address, form))
             transaction.set_rollback(True)
             self.client.cookies.pop("messages", None)  # or the next page would show them
-        return said
+        return answer
 
-    def _said(self, response) -> str:
+    def _text(self, response) -> str:
         body = b"".join(response.streaming_content) if response.streaming else response.content
         return f"{response.status_code} {CHANGING.sub('', body.decode())}"
 
 
+def tables_of(rows: two_worlds.Rows) -> set[str]:
+    """The tables of these rows, and of the stamps that say which state of them a cache has."""
+    return {model._meta.db_table for model in {MatrixStamp, HumanStamp, *(model for model, _ in rows)}}
+
+
+@pytest.fixture
+def build(collection, owner, assessor, second):
+    """`build(rated)`: the world with a campaign that `second` has ended, and values for all routes."""
+
+    def built(rated: Rated) -> tuple[Campaign, dict[str, object]]:
+        bank = world(collection, owner, second, rated)
+        campaign = blind_campaign(bank, by=owner, people=[assessor, second])
+        for turn in take(campaign, second, count=HIDDEN):
+            place = (turn.cell.revision_id, turn.cell.passage_id)
+            rate(turn.cell, rating=rated(place, 1), by=second, seen=1, uid=uuid4())
+        for cell in campaign.cells.all():
+            shown = ShownRating(lexical_config(), rated((cell.revision_id, cell.passage_id), 4))
+            judge_grader(cell.human_cell, verdict=Verdict.WRONG, by=owner, seen=1, shown=shown)
+        return campaign, parameters(bank, assessor, campaign, rated)
+
+    return built
+
+
+@pytest.fixture
+def others(build, assessor) -> two_worlds.Rows:
+    """What is stored otherwise where each rating that is hidden from `assessor` is another."""
+    with transaction.atomic():
+        campaign, _ = build(as_it_is)
+        by_topic = hidden_from(assessor, campaign.collection_id)
+        transaction.set_rollback(True)
+    places = frozenset(place for hidden in by_topic.values() for place in hidden.graders)
+    return two_worlds.differences(build, places)
+
+
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.portable
-def test_no_answer_depends_on_a_hidden_rating(part, bank, assessor, owner, client_of, monkeypatch):
+def test_no_answer_depends_on_a_hidden_rating(part, build, others, assessor, viewer, client_of, monkeypatch):
     """All routes, formats and values of parameters, before and after every hidden rating became another."""
     monkeypatch.setattr(figures, "get_plotlyjs", str)  # 4.8 MB
-    campaign = blind_campaign(bank, by=owner, people=[assessor])
-    reader = Reader(client_of(assessor), parameters(bank, assessor, campaign))
-    before = reader.told(routes_of(part))
-    rate_otherwise(campaign)
-    after = {request: reader.again(request) for request in before}
+    _, values = build(as_it_is)
+    blind, seeing = (Browser(client_of(user), values, tables_of(others)) for user in (assessor, viewer))
+    before = blind.answers(routes_of(part))
+    shown = {request: seeing.answer(request) for request in before if "?" not in request}
+    two_worlds.change(others)
     assert len(before) > 25
-    assert [
-        told_apart(request, before[request], after[request])
-        for request in before
-        if before[request] != after[request]
-    ] == []
+    assert blind.differing(before) == []
+    assert len(seeing.differing(shown)) > 5
+
+
+@pytest.mark.portable
+def test_ratings_of_every_table_are_changed(others):
+    """A new table of ratings is in `worlds`, or the test above does not know whether it is shown."""
+    changed = {(model, name) for (model, _), values in others.items() for name in values}
+    ratings = {
+        (model, field.name)
+        for model in two_worlds.models()
+        for field in model._meta.concrete_fields
+        if field.name.endswith(("rating", "confidence", "results"))
+    }
+    assert ratings - changed == set()
+    assert {Turn, Decision, DecidedRating, DryRun, CalibrationCard, ReplyBlock} <= {m for m, _ in changed}
 
 
 def told_apart(address: str, before: str, after: str) -> str:
