@@ -1,18 +1,19 @@
 """Which ratings a reader must not see yet: used by everything that reads ratings.
 
 Whoever has to rate a cell independently must not see graders' or other people's ratings of it, nor any number
-from which these could be computed. The rooms above say which cells these are (`register`). `ReaderMiddleware`
-sets the reader; the matrices of graders and people, and the rows of single grades, then lack the cells hidden
-from that person, and so does whatever is computed from them. Workers and commands say `everything()`; where
-nobody said who reads, these raise `NoReader`.
+from which these could be computed, nor what a grader says of a copy of its item (`_copies`). The rooms above
+say which cells these are (`register`). `ReaderMiddleware` sets the reader; the matrices of graders and people
+and the rows of single grades, then lack the cells hidden from that person, and so does whatever is computed
+from them. Workers and commands say `everything()`; where nobody said who reads, these raise `NoReader`.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,21 +24,25 @@ from django.utils.translation import get_language
 from numpy.typing import NDArray
 
 from rubricweb.accounts import roles
+from rubricweb.banks.models import ItemChange, ItemRevision
 from rubricweb.banks.secrecy import readable, sees_secrets
 from rubricweb.core.reader import Reader, reader, reading_as
-from rubricweb.corpus.models import Collection, Topic
+from rubricweb.corpus.models import Collection, Pooled, Topic
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.corpus.pseudonyms import shown_names
 
 if TYPE_CHECKING:
     from rubricweb.accounts.models import User
 
-Places = frozenset[tuple[int, int]]
+Place = tuple[int, int]
 """(revision, passage), by primary keys."""
+Places = frozenset[Place]
 Names = frozenset[tuple[str, int]]
 """(id of the wording, primary key of the passage)."""
 Mask = NDArray[np.bool_]
 """Shape (passages, items): which cells are hidden."""
+PLACE = {"revision": OuterRef("revision"), "passage": OuterRef("passage")}
+"""Of the row that a query asks about."""
 CACHED_MASKS = 2_000
 NO_RUN = ""
 """Its pseudonym stands for all of them: both change with the collection's salt."""
@@ -48,9 +53,9 @@ class Hidden:
     """The ratings of one topic that a reader must not see."""
 
     people: Places = frozenset()
-    """Cells whose human ratings are hidden."""
+    """Cells whose human ratings are hidden: those that the reader has still to rate."""
     graders: Places = frozenset()
-    """Cells whose grades are hidden; a subset of `people`."""
+    """Cells whose grades are hidden: the blind ones of `people`, and copies on their passages."""
     uids: Mapping[int, str] = field(default_factory=dict)
     """The ids of the wordings, by revision."""
 
@@ -59,14 +64,27 @@ class Hidden:
 
 
 NOTHING = Hidden()
-HiddenByTopic = Mapping[int, Hidden]
-"""By topic id; topics without hidden cells have `NOTHING`."""
+
+
+class HiddenByTopic(defaultdict[int, Hidden]):
+    """By topic id; topics without hidden cells have nothing hidden."""
+
+    def __init__(self, by_topic: Mapping[int, Hidden], since: datetime | None) -> None:
+        """`since`: when the first of the blind cells was chosen; None without any."""
+        super().__init__(Hidden, by_topic)
+        self.since = since
+
+
 Rows = TypeVar("Rows", bound=QuerySet[Any])
-Rule = Callable[["User | None", int], QuerySet[Any]]  # rows of a model of a room above
-"""(reader, collection) -> rows of hidden cells: `topic`, `revision`, `passage`, and `hides_graders`, which
-says whether graders are hidden besides people. The reader is None for whoever has a public link.
+Rule = Callable[["User | None", int], QuerySet[Any]]
+"""(reader, collection) -> rows of the cells that the reader has to rate: `topic`, `revision`, `passage`;
+`since`, when it was chosen; `is_rated`, whether they rated it, so that it is hidden no more; `hides_graders`,
+whether graders are hidden besides people. The reader is None for whoever has a public link.
 """
 _rules: list[Rule] = []
+"""The one that was registered."""
+WORDED = (ItemChange.Verb.IMPORTED, ItemChange.Verb.ADDED, ItemChange.Verb.REWORDED)
+"""The changes that give an item its words."""
 
 
 class Refused(PermissionDenied):
@@ -74,9 +92,12 @@ class Refused(PermissionDenied):
 
 
 def register(rule: Rule) -> None:
-    """Add a rule for which cells are hidden from whom; call it once per process, in `AppConfig.ready`."""
-    if rule not in _rules:
-        _rules.append(rule)
+    """Set the rule for which cells are hidden from whom; call it once per process, in `AppConfig.ready`."""
+    _rules[:] = [rule]
+
+
+def _cells(user: User | None, collection_id: int) -> QuerySet[Any]:
+    return _rules[0](user, collection_id)
 
 
 def reading_for_everybody() -> AbstractContextManager[None]:
@@ -93,7 +114,7 @@ def hidden_cells(collection_id: int) -> HiddenByTopic:
     """What is hidden from the reader."""
     now = reader()
     if now.sees_everything:
-        return defaultdict(Hidden)
+        return HiddenByTopic({}, None)
     if collection_id not in now.known:
         now.known[collection_id] = hidden_from(now.user, collection_id)
     known: HiddenByTopic = now.known[collection_id]
@@ -101,57 +122,100 @@ def hidden_cells(collection_id: int) -> HiddenByTopic:
 
 
 def hidden_from(user: User | None, collection_id: int, **narrowed: object) -> HiddenByTopic:
-    """What is hidden from the user, or for None from a public link. `narrowed` to a topic or cell."""
-    people: dict[int, set[tuple[int, int]]] = defaultdict(set)
-    graders: dict[int, set[tuple[int, int]]] = defaultdict(set)
+    """What is hidden from the user, or for None from a public link. `narrowed` to a passage."""
+    people: dict[int, set[Place]] = defaultdict(set)
+    graders: dict[int, set[Place]] = defaultdict(set)
     uids: dict[int, dict[int, str]] = defaultdict(dict)
-    names = ("topic_id", "revision_id", "passage_id", "revision__uid", "hides_graders")
-    for rule in _rules:
-        rows = rule(user, collection_id).filter(**narrowed).order_by()
-        for topic, revision, passage, uid, hides_graders in rows.values_list(*names):
-            people[topic].add((revision, passage))
-            uids[topic][revision] = uid
-            if hides_graders:
-                graders[topic].add((revision, passage))
-    by_topic = {
-        topic: Hidden(frozenset(places), frozenset(graders[topic]), uids[topic])
-        for topic, places in people.items()
-    }
-    return defaultdict(Hidden, by_topic)
+    since: datetime | None = None
+    rows = _cells(user, collection_id).filter(is_rated=False, **narrowed).order_by()
+    fields = ("topic_id", "revision_id", "passage_id", "revision__uid", "hides_graders", "since")
+    for topic, revision, passage, uid, hides_graders, chosen_at in rows.values_list(*fields):
+        people[topic].add((revision, passage))
+        uids[topic][revision] = uid
+        if hides_graders:
+            graders[topic].add((revision, passage))
+            since = min(since or chosen_at, chosen_at)
+    if since is not None:
+        for topic, uid, place in _copies(user, collection_id, since, **narrowed):
+            graders[topic].add(place)
+            uids[topic][place[0]] = uid
+    by_topic = {pk: Hidden(frozenset(people[pk]), frozenset(graders[pk]), uids[pk]) for pk in uids}
+    return HiddenByTopic(by_topic, since)
+
+
+def _copies(
+    user: User | None, collection_id: int, since: datetime, **narrowed: object
+) -> Iterator[tuple[int, str, Place]]:
+    """Yield topic, id of the wording and place of each cell that may be a copy of a blind one.
+
+    A copy cannot be recognised by its words. So on passages with blind cells, the user sees only grades of
+    what somebody else had worded before the first of these cells was chosen, and of cells that they rated.
+    """
+    later = _later_wordings(user, collection_id, since).values_list("topic_id", "pk", "uid")
+    wordings: dict[int, list[tuple[int, str]]] = defaultdict(list)
+    for topic, revision, uid in later:
+        wordings[topic].append((revision, uid))
+    if not wordings:
+        return
+    cells = _cells(user, collection_id)
+    blind = cells.filter(is_rated=False, hides_graders=True)
+    rated = set(cells.filter(is_rated=True, **narrowed).values_list("revision_id", "passage_id"))
+    pooled = Pooled.objects.filter(topic__in=list(wordings), passage__in=blind.values("passage"), **narrowed)
+    for topic, passage in pooled.order_by().values_list("topic_id", "passage_id"):
+        for revision, uid in wordings[topic]:
+            if (revision, passage) not in rated:
+                yield topic, uid, (revision, passage)
+
+
+def _later_wordings(user: User | None, collection_id: int, since: datetime) -> QuerySet[ItemRevision]:
+    """Return the wordings that nobody but the user gave to an item before `since`."""
+    worded = ItemChange.including_secret.filter(revision=OuterRef("pk"), verb__in=WORDED)
+    earlier = worded.filter(at__lt=since) if user is None else worded.filter(at__lt=since).exclude(by=user)
+    rows = ItemRevision.including_secret.filter(topic__collection=collection_id)
+    return rows.filter(Exists(worded), ~Exists(earlier)).order_by()
 
 
 def hidden_in_topic(user: User, topic: Topic) -> Hidden:
     """What is hidden from the user in one topic."""
-    return hidden_from(user, topic.collection_id, topic=topic.pk)[topic.pk]
+    return hidden_from(user, topic.collection_id)[topic.pk]
 
 
 def hidden_of_cell(user: User, topic: Topic, revision_id: int, passage_id: int) -> Hidden:
     """What is hidden from the user of one cell: the cell itself, or nothing."""
-    cell = {"revision": revision_id, "passage": passage_id}
-    return hidden_from(user, topic.collection_id, **cell)[topic.pk]
+    hidden = hidden_from(user, topic.collection_id, passage=passage_id)[topic.pk]
+    cell = frozenset({(revision_id, passage_id)})
+    return Hidden(hidden.people & cell, hidden.graders & cell, hidden.uids)
 
 
 def visible_grades(rows: Rows, collection_id: int) -> Rows:
     """Leave out grades that are hidden from the reader, and those of secret wordings."""
-    rows = readable(rows)
-    is_any = any(hidden.graders for hidden in hidden_cells(collection_id).values())
-    return _outside(rows, collection_id, hides_graders=True) if is_any else rows
+    rows, hidden = readable(rows), hidden_cells(collection_id)
+    if hidden.since is None:
+        return rows
+    user = reader().user
+    cells = _cells(user, collection_id)
+    blind = cells.filter(is_rated=False, hides_graders=True)
+    rows = rows.exclude(Exists(blind.filter(**PLACE)))
+    if not any(in_topic.graders - in_topic.people for in_topic in hidden.values()):
+        return rows
+    is_rated = Exists(cells.filter(is_rated=True, **PLACE))
+    later = _later_wordings(user, collection_id, hidden.since)
+    return rows.exclude(~is_rated, revision__in=later.values("pk"), passage__in=blind.values("passage"))
 
 
 def visible_human_grades(rows: Rows, collection_id: int) -> Rows:
     """Leave out human ratings that are hidden from the reader, and those of secret wordings."""
     rows = readable(rows)
-    return _outside(rows, collection_id) if any(hidden_cells(collection_id).values()) else rows
-
-
-def _outside(rows: Rows, collection_id: int, **which: object) -> Rows:
-    now = reader()
-    if now.sees_everything:
+    if not any(hidden.people for hidden in hidden_cells(collection_id).values()):
         return rows
-    place = {"revision": OuterRef("revision"), "passage": OuterRef("passage")}
-    for rule in _rules:
-        rows = rows.exclude(Exists(rule(now.user, collection_id).filter(**which, **place)))
-    return rows
+    cells = _cells(reader().user, collection_id)
+    return rows.exclude(Exists(cells.filter(is_rated=False, **PLACE)))
+
+
+def blind_passages(collection_id: int) -> frozenset[int]:
+    """Return the primary keys of the passages that the reader has to rate blind, whatever the topic."""
+    by_topic = hidden_cells(collection_id).values()
+    return frozenset(passage for hidden in by_topic for _, passage in hidden.graders)
 
 
 def is_hidden(collection_id: int, topic_id: int, place: tuple[int, int]) -> bool:

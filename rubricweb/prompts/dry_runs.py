@@ -15,12 +15,11 @@ from grading.prompts import Prompt
 from grading.types import Outcome
 from rubricweb.accounts.models import User
 from rubricweb.core import audit
-from rubricweb.corpus.models import Collection, Passage
-from rubricweb.grades import visibility
+from rubricweb.corpus.models import Collection
 from rubricweb.jobs import dispatch, endings
 from rubricweb.jobs.leases import Lease
 from rubricweb.prompts.models import DryRun
-from rubricweb.prompts.samples import Sample, pairs_of, sample_of, spec_of_dry_run
+from rubricweb.prompts.samples import Sample, blind_ids, pairs_of, sample_of, spec_of_dry_run
 
 KEPT_FOR = timedelta(days=1)
 
@@ -104,9 +103,6 @@ def pairs(dry_run: DryRun) -> list[types.CellToGrade]:
 
 
 def results(dry_run: DryRun) -> list[DryRunReply]:
-    """What came of the passages, without cells that whoever reads now is to rate blind."""
-    hidden = visibility.hidden_cells(dry_run.collection_id)[dry_run.topic_id].graders
-    passages = {passage for revision, passage in hidden if revision == dry_run.revision_id}
-    rows = Passage.objects.filter(pk__in=passages, doc_id__in=dry_run.doc_ids)
-    doc_ids = set(rows.values_list("doc_id", flat=True)) if passages else set()
-    return [DryRunReply(**said) for said in dry_run.results if said["doc_id"] not in doc_ids]
+    """What came of the passages, without those that whoever reads now is to rate blind."""
+    hidden = blind_ids(dry_run.collection_id, dry_run.doc_ids)
+    return [DryRunReply(**reply) for reply in dry_run.results if reply["doc_id"] not in hidden]

@@ -16,7 +16,7 @@ from grading.prompts import ParseRule, Prompt, covering_from, from_template
 from grading.types import MAX_RATING, MIN_RATING, ItemKind, Purpose
 from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Collection
-from rubricweb.prompts.samples import MOST_PASSAGES, Sample
+from rubricweb.prompts.samples import MOST_PASSAGES, Sample, blind_ids
 
 ASKS = {
     "questions": ("Rate how well a passage answers a question", ItemKind.QUESTION, Purpose.RATE),
@@ -240,11 +240,15 @@ def initial_of(prompt: Prompt) -> dict[str, Any]:
     }
 
 
-def missing_passages(sample: Sample) -> str:
-    """A sentence about chosen ids that are not in the pool; empty where all are."""
-    if not sample.unknown:
-        return ""
-    return f"The pool of topic {sample.topic.query_id} has no passage {', '.join(sample.unknown)}."
+def why_not_ask(sample: Sample) -> str:
+    """Return why no model is asked about the chosen passages; empty if one may be."""
+    if sample.unknown:
+        return f"The pool of topic {sample.topic.query_id} has no passage {', '.join(sample.unknown)}."
+    if blind := blind_ids(sample.topic.collection_id, sample.doc_ids):
+        return gettext(
+            "You still have to rate passage %(doc_id)s blind. Rate it first, then ask a model about it."
+        ) % {"doc_id": blind[0]}
+    return ""
 
 
 def passage_fields(sample: Sample) -> list[tuple[str, str]]:

@@ -25,7 +25,7 @@ from rubricweb.grades.engine.progress import measured_rate
 from rubricweb.grades.models import GraderConfig
 from rubricweb.jobs.progress import Price
 from rubricweb.prompts import access, dry_runs, screens
-from rubricweb.prompts.forms import missing_passages
+from rubricweb.prompts.forms import why_not_ask
 from rubricweb.prompts.grader_guide import GUIDES, Guide, example_of, guide_of
 from rubricweb.prompts.models import DryRun
 from rubricweb.prompts.samples import Sample, sample_of
@@ -88,7 +88,7 @@ def _why_not(form: AskForm, sample: Sample | None) -> str:
         return gettext("The pool of topic %(topic)s has no passages.") % {"topic": sample.topic.query_id}
     if not form.is_valid():
         return " ".join(str(error) for errors in form.errors.values() for error in errors)
-    return missing_passages(sample)
+    return why_not_ask(sample)
 
 
 def _page(collection: Collection, sent: Mapping[str, str], *, is_sent: bool = False) -> dict[str, Any]:

@@ -80,6 +80,13 @@ def sample_of(collection: Collection, kinds: Iterable[ItemKind], said: Mapping[s
     return Sample(topic, items, passages, chosen.revision if chosen else None, tuple(doc_ids))
 
 
+def blind_ids(collection_id: int, doc_ids: Iterable[str]) -> list[str]:
+    """Return those of passages that the reader has to rate blind: no model answers them before."""
+    blind = visibility.blind_passages(collection_id)
+    rows = Passage.objects.filter(collection=collection_id, doc_id__in=list(doc_ids) if blind else [])
+    return sorted(doc_id for pk, doc_id in rows.values_list("pk", "doc_id") if pk in blind)
+
+
 def pairs_of(sample: Sample, prompt: Prompt, spec: GraderSpec | None) -> list[types.CellToGrade]:
     """With the answers that the grader of `spec` extracted before, where the prompt asks about such."""
     rows = Passage.objects.filter(collection=sample.topic.collection_id, doc_id__in=sample.doc_ids)

@@ -23,9 +23,9 @@ from rubricweb.prompts.forms import (
     PromptForm,
     TrialForm,
     initial_of,
-    missing_passages,
     model_form,
     passage_fields,
+    why_not_ask,
 )
 from rubricweb.prompts.models import DryRun
 from rubricweb.prompts.samples import Sample, pairs_of, sample_of, shown, spec_of_dry_run
@@ -98,7 +98,7 @@ def tried(
     )
     context: dict[str, object] = {
         "sample": sample,
-        "sample_problem": missing_passages(sample) if sample else "",
+        "sample_problem": why_not_ask(sample) if sample else "",
         "passage_fields": passage_fields(sample) if sample else [],
         "model_form": model,
         "is_direct": kind is ItemKind.DIRECT,

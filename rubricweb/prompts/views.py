@@ -14,8 +14,9 @@ from rubricweb.core.http import Context, HtmxRequest, after_post, form_response,
 from rubricweb.corpus import prompts as corpus
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
+from rubricweb.grades import visibility
 from rubricweb.prompts import access, dry_runs, screens
-from rubricweb.prompts.forms import PromptForm, initial_of, missing_passages, model_form
+from rubricweb.prompts.forms import PromptForm, initial_of, model_form, why_not_ask
 from rubricweb.prompts.samples import sample_of
 
 LIST = "prompts/prompts.html"
@@ -40,7 +41,15 @@ def write(request: HtmxRequest, slug: str) -> HttpResponse:
 def save(request: HtmxRequest, slug: str) -> HttpResponse:
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     form = PromptForm(request.POST)
-    if not form.is_valid():
+    if form.is_valid() and visibility.blind_passages(collection.pk):
+        form.add_error(
+            None,
+            gettext(
+                "You still have cells to rate blind, which a prompt could ask about. "
+                "Rate them first, then save it."
+            ),
+        )
+    if form.errors:
         return form_response(request, WRITE, _writing(collection, form, request.POST.dict()), part="writing")
     row, is_new = corpus.save_prompt(collection, form.prompt, by=request.user)
     said = "Saved as" if is_new else "This text was saved before, as"
@@ -69,7 +78,7 @@ def try_out(request: HtmxRequest, slug: str) -> HttpResponse:
     form, model = PromptForm(said), model_form(collection, said)
     sample = sample_of(collection, form.prompt.kinds, said) if form.is_valid() else None
     reason = _why_not(form, model.is_valid() and bool(model.cleaned_data["backend"]))
-    if sample is None or reason or (reason := missing_passages(sample)):
+    if sample is None or reason or (reason := why_not_ask(sample)):
         context = _writing(collection, form, said) | {
             "reason": reason or "There is no topic to try the prompt on."
         }

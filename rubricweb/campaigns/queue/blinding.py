@@ -1,12 +1,14 @@
 """What assessors may not see yet of a cell that they shall rate: other people's ratings; if blind, grades
 too.
 
-`grades.visibility` calls `blind_cells` wherever ratings are read.
+`grades.visibility` calls `cells_to_rate` wherever ratings are read.
 """
 
 from __future__ import annotations
 
-from django.db.models import BooleanField, Case, Exists, OuterRef, Q, QuerySet, Value, When
+from typing import Any
+
+from django.db.models import BooleanField, Case, Exists, F, OuterRef, Q, QuerySet, Value, When
 
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
@@ -18,7 +20,7 @@ from rubricweb.grades.models import HumanGrade
 
 def why_not_edit(person: User, item: Item) -> str:
     """Why the person must not reword the item, for `banks.access`: they still have to rate it blind."""
-    cells = blind_cells(person, item.bank.collection_id).filter(item=item)
+    cells = cells_to_rate(person, item.bank.collection_id).filter(is_rated=False, item=item)
     cells = cells.exclude(campaign__mode=Campaign.Mode.ASSISTED)
     if not (count := cells.count()):
         return ""
@@ -26,26 +28,30 @@ def why_not_edit(person: User, item: Item) -> str:
     return f"{waiting}{'s' if count == 1 else ''} for your blind rating. Rate them first, then edit it."
 
 
-def blind_cells(person: User | None, collection_id: int) -> QuerySet[CampaignCell]:
-    """Return the cells of open campaigns that the person has, or may be handed, and has not rated.
+def cells_to_rate(person: User | None, collection_id: int) -> QuerySet[Any]:  # annotated cells
+    """Return the cells of open campaigns that the person has, or may be handed, as `grades.visibility` asks.
 
     Topic developers and organizers see everything except cells that they took or were named for. For a public
-    link (None) all these cells are hidden, since an assessor may be reading.
+    link (None) nothing counts as rated, since any assessor may be reading.
     """
-    cells = CampaignCell.objects.filter(campaign__collection=collection_id, campaign__closed_at=None)
     assisted = When(campaign__mode=Campaign.Mode.ASSISTED, then=Value(False))
-    cells = cells.annotate(hides_graders=Case(assisted, default=True, output_field=BooleanField()))
+    place = {"revision": OuterRef("revision"), "passage": OuterRef("passage")}
+    rated = Exists(HumanGrade.objects.filter(by=person, is_withdrawn=False, **place))
+    cells = CampaignCell.objects.filter(
+        campaign__collection=collection_id, campaign__closed_at=None
+    ).annotate(
+        hides_graders=Case(assisted, default=True, output_field=BooleanField()),
+        since=F("campaign__at"),
+        is_rated=rated if person is not None else Value(False, output_field=BooleanField()),
+    )
     if not Campaign.objects.filter(collection=collection_id, closed_at=None).exists():
         return cells.none()  # a page asks several times, and the next query is a long one
     if person is None:
         return cells
-    rated = HumanGrade.objects.filter(
-        by=person, revision=OuterRef("revision"), passage=OuterRef("passage"), is_withdrawn=False
-    )
     mine = Exists(Turn.objects.filter(cell=OuterRef("pk"), person=person))
     reachable = mine | Exists(
         Campaign.people.through.objects.filter(campaign=OuterRef("campaign"), user=person)
     )
     if roles.role_in(person, collection_id) == Role.ASSESSOR:
         reachable |= Q(campaign__people=None, campaign__is_standing=False)
-    return cells.filter(reachable, ~Exists(rated))
+    return cells.filter(reachable)

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.urls import reverse
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext, gettext_lazy
 
 from grading.types import MAX_RATING, MIN_RATING
 from rubricweb.banks.models import Bank, Item, ItemRevision
@@ -107,6 +107,16 @@ class Campaign(models.Model):
     def is_by_passage(self) -> bool:
         """Whether the cells of a passage follow each other."""
         return not self.is_standing and self.passage_order != self.PassageOrder.CELL
+
+    @property
+    def hides(self) -> str:
+        """Which grades its assessors do not see yet, in words; empty where they see all."""
+        if self.mode == self.Mode.ASSISTED:
+            return ""
+        return gettext(
+            "Until you have rated the cells of a passage blind, you see no grade of them, nor of items that "
+            "you added or that were added or reworded since the campaign was opened."
+        )
 
     @property
     def counts_for(self) -> str:

@@ -12,8 +12,9 @@ from django.db import connection, transaction
 from django.test import Client
 from django.urls import reverse
 
-from grading.types import MAX_RATING
+from grading.types import MAX_RATING, ItemKind
 from rubricweb.accounts.roles import Role
+from rubricweb.banks.actions import add_item
 from rubricweb.calibration.models import CalibrationCard
 from rubricweb.campaigns.adjudication.models import DecidedRating, Decision
 from rubricweb.campaigns.queue.actions import rate
@@ -24,7 +25,7 @@ from rubricweb.grades.replies.models import ReplyBlock
 from rubricweb.grades.visibility import hidden_from
 from rubricweb.leaderboards.figures import views as figures
 from rubricweb.prompts.models import DryRun
-from tests.factories import MembershipFactory, UserFactory, lexical_config, take
+from tests.factories import MembershipFactory, UserFactory, grade, lexical_config, take
 from tests.rubricweb import two_worlds
 from tests.rubricweb.markup import markup
 from tests.rubricweb.routes import Route, routes
@@ -77,12 +78,15 @@ class Browser:
         self.client, self.values = client, values
         self.reads_ratings = re.compile("|".join(f'"{table}"' for table in tables))
 
-    def answers(self, asked: list[Route]) -> dict[str, str]:
+    def answers(self, asked: list[Route], *, is_varied: bool = True) -> dict[str, str]:
         """By request: what comes back where ratings were read. What reads none cannot depend on one."""
         answers: dict[str, str] = {}
         for route in asked:
             address = route.address(self.values)
             plain = f"GET {address}"
+            if not is_varied:
+                self._reads_ratings(answers, plain)
+                continue
             for query in VARIED if self._reads_ratings(answers, plain) else ():
                 varied = f"{plain}?{query}"
                 if self._reads_ratings(answers, varied) and answers[varied] == answers[plain]:
@@ -177,6 +181,31 @@ def test_no_answer_depends_on_a_hidden_rating(part, build, others, assessor, vie
 
 
 @pytest.mark.portable
+def test_no_answer_depends_on_the_grade_of_a_copy(build, assessor, viewer, client_of, monkeypatch):
+    """Of a question that the assessor words like a blind one, on the passages that they have to rate."""
+    monkeypatch.setattr(figures, "get_plotlyjs", str)
+    campaign, values = build(as_it_is)
+    for item in campaign.bank.items.all():
+        text = item.revision.text.replace("?", " ?")
+        copy = add_item(campaign.bank, item.topic, kind=ItemKind.QUESTION, text=text, by=assessor)
+        for n, pooled in enumerate(item.topic.pool.all()):
+            grade(lexical_config(), copy, pooled.passage, n % 2 * 5)
+    by_topic = hidden_from(assessor, campaign.collection_id).values()
+    copies = {place for hidden in by_topic for place in hidden.graders - hidden.people}
+    rows = [row for row in Grade.objects.all() if (row.revision_id, row.passage_id) in copies]
+    blind, seeing = (
+        Browser(client_of(user), values, [Grade._meta.db_table, MatrixStamp._meta.db_table])
+        for user in (assessor, viewer)
+    )
+    before = blind.answers(routes(), is_varied=False)
+    shown = {request: seeing.answer(request) for request in before}
+    two_worlds.change({(Grade, row.pk): {"rating": 5 - row.rating, "answer": "changed"} for row in rows})
+    assert len(rows) > 5
+    assert blind.differing(before) == []
+    assert len(seeing.differing(shown)) > 5
+
+
+@pytest.mark.portable
 def test_ratings_of_every_table_are_changed(others):
     """A new table of ratings is in `worlds`, or the test above does not know whether it is shown."""
     changed = {(model, name) for (model, _), values in others.items() for name in values}
@@ -206,8 +235,8 @@ def test_no_rating_follows_from_differences_between_thresholds(bank, assessor, o
 
 def added_up(bank, client) -> Counter[str]:
     found: Counter[str] = Counter()
-    for grade in range(1, MAX_RATING + 1):
-        query = f"grader={lexical_config().pk}&bank={bank.pk}&min_grade={grade}&mode=count"
+    for least in range(1, MAX_RATING + 1):
+        query = f"grader={lexical_config().pk}&bank={bank.pk}&min_grade={least}&mode=count"
         lines = (
             b"".join(client.get(f"/exports/autumn/qrels/?{query}").streaming_content).decode().splitlines()
         )

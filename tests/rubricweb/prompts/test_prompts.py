@@ -376,7 +376,7 @@ def test_the_pages_ask_few_queries(client, collection, django_assert_max_num_que
         save_prompt(collection, replace_name(number), by=None)
     with django_assert_max_num_queries(6):
         client.get(at())
-    with django_assert_max_num_queries(17):
+    with django_assert_max_num_queries(18):
         client.get(at("write/"))
 
 
