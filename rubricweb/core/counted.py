@@ -14,6 +14,7 @@ COUNTED = {
     "item": ngettext_lazy("%(n)s item", "%(n)s items", "count"),
     "passage": ngettext_lazy("%(n)s passage", "%(n)s passages", "count"),
     "answer": ngettext_lazy("%(n)s answer", "%(n)s answers", "count"),
+    "rating": ngettext_lazy("%(n)s rating", "%(n)s ratings", "count"),
     "topic": ngettext_lazy("%(n)s topic", "%(n)s topics", "count"),
     "warning": ngettext_lazy("%(n)s warning", "%(n)s warnings", "count"),
 }

@@ -180,7 +180,10 @@ class Toasts:
 
 
 class ReaderMiddleware:
-    """Set the request's user as the reader, also while rows are being streamed."""
+    """Set the request's user as the reader, also while rows are being streamed.
+
+    Headers of the response say how much was hidden from them.
+    """
 
     def __init__(self, get_response: Answer) -> None:
         self.get_response = get_response
@@ -189,6 +192,8 @@ class ReaderMiddleware:
         reader = Reader(request)
         with reading_as(reader):
             response = self.get_response(request)
+            for name, value in reader.headers.items():
+                response[name] = value
         if isinstance(response, FileResponse):
             return response
         if isinstance(response, StreamingHttpResponse) and not response.is_async:

@@ -14,6 +14,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand
+from django.utils.translation import gettext, ngettext
+
+from rubricweb.core.counted import counted, number
 
 if TYPE_CHECKING:
     from rubricweb.accounts.models import User
@@ -37,6 +40,10 @@ class Reader:
     """Its user is looked up lazily; None for a public link."""
     sees_everything: bool = False
     known: dict[int, Any] = field(default_factory=dict)  # what `grades.visibility` found, by collection
+    cells: dict[int, int] = field(default_factory=dict)
+    """By collection: how many cells are hidden of what was read."""
+    ratings: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """By collection whose people's ratings were listed: how many of them are hidden, and of how many."""
     salts: dict[int, str] = field(default_factory=dict)
     """By collection: the salt of `corpus.pseudonyms`; empty where names are shown."""
     run_names: Mapping[str, str] = field(default_factory=dict)
@@ -46,6 +53,45 @@ class Reader:
     def user(self) -> User | None:
         user = getattr(self.request, "user", None)
         return user if user is not None and user.is_authenticated else None
+
+    @property
+    def sentence(self) -> str:
+        """How much is hidden of what was read; empty if nothing is."""
+        return hidden_sentence(sum(self.cells.values()), ratings=self._ratings)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The same for programs, as headers of the response."""
+        headers = {}
+        if cells := sum(self.cells.values()):
+            headers["X-Hidden-Cells"] = str(cells)
+        hidden, total = self._ratings
+        if hidden:
+            headers["X-Hidden-Ratings"] = f"{hidden} of {total}"
+        return headers
+
+    @property
+    def _ratings(self) -> tuple[int, int]:
+        counts = self.ratings.values()
+        return sum(hidden for hidden, _ in counts), sum(total for _, total in counts)
+
+
+def hidden_sentence(hidden: int, things: str = "cell", *, ratings: tuple[int, int] = (0, 0)) -> str:
+    """Return "6 cells with 9 of 57 ratings are hidden from you until you have rated what is in your queue."
+
+    All pages say it in these words. `ratings`: how many of how many, where people's are listed. Empty for 0.
+    """
+    if not hidden:
+        return ""
+    what, (missing, total) = counted(hidden, things), ratings
+    if missing:
+        words = gettext("%(cells)s with %(hidden)s of %(ratings)s")
+        what = words % {"cells": what, "hidden": number(missing), "ratings": counted(total, "rating")}
+    return ngettext(
+        "%(what)s is hidden from you until you have rated what is in your queue.",
+        "%(what)s are hidden from you until you have rated what is in your queue.",
+        hidden,
+    ) % {"what": what}
 
 
 _reader: ContextVar[Reader] = ContextVar("reader")

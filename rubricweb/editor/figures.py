@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
+
 from grading.types import FAILED, MAX_RATING, MIN_RATING, MISSING, ItemKind
 from rubricweb.banks import selectors as banks
 from rubricweb.banks.models import Bank, Item
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import collection_pool
+from rubricweb.grades import visibility
 from rubricweb.grades.configs import active_configs, kinds_of
 from rubricweb.grades.defaults import ON_ITEMS, graders_of, scored_graders
 from rubricweb.grades.matrices import topic_grades
@@ -19,6 +22,8 @@ from rubricweb.grades.scoring import Uids
 
 BAR_SLOT = 10
 BAR_HEIGHT = 22
+HIDDEN = -3
+"""In place of a rating that the reader must not see yet."""
 COLUMNS = (*range(MAX_RATING + 1), MISSING, FAILED)
 NAMES = {MISSING: "\u2013", FAILED: "✕"}
 WORDS = {MISSING: "not graded", FAILED: "failed"}
@@ -47,6 +52,8 @@ class ItemFigures:
     config: GraderConfig
     min_grade: int
     passages: int
+    """Without those whose grade is hidden from the reader."""
+    hidden: int
     covered: int
     """Passages rated `min_grade` or more."""
     counts: tuple[int, ...]
@@ -198,7 +205,7 @@ def passage_grades(
 ) -> dict[int, int]:
     """By item pk: the rating of the item on a pooled passage, for items that a grader grades.
 
-    MISSING where there is none, or where the reader must not see it yet; FAILED as in matrices.
+    MISSING where there is none, HIDDEN where the reader must not see it yet; FAILED as in matrices.
     """
     pool = collection_pool(topic.collection)
     row = pool.by_topic[topic.pk].passage_pks.index(passage_pk)
@@ -211,6 +218,10 @@ def passage_grades(
         matrix = topic_grades(config, pool, topic.pk).matrix
         ratings = matrix.columns(tuple(item.revision.uid for item in fellows)).ratings[row].tolist()
         grades |= {item.pk: rating for item, rating in zip(fellows, ratings, strict=True)}
+    hidden = visibility.hidden_cells(topic.collection_id)[topic.pk].graders
+    for item in items:
+        if item.pk in grades and (item.revision_id, passage_pk) in hidden:
+            grades[item.pk] = HIDDEN
     return grades
 
 
@@ -223,7 +234,7 @@ def item_figures(
     min_grade: int | None,
 ) -> dict[int, ItemFigures]:
     """By item pk, for items that a grader grades; `min_grade` defaults to each grader's own."""
-    pool = collection_pool(collection)
+    pool, hidden = collection_pool(collection), visibility.hidden_cells(collection.pk)[topic.pk].graders
     by_grader: dict[GraderConfig, list[Item]] = {}
     for item in items:
         if config := graders.get(ItemKind(item.kind)):
@@ -232,9 +243,15 @@ def item_figures(
     for config, fellows in by_grader.items():
         uids: Uids = tuple(item.revision.uid for item in fellows)
         ratings = topic_grades(config, pool, topic.pk).matrix.columns(uids).ratings
-        counts = [(ratings == value).sum(axis=0).tolist() for value in COLUMNS]
+        passage_pks = pool.by_topic[topic.pk].passage_pks
+        unseen = visibility.mask(hidden, passage_pks, [item.revision_id for item in fellows])
+        seen = np.where(unseen, HIDDEN, ratings)
+        counts = [(seen == value).sum(axis=0).tolist() for value in COLUMNS]
         least = within_scale(config, min_grade)
-        covered = (ratings >= least).sum(axis=0).tolist()
-        for item, reached, *spread in zip(fellows, covered, *counts, strict=True):
-            figures[item.pk] = ItemFigures(config, least, ratings.shape[0], reached, tuple(spread))
+        covered = (seen >= least).sum(axis=0).tolist()
+        for item, concealed, reached, *spread in zip(
+            fellows, unseen.sum(axis=0).tolist(), covered, *counts, strict=True
+        ):
+            shown = ratings.shape[0] - concealed
+            figures[item.pk] = ItemFigures(config, least, shown, concealed, reached, tuple(spread))
     return figures

@@ -23,7 +23,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pseudonyms import assessor_pseudonym
 from rubricweb.grades.forms import AddressForm
 from rubricweb.grades.models import HumanGrade
-from rubricweb.grades.visibility import visible_human_grades
+from rubricweb.grades.visibility import count_ratings, visible_human_grades
 
 if TYPE_CHECKING:
     from rubricweb.accounts.models import User
@@ -61,6 +61,7 @@ class FileForm(AddressForm):
 def human_grades(request: HtmxRequest, slug: str) -> HttpResponseBase:
     """Every event. Only for people who see all ratings, since others may still have to rate the cells."""
     collection = collection_for(request.user, slug, needed=roles.TO_EDIT_BANK)
+    count_ratings(collection.pk)  # before the headers are written
     form = FileForm(request.GET)
     lines = human_grade_lines(collection, shows_names=bool(form.value("names", "")))
     return _download(lines, form, RatingEvent, f"{slug}_human_grades")

@@ -21,6 +21,7 @@ from rubricweb.exports import flags as flag_files
 from rubricweb.exports import naming, selectors
 from rubricweb.exports.flags import FlagsExportForm
 from rubricweb.exports.one_way import ONE_WAY
+from rubricweb.grades import visibility
 from rubricweb.leaderboards.board import files, values
 from rubricweb.leaderboards.board import selectors as leaderboards
 from rubricweb.leaderboards.board.types import Board, BoardSpec
@@ -43,6 +44,7 @@ SHOWN_LOSSES = 500
 def exports(request: HtmxRequest, slug: str) -> HttpResponse:
     """Show a form per export, with a preview of the qrels, filled in from the address."""
     collection = access.collection_for(request.user, slug)
+    visibility.count_ratings(collection.pk)  # the page says what its files lack
     form, board_form = (
         kind(request.GET, collection=collection, auto_id=prefix)
         for kind, prefix in ((LabelForm, "qrels_%s"), (BoardForm, "board_%s"))

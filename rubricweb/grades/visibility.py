@@ -30,6 +30,7 @@ from rubricweb.core.reader import Reader, reader, reading_as
 from rubricweb.corpus.models import Collection, Pooled, Topic
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.corpus.pseudonyms import shown_names
+from rubricweb.grades.models import HumanGrade
 
 if TYPE_CHECKING:
     from rubricweb.accounts.models import User
@@ -121,6 +122,25 @@ def hidden_cells(collection_id: int) -> HiddenByTopic:
     return known
 
 
+def without_grades(collection_id: int) -> HiddenByTopic:
+    """Return what is hidden from the reader, who is shown grades, or what is made of them."""
+    return _counted(collection_id, lambda hidden: hidden.graders)
+
+
+def without_ratings(collection_id: int) -> HiddenByTopic:
+    """Return what is hidden from the reader, who is shown people's ratings, or what is made of them."""
+    return _counted(collection_id, lambda hidden: hidden.people)
+
+
+def _counted(collection_id: int, places: Callable[[Hidden], Places]) -> HiddenByTopic:
+    """Note how many cells this is: the page, or a header of the file, will say so."""
+    hidden = hidden_cells(collection_id)
+    if count := sum(len(places(in_topic)) for in_topic in hidden.values()):
+        cells = reader().cells
+        cells[collection_id] = max(count, cells.get(collection_id, 0))
+    return hidden
+
+
 def hidden_from(user: User | None, collection_id: int, **narrowed: object) -> HiddenByTopic:
     """What is hidden from the user, or for None from a public link. `narrowed` to a passage."""
     people: dict[int, set[Place]] = defaultdict(set)
@@ -184,12 +204,14 @@ def hidden_of_cell(user: User, topic: Topic, revision_id: int, passage_id: int) 
     """What is hidden from the user of one cell: the cell itself, or nothing."""
     hidden = hidden_from(user, topic.collection_id, passage=passage_id)[topic.pk]
     cell = frozenset({(revision_id, passage_id)})
+    if (now := reader()).user == user and cell & (hidden.people | hidden.graders):
+        now.cells.setdefault(topic.collection_id, 1)
     return Hidden(hidden.people & cell, hidden.graders & cell, hidden.uids)
 
 
 def visible_grades(rows: Rows, collection_id: int) -> Rows:
     """Leave out grades that are hidden from the reader, and those of secret wordings."""
-    rows, hidden = readable(rows), hidden_cells(collection_id)
+    rows, hidden = readable(rows), without_grades(collection_id)
     if hidden.since is None:
         return rows
     user = reader().user
@@ -205,7 +227,24 @@ def visible_grades(rows: Rows, collection_id: int) -> Rows:
 
 def visible_human_grades(rows: Rows, collection_id: int) -> Rows:
     """Leave out human ratings that are hidden from the reader, and those of secret wordings."""
-    rows = readable(rows)
+    count_ratings(collection_id)
+    return _visible_human_grades(readable(rows), collection_id)
+
+
+def count_ratings(collection_id: int) -> None:
+    """Note how many of the collection's ratings by people are hidden from the reader, who is shown a list.
+
+    Of all that the reader will see, whatever the list selects: else a filter by ratings would tell of them.
+    """
+    now = reader()
+    if not any(hidden.people for hidden in without_ratings(collection_id).values()):
+        return
+    rows = readable(HumanGrade.objects.filter(topic__collection=collection_id))
+    total = rows.count()
+    now.ratings[collection_id] = total - _visible_human_grades(rows, collection_id).count(), total
+
+
+def _visible_human_grades(rows: Rows, collection_id: int) -> Rows:
     if not any(hidden.people for hidden in hidden_cells(collection_id).values()):
         return rows
     cells = _cells(reader().user, collection_id)
@@ -214,7 +253,7 @@ def visible_human_grades(rows: Rows, collection_id: int) -> Rows:
 
 def blind_passages(collection_id: int) -> frozenset[int]:
     """Return the primary keys of the passages that the reader has to rate blind, whatever the topic."""
-    by_topic = hidden_cells(collection_id).values()
+    by_topic = without_grades(collection_id).values()
     return frozenset(passage for hidden in by_topic for _, passage in hidden.graders)
 
 
@@ -232,7 +271,7 @@ def what_reader_may_see(collection: Collection) -> list[object]:
     role = roles.role_in(now.user, collection.pk) if now.user is not None else None
     hidden = [
         (topic, sorted(cells.people), sorted(cells.graders))
-        for topic, cells in sorted(hidden_cells(collection.pk).items())
+        for topic, cells in sorted(without_ratings(collection.pk).items())
     ]
     names = shown_names(collection.pk, (NO_RUN,))
     secrets = sees_secrets(collection.pk)
@@ -241,7 +280,7 @@ def what_reader_may_see(collection: Collection) -> list[object]:
 
 def hidden_count(collection_id: int) -> int:
     """How many cells are hidden from the reader, at least in part."""
-    return sum(len(hidden.people) for hidden in hidden_cells(collection_id).values())
+    return sum(len(hidden.people) for hidden in without_ratings(collection_id).values())
 
 
 def refuse_sums(collection: Collection) -> None:

@@ -65,7 +65,8 @@ def ratings(
     fields = ("topic_id", "revision_id", "passage_id", "by_id", "number", "rating", "how", "is_withdrawn")
     for topic, revision, passage, by, *event in rows.order_by("number").values_list(*fields).iterator():
         events.setdefault(CellKey(topic, revision, passage), {}).setdefault(by, []).append(Event(*event))
-    hidden = visibility.hidden_cells(collection.pk)
+    visibility.count_ratings(collection.pk)
+    hidden = visibility.without_ratings(collection.pk)
     visible = {
         place: people for place, people in events.items() if place[1:] not in hidden[place.topic].people
     }

@@ -7,12 +7,15 @@ from uuid import UUID, uuid4
 
 from django import template
 from django.conf import settings
+from django.template import Context
 from django.template.defaultfilters import floatformat
+from django.template.loader import render_to_string
 from django.templatetags.static import static
 from django.utils.html import format_html, json_script
 from django.utils.safestring import SafeString
 
 from rubricweb.core.counted import counted
+from rubricweb.core.reader import NoReader, hidden_sentence, reader
 from rubricweb.core.script_texts import TEXTS
 from rubricweb.core.undo import undo_of
 
@@ -24,6 +27,8 @@ ONCE = "once"
 """The field that a form has which makes something: `api.forms_once`."""
 TONES = {"done": "good", "added": "good", "running": "live", "failed": "bad", "retired": "bad"}
 DASH = "\N{EN DASH}"
+NOTE = "data-hidden-note"
+"""Of the element that says how much is hidden from the reader."""
 
 
 @register.simple_tag
@@ -73,6 +78,37 @@ def score(value: float | None) -> str:
 def last_is_current(trail: str) -> str:
     """Mark the last `<span>` of a trail as the page that the reader is on."""
     return re.sub(r"<span\s*>(?!.*<span\s*>)", '<span aria-current="page">', trail, count=1, flags=re.DOTALL)
+
+
+@register.simple_tag(takes_context=True)
+def hidden_note(context: Context, hidden: int, things: str = "cell") -> str:
+    """Say how many things are hidden from the reader, where a page counts those of its own."""
+    return _hidden_note(context, hidden_sentence(hidden, things))
+
+
+@register.simple_tag
+def hidden_words(hidden: int, things: str = "cell") -> SafeString:
+    """The same within a line that counts more."""
+    if not hidden:
+        return SafeString("")
+    return (
+        format_html("<span {}>{}</span>", NOTE, hidden_sentence(hidden, things)) if hidden else SafeString("")
+    )
+
+
+@register.simple_block_tag(takes_context=True)
+def with_hidden_note(context: Context, content: SafeString) -> str:
+    """Begin the page with how much of it is hidden from the reader, unless its content says so itself."""
+    try:
+        sentence = reader().sentence
+    except NoReader:
+        return content
+    return content if NOTE in content else SafeString(_hidden_note(context, sentence) + content)
+
+
+def _hidden_note(context: Context, sentence: str) -> SafeString:
+    shown = {"sentence": sentence, "note": NOTE, "collection": context.get("collection")}
+    return SafeString(render_to_string("core/_hidden_note.html", shown)) if sentence else SafeString("")
 
 
 @register.filter
@@ -140,7 +176,7 @@ def grade_chip(value: int | str | None) -> SafeString:
     if value == -2:
         return _chip("failed", "\N{MULTIPLICATION X}", "grading failed")
     if value == -3:
-        return _chip("hidden", "?", "hidden until you have rated it")
+        return _chip("hidden", "?", "hidden until you have rated your cells of the passage")
     if value == -4:
         return _chip("answered", "A", "an answer is extracted, and not rated")
     return _chip(str(value), str(value), f"grade {value}")

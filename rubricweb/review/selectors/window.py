@@ -277,7 +277,8 @@ def answer_state(rating: int, *, is_empty: bool) -> str:
 
 
 def _hidden(cell: GridCell, place: str) -> GridCell:
-    return replace(cell, text="?", state="hidden", mark="", name=f"{place}, hidden until you have rated it")
+    name = f"{place}, hidden until you have rated your cells of the passage"
+    return replace(cell, text="?", state="hidden", mark="", name=name)
 
 
 def _flagged(cell: GridCell, flags: int) -> GridCell:

@@ -12,6 +12,7 @@ from django.urls import reverse
 from rubricweb.campaigns.adjudication.actions import decide
 from rubricweb.campaigns.agreement.latest_ratings import CellKey
 from rubricweb.campaigns.queue.actions import rate, undo
+from rubricweb.grades.humans import rate_cell
 from rubricweb.grades.models import HumanGrade
 from tests.factories import take
 from tests.rubricweb.campaigns.conftest import bank, campaign_of
@@ -73,6 +74,20 @@ def test_the_same_as_tsv(campaign, client_of, owner):
     assert [row["rating"] for row in rows] == ["1", "", "4"]
     assert rows[2]["comment"] == "a tab and a line"
     assert [row["withdrawn"] for row in rows] == ["0", "1", "0"]
+
+
+def test_the_page_and_the_file_say_how_many_ratings_are_hidden(campaign, campaign_of, client_of, owner):
+    """From an organizer who rates the same cells blind herself: all but the one that she has rated."""
+    rate_cell(campaign.cells.get(order=2).human_cell, rating=2, by=owner, seen=0)
+    campaign_of(mode="blind", people=(owner,))
+    client = client_of(owner)
+    response = client.get(reverse("exports:human-grades", args=["autumn"]))
+    assert len(b"".join(response.streaming_content).splitlines()) == 1
+    assert response["X-Hidden-Ratings"] == "3 of 4"
+    assert client.get("/api/v1/collections/autumn/ratings/")["X-Hidden-Ratings"] == "3 of 4"
+    for route in ("exports:exports", "campaigns:agreement", "campaigns:adjudication"):
+        page = " ".join(markup(client.get(reverse(route, args=["autumn"]))).split())
+        assert "11 cells with 3 of 4 ratings are hidden from you until" in page
 
 
 def test_random_cells_have_their_chance(campaign, client_of, owner):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 from uuid import uuid4
 
 import pytest
@@ -19,6 +20,7 @@ from rubricweb.calibration.models import CalibrationCard
 from rubricweb.campaigns.adjudication.models import DecidedRating, Decision
 from rubricweb.campaigns.queue.actions import rate
 from rubricweb.campaigns.queue.models import Campaign, Turn
+from rubricweb.core.templatetags.core import NOTE
 from rubricweb.grades.humans import Cell, ShownRating, judge_grader, rate_cell
 from rubricweb.grades.models import Grade, HumanGrade, HumanStamp, MatrixStamp
 from rubricweb.grades.replies.models import ReplyBlock
@@ -219,6 +221,62 @@ def test_ratings_of_every_table_are_changed(others):
     assert {Turn, Decision, DecidedRating, DryRun, CalibrationCard, ReplyBlock} <= {m for m, _ in changed}
 
 
+@pytest.mark.parametrize("role", [Role.ASSESSOR, Role.ORGANIZER])
+@pytest.mark.portable
+def test_what_hides_says_how_much(role, build, collection, client_of, monkeypatch):
+    """Whatever a person with cells to rate sees otherwise than a colleague without, on pages and in files."""
+    monkeypatch.setattr(figures, "get_plotlyjs", str)
+    campaign, values = build(as_it_is)
+    rating, seeing = (
+        MembershipFactory(
+            user=UserFactory(username=name, first_name="Sam"), collection=collection, role=role
+        ).user
+        for name in ("colleague1", "colleague2")
+    )
+    campaign.people.add(rating)
+    hidden = sum(len(cells.people) for cells in hidden_from(rating, collection.pk).values())
+    own = re.compile(rf"colleague\d|\b({rating.pk}|{seeing.pk})\b")
+    silent, saying = [], []
+    for route in (route for route in routes() if route.name not in HANDING_OUT):
+        address = route.address(values)
+        mine, theirs = (Answered.of(client_of(user).get(address), own) for user in (rating, seeing))
+        if mine.text != theirs.text:
+            (saying if mine.says(hidden) else silent).append(told_apart(address, mine.text, theirs.text))
+    assert not silent, "\n".join(silent)
+    assert len(saying) > 20
+
+
+HANDING_OUT = {
+    "home:home",
+    *(f"campaigns:{name}" for name in ("campaigns", "queue", "queue-topics", "queue-cell")),
+}
+"""What a person has to do differs by who is named for a campaign."""
+
+
+class Answered(NamedTuple):
+    """What came back to one person, without what is their own."""
+
+    status: int
+    text: str
+    header: str | None
+
+    @classmethod
+    def of(cls, response, own: re.Pattern[str]) -> Answered:
+        body = b"".join(response.streaming_content) if response.streaming else response.content
+        text = own.sub("", CHANGING.sub("", body.decode(errors="replace")))
+        return cls(response.status_code, text, response.headers.get("X-Hidden-Cells"))
+
+    def says(self, cells: int) -> bool:
+        """A refusal says what to rate, a page how much is hidden, and whatever else has it in a header.
+
+        The page of one cell speaks of that one.
+        """
+        if self.status == 403:
+            return re.search(r"[Rr]ated? ", self.text) is not None
+        is_page = "<main" in self.text
+        return self.header in {"1", str(cells)} and (NOTE in self.text or not is_page)
+
+
 def told_apart(address: str, before: str, after: str) -> str:
     """The first line that differs."""
     pairs = zip(before.splitlines(), after.splitlines(), strict=False)
@@ -273,7 +331,7 @@ def test_the_grid_tells_hidden_grades_from_missing_ones(bank, assessor, viewer, 
     assert (assessed.missing, assessed.hidden) == (0, len(hidden))
     assert assessed.share == 1
     words = re.sub(r"<[^>]+>", "", markup(client_of(assessor).get(address)))
-    assert f"items, {assessed.hidden} hidden until you have rated them" in " ".join(words.split())
+    assert f"items. {assessed.hidden} cells are hidden from you until" in " ".join(words.split())
 
 
 def test_files_and_boards_can_be_refused_instead(bank, assessor, owner, client_of):

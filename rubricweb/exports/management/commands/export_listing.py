@@ -13,7 +13,7 @@ from rubricweb.corpus.command_arguments import writing
 from rubricweb.corpus.models import Topic
 from rubricweb.exports.listings import LISTINGS, ListingQuery
 from rubricweb.grades.raters import Rater, raters
-from rubricweb.grades.visibility import reading_for_everybody
+from rubricweb.grades.visibility import hidden_count, reading_for_everybody
 from rubricweb.review.evidence import EvidenceQuery, RelevanceSource
 
 
@@ -42,6 +42,9 @@ class Command(OperatorCommand):
         lines, *_ = LISTINGS[listing]
         with reading_for_everybody():
             text = "".join(lines(_query(chosen, options)))
+            hidden = hidden_count(chosen.collection_id)
+        if hidden:
+            self.stderr.write(f"left out: {hidden:,} cells of open campaigns that people have still to rate")
         if options["out"] is None:
             self.stdout.write(text, ending="")
             return

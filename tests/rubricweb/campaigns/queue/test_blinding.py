@@ -106,7 +106,7 @@ class TestGrid:
         client = client_of(assessor)
         html = self.grid(cell, client, source)
         assert self.grade_in(html, cell) == "hidden"
-        assert f"{cell.passage.doc_id}, question 1, hidden until you have rated it" in html
+        assert f"{cell.passage.doc_id}, question 1, hidden until you have rated your cells" in html
         assert self.grade_in(self.grid(cell, client_of(developer)), cell) == "0"
         rate(cell, rating=1, by=assessor, seen=0, uid=uuid4())
         assert self.grade_in(self.grid(cell, client, ""), cell) == "4"
@@ -117,7 +117,7 @@ class TestGrid:
         panel, sending = reverse("review:cell", args=place), reverse("review:rate", args=place)
         client, reply = client_of(assessor), "<h3>Raw reply</h3>"
         before = markup(client.get(panel))
-        assert "Hidden: this cell is yours to rate blind." in before
+        assert "Hidden: you have cells of this passage to rate blind." in before
         assert cell.passage.text in before
         assert reply not in before
         assert 'data-grade="4"' not in before
@@ -160,7 +160,7 @@ class TestScreens:
     def told(self, client, address: str, **query):
         """The page's context, and what it says is hidden."""
         page = client.get(address, query)
-        found = re.search(r"(\d+ \w+) (?:is|are) hidden until", markup(page))
+        found = re.search(r"(\d+ \w+) (?:is|are) hidden from you until", markup(page))
         return page.context, found and found[1]
 
     def test_verify_grading(self, cell, bank, client_of, assessor, developer):
@@ -212,6 +212,12 @@ class TestScreens:
         assert (list(context["rows"]), left_out) == ([], "1 passage")
         assert self.told(client_of(assessor), address, source="judgments")[1] is None
         assert cell.campaign.mode == "assisted"
+
+    def test_the_bank_tells_hidden_grades_from_missing_ones(self, cell, bank, client_of, assessor, developer):
+        address = reverse("editor:topic", args=[bank.pk, cell.topic_id])
+        for person, hidden in ((developer, []), (assessor, ["1 hidden"])):
+            html = " ".join(markup(client_of(person).get(address)).split())
+            assert re.findall(r"<span>(\d+ hidden|\d+ not graded)</span>", html.replace("> ", ">")) == hidden
 
     def test_many_at_once(self, cell, bank, client_of, assessor, developer):
         """Nobody finds a rating right unseen."""
