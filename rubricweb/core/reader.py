@@ -40,8 +40,8 @@ class Reader:
     """Its user is looked up lazily; None for a public link."""
     sees_everything: bool = False
     known: dict[int, Any] = field(default_factory=dict)  # what `grades.visibility` found, by collection
-    cells: dict[int, int] = field(default_factory=dict)
-    """By collection: how many cells are hidden of what was read."""
+    cells: dict[int, set[tuple[int, int, int]]] = field(default_factory=dict)
+    """By collection: what is hidden of what was read, as (topic, revision, passage)."""
     ratings: dict[int, tuple[int, int]] = field(default_factory=dict)
     """By collection whose people's ratings were listed: how many of them are hidden, and of how many."""
     salts: dict[int, str] = field(default_factory=dict)
@@ -57,13 +57,13 @@ class Reader:
     @property
     def sentence(self) -> str:
         """How much is hidden of what was read; empty if nothing is."""
-        return hidden_sentence(sum(self.cells.values()), ratings=self._ratings)
+        return hidden_sentence(sum(map(len, self.cells.values())), ratings=self._ratings)
 
     @property
     def headers(self) -> dict[str, str]:
         """The same for programs, as headers of the response."""
         headers = {}
-        if cells := sum(self.cells.values()):
+        if cells := sum(map(len, self.cells.values())):
             headers["X-Hidden-Cells"] = str(cells)
         hidden, total = self._ratings
         if hidden:

@@ -51,7 +51,10 @@ def matrices(config: GraderConfig, pool: CollectionPool) -> dict[int, TopicGrade
 
     Cells hidden from the reader are MISSING.
     """
-    by_topic, hidden = _all_matrices(config, pool), visibility.without_grades(pool.collection_id)
+    by_topic, hidden = (
+        _all_matrices(config, pool),
+        visibility.without_grades(pool.collection_id, pool.by_topic),
+    )
     return {pk: _shown(grades, hidden[pk]) for pk, grades in by_topic.items()}
 
 

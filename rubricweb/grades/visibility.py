@@ -122,22 +122,27 @@ def hidden_cells(collection_id: int) -> HiddenByTopic:
     return known
 
 
-def without_grades(collection_id: int) -> HiddenByTopic:
-    """Return what is hidden from the reader, who is shown grades, or what is made of them."""
-    return _counted(collection_id, lambda hidden: hidden.graders)
+def without_grades(collection_id: int, topics: Iterable[int] | None = None) -> HiddenByTopic:
+    """Return what is hidden from the reader, who is shown grades of these topics, or what is made of them."""
+    return _counted(collection_id, topics, lambda hidden: hidden.graders)
 
 
-def without_ratings(collection_id: int) -> HiddenByTopic:
-    """Return what is hidden from the reader, who is shown people's ratings, or what is made of them."""
-    return _counted(collection_id, lambda hidden: hidden.people)
+def without_ratings(collection_id: int, topics: Iterable[int] | None = None) -> HiddenByTopic:
+    """Likewise, of ratings by people."""
+    return _counted(collection_id, topics, lambda hidden: hidden.people)
 
 
-def _counted(collection_id: int, places: Callable[[Hidden], Places]) -> HiddenByTopic:
-    """Note how many cells this is: the page, or a header of the file, will say so."""
+def _counted(
+    collection_id: int, topics: Iterable[int] | None, places: Callable[[Hidden], Places]
+) -> HiddenByTopic:
+    """Note which cells these are: the page, or a header of the file, will say how many."""
     hidden = hidden_cells(collection_id)
-    if count := sum(len(places(in_topic)) for in_topic in hidden.values()):
-        cells = reader().cells
-        cells[collection_id] = max(count, cells.get(collection_id, 0))
+    if not hidden:
+        return hidden
+    for topic in set(hidden) if topics is None else hidden.keys() & set(topics):
+        if left_out := places(hidden[topic]):
+            cells = reader().cells.setdefault(collection_id, set())
+            cells.update((topic, *place) for place in left_out)
     return hidden
 
 
@@ -205,7 +210,7 @@ def hidden_of_cell(user: User, topic: Topic, revision_id: int, passage_id: int) 
     hidden = hidden_from(user, topic.collection_id, passage=passage_id)[topic.pk]
     cell = frozenset({(revision_id, passage_id)})
     if (now := reader()).user == user and cell & (hidden.people | hidden.graders):
-        now.cells.setdefault(topic.collection_id, 1)
+        now.cells.setdefault(topic.collection_id, set()).add((topic.pk, revision_id, passage_id))
     return Hidden(hidden.people & cell, hidden.graders & cell, hidden.uids)
 
 

@@ -108,7 +108,7 @@ def _to_grade(grid: TopicGrid, rows: Some[int], columns: Some[GridColumn], value
 
 
 def _unchecked(grid: TopicGrid, rows: Some[int], columns: Some[GridColumn]) -> list[tuple[Cell, ShownRating]]:
-    pairs, closed = [], grid.own.keys() | grid.blind
+    pairs, closed = [], grid.own.keys() | grid.hidden.graders
     if grid.rater.verifies:  # answers are checked one by one, beside their keys
         return []
     for column in columns:

@@ -21,7 +21,7 @@ from rubricweb.grades.matrices import TopicGrades, topic_grades
 from rubricweb.grades.raters import Rater
 from rubricweb.grades.topic_answers import empty_answers
 from rubricweb.grades.topic_ratings import DIRECT_COLUMN, ItemColumn, count_cells, judged, ratings_of
-from rubricweb.grades.visibility import Places, hidden_in_topic
+from rubricweb.grades.visibility import Hidden, hidden_in_topic
 from rubricweb.review.flags.selectors import OpenCounts, open_counts
 from rubricweb.review.selectors import layers
 from rubricweb.review.selectors.grid_query import ITEM_FILTERS, ORDERS, SHOWS, SORTS, GridQuery
@@ -56,6 +56,8 @@ class GridCounts:
     failed: int
     hidden: int
     """Not `missing`: cells whose grades, if there are any, the reader may not see yet."""
+    unseen: int
+    """Cells of which the reader may not see all yet: grades, or other people's ratings."""
 
     @property
     def share(self) -> float | None:
@@ -98,8 +100,8 @@ class TopicGrid:
     own: OwnRatings
     rater: Rater
     query: GridQuery
-    blind: Places
-    """Cells whose grades the reader may not see yet; measures and labels still count them."""
+    hidden: Hidden
+    """Cells of which the reader may not see all yet; measures and labels still count them."""
 
     @property
     def chosen(self) -> list[GridColumn]:
@@ -123,7 +125,7 @@ class TopicGrid:
         passages = [self.pool.passage_pks[row] for row in rows]
         marked = marks(self.rater.configs, [column.revision_pk for column in columns], passages)
         tags, source = self.collection.run_tags, Source(self.query.source)
-        own, blind, words = self.own, self.blind, first_words(passages)
+        own, blind, words = self.own, self.hidden.graders, first_words(passages)
         return Window(self.pool, tags, self.sheet, tuple(columns), marked, flags, own, source, blind, words)
 
 
@@ -187,7 +189,7 @@ def topic_grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader:
     mask = visibility.mask(hidden.people, pool.passage_pks, [column.revision_pk for column in items])
     sheet = layers.blinded(sheet, mask, Source(query.source))
     measured = tuple(column.measured(at, sheet) for at, column in enumerate(items))
-    return TopicGrid(collection, pool, measured, sheet, own, rater, query, hidden.graders)
+    return TopicGrid(collection, pool, measured, sheet, own, rater, query, hidden)
 
 
 def _empty(
@@ -271,15 +273,18 @@ def _offers(grid: TopicGrid) -> tuple[Offer, ...]:
 def _counts(grid: TopicGrid) -> GridCounts:
     ratings, labels, passages = grid.sheet.ratings, grid.sheet.passage_labels, len(grid.sheet.judged)
     by_people = Source(grid.query.source) is Source.HUMANS
+    blind, unseen = (
+        visibility.mask(places, grid.pool.passage_pks, [item.revision_pk for item in grid.items])
+        for places in (grid.hidden.graders, grid.hidden.graders | grid.hidden.people)
+    )
     if labels is not None and not by_people:
         cells, missing = count_cells(labels[:, np.newaxis], [True])
-        return GridCounts(passages, 0, cells, missing, int((labels == FAILED).sum()), 0)
+        return GridCounts(passages, 0, cells, missing, int((labels == FAILED).sum()), 0, int(unseen.sum()))
     counted = [bool(item.text) if by_people else grid.rater.can_grade(item.column) for item in grid.items]
     cells, missing = count_cells(ratings, counted)
     failed = int((ratings == FAILED).sum())
-    blind = visibility.mask(grid.blind, grid.pool.passage_pks, [item.revision_pk for item in grid.items])
     hidden = 0 if by_people else int((blind & (ratings == MISSING))[:, counted].sum())
-    return GridCounts(passages, len(grid.items), cells, missing - hidden, failed, hidden)
+    return GridCounts(passages, len(grid.items), cells, missing - hidden, failed, hidden, int(unseen.sum()))
 
 
 def run_tags(collection: Collection) -> tuple[str, ...]:

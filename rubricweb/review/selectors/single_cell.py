@@ -45,7 +45,7 @@ def one_cell(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: U
     mine = now.get(reader.pk)
     last = OwnRating(mine.number, mine.rating, mine.verdict, mine.is_withdrawn) if mine else None
     own = {place: last} if last else {}
-    grid = TopicGrid(collection, pool, (column,), sheet, own, rater, query, hidden.graders)
+    grid = TopicGrid(collection, pool, (column,), sheet, own, rater, query, hidden)
     return grid.window([column], [row], open_counts(bank.pk, topic.pk)).cells(row, 0)[0]
 
 

@@ -269,12 +269,12 @@ class Answered(NamedTuple):
     def says(self, cells: int) -> bool:
         """A refusal says what to rate, a page how much is hidden, and whatever else has it in a header.
 
-        The page of one cell speaks of that one.
+        The page of a topic or a cell speaks of that one.
         """
         if self.status == 403:
             return re.search(r"[Rr]ated? ", self.text) is not None
         is_page = "<main" in self.text
-        return self.header in {"1", str(cells)} and (NOTE in self.text or not is_page)
+        return 0 < int(self.header or 0) <= cells and (NOTE in self.text or not is_page)
 
 
 def told_apart(address: str, before: str, after: str) -> str:
