@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.forms.renderers import TemplatesSetting
-from django.http import QueryDict
+from django.http import HttpRequest, QueryDict
+from django.utils.html import format_html
 
 from rubricweb.core.ids import parse_id
 
@@ -18,10 +19,25 @@ Choices = Iterable[tuple[object, str | Iterable[tuple[object, str]]]]
 """Values with labels, or group labels with their choices."""
 
 
+TYPED = {"text", "search"}
+"""Types of inputs that take words."""
+
+
 class ProjectRenderer(TemplatesSetting):
-    """Renders fields with the project's field template."""
+    """Renders fields with the project's field template; what is typed or chosen has its own direction."""
 
     field_template_name = "core/field.html"
+
+    def render(self, template_name: str, context: dict[str, Any], request: HttpRequest | None = None) -> str:
+        """Give what takes words `dir="auto"`, and isolate the labels of boxes and radio buttons."""
+        widget = context.get("widget") or {}
+        if template_name.endswith("/textarea.html") or widget.get("type") in TYPED:
+            widget["attrs"].setdefault("dir", "auto")
+        if template_name.endswith(("/checkbox_select.html", "/radio.html")):
+            for _, options, _ in widget["optgroups"]:
+                for option in options:
+                    option["label"] = format_html("<bdi>{}</bdi>", option["label"])
+        return super().render(template_name, context, request)
 
 
 class RowsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]  # of any model

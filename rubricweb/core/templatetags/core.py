@@ -76,8 +76,17 @@ def score(value: float | None) -> str:
 
 @register.filter(is_safe=True)
 def last_is_current(trail: str) -> str:
-    """Mark the last `<span>` of a trail as the page that the reader is on."""
-    return re.sub(r"<span\s*>(?!.*<span\s*>)", '<span aria-current="page">', trail, count=1, flags=re.DOTALL)
+    """Mark the last `<span>` of a trail as the page that the reader is on; names have their own direction."""
+    marked = re.sub(
+        r"<span\s*>(?!.*<span\s*>)", '<span aria-current="page">', trail, count=1, flags=re.DOTALL
+    )
+    return re.sub(r"<(a|span)(?=[\s>])", r'<\1 dir="auto"', marked)
+
+
+@register.filter
+def bdi(text: object) -> SafeString:
+    """A name or text of the collection within a line: what stands beside it does not take its direction."""
+    return format_html("<bdi>{}</bdi>", text) if text not in (None, "") else SafeString("")
 
 
 @register.simple_tag(takes_context=True)
@@ -91,9 +100,7 @@ def hidden_words(hidden: int, things: str = "cell") -> SafeString:
     """The same within a line that counts more."""
     if not hidden:
         return SafeString("")
-    return (
-        format_html("<span {}>{}</span>", NOTE, hidden_sentence(hidden, things)) if hidden else SafeString("")
-    )
+    return format_html("<span {}>{}</span>", NOTE, hidden_sentence(hidden, things))
 
 
 @register.simple_block_tag(takes_context=True)
