@@ -91,7 +91,7 @@ def kinds() -> Kinds:
 
 def last_keys() -> dict[str, int]:
     """By kind: the last key, before an import adds rows."""
-    rows = {kind: model._default_manager for kind, (model, _) in kinds().items()}
+    rows = {kind: model._base_manager for kind, (model, _) in kinds().items()}
     return {kind: manager.aggregate(last=Max("pk"))["last"] or 0 for kind, manager in rows.items()}
 
 
@@ -104,7 +104,7 @@ def added_by(collection: Collection, counts: dict[str, dict[str, int]], before: 
         if kind not in kinds():
             return {}
         model, path = kinds()[kind]
-        rows = model._default_manager.filter(**{path: collection}, pk__gt=before[kind]).order_by()
+        rows = model._base_manager.filter(**{path: collection}, pk__gt=before[kind]).order_by()
         found = rows.aggregate(first=Min("pk"), last=Max("pk"), number=Count("pk"))
         if found["number"] != one["new"]:
             return {}
@@ -177,7 +177,7 @@ def _remove(batch: Import) -> None:
     topics = _keys(batch, "topics")
     BankTopic.objects.filter(Q(bank__in=_keys(batch, "banks")) | Q(topic__in=topics)).delete()
     for derived in OF_TOPICS:
-        derived._default_manager.filter(topic__in=topics).delete()
+        derived._base_manager.filter(topic__in=topics).delete()
     if "human_ratings" in batch.added:
         HumanStamp.objects.filter(topic__collection=batch.collection_id).update(number=new_stamp())
     for kind in [kind for kind in kinds() if kind in batch.added and kind != "grades"]:
@@ -234,7 +234,7 @@ def _hanging(batch: Import, kind: str, relation: ForeignObjectRel) -> QuerySet[A
 def _rows(batch: Import, kind: str) -> QuerySet[Any]:
     model, path = kinds()[kind]
     first, last, _ = batch.added.get(kind, (0, -1, 0))
-    return model._default_manager.filter(**{path: batch.collection_id}, pk__gte=first, pk__lte=last)
+    return model._base_manager.filter(**{path: batch.collection_id}, pk__gte=first, pk__lte=last)
 
 
 def _keys(batch: Import, kind: str) -> QuerySet[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from uuid import uuid4
 
 from django.db.models import CharField, F, Value
@@ -10,6 +10,7 @@ from django.db.models.functions import Cast, Concat
 from django.utils import timezone
 
 from grading.systems.pipeline import Answering, SystemSpec
+from grading.types import MAX_RATING
 from rubricweb.accounts.invitations import Joining, invite
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
@@ -29,10 +30,19 @@ from rubricweb.campaigns.queue.population import Choice
 from rubricweb.corpus.models import Collection, Response
 from rubricweb.corpus.prompts import save_prompt
 from rubricweb.grades.configs import config_for
-from rubricweb.grades.humans import Cell, rate_cell
-from rubricweb.grades.models import Grade, GradingJob, HumanGrade, HumanStamp, JobChunk, MatrixStamp
+from rubricweb.grades.humans import Cell, judge_answer, rate_cell
+from rubricweb.grades.models import (
+    Grade,
+    GraderConfig,
+    GradingJob,
+    HumanGrade,
+    HumanStamp,
+    JobChunk,
+    MatrixStamp,
+)
 from rubricweb.grades.raters import KINDS, raters
 from rubricweb.grades.replies.packing import pack_some
+from rubricweb.grades.store import save_grades
 from rubricweb.imports.models import Import, ImportFile
 from rubricweb.leaderboards.public.actions import publish_board
 from rubricweb.prompts.models import DryRun
@@ -97,6 +107,19 @@ def world(collection: Collection, owner: User, second: User, rated: Rated = as_i
     Grade.objects.update(confidence=confidence, answer=Concat(Value("an answer: "), words), reply=words)
     pack_some(collection, before=timezone.now())
     return bank
+
+
+def verify_answers(bank: Bank, people: Iterable[User], rated: Rated = as_it_is) -> GraderConfig:
+    """A third grader, which verifies an answer of each cell, as each of these people does."""
+    config = config_for("openai_compatible", "a-model", "QuestionCompleteConcisePromptWithAnswerKey2")
+    for n, (item, pooled) in enumerate(cells_of(bank)):
+        is_right = rated((item.revision_id, pooled.passage_id), n % 2 * MAX_RATING) > 0
+        row = Grade(config=config, topic=item.topic, revision=item.revision, passage=pooled.passage)
+        row.rating, row.outcome, row.answer = int(is_right), "extracted", f"Pigments, {is_right}"
+        save_grades(config, [row])
+        for person in people:
+            judge_answer(Cell.of(item, pooled.passage), row, is_right=not is_right, by=person, seen=0)
+    return config
 
 
 def cells_of(bank: Bank):

@@ -66,7 +66,7 @@ def verdict_matrices(config: GraderConfig, pool: CollectionPool) -> dict[int, To
     """By topic id, for every topic of the pool: 1 where people find the answer right, 0 where wrong, else
     MISSING. Cells hidden from the reader are MISSING.
     """
-    hidden = visibility.hidden_cells(pool.collection_id)
+    hidden = visibility.without_ratings(pool.collection_id, pool.by_topic)
     by_topic = _all_verdicts(config, pool)
     return {
         pk: without(grades, hidden[pk].named(hidden[pk].people)) if hidden[pk].people else grades

@@ -31,7 +31,15 @@ from tests.factories import MembershipFactory, UserFactory, grade, lexical_confi
 from tests.rubricweb import two_worlds
 from tests.rubricweb.markup import markup
 from tests.rubricweb.routes import Route, routes
-from tests.rubricweb.worlds import HIDDEN, Rated, as_it_is, blind_campaign, parameters, world
+from tests.rubricweb.worlds import (
+    HIDDEN,
+    Rated,
+    as_it_is,
+    blind_campaign,
+    parameters,
+    verify_answers,
+    world,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -78,6 +86,8 @@ class Browser:
     def __init__(self, client: Client, values: dict[str, object], tables: Iterable[str]) -> None:
         """`values` are those of the routes' parameters. What reads none of these tables shows no rating."""
         self.client, self.values = client, values
+        verifies = f"grader={values['verifier']}"
+        self._varied = [*VARIED, verifies, f"{verifies}&view=list&source=corrected"]
         self.reads_ratings = re.compile("|".join(f'"{table}"' for table in tables))
 
     def answers(self, asked: list[Route], *, is_varied: bool = True) -> dict[str, str]:
@@ -89,7 +99,7 @@ class Browser:
             if not is_varied:
                 self._reads_ratings(answers, plain)
                 continue
-            for query in VARIED if self._reads_ratings(answers, plain) else ():
+            for query in self._varied if self._reads_ratings(answers, plain) else ():
                 varied = f"{plain}?{query}"
                 if self._reads_ratings(answers, varied) and answers[varied] == answers[plain]:
                     del answers[varied]  # it takes none of these parameters
@@ -145,13 +155,14 @@ def build(collection, owner, assessor, second):
     def built(rated: Rated) -> tuple[Campaign, dict[str, object]]:
         bank = world(collection, owner, second, rated)
         campaign = blind_campaign(bank, by=owner, people=[assessor, second])
+        verifier = verify_answers(bank, [second, owner], rated)
         for turn in take(campaign, second, count=HIDDEN):
             place = (turn.cell.revision_id, turn.cell.passage_id)
             rate(turn.cell, rating=rated(place, 1), by=second, seen=1, uid=uuid4())
         for cell in campaign.cells.all():
             shown = ShownRating(lexical_config(), rated((cell.revision_id, cell.passage_id), 4))
             judge_grader(cell.human_cell, verdict=Verdict.WRONG, by=owner, seen=1, shown=shown)
-        return campaign, parameters(bank, assessor, campaign, rated)
+        return campaign, parameters(bank, assessor, campaign, rated) | {"verifier": verifier.pk}
 
     return built
 
@@ -215,7 +226,7 @@ def test_ratings_of_every_table_are_changed(others):
         (model, field.name)
         for model in two_worlds.models()
         for field in model._meta.concrete_fields
-        if field.name.endswith(("rating", "confidence", "results"))
+        if field.name.endswith(("rating", "confidence", "results", "is_right"))
     }
     assert ratings - changed == set()
     assert {Turn, Decision, DecidedRating, DryRun, CalibrationCard, ReplyBlock} <= {m for m, _ in changed}
