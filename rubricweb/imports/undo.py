@@ -173,7 +173,7 @@ def _remove(batch: Import) -> None:
     if "grades" in batch.added:
         first, last, _ = batch.added["grades"]
         store.remove_between(first, last, topics=batch.collection.topics.values_list("pk", flat=True))
-    ItemChange.objects.filter(item__in=_keys(batch, "items")).delete()
+    ItemChange.including_secret.filter(item__in=_keys(batch, "items")).delete()
     topics = _keys(batch, "topics")
     BankTopic.objects.filter(Q(bank__in=_keys(batch, "banks")) | Q(topic__in=topics)).delete()
     for derived in OF_TOPICS:

@@ -1,9 +1,11 @@
-"""What a test reads of a page: its HTML without the whitespace that no reader sees."""
+"""What a test reads of a page: its HTML without whitespace that no reader sees, and without directions."""
 
 import re
 
 from django.http import HttpResponse
 
+DIRECTIONS = re.compile(r"</?bdi>|\s+dir=\"auto\"")
+"""Of texts; `core/test_direction.py` is about them."""
 SPACES = re.compile(r"[ \t\n\r\f]+")
 TAG = re.compile(r"""(</?[a-z](?:[^>"']|"[^"]*"|'[^']*')*)>""")
 VERBATIM = re.compile(r"(?<=\0)[^\0]*(?=</(?:pre|textarea)\0)")
@@ -15,10 +17,13 @@ BLOCKS = (
 
 
 def markup(response: HttpResponse) -> str:
-    """The body; of HTML with one space for each run of whitespace, and none beside a block-level element."""
+    """Return the body; of HTML with one space for each run of whitespace, none beside a block-level element,
+    and no directions.
+    """
     text = response.content.decode()
     if not response["Content-Type"].startswith("text/html"):
         return text
+    text = DIRECTIONS.sub("", text)
     kept: list[str] = []
 
     def keep(words: re.Match[str]) -> str:
