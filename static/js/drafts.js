@@ -45,6 +45,11 @@ function noteBeside(field) {
   field.after(note);
 }
 
+// Cancel, and Keep theirs, are links of the form, or name its draft.
+document.addEventListener("click", ({ target }) => {
+  const link = target.closest("a")?.closest("[data-cancels]");
+  if (link) dropDraft(link.dataset.cancels || link.closest("form")?.dataset.draft);
+});
 document.addEventListener("input", ({ target: { form } }) => form?.dataset.draft && keep(form));
 document.addEventListener(
   "htmx:beforeOnLoad",
