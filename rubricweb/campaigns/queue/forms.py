@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -215,7 +216,7 @@ class CampaignForm(forms.Form):
         worded = banks_with_texts(banks)
         banks = sorted(banks, key=lambda bank: bank not in worded)
         self.banks = {str(bank.pk): bank for bank in banks}
-        self.raters: dict[str, list[Rater]] = {pk: list(raters(bank)) for pk, bank in self.banks.items()}
+        self.raters = {pk: _those_who_rate_first(raters(bank)) for pk, bank in self.banks.items()}
         offer_choices(self, "bank", [(str(bank.pk), _bank_label(bank, worded)) for bank in banks])
         known = {str(rater.pk): rater for offered in self.raters.values() for rater in offered}
         offer_choices(self, "grader", rater_choices(known.values()))
@@ -304,3 +305,8 @@ class CampaignForm(forms.Form):
         return CampaignPlan(
             name, Campaign.Mode(cleaned["mode"]), cleaned["assessors"], tuple(cleaned["people"])
         )
+
+
+def _those_who_rate_first(offered: Iterable[Rater]) -> list[Rater]:
+    """People rate from 0 to 5 as most graders do; a grader that verifies answers has no such ratings."""
+    return sorted(offered, key=lambda rater: rater.verifies)

@@ -82,7 +82,7 @@ class Forms(HTMLParser):
         elif tag == "textarea":
             self.area = name
         elif kind in ("checkbox", "radio"):
-            if "checked" in given or name not in dict(form.fields):
+            if "checked" in given or (self.fills and name not in dict(form.fields)):
                 form.fields.append((name, given.get("value", "on")))
         elif kind == "file":
             form.fields.append((name, FILE))
@@ -163,7 +163,8 @@ def known(collection, owner, assessor, settings, tmp_path) -> dict[str, object]:
         user=UserFactory(username="second"), collection=collection, role=Role.ASSESSOR
     ).user
     bank = world(collection, owner, second)
-    return parameters(bank, assessor, blind_campaign(bank, by=owner))
+    campaign = blind_campaign(bank, by=owner, people=(assessor, second))  # the owner may see all grades
+    return parameters(bank, assessor, campaign)
 
 
 MADE = {
