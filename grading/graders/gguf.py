@@ -159,7 +159,7 @@ def _state(path: Path) -> dict[str, str | int]:
 
 def _remove_stale(folder: Path) -> None:
     for source in folder.glob(f"*/{SOURCE}"):
-        state = json.loads(source.read_text(encoding="utf-8"))
+        state = json.loads(source.read_bytes())
         path = Path(state["path"])
         if not path.exists() or _state(path) != state:
             logger.info("removed %s, since its file has gone or changed", source.parent.name)

@@ -7,9 +7,8 @@ import tomllib
 from collections.abc import Iterable
 from importlib import resources
 
-_TABLE = tomllib.loads(
-    resources.files(__package__).joinpath("languages.toml").read_text(encoding="utf-8")
-).values()
+with resources.files(__package__).joinpath("languages.toml").open("rb") as _file:
+    _TABLE = tomllib.load(_file).values()
 
 # Scripts that write no space between words.
 UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3"

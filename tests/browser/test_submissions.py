@@ -45,7 +45,7 @@ def test_from_home_to_a_corrected_run(people, call, inspector_of, places):
     expect(page.locator("#outcome")).to_contain_text("The run reader-1 is in")
     page.evaluate("window.confirm = (words) => (document.title = words) === ''")
     page.get_by_role("button", name="Withdraw the run").click()
-    assert page.title() == "Withdraw reader-1?"
+    expect(page).to_have_title("Withdraw reader-1?")
     page.evaluate("window.confirm = () => true")
     page.get_by_role("button", name="Withdraw the run").click()
     expect(page.locator("#outcome")).to_contain_text("The run is withdrawn")

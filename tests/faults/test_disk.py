@@ -35,7 +35,9 @@ REASON = "The disk is full. Make room, then go on."
 def asked(monkeypatch):
     """The cells that were asked of a grader which anybody can run, and which would be paid."""
     target = "tests.rubricweb.grades.scripted:ScriptedGrader"
-    backend = registry.Backend("scripted", "Scripted", target, ("LexicalBaseline",), True, "script")
+    backend = registry.Backend(
+        "scripted", "Scripted", target, ("LexicalBaseline",), True, "script", chunk_cells=40
+    )
     monkeypatch.setitem(registry.BACKENDS, "scripted", backend)
     monkeypatch.setattr(kind, "BATCH_RESULTS", 5)
     monkeypatch.setattr(kind, "SAVE_AGAIN_AFTER", (0.0,))

@@ -201,7 +201,9 @@ def test_a_database_that_goes_away_fails_nobody(job, monkeypatch):
 def test_a_connection_closed_in_the_middle_of_a_chunk(collection, settings, redis_server, monkeypatch):
     """In this process, on both databases: before each batch is saved, and in the middle of saving it."""
     target = "tests.rubricweb.grades.scripted:ScriptedGrader"
-    backend = registry.Backend("scripted", "Scripted", target, ("LexicalBaseline",), True, "script")
+    backend = registry.Backend(
+        "scripted", "Scripted", target, ("LexicalBaseline",), True, "script", chunk_cells=40
+    )
     monkeypatch.setitem(registry.BACKENDS, "scripted", backend)
     monkeypatch.setattr(kind, "BATCH_RESULTS", 5)
     monkeypatch.setattr(kind, "SAVE_AGAIN_AFTER", (0.0, 0.0))

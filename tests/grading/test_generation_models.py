@@ -66,7 +66,7 @@ def test_a_reply_can_be_watched_and_stopped(tmp_path: Path) -> None:
     torch.set_num_threads(2)
     try:
         with pytest.raises(InterruptedError):
-            CausalText(str(tmp_path), 50, note).complete(REQUEST.messages)
+            CausalText(str(tmp_path), 50, on_tokens=note).complete(REQUEST.messages)
         assert counts == [(1, 50), (2, 50), (3, 50)]
         assert threads == {1}, "a small model writes on one thread"
         assert torch.get_num_threads() == 2

@@ -94,7 +94,7 @@ def test_re_grade_is_offered_calmly_and_names_grader_and_cells(client_of, owner,
     assert "Re-grade would use another grader:" in words
     assert "12 by lexical · LexicalBaseline." in words
     assert "Re-grade 12 cells <kbd" in words
-    assert "Time unknown" in words
+    assert "Takes about 1 s: a guess, since this grader has not run here yet." in words
     assert "2 items have no text yet, and cannot be rated before a topic developer supplies it." in words
 
 

@@ -15,7 +15,7 @@ from rubricweb.editor import impact
 from rubricweb.editor.views.answer_key import _saved
 from rubricweb.grades import actions, verification
 from rubricweb.grades.configs import active_configs, config_for, imported_config
-from rubricweb.grades.engine import loaded
+from rubricweb.grades.engine import loaded, progress
 from rubricweb.grades.engine.missing import missing_cells
 from rubricweb.grades.matrices import topic_grades
 from rubricweb.grades.models import Grade, JobChunk
@@ -39,7 +39,10 @@ def config(monkeypatch):
         registry.BACKENDS,
         "scripted",
         replace(
-            registry.BACKENDS["hf_seq2seq"], name="scripted", target=f"{scripted.__name__}:ScriptedGrader"
+            registry.BACKENDS["hf_seq2seq"],
+            name="scripted",
+            target=f"{scripted.__name__}:ScriptedGrader",
+            first_cells=5,
         ),
     )
     monkeypatch.setattr(scripted, "SCRIPT", [])
@@ -190,7 +193,7 @@ def test_the_price_of_a_draft_counts_verifying_only_where_its_words_have_a_key(
     config, bank, item, monkeypatch
 ):
     """5 passages at 10 cells a second: half a second a prompt."""
-    monkeypatch.setattr(impact, "measured_rate", lambda config: 10.0)
+    monkeypatch.setattr(progress, "measured_rate", lambda config: 10.0)
     collection = bank.collection
     collection.grader_backend, collection.grader_llm = "scripted", "paper"
     collection.grader_prompts = ["QuestionSelfRatedPrompt", BY_KEY]
