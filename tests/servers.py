@@ -30,6 +30,11 @@ SWEEP = 'cat >/dev/null; kill -QUIT "$1"; while kill -0 "$1" 2>/dev/null; do sle
 KEYS_APART = 100_000
 FAST_POSTGRES = "fsync = off\nsynchronous_commit = off\nfull_page_writes = off\n"
 
+# Before numpy and torch are loaded: on models this small, and beside a second pytest, threads only wait for
+# each other; and what a tiny model learns depends on their number.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
 stack = contextlib.ExitStack()
 
 

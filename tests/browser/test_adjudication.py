@@ -96,7 +96,8 @@ def test_withdrawing_by_key(people, inbox):
     page.keyboard.press("4")
     expect(page.locator("#case")).to_contain_text("Conflict 1 of 2")
     expect(page.locator("#toasts").get_by_role("button", name="Undo")).to_be_visible()
-    page.keyboard.press("z")
+    with page.expect_navigation():  # until it is loaded, scripts and all
+        page.keyboard.press("z")
     expect(page.locator("#case")).to_contain_text("Conflict 1 of 3")
     assert Decision.objects.get().withdrawn_at is not None
     page.keyboard.press("4")

@@ -18,6 +18,8 @@ FURTHER = "What next"
 """The part that has links instead of steps."""
 WAIT_MS = 90_000
 """For what a worker brings."""
+ALL_SENT = """() => location.protocol === "about:" ||
+    JSON.parse(localStorage.getItem("rubricweb-outbox") ?? "[]").length === 0"""
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ def _step(name: str, heading: str, sentence: str) -> Step:
 
 
 def _open(page: Page, address: str) -> None:
+    page.wait_for_function(ALL_SENT)  # a reader is slower
     page.goto(address, timeout=WAIT_MS)
 
 

@@ -71,7 +71,7 @@ def test_the_button_starts_one_search(made, owner, viewer, outsider, client_of):
     assert not DuplicateSearch.objects.exists()
     assert client.post(f"{PAGE}search/", {"threshold": 0.7}).url == PAGE
     assert DuplicateSearch.objects.get().threshold == 0.7
-    assert "A worker looks for near-duplicates" in text(client.get(PAGE))
+    assert "Looking for near-duplicates among the passages." in text(client.get(PAGE))
 
 
 def test_a_search_that_failed_says_why(made, owner, client_of):
