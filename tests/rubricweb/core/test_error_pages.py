@@ -109,8 +109,9 @@ def test_a_fault_of_ours(collection, client_of, owner, monkeypatch):
 
 @pytest.fixture
 def full_database():
-    """SQLite that may not grow by a page: it says what a full disk says."""
+    """SQLite that may not grow by a page, and has none to spare: it says what a full disk says."""
     with connection.cursor() as cursor:
+        cursor.execute("VACUUM")
         cursor.execute("PRAGMA page_count")
         pages = cursor.fetchone()[0]
         cursor.execute("PRAGMA max_page_count")
@@ -133,7 +134,8 @@ def test_a_full_database_is_said_by_pages_and_by_the_api(collection, owner, clie
     )
     assert (answer.status_code, answer["Retry-After"]) == (503, "60")
     assert "The server's disk is full" in markup(answer)
-    sent = {"address": "https://hooks.example.org/", "events": ["job.ended"] * 5, "note": "x" * 120}
+    address = f"https://hooks.example.org/{'x' * 400}"
+    sent = {"address": address, "events": ["job.ended"] * 5, "note": "x" * 120}
     for _ in range(200):
         told = browser.post("/api/v1/collections/autumn/webhooks/", sent, content_type="application/json")
         if told.status_code != 201:
