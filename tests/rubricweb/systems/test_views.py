@@ -105,7 +105,7 @@ def test_on_own_machines_a_model_costs_only_time(sea, owner, client_of):
     assert "the model runs on the workers' own machines" in page
 
 
-def test_a_measured_system_tells_its_time(sea, owner, client_of):
+def test_a_measured_system_tells_its_time(sea, owner, client_of, redis_server):
     job = work(start(sea, owner, run_tag="before", answering=Answering.SENTENCES))
     job.chunks.update(seconds=10.0)
     assert "14 to 30 s" in markup(client_of(owner).get(MAKE, fields("sentences")))
