@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, cast
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from grading.errors import UnknownGrader
 from grading.generation.drafting import TextModel
@@ -38,6 +39,11 @@ SERVER_SECONDS = 120.0
 """The longest time for one reply of a server."""
 CLIENTS = 8
 """Of servers, models and lengths of replies, that a process keeps."""
+GUESSED = 7
+"""Tokens that a causal model reads at once: those that followed the same words before, in prompt or reply.
+
+The weights are read once for all of them. What the model would not have written is dropped.
+"""
 LOOK_TOKENS = 8
 """So often a local model's reply is looked at for repetitions."""
 
@@ -87,6 +93,8 @@ class _LoadedText:
 
     task: hf_model.ModelTask
     quicken: staticmethod[[Any], bool]
+    guesses: ClassVar[Mapping[str, int]] = {}
+    """How `generate` guesses several tokens, which the model then reads at once."""
 
     def __init__(
         self,
@@ -101,6 +109,7 @@ class _LoadedText:
         self.quicken(self._loaded.model)
         self._longest_reply, self._thinking, self._on_tokens = longest_reply, thinking, on_tokens
         self._asked: set[str] = set()
+        self._looked_at = 0
 
     def _generated(self, prompt: str, *, special: bool = True) -> tuple[list[int], int]:
         """The generated tokens, and the number of tokens sent."""
@@ -109,6 +118,7 @@ class _LoadedText:
         loaded = self._loaded
         sent = loaded.token_ids([prompt], special=special)
         tokens = torch.tensor(sent, device=loaded.device)
+        self._looked_at = 0
         begin = 1 if loaded.model.config.is_encoder_decoder else len(sent[0])
         with torch.inference_mode(), hf_model.few_threads(loaded.model):
             generated = loaded.model.generate(
@@ -119,6 +129,7 @@ class _LoadedText:
                 do_sample=prompt in self._asked,
                 pad_token_id=loaded.pad,
                 stopping_criteria=[partial(self._shall_end, begin)],
+                **({} if loaded.model._is_stateful else self.guesses),
             )
         self._asked.add(prompt)
         return generated[0].tolist(), len(sent[0])
@@ -132,9 +143,10 @@ class _LoadedText:
         written = ids.shape[1] - begin
         if self._on_tokens:
             self._on_tokens(written, self._longest_reply)
-        is_over = written % LOOK_TOKENS == 0 and repeats(
-            visible_text(self._loaded.tokenizer, ids[0, begin:].tolist())
-        )
+        is_over = False
+        if written - self._looked_at >= LOOK_TOKENS:
+            self._looked_at = written
+            is_over = repeats(visible_text(self._loaded.tokenizer, ids[0, begin:].tolist()))
         return ids.new_full((1,), is_over).bool()
 
 
@@ -154,6 +166,7 @@ class CausalText(_LoadedText):
 
     task = hf_model.CAUSAL
     quicken = staticmethod(hf_llama.quicken)
+    guesses = MappingProxyType({"prompt_lookup_num_tokens": GUESSED})
 
     def complete(self, messages: Sequence[tuple[str, str]]) -> str:
         messages = self._without_marks(messages)
