@@ -87,6 +87,7 @@ def test_each_text_has_the_direction_of_its_letters(viewport, pages, places, peo
             expect(page.get_by_role("group").first).to_be_visible()
         assert page.evaluate(ASTRAY) == [], name
     page.goto(reverse("arena:arena", args=[places.collection.slug]))
-    page.keyboard.press("Enter")
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
     expect(page.get_by_text("Names are hidden until you have voted")).to_be_visible()
     assert page.evaluate(ASTRAY) == []

@@ -203,6 +203,6 @@ def test_everybody_can_use_the_inbox(drafts, inspector_of, places):
     inspector = inspector_of("developer")
     inspector.open(reverse("editor:drafts", args=[places.bank.pk, places.topic.pk]))
     expect(inspector.page.locator(".draft")).to_have_count(len(TEXTS))
-    inspector.page.locator(".draft").first.get_by_text(re.compile("^Edit")).first.click()
+    inspector.page.locator(".draft").first.get_by_text(re.compile(r"^\s*Edit")).first.click()
     inspector.page.get_by_text("Its last reply").click()
     inspector.inspect("drafts")
