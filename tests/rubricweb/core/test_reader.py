@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextvars import Context
+from contextvars import ContextVar
 from importlib import import_module
 from typing import TypeVar
+from unittest.mock import patch
 
 import pytest
 from django.conf import settings
@@ -13,6 +14,7 @@ from django.core.management import get_commands
 from django.utils.module_loading import import_string
 
 from rubricweb.banks.models import Bank, Item
+from rubricweb.core import reader as core_reader
 from rubricweb.core.reader import NoReader, OperatorCommand, Reader, everything, reader, reading_as
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.corpus.pseudonyms import shown_names
@@ -29,8 +31,9 @@ T = TypeVar("T")
 
 
 def without_reader(work: Callable[[], T]) -> T:
-    """Do it as a new thread would, where nobody has said who reads."""
-    return Context().run(work)
+    """Do it where nobody has said who reads, as in a new thread, but with the test's connection."""
+    with patch.object(core_reader, "_reader", ContextVar("reader")):
+        return work()
 
 
 READS: dict[str, Callable[[Bank], object]] = {
