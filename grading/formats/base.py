@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -164,7 +165,40 @@ def read_sample(path: Path) -> Sample:
     return sample_of(path, (text for _, text in lines(path, max_bytes=SAMPLE_BYTES)))
 
 
-def fits_tsv(sample: Sample, *, content: Content, has_header: bool) -> bool:
+def tsv_formats(
+    name: str,
+    label: str,
+    content: Content,
+    read_and_write: tuple[Callable[..., Iterable[Any]], Callable[..., None]],
+    *,
+    source: str,
+) -> tuple[Format, Format]:
+    """Return the format of a TSV of two columns, and that of one which begins with a header.
+
+    Reader and writer are called with `has_header`.
+    """
+    read, write = read_and_write
+    named = (
+        (name, label, False, source),
+        (f"{name}-header", f"{label} with a header", True, "spreadsheets, data frames"),
+    )
+    plain, with_header = (
+        Format(
+            own_name,
+            own_label,
+            content,
+            partial(_fits_tsv, content=content, has_header=has_header),
+            partial(read, has_header=has_header),
+            partial(write, has_header=has_header),
+            is_lossless=True,
+            source=own_source,
+        )
+        for own_name, own_label, has_header, own_source in named
+    )
+    return plain, with_header
+
+
+def _fits_tsv(sample: Sample, *, content: Content, has_header: bool) -> bool:
     """Whether a TSV of two columns may be of this content, with a header or without one."""
     if not sample.is_tsv_pair():
         return False

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import chain, groupby
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,7 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from grading.errors import BadFormat
-from grading.formats.base import Content, Format, Sample, fits_tsv, recognise_among
+from grading.formats.base import Content, Format, Sample, recognise_among, tsv_formats
 from grading.formats.envelopes import record_lines
 from grading.formats.jsonl import decode
 from grading.formats.numbers import real
@@ -244,21 +243,8 @@ def _is_requests(sample: Sample) -> bool:
     return "query" in sample.first_object and isinstance(sample.first_object.get("candidates"), list)
 
 
-TSV, TSV_WITH_HEADER = (
-    Format(
-        name,
-        label,
-        Content.PASSAGES,
-        partial(fits_tsv, content=Content.PASSAGES, has_header=has_header),
-        partial(_read_tsv, has_header=has_header),
-        partial(_write_tsv, has_header=has_header),
-        is_lossless=True,
-        source=source,
-    )
-    for name, label, has_header, source in (
-        ("passages-tsv", "Passages as TSV", False, "MS MARCO"),
-        ("passages-tsv-header", "Passages as TSV with a header", True, "spreadsheets, data frames"),
-    )
+TSV, TSV_WITH_HEADER = tsv_formats(
+    "passages-tsv", "Passages as TSV", Content.PASSAGES, (_read_tsv, _write_tsv), source="MS MARCO"
 )
 FORMATS = (
     Format(

@@ -11,7 +11,7 @@ from typing import Any, cast
 import msgspec
 
 from grading.errors import BadFormat
-from grading.formats.base import Content, Format, Sample, fits_tsv, sample_of, unclear
+from grading.formats.base import Content, Format, Sample, sample_of, tsv_formats, unclear
 from grading.formats.dictionary import Document, read_document
 from grading.formats.jsonl import decode
 from grading.formats.reading import write_lines
@@ -217,21 +217,8 @@ WORKBENCH_QUERIES = Format(
     is_lossless=True,
     source="RUBRIC Workbench",
 )
-TSV, TSV_WITH_HEADER = (
-    Format(
-        name,
-        label,
-        Content.TOPICS,
-        partial(fits_tsv, content=Content.TOPICS, has_header=has_header),
-        partial(_read_tsv, has_header=has_header),
-        partial(_write_tsv, has_header=has_header),
-        is_lossless=True,
-        source=source,
-    )
-    for name, label, has_header, source in (
-        (TOPICS_TSV, "Topics as TSV", False, "TREC RAG 2024 and 2026"),
-        ("topics-tsv-header", "Topics as TSV with a header", True, "spreadsheets, data frames"),
-    )
+TSV, TSV_WITH_HEADER = tsv_formats(
+    TOPICS_TSV, "Topics as TSV", Content.TOPICS, (_read_tsv, _write_tsv), source="TREC RAG 2024 and 2026"
 )
 FORMATS = (
     *(
