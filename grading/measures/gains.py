@@ -50,7 +50,7 @@ def ndcg_at_relevant(topic: LabelledTopic) -> Floats:
     >>> ndcg_at_relevant(LabelledTopic(np.array([[0, 2]]), np.array([0, 2, 1]))).round(4).tolist()
     [0.4796]
     """
-    gained, ideal = _gained(topic), _ideal_gained(topic)
+    gained, ideal = _gained(topic), _gained_down(_ideal_gains(topic))
     n_gains = len(ideal)
     if not n_gains:
         return np.zeros(len(gained))
@@ -69,7 +69,8 @@ def ndcg_at_levels(topic: LabelledTopic) -> Floats:
     >>> ndcg_at_levels(LabelledTopic(np.array([[1, 2, 0]]), np.array([0, 2, 1]))).round(4).tolist()
     [0.6799]
     """
-    gained, ideal, gains = _gained(topic), _ideal_gained(topic), _ideal_gains(topic)
+    gained, gains = _gained(topic), _ideal_gains(topic)
+    ideal = _gained_down(gains)
     if not topic.n_relevant or not gained.shape[1]:
         return np.zeros(len(gained))
     ends = np.flatnonzero(np.append(gains[1:] != gains[:-1], True))
@@ -87,14 +88,13 @@ def _ideal_gains(topic: LabelledTopic) -> Floats:
 
 
 def _gained(topic: LabelledTopic) -> Floats:
-    """Discounted gain down to each rank, shape (runs, depth)."""
-    return np.cumsum(np.maximum(topic.ranked, 0) * discounts(topic.ranked.shape[1]), axis=1)
+    """Return the discounted gain of each run down to each rank, shape (runs, depth)."""
+    return _gained_down(np.maximum(topic.ranked, 0))
 
 
-def _ideal_gained(topic: LabelledTopic) -> Floats:
-    """The same of the ideal order, shape (gains,)."""
-    gains = _ideal_gains(topic)
-    return np.cumsum(gains * discounts(len(gains)))
+def _gained_down(gains: Floats) -> Floats:
+    """Return the discounted sums of gains, shape (..., depth), down to each rank."""
+    return np.cumsum(gains * discounts(gains.shape[-1]), axis=-1)
 
 
 def _last(gained: Floats) -> Floats:
