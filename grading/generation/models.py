@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, cast
@@ -109,7 +109,6 @@ class _LoadedText:
         self.quicken(self._loaded.model)
         self._longest_reply, self._thinking, self._on_tokens = longest_reply, thinking, on_tokens
         self._asked: set[str] = set()
-        self._looked_at = 0
 
     def _generated(self, prompt: str, *, special: bool = True) -> tuple[list[int], int]:
         """The generated tokens, and the number of tokens sent."""
@@ -118,7 +117,6 @@ class _LoadedText:
         loaded = self._loaded
         sent = loaded.token_ids([prompt], special=special)
         tokens = torch.tensor(sent, device=loaded.device)
-        self._looked_at = 0
         begin = 1 if loaded.model.config.is_encoder_decoder else len(sent[0])
         with torch.inference_mode(), hf_model.few_threads(loaded.model):
             generated = loaded.model.generate(
@@ -128,7 +126,7 @@ class _LoadedText:
                 num_beams=1,
                 do_sample=prompt in self._asked,
                 pad_token_id=loaded.pad,
-                stopping_criteria=[partial(self._shall_end, begin)],
+                stopping_criteria=[self._watch(begin)],
                 **({} if loaded.model._is_stateful else self.guesses),
             )
         self._asked.add(prompt)
@@ -138,16 +136,24 @@ class _LoadedText:
         """The messages, in which no text of others spells a control token of this model."""
         return [(role, self._marks.broken(text)) for role, text in messages]
 
-    def _shall_end(self, begin: int, ids: torch.Tensor, _: object, **__: object) -> torch.Tensor:
-        """Tell for the only row of `ids`, whose reply starts at `begin`. Raises what `on_tokens` raises."""
-        written = ids.shape[1] - begin
-        if self._on_tokens:
-            self._on_tokens(written, self._longest_reply)
-        is_over = False
-        if written - self._looked_at >= LOOK_TOKENS:
-            self._looked_at = written
-            is_over = repeats(visible_text(self._loaded.tokenizer, ids[0, begin:].tolist()))
-        return ids.new_full((1,), is_over).bool()
+    def _watch(self, begin: int) -> Callable[..., torch.Tensor]:
+        """Return what tells after each step whether a reply, which starts at `begin`, shall end.
+
+        It raises what `on_tokens` raises.
+        """
+        looked_at = 0
+
+        def shall_end(ids: torch.Tensor, _: object, **__: object) -> torch.Tensor:
+            nonlocal looked_at
+            written, is_over = ids.shape[1] - begin, False
+            if self._on_tokens:
+                self._on_tokens(written, self._longest_reply)
+            if written - looked_at >= LOOK_TOKENS:
+                looked_at = written
+                is_over = repeats(visible_text(self._loaded.tokenizer, ids[0, begin:].tolist()))
+            return ids.new_full((1,), is_over).bool()
+
+        return shall_end
 
 
 class Seq2SeqText(_LoadedText):
