@@ -17,11 +17,12 @@ from django.utils.module_loading import import_string
 
 from grading.formats.base import Content
 from rubricweb.accounts.models import User
+from rubricweb.banks.models import ItemRevision
 from rubricweb.core import audit
 from rubricweb.core.bulk import LOOKED_UP
 from rubricweb.corpus.importers import Tally, TopicImporter
 from rubricweb.corpus.importers.tally import some
-from rubricweb.corpus.models import Collection
+from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pseudonyms import assessor_pseudonym
 
 USERNAME_CHARS = 150
@@ -85,6 +86,14 @@ class Work:
     is_replacing: bool
     credits: Counter[tuple[User, str]] = field(default_factory=Counter)
     """How many of each kind were added in whose name."""
+    _wordings: dict[int, dict[str, int]] = field(default_factory=dict)
+
+    def wordings_of(self, topic: Topic) -> dict[str, int]:
+        """Return the keys of the topic's wordings by their uids, secret ones too; read once a topic."""
+        if topic.pk not in self._wordings:
+            rows = ItemRevision.including_secret.filter(topic=topic)
+            self._wordings[topic.pk] = dict(rows.values_list("uid", "pk"))
+        return self._wordings[topic.pk]
 
     def identify(self, model: type[Model], path: str, uids: Iterable[str]) -> dict[str, tuple[UUID, bool]]:
         """By the id that a file has: the id of the row in this collection, and whether it is there.

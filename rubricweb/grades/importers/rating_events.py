@@ -11,8 +11,6 @@ from typing import NamedTuple
 
 from grading.formats.events import RatingEvent, moment
 from rubricweb.accounts.models import User
-from rubricweb.banks.models import ItemRevision
-from rubricweb.corpus.models import Topic
 from rubricweb.grades.humans import save_events
 from rubricweb.grades.importers.people import Work, in_portions
 from rubricweb.grades.models import GraderConfig, HumanGrade
@@ -51,7 +49,6 @@ class RatingEventImporter:
 
     def __init__(self, work: Work) -> None:
         self._work = work
-        self._wordings: dict[int, dict[str, int]] = {}
         self._people: dict[str, User | None] = {}
 
     def read(self, path: Path, events: Iterable[RatingEvent]) -> None:
@@ -100,7 +97,7 @@ class RatingEventImporter:
         by_cell: dict[_Cell, list[RatingEvent]] = defaultdict(list)
         for event in listed:
             topic = self._work.topics.by_query_id.get(event.query_id)
-            revision = self._wordings_of(topic).get(event.item_id) if topic else None
+            revision = self._work.wordings_of(topic).get(event.item_id) if topic else None
             passage = passages.get(event.passage_id)
             if topic is None:
                 lacking[TOPIC][event.query_id] += 1
@@ -142,12 +139,6 @@ class RatingEventImporter:
         configs = [row.config for row in graders(self._work.collection)]
         names = Counter(map(str, configs))
         return {str(config): config for config in configs if names[str(config)] == 1}
-
-    def _wordings_of(self, topic: Topic) -> dict[str, int]:
-        if topic.pk not in self._wordings:
-            rows = ItemRevision.including_secret.filter(topic=topic)
-            self._wordings[topic.pk] = dict(rows.values_list("uid", "pk"))
-        return self._wordings[topic.pk]
 
     def _person(self, name: str) -> User:
         if name not in self._people:

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from grading.formats.ids import item_id, text_md5
 from grading.formats.ratings.records import PersonRating
-from rubricweb.banks.models import ItemRevision
 from rubricweb.corpus.importers import FilePosition, JudgmentImporter
 from rubricweb.corpus.importers.tally import some
 from rubricweb.corpus.models import Topic
@@ -32,11 +31,11 @@ class RatingImporter:
     """Gathers the ratings of all files, and writes them at the end. The last one of a person counts."""
 
     def __init__(self, work: Work, judgments: JudgmentImporter) -> None:
+        self._work = work
         self._collection, self._topics, self._accounts = work.collection, work.topics, work.accounts
         self._judgments, self._tally = judgments, work.tally
         self._given: dict[tuple[Cell, str], int] = {}
         self._pools: dict[int, dict[str, list[tuple[int, str]]]] = {}
-        self._wordings: dict[int, dict[str, int]] = {}
 
     def read(self, path: Path, ratings: Iterable[PersonRating]) -> None:
         """Raises BadFormat."""
@@ -63,7 +62,7 @@ class RatingImporter:
             self._judgments.add(topic, passage[1], rating.rating, at=at)
             return None
         uid = rating.item_id or item_id(rating.query_id, rating.item)
-        revision = self._wordings_of(topic).get(uid)
+        revision = self._work.wordings_of(topic).get(uid)
         if revision is None:
             return "item", rating.item or uid
         cell = Cell(topic.pk, revision, passage[0], self._collection.channel)
@@ -81,12 +80,6 @@ class RatingImporter:
         key = f"id {rating.doc_id}" if rating.doc_id else f"md5 {text_md5(rating.passage)}"
         found = self._pools[topic.pk].get(key, [])
         return found[0] if len(found) == 1 else None
-
-    def _wordings_of(self, topic: Topic) -> dict[str, int]:
-        if topic.pk not in self._wordings:
-            rows = ItemRevision.including_secret.filter(topic=topic)
-            self._wordings[topic.pk] = dict(rows.values_list("uid", "pk"))
-        return self._wordings[topic.pk]
 
     def finish(self) -> None:
         if not self._given:
