@@ -21,7 +21,7 @@ ENTRY_POINT = "rubricweb.jobs.run.work_on"
 
 def rq_id(work: LeasedWork) -> str:
     """The id of the RQ job that makes the work's next attempt."""
-    return f"{kind_of(work).name}-{work.pk}-{work.attempts}"
+    return f"{kind_of(work).name_of(work.pk)}-{work.attempts}"
 
 
 def queue_of(work: LeasedWork) -> str:

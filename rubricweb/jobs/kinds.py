@@ -75,6 +75,10 @@ class Kind(Generic[W]):
         """None where every worker can do it."""
         return None
 
+    def name_of(self, pk: int) -> str:
+        """Return the name of a piece of work, whichever attempt it is: "drafts-12"."""
+        return f"{self.name}-{pk}"
+
     def words(self, work: W) -> str:
         """For people: "job 7"."""
         return str(work)

@@ -47,8 +47,7 @@ class Lease(Generic[W]):
 
     @property
     def name(self) -> str:
-        """By kind and key, whichever attempt it is: "drafts-12"."""
-        return f"{self.kind.name}-{self.work.pk}"
+        return self.kind.name_of(self.work.pk)
 
     @property
     def words(self) -> str:

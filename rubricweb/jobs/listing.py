@@ -65,9 +65,34 @@ class TaskListing:
     is_for_its_starter: bool = True
 
 
+class _Listed:
+    """A line of the list: a job or task with the listing of its kind."""
+
+    __slots__ = ()
+    listing: Listing | TaskListing
+    job: LimitedJob | Task
+
+    @property
+    def key(self) -> str:
+        """Of elements of the page."""
+        return f"{self.listing.kind}-{self.job.pk}"
+
+    @property
+    def name(self) -> str:
+        return self.listing.name(self.job)
+
+    @property
+    def does(self) -> str:
+        return self.listing.does(self.job)
+
+    @property
+    def address(self) -> str:
+        return self.listing.address(self.job)
+
+
 @dataclass(frozen=True, slots=True)
-class ListedTask:
-    """A line of the list."""
+class ListedTask(_Listed):
+    """A request that one worker answers as a whole, in the list."""
 
     template: ClassVar[str] = "jobs/_task.html"
 
@@ -77,30 +102,13 @@ class ListedTask:
     """What it waits for, or how far it is."""
 
     @property
-    def key(self) -> str:
-        """Of elements of the page."""
-        return f"{self.listing.kind}-{self.job.pk}"
-
-    @property
-    def name(self) -> str:
-        return self.listing.name(self.job)
-
-    @property
-    def does(self) -> str:
-        return self.listing.does(self.job)
-
-    @property
-    def address(self) -> str:
-        return self.listing.address(self.job)
-
-    @property
     def created_at(self) -> datetime:
         return self.job.queued_at
 
 
 @dataclass(frozen=True, slots=True)
-class ListedJob:
-    """A line of the list."""
+class ListedJob(_Listed):
+    """A job of chunks in the list."""
 
     template: ClassVar[str] = "jobs/_job.html"
 
@@ -109,23 +117,6 @@ class ListedJob:
     progress: Progress
     wait: Wait | None = None
     """What it waits for, while no worker is at it."""
-
-    @property
-    def key(self) -> str:
-        """Of elements of the page."""
-        return f"{self.listing.kind}-{self.job.pk}"
-
-    @property
-    def name(self) -> str:
-        return self.listing.name(self.job)
-
-    @property
-    def does(self) -> str:
-        return self.listing.does(self.job)
-
-    @property
-    def address(self) -> str:
-        return self.listing.address(self.job)
 
     @property
     def shows_calls(self) -> bool:
@@ -171,9 +162,7 @@ def listed_of(listing: Listing, collection_id: int) -> list[ListedJob]:
 
 
 def _listed(listing: Listing | TaskListing, rows: QuerySet[Any]) -> Sequence[ListedJob | ListedTask]:
-    from rubricweb.jobs.waiting import (
-        Line,
-    )  # loads the queue, and rooms register their listings when they start
+    from rubricweb.jobs.waiting import Line  # loads the queue, and rooms register their listings at the start
 
     if isinstance(listing, TaskListing):
         tasks = list(rows[:LISTED_JOBS])

@@ -45,7 +45,7 @@ def _enqueue_lost(kind: Kind[Any], waiting: set[str]) -> int:
     """What waits in the database and not in Redis. What is enqueued twice is still done once."""
     present = {rq_id.rpartition("-")[0] for rq_id in waiting}  # whichever attempt it was enqueued for
     old = due(kind.waiting())
-    lost = [pk for pk in old.values_list("pk", flat=True) if f"{kind.name}-{pk}" not in present]
+    lost = [pk for pk in old.values_list("pk", flat=True) if kind.name_of(pk) not in present]
     if lost:
         dispatch.enqueue_now(list(old.filter(pk__in=lost)))
         level = logging.INFO if kind.is_timed else logging.WARNING

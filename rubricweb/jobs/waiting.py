@@ -130,7 +130,7 @@ class Line:
         return [waits.get(job.pk) for job in jobs]
 
     def _under_way(self, kind: Kind[Any], piece: LeasedWork) -> Wait:
-        name = f"{kind.name}-{piece.pk}"
+        name = kind.name_of(piece.pk)
         beat = next((each for each in self.workers if each.work == name), None)
         if beat is None:
             return Wait(is_under_way=True)
@@ -147,7 +147,7 @@ def _turn(able: Sequence[WorkerBeat], kind: Kind[Any], piece: LeasedWork) -> Wai
     """When one of those who can do it gets to it. Raises redis.RedisError."""
     if any(each.is_idle for each in able):
         return Wait(seconds=0)
-    own, name = dispatch.queue_of(piece), f"{kind.name}-{piece.pk}"
+    own, name = dispatch.queue_of(piece), kind.name_of(piece.pk)
     counts: Counter[str] = Counter()
     names = capabilities.names_for(able[0].backends)
     for queue_name, ids in zip(names, queue.waiting_by_queue(names), strict=True):
