@@ -332,6 +332,24 @@ def test_heavy_libraries_are_imported_late():
     report(problems)
 
 
+def test_nothing_is_imported_from_a_test_module_that_may_be_left_out():
+    """Where an extra is missing such a module raises at its first line, and takes the importer along."""
+    skipping = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        for path in sources("tests")
+        if re.search(r"^(?:\w+ = )?pytest\.importorskip", path.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+    assert skipping
+    report(
+        [
+            f"{where(path, node.lineno)}: put what it shares into a module of its own"
+            for path in sources("tests")
+            for node in ast.parse(path.read_text(encoding="utf-8")).body
+            if isinstance(node, ast.ImportFrom) and node.module in skipping
+        ]
+    )
+
+
 def test_selectors_never_import_actions():
     """What a screen reads must not depend on what changes it."""
     problems = []

@@ -24,7 +24,7 @@ from rubricweb.core import logs, secrets
 from rubricweb.core.secrets import SettingsFilter, _Redacted, redacted
 from rubricweb.grades import convert, store
 from rubricweb.grades.models import Grade, GradingJob
-from tests.grading.test_secret import HOSTILE, SPELLINGS, shows
+from tests.grading.secret_spellings import HOSTILE, SPELLINGS, shows
 
 ROOT = Path(__file__).resolve().parents[3]
 Sets = Callable[[Any, str], None]
