@@ -24,6 +24,11 @@ def rq_id(work: LeasedWork) -> str:
     return f"{kind_of(work).name_of(work.pk)}-{work.attempts}"
 
 
+def name_in(rq_id: str) -> str:
+    """Return the name of the work that an RQ job attempts, whichever attempt it is: "drafts-12"."""
+    return rq_id.rpartition("-")[0]
+
+
 def queue_of(work: LeasedWork) -> str:
     """The queue of its priority, and of its back-end where not every worker has that."""
     kind = kind_of(work)

@@ -50,6 +50,11 @@ class Stopping(Exception):
     """The worker was asked to stop, or nobody wants the work for now: it is handed back."""
 
 
+def usual_name(work: str, backend: str) -> str:
+    """Return under which name workers keep how long work of this kind takes; "drafts:hf" for "drafts-12"."""
+    return f"{work.rpartition('-')[0]}:{backend}"
+
+
 class Kind(Generic[W]):
     """What leases, queues and workers must know of one kind of work."""
 
@@ -90,8 +95,8 @@ class Kind(Generic[W]):
     def usual_names(self, work: W) -> tuple[str, ...]:
         """Under which names workers keep how long it takes: with its model, and as what is in its queue."""
         need = self.need(work)
-        backend, key = (need.backend, need.key) if need else ("", "")
-        return f"{self.name}:{backend}:{key}", f"{self.name}:{backend}"
+        in_queue = usual_name(self.name_of(work.pk), need.backend if need else "")
+        return f"{in_queue}:{need.key if need else ''}", in_queue
 
     def priority(self, work: W) -> str:
         """A person waits for it."""

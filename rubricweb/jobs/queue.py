@@ -84,6 +84,11 @@ def name_for(priority: str, backend: str = "") -> str:
     return f"{priority}-{backend}" if backend else priority
 
 
+def backend_in(name: str) -> str:
+    """Return the back-end of a queue; empty for one that every worker listens on."""
+    return name.partition("-")[2]
+
+
 def get_queue(name: str) -> Queue:
     """Any name: a queue is made when something is put into it."""
     return Queue(name, connection=connection(), default_timeout=settings.RQ_TIMEOUT_SECONDS)

@@ -43,7 +43,7 @@ def _take(lease: Lease[Any]) -> bool:
 
 def _enqueue_lost(kind: Kind[Any], waiting: set[str]) -> int:
     """What waits in the database and not in Redis. What is enqueued twice is still done once."""
-    present = {rq_id.rpartition("-")[0] for rq_id in waiting}  # whichever attempt it was enqueued for
+    present = set(map(dispatch.name_in, waiting))
     old = due(kind.waiting())
     lost = [pk for pk in old.values_list("pk", flat=True) if kind.name_of(pk) not in present]
     if lost:

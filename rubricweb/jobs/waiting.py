@@ -17,7 +17,7 @@ from django.utils.translation import gettext, ngettext
 from rubricweb.core.counted import number
 from rubricweb.jobs import capabilities, dispatch, queue
 from rubricweb.jobs.chunked import kind_of_job
-from rubricweb.jobs.kinds import Kind, kind_of
+from rubricweb.jobs.kinds import Kind, kind_of, usual_name
 from rubricweb.jobs.models import Chunk, Job, LeasedWork
 from rubricweb.jobs.progress import in_words
 from rubricweb.jobs.queue import WorkerBeat
@@ -151,10 +151,10 @@ def _turn(able: Sequence[WorkerBeat], kind: Kind[Any], piece: LeasedWork) -> Wai
     counts: Counter[str] = Counter()
     names = capabilities.names_for(able[0].backends)
     for queue_name, ids in zip(names, queue.waiting_by_queue(names), strict=True):
-        pieces = [rq_id.rpartition("-")[0] for rq_id in ids]
+        pieces = list(map(dispatch.name_in, ids))
         before = pieces[: pieces.index(name)] if name in pieces else pieces
-        backend = queue_name.partition("-")[2]
-        counts.update(f"{each.rpartition('-')[0]}:{backend}" for each in before)
+        backend = queue.backend_in(queue_name)
+        counts.update(usual_name(each, backend) for each in before)
         if queue_name == own:
             break
     usual = dict(zip(counts, queue.usual(list(counts)), strict=True))
