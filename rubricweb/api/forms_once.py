@@ -50,10 +50,10 @@ class FormsOnce:
         try:
             response = self.get_response(request)
         except BaseException:
-            kept.delete()
+            idempotency.let_go(kept)
             raise
         if response.status_code >= 400:
-            kept.delete()
+            idempotency.let_go(kept)
         else:
             kept.status, kept.headers = response.status_code, {"Location": response.get("Location", "")}
             kept.save(update_fields=["status", "headers"])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Model
+from django.db.models import Model, QuerySet
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter
@@ -60,8 +60,7 @@ class Upload:
     def _note(self, **fields: int) -> None:
         if self.kept is None:
             return
-        own = KeptAnswer.objects.filter(pk=self.kept.pk, status=0, lease_until=self.kept.lease_until)
-        if not own.update(**fields):
+        if not _held(self.kept).update(**fields):
             raise _in_use(self.kept)
 
 
@@ -122,12 +121,22 @@ def uploaded_once(write: Write[View, P]) -> Write[View, P]:
         try:
             response = _made_before(view, kept) or write(view, request, *args, **kwargs)
         except BaseException:
-            KeptAnswer.objects.filter(pk=kept.pk, status=0, lease_until=kept.lease_until).delete()
+            let_go(kept)
             raise
         _keep(view, kept, response)
         return response
 
     return once
+
+
+def let_go(kept: KeptAnswer) -> None:
+    """Free the key of a request that made nothing, unless another request has taken it over meanwhile."""
+    _held(kept).delete()
+
+
+def _held(kept: KeptAnswer) -> QuerySet[KeptAnswer]:
+    """Return the row while its request is not answered and no other one has taken its key over."""
+    return KeptAnswer.objects.filter(pk=kept.pk, status=0, lease_until=kept.lease_until)
 
 
 def is_over(kept: KeptAnswer) -> bool:
@@ -137,9 +146,8 @@ def is_over(kept: KeptAnswer) -> bool:
 
 def is_taken_over(kept: KeptAnswer) -> bool:
     """Take the key of a request that will never be answered; of two who try one succeeds."""
-    before, fresh = kept.lease_until, timezone.now() + _lease()
-    rows = KeptAnswer.objects.filter(pk=kept.pk, status=0, lease_until=before)
-    if not is_over(kept) or not rows.update(lease_until=fresh):
+    fresh = timezone.now() + _lease()
+    if not is_over(kept) or not _held(kept).update(lease_until=fresh):
         return False
     kept.lease_until = fresh
     return True
