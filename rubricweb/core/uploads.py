@@ -1,6 +1,10 @@
-"""Limit what one request may upload; a file over the limit is left out and named, the others are kept."""
+"""Limit what one request may upload, and write it: a file over the limit is left out and named."""
 
 from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
 
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
@@ -26,6 +30,16 @@ class LimitedUploads(FileUploadHandler):
     def file_complete(self, file_size: int) -> UploadedFile[bytes] | None:
         """The next handler has the file."""
         return None
+
+
+def write_chunks(path: Path, chunks: Iterable[bytes]) -> tuple[int, str]:
+    """Write a file, and return its bytes and its SHA-256 in hexadecimal."""
+    digest = hashlib.sha256()
+    with path.open("wb") as target:
+        for chunk in chunks:
+            digest.update(chunk)
+            target.write(chunk)
+    return path.stat().st_size, digest.hexdigest()
 
 
 def too_large(request: HttpRequest | None) -> list[str]:

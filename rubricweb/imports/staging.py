@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 from collections.abc import Iterable
 from functools import partial
@@ -13,6 +12,7 @@ from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 
 from grading.errors import BadFormat
+from rubricweb.core.uploads import write_chunks
 from rubricweb.imports import zips
 from rubricweb.imports.models import NAME_LIMIT, Import, ImportFile
 
@@ -80,16 +80,11 @@ def _stage(batch: Import, name: str, chunks: Iterable[bytes]) -> ImportFile:
     file = ImportFile.objects.create(batch=batch, name=name, size=0, digest="")
     path = path_of(file)
     path.parent.mkdir(parents=True, exist_ok=True)
-    digest = hashlib.sha256()
     try:
-        with path.open("wb") as target:
-            for chunk in chunks:
-                digest.update(chunk)
-                target.write(chunk)
+        file.size, file.digest = write_chunks(path, chunks)
     except OSError:  # such as a full disk
         remove(file)
         raise
-    file.size, file.digest = path.stat().st_size, digest.hexdigest()
     file.save(update_fields=["size", "digest"])
     return file
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -13,6 +12,7 @@ from pathlib import Path
 from django.conf import settings
 
 from grading.errors import BadFormat
+from rubricweb.core.uploads import write_chunks
 from rubricweb.corpus.models import Collection
 from rubricweb.imports import zips
 from rubricweb.imports.staging import file_name, shown_name
@@ -52,15 +52,12 @@ class Incoming:
 @contextmanager
 def incoming(name: str, chunks: Iterable[bytes]) -> Iterator[Incoming]:
     """Write a file, which goes with the block unless a submission keeps it."""
-    folder, digest = Path(settings.DATA_DIR) / "submissions", hashlib.sha256()
+    folder = Path(settings.DATA_DIR) / "submissions"
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix=INCOMING) as own:
         path = Path(own) / "file"
-        with path.open("wb") as target:
-            for chunk in chunks:
-                digest.update(chunk)
-                target.write(chunk)
-        yield Incoming(path, shown_name(name), path.stat().st_size, digest.hexdigest())
+        size, digest = write_chunks(path, chunks)
+        yield Incoming(path, shown_name(name), size, digest)
 
 
 def keep(submission: Submission, file: Incoming) -> None:
