@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from django.db.models import Q
@@ -142,10 +143,14 @@ class CellView:
 
     @property
     def can_accept(self) -> bool:
-        """The answer could become an accepted one: of a question with text, and none of them yet."""
-        is_question = self.item.kind == ItemKind.QUESTION and bool(self.item.revision.text)
-        words = " ".join(self.answer.split())
-        return is_question and not is_unanswerable(words) and words not in self.keys
+        return is_acceptable(self.item, self.answer, self.keys)
+
+
+def is_acceptable(item: Item, answer: str, keys: Iterable[str]) -> bool:
+    """Return whether the answer could become an accepted one: it is to a question with text, and none yet."""
+    is_question = item.kind == ItemKind.QUESTION and bool(item.revision.text)
+    words = " ".join(answer.split())
+    return is_question and not is_unanswerable(words) and words not in keys
 
 
 def cell(item: Item, passage: Passage, rater: Rater) -> CellView:

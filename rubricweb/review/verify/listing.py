@@ -13,6 +13,7 @@ from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.selectors import keys_of
 from rubricweb.grades.models import Grade
 from rubricweb.grades.raters import Rater
+from rubricweb.review.selectors.cell import is_acceptable
 from rubricweb.review.selectors.window import answer_state
 from rubricweb.review.verify.cells import BankCells, TopicCells
 from rubricweb.review.verify.selectors import CheckQuery, Place, items_at, wanted
@@ -49,7 +50,7 @@ class AnswerRow:
 
     @property
     def can_accept(self) -> bool:
-        return self.state == "wrong" and " ".join(self.answer.split()) not in self.keys
+        return self.state == "wrong" and is_acceptable(self.item, self.answer, self.keys)
 
 
 def answer_rows(bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery, page: int) -> Page[AnswerRow]:
