@@ -51,10 +51,8 @@ def matrices(config: GraderConfig, pool: CollectionPool) -> dict[int, TopicGrade
 
     Cells hidden from the reader are MISSING.
     """
-    by_topic, hidden = (
-        _all_matrices(config, pool),
-        visibility.without_grades(pool.collection_id, pool.by_topic),
-    )
+    by_topic = _all_matrices(config, pool)
+    hidden = visibility.without_grades(pool.collection_id, pool.by_topic)
     return {pk: _shown(grades, hidden[pk]) for pk, grades in by_topic.items()}
 
 

@@ -17,7 +17,7 @@ from rubricweb.grades.configs import active_configs
 from rubricweb.grades.defaults import graders_of, scored_graders
 from rubricweb.grades.engine import progress
 from rubricweb.grades.engine.missing import Missing, cells_of, failed_cells
-from rubricweb.grades.engine.price import price
+from rubricweb.grades.engine.price import able_workers, price
 from rubricweb.grades.engine.progress import JobRow
 from rubricweb.grades.engine.stages import left_to_start, stages, taken_cells
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob
@@ -75,8 +75,7 @@ class Workers:
 
     def able(self, backend: str) -> int:
         """How many of them can run what needs this back-end."""
-        needed = registry.requirement(backend)[0]
-        return sum(beat.has(needed) for beat in self.beats)
+        return len(able_workers(self.beats, backend))
 
     @property
     def start_command(self) -> str:

@@ -68,12 +68,18 @@ def expected_time(
         rate = expected_rate(config)
         if not rate.cells:
             return None
-        able = [each for each in workers if each.has(registry.requirement(config.backend)[0])]
+        able = able_workers(workers, config.backend)
         grading += cells / rate.cells / max(1, len(able))
         is_guess = is_guess or rate.is_guess
         if not any(config.llm in each.loaded for each in able):
             models.add(config.llm)
     return ExpectedTime(_loading_seconds(sorted(models)), grading, is_guess)
+
+
+def able_workers(workers: Sequence[WorkerBeat], backend: str) -> list[WorkerBeat]:
+    """Return those that can run what needs this back-end."""
+    needed = registry.requirement(backend)[0]
+    return [worker for worker in workers if worker.has(needed)]
 
 
 def _loading_seconds(models: Sequence[str]) -> float:

@@ -93,10 +93,8 @@ def corrected(config: GraderConfig, pool: CollectionPool) -> dict[int, CheckedGr
 
 def human_matrices(pool: CollectionPool) -> dict[int, HumanGrades]:
     """By topic id, for every topic of the pool; cells hidden from the reader are MISSING."""
-    by_topic, hidden = (
-        _all_human_matrices(pool),
-        visibility.without_ratings(pool.collection_id, pool.by_topic),
-    )
+    by_topic = _all_human_matrices(pool)
+    hidden = visibility.without_ratings(pool.collection_id, pool.by_topic)
     return {pk: _shown(grades, hidden[pk]) for pk, grades in by_topic.items()}
 
 
