@@ -41,7 +41,8 @@ TEXTS = {
     "refused 403": _("You may not do this now. Ask an organizer."),
     "refused 404": _("This no longer exists. Discard it."),
     "refused 409": _(
-        "You have rated this cell in another window. Discard this rating, or rate the cell again on its page."
+        "You did this otherwise in another window, or somebody else did. Discard this, or do it again on its"
+        " page."
     ),
     "refused 413": _("This text is too long. Discard it, and send a shorter one."),
     "refused": _("The server failed. Try again; if it fails again, tell the organizers."),
