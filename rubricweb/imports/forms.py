@@ -84,7 +84,7 @@ class UploadForm(forms.Form):
         required=False,
         strip=False,
         max_length=PASTED_CHARACTERS,
-        widget=forms.Textarea(attrs={"rows": 3, "class": "mono", "spellcheck": "false"}),
+        widget=forms.Textarea(attrs={"rows": 3, "class": "mono", "spellcheck": "false", "dir": "ltr"}),
         help_text=gettext_lazy("The text of one small file, such as a few qrels."),
     )
 
