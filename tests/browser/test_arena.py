@@ -35,7 +35,7 @@ def page(people, places, answers) -> Page:
 
 def test_a_battle_by_keys(page):
     page.keyboard.press("Enter")
-    expect(page.get_by_text("Names are hidden until you have voted")).to_be_visible()
+    expect(page.get_by_text("Names are hidden until you have voted", exact=True)).to_be_visible()
     page.keyboard.press("ArrowRight")
     expect(page.get_by_text("A passage that every answer cites.").first).to_be_visible()
     expect(page.locator(".claim.is-cited")).to_have_count(1)

@@ -89,5 +89,5 @@ def test_each_text_has_the_direction_of_its_letters(viewport, pages, places, peo
     page.goto(reverse("arena:arena", args=[places.collection.slug]))
     with page.expect_navigation():
         page.keyboard.press("Enter")
-    expect(page.get_by_text("Names are hidden until you have voted")).to_be_visible()
+    expect(page.get_by_text("Names are hidden until you have voted", exact=True)).to_be_visible()
     assert page.evaluate(ASTRAY) == []

@@ -9,6 +9,8 @@ from rubricweb.demo.making import make_runs
 from rubricweb.demo.reviewing import begin_review
 from tests.browser.tutorials import FOLDER, steps
 
+pytestmark = pytest.mark.usefixtures("streams_break_off")  # of whoever signs in as somebody else
+
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.md")), ids=lambda path: path.stem)
 def test_the_tutorial_can_be_followed(people, demo, worker, path):

@@ -23,6 +23,8 @@ def sign_in_again(page: Page, username: str) -> None:
 
 
 def kept(page: Page) -> list[str]:
+    """The drafts, once the scripts of the page have heard what became of them."""
+    page.wait_for_load_state()
     return page.evaluate("Object.keys(sessionStorage).filter((key) => key.startsWith('draft'))")
 
 
