@@ -16,6 +16,7 @@ from uuid import uuid4
 
 import pytest
 from django.conf import settings
+from django.db import connection
 from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, Response, expect
@@ -33,6 +34,7 @@ from rubricweb.grades.raters import raters
 from tests.browser import chromium
 from tests.browser.inspector import Inspector
 from tests.browser.slowness import CPU_SLOWDOWN, slowed_down
+from tests.browser.waiting import PAUSE_MS
 from tests.servers import url_of_test_database
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -183,6 +185,17 @@ def places(demo: Collection) -> Places:
     return Places(demo)
 
 
+def wait_until_idle() -> None:
+    """The server goes on with what nobody waits for, and PostgreSQL cannot empty tables meanwhile."""
+    busy = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state != 'idle'"
+    deadline = time.monotonic() + WAIT_MS / 1_000
+    with connection.cursor() as cursor:
+        cursor.execute(busy)
+        while cursor.fetchone() != (1,) and time.monotonic() < deadline:  # one: this question
+            time.sleep(PAUSE_MS / 1_000)
+            cursor.execute(busy)
+
+
 class People:
     """Browser contexts of members of the demo, and what their browsers complained of."""
 
@@ -241,6 +254,8 @@ class People:
     def leave(self) -> None:
         for context in self.contexts:
             context.close()
+        if connection.vendor == "postgresql":
+            wait_until_idle()
 
 
 @pytest.fixture

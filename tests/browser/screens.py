@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 import pytest
 from django.urls import reverse
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Error, Page, expect
 
 from grading.support.scores import Support
 from rubricweb.accounts.models import User
@@ -148,10 +149,18 @@ def screen(request: pytest.FixtureRequest) -> Screen:
 
 
 def expect_saved(page: Page, screen: Screen) -> None:
+    """Once all is sent: before, the database may look the same for a moment."""
+    assert holds(page, lambda: is_sent(page))
     assert holds(page, lambda: screen.saved() == screen.expected), screen.saved()
     page.wait_for_load_state()
     expect(page.locator("#outbox")).not_to_contain_text("unsent")
     expect(page.locator("#refused > *")).to_have_count(0)
+
+
+def is_sent(page: Page) -> bool:
+    with suppress(Error):  # the page may just be left for another
+        return page.evaluate("localStorage['rubricweb-outbox'] === '[]'")
+    return False
 
 
 def holds(page: Page, condition: Callable[[], bool]) -> bool:
