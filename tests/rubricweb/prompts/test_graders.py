@@ -72,7 +72,6 @@ def test_one_passage_is_asked_about_with_the_time_and_the_price_of_all(
     client, bank, scripts, settings, redis_server
 ):
     settings.PRICES = {"big-model": 1000}
-    before = Grade.objects.count(), GraderConfig.objects.count()
     topic = bank.collection.topics.last()
     sent = {"grader": "openai_compatible", "prompt": PROMPT, "llm": "big-model", "topic": topic.pk}
     answer = client.post(reverse("prompts:ask", args=["autumn"]), sent)
@@ -85,7 +84,7 @@ def test_one_passage_is_asked_about_with_the_time_and_the_price_of_all(
     for text in ("Rating: 3", "the very prompt", "Under a second", "All 16 cells", "one after the other"):
         assert text in page
     assert "input tokens, $" in page
-    assert (Grade.objects.count(), GraderConfig.objects.count()) == before
+    assert (Grade.objects.count(), GraderConfig.objects.count()) == (0, 0)
 
 
 def test_without_a_price_the_page_says_so(client, bank, scripts, redis_server):
