@@ -186,7 +186,10 @@ def places(demo: Collection) -> Places:
 
 
 def wait_until_idle() -> None:
-    """The server goes on with what nobody waits for, and PostgreSQL cannot empty tables meanwhile."""
+    """Wait until the server has ended what it still does for pages that are closed.
+
+    Meanwhile PostgreSQL cannot empty its tables.
+    """
     busy = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state != 'idle'"
     deadline = time.monotonic() + WAIT_MS / 1_000
     with connection.cursor() as cursor:

@@ -149,7 +149,7 @@ def screen(request: pytest.FixtureRequest) -> Screen:
 
 
 def expect_saved(page: Page, screen: Screen) -> None:
-    """Once all is sent: before, the database may look the same for a moment."""
+    """Expect what the keys save, once all is sent: before, the database may look the same for a moment."""
     assert holds(page, lambda: is_sent(page))
     assert holds(page, lambda: screen.saved() == screen.expected), screen.saved()
     page.wait_for_load_state()
@@ -158,6 +158,7 @@ def expect_saved(page: Page, screen: Screen) -> None:
 
 
 def is_sent(page: Page) -> bool:
+    """Return whether nothing waits in the outbox."""
     with suppress(Error):  # the page may just be left for another
         return page.evaluate("localStorage['rubricweb-outbox'] === '[]'")
     return False
