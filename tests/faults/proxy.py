@@ -41,4 +41,4 @@ async def serve(port: int, socket_path: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(int(sys.argv[1]), sys.argv[2]))
+    asyncio.run(serve(int(sys.argv[1]), sys.argv[2]))  # noqa: TID251 - a process of its own

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 import json
 from collections.abc import Callable, Iterator
@@ -21,6 +20,7 @@ from rubricweb.client import (
     Unreachable,
 )
 from rubricweb.client.core import ATTEMPTS
+from tests.event_loops import run
 
 ROWS = [{"id": number, "rating": number % 6} for number in range(1, 7)]
 LINES = [json.dumps(row).encode() + b"\n" for row in ROWS]
@@ -156,7 +156,7 @@ def test_a_row_keeps_characters_that_only_python_takes_for_line_breaks():
         async with AsyncClient("http://testserver/", "rw_1_2", transport=reply) as rubric:
             return [row async for row in rubric.grades("autumn")]
 
-    assert asyncio.run(read()) == rows
+    assert run(read()) == rows
 
 
 def test_grades_that_never_come_are_given_up(pauses):
