@@ -1,0 +1,222 @@
+"""What can be called clear: one rule for all comparisons, the step-down max-T test.
+
+Many differences are looked at together: all pairs of runs of a board, all runs before and after an edit, all
+groups of a table. A difference is clear if its mean is larger than what chance makes the largest of all that
+are not clear yet. Then all that is called clear is right together, with a chance of 1 - ALPHA (Romano and
+Wolf 2005, "Exact and approximate stepdown methods for multiple hypothesis testing", JASA 100; Westfall and
+Young 1993). The ranks that stay possible for runs are those of Mogstad, Romano, Shaikh and Wilhelm,
+"Inference for Ranks" (Review of Economic Studies 2024).
+
+What chance makes is found by a `Rule`:
+
+- SIGN_FLIPS: both sides of a difference change places on a topic, for all differences jointly. This is exact
+  where runs of equal mean are exchangeable. All flips are counted for up to EXACT_TOPICS topics; for more,
+  DRAWS flips are drawn with a fixed seed, and p-values have a Monte-Carlo error.
+- STUDENTISED: each difference is in units of its own standard error, and topics are resampled. It assumes no
+  exchangeable runs, and tells little apart by a dozen topics.
+
+docs/certainty.md has what was found of both in simulations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+from functools import lru_cache
+from math import inf, sqrt
+from statistics import NormalDist
+
+import numpy as np
+from numpy.random import default_rng
+from numpy.typing import NDArray
+
+from grading.arrays import divide_or_zero
+from grading.statistics.bootstrap import RESAMPLES, SEED, resamples
+
+ALPHA = 0.05
+POWER = 0.8
+DRAWS = RESAMPLES
+"""Of flips or resamples; what was seen is one of them."""
+EXACT_TOPICS = 14
+"""Up to so many topics all 2^(topics - 1) flips are counted: a flip and its opposite are as extreme."""
+MIN_TOPICS = 6
+"""With fewer topics no difference can be clear: of five, 1 flip in 16 is as extreme as the most extreme."""
+_HALVINGS = 20
+"""After them an end of an interval is known to a millionth of the range of the differences."""
+_ROUNDING = 1e-9
+_BLOCK = 100
+"""Differences at a time, so that their values in all draws take 8 MB."""
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Rule(StrEnum):
+    SIGN_FLIPS = "sign_flips"
+    STUDENTISED = "studentised"
+
+
+def adjusted_p(differences: Floats, rule: Rule = Rule.SIGN_FLIPS) -> Floats:
+    """Return an array of shape (differences,): the p-value of each mean, adjusted for all that are tested.
+
+    `differences` has shape (differences, topics); topics that are NaN are left out of their row. With fewer
+    than MIN_TOPICS topics nothing is tested, and all are 1.
+
+    >>> grows = np.array([0.5, 0.4, 0.6, 0.5, 0.5, 0.5, 0.4])
+    >>> adjusted_p(np.array([grows, grows / 2, [0.1, -0.1, 0.1, 0.0, 0.2, -0.2, 0.1]])).round(3).tolist()
+    [0.016, 0.016, 0.781]
+    """
+    counted = ~np.isnan(differences)
+    differences, counted = (array[:, counted.any(axis=0)] for array in (differences, counted))
+    n_topics = counted.sum(axis=1)
+    is_tested = n_topics >= MIN_TOPICS
+    p = np.ones(len(differences))
+    if is_tested.any():
+        tested = _Family(np.where(counted, differences, 0.0)[is_tested], counted[is_tested], rule)
+        p[is_tested] = step_down(tested.observed, tested.under_chance)
+    return p
+
+
+def pairwise_p(scores: Floats, rule: Rule = Rule.SIGN_FLIPS) -> Floats:
+    """Return a matrix of shape (runs, runs), 1 on its diagonal: the p-values of all pairs of rows of scores
+    (runs, topics), adjusted for being many.
+
+    >>> good, bad = [0.9, 0.8, 0.7, 0.9, 0.8, 0.9, 0.8], [0.1, 0.2, 0.3, 0.2, 0.1, 0.2, 0.3]
+    >>> pairwise_p(np.array([good, bad, [0.8] * 7]))[0].round(3).tolist()
+    [1.0, 0.016, 0.625]
+    """
+    first, second = np.triu_indices(len(scores), k=1)
+    matrix = np.ones((len(scores), len(scores)))
+    matrix[first, second] = matrix[second, first] = adjusted_p(scores[first] - scores[second], rule)
+    return matrix
+
+
+def p_error(p: float, topics: int, rule: Rule = Rule.SIGN_FLIPS) -> float:
+    """Return the Monte-Carlo standard error of a p-value; 0 where all flips were counted.
+
+    >>> round(p_error(0.05, 25), 4), p_error(0.05, 10)
+    (0.0022, 0.0)
+    """
+    is_exact = rule is Rule.SIGN_FLIPS and topics <= EXACT_TOPICS
+    return 0.0 if is_exact else sqrt(p * (1 - p) / DRAWS)
+
+
+def step_down(observed: Floats, under_chance: Callable[[Ints], Floats]) -> Floats:
+    """Return an array of shape (tests,): p-values, adjusted for being many, of statistics that are large
+    where something differs.
+
+    `under_chance(tests)` has the shape (tests, draws): what chance makes of these tests, jointly for all
+    tests; what was seen is among the draws.
+
+    >>> draws = np.array([[3.0, 0.1, 0.2, 0.3], [0.5, 0.6, 0.1, 0.2]])
+    >>> step_down(draws[:, 0], draws.__getitem__).tolist()
+    [0.25, 0.5]
+    """
+    ascending = np.argsort(observed, kind="stable")
+    p, largest = np.empty_like(observed), np.float64(-inf)
+    for start in range(0, len(ascending), _BLOCK):
+        tests = ascending[start : start + _BLOCK]
+        drawn = under_chance(tests)
+        drawn[0] = np.maximum(drawn[0], largest)
+        np.maximum.accumulate(drawn, axis=0, out=drawn)
+        largest = drawn[-1].copy()
+        p[tests] = (drawn >= observed[tests, np.newaxis] * (1 - _ROUNDING)).mean(axis=1)
+    descending = ascending[::-1]
+    p[descending] = np.maximum.accumulate(p[descending])
+    return p
+
+
+def critical_value(drawn: Floats, *, alpha: float = ALPHA) -> float:
+    """Return what the largest of several statistics exceeds by chance with at most `alpha`; `drawn` has the
+    shape (tests, draws).
+
+    >>> critical_value(np.array([np.arange(100.0), np.zeros(100)]))
+    95.0
+    """
+    return float(np.quantile(drawn.max(axis=0), 1 - alpha, method="higher"))
+
+
+def resolution(scores: Floats, rule: Rule = Rule.SIGN_FLIPS, *, power: float = POWER) -> float:
+    """Return the difference of two means that so many topics tell apart with this power, among all pairs of
+    rows of scores (runs, topics); NaN where no difference can be clear.
+
+    It is the critical value of the largest difference plus z(power) standard errors, for a pair of middling
+    spread; the scores are first centred, so that what truly differs does not count as noise.
+
+    >>> wave = np.sin(np.arange(24.0))
+    >>> round(resolution(np.array([wave, -wave, np.cos(np.arange(24.0))]) / 10), 2)
+    0.07
+    """
+    centred = (
+        scores - divide_or_zero(np.nansum(scores, axis=1), (~np.isnan(scores)).sum(axis=1))[:, np.newaxis]
+    )
+    first, second = np.triu_indices(len(scores), k=1)
+    differences = centred[first] - centred[second]
+    counted = ~np.isnan(differences)
+    enough = counted.sum(axis=1) >= MIN_TOPICS
+    if not enough.any():
+        return float("nan")
+    family = _Family(np.where(counted, differences, 0.0)[enough], counted[enough], rule)
+    errors = family.errors
+    largest = np.full(family.n_draws, -inf)
+    for start in range(0, len(errors), _BLOCK):
+        drawn = family.under_chance(np.arange(start, min(start + _BLOCK, len(errors))))
+        np.maximum(largest, drawn.max(axis=0), out=largest)
+    critical, error = critical_value(largest[np.newaxis]), float(np.median(errors))
+    unit = error if rule is Rule.STUDENTISED else 1.0
+    return critical * unit + NormalDist().inv_cdf(power) * error
+
+
+class _Family:
+    """Differences that are tested together; arrays have the shape (tests, topics), 0 where a topic is not
+    counted.
+    """
+
+    def __init__(self, differences: Floats, counted: NDArray[np.bool_], rule: Rule) -> None:
+        self._rule = rule
+        self._counted = counted.astype(np.float64)
+        n = self._counted.sum(axis=1, keepdims=True)
+        self._means = differences.sum(axis=1, keepdims=True) / n
+        self._centred = (differences - self._means) * self._counted
+        self.errors = np.sqrt((self._centred**2).sum(axis=1) / (n[:, 0] * (n[:, 0] - 1)))
+        self._shares = differences / n
+        if rule is Rule.SIGN_FLIPS:
+            self._drawn = _flips(differences.shape[1])
+            self.observed = np.abs(self._means[:, 0])
+        else:
+            self._drawn = resamples(differences.shape[1]).T
+            self.observed = _studentised(np.abs(self._means[:, 0]), self.errors)
+        self.n_draws = self._drawn.shape[1]
+
+    def under_chance(self, tests: Ints) -> Floats:
+        """The statistics of these tests in all draws, of shape (tests, draws)."""
+        if self._rule is Rule.SIGN_FLIPS:
+            return np.abs(self._shares[tests] @ self._drawn)
+        centred, drawn = self._centred[tests], self._drawn
+        n = self._counted[tests] @ drawn
+        means = divide_or_zero(centred @ drawn, n)
+        variances = divide_or_zero((centred**2) @ drawn, n) - means**2
+        errors = np.sqrt(np.maximum(divide_or_zero(variances, n - 1), 0.0))
+        statistics = _studentised(np.abs(means), errors)
+        statistics[:, 0] = self.observed[tests]
+        return statistics
+
+
+def _studentised(means: Floats, errors: Floats) -> Floats:
+    """Infinite where equal values have no error, but 0 where they are all 0."""
+    none = errors <= _ROUNDING
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(none, np.where(means <= _ROUNDING, 0.0, inf), means / errors)
+
+
+@lru_cache(maxsize=4)
+def _flips(topics: int) -> Floats:
+    """Signs of shape (topics, draws); the first draw flips nothing."""
+    if topics <= EXACT_TOPICS:
+        bits = np.arange(2 ** (topics - 1)) >> np.arange(topics)[:, np.newaxis]
+        signs = 1.0 - 2.0 * (bits & 1)
+    else:
+        signs = 1.0 - 2.0 * default_rng(SEED).integers(2, size=(topics, DRAWS))
+        signs[:, 0] = 1.0
+    signs.setflags(write=False)
+    return signs
