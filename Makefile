@@ -33,7 +33,7 @@ export PORT
 # honcho starts what the Procfile names: uvicorn and python of the environment.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup setup-test dev demo test check check-fast test-pythons test-rq3 test-slow lock format bench screenshots contact-sheet messages messages-compiled clean
+.PHONY: help setup setup-test dev demo test check check-fast test-pythons test-rq3 test-slow lock format bench certainty screenshots contact-sheet messages messages-compiled clean
 
 help: ## list the targets
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 14
@@ -85,6 +85,9 @@ $(RQ3)/.ready: Makefile
 
 test-slow: setup-test ## run the Chromium tests as on a processor four times slower, with answers half a second late
 	TEST_CPU_SLOWDOWN=4 TEST_LATENCY_MS=500 $(BIN)/pytest $(PYTEST_ARGS) --database sqlite tests/browser
+
+certainty: setup-test ## simulate intervals and verdicts, and rewrite the tables of docs/certainty.md
+	@for script in $$(grep -l '^from _certainty' bench/*.py); do echo "== $$script"; OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python $$script --write; done
 
 bench: setup-test ## run every script of bench/
 	@for script in bench/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script; done

@@ -1,154 +1,170 @@
-"""Rank intervals of a board: do they depend on a seed, how long do they take, and do they hold?
+"""Whether what boards call clear is right, and how much they can tell.
 
-    python bench/rank_intervals.py [--collection SLUG]
+    python bench/rank_intervals.py [--write]
 
-The paired randomisation test counts all 2^n sign flips, so that it has no seed. Beside it, in the same
-run, what samples flips: 25 a pair of runs, the least that Holm's first step needs, and 250. Over 30 seeds:
-how many runs get another interval of ranks, by how many ranks an end moves at most, and the processor time of
-one board. Scores are made up; with --collection those of that collection in the database of
-RUBRIC_DATA_DIR, for each of its graders. Last, over made-up boards on which all runs are equally good: on how
-many some run is called better (5 % at most), by both tests.
+Made-up boards, on which all runs are equally good: on how many some run is called clearly ahead of another,
+by both tests. Then boards of runs that differ: which share of the true order is told, by ours and by Holm's
+correction of paired t tests on the same boards; and with which power a pair is told whose difference is the
+one that `max_t.resolution` states. Last, what one board takes.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from numpy.random import Generator, default_rng
 from numpy.typing import NDArray
+from scipy.stats import ttest_1samp
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "bench")]
 
-from grading.statistics import rank_intervals  # noqa: E402
-from grading.statistics.paired_tests import ALPHA, PairedTest, p_values  # noqa: E402
+from _certainty import Row, report, share  # noqa: E402
+
+from grading.statistics.max_t import ALPHA, PairedTest, pairwise_p, resolution  # noqa: E402
 
 Floats = NDArray[np.float64]
-SEEDS = 30
-SAMPLED = (25, 250)
-"""Flips a pair of runs."""
+Board = Callable[[Generator, int, int], Floats]
+"""From runs and topics to scores of equally good runs."""
+SEED = 5
 NULL_BOARDS = 400
-MEASURES = ("rubric_cover", "ndcg_cut_10", "P_20")
-_BLOCK = 2_000
+TOLD_BOARDS = 60
+FLIPS, STUDENTISED = PairedTest.SIGN_FLIPS, PairedTest.STUDENTISED
+
+
+def shares(random: Generator, runs: int, topics: int) -> Floats:
+    """Shares of 20 items, on topics that are more or less hard."""
+    return random.binomial(20, random.beta(2, 3, topics), (runs, topics)) / 20
+
+
+def any_number(random: Generator, runs: int, topics: int) -> Floats:
+    return random.beta(2, 3, topics) + random.gamma(1, 0.1, (runs, topics))
+
+
+def half_steady(random: Generator, runs: int, topics: int) -> Floats:
+    """Half of the runs have about a fifth of every topic, the others all of every fifth topic."""
+    steady = random.binomial(20, 0.2, (runs // 2, topics)) / 20
+    return np.vstack([steady, random.binomial(1, 0.2, (runs - runs // 2, topics))])
+
+
+def one_not_steady(random: Generator, runs: int, topics: int) -> Floats:
+    steady = random.binomial(20, 0.2, (runs - 1, topics)) / 20
+    return np.vstack([steady, random.binomial(1, 0.2, (1, topics))])
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--collection", metavar="SLUG")
-    wanted = parser.parse_args()
-    boards = collected(wanted.collection) if wanted.collection else made_up()
-    print(f"{'board':<44}{'way':<18}{'seconds':>8}{'runs that change':>18}{'an end moves by':>17}")
-    for name, scores in boards.items():
-        compare(name, scores)
-    nothing_differs()
+    report("order", [*nothing_differs(), *unlike_runs()])
+    report("told", told())
+    report("resolution", resolved())
+    seconds()
 
 
-def compare(name: str, scores: Floats) -> None:
-    runs, topics = scores.shape
-    started = time.process_time()
-    exact = ends(scores, p_values(scores, PairedTest.RANDOMISATION))
-    spent = time.process_time() - started
-    again = ends(scores, p_values(scores, PairedTest.RANDOMISATION))
-    moved = np.abs(exact - again).max()
-    print(f"{f'{name}, {runs} x {topics}':<44}{'exact':<18}{spent:>8.2f}{0:>18}{moved:>17}")
-    for a_pair in SAMPLED:
-        flips = a_pair * runs * (runs - 1) // 2
-        if flips > 1_000_000:
-            print(f"{'':<44}{f'{a_pair:,} a pair':<18}{'too long':>8}")
-            continue
-        started = time.process_time()
-        found = [ends(scores, sampled(scores, flips, seed)) for seed in range(SEEDS)]
-        spent = (time.process_time() - started) / SEEDS
-        swing = np.ptp(np.stack(found), axis=0)
-        changed, most = int((swing.max(axis=0) > 0).sum()), int(swing.max())
-        print(f"{'':<44}{f'{a_pair:,} a pair':<18}{spent:>8.2f}{changed:>18}{most:>17}")
+def nothing_differs() -> list[Row]:
+    sizes = [(runs, topics) for runs in (5, 10, 27, 60) for topics in (8, 25, 54)]
+    rows = [_false(f"{runs} runs x {topics} topics", shares, runs, topics, FLIPS) for runs, topics in sizes]
+    rows += [
+        _false(f"{runs} runs x {topics} topics, skewed scores", any_number, runs, topics, FLIPS)
+        for runs, topics in ((10, 8), (10, 25), (27, 25))
+    ]
+    return rows + [
+        _false(f"{runs} runs x {topics} topics, studentised", shares, runs, topics, STUDENTISED)
+        for runs, topics in ((5, 54), (10, 8), (10, 25), (10, 54), (27, 25))
+    ]
 
 
-def ends(scores: Floats, p: Floats) -> NDArray[np.int64]:
-    """Shape (2, runs): the first and last rank that the tests leave open."""
-    found = rank_intervals.order(np.round(scores.mean(axis=1), 12), rank_intervals.holm(p))
-    return np.stack([found.first_possible, found.last_possible])
+def unlike_runs() -> list[Row]:
+    rows = []
+    for name, board in (("half of the runs steady", half_steady), ("all but one steady", one_not_steady)):
+        for runs, topics in ((10, 8), (10, 25), (10, 54), (27, 25)):
+            for test, words in ((FLIPS, ""), (STUDENTISED, ", studentised")):
+                setting = f"{runs} runs x {topics} topics, {name}{words}"
+                rows.append(_false(setting, board, runs, topics, test))
+    return rows
 
 
-def sampled(scores: Floats, flips: int, seed: int) -> Floats:
-    """P-values of all pairs from random sign flips that all pairs share."""
-    random = np.random.default_rng(seed)
+def _false(setting: str, board: Board, runs: int, topics: int, test: PairedTest) -> Row:
+    random, wrong = default_rng(SEED), 0
+    for _ in range(NULL_BOARDS):
+        wrong += bool((pairwise_p(board(random, runs, topics), test) <= ALPHA).any())
+    return share(setting, "at most .05", wrong, NULL_BOARDS, SEED)
+
+
+def told() -> list[Row]:
+    rows = []
+    for runs, topics in ((10, 8), (10, 12), (10, 25), (27, 12), (27, 25), (27, 54)):
+        ways = {"Holm": _holm, "ours": pairwise_p, "studentised": _studentised}
+        for name, adjusted in ways.items():
+            random = default_rng(SEED)
+            found = [_share_told(differing(random, runs, topics), adjusted) for _ in range(TOLD_BOARDS)]
+            error = float(np.std(found)) / np.sqrt(TOLD_BOARDS)
+            rows.append(Row(f"{runs} runs x {topics} topics, {name}", "share told", float(np.mean(found)), error, SEED))
+    return rows
+
+
+def differing(random: Generator, runs: int, topics: int) -> Floats:
+    """The higher the row, the better the run."""
+    quality = np.linspace(-0.6, 0.6, runs)[:, np.newaxis] + random.normal(-0.8, 1, topics)
+    odds = np.exp(quality + random.normal(0, 0.5, (runs, topics)))
+    return random.binomial(10, odds / (1 + odds)) / 10
+
+
+def _share_told(scores: Floats, adjusted: Callable[[Floats], Floats]) -> float:
+    worse, better = np.triu_indices(len(scores), k=1)
+    means = scores.mean(axis=1)
+    return float(((adjusted(scores)[worse, better] <= ALPHA) & (means[better] > means[worse])).mean())
+
+
+def _studentised(scores: Floats) -> Floats:
+    return pairwise_p(scores, STUDENTISED)
+
+
+def _holm(scores: Floats) -> Floats:
     first, second = np.triu_indices(len(scores), k=1)
-    seen = np.abs((scores[first] - scores[second]).sum(axis=1)) * (1 - 1e-5)
-    exceeded = np.zeros(len(first), dtype=np.int64)
-    single = scores.astype(np.float32)
-    for start in range(0, flips, _BLOCK):
-        size = (min(_BLOCK, flips - start), scores.shape[1])
-        signs = random.integers(2, size=size, dtype=np.int8).astype(np.float32) * 2 - 1
-        sums = single @ signs.T
-        for run in range(len(scores) - 1):
-            mine = first == run
-            apart = np.abs(sums[second[mine]] - sums[run])
-            exceeded[mine] += (apart >= seen[mine, np.newaxis]).sum(axis=1)
-    found = np.ones((len(scores), len(scores)))
-    found[first, second] = found[second, first] = (exceeded + 1) / (flips + 1)
-    return found
+    with np.errstate(all="ignore"):
+        p = np.nan_to_num(ttest_1samp(scores[first] - scores[second], 0, axis=1).pvalue, nan=1.0)
+    ascending = np.argsort(p)
+    corrected = np.empty_like(p)
+    corrected[ascending] = np.maximum.accumulate(p[ascending] * (len(p) - np.arange(len(p))))
+    matrix = np.ones((len(scores), len(scores)))
+    matrix[first, second] = matrix[second, first] = corrected
+    return matrix
 
 
-def made_up() -> dict[str, Floats]:
-    """Boards whose runs differ by as much as those of a track do; shares of 20 items, and any numbers."""
-    found = {}
-    for runs, topics in ((26, 25), (60, 54)):
-        random = np.random.default_rng(runs)
-        quality = np.sort(random.uniform(0.3, 0.6, runs))[:, np.newaxis]
-        scores = np.clip(
-            quality + random.normal(0, 0.15, topics) + random.normal(0, 0.12, (runs, topics)), 0, 1
+def resolved() -> list[Row]:
+    """A pair of runs that differ by what boards of this kind state on average, among others that do not
+    differ.
+    """
+    rows = []
+    for runs, topics in ((5, 12), (10, 25), (27, 25), (27, 54)):
+        random = default_rng(SEED)
+        stated = np.mean([resolution(_even(random, runs, topics, 0.0)) for _ in range(20)])
+        count = sum(
+            bool(pairwise_p(_even(random, runs, topics, stated))[0, 1] <= ALPHA) for _ in range(NULL_BOARDS)
         )
-        found[f"{runs} runs, any numbers"] = scores
-        found[f"{runs} runs, 20 items a topic"] = np.round(scores * 20) / 20
-    return found
+        setting = f"{runs} runs x {topics} topics, a difference of {stated:.2f}"
+        rows.append(share(setting, ".80", count, NULL_BOARDS, SEED))
+    return rows
 
 
-def collected(slug: str) -> dict[str, Floats]:
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "rubricweb.settings")
-    import django
-
-    django.setup()
-    from rubricweb.core.reader import see_everything
-
-    see_everything()
-    from dataclasses import replace
-
-    from rubricweb.corpus.models import Collection
-    from rubricweb.grades.defaults import scored_graders
-    from rubricweb.grades.scales import default_min_grade
-    from rubricweb.grades.scoring import MeasureSpec
-    from rubricweb.leaderboards.board import lookup
-    from rubricweb.leaderboards.board.scored import scored_board
-    from rubricweb.leaderboards.board.types import BoardSpec
-
-    collection, found = Collection.objects.get(slug=slug), {}
-    for row in scored_graders(collection):
-        bank = lookup.find_bank(collection, row.config, "")
-        plain = MeasureSpec(MEASURES[0], default_min_grade(row.config))
-        spec = BoardSpec(collection, row.config, bank, lookup.find_kinds(row.config, ""), plain)
-        for name in MEASURES if bank else MEASURES[1:]:
-            found[f"grader {row.config.pk}, {name}"] = scored_board(
-                replace(spec, measure=replace(plain, name=name))
-            )
-    return {name: made.table.scores for name, made in found.items()}
+def _even(random: Generator, runs: int, topics: int, difference: float) -> Floats:
+    scores = random.beta(2, 3, topics) + random.normal(0, 0.12, (runs, topics))
+    scores[0] += difference
+    return scores
 
 
-def nothing_differs() -> None:
-    """Runs of equal worth: a board that calls one better than another is wrong."""
-    for test in PairedTest:
-        for topics in (12, 25, 54):
-            random, wrong = np.random.default_rng(topics), 0
-            for _ in range(NULL_BOARDS):
-                scores = random.beta(2, 3, topics) + random.gamma(1, 0.1, (8, topics))
-                found = rank_intervals.order(scores.mean(axis=1), rank_intervals.holm(p_values(scores, test)))
-                wrong += bool(found.better.any())
-            said = f"8 equal runs x {topics} topics, {test}: wrong on {100 * wrong / NULL_BOARDS:.1f} %"
-            print(f"{said} of boards, at most {100 * ALPHA:g} %")
+def seconds() -> None:
+    for runs, topics in ((10, 12), (27, 25), (60, 54), (300, 54)):
+        scores = any_number(default_rng(SEED), runs, topics)
+        started = time.process_time()
+        pairwise_p(scores)
+        ours, started = time.process_time() - started, time.process_time()
+        _holm(scores)
+        holm = time.process_time() - started
+        print(f"{runs} runs x {topics} topics: {ours:.2f} s, Holm's correction of t tests {holm:.2f} s")
 
 
 if __name__ == "__main__":

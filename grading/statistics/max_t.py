@@ -1,4 +1,4 @@
-"""What can be called clear: one rule for all comparisons, the step-down max-T test.
+"""What can be called clear: one rule for all comparisons.
 
 Many differences are looked at together: all pairs of runs of a board, all runs before and after an edit, all
 groups of a table. A difference is clear if its mean is larger than what chance makes the largest of all that
@@ -7,7 +7,7 @@ Wolf 2005, "Exact and approximate stepdown methods for multiple hypothesis testi
 Young 1993). The ranks that stay possible for runs are those of Mogstad, Romano, Shaikh and Wilhelm,
 "Inference for Ranks" (Review of Economic Studies 2024).
 
-What chance makes is found by a `Rule`:
+What chance makes is found by a step-down max-T test of one of two kinds:
 
 - SIGN_FLIPS: both sides of a difference change places on a topic, for all differences jointly. This is exact
   where runs of equal mean are exchangeable. All flips are counted for up to EXACT_TOPICS topics; for more,
@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from grading.arrays import divide_or_zero
 from grading.statistics.bootstrap import RESAMPLES, SEED, resamples
+from grading.statistics.mean_intervals import mean_intervals
 
 ALPHA = 0.05
 POWER = 0.8
@@ -51,12 +52,17 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-class Rule(StrEnum):
+class PairedTest(StrEnum):
     SIGN_FLIPS = "sign_flips"
     STUDENTISED = "studentised"
 
+    @classmethod
+    def _missing_(cls, value: object) -> PairedTest | None:
+        """What boards that were saved before call it."""
+        return {"randomisation": cls.SIGN_FLIPS, "t": cls.STUDENTISED}.get(str(value))
 
-def adjusted_p(differences: Floats, rule: Rule = Rule.SIGN_FLIPS) -> Floats:
+
+def adjusted_p(differences: Floats, test: PairedTest = PairedTest.SIGN_FLIPS) -> Floats:
     """Return an array of shape (differences,): the p-value of each mean, adjusted for all that are tested.
 
     `differences` has shape (differences, topics); topics that are NaN are left out of their row. With fewer
@@ -72,12 +78,12 @@ def adjusted_p(differences: Floats, rule: Rule = Rule.SIGN_FLIPS) -> Floats:
     is_tested = n_topics >= MIN_TOPICS
     p = np.ones(len(differences))
     if is_tested.any():
-        tested = _Family(np.where(counted, differences, 0.0)[is_tested], counted[is_tested], rule)
+        tested = _Family(np.where(counted, differences, 0.0)[is_tested], counted[is_tested], test)
         p[is_tested] = step_down(tested.observed, tested.under_chance)
     return p
 
 
-def pairwise_p(scores: Floats, rule: Rule = Rule.SIGN_FLIPS) -> Floats:
+def pairwise_p(scores: Floats, test: PairedTest = PairedTest.SIGN_FLIPS) -> Floats:
     """Return a matrix of shape (runs, runs), 1 on its diagonal: the p-values of all pairs of rows of scores
     (runs, topics), adjusted for being many.
 
@@ -87,18 +93,64 @@ def pairwise_p(scores: Floats, rule: Rule = Rule.SIGN_FLIPS) -> Floats:
     """
     first, second = np.triu_indices(len(scores), k=1)
     matrix = np.ones((len(scores), len(scores)))
-    matrix[first, second] = matrix[second, first] = adjusted_p(scores[first] - scores[second], rule)
+    matrix[first, second] = matrix[second, first] = adjusted_p(scores[first] - scores[second], test)
     return matrix
 
 
-def p_error(p: float, topics: int, rule: Rule = Rule.SIGN_FLIPS) -> float:
+def p_error(p: float, topics: int, test: PairedTest = PairedTest.SIGN_FLIPS) -> float:
     """Return the Monte-Carlo standard error of a p-value; 0 where all flips were counted.
 
     >>> round(p_error(0.05, 25), 4), p_error(0.05, 10)
     (0.0022, 0.0)
     """
-    is_exact = rule is Rule.SIGN_FLIPS and topics <= EXACT_TOPICS
+    is_exact = test is PairedTest.SIGN_FLIPS and topics <= EXACT_TOPICS
     return 0.0 if is_exact else sqrt(p * (1 - p) / DRAWS)
+
+
+def interval(differences: Floats, test: PairedTest = PairedTest.SIGN_FLIPS) -> tuple[float, float]:
+    """Return the ends of the 95 % interval of one mean difference from its values by topic, shape (topics,);
+    infinite where there is none. NaN is left out.
+
+    By SIGN_FLIPS it has all differences, constant over topics, that the test of this difference alone keeps,
+    so that interval and test never disagree (inversion of a test: Lehmann and Romano 2005, 3.5).
+
+    >>> low, high = interval(np.array([0.2, 0.1, 0.3, 0.2, 0.1, 0.3]))
+    >>> round(low, 3), round(high, 3)
+    (0.1, 0.3)
+    """
+    known = differences[~np.isnan(differences)]
+    if len(known) < MIN_TOPICS:
+        return -inf, inf
+    if test is PairedTest.SIGN_FLIPS:
+        return _kept_by_flips(known)
+    found = mean_intervals(known[np.newaxis])
+    return (float(found.low[0]), float(found.high[0])) if not np.isnan(found.low[0]) else (-inf, inf)
+
+
+def _kept_by_flips(differences: Floats) -> tuple[float, float]:
+    """Both ends by halving, between a difference that is rejected and the mean, which is not.
+
+    Whether 0 is rejected is known before: no step may find anything else.
+    """
+    mean, margin = float(differences.mean()), 1e-9
+    rejected = np.array([differences.min() - margin, differences.max() + margin])
+    kept = np.array([mean, mean])
+    end = 0 if mean > 0 else 1
+    if _p_by_flips(differences[np.newaxis])[0] <= ALPHA:
+        rejected[end] = 0.0
+    elif rejected[end] * mean < 0:
+        kept[end] = 0.0
+    for _ in range(_HALVINGS):
+        middle = (rejected + kept) / 2
+        is_kept = _p_by_flips(differences - middle[:, np.newaxis]) > ALPHA
+        kept, rejected = np.where(is_kept, middle, kept), np.where(is_kept, rejected, middle)
+    return float(rejected[0]), float(rejected[1])
+
+
+def _p_by_flips(differences: Floats) -> Floats:
+    """The p-value of each row (rows, topics), as if it were tested alone."""
+    drawn = np.abs(differences @ _flips(differences.shape[1]))
+    return np.asarray((drawn >= drawn[:, :1] * (1 - _ROUNDING)).mean(axis=1))
 
 
 def step_down(observed: Floats, under_chance: Callable[[Ints], Floats]) -> Floats:
@@ -136,7 +188,7 @@ def critical_value(drawn: Floats, *, alpha: float = ALPHA) -> float:
     return float(np.quantile(drawn.max(axis=0), 1 - alpha, method="higher"))
 
 
-def resolution(scores: Floats, rule: Rule = Rule.SIGN_FLIPS, *, power: float = POWER) -> float:
+def resolution(scores: Floats, test: PairedTest = PairedTest.SIGN_FLIPS, *, power: float = POWER) -> float:
     """Return the difference of two means that so many topics tell apart with this power, among all pairs of
     rows of scores (runs, topics); NaN where no difference can be clear.
 
@@ -156,15 +208,19 @@ def resolution(scores: Floats, rule: Rule = Rule.SIGN_FLIPS, *, power: float = P
     enough = counted.sum(axis=1) >= MIN_TOPICS
     if not enough.any():
         return float("nan")
-    family = _Family(np.where(counted, differences, 0.0)[enough], counted[enough], rule)
+    family = _Family(np.where(counted, differences, 0.0)[enough], counted[enough], test)
     errors = family.errors
     largest = np.full(family.n_draws, -inf)
     for start in range(0, len(errors), _BLOCK):
         drawn = family.under_chance(np.arange(start, min(start + _BLOCK, len(errors))))
         np.maximum(largest, drawn.max(axis=0), out=largest)
     critical, error = critical_value(largest[np.newaxis]), float(np.median(errors))
-    unit = error if rule is Rule.STUDENTISED else 1.0
-    return critical * unit + NormalDist().inv_cdf(power) * error
+    if test is PairedTest.STUDENTISED:
+        critical *= error
+    else:
+        n = float(np.median(counted.sum(axis=1)))
+        critical *= sqrt(n / (n - 1))  # what is centred varies less
+    return critical + NormalDist().inv_cdf(power) * error
 
 
 class _Family:
@@ -172,26 +228,26 @@ class _Family:
     counted.
     """
 
-    def __init__(self, differences: Floats, counted: NDArray[np.bool_], rule: Rule) -> None:
-        self._rule = rule
+    def __init__(self, differences: Floats, counted: NDArray[np.bool_], test: PairedTest) -> None:
+        self._test = test
         self._counted = counted.astype(np.float64)
         n = self._counted.sum(axis=1, keepdims=True)
         self._means = differences.sum(axis=1, keepdims=True) / n
         self._centred = (differences - self._means) * self._counted
         self.errors = np.sqrt((self._centred**2).sum(axis=1) / (n[:, 0] * (n[:, 0] - 1)))
         self._shares = differences / n
-        if rule is Rule.SIGN_FLIPS:
+        if test is PairedTest.SIGN_FLIPS:
             self._drawn = _flips(differences.shape[1])
             self.observed = np.abs(self._means[:, 0])
         else:
-            self._drawn = resamples(differences.shape[1]).T
+            self._drawn = resamples(differences.shape[1]).T.astype(np.float64)
             self.observed = _studentised(np.abs(self._means[:, 0]), self.errors)
         self.n_draws = self._drawn.shape[1]
 
     def under_chance(self, tests: Ints) -> Floats:
         """The statistics of these tests in all draws, of shape (tests, draws)."""
-        if self._rule is Rule.SIGN_FLIPS:
-            return np.abs(self._shares[tests] @ self._drawn)
+        if self._test is PairedTest.SIGN_FLIPS:
+            return np.asarray(np.abs(self._shares[tests] @ self._drawn))
         centred, drawn = self._centred[tests], self._drawn
         n = self._counted[tests] @ drawn
         means = divide_or_zero(centred @ drawn, n)
@@ -206,7 +262,8 @@ def _studentised(means: Floats, errors: Floats) -> Floats:
     """Infinite where equal values have no error, but 0 where they are all 0."""
     none = errors <= _ROUNDING
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(none, np.where(means <= _ROUNDING, 0.0, inf), means / errors)
+        statistics = np.where(none, np.where(means <= _ROUNDING, 0.0, inf), means / errors)
+    return np.asarray(statistics, dtype=np.float64)
 
 
 @lru_cache(maxsize=4)
@@ -214,9 +271,9 @@ def _flips(topics: int) -> Floats:
     """Signs of shape (topics, draws); the first draw flips nothing."""
     if topics <= EXACT_TOPICS:
         bits = np.arange(2 ** (topics - 1)) >> np.arange(topics)[:, np.newaxis]
-        signs = 1.0 - 2.0 * (bits & 1)
+        signs = np.where(bits & 1, -1.0, 1.0)
     else:
-        signs = 1.0 - 2.0 * default_rng(SEED).integers(2, size=(topics, DRAWS))
+        signs = np.where(default_rng(SEED).integers(2, size=(topics, DRAWS)), -1.0, 1.0)
         signs[:, 0] = 1.0
     signs.setflags(write=False)
     return signs

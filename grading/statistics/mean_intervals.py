@@ -21,8 +21,10 @@ from grading.statistics.bootstrap import LEVEL, RESAMPLES, resamples
 MIN_TOPICS = 5
 """Fewer say nothing of other topics."""
 _ROUNDING = 1e-9
-_TINY = 1e-24
-"""Makes the statistic of a resample of one topic, drawn again and again, huge instead of undefined."""
+_LEAST_SPREAD = 0.3
+"""Of a resample, in standard deviations of the sample: where nearly equal values are drawn again and again,
+the interval would be endless.
+"""
 
 Floats = NDArray[np.float64]
 
@@ -44,7 +46,7 @@ def mean_intervals(values: Floats, *, level: float = LEVEL) -> Intervals:
     >>> few = [np.nan] * 3
     >>> found = mean_intervals(np.array([[0.2, 0.4, 0.9, 0.4, 0.6], [0.5] * 5, [0.1, 0.3, *few]]))
     >>> found.low.round(2).tolist(), found.high.round(2).tolist()
-    ([0.07, nan, nan], [0.93, nan, nan])
+    ([0.09, nan, nan], [0.91, nan, nan])
     """
     bounds = np.full((3, len(values)), np.nan)
     n_topics = (~np.isnan(values)).sum(axis=1)
@@ -63,8 +65,9 @@ def _factors(centred: Floats, level: float) -> tuple[Floats, Floats]:
     n = centred.shape[1]
     drawn = resamples(n).T
     means = centred @ drawn / n
-    variances = np.maximum(centred**2 @ drawn / n - means**2, 0.0)
-    statistics = np.abs(means) / np.sqrt(variances / (n - 1) + _TINY)
+    least = _LEAST_SPREAD**2 * (centred**2).mean(axis=1, keepdims=True)
+    variances = np.maximum(centred**2 @ drawn / n - means**2, np.maximum(least, _ROUNDING**2))
+    statistics = np.abs(means) / np.sqrt(variances / (n - 1))
     spread = np.sqrt(level * (1 - level) / RESAMPLES)
     low, factors, high = percentiles(statistics, 100 * np.array([level - spread, level, level + spread]))
     return factors, (high - low) / 2

@@ -9,16 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grading.statistics.influence import TIED_DECIMALS
-from grading.statistics.paired_tests import (
-    ALPHA,
-    MAX_RUNS,
-    MAX_TOPICS,
-    PairedTest,
-    PValueMatrix,
-    p_values,
-    smallest_p,
-)
-from grading.statistics.rank_intervals import Order, holm, order
+from grading.statistics.max_t import MIN_TOPICS, PairedTest, pairwise_p, resolution
+from grading.statistics.rank_intervals import Order, order
 from grading.statistics.uncertainty import mean_and_stderr
 
 KEPT = 64
@@ -27,11 +19,11 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class RankIntervals:
-    """The paired tests between the rows of a table of scores."""
+    """Which rows of a table of scores are clearly ahead of which."""
 
     order: Order
-    p: PValueMatrix
-    """Of each pair by itself, before Holm's correction."""
+    p: Floats
+    """Shape (runs, runs): of each pair, adjusted for all pairs."""
     test: PairedTest
     topics: int
 
@@ -42,21 +34,29 @@ class RankIntervals:
 
     @property
     def can_tell(self) -> bool:
-        """Whether there are enough topics for a pair to pass Holm's first step."""
-        return smallest_p(self.topics, self.test) <= ALPHA / self.n_pairs
+        """Whether there are enough topics for any run to be clearly ahead of another."""
+        return self.topics >= MIN_TOPICS
 
     def possible(self, run: int) -> tuple[int, int]:
-        """The first and the last rank that the tests leave possible."""
+        """The first and the last rank that the topics leave possible."""
         return int(self.order.first_possible[run]), int(self.order.last_possible[run])
 
 
-def rank_intervals(scores: Floats, test: PairedTest = PairedTest.RANDOMISATION) -> RankIntervals | None:
+def rank_intervals(scores: Floats, test: PairedTest = PairedTest.SIGN_FLIPS) -> RankIntervals | None:
     """Of scores (runs, topics); None with fewer than two topics or runs."""
     topics = int((~np.isnan(scores)).any(axis=0).sum()) if scores.size else 0
     if topics < 2 or len(scores) < 2:
         return None
-    order, p = _tested(scores.tobytes(), scores.shape, used := test_used(scores.shape, test))
-    return RankIntervals(order, p, used, topics)
+    order, p = _tested(scores.tobytes(), scores.shape, test)
+    return RankIntervals(order, p, test, topics)
+
+
+def resolved(scores: Floats, test: PairedTest) -> float | None:
+    """Return the difference that the topics tell apart with the power of `max_t.POWER`; None if they tell
+    none.
+    """
+    found = _resolution(scores.tobytes(), scores.shape, test)
+    return None if np.isnan(found) else found
 
 
 def span(first: int, last: int) -> str:
@@ -68,14 +68,13 @@ def span(first: int, last: int) -> str:
     return str(first) if first == last else f"{first}\N{EN DASH}{last}"
 
 
-def test_used(shape: tuple[int, ...], test: PairedTest) -> PairedTest:
-    """The test that tables of this shape (runs, topics) allow: large ones only t."""
-    runs, topics = shape
-    return PairedTest.T if runs > MAX_RUNS or topics > MAX_TOPICS else test
+@lru_cache(maxsize=KEPT)
+def _tested(content: bytes, shape: tuple[int, int], test: PairedTest) -> tuple[Order, Floats]:
+    scores = np.frombuffer(content).reshape(shape)
+    means, p = np.round(mean_and_stderr(scores).mean, TIED_DECIMALS), pairwise_p(scores, test)
+    return order(means, p), p
 
 
 @lru_cache(maxsize=KEPT)
-def _tested(content: bytes, shape: tuple[int, int], test: PairedTest) -> tuple[Order, PValueMatrix]:
-    scores = np.frombuffer(content).reshape(shape)
-    means, p = np.round(mean_and_stderr(scores).mean, TIED_DECIMALS), p_values(scores, test)
-    return order(means, holm(p)), p
+def _resolution(content: bytes, shape: tuple[int, int], test: PairedTest) -> float:
+    return resolution(np.frombuffer(content).reshape(shape), test)

@@ -9,14 +9,15 @@ from operator import attrgetter
 from urllib.parse import urlencode
 
 from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy
 
 from grading.measures import registry
 from grading.statistics.bootstrap import LEVEL
 from grading.statistics.influence import TIED_DECIMALS
-from grading.statistics.paired_tests import PairedTest
 from rubricweb.corpus.official import RunScores
 from rubricweb.leaderboards import rank_changes, score_axis
-from rubricweb.leaderboards.board import provenance
+from rubricweb.leaderboards.board import headline, provenance
 from rubricweb.leaderboards.board.types import Board, BoardRow, LeaderTopic, TopicRow
 from rubricweb.leaderboards.forms import LabelForm
 from rubricweb.leaderboards.score_axis import Whisker
@@ -24,10 +25,11 @@ from rubricweb.leaderboards.sorting import changed, heads, in_order, is_ranked, 
 
 MAIN_FACTS = ("grader", "ratings", "bank", "threshold", "cutoff", "topics", "made")
 """What of the statements is always in sight."""
-WHISKERS = f"{100 * LEVEL:g} % bootstrap interval over topics"
+WHISKERS = f"{100 * LEVEL:g} % interval over topics"
 """What the whiskers of the table and of the figure are."""
 OFFICIAL = "official-"
 """With the number of an official board: its column among the topics of a run."""
+BANDS = {False: gettext_lazy("not clearly behind the first"), True: gettext_lazy("clearly behind")}
 MARKED_FROM = 5
 """With fewer runs percentiles say nothing."""
 
@@ -66,11 +68,13 @@ class TableRow:
     rose: int
     """Places since the last change of order; below 0 it fell."""
     whisker: Whisker | None
-    lanes: tuple[str, ...]
     mark: str
     """Above which percentile of all runs: 85, 75 or none."""
-    is_leading: bool
-    """No run is better, as far as the test can tell, and some run is worse."""
+    is_not_behind: bool
+    """It is not clearly behind the first run, and some run is."""
+    band: str | Promise = ""
+    """Empty where the table is in another order, or no run is clearly behind."""
+    is_first_of_band: bool = False
 
     @property
     def fell(self) -> int:
@@ -109,9 +113,9 @@ def board_context(board: Board, query: str, sent: Mapping[str, str]) -> dict[str
         "importance": provenance.importance(board),
         "circularity": provenance.circularity(board),
         "has_closed_book": any(row.is_closed_book for row in board.rows),
-        "without_power": provenance.without_power(board) if board.top and board.top.topics_needed else "",
+        "headline": headline.headline(board.top, board.n_topics),
+        "resolution": headline.resolution(board.top, board.n_topics),
         "all_topics": changed(query, topics=""),
-        "by_t": changed(query, test=str(PairedTest.T)),
         **_facts(board),
     }
 
@@ -158,19 +162,21 @@ def _lines(
     board: Board, rendering: rank_changes.Rendering, axis: score_axis.Axis | None, sort: str
 ) -> list[TableRow]:
     rose = {line.row.run_id: line.rose for line in rendering.lines}
-    shown = score_axis.lanes(board.brackets, len(board.rows)) if is_ranked(sort) else [()] * len(board.rows)
-    has_leaders = board.top is not None and board.top.group < len(board.rows)
-    return [
-        TableRow(
+    has_bands = any(row.is_behind for row in board.rows)
+    lines: list[TableRow] = []
+    for row in in_order(board, sort):
+        band = BANDS[row.is_behind] if has_bands and is_ranked(sort) else ""
+        line = TableRow(
             row,
             rose[row.run_id],
             axis.whisker(row) if axis else None,
-            parts,
             _mark(board, row),
-            is_leading=has_leaders and row.first == 1,
+            is_not_behind=has_bands and not row.is_behind,
+            band=band,
+            is_first_of_band=bool(band) and (not lines or lines[-1].band != band),
         )
-        for row, parts in zip(in_order(board, sort), shown, strict=True)
-    ]
+        lines.append(line)
+    return lines
 
 
 def _mark(board: Board, row: BoardRow) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from grading.measures import registry
 from grading.measures.base import CUTOFF, MIN_ANSWERS
 from grading.measures.rubric_qrels import LabelMode
-from grading.statistics.paired_tests import PairedTest
+from grading.statistics.max_t import PairedTest
 from grading.types import TrecEval
 from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.grades.humans import Source
@@ -142,7 +142,9 @@ def add_board_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--topic", default="", metavar="QUERY_ID", help="only this topic")
     parser.add_argument("--subtopic", default="", metavar="FACET_ID", help="only this subtopic of --topic")
     parser.add_argument("--missing", default="zero", help="a topic that a run lacks: zero (default) or skip")
-    parser.add_argument("--test", default="randomisation", help="paired test: randomisation (default) or t")
+    parser.add_argument(
+        "--test", default=PairedTest.SIGN_FLIPS, help="paired test: sign_flips (default) or studentised"
+    )
 
 
 def board_spec_of(options: Options) -> BoardSpec:

@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy
 from grading.measures import registry
 from grading.measures.base import CUTOFF, MIN_ANSWERS, MIN_GRADE
 from grading.measures.rubric_qrels import LabelMode
-from grading.statistics.paired_tests import PairedTest
+from grading.statistics.max_t import PairedTest
 from grading.topic_attributes import TopicSlice
 from grading.types import MAX_RATING, ItemKind, Purpose, TrecEval
 from rubricweb.banks.models import Bank, BankVersion
@@ -68,7 +68,7 @@ TREC_EVALS = (
     ("", gettext_lazy("trec_eval 9, single precision")),
     (TrecEval.TEN, gettext_lazy("trec_eval 10, double precision")),
 )
-TESTS = (("", gettext_lazy("randomisation")), (PairedTest.T, gettext_lazy("t")))
+TESTS = (("", gettext_lazy("sign flips")), (PairedTest.STUDENTISED, gettext_lazy("studentised")))
 
 
 NO_COLUMNS = {
@@ -257,7 +257,7 @@ class BoardForm(LabelForm):
             topic_slice=lookup.find_topics(self.collection, picked["topics"]),
             topic=picked["topic"],
             facet=picked["facet"],
-            test=PairedTest(picked["test"] or PairedTest.RANDOMISATION),
+            test=PairedTest(picked["test"] or PairedTest.SIGN_FLIPS),
         )
         return columns.with_columns(lookup.check_scope(limited), picked["columns"])
 

@@ -52,7 +52,7 @@ def rendering(board: Board, sent: Mapping[str, str]) -> Rendering:
 def digest(board: Board) -> str:
     """Return a digest that is equal for boards that look the same."""
     stands_on = (board.n_topics, board.n_items, board.items_stamp, board.verified)
-    shown = (board.rows, stands_on, board.correlations, board.top, board.brackets, board.leaders)
+    shown = (board.rows, stands_on, board.correlations, board.top, board.leaders)
     return hashlib.sha256(repr(shown).encode()).hexdigest()[:16]
 
 

@@ -1,4 +1,4 @@
-"""Where the dots, whiskers and brackets of a board stand, in units of its SVG: all on one axis."""
+"""Where the dots and whiskers of a board stand, in units of its SVG: all on one axis."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ WIDTH, HEIGHT = 220, 38
 """Of the drawing in a row: as high as the row."""
 EDGE = 12
 STEPS = (1, 2, 5, 10)
-MAX_LANES = 6
 """Brackets side by side; what does not fit is still said by the ranks."""
 
 
@@ -92,24 +91,3 @@ def _round_step(least: float) -> float:
     """
     power = 10.0 ** math.floor(math.log10(least)) if least > 0 else 0.1
     return next(round(factor * power, 9) for factor in STEPS if factor * power >= least - 1e-12)
-
-
-def lanes(brackets: Sequence[tuple[int, int]], rows: int) -> list[tuple[str, ...]]:
-    """Return, by row: what each lane shows there: the start, middle or end of a bracket, or nothing.
-
-    >>> lanes([(0, 1), (1, 2)], 3)
-    [('start', ''), ('end', 'start'), ('', 'end')]
-    """
-    ends: list[int] = []
-    placed: list[tuple[int, int, int]] = []
-    for first, last in brackets:
-        free = next((lane for lane, end in enumerate(ends) if end < first), len(ends))
-        if free == MAX_LANES:
-            continue
-        ends[free : free + 1] = [last]
-        placed.append((free, first, last))
-    shown = [[""] * len(ends) for _ in range(rows)]
-    for lane, first, last in placed:
-        for row in range(first, last + 1):
-            shown[row][lane] = "start" if row == first else "end" if row == last else "middle"
-    return [tuple(parts) for parts in shown]

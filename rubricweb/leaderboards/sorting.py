@@ -88,7 +88,7 @@ def in_order(board: Board, sort: str) -> Sequence[BoardRow]:
 
 
 def is_ranked(sort: str) -> bool:
-    """Return whether the rows stand in the order of their ranks, so that brackets join neighbours."""
+    """Return whether the rows stand in the order of their ranks, so that each band is one."""
     return sort in ("", "-score")
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.statistics.bootstrap import intervals
+from grading.statistics.mean_intervals import mean_intervals
 from grading.support.scores import JudgedCitations, SupportScore, support_score
 from grading.types import MISSING
 from rubricweb.corpus.models import Collection
@@ -119,7 +119,7 @@ def _means(scores: Scores, runs: list[int], topics: list[int], name: str) -> lis
     for row, run_id in enumerate(runs):
         for topic, score in scores[run_id].items():
             table[row, place[topic]] = getattr(score, name)
-    found = intervals(table)
+    found = mean_intervals(table)
     return [_mean(table[row], found.low[row], found.high[row]) for row in range(len(runs))]
 
 

@@ -2,63 +2,61 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from grading.statistics import bootstrap
-from grading.statistics.paired_tests import PairedTest, topics_needed
-from grading.statistics.rank_intervals import brackets, more_topics
-from rubricweb.grades.rank_intervals import KEPT, RankIntervals, rank_intervals
+from grading.statistics.influence import TIED_DECIMALS
+from grading.statistics.max_t import ALPHA, PairedTest, p_error
+from grading.statistics.mean_intervals import Intervals, mean_intervals
+from grading.statistics.uncertainty import mean_and_stderr
+from rubricweb.grades.rank_intervals import KEPT, Floats, RankIntervals, rank_intervals, resolved
 from rubricweb.leaderboards.board.types import Top
-
-Places = NDArray[np.intp]
-"""Rows of the table in the order of the board."""
 
 
 @dataclass(frozen=True, eq=False)
 class Certainty(RankIntervals):
-    """With the bootstrap interval of each run's score."""
+    """With the interval of each run's score."""
 
-    intervals: bootstrap.RunIntervals
+    intervals: Intervals
 
     @property
-    def monte_carlo(self) -> float:
+    def error_of_ends(self) -> float:
         """The largest Monte-Carlo standard error of an end of an interval; 0 without intervals."""
         return float(np.nanmax(self.intervals.error, initial=0.0))
 
-    def brackets(self, places: Places) -> tuple[tuple[int, int], ...]:
-        if not self.can_tell:
-            return ()
-        return tuple(brackets(self.order.better[np.ix_(places, places)]))
+    @property
+    def error_of_p(self) -> float:
+        """The Monte-Carlo standard error of a p-value at the level of the board."""
+        return p_error(ALPHA, self.topics, self.test)
 
 
-def certainty(scores: NDArray[np.float64], test: PairedTest) -> Certainty | None:
+def certainty(scores: Floats, test: PairedTest) -> Certainty | None:
     """Of scores (runs, topics); None where fewer than two topics or runs leave nothing to test."""
     known = rank_intervals(scores, test)
     if known is None:
         return None
-    return Certainty(
-        known.order, known.p, known.test, known.topics, _intervals(scores.tobytes(), scores.shape)
-    )
+    intervals = _intervals(scores.tobytes(), scores.shape)
+    return Certainty(known.order, known.p, known.test, known.topics, intervals)
 
 
 @lru_cache(maxsize=KEPT)
-def _intervals(content: bytes, shape: tuple[int, int]) -> bootstrap.RunIntervals:
-    return bootstrap.intervals(np.frombuffer(content).reshape(shape))
+def _intervals(content: bytes, shape: tuple[int, int]) -> Intervals:
+    """Those of scores that are shares end at 0 and at 1."""
+    scores = np.frombuffer(content).reshape(shape)
+    found = mean_intervals(scores)
+    if not 0 <= np.nanmin(scores, initial=0) <= np.nanmax(scores, initial=1) <= 1:
+        return found
+    return Intervals(np.maximum(found.low, 0), np.minimum(found.high, 1), found.error)
 
 
-def top(scores: NDArray[np.float64], known: Certainty | None, places: Places) -> Top | None:
-    """Return the top group, and how many more topics would separate the first two rows."""
+def top(run_tags: Sequence[str], scores: Floats, known: RankIntervals | None) -> Top | None:
+    """Return what can be said of the first run of a table of scores (runs, topics)."""
     if known is None:
         return None
-    if not known.can_tell:
-        return Top(len(scores), None, topics_needed(known.n_pairs))
-    first, second = places[:2]
-    if known.order.better[first, second]:
-        more: int | None = 0
-    else:
-        more = more_topics(scores[first] - scores[second])
-    return Top(len(known.order.top_group), more)
+    means = np.round(mean_and_stderr(scores).mean, TIED_DECIMALS)
+    first = sorted(run_tags[run] for run in np.flatnonzero(means == np.nanmax(means)).tolist())
+    not_behind = int((~known.order.behind_first).sum()) - len(first)
+    return Top(known.can_tell, tuple(first), not_behind, resolved(scores, known.test))

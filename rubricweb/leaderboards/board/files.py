@@ -11,7 +11,7 @@ from grading.formats.data_table import tsv_lines as tsv_lines_of
 from grading.statistics.cover_estimate import LEVEL, METHOD
 from grading.statistics.rank_correlation import Correlation
 from rubricweb import __version__
-from rubricweb.leaderboards.board import provenance
+from rubricweb.leaderboards.board import headline, provenance
 from rubricweb.leaderboards.board.types import (
     Board,
     BoardCorrelation,
@@ -42,7 +42,8 @@ def document(board: Board) -> Json:
         "judged_at": board.judged_at,
         "uncertainty": provenance.uncertainty(board),
         "test": str(board.test),
-        "monte_carlo_error": {"ranks": 0, "interval_ends": board.monte_carlo} if board.top else None,
+        "monte_carlo_error": _monte_carlo(board),
+        "headline": headline.headline(board.top, board.n_topics) or None,
         "top": _top(board.top),
         "marks": _marks(board),
         "estimate": _sample(board),
@@ -53,7 +54,6 @@ def document(board: Board) -> Json:
         "columns": [_column(board, place) for place in range(len(board.spec.columns))],
         "importance": provenance.importance(board) or None,
         "rows": [_row(row, board.spec.columns) for row in board.rows],
-        "brackets": [[board.rows[n].run_tag for n in range(a, b + 1)] for a, b in board.brackets],
         "correlations": [_correlation(correlation) for correlation in board.correlations],
     }
 
@@ -64,7 +64,7 @@ def json_lines(board: Board) -> list[str]:
 
 def tsv_lines(board: Board) -> list[str]:
     """Comment lines that state everything, a header, one run a line; numbers with all their digits."""
-    statements = provenance.statements(board)
+    statements = [*_verdict(board), *provenance.statements(board)]
     statements += [
         (f"{name} with {correlation.against} ({correlation.measure})", f"{_value(value)} over {value.n} runs")
         for correlation in board.correlations
@@ -88,6 +88,7 @@ def _values(row: BoardRow, columns: tuple[MeasureColumn, ...], *, has_estimates:
         "n_answered": row.n_answered,
         "rank_first": row.first,
         "rank_last": row.last,
+        "is_clearly_behind": row.is_behind,
         "low": row.low,
         "high": row.high,
         "judged": row.judged,
@@ -128,7 +129,9 @@ def tex_lines(board: Board) -> list[str]:
             columns=tuple(columns),
             rows=rows,
             n_labels=3,
-            comments=tuple(f"{name}: {value}" for name, value in provenance.statements(board)),
+            comments=tuple(
+                f"{name}: {value}" for name, value in (*_verdict(board), *provenance.statements(board))
+            ),
         )
     )
 
@@ -217,6 +220,7 @@ def _row(row: BoardRow, columns: tuple[MeasureColumn, ...]) -> Json:
         "rank": row.rank,
         "rank_first": row.first,
         "rank_last": row.last,
+        "is_clearly_behind": row.is_behind,
         "run_tag": row.run_tag,
         "score": row.score,
         "stderr": row.stderr,
@@ -238,13 +242,29 @@ def _estimate(estimate: RunEstimate | None) -> Json | None:
     return {"value": estimate.value, "low": estimate.low, "high": estimate.high} if estimate else None
 
 
+def _verdict(board: Board) -> list[tuple[str, str]]:
+    said = headline.headline(board.top, board.n_topics)
+    return (
+        [("verdict", " ".join(filter(None, (said, headline.resolution(board.top, board.n_topics)))))]
+        if said
+        else []
+    )
+
+
+def _monte_carlo(board: Board) -> Json | None:
+    return dict(zip(("p", "interval_ends"), board.monte_carlo, strict=True)) if board.monte_carlo else None
+
+
 def _top(top: Top | None) -> Json | None:
-    """`topics_needed` says that the test cannot tell any runs apart; then nothing else is known."""
+    """Return what the headline stands on."""
     if top is None:
         return None
-    if top.topics_needed:
-        return {"group": None, "more_topics": None, "topics_needed": top.topics_needed}
-    return {"group": top.group, "more_topics": top.more_topics, "topics_needed": None}
+    return {
+        "can_tell": top.can_tell,
+        "first": list(top.first),
+        "not_clearly_behind": top.n_not_behind if top.can_tell else None,
+        "resolution": top.resolution,
+    }
 
 
 def _marks(board: Board) -> Json | None:

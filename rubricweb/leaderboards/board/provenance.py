@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from grading.measures.base import ItemMeasure
-from grading.statistics.bootstrap import LEVEL, RESAMPLES
+from grading.statistics.bootstrap import LEVEL
 from grading.statistics.cover_estimate import COVER_CELLS, METHOD
 from grading.statistics.cover_estimate import LEVEL as ESTIMATE_LEVEL
-from grading.statistics.paired_tests import ALPHA, PairedTest, smallest_p
+from grading.statistics.max_t import ALPHA, MIN_TOPICS, PairedTest
 from grading.types import Purpose
 from rubricweb import __version__
 from rubricweb.grades.humans import Source
@@ -24,7 +24,10 @@ Json = dict[str, object]
 
 LEFT_OUT = "left out"
 NO_TOPICS = "topics cannot be resampled for this measure"
-TESTS = {PairedTest.RANDOMISATION: "randomisation test", PairedTest.T: "t test"}
+TESTS = {
+    PairedTest.SIGN_FLIPS: "max-T test by sign flips",
+    PairedTest.STUDENTISED: "studentised max-T test",
+}
 DEFINITIONS = {
     Definition.PAPERS: "as in the papers",
     Definition.WORKBENCH: "the published Workbench's",
@@ -189,10 +192,15 @@ def _possible(scored: ScoredBoard) -> str:
         return f"none: {NO_TOPICS}"
     if ranks is None:
         return "none: fewer than two topics or two runs"
-    powerless = "" if ranks.can_tell else "; with so few topics this test cannot tell any runs apart"
+    return f"those that a {_tested(ranks.test, ranks.topics, len(scored.run_tags))}"
+
+
+def _tested(test: PairedTest, topics: int, runs: int) -> str:
+    """Return the test of a board in words, after "a"."""
+    powerless = f"; it takes {MIN_TOPICS} topics" if topics < MIN_TOPICS else ""
     return (
-        f"those that a paired {TESTS[ranks.test]} over {ranks.topics} topics leaves open, Holm's correction "
-        f"over {ranks.n_pairs} pairs, {100 * ALPHA:g} % for all together{powerless}"
+        f"{TESTS[test]} over {topics} topics leaves open, {100 * ALPHA:g} % for all "
+        f"{runs * (runs - 1) // 2} pairs together{powerless}"
     )
 
 
@@ -326,30 +334,11 @@ def uncertainty(board: Board) -> str:
         return f"none: {NO_TOPICS}"
     if board.top is None:
         return "undefined with fewer than two topics or two runs"
-    level, runs = f"{100 * LEVEL:g} %", len(board.rows)
-    comparisons = f"Holm's correction over {runs * (runs - 1) // 2} pairs, {100 * ALPHA:g} % for all together"
-    powerless = f"; {without_power(board)}" if board.top.topics_needed else ""
+    of_p, of_ends = board.monte_carlo or (0.0, 0.0)
     return (
-        f"{level} bootstrap intervals of scores ({RESAMPLES:,} resamples of topics, Monte-Carlo standard "
-        f"error of an end at most {board.monte_carlo or 0:.2g}); ranks that a paired {TESTS[board.test]} "
-        f"leaves open{_counted(board)}, {comparisons}{powerless}"
-    )
-
-
-def _counted(board: Board) -> str:
-    if board.test is PairedTest.T:
-        return " (no Monte-Carlo error)"
-    return f" (exact over all 2^{board.n_topics} sign flips, no Monte-Carlo error)"
-
-
-def without_power(board: Board) -> str:
-    """Return why the ranks of this board tell nothing, and how many topics it takes."""
-    runs, topics = len(board.rows), board.n_topics
-    needed = board.top.topics_needed if board.top else None
-    return (
-        f"with {topics} topics this test cannot tell any of {runs} runs apart, whatever their scores: its "
-        f"smallest p-value is {smallest_p(topics, board.test):.2g}, and Holm's first step asks for "
-        f"{2 * ALPHA / (runs * (runs - 1)):.2g}; it takes {needed} topics"
+        f"{100 * LEVEL:g} % bootstrap-t intervals of scores over topics; ranks that a "
+        f"{_tested(board.test, board.n_topics, len(board.rows))} (Monte-Carlo standard errors: of an end at "
+        f"most {of_ends:.2g}, of a p-value {of_p:.2g})"
     )
 
 

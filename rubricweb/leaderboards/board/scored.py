@@ -13,9 +13,10 @@ from grading.statistics.influence import TIED_DECIMALS
 from grading.types import MIN_RATING
 from rubricweb.grades.rank_intervals import RankIntervals, rank_intervals
 from rubricweb.grades.scoring import ScoreTable
+from rubricweb.leaderboards.board.certainty import top
 from rubricweb.leaderboards.board.items import TopicItems
 from rubricweb.leaderboards.board.tables import Basis, basis, score_units
-from rubricweb.leaderboards.board.types import BoardSpec
+from rubricweb.leaderboards.board.types import BoardSpec, Top
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,11 @@ class ScoredBoard:
         if not self.spec.measure.bootstraps_by_topic:
             return None
         return rank_intervals(self.table.scores, self.spec.test)
+
+    @property
+    def top(self) -> Top | None:
+        """What can be said of the first run; None where there is nothing to test."""
+        return top(self.run_tags, self.table.scores, self.ranks)
 
     @property
     def by_run(self) -> dict[str, float]:

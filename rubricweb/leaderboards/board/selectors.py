@@ -73,11 +73,10 @@ def board(spec: BoardSpec) -> Board:
         n_vital=sum(items.n_vital for items in base.topic_items.values()),
         columns=tuple(_counted(of, column.measure, scores) for column, of, scores in further),
         marks=marks(np.round(table.means(), TIED_DECIMALS)),
-        top=top(table.scores, sure, places),
+        top=top(table.run_tags, table.scores, sure),
         leaders=leader_topics(base, rows, table.scores[places]),
-        brackets=sure.brackets(places) if sure else (),
         test=sure.test if sure else spec.test,
-        monte_carlo=sure.monte_carlo if sure else None,
+        monte_carlo=(sure.error_of_p, sure.error_of_ends) if sure else None,
         verified=(people.cells, people.of),
         sample=people.sample,
         calibration=status(spec.bank, spec.config, spec.version) if spec.bank else None,
@@ -146,7 +145,8 @@ class _Beside:
         if sure:
             low, high = none_if_nan(sure.intervals.low[run]), none_if_nan(sure.intervals.high[run])
             first, last = sure.possible(run)
-            known = {"first": first, "last": last, "low": low, "high": high}
+            is_behind = bool(sure.order.behind_first[run])
+            known = {"first": first, "last": last, "is_behind": is_behind, "low": low, "high": high}
         return known | {
             "judged": none_if_nan(self.judged[run]),
             "verified": none_if_nan(self.people.shares[run]),

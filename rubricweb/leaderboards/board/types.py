@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from grading.statistics.cover_estimate import SampleSize
-from grading.statistics.paired_tests import PairedTest
+from grading.statistics.max_t import PairedTest
 from grading.statistics.rank_correlation import Correlation
 from grading.statistics.uncertainty import Marks
 from grading.topic_attributes import TopicSlice
@@ -98,7 +98,7 @@ class BoardSpec:
     """The one subtopic that the board is of."""
     topic_slice: TopicSlice | None = None
     """The topics that the board is of, by an attribute; None for all."""
-    test: PairedTest = PairedTest.RANDOMISATION
+    test: PairedTest = PairedTest.SIGN_FLIPS
 
     @property
     def uses_labels(self) -> bool:
@@ -184,10 +184,12 @@ class BoardRow:
     judged: float | None
     """Share of the run's first k passages that are graded."""
     first: int | None = None
-    """The best rank that a paired test leaves open; None with fewer than two topics."""
+    """The best rank that the paired test leaves open; None with fewer than two topics."""
     last: int | None = None
+    is_behind: bool = False
+    """It is clearly behind the first run."""
     low: float | None = None
-    """The ends of the bootstrap interval of the score."""
+    """The ends of the 95 % interval of the score; None with too few topics, or equal scores."""
     high: float | None = None
     verified: float | None = None
     """Share of the cells of the first k passages that people have rated or verified."""
@@ -229,18 +231,14 @@ class BoardCorrelation:
 class Top:
     """What can be said of the best runs."""
 
-    group: int
-    """Runs that no other is better than, as far as a paired test can tell."""
-    more_topics: int | None
-    """About how many would separate the first two; 0 if they are separate, None if no number would."""
-    topics_needed: int | None = None
-    """From how many topics on the test could tell runs apart; None if it can with those of the board."""
-
-    @property
-    def more(self) -> str:
-        """`more_topics` in words that promise no more than it is worth."""
-        number = self.more_topics or 0
-        return f"about {number}" if number < 100 else "hundreds" if number < 1000 else "thousands"
+    can_tell: bool
+    """With fewer topics than `max_t.MIN_TOPICS` no run can be clearly ahead of another."""
+    first: tuple[str, ...]
+    """The run with the highest mean; several if they score exactly the same."""
+    n_not_behind: int
+    """Further runs that are not clearly behind it."""
+    resolution: float | None
+    """The difference that the topics tell apart with the power of `max_t.POWER`; None if they tell none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,14 +274,13 @@ class Board:
     marks: Marks | None = None
     top: Top | None = None
     """None with fewer than two topics or two runs."""
-    brackets: tuple[tuple[int, int], ...] = ()
-    """Places of rows, from 0, between which no paired test finds a difference."""
     leaders: tuple[LeaderTopic, ...] = ()
     """The topics on which the first runs differ most."""
-    test: PairedTest = PairedTest.RANDOMISATION
-    """The test that was used: many runs or topics allow only t."""
-    monte_carlo: float | None = None
-    """The largest Monte-Carlo standard error of an end of a score's interval; None without intervals."""
+    test: PairedTest = PairedTest.SIGN_FLIPS
+    monte_carlo: tuple[float, float] | None = None
+    """The largest Monte-Carlo standard errors: of a p-value at the board's level, of an end of a score's
+    interval; None where nothing is tested.
+    """
     verified: tuple[int, int] = (0, 0)
     """How many cells people have rated or verified, of how many."""
     sample: EstimateSample | None = None

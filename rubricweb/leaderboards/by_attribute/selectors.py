@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grading.statistics.influence import TIED_DECIMALS
-from grading.statistics.paired_tests import PairedTest, topics_needed
 from grading.statistics.rank_correlation import Correlation, kendall
 from grading.statistics.uncertainty import mean_and_stderr
 from grading.topic_attributes import Attribute, TopicSlice, attributes, slices
@@ -32,15 +31,14 @@ class SliceColumn:
     stderrs: Floats
     ranks: RankIntervals | None
     """None with fewer than two topics or two runs."""
-    topics_needed: int | None
-    """From how many topics on the test could tell runs apart; None if it can with those of the slice."""
     order_kept: Correlation
     """Kendall's tau with the order of the runs on all topics."""
 
     @property
-    def top_group(self) -> list[int]:
-        """The runs that no other is better than; none where the test cannot tell runs apart."""
-        return self.ranks.order.top_group if self.ranks and self.ranks.can_tell else []
+    def not_behind(self) -> list[int]:
+        """The runs that are not clearly behind the first; none where some topics are too few to tell."""
+        can_tell = self.ranks is not None and self.ranks.can_tell
+        return np.flatnonzero(~self.ranks.order.behind_first).tolist() if self.ranks and can_tell else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +97,9 @@ def _column(
 ) -> SliceColumn:
     summary = mean_and_stderr(scores)
     means = np.round(summary.mean, TIED_DECIMALS)
-    is_tested = scored.spec.measure.bootstraps_by_topic
-    ranks = rank_intervals(np.ascontiguousarray(scores), scored.spec.test) if is_tested else None
+    ranks = None
+    if scored.spec.measure.bootstraps_by_topic:
+        ranks = rank_intervals(np.ascontiguousarray(scores), scored.spec.test)
     ours = dict(zip(tags, means.tolist(), strict=True))
     theirs = dict(zip(tags, (means if whole is None else whole.means).tolist(), strict=True))
     return SliceColumn(
@@ -109,12 +108,5 @@ def _column(
         means=means,
         stderrs=summary.stderr,
         ranks=ranks,
-        topics_needed=_needed(len(tags), scored.spec.test, ranks) if is_tested else None,
         order_kept=kendall(ours, theirs),
     )
-
-
-def _needed(runs: int, test: PairedTest, ranks: RankIntervals | None) -> int | None:
-    if runs < 2 or (ranks is not None and ranks.can_tell):
-        return None
-    return 2 if test is PairedTest.T else topics_needed(runs * (runs - 1) // 2)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from grading.arrays import none_if_nan
 from grading.formats.data_table import DataTable, from_mappings
 from grading.formats.sheets import Mark, PrintedTable, TextCell, number
+from grading.statistics.max_t import MIN_TOPICS
 from grading.topic_attributes import Attribute, TopicSlice
 from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.board.scored import ScoredBoard
@@ -15,7 +16,7 @@ from rubricweb.leaderboards.by_attribute.selectors import BoardByAttribute, Slic
 Link = Callable[[TopicSlice | None], str]
 """From a slice to the address of its board."""
 ALL = "all topics"
-BOLD = "no other run is better, by paired tests over the topics of the slice with Holm's correction"
+BOLD = "not clearly behind the first run on the topics of the slice"
 
 
 def slice_sheet(board: BoardByAttribute, link: Link) -> PrintedTable:
@@ -38,7 +39,7 @@ def slice_sheet(board: BoardByAttribute, link: Link) -> PrintedTable:
 def score_sheet(board: BoardByAttribute, scored: ScoredBoard) -> PrintedTable:
     """Each run's mean on each slice with its standard error."""
     columns = (board.whole, *board.columns)
-    tops = [set(column.top_group) for column in columns]
+    tops = [set(column.not_behind) for column in columns]
     rows = [
         (
             TextCell(tag),
@@ -80,7 +81,6 @@ def _slice_line(column: SliceColumn) -> dict[str, str | int | float | None]:
         "slice": column.topics.token if column.topics else "",
         "n_topics": column.n_topics,
         "tau": column.order_kept.value,
-        "topics_needed": column.topics_needed,
     }
 
 
@@ -102,8 +102,8 @@ def _score(column: SliceColumn, run: int) -> str:
 
 
 def _tells(column: SliceColumn, runs: int) -> str:
-    if column.topics_needed:
-        return f"too few topics: a test could tell runs apart from {column.topics_needed} on"
     if column.ranks is None:
         return "\N{EN DASH}"
-    return f"top group: {len(column.top_group)} of {runs} runs"
+    if not column.ranks.can_tell:
+        return f"too few topics: it takes {MIN_TOPICS}"
+    return f"not clearly behind the first: {len(column.not_behind) - 1} of {runs - 1} others"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf, isfinite
 
 import numpy as np
 
-from grading.statistics.pair_difference import PairDifference, pair_difference
-from grading.statistics.paired_tests import PairedTest
+from grading.statistics.max_t import ALPHA, PairedTest, interval
 from rubricweb.corpus.models import Collection
+from rubricweb.leaderboards.board.headline import headline
 from rubricweb.leaderboards.board.scored import ScoredBoard
 
 
@@ -34,13 +35,27 @@ class RunComparison:
     second: str
     ahead: float
     """The first one's mean minus the second's, over the topics that count for both; NaN without any."""
-    difference: PairDifference | None
-    """None where nothing can be tested: by measures that are no means over topics, or with one topic."""
+    low: float
+    """The ends of the 95 % interval of `ahead`; infinite without one."""
+    high: float
+    p: float | None
+    """Adjusted for all pairs of the board; None where nothing is tested: by measures that are no means over
+    topics, or with too few topics.
+    """
     test: PairedTest
-    is_apart_among_all: bool | None
-    """The board's test of all pairs tells them apart; None where it can tell no pair apart."""
+    verdict: str
+    """What the board says of its runs."""
     topics: tuple[TopicPair, ...]
     """The one with the largest difference for the first run comes first."""
+
+    @property
+    def has_interval(self) -> bool:
+        return isfinite(self.low)
+
+    @property
+    def is_clear(self) -> bool:
+        """By the board's test of all its pairs."""
+        return self.p is not None and self.p <= ALPHA
 
 
 class UnknownRun(Exception):
@@ -55,14 +70,16 @@ def compare(scored: ScoredBoard, first: str = "", second: str = "") -> RunCompar
     if _ahead(scores, one, other) < 0:
         one, other = other, one
     ranks = scored.ranks
-    found = pair_difference(scores, ranks.p, one, other, ranks.test) if ranks else None
+    low, high = interval(scores[one] - scores[other], ranks.test) if ranks else (-inf, inf)
     return RunComparison(
         first=tags[one],
         second=tags[other],
         ahead=_ahead(scores, one, other),
-        difference=found,
+        low=low,
+        high=high,
+        p=float(ranks.p[one, other]) if ranks and ranks.can_tell else None,
         test=ranks.test if ranks else scored.spec.test,
-        is_apart_among_all=bool(ranks.order.better[one, other]) if ranks and ranks.can_tell else None,
+        verdict=headline(scored.top, ranks.topics if ranks else 0),
         topics=_topics(scored, one, other),
     )
 

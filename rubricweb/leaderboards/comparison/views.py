@@ -14,7 +14,7 @@ from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.board.scored import ScoredBoard, scored_board
 from rubricweb.leaderboards.comparison.forms import ComparisonForm
 from rubricweb.leaderboards.comparison.selectors import RunComparison, compare, named_topics
-from rubricweb.leaderboards.comparison.sentences import sentence
+from rubricweb.leaderboards.comparison.sentences import sentence, sentences
 
 PAGE, PART = "leaderboards/comparison.html", "comparison"
 
@@ -38,11 +38,10 @@ def _compared(form: ComparisonForm) -> Context:
         return {"has_too_few_runs": True}
     found = compare(scored, form.cleaned_data["first"], form.cleaned_data["second"])
     form.show(found)
-    said = sentence(found)
     return {
         "found": found,
-        "said": said,
-        "tex": tex(said),
+        "said": sentence(found),
+        "tex": tex(sentences(found)),
         "test_name": provenance.TESTS[found.test],
         "topics": _sheet(found, scored),
     }

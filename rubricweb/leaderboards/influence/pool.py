@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from grading.arrays import none_if_nan
 from grading.statistics.diagnostics import Advantage, advantage, contributed_alone
 from grading.statistics.influence import ranks
-from grading.statistics.paired_tests import ALPHA, p_of_differences
-from grading.statistics.rank_intervals import adjusted
+from grading.statistics.max_t import ALPHA, adjusted_p
 from grading.statistics.rank_moves import relative_gains
 from grading.types import MISSING
 from rubricweb.banks.models import Bank, BankVersion, Item, ItemChange
@@ -57,7 +56,7 @@ class TeamRow:
     possible: tuple[int, int] | None
     """The ranks that the topics leave open on the board."""
     p: float | None
-    """Of what the run loses against the mean of all runs, after Holm's correction; None if untested."""
+    """Of what the run loses against the mean of all runs, adjusted for all runs; None if untested."""
 
     @property
     def error(self) -> int:
@@ -66,7 +65,7 @@ class TeamRow:
 
     @property
     def is_sure(self) -> bool:
-        """The error is more than the noise of the topics."""
+        """The error is clear."""
         return bool(self.error) and self.p is not None and self.p <= ALPHA
 
 
@@ -151,7 +150,7 @@ def _tested(scored: ScoredBoard, rows: list[TeamRow], gains: list[Floats]) -> li
     """Return the rows with the p-values of their gains, each of shape (runs of the team, topics)."""
     if scored.ranks is None or not rows:
         return rows
-    p = adjusted(p_of_differences(np.concatenate(gains), scored.ranks.test)).tolist()
+    p = adjusted_p(np.concatenate(gains), scored.ranks.test).tolist()
     return [replace(row, p=value) for row, value in zip(rows, p, strict=True)]
 
 

@@ -40,10 +40,10 @@ TEAM_COLUMNS = (
     "Score left out",
     "Only theirs",
 )
-POSSIBLE = "possible: ranks that the topics leave open, by paired tests with Holm's correction over all pairs"
+POSSIBLE = "possible: ranks that the topics leave open, by the max-T test of all pairs"
 LOSS = (
-    "paired test over topics of what the run loses against the mean of all runs, each board in standard "
-    "deviations of its runs' means, Holm's correction over all runs"
+    "max-T test over topics of what the runs lose against the mean of all runs, each board in standard "
+    "deviations of its runs' means"
 )
 TESTED = f"p: {LOSS}"
 REPEATS = "repeats: passages among the first k below another one of their group of near-duplicates"
@@ -155,7 +155,7 @@ def teams(rows: Sequence[TeamRow], depth: int) -> PrintedTable:
         for one in rows
     ]
     note = f"left out: passages that only this team has among the first {depth} count as ungraded"
-    legend = ((Mark.TIED, "more than noise"),)
+    legend = ((Mark.TIED, "clear"),)
     return PrintedTable(
         "Teams left out", TEAM_COLUMNS, tuple(lines), 2, (note, POSSIBLE, TESTED), legend=legend
     )

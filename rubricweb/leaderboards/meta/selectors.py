@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from grading.arrays import divide
 from grading.statistics.bootstrap import resamples
+from grading.statistics.mean_intervals import MIN_TOPICS
 from grading.statistics.rank_correlation import (
     NO_GRADES,
     Coefficient,
@@ -70,6 +71,8 @@ class CorrelationCell:
     ours: Mapping[str, float] = field(default_factory=dict)
     """Run tag -> score."""
     theirs: Mapping[str, float] = field(default_factory=dict)
+    n_topics: int = 0
+    """Topics that `draws` resample."""
     n_items: int = 0
     items_stamp: str = ""
 
@@ -127,7 +130,8 @@ def column(
     cells = tuple(row.cells[place] for row in rows)
     values = [one.value(coefficient) for one in cells]
     draws = [one.draws.get(coefficient) for one in cells]
-    beside = tuple(standings(values, draws, within=spec.within))
+    topics = min((one.n_topics for one in cells if one.draws), default=0)
+    beside = tuple(standings(values, draws, topics=topics, within=spec.within))
     return CorrelationColumn(spec.measures[place], coefficient, cells, beside)
 
 
@@ -174,7 +178,8 @@ def _cell(row: Contender, name: str, spec: MetaSpec, shown: Sequence[Coefficient
         draws = {c: _draws_of(scored, other, theirs, c) for c in shown if correlations[c].value is not None}
     items = scored.base.items
     n_items, stamp = sum(len(uids) for uids in items.values()), items_stamp(scored.base.pool, items)
-    return CorrelationCell(correlations, draws, other.label, scored.by_run, theirs, n_items, stamp)
+    n_topics = int(_counted(scored.table.scores).sum())
+    return CorrelationCell(correlations, draws, other.label, scored.by_run, theirs, n_topics, n_items, stamp)
 
 
 def _correlations(
@@ -195,7 +200,7 @@ def _draws_of(
     values, by_topic = np.array([theirs[tag] for tag in tags], dtype=np.float64), False
     if other.by_topic is not None:
         of_topics = other.by_topic[_places(other.run_tags, tags)]
-        if _counted(of_topics).sum() > 1:
+        if _counted(of_topics).sum() >= MIN_TOPICS:
             values, by_topic = of_topics, True
     return _drawn(ours.tobytes(), values.tobytes(), len(tags), by_topic, coefficient)
 
@@ -221,7 +226,7 @@ def _drawn_means(scores: Floats) -> Floats:
     counts = _draws(scores.shape[1])[:, counted]
     sizes = counts.sum(axis=1, keepdims=True)
     means: Floats = np.full((len(counts), len(scores)), np.nan)
-    if counted.sum() > 1:  # one topic says nothing about others
+    if counted.sum() >= MIN_TOPICS:
         means = divide(counts @ scores[:, counted].T, sizes)
     # A resample's ties are those of equal sums: their last digits are noise.
     return np.round(means, 9)

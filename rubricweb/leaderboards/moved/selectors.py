@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from grading.arrays import none_if_nan, take_rows
 from grading.statistics.explanation import Cause, ItemContribution, Side, item_contributions
 from grading.statistics.influence import ranks
-from grading.statistics.paired_tests import ALPHA, p_of_differences, smallest_p
-from grading.statistics.rank_intervals import adjusted
+from grading.statistics.max_t import ALPHA, adjusted_p
 from grading.statistics.rank_moves import relative_gains
 from grading.statistics.uncertainty import mean_and_stderr
 from grading.types import MISSING
@@ -43,13 +42,13 @@ class MovedRow:
     possible_before: Possible = None
     possible_after: Possible = None
     p: float | None = None
-    """Of the run's gain on the mean of all runs, after Holm's correction; None where nothing is tested."""
+    """Of the run's gain on the mean of all runs, adjusted for all runs; None where nothing is tested."""
     gain: float = 0.0
     """Mean of what the run gains on the mean of all runs, in standard deviations of their means."""
 
     @property
     def is_sure(self) -> bool:
-        """The run moves by more than the noise of the topics, in the direction of its gain."""
+        """The run moves clearly, and in the direction of its gain."""
         return self.p is not None and self.p <= ALPHA and self.gain * self.rose > 0
 
     @property
@@ -109,9 +108,9 @@ def moved_rows(before: ScoredBoard, after: ScoredBoard) -> list[MovedRow]:
 
 
 def can_tell_moves(scored: ScoredBoard) -> bool:
-    """Return whether the board has enough topics for its test to tell a move from noise."""
+    """Return whether the board has enough topics for a move to be clear."""
     known = scored.ranks
-    return known is not None and smallest_p(known.topics, known.test) <= ALPHA / len(scored.run_tags)
+    return known is not None and known.can_tell
 
 
 def _tested(before: ScoredBoard, after: ScoredBoard) -> tuple[Floats, Floats]:
@@ -122,8 +121,7 @@ def _tested(before: ScoredBoard, after: ScoredBoard) -> tuple[Floats, Floats]:
     if known is None or before.table.topic_ids != after.table.topic_ids:
         return np.full(runs, np.nan), np.zeros(runs)
     gains = relative_gains(before.table.scores, after.table.scores)
-    p = adjusted(p_of_differences(gains, known.test))
-    return p, np.nan_to_num(mean_and_stderr(gains).mean)
+    return adjusted_p(gains, known.test), np.nan_to_num(mean_and_stderr(gains).mean)
 
 
 def is_exact(before: ScoredBoard, after: ScoredBoard) -> bool:

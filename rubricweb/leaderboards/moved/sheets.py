@@ -25,8 +25,8 @@ RUN_COLUMNS = (
     "Difference",
 )
 GAIN = (
-    "paired test over topics of what the run gains on the mean of all runs, each board in standard "
-    "deviations of its runs' means, Holm's correction over all runs"
+    "max-T test over topics of what the runs gain on the mean of all runs, each board in standard "
+    "deviations of its runs' means"
 )
 METHOD = f"possible: ranks that the topics leave open; p: {GAIN}"
 
@@ -48,9 +48,7 @@ def runs(rows: Sequence[MovedRow], link: Callable[[str], str]) -> PrintedTable:
         )
         for row in rows
     ]
-    return PrintedTable(
-        "Runs", RUN_COLUMNS, tuple(lines), 1, (METHOD,), legend=((Mark.TIED, "more than noise"),)
-    )
+    return PrintedTable("Runs", RUN_COLUMNS, tuple(lines), 1, (METHOD,), legend=((Mark.TIED, "clear"),))
 
 
 def reasons(rows: Sequence[Explained], run_tag: str, bank: Bank | None) -> PrintedTable:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from rubricweb.leaderboards.board import provenance
+from rubricweb.leaderboards.board import headline, provenance
 from rubricweb.leaderboards.board.types import Board, BoardRow
 from rubricweb.leaderboards.sorting import further_heads
 
@@ -24,6 +24,7 @@ def document_of(board: Board, statements: Sequence[tuple[str, str]]) -> Document
     return {
         "version": VERSION,
         "measure": provenance.measure_name(board.spec),
+        "headline": headline.headline(board.top, board.n_topics),
         "judged_at": board.judged_at,
         "heads": [{"label": head.label, "note": head.note} for head in further_heads(board)],
         "rows": [_row(row) for row in board.rows],

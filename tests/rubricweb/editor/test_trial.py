@@ -109,7 +109,7 @@ def test_the_page_tries_and_saves_nothing(client_of, viewer, url, items):
     part = client.get(url, sent(items, on=without), headers=HTMX)
     assert markup(part).strip().startswith('<section id="board"')
     assert "1 of 3 runs move" in markup(part)
-    assert "so all of these moves may be noise" in markup(part)
+    assert "so all of these moves may be chance" in markup(part)
     assert ranks(part) == {"behind": 1, "ahead": 2, "apart": 3}
     solo = client.get(url, sent(items, solo=items[0].pk))
     assert ranks(solo) == {"ahead": 1, "behind": 2, "apart": 2}

@@ -89,7 +89,7 @@ def test_comparing(client_of, viewer, outsider, developer, bank, version):
     assert "<strong>1 label changes</strong>" in html
     assert "1 run moves" in html
     assert "Possible before" in html
-    assert "so all of these moves may be noise" in html
+    assert "so all of these moves may be chance" in html
     assert "<del>Which pigment?</del>" in html
     assert "/leaderboards/autumn/moved/?bank=" in html
     assert html.count('<span class="chip">') == 4

@@ -74,7 +74,7 @@ def test_it_ranks_a_board_that_states_it(shown_on):
     assert "Half cover@20" in shown
     assert "covered items / twice the items of the topic, from grade 4 on; mean over all 2 topics" in shown
     assert "covered items / twice the items of the topic, from grade 5 on; mean over all 2 topics" in shown
-    assert "95 % bootstrap intervals of scores" in shown
+    assert "95 % bootstrap-t intervals of scores" in shown
 
 
 def test_commands_and_files_have_it(made):

@@ -84,31 +84,46 @@ def test_the_rag24_measures_in_one_click(made, viewer, client_of):
     assert "Nugget scores" in dict(client_of(viewer).get(BOARD, {"kind": "nugget"}).context["sets"])
 
 
-def test_what_the_order_can_resolve_is_said_in_words(made, viewer, client_of):
-    """`both` and `stray` differ by 1 on one topic of two: far more would be needed."""
-    said = text_of(client_of(viewer).get(BOARD, {"test": "t"}))
+def test_too_few_topics_are_no_finding(made, viewer, client_of):
+    """With two topics the smallest p-value is .5: that nothing differs is no finding."""
+    said = text_of(client_of(viewer).get(BOARD, {"test": "studentised"}))
 
-    assert "Two topics cannot separate the four runs." in said
-    assert "About 10 more would separate the first two, if they differ as much as it seems." in said
+    assert "With 2 topics no run can be clearly ahead." in said
+    assert "apart with" not in said
+    assert "clearly behind" not in said
     assert "least 0.2500, median 0.3750, best 1.0000" in said
-    assert "a paired t test leaves open (no Monte-Carlo error), Holm's correction over 6 pairs" in said
+    assert "a studentised max-T test over 2 topics leaves open, 5 % for all 6 pairs together" in said
+    assert "it takes 6 topics" in said
     assert "main (questions and nuggets, 3 items" in said
     assert "as of now" in said
 
 
-def test_a_test_that_cannot_tell_finds_nothing(made, viewer, client_of):
-    """With two topics p is 0.5 at least: that nothing differs is no finding, and no sample size follows."""
-    response = client_of(viewer).get(BOARD)
-    said = text_of(response)
+@pytest.fixture
+def clear(collection):
+    """Of 12 topics `good` covers all, `near` all but one, `bad` none."""
+    bank = factories.gradable(collection, topics=12, passages=2, items=1)
+    config = factories.lexical_config()
+    runs = {tag: factories.RunFactory(collection=collection, run_tag=tag) for tag in ("good", "near", "bad")}
+    for place, item in enumerate(bank.items.order_by("pk")):
+        first, second = (pooled.passage for pooled in item.topic.pool.all())
+        factories.grade(config, item, first, 5)
+        factories.grade(config, item, second, 0)
+        found = {"good": first, "near": first if place else second, "bad": second}
+        for tag, run in runs.items():
+            factories.RankingFactory(run=run, topic=item.topic, doc_ids=[found[tag].doc_id])
+    return collection
 
-    assert "Two topics cannot separate these runs. The test needs 8;" in said
-    assert "With 2 topics this test cannot tell any of 4 runs apart, whatever their scores" in said
-    assert "its smallest p-value is 0.5, and Holm's first step asks for 0.0083; it takes 8 topics" in said
-    assert "more would" not in said
-    assert response.context["board"].brackets == ()
-    other = client_of(viewer).get(f"{BOARD}?{response.context['by_t']}")
-    assert "whatever their scores" not in text_of(other)
-    assert other.context["board"].test == "t"
+
+def test_bands_part_who_is_clearly_behind(clear, developer, client_of):
+    client = client_of(developer)
+    said = text_of(client.get(BOARD))
+
+    assert "good is first; 1 more is not clearly behind." in said
+    assert "12 topics tell differences of" in said
+    assert said.index("not clearly behind the first") < said.index(" near ") < said.index(" bad ")
+    assert "clearly behind" in said[said.index(" near ") : said.index(" bad ")]
+    by_name = client.get(BOARD, {"sort": "judged"})
+    assert "board-band" not in markup(by_name), "in another order there are no bands"
 
 
 def test_one_topic_says_nothing_of_others(made, viewer, client_of):
@@ -200,14 +215,6 @@ def test_the_live_part_keeps_columns_and_order(made, viewer, client_of):
     assert shown(client.get(address))[0][1] == "stray"
 
 
-def test_lanes_are_shared_by_brackets_that_do_not_overlap():
-    assert score_axis.lanes([(0, 1), (2, 3)], 4) == [("start",), ("end",), ("start",), ("end",)]
-    assert score_axis.lanes([(0, 2), (1, 3)], 4)[1] == ("middle", "start")
-    assert score_axis.lanes([], 2) == [(), ()]
-    many = [(n, n + 10) for n in range(9)]
-    assert len(score_axis.lanes(many, 20)[0]) == score_axis.MAX_LANES
-
-
 def test_dots_and_whiskers_share_an_axis():
     axis = score_axis.Axis(0.2, 0.7)
     assert (axis.at(0.2), axis.at(0.7)) == (score_axis.EDGE, score_axis.WIDTH - score_axis.EDGE)
@@ -217,7 +224,7 @@ def test_dots_and_whiskers_share_an_axis():
 def test_the_axis_ends_at_round_numbers(made, viewer, client_of):
     axis = client_of(viewer).get(BOARD).context["axis"]
 
-    assert axis.ticks == [(12.0, "0.0"), (110.0, "0.5"), (208.0, "1.0")]
+    assert axis.ticks == [(12.0, "0.2"), (61.0, "0.4"), (110.0, "0.6"), (159.0, "0.8"), (208.0, "1.0")]
 
 
 def test_the_leaders_are_compared_by_topic(made, viewer, client_of):

@@ -62,13 +62,27 @@ def test_tsv_has_a_header_that_states_everything(made):
     lines = output("--measure", "P_2", "--mode", "binary", "--format", "tsv", *made.names).splitlines()
     comments = [line for line in lines if line.startswith("# ")]
 
-    names = "run_tag rank score stderr n_topics n_answered rank_first rank_last low high judged verified"
+    names = "run_tag rank score stderr n_topics n_answered rank_first rank_last is_clearly_behind low high"
     assert [line.split("\t") for line in lines[len(comments) :]] == [
-        names.split(),
-        ["both", "1", "0.75", "0.25", "2", "2", "1", "4", "0.5", "1.0", "1.0", "NaN"],
-        ["first", "2", "0.25", "0.25", "2", "2", "1", "4", "0.0", "0.5", "1.0", "NaN"],
-        ["lacks", "2", "0.25", "0.25", "2", "1", "1", "4", "0.0", "0.5", "1.0", "NaN"],
-        ["stray", "2", "0.25", "0.25", "2", "2", "1", "4", "0.0", "0.5", "0.6666666666666666", "NaN"],
+        [*names.split(), "judged", "verified"],
+        ["both", "1", "0.75", "0.25", "2", "2", "1", "4", "False", "NaN", "NaN", "1.0", "NaN"],
+        ["first", "2", "0.25", "0.25", "2", "2", "1", "4", "False", "NaN", "NaN", "1.0", "NaN"],
+        ["lacks", "2", "0.25", "0.25", "2", "1", "1", "4", "False", "NaN", "NaN", "1.0", "NaN"],
+        [
+            "stray",
+            "2",
+            "0.25",
+            "0.25",
+            "2",
+            "2",
+            "1",
+            "4",
+            "False",
+            "NaN",
+            "NaN",
+            "0.6666666666666666",
+            "NaN",
+        ],
     ]
     for stated in (
         "# measure: P_2",
@@ -112,18 +126,18 @@ def test_an_unknown_collection_lists_the_known_ones(made):
 
 def test_every_option_of_the_command(made, developer):
     name_version(made.bank, name="First", by=developer)
-    options = ["--measure", "cover-4", "--columns", "rag24", "--missing", "skip", "--test", "t"]
+    options = ["--measure", "cover-4", "--columns", "rag24", "--missing", "skip", "--test", "studentised"]
     found = json.loads(output(*made.names, *options, "--bank-version", "1", "--ratings", "corrected"))
 
     assert (found["missing"], found["test"], found["ratings"], found["bank_version"]) == (
         "skip",
-        "t",
+        "studentised",
         "corrected",
         1,
     )
     assert list(found["rows"][0]["columns"]) == [*RAG24.measures]
     assert found["rows"][0]["columns"]["cover-4"]["score"] == found["rows"][0]["score"] == 1
-    assert (found["rows"][0]["rank_first"], found["rows"][0]["low"]) == (1, 1)
+    assert (found["rows"][0]["rank_first"], found["rows"][0]["low"]) == (1, None)
     assert found["marks"]["median"] == pytest.approx(0.5)
 
 
@@ -152,7 +166,7 @@ def test_latex(made):
     [
         (["--definition", "x"], "no definition 'x'; known are papers, workbench, workbench_0"),
         (["--ratings", "x"], "no ratings 'x'; known are grader, humans, corrected"),
-        (["--test", "x"], "no test 'x'; known are randomisation, t"),
+        (["--test", "x"], "no test 'x'; known are sign_flips, studentised"),
         (["--missing", "x"], "no missing 'x'; known are zero, skip"),
         (["--bank-version", "3"], "no version 3 of bank main; there are none"),
         (["--topic", "t9"], "autumn has no topic t9"),

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from grading.measures import registry
-from grading.statistics.paired_tests import PairedTest
+from grading.statistics.max_t import PairedTest
 from grading.types import TrecEval
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import add_server_argument, link
@@ -36,7 +36,7 @@ DEFAULTS = {
     "trec_eval": TrecEval.NINE,
     "definition": Definition.PAPERS,
     "missing": MissingTopic.ZERO,
-    "test": PairedTest.RANDOMISATION,
+    "test": PairedTest.SIGN_FLIPS,
 }
 """Choices that an address leaves empty."""
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from grading.formats.ids import item_id
-from grading.statistics.paired_tests import PairedTest, topics_needed
+from grading.statistics.max_t import MIN_TOPICS, PairedTest
 from grading.types import Importance, ItemKind
 from rubricweb.banks import actions
 from rubricweb.banks.models import ItemRevision
@@ -16,6 +16,7 @@ from rubricweb.grades.models import GradingJob, JobChunk
 from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.leaderboards.board import provenance, selectors
 from rubricweb.leaderboards.board.certainty import certainty, top
+from rubricweb.leaderboards.board.headline import headline, resolution
 from rubricweb.leaderboards.board.types import BoardSpec, MissingTopic, Top
 from tests import factories
 from tests.worked import RANKED
@@ -130,7 +131,7 @@ def test_the_board_of_a_subtopic_has_no_interval(made, spec):
 
     assert {row.run_tag: row.score for row in board.rows} == {"both": 1, "first": 1, "lacks": 0, "stray": 0}
     assert {(row.interval, row.stderr, row.low) for row in board.rows} == {("\N{EN DASH}", None, None)}
-    assert (board.top, board.brackets, board.n_items) == (None, (), 1)
+    assert (board.top, board.n_items) == (None, 1)
 
 
 def test_a_board_as_of_a_version(made, spec, developer):
@@ -185,33 +186,44 @@ def test_rank_intervals_of_many_topics(collection, test):
     board = selectors.board(spec)
 
     assert [row.interval for row in board.rows] == ["1", "2\N{EN DASH}3", "2\N{EN DASH}3"]
-    assert board.brackets == ((1, 2),)
-    assert (board.top.group, board.top.more_topics) == (1, 0)
+    assert [row.is_behind for row in board.rows] == [False, True, True]
+    assert (board.top.first, board.top.n_not_behind) == ((good.run_tag,), 0)
+    assert headline(board.top, board.n_topics) == f"{good.run_tag} is clearly ahead of all others."
     assert (board.marks.minimum, board.marks.median, board.marks.maximum) == (0, 0, 1)
 
 
-@pytest.mark.parametrize(("topics", "runs"), [(5, 10), (12, 15)])
-def test_too_few_topics_for_the_test_are_no_finding(topics, runs):
-    """2 / 2^n is above the 0.05 / pairs of Holm's first step, even where a run is better on every topic."""
-    scores = np.linspace(0, 1, runs)[:, np.newaxis] * np.ones(topics)
-    places = np.arange(runs)[::-1]
-    exact, by_t = (certainty(scores, test) for test in PairedTest)
+@pytest.mark.parametrize("test", list(PairedTest))
+def test_too_few_topics_for_the_test_are_no_finding(test):
+    """Of five topics one flip in 16 is as extreme, even where a run is better on every topic."""
+    scores = np.linspace(0, 1, 10)[:, np.newaxis] * np.ones(MIN_TOPICS - 1)
+    tags = [f"r{run}" for run in range(10)]
+    few = certainty(scores, test)
 
-    assert (exact.can_tell, exact.brackets(places)) == (False, ())
-    found = top(scores, exact, places)
-    assert (found.more_topics, found.topics_needed) == (None, topics_needed(runs * (runs - 1) // 2))
-    assert found.topics_needed > topics
-    assert by_t.can_tell
-    assert top(scores, by_t, places).topics_needed is None
-    enough = certainty(np.repeat(scores[:, :1], found.topics_needed, axis=1), PairedTest.RANDOMISATION)
-    assert enough.possible(runs - 1) == (1, 1)
+    assert not few.can_tell
+    assert few.possible(9) == (1, 10)
+    assert headline(top(tags, scores, few), 5) == "With 5 topics no run can be clearly ahead."
+    assert resolution(top(tags, scores, few), 5) == ""
+    enough = certainty(np.repeat(scores[:, :1], 12, axis=1), test)
+    assert enough.possible(9) == (1, 1)
 
 
 @pytest.mark.parametrize(
-    ("more", "said"), [(0, "about 0"), (40, "about 40"), (700, "hundreds"), (4000, "thousands")]
+    ("first", "not_behind", "said"),
+    [
+        (("A",), 0, "A is clearly ahead of all others."),
+        (("A",), 1, "A is first; 1 more is not clearly behind."),
+        (("A",), 18, "A is first; 18 more are not clearly behind."),
+        (("A", "B"), 2, "A and B are first with exactly the same score; 2 more are not clearly behind."),
+        (("A", "B"), 0, "A and B have exactly the same score, and are clearly ahead of all others."),
+        (
+            ("A", "B", "C", "D"),
+            1,
+            "A, B and 2 more are first with exactly the same score; 1 more is not clearly behind.",
+        ),
+    ],
 )
-def test_sample_sizes_promise_no_more_than_they_are_worth(more, said):
-    assert Top(2, more).more == said
+def test_headline_says_who_is_first_and_who_is_not_clearly_behind(first, not_behind, said):
+    assert headline(Top(True, first, not_behind, 0.09), 25) == said
 
 
 @pytest.fixture

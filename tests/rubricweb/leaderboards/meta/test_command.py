@@ -50,7 +50,7 @@ def test_tables_for_papers(made, official):
         "human judgments (P_2, relevant from 2)"
     ] * 4
     assert {row["measure"] for row in found} == {"P_2"}
-    assert all(float(row["spearman_low"]) <= float(row["spearman"]) for row in found)
+    assert {row["spearman_low"] for row in found} == {"NaN"}, "two topics are too few"
     assert "# collection: autumn" in lines
     assert "Wins\n" in run("--official", official, "--format", "table")
     tex = run("--official", official, "--format", "tex", "--min-grade", "4")

@@ -10,7 +10,7 @@ from rubricweb.grades.configs import imported_config
 from rubricweb.grades.models import Grade
 from rubricweb.leaderboards.board.types import BoardError
 from rubricweb.leaderboards.meta import contenders as module
-from rubricweb.leaderboards.meta import files, sheets
+from rubricweb.leaderboards.meta import files, selectors, sheets
 from rubricweb.leaderboards.meta.contenders import contenders
 from rubricweb.leaderboards.meta.references import JUDGMENTS, reference_choices
 from rubricweb.leaderboards.meta.selectors import MetaSpec, compared, meta_rows
@@ -76,7 +76,26 @@ def test_judgments_are_scored_by_the_same_measure(made):
     assert cover == "human judgments (ndcg_cut_10, gains are the judgments)"
 
 
-def test_details_have_intervals_and_costs(made):
+@pytest.fixture
+def two_topics_count(monkeypatch):
+    """Intervals of the worked collection, whose two topics are too few."""
+    selectors._drawn.cache_clear()
+    monkeypatch.setattr(selectors, "MIN_TOPICS", 2)
+    yield
+    selectors._drawn.cache_clear()
+
+
+def test_two_topics_have_no_intervals_and_only_the_best_is_as_good(made):
+    official(made.collection)
+    wanted = MetaSpec("official:TREC", ("rubric_cover",), 2)
+    found = compared(meta_rows(rows_of(made), wanted), wanted, Coefficient)
+    spearman = found.columns[0]
+    assert not any(cell.interval(Coefficient.SPEARMAN).is_defined for cell in spearman.cells)
+    best = max(cell.value(Coefficient.SPEARMAN) for cell in spearman.cells)
+    assert spearman.as_good == [cell.value(Coefficient.SPEARMAN) == best for cell in spearman.cells]
+
+
+def test_details_have_intervals_and_costs(made, two_topics_count):
     official(made.collection, values=(4, 2, 3, 1))
     ((row,),) = (
         one.cells for one in meta_rows(rows_of(made, [4]), MetaSpec("official:TREC", ("rubric_cover",), 2))
@@ -126,7 +145,7 @@ def test_what_is_near_the_best_is_marked_where_the_reader_says_how_near(made):
     assert [cells[-1].text for cells in sheet.rows] == ["1", "1", "0"]
 
 
-def test_intervals_of_differences_say_what_is_as_good(made):
+def test_intervals_of_differences_say_what_is_as_good(made, two_topics_count):
     """With two topics no interval leaves out 0: whatever is lower is as good as the best."""
     official(made.collection)
     wanted = MetaSpec("official:TREC", ("rubric_cover",), 2)
@@ -187,7 +206,7 @@ def test_without_scores_of_topics_a_slice_is_compared_with_the_whole_board(made)
     assert cell.against == "TREC (ranks, over all its topics)"
 
 
-def test_official_scores_of_topics_are_resampled_with_ours(made):
+def test_official_scores_of_topics_are_resampled_with_ours(made, two_topics_count):
     """With the same scores on each topic every resample agrees fully with ours; means alone do not."""
     official(made.collection, values=(1, 0.25, 0.25, 0.5), is_rank=False)
     wanted = MetaSpec("official:TREC", ("rubric_cover",), 2)

@@ -114,8 +114,8 @@ def test_the_page_says_which_moves_are_more_than_noise(noisy, developer, client_
     page = client_of(developer).get("/leaderboards/autumn/moved/", asked)
     said = markup(page)
 
-    assert "by more than the noise of the 20 topics" in said
-    assert "more than noise" in said
+    assert "2 of them clearly" in said
+    assert "A move in bold is clear" in said
     moved = {cells[0].text: cells for cells in page.context["sheet"].rows}
     assert [cell.text for cell in moved[noisy.last][1:6]] == ["6", "6", "1", "1", "up 5"]
     assert moved[noisy.last][5].mark

@@ -25,7 +25,7 @@ def test_two_thresholds(made, viewer, client_of):
     response = client_of(viewer).get(PAGE, {"was_min_grade": "5", "run": "both"})
     said = text(response)
     assert "threshold: 5 \N{RIGHTWARDS ARROW} 4" in said
-    assert "With 2 topics a randomisation test cannot tell a move from noise, however large it is." in said
+    assert "With 2 topics no move can be clear." in said
     assert "Why both differs: rank 1 to 1, score 0.2500 to 1.0000" in said
     assert "Why does bread rise? t2 gained +0.5000 e2 4 " in said
     assert "4 \N{RIGHTWARDS ARROW} 4" not in said, "the rating is the same"

@@ -5,7 +5,7 @@ from django.core.management import CommandError, call_command
 from django.http import QueryDict
 from django.test import Client
 
-from grading.statistics.paired_tests import PairedTest
+from grading.statistics.max_t import PairedTest
 from rubricweb.banks.versions import name_version
 from rubricweb.corpus.runs.actions import withdraw_run
 from rubricweb.grades.humans import Source
@@ -45,14 +45,29 @@ def test_it_is_the_board_that_the_options_name(publish, made, owner):
     version = name_version(made.bank, name="first", by=owner)
     publish(
         *("--bank", "main", "--bank-version", str(version.number), "--kind", "question", "--min-grade", "3"),
-        *("--measure", "P_2", "--columns", "cover-5", "--relevant", "2", "--mode", "count", "--test", "t"),
+        *(
+            "--measure",
+            "P_2",
+            "--columns",
+            "cover-5",
+            "--relevant",
+            "2",
+            "--mode",
+            "count",
+            "--test",
+            "studentised",
+        ),
         *("--topic", "t1", "--missing", "skip", "--ratings", "corrected", "--cutoff", "7"),
     )
     form = BoardToolbar(QueryDict(PublicBoard.objects.get().query), collection=made.collection)
     assert form.is_valid()
     spec = form.spec
     assert (spec.bank, spec.version, spec.topic) == (made.bank, version, "t1")
-    assert (spec.source, spec.missing, spec.test) == (Source.CORRECTED, MissingTopic.SKIP, PairedTest.T)
+    assert (spec.source, spec.missing, spec.test) == (
+        Source.CORRECTED,
+        MissingTopic.SKIP,
+        PairedTest.STUDENTISED,
+    )
     measure = spec.measure
     assert (measure.name, measure.min_grade, measure.relevant, measure.mode) == ("P_2", 3, 2, "count")
     assert [column.token for column in spec.columns] == ["cover-5"]
