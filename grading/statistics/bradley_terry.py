@@ -4,12 +4,11 @@ With strengths `a` and `b` (in log-odds) and a tie parameter `t`, the first wins
 proportional to `exp((a - b) / 2)`, `exp(t)` and `exp((b - a) / 2)`. Strengths have the mean 0. A weak normal
 prior (PRIOR_SD) keeps those of systems that won or lost every vote finite.
 
-Votes on one topic, and votes of one person, are not independent. Intervals resample topics and voters, both
-with replacement; a vote counts as often as its topic times its voter was drawn (Owen 2007, the pigeonhole
-bootstrap, which is conservative). They are the strength plus and minus the resamples' standard deviation
-times Student's quantile for one less than the topics or voters, whichever are fewer: for 10, 30 and 60 topics
-they cover in 98, 95 and 94 % of simulations, where percentiles cover in 90, 92 and 93 %
-(bench/arena_intervals.py).
+Votes on one topic, and votes of one person, are not independent: `vote_variance` says how far strengths may
+be off. A system with votes on fewer than MIN_TOPICS topics has no interval, and is not told from others.
+Ranks are those that the step-down max-T test (`max_t`) of all pairs leaves open: they hold together. What
+chance makes of differences is drawn from the normal distribution of the strengths; a difference is in as many
+of its standard deviations as are as rare as its Student's t.
 
 People may prefer an answer because it is long. With lengths, the difference of strengths is `a - b + c x`,
 where `x` is the log of the first answer's length over the second's, and `c` is fitted with the strengths:
@@ -21,20 +20,27 @@ difference by the sum of both lengths; of the log, `c` says by what power of the
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isnan
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import norm
 from scipy.stats import t as student
 
 from grading.statistics.bootstrap import LEVEL, SEED
+from grading.statistics.max_t import ALPHA, DRAWS, step_down
+from grading.statistics.mean_intervals import MIN_TOPICS
+from grading.statistics.vote_variance import Scored, Variance, variance
 
 PRIOR_SD = 3.0
 """In log-odds: nine in ten priors lie where the better one wins between 1 and 99 % of the votes."""
-RESAMPLES = 1_000
 _STEPS = 40
 _SMALL_STEP = 1e-9
 _LONGEST_STEP = 2.0
+_POINTS = 5
+
+Floats = NDArray[np.float64]
 
 
 class Votes(NamedTuple):
@@ -54,8 +60,12 @@ class ByLength(NamedTuple):
 
     slope: float
     low: float
-    """NaN, as `high`, for votes on one topic by one person."""
+    """NaN, as `high`, with fewer than MIN_TOPICS topics."""
     high: float
+
+    @property
+    def has_interval(self) -> bool:
+        return not isnan(self.low)
 
     @property
     def of_double(self) -> float:
@@ -65,17 +75,19 @@ class ByLength(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Strengths:
-    """What votes say of systems."""
+    """What votes say of systems; matrices have the shape (systems, systems)."""
 
-    strength: NDArray[np.float64]
+    strength: Floats
     """One a system, in log-odds; their mean is 0."""
     tie: float
     """The log of the tie parameter."""
-    low: NDArray[np.float64]
-    """NaN, as `high`, for votes on one topic by one person."""
-    high: NDArray[np.float64]
-    resampled: NDArray[np.float64]
-    """Shape (resamples, systems)."""
+    low: Floats
+    """NaN, as `high`, for a system with votes on fewer than MIN_TOPICS topics."""
+    high: Floats
+    covariance: Floats
+    """Of the strengths, without what topics differ by."""
+    deviations: Floats
+    """Of the row's system over the column's: standard deviations that are as rare as Student's t."""
     length: ByLength | None = None
     """None where lengths were not taken into account."""
 
@@ -85,10 +97,35 @@ class Strengths:
         total = win + tie + lose
         return float(win / total), float(tie / total)
 
-    def ranks(self) -> list[tuple[int, int]]:
-        """Best and worst rank of each system: those whose interval lies wholly above, or not wholly below."""
-        above = (self.low[:, None] > self.high[None, :]).sum(axis=0)
-        below = (self.high[:, None] < self.low[None, :]).sum(axis=0)
+    def pairwise_p(self) -> Floats:
+        """Return the p-values of all pairs, adjusted for being many; 1 where one has too few topics."""
+        first, second = np.triu_indices(self.strength.size, k=1)
+        is_tested = ~np.isnan(self.low[first] + self.low[second])
+        first, second = first[is_tested], second[is_tested]
+        p = np.ones_like(self.covariance)
+        if first.size:
+            observed = np.abs(self.deviations[first, second])
+            random = np.random.default_rng(SEED)
+            drawn = random.normal(size=(DRAWS, self.strength.size)) @ np.linalg.cholesky(self.covariance).T
+            variances = self.covariance.diagonal()
+            errors = np.sqrt(variances[first] + variances[second] - 2 * self.covariance[first, second])
+
+            def under_chance(tests: NDArray[np.int64]) -> Floats:
+                differences = drawn[:, first[tests]] - drawn[:, second[tests]]
+                values: Floats = np.abs(differences).T / errors[tests, np.newaxis]
+                values[:, 0] = observed[tests]
+                return values
+
+            p[first, second] = p[second, first] = step_down(observed, under_chance)
+        return p
+
+    def ranks(self, *, alpha: float = ALPHA) -> list[tuple[int, int]]:
+        """Return the best and the worst rank of each system that are left open: some is wrong by chance with
+        at most `alpha`.
+        """
+        is_clear = self.pairwise_p() <= alpha
+        above = (is_clear & (self.strength[:, np.newaxis] > self.strength)).sum(axis=0)
+        below = (is_clear & (self.strength[:, np.newaxis] < self.strength)).sum(axis=0)
         return [
             (1 + int(better), self.strength.size - int(worse))
             for better, worse in zip(above, below, strict=True)
@@ -96,13 +133,7 @@ class Strengths:
 
 
 def strengths(
-    votes: Votes,
-    systems: int,
-    *,
-    lengths: NDArray[np.float64] | None = None,
-    n: int = RESAMPLES,
-    seed: int = SEED,
-    level: float = LEVEL,
+    votes: Votes, systems: int, *, lengths: Floats | None = None, level: float = LEVEL
 ) -> Strengths:
     """Fit the strengths of `systems` systems, with intervals. Raises ValueError without votes.
 
@@ -110,82 +141,93 @@ def strengths(
     are those at equal length.
 
     >>> votes = Votes(*(np.array(one) for one in ([0, 0, 1], [1, 1, 0], [1, 1, 0], [0, 1, 2], [0, 0, 0])))
-    >>> found = strengths(votes, 2, n=50)
-    >>> bool(found.strength[0] > 0 > found.strength[1]), [round(one, 2) for one in found.chance(0, 1)]
+    >>> fitted = strengths(votes, 2)
+    >>> bool(fitted.strength[0] > 0 > fitted.strength[1]), [round(one, 2) for one in fitted.chance(0, 1)]
     (True, [0.63, 0.31])
+    >>> fitted.low, fitted.ranks()
+    (array([nan, nan]), [(1, 2), (1, 2)])
     """
     if not votes.outcome.size:
         raise ValueError("no votes")
-    weights = np.vstack([np.ones(votes.outcome.size), _weights(votes, n, seed)])
-    if lengths is None:
-        design, counted = _by_pair(votes, systems)
-        counts = np.einsum("rv,vpo->rpo", weights, counted, optimize=True)
-    else:
-        design, counted = _by_vote(votes, systems, lengths)
-        counts = weights[:, :, None] * counted
-    fitted = _fit(design, counts, systems)
-    return _as_strengths(fitted[0], fitted[1:], _half_widths(votes, fitted[1:], level), systems)
-
-
-def _as_strengths(
-    fitted: NDArray[np.float64], resampled: NDArray[np.float64], half: NDArray[np.float64], systems: int
-) -> Strengths:
-    """From values in the order of the design, with the tie parameter last."""
-    low, high = fitted - half, fitted + half
-    has_length = fitted.size > systems + 1
+    design, counts = _design(votes.first, votes.second, systems, lengths), np.eye(3)[1 - votes.outcome]
+    fitted = _fit(*(_by_pair(votes, systems) if lengths is None else (design, counts)), systems)
+    scored = Scored(*_moments(design, counts, fitted))
+    on_the_way = _on_the_way(design, counts, fitted)
+    spread = variance(scored, on_the_way, votes.topic, votes.voter, prior=PRIOR_SD**-2)
+    deviations = _deviations(fitted, spread, systems)
+    values = np.eye(fitted.size)[:-1]
+    values[:systems, :systems] -= 1 / systems
+    errors, freedom = spread.errors(values)
+    topics = np.append(_topics(votes, systems), np.unique(votes.topic).size)[: len(values)]
+    half = np.where(topics < MIN_TOPICS, np.nan, errors * student.ppf((1 + level) / 2, freedom))
+    low, high = fitted[:-1] - half, fitted[:-1] + half
     return Strengths(
         strength=fitted[:systems],
         tie=float(fitted[-1]),
         low=low[:systems],
         high=high[:systems],
-        resampled=resampled[:, :systems],
-        length=ByLength(*(float(one[systems]) for one in (fitted, low, high))) if has_length else None,
+        covariance=spread.covariance[:systems, :systems],
+        deviations=deviations,
+        length=None if lengths is None else ByLength(*(float(one[systems]) for one in (fitted, low, high))),
     )
 
 
-def least_certain_pairs(found: Strengths, votes: Votes) -> list[tuple[int, int]]:
-    """All pairs, first those of which it is least clear who is better, then those with fewer votes."""
-    size = found.strength.size
-    asked = np.zeros((size, size), dtype=int)
-    np.add.at(asked, (votes.first, votes.second), 1)
+def _on_the_way(design: Floats, counts: Floats, fitted: Floats) -> Floats:
+    """Average the information from equal strengths to the fitted ones.
+
+    With this average the difference of two systems, squared, is twice what the log-likelihood loses where
+    they are equal: exactly so for two systems, whose ties stay as they are.
+    """
+    total: Floats = np.zeros((fitted.size, fitted.size))
+    for point, weight in zip(*np.polynomial.legendre.leggauss(_POINTS), strict=True):
+        share = (point + 1) / 2
+        at = np.append(share * fitted[:-1], fitted[-1])
+        total += weight * share * Scored(*_moments(design, counts, at)).information()
+    return total
+
+
+def _deviations(fitted: Floats, spread: Variance, systems: int) -> Floats:
+    first, second = np.triu_indices(systems, k=1)
+    eye, deviations = np.eye(fitted.size), np.zeros((systems, systems))
+    errors, freedom = spread.errors(eye[first] - eye[second])
+    differences = fitted[first] - fitted[second]
+    as_rare = norm.isf(student.sf(np.abs(differences) / errors, freedom))
+    deviations[first, second] = np.sign(differences) * as_rare
+    deviations -= deviations.T
+    return deviations
+
+
+def least_certain_pairs(fitted: Strengths, votes: Votes) -> list[tuple[int, int]]:
+    """Return all pairs, first those of which it is least clear who is better, then those with fewer votes."""
+    size = fitted.strength.size
+    n_votes = np.zeros((size, size), dtype=int)
+    np.add.at(n_votes, (votes.first, votes.second), 1)
     pairs = [(first, second) for first in range(size) for second in range(first + 1, size)]
 
     def certainty(pair: tuple[int, int]) -> tuple[float, int]:
         first, second = pair
-        better = float(np.mean(found.resampled[:, first] > found.resampled[:, second]))
-        return abs(better - 0.5), int(asked[first, second] + asked[second, first])
+        certain = round(abs(float(fitted.deviations[first, second])), 6)
+        return certain, int(n_votes[first, second] + n_votes[second, first])
 
     return sorted(pairs, key=certainty)
 
 
-def _by_pair(votes: Votes, systems: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The design of each pair of systems, and shape (votes, pairs, 3): a 1 at each vote's pair and outcome.
+def _by_pair(votes: Votes, systems: int) -> tuple[Floats, Floats]:
+    """The design of each pair of systems, and shape (pairs, 3): its votes by outcome.
 
     Votes on a pair differ in nothing else, so that a fit adds them up.
     """
     pairs = np.array([(first, second) for first in range(systems) for second in range(first)])
     first, second = np.maximum(votes.first, votes.second), np.minimum(votes.first, votes.second)
     won = np.where(votes.first == first, votes.outcome, -votes.outcome)
-    counted = np.zeros((votes.outcome.size, len(pairs), 3))
-    counted[np.arange(votes.outcome.size), first * (first - 1) // 2 + second, 1 - won] = 1
-    return _design(pairs[:, 0], pairs[:, 1], systems), counted
-
-
-def _by_vote(
-    votes: Votes, systems: int, lengths: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The design of each vote, and shape (votes, 3): a 1 at its outcome."""
-    counted = np.zeros((votes.outcome.size, 3))
-    counted[np.arange(votes.outcome.size), 1 - votes.outcome] = 1
-    return _design(votes.first, votes.second, systems, lengths), counted
+    counts = np.zeros((len(pairs), 3))
+    np.add.at(counts, (first * (first - 1) // 2 + second, 1 - won), 1)
+    return _design(pairs[:, 0], pairs[:, 1], systems), counts
 
 
 def _design(
-    first: NDArray[np.int64],
-    second: NDArray[np.int64],
-    systems: int,
-    lengths: NDArray[np.float64] | None = None,
-) -> NDArray[np.float64]:
+    first: NDArray[np.int64], second: NDArray[np.int64], systems: int, lengths: Floats | None = None
+) -> Floats:
     """What strengths, `c` (with lengths) and, elsewhere, `t` are multiplied with: shape (rows, columns)."""
     design = np.zeros((len(first), systems + (1 if lengths is None else 2)))
     design[np.arange(len(first)), first] = 1
@@ -195,63 +237,44 @@ def _design(
     return design
 
 
-def _weights(votes: Votes, n: int, seed: int) -> NDArray[np.float64]:
-    """Shape (n, votes): how often each vote counts in each resample."""
-    random = np.random.default_rng(seed)
-    weights = np.ones((n, votes.outcome.size))
-    for labels in (votes.topic, votes.voter):
-        groups, of_vote = np.unique(labels, return_inverse=True)
-        if groups.size > 1:
-            drawn = random.multinomial(groups.size, np.full(groups.size, 1 / groups.size), size=n)
-            weights *= drawn[:, of_vote]
-    return weights
+def _topics(votes: Votes, systems: int) -> NDArray[np.int64]:
+    """The number of topics with votes on each system."""
+    system, topic = np.concatenate([votes.first, votes.second]), np.tile(votes.topic, 2)
+    return np.bincount(np.unique(np.stack([system, topic]), axis=1)[0], minlength=systems)
 
 
-def _half_widths(votes: Votes, resampled: NDArray[np.float64], level: float) -> NDArray[np.float64]:
-    """Half the length of the interval of each fitted value."""
-    clusters = [size for labels in (votes.topic, votes.voter) if (size := np.unique(labels).size) > 1]
-    if not clusters:
-        return np.full(resampled.shape[1], np.nan)
-    fewest = min(clusters)
-    quantile = student.ppf((1 + level) / 2, fewest - 1)
-    half: NDArray[np.float64] = resampled.std(axis=0) * quantile * np.sqrt(fewest / (fewest - 1))
-    return half
-
-
-def _chances(
-    difference: NDArray[np.float64] | float, tie: NDArray[np.float64] | float
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+def _chances(difference: Floats | float, tie: Floats | float) -> tuple[Floats, Floats, Floats]:
     """What the chances of win, tie and loss are proportional to."""
     return np.exp(np.divide(difference, 2)), np.exp(tie), np.exp(np.divide(difference, -2))
 
 
-def _fit(design: NDArray[np.float64], counts: NDArray[np.float64], systems: int) -> NDArray[np.float64]:
-    """Maximise the posterior for each of (n, rows, 3) counts by Newton's method: (n, columns)."""
-    fitted = np.zeros((counts.shape[0], design.shape[1]))
+def _fit(design: Floats, counts: Floats, systems: int) -> Floats:
+    """Maximise the posterior of (rows, 3) counts of outcomes by Newton's method: (columns,)."""
+    fitted = np.zeros(design.shape[1])
     for _ in range(_STEPS):
-        step = _newton_step(design, counts, fitted)
+        scores, roots = _moments(design, counts, fitted)
+        rows = roots.reshape(-1, fitted.size)
+        information = rows.T @ rows + np.eye(fitted.size) / PRIOR_SD**2
+        step = np.linalg.solve(information, scores.sum(axis=0) - fitted / PRIOR_SD**2)
         fitted += np.clip(step, -_LONGEST_STEP, _LONGEST_STEP)
         if np.abs(step).max() < _SMALL_STEP:
             break
-    fitted[:, :systems] -= fitted[:, :systems].mean(axis=1, keepdims=True)
+    fitted[:systems] -= fitted[:systems].mean()
     return fitted
 
 
-def _newton_step(
-    design: NDArray[np.float64], counts: NDArray[np.float64], fitted: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    win, tie, lose = _chances(fitted @ design.T, fitted[:, -1:])
-    total = win + tie + lose
-    votes = counts.sum(axis=2)
-    slope, tied = (win - lose) / (2 * total), tie / total
-    by_difference = (counts[:, :, 0] - counts[:, :, 2]) / 2 - votes * slope
-    gradient = by_difference @ design - fitted / PRIOR_SD**2
-    gradient[:, -1] += (counts[:, :, 1] - votes * tied).sum(axis=1)
-    curvature = votes * ((win + lose) / (4 * total) - slope**2)
-    information = np.einsum("rp,pi,pj->rij", curvature, design, design, optimize=True)
-    cross = -(votes * slope * tied) @ design
-    information[:, -1, :] += cross
-    information[:, :, -1] += cross
-    information[:, -1, -1] += (votes * tied * (1 - tied)).sum(axis=1)
-    information += np.eye(fitted.shape[1]) / PRIOR_SD**2
-    return np.linalg.solve(information, gradient[:, :, None])[:, :, 0]
+def _moments(design: Floats, counts: Floats, fitted: Floats) -> tuple[Floats, Floats]:
+    """Return the gradient of the log-likelihood of each row, (rows, columns), and the roots of its
+    information, (rows, 2, columns): a factor of the covariance of (half the outcome, whether it is a tie).
+    """
+    chances = np.stack(_chances(design @ fitted, np.full(len(design), fitted[-1])))
+    win, tie, lose = chances / chances.sum(axis=0)
+    votes = counts.sum(axis=1)
+    gradients = ((counts[:, 0] - counts[:, 2] - votes * (win - lose)) / 2)[:, np.newaxis] * design
+    gradients[:, -1] += counts[:, 1] - votes * tie
+    half = np.sqrt(win * lose + (win + lose) * tie / 4)
+    roots = np.zeros((len(design), 2, design.shape[1]))
+    roots[:, 0] = half[:, np.newaxis] * design
+    roots[:, 0, -1] -= (win - lose) * tie / (2 * half)
+    roots[:, 1, -1] = np.sqrt(win * lose * tie) / half
+    return gradients, roots * np.sqrt(votes)[:, np.newaxis, np.newaxis]

@@ -37,10 +37,10 @@ class BoardRow:
     strength: float
     """In log-odds; the mean of all runs is 0."""
     low: float
-    """NaN, as `high`, for votes on one topic by one person."""
+    """NaN, as `high`, with votes on too few topics."""
     high: float
     ranks: tuple[int, int]
-    """The best and the worst that the intervals leave open."""
+    """The best and the worst that are left open; those of all runs hold together."""
     wins: int
     ties: int
     losses: int
@@ -48,6 +48,10 @@ class BoardRow:
     @property
     def votes(self) -> int:
         return self.wins + self.ties + self.losses
+
+    @property
+    def has_interval(self) -> bool:
+        return not np.isnan(self.low)
 
     @property
     def rank(self) -> str:
@@ -103,7 +107,7 @@ class VoteBoard:
 
     @property
     def has_intervals(self) -> bool:
-        return bool(self.rows) and not np.isnan(self.rows[0].low)
+        return any(row.has_interval for row in self.rows)
 
 
 def vote_board(

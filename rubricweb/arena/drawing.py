@@ -20,8 +20,6 @@ from rubricweb.corpus.models import Collection
 
 REPEAT_EVERY = 5
 """Each fifth battle of a person is one on which somebody else voted, if there is one."""
-RESAMPLES = 200
-"""Enough to order pairs by how certain they are."""
 Pair = tuple[int, int]
 
 
@@ -113,8 +111,7 @@ def least_certain(votes: Sequence[CountedVote], places: Mapping[int, int]) -> li
         return []
     runs = sorted({run for vote in votes for run in vote.pair}, key=lambda run: places[run])
     arrays = as_arrays(votes, runs)
-    found = strengths(arrays, len(runs), n=RESAMPLES)
-    pairs = least_certain_pairs(found, arrays)
+    pairs = least_certain_pairs(strengths(arrays, len(runs)), arrays)
     return [(places[runs[first]], places[runs[second]]) for first, second in pairs]
 
 

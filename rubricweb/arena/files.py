@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from grading.formats import events
 from grading.formats.events import Verdict, VoteEvent, event_line
+from grading.statistics.bootstrap import LEVEL
 from rubricweb import __version__
 from rubricweb.arena.answers import answer_words
 from rubricweb.arena.board import VoteBoard, VoterAgreement
@@ -16,10 +17,16 @@ from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pseudonyms import Naming
 
 Json = dict[str, object]
-COLUMNS = ("rank_best", "rank_worst", "run", "strength", "low", "high", "votes", "wins", "ties", "losses")
+COLUMNS = (
+    "rank_best", "rank_worst", "run", "strength", "low", "high", "votes", "wins", "ties", "losses", "level",
+    "note",
+)  # fmt: skip
 MODEL = "Bradley-Terry with Davidson's ties; both bad counts as a tie"
 AT_EQUAL_LENGTH = "; log of the ratio of words as a covariate"
-INTERVALS = "95 %, 1,000 resamples of topics and of voters"
+INTERVALS = "95 %, over topics and voters"
+OF_ONE_VOTER = "95 %, over topics, for this one voter"
+RANKS = "hold together with 95 %"
+TOO_FEW = "too few topics"
 
 
 def board_rows(board: VoteBoard) -> Iterator[tuple[object, ...]]:
@@ -28,7 +35,8 @@ def board_rows(board: VoteBoard) -> Iterator[tuple[object, ...]]:
     for row in board.rows:
         numbers = (_rounded(row.strength), _rounded(row.low), _rounded(row.high))
         shown = tuple("" if number is None else number for number in numbers)
-        yield (*row.ranks, row.run_tag, *shown, row.votes, row.wins, row.ties, row.losses)
+        certainty = (LEVEL, "") if row.has_interval else ("", TOO_FEW)
+        yield (*row.ranks, row.run_tag, *shown, row.votes, row.wins, row.ties, row.losses, *certainty)
 
 
 def board_document(board: VoteBoard, collection: str) -> Json:
@@ -38,7 +46,8 @@ def board_document(board: VoteBoard, collection: str) -> Json:
         "verdict": board.verdict.value,
         "model": MODEL + (AT_EQUAL_LENGTH if board.length else ""),
         "length": _length(board),
-        "intervals": INTERVALS if board.has_intervals else None,
+        "intervals": _intervals(board),
+        "ranks": RANKS if board.has_intervals else TOO_FEW,
         "version": __version__,
         "votes": board.votes,
         "voters": board.voters,
@@ -193,6 +202,12 @@ def _agreement(agreement: VoterAgreement) -> Json | None:
     }
 
 
+def _intervals(board: VoteBoard) -> str:
+    if not board.has_intervals:
+        return TOO_FEW
+    return INTERVALS if board.voters > 1 else OF_ONE_VOTER
+
+
 def _length(board: VoteBoard) -> Json | None:
     if board.length is None:
         return None
@@ -206,4 +221,4 @@ def _length(board: VoteBoard) -> Json | None:
 
 
 def _rounded(value: float) -> float | None:
-    return None if math.isnan(value) else round(value, 6)
+    return None if math.isnan(value) else round(value, 6) + 0.0  # no minus before a zero

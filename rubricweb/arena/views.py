@@ -249,7 +249,7 @@ def _context(request: HtmxRequest, shown: Arena) -> dict[str, object]:
 
 def _whiskers(found: VoteBoard) -> dict[str, object]:
     """The rows with what is drawn of them, all on one axis."""
-    ends = [value for row in found.rows for value in (row.low, row.high)] if found.has_intervals else []
+    ends = [value for row in found.rows for value in (row.low, row.high) if row.has_interval]
     axis = score_axis.axis_of(ends)
     return {
         "axis": axis,
@@ -257,7 +257,8 @@ def _whiskers(found: VoteBoard) -> dict[str, object]:
         "axis_height": score_axis.HEIGHT,
         "duels": list(zip(found.rows, found.duels, strict=True)),
         "whiskers": [
-            (row, axis.whisker_of(row.strength, row.low, row.high) if axis else None) for row in found.rows
+            (row, axis.whisker_of(row.strength, row.low, row.high) if row.has_interval else None)
+            for row in found.rows
         ],
     }
 

@@ -124,8 +124,8 @@ def named_runs(collection: Collection, runs: Iterable[int]) -> dict[int, str]:
 def as_arrays(votes: Sequence[CountedVote], runs: Sequence[int]) -> Votes:
     """For `bradley_terry`, with the place of each run in `runs` as its number.
 
-    Topics and voters are numbered by their ids and user names, so that a restored collection resamples them
-    as the archived one did.
+    Topics and voters are numbered by their ids and user names, so that a restored collection has them in the
+    order of the archived one.
     """
     from grading.statistics.bradley_terry import Votes  # brings scipy
 

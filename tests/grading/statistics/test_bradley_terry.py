@@ -1,4 +1,7 @@
-"""Strengths from votes: published figures, another optimiser, and coverage of the intervals."""
+"""Strengths from votes: published figures, other implementations, and what intervals and ranks hold."""
+
+import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -46,8 +49,24 @@ def test_published_strengths_of_baseball_teams(monkeypatch):
         for second, won in enumerate(wins)
         for number in range(won)
     ]
-    found = strengths(votes_of(rows), 7, n=2).strength
+    found = strengths(votes_of(rows), 7).strength
     assert np.round(found - found[-1], 2).tolist() == pytest.approx(PUBLISHED, abs=0.011)
+
+
+def test_strengths_equal_those_of_arena_rank(monkeypatch):
+    """Without ties and without a prior it is the model of the leaderboard of LMArena.
+
+    The package itself needs jax; `arena_rank.json` says how its figures were made.
+    """
+    monkeypatch.setattr(bradley_terry, "PRIOR_SD", 1e3)
+    expected = json.loads(Path(__file__).with_name("arena_rank.json").read_text())
+    first, second, outcome, lengths = np.array(expected["votes"]).T
+    numbers = np.arange(lengths.size)
+    votes = Votes(*(column.astype(int) for column in (first, second, outcome)), numbers, numbers)
+    plain, equal = strengths(votes, 5), strengths(votes, 5, lengths=lengths)
+    assert plain.strength == pytest.approx(expected["ratings"], abs=2e-6)
+    assert equal.strength == pytest.approx(expected["at_equal_length"]["ratings"], abs=2e-6)
+    assert equal.length.slope == pytest.approx(expected["at_equal_length"]["slope"], abs=2e-6)
 
 
 def test_another_optimiser_finds_the_same_strengths_and_ties():
@@ -60,7 +79,7 @@ def test_another_optimiser_finds_the_same_strengths_and_ties():
         return (total - said).sum() + (values**2).sum() / (2 * PRIOR_SD**2)
 
     expected = minimize(minus_log_posterior, np.zeros(4), method="BFGS", options={"gtol": 1e-9}).x
-    found = strengths(votes, 3, n=2)
+    found = strengths(votes, 3)
     assert found.strength == pytest.approx(expected[:3] - expected[:3].mean(), abs=1e-5)
     assert found.tie == pytest.approx(expected[3], abs=1e-5)
 
@@ -91,7 +110,7 @@ def test_another_optimiser_finds_the_same_slope_of_length():
         return (total - said).sum() + (values**2).sum() / (2 * PRIOR_SD**2)
 
     expected = minimize(minus_log_posterior, np.zeros(5), method="BFGS", options={"gtol": 1e-9}).x
-    found = strengths(votes, 3, lengths=lengths, n=2)
+    found = strengths(votes, 3, lengths=lengths)
     assert found.strength == pytest.approx(expected[:3] - expected[:3].mean(), abs=1e-5)
     assert found.length.slope == pytest.approx(expected[3], abs=1e-5)
     assert found.tie == pytest.approx(expected[4], abs=1e-5)
@@ -114,7 +133,7 @@ def test_without_ties_it_is_a_logistic_regression(monkeypatch):
         chance = expit(columns @ values)
         information = columns.T @ (columns * (chance * (1 - chance))[:, None])
         values += np.linalg.solve(information, columns.T @ (won - chance))
-    found = strengths(votes, 2, lengths=lengths, n=2)
+    found = strengths(votes, 2, lengths=lengths)
     assert found.strength[0] - found.strength[1] == pytest.approx(values[0], abs=1e-2)
     assert found.length.slope == pytest.approx(values[1], abs=1e-2)
 
@@ -124,9 +143,9 @@ def test_votes_of_people_who_like_long_answers_are_put_right(seed):
     """The best system writes the shortest answers: plain strengths have the order upside down."""
     truth, words = np.array([0.8, 0.0, -0.8]), np.array([60.0, 150.0, 400.0])
     votes, lengths = biased_votes(np.random.default_rng(seed), truth, words, 1.5, topics=120)
-    plain = strengths(votes, 3, n=2)
+    plain = strengths(votes, 3)
     assert np.argsort(-plain.strength).tolist() == [2, 1, 0]
-    found = strengths(votes, 3, lengths=lengths, n=100)
+    found = strengths(votes, 3, lengths=lengths)
     assert np.argsort(-found.strength).tolist() == [0, 1, 2]
     assert found.length.low < 1.5 < found.length.high
     assert found.length.of_double == pytest.approx(2**found.length.slope)
@@ -135,37 +154,69 @@ def test_votes_of_people_who_like_long_answers_are_put_right(seed):
 def test_where_length_says_nothing_strengths_stay():
     truth = np.array([0.8, 0.0, -0.8])
     votes, lengths = biased_votes(np.random.default_rng(7), truth, np.array([100.0, 100.0, 100.0]), 0.0)
-    found = strengths(votes, 3, lengths=lengths, n=100)
+    found = strengths(votes, 3, lengths=lengths)
     assert found.length.low < 0 < found.length.high
-    assert found.strength == pytest.approx(strengths(votes, 3, n=2).strength, abs=0.1)
+    assert found.strength == pytest.approx(strengths(votes, 3).strength, abs=0.1)
 
 
-def test_intervals_hardly_depend_on_the_seed():
-    votes = drawn_votes(np.random.default_rng(8), np.array([0.6, 0.0, -0.6]), 0.0, topics=30, per_topic=6)
-    ends = [
-        np.concatenate([found.low, found.high])
-        for seed in range(5)
-        if (found := strengths(votes, 3, seed=seed))
+def test_people_who_differ_widen_intervals():
+    """Every fourth person prefers the second system: it matters who the people are."""
+    votes = drawn_votes(np.random.default_rng(9), np.array([1.0, -1.0]), 0.0, topics=40, per_topic=8)
+    voter = np.arange(votes.outcome.size) % 8
+    of_one_mind = votes._replace(voter=voter)
+    differing = of_one_mind._replace(outcome=np.where(voter % 4 == 0, -votes.outcome, votes.outcome))
+    shuffled = differing._replace(voter=np.random.default_rng(1).permutation(voter))
+    widths = [half_widths(strengths(one, 2))[0] for one in (of_one_mind, differing, shuffled)]
+    assert widths[1] > 1.5 * max(widths[0], widths[2])
+
+
+def half_widths(fitted):
+    return (fitted.high - fitted.low) / 2
+
+
+def test_another_voter_hardly_widens_intervals_where_people_do_not_differ():
+    """The pigeonhole bootstrap made them eleven times as wide."""
+    random = np.random.default_rng(3)
+    truth, estimates, halves = np.array([1, 0.33, -0.33, -1]), [], []
+    for _ in range(50):
+        votes = drawn_votes(random, truth, 0.0, topics=30, per_topic=6, topic_sd=0.5)
+        fitted = strengths(votes._replace(voter=random.integers(2, size=votes.outcome.size)), 4)
+        estimates.append(fitted.strength)
+        halves.append(half_widths(fitted))
+    needed = 1.96 * np.std(estimates, axis=0).mean()
+    assert 0.9 < np.mean(halves) / needed < 1.6
+
+
+@pytest.mark.parametrize(("n", "is_defined", "is_clear"), [(2, 0, 0), (3, 0, 0), (5, 1, 0), (10, 1, 1)])
+def test_equal_votes_claim_no_more_than_a_sign_test(n, is_defined, is_clear):
+    """Two of two votes, or ten of ten, for one system: resamples of equal votes would all be equal."""
+    fitted = strengths(votes_of([(0, 1, 1, topic, 0) for topic in range(n)]), 2)
+    assert np.isfinite(fitted.low).all() == is_defined
+    assert not (half_widths(fitted) < 1).any()
+    assert (fitted.low[0] > 0) == is_clear
+    assert fitted.ranks() == ([(1, 1), (2, 2)] if is_clear else [(1, 2), (1, 2)])
+
+
+def test_a_system_with_votes_on_few_topics_has_no_interval_and_no_rank():
+    rows = [(0, 1, 1, topic, 0) for topic in range(40)] + [(0, 2, 1, topic, 0) for topic in range(4)] * 9
+    fitted = strengths(votes_of(rows), 3)
+    assert np.isnan(fitted.low).tolist() == [False, False, True]
+    assert fitted.ranks() == [(1, 2), (2, 3), (1, 3)]
+
+
+def test_ranks_of_equal_systems_stay_open():
+    """Marginal intervals ranked some of eight equal systems apart on one board in six."""
+    random = np.random.default_rng(4)
+    boards = [
+        strengths(drawn_votes(random, np.zeros(8), 0.0, topics=30, per_topic=6, topic_sd=0.5), 8).ranks()
+        for _ in range(60)
     ]
-    width = (ends[0][3:] - ends[0][:3]).mean()
-    assert np.std(ends, axis=0).max() < 0.05 * width
-
-
-def test_votes_of_few_people_give_wide_intervals():
-    """The same votes by three people instead of thirty: people who differ are counted as people."""
-    votes = drawn_votes(np.random.default_rng(9), np.array([0.5, -0.5]), 0.0, topics=30, per_topic=6)
-    size = votes.outcome.size
-    widths = [
-        (found.high - found.low)[0]
-        for people in (3, 30)
-        if (found := strengths(votes._replace(voter=np.arange(size) % people), 2, n=300))
-    ]
-    assert widths[0] > 1.2 * widths[1]
+    assert sum(ranks != [(1, 8)] * 8 for ranks in boards) <= 5
 
 
 def test_who_wins_every_vote_has_a_finite_strength_and_the_first_rank():
     votes = votes_of([(0, 1 + vote % 2, 1, vote, 0) for vote in range(40)])
-    found = strengths(votes, 3, n=200)
+    found = strengths(votes, 3)
     assert np.isfinite(found.high).all()
     assert found.ranks() == [(1, 1), (2, 3), (2, 3)]
 
@@ -173,17 +224,17 @@ def test_who_wins_every_vote_has_a_finite_strength_and_the_first_rank():
 def test_the_order_within_a_pair_does_not_matter():
     votes = drawn_votes(np.random.default_rng(2), np.array([0.5, -0.5, 0.0]), -0.5, topics=6, per_topic=8)
     swapped = votes._replace(first=votes.second, second=votes.first, outcome=-votes.outcome)
-    assert strengths(votes, 3, n=20).resampled == pytest.approx(strengths(swapped, 3, n=20).resampled)
+    assert strengths(votes, 3).low == pytest.approx(strengths(swapped, 3).low)
 
 
 def test_intervals_cover_where_topics_differ():
     """The intervals of few topics must cover what many give (bench/arena_intervals.py has more of it)."""
     random = np.random.default_rng(3)
     drawn = {"truth": np.array([0.6, 0.2, -0.2, -0.6]), "tie": 0.0, "topic_sd": 1.0, "per_topic": 6}
-    limit = strengths(drawn_votes(random, **drawn, topics=1_000), 4, n=2).strength
+    limit = strengths(drawn_votes(random, **drawn, topics=1_000), 4).strength
     covered = []
     for _ in range(25):
-        found = strengths(drawn_votes(random, **drawn, topics=30), 4, n=100)
+        found = strengths(drawn_votes(random, **drawn, topics=30), 4)
         covered.append((found.low <= limit) & (limit <= found.high))
     assert 0.9 <= np.mean(covered) <= 1
 
@@ -194,7 +245,7 @@ def test_the_least_certain_pair_is_asked_next():
         + [(1, 2, 1, topic, 0) for topic in range(20)]
         + [(0, 1, (-1) ** topic, topic, 0) for topic in range(20)]
     )
-    assert least_certain_pairs(strengths(votes, 3, n=100), votes)[0] == (0, 1)
+    assert least_certain_pairs(strengths(votes, 3), votes)[0] == (0, 1)
 
 
 def test_without_votes_there_is_nothing_to_fit():

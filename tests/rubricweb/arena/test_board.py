@@ -40,7 +40,8 @@ def test_wins_ties_losses_and_strengths(collection, topics, runs, voters):
     assert first[0] is None
     assert (first[1].wins, first[1].ties, first[1].losses, first[2].votes) == (2, 1, 0, 0)
     assert np.isclose(sum(row.strength for row in board.rows), 0)
-    assert all(row.low < row.strength < row.high for row in board.rows)
+    assert [row.rank for row in board.rows] == ["1\N{EN DASH}3"] * 3
+    assert not board.has_intervals
     evidence = vote_board(collection, Verdict.EVIDENCE)
     assert evidence.rows[0].run_tag == "secretgamma"
 

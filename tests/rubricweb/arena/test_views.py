@@ -6,10 +6,13 @@ import csv
 import io
 from uuid import uuid4
 
-from rubricweb.arena import actions
+import pytest
+
+from rubricweb.arena import actions, files
 from rubricweb.arena.models import Arena, Battle
+from rubricweb.corpus.models import Response
 from rubricweb.corpus.official import official_boards
-from tests.factories import CollectionFactory, MembershipFactory, RunFactory
+from tests.factories import CollectionFactory, MembershipFactory, RankingFactory, RunFactory, TopicFactory
 from tests.rubricweb.arena.conftest import ballot, voted
 from tests.rubricweb.markup import markup
 
@@ -179,6 +182,55 @@ def test_the_board_as_files(owner, topics, runs, client_of):
     assert document["pairs"] == [
         {"run": "secretalpha", "against": "secretbeta", "wins": 0, "ties": 1, "losses": 0}
     ]
+
+
+@pytest.fixture
+def more_topics(collection, topics, runs):
+    """Six topics with answers of the first two runs."""
+    for number in range(3, 7):
+        topic = TopicFactory(collection=collection, query_id=f"t{number}", text=f"question {number}")
+        for run in runs[:2]:
+            RankingFactory(run=run, topic=topic, doc_ids=["d1"])
+            told = [{"text": f"{run.run_tag} {number}.", "citations": [["d1", None]]}]
+            Response.objects.create(run=run, topic=topic, sentences=told, passages_of="sentence")
+        topics.append(topic)
+    return topics
+
+
+def test_board_says_its_level_on_the_page_and_in_files(owner, assessor, more_topics, runs, client_of):
+    """Six of six votes for one run: enough for an interval, which is none of zero width."""
+    for topic in more_topics:
+        voted(owner, topic, runs[0], runs[1], "left")
+    client = client_of(owner)
+    page = " ".join(markup(client.get(f"{ARENA}board/")).split())
+    assert "95&nbsp;%, over topics, for this one voter." in page
+    assert "Ranks hold together with 95&nbsp;%." in page
+    document = client.get(f"{ARENA}board/file/json/").json()
+    assert (document["intervals"], document["ranks"]) == (files.OF_ONE_VOTER, files.RANKS)
+    assert all(run["high"] - run["low"] > 1 for run in document["runs"])
+    rows = list(csv.DictReader(io.StringIO(client.get(f"{ARENA}board/file/csv/").content.decode())))
+    assert [(row["level"], row["note"]) for row in rows] == [("0.95", "")] * 2
+    voted(assessor, more_topics[0], runs[0], runs[1], "left")
+    assert "Intervals: 95&nbsp;%, over topics and voters." in " ".join(
+        markup(client.get(f"{ARENA}board/")).split()
+    )
+
+
+def test_board_of_few_topics_says_so_on_the_page_and_in_files(owner, assessor, topics, runs, client_of):
+    """Two of two votes, and three of three, once ranked their run first with an interval of zero width."""
+    for person, topic in ((owner, topics[0]), (owner, topics[1]), (assessor, topics[1])):
+        voted(person, topic, runs[0], runs[1], "left")
+    client = client_of(owner)
+    page = markup(client.get(f"{ARENA}board/"))
+    assert "Too few topics for intervals and ranks." in page
+    assert "nan" not in page
+    document = client.get(f"{ARENA}board/file/json/").json()
+    assert (document["intervals"], document["ranks"]) == (files.TOO_FEW, files.TOO_FEW)
+    assert [(run["rank_best"], run["rank_worst"], run["low"]) for run in document["runs"]] == [
+        (1, 2, None)
+    ] * 2
+    rows = list(csv.DictReader(io.StringIO(client.get(f"{ARENA}board/file/csv/").content.decode())))
+    assert [(row["low"], row["level"], row["note"]) for row in rows] == [("", "", files.TOO_FEW)] * 2
 
 
 def test_the_board_is_kept_for_meta_evaluation(owner, collection, topics, runs, client_of):
