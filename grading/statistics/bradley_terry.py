@@ -5,7 +5,8 @@ proportional to `exp((a - b) / 2)`, `exp(t)` and `exp((b - a) / 2)`. Strengths h
 prior (PRIOR_SD) keeps those of systems that won or lost every vote finite.
 
 Votes on one topic, and votes of one person, are not independent: `vote_variance` says how far strengths may
-be off. A system with votes on fewer than MIN_TOPICS topics has no interval, and is not told from others.
+be off, never by more than without votes. A system with votes on fewer than MIN_TOPICS topics has no interval,
+and is not told from others.
 Ranks are those that the step-down max-T test (`max_t`) of all pairs leaves open: they hold together. What
 chance makes of differences is drawn from the normal distribution of the strengths; a difference is in as many
 of its standard deviations as are as rare as its Student's t.
@@ -159,7 +160,9 @@ def strengths(
     values[:systems, :systems] -= 1 / systems
     errors, freedom = spread.errors(values)
     topics = np.append(_topics(votes, systems), np.unique(votes.topic).size)[: len(values)]
-    half = np.where(topics < MIN_TOPICS, np.nan, errors * student.ppf((1 + level) / 2, freedom))
+    without_votes = norm.ppf((1 + level) / 2) * PRIOR_SD * np.sqrt((values**2).sum(axis=1))
+    half = np.minimum(errors * student.ppf((1 + level) / 2, freedom), without_votes)
+    half[topics < MIN_TOPICS] = np.nan
     low, high = fitted[:-1] - half, fitted[:-1] + half
     return Strengths(
         strength=fitted[:systems],

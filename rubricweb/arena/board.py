@@ -1,4 +1,4 @@
-"""The vote board: strengths of runs from people's votes, who beat whom, and how far voters agree."""
+"""The vote board: strengths of runs from people's votes, wins between runs, and how far voters agree."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ def battle_json(request: HtmxRequest, slug: str, battle_id: int) -> HttpResponse
 
 @require_safe
 def board(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Strengths with intervals, who beat whom, and how far voters agree."""
+    """Strengths with intervals, wins between runs, and how far voters agree."""
     shown, form = access.arena_for_board(request.user, slug), BoardForm(request.GET)
     context = _context(request, shown) | {"form": form, "page": "board"}
     found = _board(shown.collection, form)
@@ -257,7 +257,7 @@ def _whiskers(found: VoteBoard) -> dict[str, object]:
         "axis_height": score_axis.HEIGHT,
         "duels": list(zip(found.rows, found.duels, strict=True)),
         "whiskers": [
-            (row, axis.whisker_of(row.strength, row.low, row.high) if row.has_interval else None)
+            (row, axis.whisker_of(row.strength, row.low, row.high) if axis and row.has_interval else None)
             for row in found.rows
         ],
     }

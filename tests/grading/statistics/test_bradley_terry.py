@@ -251,3 +251,12 @@ def test_the_least_certain_pair_is_asked_next():
 def test_without_votes_there_is_nothing_to_fit():
     with pytest.raises(ValueError, match="no votes"):
         strengths(Votes(*(np.array([], dtype=int) for _ in range(5))), 2)
+
+
+def test_intervals_are_no_wider_than_without_votes():
+    """One topic has nearly all votes: Student's t of one degree of freedom knows no prior."""
+    rows = [(0, 1, 1 - 2 * (vote % 2), 0, 0) for vote in range(60)] + [
+        (0, 1, 1, topic, 0) for topic in range(1, 5)
+    ]
+    fitted = strengths(votes_of(rows), 2)
+    assert (half_widths(fitted) <= 1.96 * PRIOR_SD / np.sqrt(2)).all()
