@@ -19,7 +19,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench._certainty import Row, report, share
+from _certainty import Row, report, share
+
 from grading.statistics.bradley_terry import Strengths, Votes, _design, _fit, strengths
 
 SEED = 28
