@@ -113,7 +113,8 @@ def variance(scored: Scored, on_the_way: Floats, topic: Ints, voter: Ints, *, pr
 def _people(scored: Scored, topic: Ints, voter: Ints, prior: float) -> tuple[Floats, float]:
     """Return what people add to the covariance of the summed scores, and its degrees of freedom.
 
-    Their sums of scores are larger than their votes on each topic explain.
+    Where people differ, their own sums of scores are larger than their sums on each topic explain: `squares`
+    against the sum of squares that is `expected`. A variance of 1 would add `reach` to it.
     """
     people = [(scored.of(votes), topic[votes]) for votes in _groups(voter)]
     informations = np.stack([one.information()[:, :-1] for one, _ in people])
@@ -139,6 +140,7 @@ def _people(scored: Scored, topic: Ints, voter: Ints, prior: float) -> tuple[Flo
         return np.zeros((scored.scores.shape[1],) * 2), inf
     squares = sum(np.square(one.scores.sum(axis=0)[:-1]).sum() for one, _ in people)
     fit = squared.sum(axis=0) @ bread
+    # Where people do not differ, the variance of `squares` is twice the noise.
     noise = np.einsum("vii->", squared) - 2 * np.einsum("vij,vji->", personal, hats @ personal)
     noise = float(noise + np.trace(fit @ fit))
     trusted = SD_OF_PEOPLE**4 / (SD_OF_PEOPLE**4 + 2 * noise / reach**2)

@@ -9,6 +9,7 @@ from scipy.optimize import minimize
 
 from grading.statistics import bradley_terry
 from grading.statistics.bradley_terry import PRIOR_SD, Votes, least_certain_pairs, strengths
+from grading.statistics.mean_intervals import MIN_TOPICS
 
 BASEBALL = {
     # Agresti, Categorical Data Analysis, table 10.10: wins of the row's team against the column's, 1987.
@@ -251,6 +252,31 @@ def test_the_least_certain_pair_is_asked_next():
 def test_without_votes_there_is_nothing_to_fit():
     with pytest.raises(ValueError, match="no votes"):
         strengths(Votes(*(np.array([], dtype=int) for _ in range(5))), 2)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_any_votes_give_intervals_around_strengths_or_none(seed):
+    """Few or many systems, topics and people, systems that never met, people of one vote."""
+    random = np.random.default_rng(seed)
+    systems, topics, people = random.integers([2, 1, 1], [7, 12, 30])
+    rows = [
+        (
+            *random.choice(systems, size=2, replace=False),
+            random.integers(-1, 2),
+            *random.integers([topics, people]),
+        )
+        for _ in range(random.integers(1, 60))
+    ]
+    votes = votes_of(rows)
+    for lengths in (None, random.normal(size=len(rows)), np.zeros(len(rows))):
+        fitted = strengths(votes, systems, lengths=lengths)
+        has_interval = ~np.isnan(fitted.low)
+        for system in range(systems):
+            met = (votes.first == system) | (votes.second == system)
+            assert has_interval[system] == (np.unique(votes.topic[met]).size >= MIN_TOPICS)
+        assert (half_widths(fitted)[has_interval] > 0.05).all()
+        assert all(1 <= best <= worst <= systems for best, worst in fitted.ranks())
+        assert least_certain_pairs(fitted, votes)
 
 
 def test_intervals_are_no_wider_than_without_votes():

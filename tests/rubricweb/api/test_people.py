@@ -122,6 +122,7 @@ def test_the_arena_is_for_those_who_may_see_who_leads(voted, assessor, owner, sc
     script, query = script_of(owner), {"named": "true"}
     board = script.get(f"{AT}arena/board/", query).json()
     assert board["runs"][0]["run"] == "alpha"
+    assert board["intervals"] == board["ranks"] == board["runs"][0]["note"] == "too few topics"
     (row,) = script.get(f"{AT}arena/votes/", query).json()
     assert (row["left"], row["answer"], row["voter"]) == ("alpha", "left", 1)
     for name in ("board", "votes", "battles"):
