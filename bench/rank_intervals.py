@@ -101,7 +101,11 @@ def told() -> list[Row]:
             random = default_rng(SEED)
             found = [_share_told(differing(random, runs, topics), adjusted) for _ in range(TOLD_BOARDS)]
             error = float(np.std(found)) / np.sqrt(TOLD_BOARDS)
-            rows.append(Row(f"{runs} runs x {topics} topics, {name}", "share told", float(np.mean(found)), error, SEED))
+            rows.append(
+                Row(
+                    f"{runs} runs x {topics} topics, {name}", "share told", float(np.mean(found)), error, SEED
+                )
+            )
     return rows
 
 
