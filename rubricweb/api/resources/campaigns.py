@@ -98,7 +98,7 @@ class NewCampaign(serializers.Serializer[Any]):
     min_grade = serializers.IntegerField(required=False, min_value=1, max_value=MAX_RATING)
     cutoff = serializers.IntegerField(default=20, min_value=1, max_value=DEEPEST)
     size = serializers.IntegerField(required=False, min_value=1, help_text="At most so many cells.")
-    order = serializers.ChoiceField(choices=Campaign.Order.choices)
+    order = serializers.ChoiceField(choices=Campaign.Order.choices, default=Campaign.DEFAULT_ORDER)
     passage_order = serializers.ChoiceField(
         choices=Campaign.PassageOrder.choices, default=Campaign.PassageOrder.TOPIC
     )

@@ -191,6 +191,7 @@ def _standing(bank: Bank, by: User) -> Campaign:
         "name": f"Assigned cells of {bank.name}"[:120],
         "kinds": [str(kind) for kind in KINDS],
         "mode": Campaign.Mode.ASSISTED,
+        "order": Campaign.Order.RANDOM,
         "passage_order": Campaign.PassageOrder.CELL,
         "random_share": 0,
         "seed": randbelow(SEEDS),

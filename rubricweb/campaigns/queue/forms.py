@@ -142,7 +142,7 @@ class CampaignForm(forms.Form):
     cells = forms.ChoiceField(
         label=gettext_lazy("Cells"),
         choices=Campaign.Cells.choices,
-        initial=Campaign.Cells.COVER,
+        initial=Campaign.Cells.ALL,
         widget=forms.RadioSelect,
         help_text=f"A sample for Rubric-Cover has {COVER_CELLS} cells unless you set a maximum. It usually "
         "estimates scores to within 0.05 to 0.1.",
@@ -159,12 +159,17 @@ class CampaignForm(forms.Form):
         label=gettext_lazy("Maximum number of cells"),
         min_value=1,
         required=False,
+        initial=COVER_CELLS,
         help_text=gettext_lazy("Empty: all."),
     )
     order = forms.ChoiceField(
         label=gettext_lazy("Cells to draw first"),
         choices=Campaign.Order.choices,
-        help_text=gettext_lazy("If there is a maximum, the rest are left out."),
+        initial=Campaign.DEFAULT_ORDER,
+        help_text=gettext_lazy(
+            "If there is a maximum, the rest are left out. In the same time the first choice tells most runs "
+            "apart, because their scores come from these cells."
+        ),
     )
     passage_order = forms.ChoiceField(
         label=gettext_lazy("Order of the passages"),

@@ -31,6 +31,7 @@ class Campaign(models.Model):
         MIXED = "mixed", gettext_lazy("mixed: blind or assisted at random for each cell and assessor")
 
     class Order(models.TextChoices):
+        RANK = "rank", gettext_lazy("at or above the threshold, from the top of all runs down")
         RANDOM = "random", gettext_lazy("random")
         CONFIDENCE = "confidence", gettext_lazy("low confidence of the grader first")
         DISAGREEMENT = "disagreement", gettext_lazy("disagreement of graders, or with the judgment, first")
@@ -49,6 +50,9 @@ class Campaign(models.Model):
         DECIDING = "deciding", gettext_lazy("those that decide a run's Rubric-Cover")
         COVER = "cover", gettext_lazy("a sample that estimates every run's Rubric-Cover")
 
+    DEFAULT_ORDER = Order.RANK
+    """Of those compared it finds most clear and right pairs of runs in two hours: bench/human_minutes.py."""
+
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="campaigns")
     bank = models.ForeignKey(Bank, on_delete=models.CASCADE, related_name="campaigns")
     name = models.CharField(max_length=120)
@@ -58,7 +62,7 @@ class Campaign(models.Model):
     cutoff = models.PositiveSmallIntegerField(default=20)
     """Of the leaderboard whose expected change orders the cells."""
     mode = models.CharField(max_length=20, choices=Mode, default=Mode.BLIND)
-    order = models.CharField(max_length=20, choices=Order, default=Order.RANDOM)
+    order = models.CharField(max_length=20, choices=Order, default=DEFAULT_ORDER)
     passage_order = models.CharField(max_length=20, choices=PassageOrder, default=PassageOrder.TOPIC)
     """In which the passages of the chosen cells come to assessors."""
     random_share = models.FloatField(default=0.2)

@@ -1,5 +1,9 @@
 """Which cells a campaign takes, and in which order: numpy over a topic's matrices.
 
+The default order (`by_rank`) goes down the rankings of all runs alike, over the cells that the grader rates
+at the threshold or above: runs have their scores from these, and no run is preferred. bench/human_minutes.py
+compares it with others by the human time that they take.
+
 The expected change of the leaderboard by a person's rating of one cell, under Rubric-Cover@k at threshold t:
 
     P(flip) x sum over neighbouring runs (a above b) of  closes(a, b) x d / (d + gap(a, b))
@@ -24,6 +28,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from grading.measures.base import Rows
 from grading.types import FAILED, MAX_RATING, Ratings
 from rubricweb.grades.topic_ratings import UNJUDGED
 
@@ -109,6 +114,23 @@ def by_disagreement(cells: Cells) -> Floats:
     judged = np.clip(cells.judged, 0, None)[:, np.newaxis] / scale
     from_judgment = np.abs(judged - np.clip(cells.ratings, 0, None) / MAX_RATING)
     return np.asarray(np.maximum(apart, np.where(against_judgment(cells), from_judgment, 0.0)))
+
+
+def by_rank(cells: Cells, ranked: Rows) -> Floats:
+    """Return the priorities of the default order: the cells that the grader rates at the threshold or above
+    come first, and before them those whose passage some run ranks higher; then the others in the same way.
+
+    `ranked` has the first k passages of the runs as rows, or -1; cells of other passages have 0.
+
+    >>> cells = Cells(np.array([[5], [0], [5], [5]], np.int8), np.full((4, 1), np.nan), (),
+    ...               np.zeros(4, np.int16), np.ones((2, 4), bool), 1, 4)
+    >>> by_rank(cells, np.array([[0, 1], [1, 2]])).ravel().tolist()
+    [1.5, 0.5, 1.25, 0.0]
+    """
+    best = np.full(len(cells.ratings) + 1, np.inf)
+    np.minimum.at(best, ranked, np.broadcast_to(np.arange(ranked.shape[1]), ranked.shape))
+    closeness = 1 / (2 + 2 * best[:-1, np.newaxis])
+    return np.where(closeness > 0, cells.high + closeness, 0.0)
 
 
 def flip_chances(cells: Cells, checked: Floats) -> Floats:

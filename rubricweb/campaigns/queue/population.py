@@ -40,7 +40,7 @@ class Choice:
     kinds: frozenset[ItemKind]
     rater: Rater
     cells: Campaign.Cells = Taken.ALL
-    order: Campaign.Order = Order.RANDOM
+    order: Campaign.Order = Campaign.DEFAULT_ORDER
     min_grade: int = PAPERS_MIN_GRADE
     cutoff: int = 20
     passage_order: Campaign.PassageOrder = PassageOrder.TOPIC
@@ -160,7 +160,8 @@ def _cells_drawn(gathered: ChoiceInputs, seed: int) -> ChosenCells:
     cells = []
     for place, is_random in zip(drawn.places.tolist(), drawn.is_random.tolist(), strict=True):
         number, row, column = places[place]
-        reason = RANDOM if is_random else gathered.reason(sheets[number], scored[number], row, column)
+        is_told_apart = is_random and choice.order != Order.RANK
+        reason = RANDOM if is_told_apart else gathered.reason(sheets[number], scored[number], row, column)
         why = (reason, drawn.probability if is_random else 0.0)
         cells.append(_cell(choice, sheets[number], (row, column), why))
     return ChosenCells(tuple(cells), len(places), revisions)
@@ -276,6 +277,9 @@ class ChoiceInputs:
     def scored(self, sheet: TopicPopulation) -> Scores:
         """The priority of each cell."""
         cells, none = sheet.cells, np.full(sheet.cells.ratings.shape, -1)
+        if self.choice.order == Order.RANK:
+            ranked = sheet.pool.ranked_rows[:, : self.choice.cutoff]
+            return Scores(ordering.by_rank(cells, ranked), none)
         if self.choice.order == Order.CONFIDENCE:
             return Scores(ordering.by_confidence(cells), none)
         if self.choice.order == Order.DISAGREEMENT:
@@ -328,7 +332,10 @@ class ChoiceInputs:
         return ordering.checked_levels(pairs, self.choice.min_grade)
 
     def reason(self, sheet: TopicPopulation, scored: Scores, row: int, column: int) -> str:
-        """For the person who rates; it reveals neither the grader's rating nor a run's name."""
+        """For the person who rates; it reveals neither the grader's rating nor a run's name.
+
+        By rank most cells are at or above the threshold, so that those drawn at random say the same as they.
+        """
         cells, pair = sheet.cells, int(scored.pairs[row, column])
         if self.choice.order == Order.LEADERBOARD and pair >= 0:
             return f"Could swap ranks {pair + 1} and {pair + 2} of the leaderboard."

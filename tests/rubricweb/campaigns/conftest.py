@@ -41,11 +41,12 @@ def grade_all(bank, config: GraderConfig, rating: int) -> None:
             grade(config, item, pooled.passage, rating)
 
 
-def choice_of(bank, *, passage_order: str = "cell", **options) -> Choice:
-    """Cells that come each by itself, as they were drawn, unless `passage_order` puts passages together."""
+def choice_of(bank, *, passage_order: str = "cell", order: str = "random", **options) -> Choice:
+    """Cells by lot that come each by itself, unless an `order` or `passage_order` is named."""
     topics = tuple(bank.collection.topics.all())
-    order = Campaign.PassageOrder(passage_order)
-    return Choice(bank, topics, KINDS, raters(bank)[0], passage_order=order, **options)
+    places = Campaign.PassageOrder(passage_order)
+    drawn = Campaign.Order(order)
+    return Choice(bank, topics, KINDS, raters(bank)[0], order=drawn, passage_order=places, **options)
 
 
 @pytest.fixture

@@ -43,7 +43,7 @@ class Command(OperatorCommand):
         parser.add_argument("--cutoff", default=20, metavar="K", help="rank cutoff (%(default)s)")
         parser.add_argument("--size", default="", metavar="N", help="at most so many cells")
         words, orders = "which cells are drawn first (%(default)s)", Campaign.Order.values
-        parser.add_argument("--order", default=Campaign.Order.RANDOM, choices=orders, help=words)
+        parser.add_argument("--order", default=Campaign.DEFAULT_ORDER, choices=orders, help=words)
         words = "percent of the cells that are drawn at random (%(default)s)"
         parser.add_argument("--random-percent", default=20, metavar="P", help=words)
         _add_people(parser)
