@@ -39,7 +39,7 @@ CONTENTS: dict[str, tuple[str, ...]] = {
         "webhooks",
         "people-and-settings",
     ),
-    "Reference": ("measures", "prompts", "systems", "formats", "commands"),
+    "Reference": ("measures", "certainty", "prompts", "systems", "formats", "commands"),
     "Run a server": ("track", "deployment", "size", "security", "keeping"),
 }
 """The names of the pages by section; `track` is `docs/help/track.md` or `docs/track.md`."""
