@@ -43,6 +43,24 @@ def none_if_nan(value: float | None) -> float | None:
     return None if value is None or math.isnan(value) else float(value)
 
 
+def undefined_last(value: float) -> float:
+    """Return the value as a sort key: NaN is below all numbers.
+
+    >>> sorted([0.5, float("nan"), -2.0], key=undefined_last, reverse=True)
+    [0.5, -2.0, nan]
+    """
+    return -math.inf if math.isnan(value) else value
+
+
+def best_first(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the order of the values from the highest to the lowest, equal ones as they stand; NaN last.
+
+    >>> best_first(np.array([-2.0, np.nan, 0.5, 0.5])).tolist()
+    [2, 3, 0, 1]
+    """
+    return np.argsort(-values, kind="stable")
+
+
 def take_rows(values: NDArray[Value], rows: NDArray[np.int32], *, outside: float = 0) -> NDArray[Value]:
     """Return `values[rows]`, with `outside` where a row number is -1: a passage outside the pool.
 

@@ -99,10 +99,10 @@ def _layout(rows: Sequence[Point], title: str, score_label: str, colours: Mappin
 
 def _hover(row: Point, score_label: str) -> str:
     low, high = none_if_nan(row.low), none_if_nan(row.high)
-    spread = "" if low is None or high is None else f" ({low:.3f} to {high:.3f})"
+    spread = "" if low is None or high is None else f" ({low:z.3f} to {high:z.3f})"
     topics = "topic" if row.n_topics == 1 else "topics"
     run_tag, label = _escaped(row.run_tag), _escaped(score_label)
-    return f"{run_tag}<br>{label} {row.score:.3f}{spread}<br>{row.n_topics} {topics}"
+    return f"{run_tag}<br>{label} {row.score:z.3f}{spread}<br>{row.n_topics} {topics}"
 
 
 def _beyond(high: float | None, low: float | None) -> float:

@@ -50,7 +50,7 @@ def heat_map_svg(
         for column, score in enumerate(of_run):
             if score is not None:
                 x, y, share = LABEL + CELL * column, TOP + CELL * row, (score - low) / (high - low)
-                body.append(_square(x, y, share, words=f"{topics[column]}: {score:.4f}"))
+                body.append(_square(x, y, share, words=f"{topics[column]}: {score:z.4f}"))
     bottom = TOP + CELL * len(run_tags) + 6
     for column, topic in enumerate(topics):
         place = f"translate({LABEL + CELL * column + 4} {bottom}) rotate(60)"
@@ -60,7 +60,7 @@ def heat_map_svg(
 
 def _square(x: int, y: int, share: float, *, words: str) -> str:
     side = f'width="{CELL - 1}" height="{CELL - 1}"'
-    shade = f'fill="{COLOURS[0]}" fill-opacity="{0.05 + 0.95 * share:.3f}"'
+    shade = f'fill="{COLOURS[0]}" fill-opacity="{0.05 + 0.95 * share:z.3f}"'
     return f'<rect x="{x}" y="{y}" {side} {shade}><title>{escape(words)}</title></rect>'
 
 
@@ -74,7 +74,7 @@ def _point(point: Point, y: float, low: float, high: float) -> Iterator[str]:
     if point.low is not None and point.high is not None and _known(point.low) and _known(point.high):
         ends = f'x1="{_x(point.low, low, high)}" x2="{_x(point.high, low, high)}"'
         yield f'<line {ends} y1="{y}" y2="{y}" stroke="{colour}" stroke-width="1.5"/>'
-    words = f"<title>{escape(point.run_tag)}: {point.score:.4f}</title>"
+    words = f"<title>{escape(point.run_tag)}: {point.score:z.4f}</title>"
     yield f'<circle cx="{_x(point.score or 0.0, low, high)}" cy="{y}" r="4" fill="{colour}">{words}</circle>'
 
 
@@ -83,7 +83,7 @@ def _axis(low: float, high: float, *, bottom: int, label: str) -> Iterator[str]:
         score = low + (high - low) * tick / TICKS
         x = _x(score, low, high)
         yield f'<line x1="{x}" x2="{x}" y1="{TOP}" y2="{bottom}" stroke="#ddd"/>'
-        yield f'<text x="{x}" y="{bottom + 16}" text-anchor="middle" {TEXT}>{score:.2f}</text>'
+        yield f'<text x="{x}" y="{bottom + 16}" text-anchor="middle" {TEXT}>{score:z.2f}</text>'
     yield f'<text x="{LABEL + PLOT / 2}" y="{bottom + 34}" text-anchor="middle" {TEXT}>{escape(label)}</text>'
 
 
@@ -93,7 +93,7 @@ def _label(text: str, y: float) -> str:
 
 
 def _x(score: float, low: float, high: float) -> str:
-    return f"{LABEL + PLOT * (score - low) / (high - low):.2f}"
+    return f"{LABEL + PLOT * (score - low) / (high - low):z.2f}"
 
 
 def _document(width: float, height: float, title: str, body: Sequence[str]) -> str:

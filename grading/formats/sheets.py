@@ -94,7 +94,7 @@ def number(value: object) -> str:
     """Three decimals as in the papers' tables; a dash for what is undefined."""
     if value is None or value != value:
         return "\N{EN DASH}"
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
+    return f"{value:z.3f}" if isinstance(value, float) else str(value)
 
 
 def text_lines(sheet: PrintedTable) -> list[str]:

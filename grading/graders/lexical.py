@@ -79,7 +79,7 @@ class LexicalGrader:
             rating=rating,
             outcome=Outcome.NUMERIC,
             answer=_answer(text, words, match) if rating else "",
-            trace=_trace(self._prompt.template, f"coverage {coverage:.2f}"),
+            trace=_trace(self._prompt.template, f"coverage {coverage:z.2f}"),
         )
 
 

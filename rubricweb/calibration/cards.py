@@ -61,8 +61,8 @@ def _kappa(card: CalibrationCard) -> str:
     kappa, on = card.found["kappa"], card.found["sample"]
     if kappa["value"] is None:
         return ""
-    ends = "" if kappa["low"] is None else f" ({kappa['low']:.2f} to {kappa['high']:.2f})"
-    words = {"kappa": f"{kappa['value']:.2f}{ends}", "cells": on["cells"], "topics": on["topics"]}
+    ends = "" if kappa["low"] is None else f" ({kappa['low']:z.2f} to {kappa['high']:z.2f})"
+    words = {"kappa": f"{kappa['value']:z.2f}{ends}", "cells": on["cells"], "topics": on["topics"]}
     return gettext("with a weighted kappa of %(kappa)s on %(cells)d cells of %(topics)d topics") % words
 
 

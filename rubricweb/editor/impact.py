@@ -209,6 +209,8 @@ def _undecided(today: Scores, floor: Scores, step: float, sure: Mask, open_cells
 
 def _ahead(first: Scores, second: Scores) -> Mask:
     """Shape (runs, runs): whether run i, scored by `first`, is ahead of run j, scored by `second`."""
-    i, j = (np.round(np.nan_to_num(scores, nan=-1.0), influence.TIED_DECIMALS) for scores in (first, second))
+    i, j = (
+        np.round(np.nan_to_num(scores, nan=-np.inf), influence.TIED_DECIMALS) for scores in (first, second)
+    )
     ahead: Mask = i[:, np.newaxis] > j[np.newaxis, :]
     return ahead

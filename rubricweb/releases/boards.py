@@ -12,9 +12,7 @@ from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-
-from grading.arrays import none_if_nan
+from grading.arrays import none_if_nan, undefined_last
 from grading.errors import BadFormat
 from grading.figures.leaderboard import Point
 from grading.figures.svg import heat_map_svg, leaderboard_svg
@@ -227,8 +225,8 @@ def _value_lines(spec: BoardSpec, kind: str) -> Iterator[str]:
 
 def _heat_map(spec: BoardSpec, *, title: str) -> str:
     scored = scored_board(spec)
-    means = np.nan_to_num(scored.means, nan=-1.0)
-    places = sorted(range(len(means)), key=lambda run: (-means[run], scored.run_tags[run]))
+    means = scored.means.tolist()
+    places = sorted(range(len(means)), key=lambda run: (-undefined_last(means[run]), scored.run_tags[run]))
     scores = [[none_if_nan(score) for score in scored.table.scores[run]] for run in places]
     topics = [topic.query_id for topic in scored.base.pool.topics]
     return heat_map_svg([scored.run_tags[run] for run in places], topics, scores, title=title)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from grading.arrays import undefined_last
 from grading.statistics.mean_intervals import mean_intervals
 from grading.support.scores import JudgedCitations, SupportScore, support_score
 from grading.types import MISSING
@@ -101,7 +102,7 @@ def board(collection: Collection, rater: SupportRater, rule: JudgedCitations) ->
         _row(run_id, names[run_id], list(scores[run_id].values()), precision, recall)
         for run_id, precision, recall in zip(known, *means, strict=True)
     ]
-    rows.sort(key=lambda row: (-np.nan_to_num(row.precision.value, nan=-1.0), row.run_tag))
+    rows.sort(key=lambda row: (-undefined_last(row.precision.value), row.run_tag))
     said = cited(collection)
     return SupportBoard(tuple(rows), said.unsaid, _unreadable(said, rule))
 

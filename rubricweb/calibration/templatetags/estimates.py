@@ -27,4 +27,4 @@ def estimate(known: Mapping[str, float | None]) -> str:
 
 
 def _signed(value: float) -> str:
-    return f"{value:.2f}".replace("-", "\N{MINUS SIGN}")
+    return f"{value:z.2f}".replace("-", "\N{MINUS SIGN}")

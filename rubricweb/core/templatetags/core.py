@@ -71,7 +71,7 @@ def icon(name: str) -> SafeString:
 @register.filter
 def score(value: float | None) -> str:
     """Four decimals, as in the field's tables; a dash if undefined."""
-    return DASH if value is None or value != value else f"{value:.4f}"
+    return DASH if value is None or value != value else f"{value:z.4f}"
 
 
 @register.filter(is_safe=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from grading.arrays import best_first
 from grading.statistics.influence import TIED_DECIMALS
 from grading.statistics.rank_correlation import Correlation, kendall
 from grading.statistics.uncertainty import mean_and_stderr
@@ -71,7 +72,7 @@ def board_by_attribute(scored: ScoredBoard, name: str) -> BoardByAttribute:
     topics = scored.spec.collection.topics.attribute_values()
     attribute = attributes(topics)[name]
     query_ids = [topic.query_id for topic, _ in scored.base.units()]
-    order = np.argsort(-np.nan_to_num(scored.means, nan=-1.0), kind="stable")
+    order = best_first(scored.means)
     scores, tags = scored.table.scores[order], tuple(scored.run_tags[run] for run in order)
     whole = _column(scored, tags, scores, None)
     columns = []

@@ -97,7 +97,7 @@ def _short_name(column: SliceColumn, attribute: Attribute) -> str:
 
 def _score(column: SliceColumn, run: int) -> str:
     stderr = column.stderrs[run]
-    error = "" if stderr != stderr else f" \N{PLUS-MINUS SIGN}{stderr:.2f}"
+    error = "" if stderr != stderr else f" \N{PLUS-MINUS SIGN}{stderr:z.2f}"
     return f"{number(float(column.means[run]))}{error}"
 
 

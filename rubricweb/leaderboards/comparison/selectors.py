@@ -7,6 +7,7 @@ from math import inf, isfinite
 
 import numpy as np
 
+from grading.arrays import best_first
 from grading.statistics.max_t import ALPHA, PairedTest, interval
 from rubricweb.corpus.models import Collection
 from rubricweb.leaderboards.board.headline import headline
@@ -97,7 +98,7 @@ def _places(scored: ScoredBoard, first: str, second: str) -> tuple[int, int]:
         raise UnknownRun(f"The board has no run {min(unknown)}; its runs are {', '.join(tags)}.")
     if first and first == second:
         raise UnknownRun("A comparison takes two different runs.")
-    order = np.argsort(-np.nan_to_num(scored.means, nan=-1.0), kind="stable").tolist()
+    order = best_first(scored.means).tolist()
     one = tags.index(first) if first else next(run for run in order if tags[run] != second)
     return one, tags.index(second) if second else next(run for run in order if run != one)
 

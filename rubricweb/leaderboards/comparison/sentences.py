@@ -27,7 +27,7 @@ def sentence(found: RunComparison) -> str:
     words = {
         "first": found.first,
         "second": found.second,
-        "ahead": f"{found.ahead:.3f}",
+        "ahead": f"{found.ahead:z.3f}",
         "facts": _facts(found),
     }
     if isnan(found.ahead):
@@ -49,7 +49,7 @@ def _facts(found: RunComparison) -> str:
 
 
 def _signed(value: float) -> str:
-    return f"{value:.3f}".replace("-0.000", "0.000").replace("-", "\N{MINUS SIGN}")
+    return f"{value:z.3f}".replace("-", "\N{MINUS SIGN}")
 
 
 def document(found: RunComparison) -> dict[str, object]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from django.urls import reverse
 
-from grading.arrays import none_if_nan
+from grading.arrays import none_if_nan, undefined_last
 from grading.figures.base import Json
 from grading.figures.comparison import Series, ordered, renormalised, scatter, several
 from grading.figures.grades import grade_histogram
@@ -214,10 +214,8 @@ def _told_apart(boards: Sequence[ScoredBoard], names: Sequence[str]) -> list[Ser
 
 
 def _best_first(scored: ScoredBoard) -> list[int]:
-    means = scored.means
-    return sorted(
-        range(len(means)), key=lambda run: (-np.nan_to_num(means[run], nan=-1.0), scored.run_tags[run])
-    )
+    means = scored.means.tolist()
+    return sorted(range(len(means)), key=lambda run: (-undefined_last(means[run]), scored.run_tags[run]))
 
 
 def _counted(scored: ScoredBoard) -> list[int]:

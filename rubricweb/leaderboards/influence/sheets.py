@@ -206,7 +206,7 @@ def signed(value: float | None) -> str:
     """Four decimals with their sign; 0 has none, and what is undefined is a dash."""
     if value is None:
         return "\N{EN DASH}"
-    return f"{value:+.4f}" if round(value, 4) else "0.0000"
+    return f"{value:+z.4f}".replace("+0.0000", "0.0000")
 
 
 def _or(value: float | None, default: float) -> float:

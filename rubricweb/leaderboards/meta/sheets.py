@@ -60,7 +60,7 @@ def detail(compared: Comparison, measure: str) -> PrintedTable:
             continue
         values = [cell for one in columns for cell in _detail_cells(one, place)]
         of_row = columns[0].cells[place]
-        costs = ", ".join(f"{cost.run_tag} ({cost.cost:+.3f})" for cost in of_row.costs)
+        costs = ", ".join(f"{cost.run_tag} ({cost.cost:+z.3f})" for cost in of_row.costs)
         n_runs = of_row.by[columns[0].coefficient].n
         lines.append((*_labels(row.contender), *values, TextCell(str(n_runs)), TextCell(costs or "none")))
     against = next((one.against for one in columns[0].cells if one.against), "nothing") if columns else ""
@@ -84,7 +84,7 @@ def void(rows: Sequence[MetaRow]) -> str:
 
 
 def span(spread: ConfidenceInterval) -> str:
-    return f"{spread.low:.3f} to {spread.high:.3f}" if spread.is_defined else "\N{EN DASH}"
+    return f"{spread.low:z.3f} to {spread.high:z.3f}" if spread.is_defined else "\N{EN DASH}"
 
 
 def _top(spec: MetaSpec) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from grading.arrays import undefined_last
 from grading.types import FAILED, MISSING, ItemKind
 from rubricweb.grades.humans import Source
 from rubricweb.grades.raters import KINDS
@@ -50,11 +51,11 @@ ITEM_FILTERS: dict[str, tuple[str, Callable[[GridColumn], bool]]] = {
 }
 ORDERS: dict[str, tuple[str, Callable[[GridColumn], float]]] = {
     "bank": ("bank order", lambda column: 0.0),
-    "spurious": ("most spurious first", lambda column: -np.nan_to_num(column.spurious, nan=-1.0)),
-    "covered": ("most covered first", lambda column: -np.nan_to_num(column.covered, nan=-1.0)),
+    "spurious": ("most spurious first", lambda column: -undefined_last(column.spurious)),
+    "covered": ("most covered first", lambda column: -undefined_last(column.covered)),
     "discrimination": (
         "least discriminating first",
-        lambda column: np.nan_to_num(column.discrimination, nan=2.0),
+        lambda column: -undefined_last(-column.discrimination),
     ),
 }
 SOURCES = {

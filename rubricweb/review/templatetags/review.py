@@ -47,7 +47,7 @@ def correlation(value: float) -> str:
     """Two decimals without the leading 0, with a true minus sign; a dash where undefined."""
     if value != value:
         return f" {DASH}"
-    return f" {value:.2f}".replace("0.", ".", 1).replace("-", "\N{MINUS SIGN}")
+    return f" {value:z.2f}".replace("0.", ".", 1).replace("-", "\N{MINUS SIGN}")
 
 
 @register.simple_tag

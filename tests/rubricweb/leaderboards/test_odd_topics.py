@@ -12,14 +12,18 @@ from django.urls import reverse
 
 from grading.measures import registry
 from grading.measures.base import LabelMeasure
-from grading.types import ItemKind, TrecEval
-from rubricweb.banks.actions import retire_item
+from grading.types import Importance, ItemKind, TrecEval
+from rubricweb.banks.actions import retire_item, weigh_item
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection, Judgment
 from rubricweb.grades.humans import Cell, rate_cell
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.leaderboards.board import files, provenance, selectors
-from rubricweb.leaderboards.board.types import BoardSpec
+from rubricweb.leaderboards.board.scored import scored_board
+from rubricweb.leaderboards.board.types import BoardSpec, MissingTopic
+from rubricweb.leaderboards.by_attribute.selectors import board_by_attribute
+from rubricweb.leaderboards.comparison.selectors import compare
+from rubricweb.leaderboards.figures import selectors as figures
 from tests import factories
 from tests.worked import judge
 
@@ -31,6 +35,32 @@ MEASURES = [
     else measure.name
     for measure in registry.MEASURES
 ]
+
+
+@pytest.fixture
+def below_undefined(made):
+    """`lacks` covers what is to be avoided, and has -2; `silent` answers only t3, and has no score."""
+    first, second = made.items["t1"]
+    weigh_item(first, importance=Importance.VITAL, weight=0.25, seen=first.version, by=None)
+    weigh_item(second, importance=Importance.AVOID, seen=second.version, by=None)
+    silent = factories.RunFactory(collection=made.collection, run_tag="silent")
+    factories.RankingFactory(run=silent, topic=made.topics["t3"], doc_ids=["f1"])
+    made.collection.runs.filter(run_tag__in=["stray", "both"]).update(state="withdrawn")
+    made.collection.save()
+    made.topics["t1"].attributes = {"kind": "why"}
+    made.topics["t1"].save()
+    questions, cover = frozenset({ItemKind.QUESTION}), MeasureSpec("weighted_cover")
+    spec = BoardSpec(made.collection, made.config, made.bank, questions, cover)
+    return scored_board(replace(spec, missing=MissingTopic.SKIP))
+
+
+def test_undefined_means_stand_behind_scores_below_minus_one(below_undefined):
+    means = dict(zip(below_undefined.run_tags, below_undefined.means.tolist(), strict=True))
+    assert (means["lacks"], means["silent"] != means["silent"]) == (-4, True)
+    assert board_by_attribute(below_undefined, "kind").run_tags[-2:] == ("lacks", "silent")
+    assert (compare(below_undefined).first, compare(below_undefined).second) == ("first", "lacks")
+    sheet = figures.topics_and_runs(below_undefined).sheet
+    assert [row[0].text for row in sheet.rows] == ["first", "lacks", "silent"]
 
 
 @pytest.fixture
