@@ -79,6 +79,7 @@ class FrozenRow(Exact):
     judged: Number | None
     n_topics: Count
     others: list[FrozenOther]
+    n_answered: Count | None = None
 
 
 class FrozenHead(Exact):
@@ -130,6 +131,14 @@ class CardBias(Exact):
     cells: Count
     bias: Estimated
     beyond_others: Estimated
+    p: Number | None = None
+    is_clear: bool = False
+
+
+class CardGroups(Exact):
+    compared: Count
+    rule: str
+    alpha: Number
 
 
 class Card(Exact):
@@ -145,6 +154,8 @@ class Card(Exact):
     by_rating: list[CardRating]
     by_length: list[CardBias]
     by_runs: list[CardBias]
+    groups: CardGroups | None = None
+    """Older cards compared no groups."""
 
 
 class PoolRule(Exact):

@@ -14,8 +14,8 @@ from rubricweb.leaderboards.board import headline, provenance
 from rubricweb.leaderboards.board.types import Board, BoardRow
 from rubricweb.leaderboards.sorting import further_heads
 
-VERSION = 1
-"""Of the document: a change to what it holds gets another, and the page shows both."""
+VERSION = 2
+"""Of the document: a change to what it holds gets another, and the page shows all. 1 had no `n_answered`."""
 Document = dict[str, Any]  # JSON
 
 
@@ -43,6 +43,6 @@ def digest(document: Document) -> str:
 
 
 def _row(row: BoardRow) -> Document:
-    names = ("interval", "run_tag", "score", "stderr", "low", "high", "judged", "n_topics")
+    names = ("interval", "run_tag", "score", "stderr", "low", "high", "judged", "n_topics", "n_answered")
     others = [{"score": other.score, "stderr": other.stderr} for other in row.others]
     return {name: getattr(row, name) for name in names} | {"others": others}

@@ -116,6 +116,28 @@ def test_cells_of_another_bank_are_not_left_out(publish, made, owner, assessor):
     assert "leave out" not in text(Client().get(board.get_absolute_url()))
 
 
+@pytest.mark.parametrize("kind", ["live", "frozen"])
+@pytest.mark.parametrize("sent", [{}, {"is_anonymous": "on"}])
+def test_public_board_says_how_many_topics_a_run_answered(publish, client_of, owner, kind, sent):
+    """The run "lacks" answers one of two topics; the other counts 0, as the collection's page says."""
+    board = publish(kind=kind, **sent)
+    name = made_up_name(board, "lacks") if sent else "lacks"
+    public = text(Client().get(board.get_absolute_url()))
+    assert re.search(rf" {name} 0.2500 [^%]*100 % 1 of 2\b", public)
+    assert public.count(" 1 of 2 ") == 1, "others answered both"
+    assert "100 % 1 of 2 " in text(client_of(owner).get("/leaderboards/autumn/"))
+
+
+def test_frozen_board_of_before_shows_topics_without_those_answered(publish):
+    board = publish(kind="frozen")
+    for row in board.frozen["rows"]:
+        del row["n_answered"]
+    board.save()
+    shown = text(Client().get(board.get_absolute_url()))
+    assert "lacks 0.2500" in shown
+    assert "1 of 2" not in shown
+
+
 def test_made_up_names(publish):
     board = publish(is_anonymous="on")
     said = text(Client().get(board.get_absolute_url()))
