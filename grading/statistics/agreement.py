@@ -1,24 +1,23 @@
 """Agreement of two or more who labelled the same things: contingency tables, kappa, Krippendorff's alpha.
 
-All functions take stacks: shape (..., categories, categories) gives shape (...), so that a bootstrap over
-topics is one matrix product (`resampled`) and one call.
+All functions take stacks: shape (..., categories, categories) gives shape (...), so that the tables without
+each topic are one call (`mean_intervals.statistic_interval`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grading.arrays import divide
-from grading.statistics.bootstrap import LEVEL, RESAMPLES, SEED
-from grading.statistics.bootstrap import resamples as drawn
-from grading.statistics.resampling import UNDEFINED, ConfidenceInterval, interval
 
-ENOUGH_CELLS, ENOUGH_TOPICS = 10, 5
-"""Below these a coefficient, or its interval over topics, says nothing: "too few" is said instead."""
+ENOUGH_CELLS = 10
+"""A coefficient of fewer says nothing: "too few" is printed instead."""
+COEFFICIENT = (-1.0, 1.0)
+"""The range of kappa and alpha."""
 Counts = NDArray[np.int64]
 """Shape (rows, columns): how often the first said the row's category and the second the column's."""
 Labels = Sequence[int] | NDArray[np.integer[Any]] | NDArray[np.bool_]
@@ -32,8 +31,6 @@ FIXED_PAIRINGS = {
 Farzi and Dietz 2024 (RUBRIC), Table 5, boxes 4 with 3 and 0 with 0 on DL 2020, where judgments are relevant
 from 2; the other pairs, and those of TREC CAR, are of the published Workbench's table of graded agreement.
 """
-Statistic = Callable[[NDArray[np.float64]], NDArray[np.float64]]
-"""From stacked counts, shape (..., k, k), to a value each, shape (...)."""
 
 
 def contingency(
@@ -164,35 +161,6 @@ def ordinal_alpha(pairs: Floats) -> Floats:
     seen = (pairs * distances).sum(axis=(-2, -1)) * (total - 1)
     expected = np.einsum("...i,...ij,...j->...", marginals, distances, marginals)
     return 1.0 - divide(seen, expected)
-
-
-def bootstrapped(
-    by_topic: Iterable[NDArray[np.int64] | Floats],
-    statistic: Statistic,
-    *,
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
-    level: float = LEVEL,
-) -> ConfidenceInterval:
-    """Return the interval of `statistic` (such as `cohen_kappa`) over resampled topics, from one table a
-    topic.
-
-    >>> same = [np.array([[3, 1], [1, 3]])] * 4
-    >>> bootstrapped(same, cohen_kappa, resamples=100)
-    ConfidenceInterval(low=0.5, high=0.5)
-    """
-    tables = np.array(list(by_topic), dtype=np.float64)
-    if len(tables) < 2:  # one topic says nothing about others
-        return UNDEFINED
-    counts = drawn(len(tables), resamples, seed).astype(np.float64)
-    sums = (counts @ tables.reshape(len(tables), -1)).reshape(resamples, *tables.shape[1:])
-    return interval(statistic(sums), level=level)
-
-
-def over_topics(by_topic: Iterable[NDArray[np.int64] | Floats], statistic: Statistic) -> ConfidenceInterval:
-    """Return `bootstrapped` of the topics that have pairs; undefined with fewer than ENOUGH_TOPICS."""
-    paired = [table for table in by_topic if table.sum()]
-    return bootstrapped(paired, statistic) if len(paired) >= ENOUGH_TOPICS else UNDEFINED
 
 
 def _ordinal_distances(marginals: Floats) -> Floats:

@@ -1,26 +1,33 @@
 """How far a grader's ratings are those of people: agreement, what each rating is worth, and bias by group.
 
-Intervals are percentiles over resampled topics: cells of one topic are not independent.
+Intervals and tests are over topics: cells of one topic are not independent. Groups are compared with the
+other cells all at once: `bias_p`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.arrays import divide
-from grading.statistics.agreement import ENOUGH_TOPICS, contingencies, over_topics, weighted_kappa
-from grading.statistics.bootstrap import resamples
-from grading.statistics.resampling import UNDEFINED, ConfidenceInterval, interval
+from grading.arrays import divide, divide_or_zero
+from grading.statistics import max_t
+from grading.statistics.agreement import COEFFICIENT, contingencies, weighted_kappa
+from grading.statistics.mean_intervals import MIN_TOPICS, statistic_interval
+from grading.statistics.resampling import UNDEFINED, ConfidenceInterval
 from grading.types import MAX_RATING
 
 LEVELS = tuple(range(MAX_RATING + 1))
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+Group = tuple[str, Mask]
+"""A name, and which cells are of the group, shape (cells,); groups may overlap."""
+_SHARE = (0.0, 1.0)
+_RATING = (0.0, float(MAX_RATING))
+_BIAS = (-float(MAX_RATING), float(MAX_RATING))
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +42,7 @@ class RatedCells:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """NaN without cells; the interval needs ENOUGH_TOPICS topics, and cells that differ: a bootstrap of equal
-    values would claim to be certain.
-    """
+    """NaN without cells; the interval needs MIN_TOPICS topics, and topics that differ."""
 
     value: float
     interval: ConfidenceInterval
@@ -63,6 +68,12 @@ class Bias:
     cells: int
     bias: Estimate
     beyond_others: Estimate
+    p: float
+    """Of `beyond_others`, adjusted for all groups of the table; NaN where the group is not compared."""
+
+    @property
+    def is_clear(self) -> bool:
+        return self.p <= max_t.ALPHA
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +110,16 @@ def calibration(cells: RatedCells, *, min_grade: int) -> Calibration:
     return Calibration(
         cells=len(difference),
         topics=means.n_topics,
-        same=means.of(size == 0, whole),
-        near=means.of(size <= 1, whole),
+        same=means.of(size == 0, whole, _SHARE),
+        near=means.of(size <= 1, whole, _SHARE),
         kappa=_kappa(cells),
-        bias=means.of(difference, whole),
+        bias=means.of(difference, whole, _BIAS),
         by_rating=tuple(
             RatingRow(
                 rating,
                 int(rated.sum()),
-                means.of(cells.people, rated),
-                means.of(cells.people >= min_grade, rated),
+                means.of(cells.people, rated, _RATING),
+                means.of(cells.people >= min_grade, rated, _SHARE),
             )
             for rating in LEVELS
             if (rated := cells.grader == rating).any()
@@ -116,54 +127,89 @@ def calibration(cells: RatedCells, *, min_grade: int) -> Calibration:
     )
 
 
-def biases(cells: RatedCells, groups: Mapping[str, Mask]) -> tuple[Bias, ...]:
-    """The bias by group; `groups` has the cells of each, shape (cells,), which may overlap."""
+def biases(cells: RatedCells, groups: Sequence[Group]) -> tuple[Bias, ...]:
+    """Return the bias of each group, in their order, and whether it is clearly another than elsewhere."""
     difference, means = (cells.grader - cells.people).astype(np.float64), _Means(cells.topics)
     return tuple(
-        Bias(name, int(mask.sum()), means.of(difference, mask), means.contrast(difference, mask))
-        for name, mask in groups.items()
-        if mask.any()
+        Bias(
+            name,
+            int(mask.sum()),
+            means.of(difference, mask, _BIAS),
+            means.contrast(difference, mask),
+            float(p),
+        )
+        for (name, mask), p in zip(groups, bias_p(cells, groups), strict=True)
     )
 
 
+def bias_p(cells: RatedCells, groups: Sequence[Group]) -> Floats:
+    """Return an array of shape (groups,): p-values of each group's bias being that of the other cells.
+
+    All groups that have MIN_TOPICS topics, as their other cells have, are compared by one test, so that with
+    a chance of 1 - max_t.ALPHA none is called clear where the grader has no bias (`max_t.adjusted_p`). It
+    flips the signs of what topics add to the contrasts: by the scores of a regression on the group in which
+    nothing differs, as in the wild cluster bootstrap with the null imposed (Cameron, Gelbach and Miller 2008,
+    Review of Economics and Statistics 90), each in units of its own spread. NaN for groups of fewer topics.
+    """
+    difference, means = (cells.grader - cells.people).astype(np.float64), _Means(cells.topics)
+    p = np.full(len(groups), np.nan)
+    compared = [place for place, (_, mask) in enumerate(groups) if means.are_enough(mask)]
+    if compared and means.n_topics >= max_t.MIN_TOPICS:
+        scores = np.array([means.scores(difference, groups[place][1]) for place in compared])
+        p[compared] = max_t.adjusted_p(scores)
+    return p
+
+
 class _Means:
-    """Means over some of the cells, with intervals over resampled topics."""
+    """Means over some of the cells, with intervals over topics."""
 
     def __init__(self, topics: Ints) -> None:
         names, self._topic = np.unique(topics, return_inverse=True)
         self.n_topics = len(names)
 
-    def of(self, values: NDArray[np.generic], mask: Mask) -> Estimate:
-        value, sums = self._mean(values, mask)
-        is_told = self._is_enough(mask) and len(np.unique(values[mask])) > 1
-        return Estimate(value, interval(self._resampled(sums)) if is_told else UNDEFINED)
+    def of(self, values: NDArray[np.generic], mask: Mask, bounds: tuple[float, float]) -> Estimate:
+        sums = self._sums(values, mask)
+        return Estimate(float(_mean(sums.sum(axis=0))), statistic_interval(sums, _mean, bounds=bounds))
 
     def contrast(self, values: NDArray[np.generic], mask: Mask) -> Estimate:
-        """The mean over the cells of the mask less that over the others; NaN where there are no others."""
-        (inside, own), (outside, other) = self._mean(values, mask), self._mean(values, ~mask)
-        if not (self._is_enough(mask) and self._is_enough(~mask)):
-            return Estimate(inside - outside, UNDEFINED)
-        return Estimate(inside - outside, interval(self._resampled(own) - self._resampled(other)))
+        """Return the mean over the cells of the mask less that over the others; NaN without others."""
+        sums = np.stack([self._sums(values, mask), self._sums(values, ~mask)], axis=1)
+        value = float(_difference(sums.sum(axis=0)))
+        enough = self.are_enough(mask)
+        return Estimate(value, statistic_interval(sums, _difference) if enough else UNDEFINED)
 
-    def _mean(self, values: NDArray[np.generic], mask: Mask) -> tuple[float, Floats]:
-        """With the sums of values and of cells by topic, shape (2, topics)."""
-        chosen = self._topic[mask]
-        weights = values[mask].astype(np.float64)
-        sums = np.bincount(chosen, weights=weights, minlength=self.n_topics)
-        counts = np.bincount(chosen, minlength=self.n_topics).astype(np.float64)
-        return float(divide(sums.sum(), counts.sum())), np.stack([sums, counts])
+    def scores(self, values: Floats, mask: Mask) -> Floats:
+        """Return, by topic: what it adds to the contrast where nothing differs; of mean square 1."""
+        products = (mask - mask.mean()) * (values - values.mean())
+        by_topic = np.bincount(self._topic, weights=products, minlength=self.n_topics)
+        return divide_or_zero(by_topic, np.sqrt((by_topic**2).mean()))
 
-    def _resampled(self, sums: Floats) -> Floats:
-        drawn = resamples(self.n_topics)
-        return divide(drawn @ sums[0], drawn @ sums[1])
+    def are_enough(self, mask: Mask) -> bool:
+        """Return whether both the cells of the mask and the others have MIN_TOPICS topics."""
+        return all(len(np.unique(self._topic[some])) >= MIN_TOPICS for some in (mask, ~mask))
 
-    def _is_enough(self, mask: Mask) -> bool:
-        return len(np.unique(self._topic[mask])) >= ENOUGH_TOPICS
+    def _sums(self, values: NDArray[np.generic], mask: Mask) -> Floats:
+        """Return, by topic: the sum of values and the number of cells; shape (topics, 2)."""
+        topics = self._topic[mask]
+        sums = np.bincount(topics, weights=values[mask].astype(np.float64), minlength=self.n_topics)
+        return np.stack([sums, np.bincount(topics, minlength=self.n_topics)], axis=1)
+
+
+def _mean(sums: Floats) -> Floats:
+    return divide(sums[..., 0], sums[..., 1])
+
+
+def _difference(sums: Floats) -> Floats:
+    means = _mean(sums)
+    return np.asarray(means[..., 0] - means[..., 1])
 
 
 def _kappa(cells: RatedCells) -> Estimate:
     tables = contingencies(cells.grader, cells.people, cells.topics, levels=LEVELS)
-    return Estimate(float(weighted_kappa(tables.sum(axis=0))), over_topics(tables, weighted_kappa))
+    return Estimate(
+        float(weighted_kappa(tables.sum(axis=0))),
+        statistic_interval(tables, weighted_kappa, bounds=COEFFICIENT),
+    )
 
 
 def thirds(values: Floats) -> dict[str, Mask]:

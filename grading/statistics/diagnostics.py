@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grading.arrays import divide
-from grading.statistics.bootstrap import RESAMPLES, SEED
-from grading.statistics.bootstrap import resamples as drawn
-from grading.statistics.resampling import UNDEFINED, ConfidenceInterval, interval
+from grading.statistics.mean_intervals import mean_intervals
+from grading.statistics.resampling import UNDEFINED, ConfidenceInterval
 from grading.types import MIN_RATING, Ratings
 
 Floats = NDArray[np.float64]
@@ -146,9 +145,7 @@ class Advantage:
     """Topics with items of the family and items of others."""
 
 
-def advantage(
-    own: Floats, others: Floats, is_family: NDArray[np.bool_], *, resamples: int = RESAMPLES, seed: int = SEED
-) -> Advantage:
+def advantage(own: Floats, others: Floats, is_family: NDArray[np.bool_]) -> Advantage:
     """Return a difference of differences: (own - others) of the family's runs minus that of all other runs.
 
     `own` and `others`, shape (runs, topics), are the scores on the items that the family's model drafted, and
@@ -156,7 +153,7 @@ def advantage(
     is over topics.
 
     >>> own, others = np.array([[0.9, 0.7], [0.5, 0.5]]), np.array([[0.5, 0.5], [0.5, 0.5]])
-    >>> round(advantage(own, others, np.array([True, False]), resamples=9).value, 2)
+    >>> round(advantage(own, others, np.array([True, False])).value, 2)
     0.3
     """
     known = ~(np.isnan(own) | np.isnan(others)).any(axis=0)
@@ -164,8 +161,8 @@ def advantage(
         return Advantage(None, UNDEFINED, int(known.sum()))
     gains = (own - others)[:, known]
     by_topic = gains[is_family].mean(axis=0) - gains[~is_family].mean(axis=0)
-    counts = drawn(len(by_topic), resamples, seed).astype(np.float64)
-    spread = interval(counts @ by_topic / len(by_topic)) if len(by_topic) > 1 else UNDEFINED
+    found = mean_intervals(by_topic[np.newaxis])
+    spread = ConfidenceInterval(float(found.low[0]), float(found.high[0]))
     return Advantage(float(by_topic.mean()), spread, len(by_topic))
 
 

@@ -3,7 +3,7 @@
 A vote for the first of two answers, for neither, or for the second has chances proportional to
 `exp(b d / 2)`, `exp(t)` and `exp(-b d / 2)`, where `d` is the difference of their scores: the model of
 `bradley_terry` with strengths from the score. `b` and `t` are fitted on all topics but one, and predict the
-votes on that one (leave one topic out). Intervals resample topics, since votes on one are not independent.
+votes on that one (leave one topic out). Intervals are over topics, since votes on one are not independent.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grading.arrays import divide
-from grading.statistics.agreement import ENOUGH_TOPICS
-from grading.statistics.bootstrap import RESAMPLES, SEED, resamples
-from grading.statistics.resampling import UNDEFINED, ConfidenceInterval, interval
+from grading.statistics.mean_intervals import statistic_interval
+from grading.statistics.resampling import UNDEFINED, ConfidenceInterval
 
 PRIOR_SD = 10.0
 """Of `b` and `t`, with the mean 0: keeps them finite where the score is always right."""
@@ -54,13 +53,11 @@ class Explained:
     """`b` of all votes: below 0 where people prefer the answers with lower scores."""
 
 
-def explained(
-    differences: Floats, outcomes: NDArray[np.int64], topics: NDArray[np.int64], *, seed: int = SEED
-) -> Explained:
+def explained(differences: Floats, outcomes: NDArray[np.int64], topics: NDArray[np.int64]) -> Explained:
     """Say how far differences of scores explain votes; arrays of shape (votes,).
 
     `differences` are first minus second; `outcomes` are 1 where the first won, -1 the second, 0 for a tie.
-    Accuracies are NaN with one topic, and intervals with fewer than ENOUGH_TOPICS. Raises ValueError without
+    Accuracies are NaN with one topic, and intervals with fewer than MIN_TOPICS. Raises ValueError without
     votes.
 
     >>> one = explained(np.array([0.4, 0.2, -0.3, 0.1]), np.array([1, 1, -1, -1]), np.array([0, 0, 1, 1]))
@@ -78,10 +75,10 @@ def explained(
         votes=outcomes.size,
         topics=names.size,
         decided=int(decided.sum()),
-        same_side=_share(side[decided], of_vote[decided], seed),
-        accuracy=_share(hits, of_vote, seed),
-        baseline=_share(chance, of_vote, seed),
-        gain=_share(hits - chance, of_vote, seed),
+        same_side=_share(side[decided], of_vote[decided]),
+        accuracy=_share(hits, of_vote),
+        baseline=_share(chance, of_vote),
+        gain=_share(hits - chance, of_vote, bounds=(-1.0, 1.0)),
         slope=float(_fit(_design(differences), outcomes)[0]),
     )
 
@@ -127,14 +124,13 @@ def _fit(design: Floats, outcomes: NDArray[np.int64]) -> Floats:
     return weights
 
 
-def _share(hits: Floats, topics: NDArray[np.int64], seed: int) -> Share:
-    """The mean over votes; its interval resamples topics."""
+def _share(hits: Floats, topics: NDArray[np.int64], bounds: tuple[float, float] = (0.0, 1.0)) -> Share:
+    """Return the mean over votes, with its interval over topics."""
     if not hits.size or np.isnan(hits).any():
         return Share(float("nan"), UNDEFINED)
     _, of_vote = np.unique(topics, return_inverse=True)
-    sums, counts = np.bincount(of_vote, weights=hits), np.bincount(of_vote).astype(np.float64)
-    value = float(sums.sum() / counts.sum())
-    if counts.size < ENOUGH_TOPICS:
-        return Share(value, UNDEFINED)
-    drawn = resamples(counts.size, RESAMPLES, seed).astype(np.float64)
-    return Share(value, interval(divide(drawn @ sums, drawn @ counts)))
+    sums = np.stack([np.bincount(of_vote, weights=hits), np.bincount(of_vote)], axis=1)
+    return Share(
+        float(hits.mean()),
+        statistic_interval(sums, lambda total: divide(total[..., 0], total[..., 1]), bounds=bounds),
+    )

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grading.statistics.agreement import coincidences, ordinal_alpha, over_topics
+from grading.statistics.agreement import COEFFICIENT, coincidences, ordinal_alpha
+from grading.statistics.mean_intervals import statistic_interval
 from grading.statistics.resampling import ConfidenceInterval
 from rubricweb.arena.answers import answer_words
 from rubricweb.arena.votes import Counted, CountedVote, Verdict, as_arrays, counted_votes
@@ -221,8 +222,8 @@ def voter_agreement(votes: Sequence[CountedVote]) -> VoterAgreement:
                 said[row_of[vote.voter], column] = vote.outcome_of(vote.pair[0])
         pairs += sum(len(unit) > 1 for unit in units)
         tables.append(coincidences(said, OUTCOMES))
-    paired = [table for table in tables if table.sum()]
-    whole = np.sum(paired, axis=0) if paired else np.zeros((len(OUTCOMES), len(OUTCOMES)))
+    by_topic = np.array(tables).reshape(-1, len(OUTCOMES), len(OUTCOMES))
+    whole = by_topic.sum(axis=0)
     same = float(np.trace(whole) / whole.sum()) if whole.sum() else float("nan")
-    spread = over_topics(paired, ordinal_alpha)
+    spread = statistic_interval(by_topic, ordinal_alpha, bounds=COEFFICIENT)
     return VoterAgreement(pairs, same, float(ordinal_alpha(whole)), spread)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from grading.arrays import none_if_nan
+from grading.statistics import max_t
 from grading.statistics.bootstrap import LEVEL
 from grading.statistics.calibration import Bias, Calibration, Estimate, RatingRow, biases, calibration
 from rubricweb.banks.models import Bank
@@ -11,12 +14,16 @@ from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scales import default_min_grade
 
 Json = dict[str, object]
+RULE = "step-down max-T over all groups, sign flips over topics"
+"""By which a group is called clear, with the level `alpha` for all groups together."""
 
 
 def document_of(bank: Bank, config: GraderConfig, sample: RatedSample, *, is_random: bool) -> Json:
     """Return what is known of the grader: on which sample, agreement, worth of each rating, bias by group."""
     min_grade = default_min_grade(config)
     known = calibration(sample.cells, min_grade=min_grade)
+    lengths, families = list(by_length(sample).items()), list(by_family(sample, bank).items())
+    groups = biases(sample.cells, [*lengths, *families])
     return {
         "sample": {
             "cells": known.cells,
@@ -31,8 +38,13 @@ def document_of(bank: Bank, config: GraderConfig, sample: RatedSample, *, is_ran
         "min_grade": min_grade,
         **agreement(known),
         "by_rating": [_rating(row) for row in known.by_rating],
-        "by_length": [_bias(row) for row in biases(sample.cells, by_length(sample))],
-        "by_runs": [_bias(row) for row in biases(sample.cells, by_family(sample, bank))],
+        "groups": {
+            "compared": sum(not np.isnan(row.p) for row in groups),
+            "rule": RULE,
+            "alpha": max_t.ALPHA,
+        },
+        "by_length": [_bias(row) for row in groups[: len(lengths)]],
+        "by_runs": [_bias(row) for row in groups[len(lengths) :]],
     }
 
 
@@ -54,4 +66,10 @@ def _rating(row: RatingRow) -> Json:
 
 def _bias(row: Bias) -> Json:
     known = {"bias": _estimate(row.bias), "beyond_others": _estimate(row.beyond_others)}
-    return {"name": row.name, "cells": row.cells, **known}
+    return {
+        "name": row.name,
+        "cells": row.cells,
+        **known,
+        "p": none_if_nan(row.p),
+        "is_clear": row.is_clear,
+    }

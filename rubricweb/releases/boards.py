@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -246,9 +246,11 @@ def _without_keys(table: DataTable, configs: list[GraderConfig]) -> DataTable:
 
 def _assessors_json(rated: assessors.AgreementView) -> list[str]:
     """Without people and without items: alpha overall and by topic, and the effect of seeing the grader."""
-    by_topic = sorted((asdict(row) for row in rated.by_topic), key=lambda row: str(row["name"]))
-    anchoring = asdict(rated.anchoring) if rated.anchoring else None
-    return _json_lines({"overall": asdict(rated.overall), "by_topic": by_topic, "anchoring": anchoring})
+    by_topic = sorted(map(assessors.document, rated.by_topic), key=lambda row: str(row["name"]))
+    anchoring = assessors.document(rated.anchoring) if rated.anchoring else None
+    return _json_lines(
+        {"overall": assessors.document(rated.overall), "by_topic": by_topic, "anchoring": anchoring}
+    )
 
 
 def _provenance_json(contents: Contents) -> list[str]:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grading.statistics.agreement import Counts, bootstrapped, cohen_kappa, contingency
+from grading.statistics.agreement import COEFFICIENT, Counts, cohen_kappa, contingency
+from grading.statistics.mean_intervals import statistic_interval
 from grading.statistics.resampling import ConfidenceInterval
 from grading.support.scores import Support
 from rubricweb.corpus.models import Collection
@@ -27,7 +28,7 @@ class Condition:
     kappa: float
     """Cohen's; NaN without pairs, and where all labels are one."""
     interval: ConfidenceInterval
-    """Of kappa, over resampled topics."""
+    """Of kappa, over topics."""
 
     @property
     def pairs(self) -> int:
@@ -95,7 +96,9 @@ def _condition(by_topic: dict[int, list[tuple[int, int]]]) -> Condition:
         counts=tuple(tuple(int(one) for one in row) for row in counts),
         topics=len(tables),
         kappa=float(cohen_kappa(counts)),
-        interval=bootstrapped(tables, cohen_kappa),
+        interval=statistic_interval(
+            np.array(tables).reshape(-1, *counts.shape), cohen_kappa, bounds=COEFFICIENT
+        ),
     )
 
 

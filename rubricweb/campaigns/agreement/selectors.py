@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import combinations
 
 import numpy as np
@@ -11,14 +11,15 @@ from numpy.typing import NDArray
 
 from grading.arrays import divide
 from grading.statistics.agreement import (
+    COEFFICIENT,
     ENOUGH_CELLS,
     cohen_kappa,
     coincidences,
     contingencies,
     ordinal_alpha,
-    over_topics,
     weighted_kappa,
 )
+from grading.statistics.mean_intervals import statistic_interval
 from grading.statistics.resampling import ConfidenceInterval
 from grading.types import MAX_RATING
 from rubricweb.accounts.models import User
@@ -110,6 +111,14 @@ class AgreementView:
     by_topic: tuple[AlphaRow, ...]
     by_item: tuple[AlphaRow, ...]
     anchoring: Anchoring | None
+
+
+def document(row: AlphaRow | Overall | Anchoring) -> dict[str, object]:
+    """Return the row for files: numbers of too few cells are None, where the page prints "too few"."""
+    numbers = asdict(row)
+    if row.is_too_few:
+        numbers |= {name: None for name, value in numbers.items() if isinstance(value, float | dict)}
+    return numbers | {"is_too_few": row.is_too_few}
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,7 +232,7 @@ def _pair(
         same=float(np.trace(whole) / whole.sum()),
         kappa=float(cohen_kappa(whole)),
         weighted=float(weighted_kappa(whole)),
-        interval=over_topics(tables, weighted_kappa),
+        interval=statistic_interval(tables, weighted_kappa, bounds=COEFFICIENT),
     )
 
 
@@ -237,13 +246,12 @@ def _overall(rated: RatingsArray) -> Overall:
     by_topic = [
         coincidences(rated.ratings[:, topics == topic], LEVELS) for topic in np.unique(topics).tolist()
     ]
-    paired = [table for table in by_topic if table.sum()]
-    whole = np.sum(paired, axis=0) if paired else np.zeros((len(LEVELS), len(LEVELS)))
+    tables = np.array(by_topic).reshape(-1, len(LEVELS), len(LEVELS))
     return Overall(
         cells=int(((rated.ratings >= 0).sum(axis=0) >= 2).sum()),
         people=len(rated.people),
-        alpha=float(ordinal_alpha(whole)),
-        interval=over_topics(paired, ordinal_alpha),
+        alpha=float(ordinal_alpha(tables.sum(axis=0))),
+        interval=statistic_interval(tables, ordinal_alpha, bounds=COEFFICIENT),
     )
 
 
@@ -288,7 +296,7 @@ def anchoring(collection: Collection, *, campaign: Campaign | None = None) -> An
     if not blind or not assisted:
         return None
     shares = whole[:, 0] / whole.sum(axis=1)
-    interval = over_topics(tables.values(), _difference)
+    interval = statistic_interval(np.array(list(tables.values())), _difference, bounds=(-1.0, 1.0))
     return Anchoring(blind, assisted, float(shares[0]), float(shares[1]), float(_difference(whole)), interval)
 
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from grading.arrays import none_if_nan
 from grading.formats.data_table import DataTable, Value, from_mappings
+from grading.statistics.bootstrap import RESAMPLES
 from rubricweb import __version__
 from rubricweb.corpus.models import Collection
 from rubricweb.leaderboards.agreement.selectors import (
-    RESAMPLES,
     Agreement,
     Between,
     Labeller,
@@ -183,6 +183,6 @@ def _stated(labellers: Sequence[Labeller], *, min_relevant: int | None = None) -
         *(("collection", slug) for slug in collections),
         *(("first relevant judgment", str(level)) for level in relevant),
         ("banks", "as of now"),
-        ("intervals", f"95 %, {RESAMPLES:,} resamples of topics"),
+        ("intervals", f"95 % bootstrap-t over topics, {RESAMPLES:,} resamples"),
         *provenance.when(),
     ]

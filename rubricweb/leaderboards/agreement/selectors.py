@@ -13,15 +13,16 @@ from numpy.typing import NDArray
 from grading.arrays import none_if_nan
 from grading.measures import rubric_qrels
 from grading.statistics.agreement import (
+    COEFFICIENT,
     FIXED_PAIRINGS,
     Counts,
     binarised,
-    bootstrapped,
     cell_kappas,
     cohen_kappa,
     contingency,
     weighted_kappa,
 )
+from grading.statistics.mean_intervals import statistic_interval
 from grading.statistics.resampling import ConfidenceInterval
 from grading.types import MAX_RATING, MIN_RATING, Purpose
 from rubricweb.banks.models import Bank
@@ -36,7 +37,6 @@ from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.leaderboards.board.items import NOTHING, topic_items_of
 from rubricweb.leaderboards.board.types import BoardSpec
 
-RESAMPLES = 2_000
 MOST_ANSWERS = 5
 """The table of thresholds asks for up to so many items."""
 NO_JUDGMENT = -99
@@ -103,7 +103,7 @@ class Agreement:
         return none_if_nan(cohen_kappa(np.array(tables).sum(axis=0)).item()) if tables else None
 
     def interval(self, min_grade: int, min_relevant: int) -> ConfidenceInterval:
-        return bootstrapped(self.binary(min_grade, min_relevant), cohen_kappa, resamples=RESAMPLES)
+        return kappa_interval(self.binary(min_grade, min_relevant))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +121,11 @@ class Between:
 
 def agreements(labellers: Iterable[Labeller], *, min_answers: int = 1) -> list[Agreement]:
     return [_agreement(labeller, min_answers) for labeller in labellers]
+
+
+def kappa_interval(binary: Sequence[Counts]) -> ConfidenceInterval:
+    """Return the interval of Cohen's kappa over topics, from 2 x 2 tables, one a topic."""
+    return statistic_interval(np.array(binary).reshape(-1, 2, 2), cohen_kappa, bounds=COEFFICIENT)
 
 
 def threshold_kappas(labeller: Labeller, *, min_relevant: int) -> list[list[float | None]]:
@@ -188,6 +193,6 @@ def _between(first: Labeller, second: Labeller, min_grade: int, min_answers: int
         graded += contingency(ours[known], theirs[known], rows=scale, columns=scale)
         n += int(known.sum())
     kappa = none_if_nan(cohen_kappa(np.array(binary).sum(axis=0)).item()) if binary else None
-    spread = bootstrapped(binary, cohen_kappa, resamples=RESAMPLES)
+    spread = kappa_interval(binary)
     weighted = none_if_nan(weighted_kappa(graded).item()) if same_scale else None
     return Between(first, second, n, kappa, spread, weighted)

@@ -11,7 +11,6 @@ from grading.types import MAX_RATING
 from rubricweb import __version__
 from rubricweb.leaderboards.agreement import files
 from rubricweb.leaderboards.agreement.selectors import (
-    RESAMPLES,
     Agreement,
     Between,
     Labeller,
@@ -80,7 +79,7 @@ def binary(agreements: Sequence[Agreement], *, min_grade: int, min_relevant: int
             texts = (one.labeller.label, name, *row, *ends)
             lines.append(tuple(TextCell(text) for text in texts))
     columns = ("Grader", "Label", f"judged {min_relevant} or more", "less", "Total", KAPPA, "95 % interval")
-    note = f"intervals: {RESAMPLES:,} resamples of topics; RubricWeb {__version__}"
+    note = f"intervals: 95 % bootstrap-t over topics; RubricWeb {__version__}"
     data = files.binary_table(agreements, min_grade=min_grade, min_relevant=min_relevant)
     return PrintedTable(
         "Labels against human judgments, binarised", columns, tuple(lines), 2, (note,), data=data

@@ -1,13 +1,16 @@
 """A grader beside people: made, stale by itself, shown to those who may see it, kept in no other hands."""
 
 import json
+from datetime import UTC, datetime
 
+import numpy as np
 import pytest
 
+from grading.statistics.calibration import RatedCells
 from rubricweb.banks import actions as banks
-from rubricweb.calibration import cards
+from rubricweb.calibration import cards, documents
 from rubricweb.calibration.models import CalibrationCard
-from rubricweb.calibration.samples import sample
+from rubricweb.calibration.samples import RatedSample, sample
 from rubricweb.core.models import AuditEntry
 from rubricweb.grades.humans import rate_cell
 from tests.rubricweb.calibration.conftest import text
@@ -74,8 +77,58 @@ def test_the_page_states_what_was_found_and_on_what(card, rated, viewer, client_
     assert "People chose the cells" in shown
     assert "Drift: fewer than 10 cells were rated since" in shown
     assert "Bias by family of runs" in shown
+    assert "With so few topics no group can be called clear: that takes 6." in shown
     assert "Current" not in text(client_of(viewer).get(PAGE))
     assert "Make a new card" not in text(client_of(viewer).get(PAGE)), "a viewer may not"
+
+
+def test_card_calls_groups_clear_by_one_rule_for_all(rated, monkeypatch):
+    """Eight topics; people agree but for the passages of one family, which the grader rates 2 more."""
+    sample = made_up_sample(8, more=2)
+    families = {"own": sample.cells.grader > sample.cells.people, "even": sample.cells.people == 1}
+    monkeypatch.setattr(documents, "by_length", lambda _: {})
+    monkeypatch.setattr(documents, "by_family", lambda *_: families)
+    found = documents.document_of(rated.made.bank, rated.made.config, sample, is_random=True)
+    assert found["groups"] == {"compared": 2, "rule": documents.RULE, "alpha": 0.05}
+    own, even = found["by_runs"]
+    assert (own["is_clear"], own["p"]) == (True, 2 / 2**8)
+    assert (even["is_clear"], even["p"] > 0.05) == (False, True)
+
+
+@pytest.mark.parametrize(("topics", "note"), [(8, "2 groups of this card"), (5, "that takes 6")])
+def test_card_page_says_how_many_groups_were_compared_and_by_which_rule(
+    card, rated, viewer, client_of, monkeypatch, topics, note
+):
+    sample = made_up_sample(topics, more=2)
+    high = sample.cells.grader > sample.cells.people
+    monkeypatch.setattr(documents, "by_length", lambda _: {"short": high, "long": ~high})
+    monkeypatch.setattr(documents, "by_family", lambda *_: {})
+    found = documents.document_of(rated.made.bank, rated.made.config, sample, is_random=True)
+    CalibrationCard.objects.filter(pk=card.pk).update(found=found)
+
+    page = text(client_of(viewer).get(f"{PAGE}cards/{card.pk}/"))
+    assert note in page
+    assert ("clearly higher" in page, "clearly lower" in page) == (topics == 8,) * 2
+    assert (
+        json.loads(client_of(viewer).get(f"{PAGE}cards/{card.pk}/file/").content)["groups"] == found["groups"]
+    )
+
+
+def made_up_sample(topics, *, more):
+    """Six cells a topic: the grader rates people's 1 and 2 as they do, and every third cell higher."""
+    topic = np.repeat(np.arange(topics), 6)
+    people = np.tile([1, 1, 2, 2, 1, 2], topics)
+    grader = people + more * np.tile([1, 0, 0, 1, 0, 0], topics) + (topic == 0) * (people == 1)
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    n = len(topic)
+    return RatedSample(
+        RatedCells(grader, people, topic),
+        [(int(one), "uid", place) for place, one in enumerate(topic)],
+        np.ones(n, dtype=bool),
+        np.ones(n, dtype=bool),
+        [at] * n,
+        [frozenset({1})] * n,
+    )
 
 
 def test_the_file_leaves_runs_out_where_their_names_are_hidden(card, rated, viewer, developer, client_of):

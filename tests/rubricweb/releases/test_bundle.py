@@ -17,6 +17,7 @@ from rubricweb.banks.models import Item
 from rubricweb.corpus.models import Collection, Passage, Response, Topic
 from rubricweb.corpus.runs.actions import withdraw_run
 from rubricweb.grades.configs import config_asking
+from rubricweb.grades.humans import Cell, rate_cell
 from rubricweb.releases.bundle import ChangedMeanwhile, WrittenRelease, write_release
 from rubricweb.releases.contents import ReleaseOptions, contents_of
 from tests import factories
@@ -134,6 +135,21 @@ def test_the_board_can_be_recomputed_from_the_files_alone(made, released):
     assert document["measure"] == "rubric_cover"
     assert cover == pytest.approx({row["run_tag"]: row["score"] for row in document["rows"]})
     assert cover == {"both": 1.0, "first": 0.25, "lacks": 0.25, "stray": 0.5}
+
+
+def test_agreement_of_too_few_cells_has_no_number(made, released, owner, assessor):
+    """The page prints "too few" of them."""
+    for person, rating in ((owner, 4), (assessor, 5)):
+        for query_id, doc_id in (("t1", "d1"), ("t1", "d2"), ("t2", "e1")):
+            cell = Cell.of(made.items[query_id][0], made.passages[doc_id])
+            rate_cell(cell, rating=rating, by=person, seen=0)
+    document = json.loads(released(made.collection)["agreement/assessors.json"])
+    rows = [document["overall"], *document["by_topic"]]
+    assert [(row["cells"], row["is_too_few"], row["alpha"]) for row in rows] == [
+        (3, True, None),
+        (2, True, None),
+        (1, True, None),
+    ]
 
 
 def test_runs_are_in_no_file_unless_they_are_asked_for(made, released):

@@ -11,7 +11,7 @@ from scipy.stats import contingency
 
 from rubricweb.campaigns.adjudication.actions import decide
 from rubricweb.campaigns.agreement.latest_ratings import CellKey, CountedRating, Event, ratings, settled
-from rubricweb.campaigns.agreement.selectors import agreement, anchoring
+from rubricweb.campaigns.agreement.selectors import agreement, anchoring, document
 from rubricweb.campaigns.queue import leases
 from rubricweb.campaigns.queue.actions import rate
 from rubricweb.campaigns.queue.models import Turn
@@ -90,6 +90,20 @@ class TestAgreement:
         assert [row.same for row in view.by_item] == sorted(row.same for row in view.by_item)
         whole = sum(row.same * row.cells for row in view.by_topic) / 12
         assert whole == pytest.approx(9 / 12)
+
+    def test_files_have_no_numbers_of_too_few_cells(self, campaign, collection):
+        """As the page, which prints "too few": twelve cells are enough, those of one topic are not."""
+        view = agreement(collection, None)
+        overall = document(view.overall)
+        assert (overall["is_too_few"], overall["alpha"]) == (False, view.overall.alpha)
+        for row in view.by_topic:
+            assert document(row) == {
+                "name": row.name,
+                "cells": row.cells,
+                "same": None,
+                "alpha": None,
+                "is_too_few": True,
+            }
 
     def test_decisions_do_not_count_as_ratings(self, campaign, collection, developer):
         cell = campaign.cells.get(order=6)
