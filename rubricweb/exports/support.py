@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 from django.http import Http404, HttpResponseBase, StreamingHttpResponse
 from django.views.decorators.http import require_safe
 
@@ -17,7 +18,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pseudonyms import assessor_pseudonym
 from rubricweb.exports.naming import joined
 from rubricweb.leaderboards.board.values import FORMATS
-from rubricweb.support.board import Mean, board, run_names, scores_of
+from rubricweb.support.board import Mean, answered_topics, board, run_names, score_table, scores_of
 from rubricweb.support.cited import statements_of
 from rubricweb.support.forms import BoardForm
 from rubricweb.support.labels import SupportRater, labels_by
@@ -53,14 +54,17 @@ def support(request: HtmxRequest, slug: str, file: str) -> HttpResponseBase:
 def score_rows(
     collection: Collection, rater: SupportRater, rule: JudgedCitations
 ) -> Iterator[LeaderboardRow]:
-    """Each score of each answer that has one, and of each run the means as topic `all`."""
+    """Each score of each run, 0 on topics that it does not answer, and the means as topic `all`."""
     names, scores = run_names(collection), scores_of(collection, rater, rule)
     query_ids = dict(collection.topics.values_list("pk", "query_id"))
-    for row in board(collection, rater, rule).rows:
+    topics, rows = answered_topics(scores), board(collection, rater, rule).rows
+    runs = [row.run_id for row in rows]
+    tables = [score_table(scores, runs, topics, name) for name in ("precision", "recall")]
+    for place, row in enumerate(rows):
         run_tag = names[row.run_id].replace(" ", "-")
-        for topic_id, score in scores[row.run_id].items():
-            for name, value in zip(SCORES, (score.precision, score.recall), strict=True):
-                if value == value:
+        for topic, topic_id in enumerate(topics):
+            for name, table in zip(SCORES, tables, strict=True):
+                if not np.isnan(value := float(table[place, topic])):
                     yield LeaderboardRow(run_tag, query_ids[topic_id], name, value)
         yield from _means(run_tag, (row.precision, row.recall))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,12 +20,14 @@ from rubricweb.support.labels import SupportRater, labels_by
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """Over the topics that a run answers and that have a score; NaN without any."""
+    """Over the topics on which some run has a score, but for those that this run answers without one; a topic
+    that it does not answer counts 0. NaN for runs without any score.
+    """
 
     value: float
     low: float
     high: float
-    """NaN with fewer than two topics."""
+    """NaN where `mean_intervals` has none."""
     topics: int
 
     @property
@@ -46,6 +49,8 @@ class SupportRow:
     precision: Mean
     recall: Mean
     answers: int
+    scored: int
+    """Answers that have a recall."""
     sentences: int
     judged: int
     missing: int
@@ -96,8 +101,8 @@ def board(collection: Collection, rater: SupportRater, rule: JudgedCitations) ->
     scores = scores_of(collection, rater, rule)
     names = run_names(collection)
     known = [run_id for run_id in names if run_id in scores]
-    topics = sorted({topic for of_run in scores.values() for topic in of_run})
-    means = [_means(scores, known, topics, name) for name in ("precision", "recall")]
+    topics = answered_topics(scores)
+    means = [_means(score_table(scores, known, topics, name)) for name in ("precision", "recall")]
     rows = [
         _row(run_id, names[run_id], list(scores[run_id].values()), precision, recall)
         for run_id, precision, recall in zip(known, *means, strict=True)
@@ -114,14 +119,33 @@ def run_names(collection: Collection) -> dict[int, str]:
     return {pk: name for (pk, _), name in zip(rows, shown, strict=True)}
 
 
-def _means(scores: Scores, runs: list[int], topics: list[int], name: str) -> list[Mean]:
+def score_table(scores: Scores, runs: Sequence[int], topics: Sequence[int], name: str) -> NDArray[np.float64]:
+    """Return the scores of this name, shape (runs, topics), in the order of these keys.
+
+    NaN for topics on which no run has a score, for runs without any, and for answers without a label. A run
+    that has scores and does not answer a topic has 0 there.
+    """
     table = np.full((len(runs), len(topics)), np.nan)
+    unanswered = np.ones(table.shape, dtype=np.bool_)
     place = {topic: number for number, topic in enumerate(topics)}
-    for row, run_id in enumerate(runs):
-        for topic, score in scores[run_id].items():
-            table[row, place[topic]] = getattr(score, name)
+    for row, run in enumerate(runs):
+        for topic, score in scores.get(run, {}).items():
+            if topic in place:
+                table[row, place[topic]] = getattr(score, name)
+                unanswered[row, place[topic]] = False
+    is_known = ~np.isnan(table)
+    counts = np.outer(is_known.any(axis=1), is_known.any(axis=0))
+    return np.where(unanswered & counts, 0.0, table)
+
+
+def answered_topics(scores: Scores) -> list[int]:
+    """Return the topics that some run answers."""
+    return sorted({topic for of_run in scores.values() for topic in of_run})
+
+
+def _means(table: NDArray[np.float64]) -> list[Mean]:
     found = mean_intervals(table)
-    return [_mean(table[row], found.low[row], found.high[row]) for row in range(len(runs))]
+    return [_mean(values, found.low[row], found.high[row]) for row, values in enumerate(table)]
 
 
 def _mean(values: NDArray[np.float64], low: float, high: float) -> Mean:
@@ -136,6 +160,7 @@ def _row(run_id: int, run_tag: str, scores: list[SupportScore], precision: Mean,
         precision=precision,
         recall=recall,
         answers=len(scores),
+        scored=sum(not np.isnan(one.recall) for one in scores),
         sentences=sum(one.sentences for one in scores),
         judged=sum(one.judged for one in scores),
         missing=sum(one.missing for one in scores),

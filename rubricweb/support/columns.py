@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from grading.support.scores import JudgedCitations
 from rubricweb.corpus.models import Collection
-from rubricweb.support.board import scores_of
+from rubricweb.support.board import score_table, scores_of
 from rubricweb.support.labels import SupportRater, raters
 
 SOURCE = "support"
@@ -85,23 +85,8 @@ def column_names(rater: SupportRater, rule: JudgedCitations) -> str:
     return ",".join(names)
 
 
-def score_table(
+def score_column(
     collection: Collection, column: SupportColumn, runs: Sequence[int], topics: Sequence[int]
 ) -> NDArray[np.float64]:
-    """Shape (runs, topics), in the order of these keys.
-
-    NaN for topics on which no run has a score, for runs without any, and for answers without a label. A run
-    that has scores and does not answer a topic has 0 there.
-    """
-    scores = scores_of(collection, column.rater, column.rule)
-    table = np.full((len(runs), len(topics)), np.nan)
-    unanswered = np.ones(table.shape, dtype=np.bool_)
-    place = {topic: number for number, topic in enumerate(topics)}
-    for row, run in enumerate(runs):
-        for topic, score in scores.get(run, {}).items():
-            if topic in place:
-                table[row, place[topic]] = getattr(score, column.name)
-                unanswered[row, place[topic]] = False
-    is_known = ~np.isnan(table)
-    counts = np.outer(is_known.any(axis=1), is_known.any(axis=0))
-    return np.where(unanswered & counts, 0.0, table)
+    """Return `board.score_table` of a column, shape (runs, topics), in the order of these keys."""
+    return score_table(scores_of(collection, column.rater, column.rule), runs, topics, column.name)

@@ -24,7 +24,7 @@ from rubricweb.grades.scoring import (
 )
 from rubricweb.leaderboards.board.items import NOTHING, TopicItems, topic_items_of
 from rubricweb.leaderboards.board.types import BoardSpec, MeasureColumn
-from rubricweb.support.columns import score_table
+from rubricweb.support import columns as support
 
 Grades = Mapping[int, TopicGrades]
 Scorer = Callable[[TopicGrades, Uids, MeasureSpec, Weights], Scores]
@@ -106,7 +106,7 @@ def score_column(base: Basis, column: MeasureColumn) -> ScoreTable:
     """Return the scores of a further column on its `column_basis`, shape (runs, units)."""
     if column.support:
         topic_ids = [topic.topic_id for topic in base.pool.topics]
-        scores = score_table(base.spec.collection, column.support, base.pool.run_pks, topic_ids)
+        scores = support.score_column(base.spec.collection, column.support, base.pool.run_pks, topic_ids)
         return _table(base, base.pool.topics, list(scores.T))
     if column.is_judgments:
         judged = judgment_table(base.pool, column.measure, level=column.measure.level)

@@ -2,13 +2,16 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from grading.support.scores import JudgedCitations, Support
 from grading.types import FAILED
+from rubricweb.exports.support import score_rows
 from rubricweb.support import actions
 from rubricweb.support.agreement import agreement
 from rubricweb.support.board import board
+from rubricweb.support.columns import find, score_column
 from rubricweb.support.labels import labels_by, raters
 from rubricweb.support.models import SupportEvent, SupportJudge, SupportLabel
 from tests.factories import RunFactory
@@ -75,10 +78,43 @@ def test_a_response_whose_file_says_no_citations_is_left_out(sea, labelled):
     assert found.unsaid == 1
 
 
-def test_intervals_are_over_topics(sea, owner, cite, labelled):
+def test_topics_that_a_run_does_not_answer_count_0_as_on_the_leaderboard(sea, labelled):
+    """beta: 0.5 on s1, 1 on s2; alpha answers s1 only."""
     SupportLabel.objects.filter(label=None).update(label=2)
-    beta = rows(sea, FIRST)["beta"]
-    assert (beta.precision.value, beta.precision.low, beta.precision.high) == (0.75, 0.5, 1.0)
+    found = rows(sea, FIRST)
+    assert (found["beta"].precision.value, found["alpha"].precision.value) == (0.75, 0.75 / 2)
+    assert (found["alpha"].scored, found["alpha"].precision.topics) == (1, 2)
+    runs, topics = (list(rows.values_list("pk", flat=True)) for rows in (sea.runs, sea.topics))
+    column = score_column(sea, find(sea, "support", "precision"), runs, topics)
+    means = dict(zip(runs, np.nanmean(column, axis=1), strict=True))
+    assert {row.run_id: row.precision.value for row in found.values()} == means
+
+
+def test_score_file_has_the_topics_that_its_means_count(sea, labelled):
+    SupportLabel.objects.filter(label=None).update(label=2)
+    lines = [line for line in score_rows(sea, raters(sea)[0], FIRST) if line.measure == "support_precision"]
+    alpha = {line.query_id: line.value for line in lines if line.run_tag == "alpha"}
+    assert alpha == {"s1": 0.75, "s2": 0.0, "all": 0.375}
+
+
+def test_means_of_few_topics_have_no_interval(sea, labelled):
+    SupportLabel.objects.filter(label=None).update(label=2)
+    assert not any(row.precision.has_interval for row in rows(sea, FIRST).values())
+
+
+def test_kappa_of_few_topics_has_no_interval(sea, labelled, owner, cite):
+    """Two topics: of 95 % a bootstrap held .36."""
+    for place, label in (
+        (cite("s1", MOON, "d1"), 2),
+        (cite("s1", SUN, "d2"), 0),
+        (cite("s2", BREAD, "d3"), 2),
+    ):
+        actions.label_citation(place, label=Support(label), by=owner)
+    SupportLabel.objects.filter(label=None).update(label=2)
+    (found,) = agreement(sea)
+    assert (found.from_scratch.pairs, found.from_scratch.topics) == (3, 2)
+    assert found.from_scratch.has_kappa
+    assert not found.from_scratch.interval.is_defined
 
 
 def test_of_several_people_the_majority_counts_and_of_one_the_latest(sea, owner, assessor, viewer, cite):
