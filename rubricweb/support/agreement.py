@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grading.statistics.agreement import COEFFICIENT, Counts, cohen_kappa, contingency
+from grading.statistics.agreement import COEFFICIENT, ENOUGH_CELLS, Counts, cohen_kappa, contingency
 from grading.statistics.mean_intervals import statistic_interval
 from grading.statistics.resampling import ConfidenceInterval
 from grading.support.scores import Support
@@ -46,8 +46,12 @@ class Condition:
         return same / self.pairs if self.pairs else float("nan")
 
     @property
+    def is_too_few(self) -> bool:
+        return 0 < self.pairs < ENOUGH_CELLS
+
+    @property
     def has_kappa(self) -> bool:
-        return not np.isnan(self.kappa)
+        return not (self.is_too_few or np.isnan(self.kappa))
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,7 +113,7 @@ def test_kappa_of_few_topics_has_no_interval(sea, labelled, owner, cite):
     SupportLabel.objects.filter(label=None).update(label=2)
     (found,) = agreement(sea)
     assert (found.from_scratch.pairs, found.from_scratch.topics) == (3, 2)
-    assert found.from_scratch.has_kappa
+    assert (found.from_scratch.is_too_few, found.from_scratch.has_kappa) == (True, False)
     assert not found.from_scratch.interval.is_defined
 
 
