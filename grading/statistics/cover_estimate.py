@@ -5,10 +5,13 @@ items that people rate at or above the threshold on at least one of the run's fi
 the grader misses on twenty passages is missed only if people agree twenty times, so errors have to be carried
 through that "at least one".
 
-The grader's threshold splits the cells into two strata. In each, people reach the threshold with a rate that
-varies between items: logit(rate) = alpha + sigma z, z standard normal. The marginal rate has the prior
-Beta(1/2, 1/2) (Jeffreys) and sigma a half-normal one, so that a sample that cannot show how errors cluster by
-item widens the interval instead of being read as independent errors. The posterior is computed on a grid.
+The grader's threshold splits the cells into two strata, and where passages have judgments these split each
+in two: people agree with a grader more often on relevant passages, of which good runs rank more. In each
+stratum, people reach the threshold with a rate that varies between items: logit(rate) = alpha + sigma z, z
+standard normal. The marginal rate has the prior Beta(1/2, 1/2) (Jeffreys), in strata by judgment one as
+weak around the rate of both, and sigma a half-normal one, so that a sample that cannot show how errors
+cluster by item widens the interval instead of being read as independent errors. The posterior is computed
+on a grid.
 Sampled cells count as people rated them; the others are unknown, and their noise is part of the interval.
 Two items that are rated on one passage are taken to err together with the correlation PASSAGE_CORRELATION.
 
@@ -27,12 +30,14 @@ from numpy.typing import NDArray
 from grading.arrays import take_rows
 
 LEVEL = 0.95
-METHOD = "credible interval of a two-stratum hierarchical model"
+METHOD = "credible interval of a stratified hierarchical model"
 MIN_ITEMS, CELLS_AN_ITEM = 10, 5
 """With fewer items, or cells of each, nothing shows how misses cluster by item."""
 MIN_ABOVE = 30
 COVER_CELLS = 400
 """A sample of so many usually estimates to within 0.05 to 0.1."""
+N_STRATA = 4
+"""By grade and judgment; those without cells change nothing."""
 FEW_MISSES = 3
 """With fewer in the sample the level of the interval is a lower bound."""
 NOT_RATED = -1
@@ -49,16 +54,6 @@ Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 
-def _log_prior() -> Floats:
-    """Return an array of shape (alphas, sigmas): Jeffreys' prior of the marginal rate, the half-normal one of
-    sigma.
-    """
-    steps = np.gradient(_MARGINAL, _ALPHAS, axis=0)
-    rates = np.maximum(steps, 1e-300) / np.sqrt(_MARGINAL * (1 - _MARGINAL))
-    sigmas = np.exp(-0.5 * (_SIGMAS / SIGMA_SCALE) ** 2) * np.gradient(_SIGMAS)
-    return np.asarray(np.log(rates / rates.sum(axis=0)) + np.log(sigmas / sigmas.sum()))
-
-
 _ALPHAS = np.arange(-14, 12.01, 0.25)
 _SIGMAS = np.array([0, 0.4, 0.8, 1.2, 1.6, 2.0, 2.5, 3.0, 4.0])
 _Z = np.linspace(-4, 4, 33)
@@ -68,7 +63,8 @@ _LOG_ODDS = _ALPHAS[:, None, None] + _SIGMAS[None, :, None] * _Z
 _RATES = np.clip(1 / (1 + np.exp(-_LOG_ODDS)), 1e-9, 1 - 1e-9)
 _LOG_RATES, _LOG_MISSED = np.log(_RATES), np.log1p(-_RATES)
 _MARGINAL = (_RATES * _Z_WEIGHTS).sum(axis=2)
-_LOG_PRIOR = _log_prior()
+_STEPS = np.maximum(np.gradient(_MARGINAL, _ALPHAS, axis=0), 1e-300)
+_LOG_SIGMAS = -0.5 * (_SIGMAS / SIGMA_SCALE) ** 2 + np.log(np.gradient(_SIGMAS))
 _NODES = np.array([NormalDist().inv_cdf((n + 0.5) / 16) for n in range(16)])
 _NODES /= _NODES.std()
 
@@ -87,6 +83,14 @@ class Unit:
     """
     adds: Floats
     """Shape (runs, items): what covering the item adds to the run's score."""
+    relevant: Mask | None = None
+    """Shape (passages,): judged relevant; None without judgments."""
+
+    @property
+    def strata(self) -> NDArray[np.intp]:
+        """Return an array of shape (passages, items): the stratum of each cell, of N_STRATA."""
+        relevant = np.zeros(len(self.reached), dtype=np.bool_) if self.relevant is None else self.relevant
+        return self.reached + 2 * relevant[:, np.newaxis].astype(np.intp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,14 +154,14 @@ def estimate(units: Sequence[Unit], *, level: float = LEVEL, seed: int = 0) -> E
     ([1.0, 0.01], [1.0, 0.11])
     """
     counts = [_counts(unit) for unit in units]
-    below, above, is_hit = (np.concatenate(part, axis=1) for part in zip(*counts, strict=True))
-    strata = [_stratum(units, above=side, seed=seed) for side in (False, True)]
+    unrated, is_hit = (np.concatenate(part, axis=-1) for part in zip(*counts, strict=True))
+    strata = [_stratum(units, number, seed=seed) for number in range(N_STRATA)]
     adds = np.concatenate([unit.adds for unit in units], axis=1)
     unknown = np.where(is_hit, 0.0, adds)
-    missed, place = _missed(strata, (below, above))
+    missed, place = _missed(strata, unrated)
     means = adds.sum(axis=1) - missed @ _by_place(place, unknown, missed.shape[1]).T
     noise = (missed * (1 - missed)) @ _by_place(place, unknown**2, missed.shape[1]).T
-    rates = (strata[0].rate, strata[1].rate)
+    rates = [stratum.rate for stratum in strata]
     noise *= _passage_factor(units, missed.mean(axis=0)[place], unknown, rates)
     return _summed(means, noise, adds.sum(axis=1), level)
 
@@ -186,22 +190,21 @@ def sample_size(units: Sequence[Unit]) -> SampleSize:
     )
 
 
-def _counts(unit: Unit) -> tuple[NDArray[np.int64], NDArray[np.int64], Mask]:
-    """Return an array of shape (runs, items): unknown cells of the first k below and above, and whether a
-    rated one is a hit.
+def _counts(unit: Unit) -> tuple[NDArray[np.int64], Mask]:
+    """Return how many cells of the first k passages nobody rated, of shape (strata, runs, items), and whether
+    a rated one is a hit, of shape (runs, items).
     """
-    is_open = unit.people == NOT_RATED
-    below, above = (take_rows(is_open & side, unit.ranked) for side in (~unit.reached, unit.reached))
-    is_hit = np.asarray(take_rows(unit.people == 1, unit.ranked).any(axis=1))
-    return below.sum(axis=1), above.sum(axis=1), is_hit
+    is_open, strata = unit.people == NOT_RATED, unit.strata
+    unrated = [take_rows(is_open & (strata == number), unit.ranked).sum(axis=1) for number in range(N_STRATA)]
+    return np.stack(unrated), np.asarray(take_rows(unit.people == 1, unit.ranked).any(axis=1))
 
 
-def _stratum(units: Sequence[Unit], *, above: bool, seed: int) -> _Stratum:
+def _stratum(units: Sequence[Unit], number: int, *, seed: int) -> _Stratum:
     """Return the posterior of the rates on the grid, summed up by kind of item."""
-    sides = [unit.people * (unit.reached == above) for unit in units]
-    hits = np.concatenate([(side == 1).sum(axis=0) for side in sides])
-    rated = np.concatenate(
-        [((unit.people != NOT_RATED) & (unit.reached == above)).sum(axis=0) for unit in units]
+    within = [unit.strata == number for unit in units]
+    hits, rated = (
+        np.concatenate([(of & cells).sum(axis=0) for of, cells in zip(masks, within, strict=True)])
+        for masks in ([unit.people == 1 for unit in units], [unit.people != NOT_RATED for unit in units])
     )
     kinds, kind, n = np.unique(
         np.column_stack([hits, rated]), axis=0, return_inverse=True, return_counts=True
@@ -209,18 +212,38 @@ def _stratum(units: Sequence[Unit], *, above: bool, seed: int) -> _Stratum:
     likelihoods = [
         np.exp(hit * _LOG_RATES + (of - hit) * _LOG_MISSED) * _Z_WEIGHTS for hit, of in kinds.tolist()
     ]
-    log = _LOG_PRIOR + sum(
+    log = _log_prior(_expected_rate(units, number)) + sum(
         c * np.log(one.sum(axis=2) + 1e-300) for c, one in zip(n, likelihoods, strict=True)
     )
     posterior = np.exp(log - log.max())
     posterior /= posterior.sum()
-    nodes, back = np.unique(_drawn(posterior, seed=[seed, int(above)]), return_inverse=True)
+    nodes, back = np.unique(_drawn(posterior, seed=[seed, number]), return_inverse=True)
     at = np.unravel_index(nodes, posterior.shape)
     depth = max((unit.ranked.shape[1] for unit in units), default=0)
     powers = (1 - _RATES[at])[:, :, np.newaxis] ** np.arange(depth + 1)
     weights = np.stack([one[at] for one in likelihoods], axis=1)
     missed = (weights / weights.sum(axis=2, keepdims=True)) @ powers
     return _Stratum(missed[back], kind.ravel(), float((posterior * _MARGINAL).sum()))
+
+
+def _log_prior(expected: float) -> Floats:
+    """Return an array of shape (alphas, sigmas), up to a constant: the prior Beta(expected, 1 - expected) of
+    the marginal rate, the half-normal one of sigma.
+    """
+    rates = _STEPS * _MARGINAL ** (expected - 1) * (1 - _MARGINAL) ** -expected
+    return np.asarray(np.log(rates / rates.sum(axis=0)) + _LOG_SIGMAS)
+
+
+def _expected_rate(units: Sequence[Unit], number: int) -> float:
+    """Return what the prior expects of the rate in a stratum: 1/2, as Jeffreys' does, but where judgments
+    split the cells of a grade the rate of both together.
+    """
+    if not any(unit.relevant is not None and unit.relevant.any() for unit in units):
+        return 0.5
+    cells = [unit.people[unit.strata % 2 == number % 2] for unit in units]
+    hits = sum(int((one == 1).sum()) for one in cells)
+    rated = sum(int((one != NOT_RATED).sum()) for one in cells)
+    return (hits + 0.5) / (rated + 1)
 
 
 def _drawn(posterior: Floats, *, seed: list[int]) -> NDArray[np.intp]:
@@ -232,20 +255,21 @@ def _drawn(posterior: Floats, *, seed: list[int]) -> NDArray[np.intp]:
     return np.minimum(np.searchsorted(posterior.cumsum(), shuffled), posterior.size - 1)
 
 
-def _missed(
-    strata: Sequence[_Stratum], is_open: Sequence[NDArray[np.int64]]
-) -> tuple[Floats, NDArray[np.intp]]:
+def _missed(strata: Sequence[_Stratum], unrated: NDArray[np.int64]) -> tuple[Floats, NDArray[np.intp]]:
     """Return an array of shape (draws, places): the chance that a unit is missed; and the place of each (run,
     item).
     """
-    sizes = [stratum.missed.shape[1] * stratum.missed.shape[2] for stratum in strata]
-    codes = [
-        stratum.kind * stratum.missed.shape[2] + cells for stratum, cells in zip(strata, is_open, strict=True)
-    ]
-    keys, place = np.unique(codes[0] * sizes[1] + codes[1], return_inverse=True)
-    flat = [stratum.missed.reshape(DRAWS, -1) for stratum in strata]
-    missed = flat[0][:, keys // sizes[1]] * flat[1][:, keys % sizes[1]]
-    return np.minimum(missed, 1.0), place.reshape(codes[0].shape)
+    codes = np.stack(
+        [
+            stratum.kind * stratum.missed.shape[2] + cells
+            for stratum, cells in zip(strata, unrated, strict=True)
+        ]
+    )
+    keys, place = np.unique(codes.reshape(len(strata), -1), axis=1, return_inverse=True)
+    missed = np.ones((DRAWS, keys.shape[1]))
+    for stratum, code in zip(strata, keys, strict=True):
+        missed *= stratum.missed.reshape(DRAWS, -1)[:, code]
+    return np.minimum(missed, 1.0), place.reshape(codes.shape[1:])
 
 
 def _by_place(place: NDArray[np.intp], weights: Floats, places: int) -> Floats:
@@ -253,9 +277,7 @@ def _by_place(place: NDArray[np.intp], weights: Floats, places: int) -> Floats:
     return np.array([np.bincount(row, one, places) for row, one in zip(place, weights, strict=True)])
 
 
-def _passage_factor(
-    units: Sequence[Unit], missed: Floats, adds: Floats, rates: tuple[float, float]
-) -> Floats:
+def _passage_factor(units: Sequence[Unit], missed: Floats, adds: Floats, rates: Sequence[float]) -> Floats:
     """Return an array of shape (runs,): by how much errors that the items of a passage share widen the
     variance.
 
@@ -267,7 +289,7 @@ def _passage_factor(
     shared, start = np.zeros(len(adds)), 0
     for unit in units:
         items = slice(start, start := start + unit.reached.shape[1])
-        doubt = np.where(unit.people == NOT_RATED, odds[unit.reached.astype(np.intp)], 0.0)
+        doubt = np.where(unit.people == NOT_RATED, odds[unit.strata], 0.0)
         doubt = take_rows(doubt, unit.ranked)
         together = np.minimum(PASSAGE_CORRELATION * (doubt.transpose(0, 2, 1) @ doubt), LARGEST_EXPONENT)
         one = missed[:, items]

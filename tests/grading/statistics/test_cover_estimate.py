@@ -1,9 +1,22 @@
 """Rubric-Cover by people, estimated from a random sample of cells: by simulation, and in what it refuses."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from bench.estimated_cover import made_up, sampled_units, simulated, steadiness, true_cover
+from bench.estimated_cover import (
+    PAIR,
+    SETTINGS,
+    Topic,
+    checked_by,
+    made_up,
+    sampled_units,
+    simulated,
+    steadiness,
+    true_cover,
+)
+from grading.statistics.agreement_checks import checks
 from grading.statistics.cover_estimate import NOT_RATED, Unit, estimate, sample_size
 from grading.statistics.cover_sample import Ranked, cover_sample
 
@@ -19,21 +32,76 @@ def topics():
         ("independent", (0.9, 0.02)),
         ("by item", (0.8, 0.03)),
         ("by passage", (0.95, 0.01)),
-        ("by both", (0.7, 0.05)),
+        ("by topic", (0.9, 0.02)),
     ],
 )
 def test_the_interval_holds_the_cover_by_people(topics, errors, pair):
     """The estimate of the grader's best cell of an item held it in 80 % of draws at most, always too low."""
-    found = simulated(topics, pair, errors, cells=400, draws=15)
+    found = simulated(topics, errors, pair, cells=400, draws=15)
     assert found.held.mean() > 0.85
     assert abs(found.errors.mean()) < 0.03
     assert found.halves.mean() < 0.12
     assert found.refused == 0
 
 
+def errors_by_run(topics, setting, *, with_judgments, draws=8):
+    """Return the mean error of the estimate of each run, with 900 cells."""
+    errors = []
+    for number in range(draws):
+        people = SETTINGS[setting](topics, PAIR, np.random.default_rng(number))
+        units = sampled_units(topics, people, cells=900, seed=number)
+        if not with_judgments:
+            units = [replace(unit, relevant=None) for unit in units]
+        errors.append(estimate(units).value - true_cover(topics, people))
+    return np.mean(errors, axis=0)
+
+
+def test_strata_by_judgment_right_the_run_that_ranks_relevant_passages(topics):
+    """People agree more often on relevant passages; without strata the best run's estimate is too low."""
+    without = errors_by_run(topics, "by relevance, real", with_judgments=False)
+    with_strata = errors_by_run(topics, "by relevance, real", with_judgments=True)
+    assert without[0] < 0 < without[-1]
+    assert np.ptp(without) > 0.05
+    assert np.ptp(with_strata) < 0.04
+
+
+def test_checks_warn_where_people_agree_more_often_on_some_passages(topics):
+    def ps(setting):
+        draws = []
+        for number in range(8):
+            people = SETTINGS[setting](topics, PAIR, np.random.default_rng(number))
+            draws.append(checked_by(topics, sampled_units(topics, people, cells=400, seed=number)))
+        return np.array([[trend.p for trend in each] for each in draws]), draws
+
+    (judgment, *_), found = np.median(ps("by relevance, real")[0], axis=0), ps("by length")
+    length = np.median(found[0], axis=0)[1]
+    assert judgment < 0.02
+    assert length < 0.15
+    assert all(each.length.is_rising for each in found[1])
+    assert (ps("by item")[0] < 0.05).mean() < 0.15
+
+
+def test_checks_of_too_few_topics_do_not_warn(topics):
+    few = topics[:5]
+    people = SETTINGS["by relevance, real"](few, PAIR, np.random.default_rng(1))
+    found = checked_by(few, sampled_units(few, people, cells=400, seed=1))
+    assert [trend.p for trend in found] == [1, 1, 1]
+
+
+def test_checks_leave_out_passages_of_unknown_length(topics):
+    units = sampled_units(
+        topics, SETTINGS["by length"](topics, PAIR, np.random.default_rng(1)), cells=400, seed=1
+    )
+    unknown = [np.full(len(topic.reached), np.nan) for topic in topics]
+    judged = [topic.judged.astype(float) for topic in topics]
+    assert checks(units, judged, unknown).length.p == 1
+    assert checks(units, judged, unknown).judgment == checked_by(topics, units).judgment
+
+
 def test_an_item_counts_that_another_passage_than_the_best_covers():
     """Two runs; the grader finds nothing, people find every item on the second passage."""
-    topic = Ranked(np.zeros((40, 12), dtype=np.bool_), np.arange(40, dtype=np.int32).reshape(2, 20))
+    ranked = np.arange(40, dtype=np.int32).reshape(2, 20)
+    topic = Topic(np.zeros((40, 12), dtype=np.bool_), ranked, np.zeros(40, dtype=np.int64), np.zeros(40))
     people = np.zeros((40, 12), dtype=np.bool_)
     people[[1, 21]] = True
     found = estimate(sampled_units([topic], [people], cells=240, seed=1))
