@@ -146,6 +146,16 @@ class Formula:
     """Shape (items,): what covering each item adds; None for a score that is no sum over items."""
 
 
+@dataclass(frozen=True, slots=True)
+class CellCredits:
+    """How the score of a run with one passage a topic is a sum over cells."""
+
+    credit: Callable[[Ratings, int], Floats]
+    """Of ratings, by the threshold: 0 to 1, of the same shape."""
+    worths: Callable[[GradedTopic], Floats]
+    """Shape (items,): what a full credit adds to the score of the topic."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemMeasure(Measure):
     """A measure of which items a run covers."""
@@ -159,6 +169,8 @@ class ItemMeasure(Measure):
     """It looks at vital items only."""
     has_estimate: bool = False
     """`statistics.cover_estimate` estimates what people's ratings of all cells would give."""
+    cells: CellCredits | None = None
+    """With it `statistics.linear_estimate` does, for runs with one passage a topic."""
 
     @property
     def formula(self) -> Formula:
@@ -207,5 +219,8 @@ class LabelMeasure(Measure):
 
     scores: Callable[[LabelledTopic], Floats]
     """Shape (runs,)."""
+    is_share_of_first: bool = False
+    """It is the share of relevant passages among the first k, so `statistics.linear_estimate` estimates it.
+    """
     number: NumberInName | None = None
     parameters: tuple[Parameter, ...] = LABEL_PARAMETERS

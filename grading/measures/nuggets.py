@@ -12,7 +12,7 @@ from enum import StrEnum
 import numpy as np
 
 from grading.arrays import divide_or_zero, take_rows
-from grading.measures.base import CUTOFF, Floats, GradedTopic, ItemMeasure, Rows, Weighed
+from grading.measures.base import CUTOFF, CellCredits, Floats, GradedTopic, ItemMeasure, Rows, Weighed
 from grading.types import MISSING, Importance, Ratings
 
 
@@ -96,6 +96,14 @@ def _measure(score: NuggetScore) -> ItemMeasure:
         supported = support(topic.ratings, topic.ranked, cutoff=topic.cutoff, full=full, partial=partial)
         return nugget_score(supported, topic.items, score)
 
+    def credit(ratings: Ratings, full: int) -> Floats:
+        partial = 0.0 if score.startswith("strict") else 0.5
+        return np.where(ratings >= full, 1.0, np.where(ratings >= partial_grade(full), partial, 0.0))
+
+    def worths(topic: GradedTopic) -> Floats:
+        each = np.array([_worth(importance, weight, score) for importance, weight in topic.items])
+        return divide_or_zero(each, float(each[each > 0].sum()))
+
     name = f"nuggets_{score}"
     return ItemMeasure(
         name=name,
@@ -104,6 +112,7 @@ def _measure(score: NuggetScore) -> ItemMeasure:
         citation="Pradeep et al. 2024 (AutoNuggetizer)",
         scores=scores,
         suggested=(name,),
+        cells=CellCredits(credit, worths),
         is_of_vital=score in (NuggetScore.VITAL, NuggetScore.STRICT_VITAL),
     )
 

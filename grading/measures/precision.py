@@ -22,6 +22,7 @@ PRECISION = LabelMeasure(
     denominator="relevant passages of the first k / k",
     citation="Buckley and Voorhees 2005",
     scores=precision,
+    is_share_of_first=True,
     number=K,
     short_names={f"qrels-{grade}": ShortName("P_20", min_grade=grade) for grade in range(1, 6)},
     suggested=("P_10", "P_20"),

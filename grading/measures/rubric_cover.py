@@ -13,6 +13,7 @@ from grading.arrays import divide
 from grading.measures.base import (
     CUTOFF,
     MIN_GRADE,
+    CellCredits,
     Floats,
     Formula,
     GradedTopic,
@@ -80,4 +81,8 @@ RUBRIC_COVER = ItemMeasure(
     short_names={f"cover-{grade}": ShortName("rubric_cover", min_grade=grade) for grade in range(1, 6)},
     suggested=("rubric_cover",),
     has_estimate=True,
+    cells=CellCredits(
+        credit=lambda ratings, min_grade: (ratings >= min_grade).astype(np.float64),
+        worths=lambda topic: equal_worths(topic, len(topic.items)),
+    ),
 )

@@ -25,6 +25,7 @@ from grading.measures.base import (
     Formula,
     GradedTopic,
     ItemMeasure,
+    LabelMeasure,
     Measure,
     Threshold,
     Weighed,
@@ -112,7 +113,11 @@ class MeasureSpec:
     def has_estimate(self) -> bool:
         """What people's ratings of all cells would give can be estimated."""
         measure = self.registered
-        return isinstance(measure, ItemMeasure) and measure.has_estimate and not self.is_workbench
+        if self.is_workbench:
+            return False
+        if isinstance(measure, ItemMeasure):
+            return measure.has_estimate or measure.cells is not None
+        return isinstance(measure, LabelMeasure) and measure.is_share_of_first
 
     @property
     def denominator(self) -> str:
