@@ -38,7 +38,9 @@ MIN_UNITS = 20
 EVEN_SHARE = 0.5
 """Of the draw that takes no account of the grader's confidence, which may be wrong."""
 _DOUBTED = 0.5
-"""Imagined errors of the grader in a sample without any, whose variance would be 0."""
+"""Imagined errors of the grader in a sample without any, whose variance would be 0. Half as many are added to
+other samples: the variance of few units is more often too small than too large.
+"""
 
 Floats = NDArray[np.float64]
 
@@ -104,7 +106,7 @@ def linear_estimate(units: Units, *, level: float = LEVEL) -> LinearEstimates:
         )
         squares = (spread * residuals**2).sum(axis=1)
         floor = spread.sum(axis=1) * _DOUBTED / (n + 1)
-        error = of_run / total * np.sqrt(np.maximum(squares, floor))
+        error = of_run / total * np.sqrt(np.maximum(squares + floor / 2, floor))
         half = stdtrit(n - 2, 0.5 + level / 2) * error
     few = n < np.minimum(MIN_UNITS, (units.weights > 0).sum(axis=1))
     value, low, high = (

@@ -30,6 +30,10 @@ def _wordings(value: Any, row: Row, swap: Swap) -> list[int]:
     return [new for key in value if (new := swap(ItemRevision, key)) is not None]
 
 
+def _passages(value: Any, row: Row, swap: Swap) -> list[int]:
+    return [new for key in value if (new := swap(Passage, key)) is not None]
+
+
 def _cells(value: Any, row: Row, swap: Swap) -> list[list[int]] | None:
     """Pairs of a wording and a passage; a pair of which one is gone goes too. None where there is no list."""
     if value is None:
@@ -102,6 +106,7 @@ _BOARD = {"grader": GraderConfig, "bank": Bank, "version": BankVersion}
 
 REPLACED: dict[str, Callable[[Any, Row, Swap], Any]] = {
     "core.AuditEntry.object_id": _audited,
+    "grades.Draw.passages": _passages,
     "grades.Draw.revisions": _wordings,
     "grades.JobChunk.cells": _cells,
     "grades.JobPart.passages": _packed_passages,

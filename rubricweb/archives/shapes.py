@@ -290,6 +290,7 @@ JSON: dict[str, Check] = {
     "corpus.Run.tags": fits(list[str]),
     "corpus.Topic.attributes": fits(dict[str, Any]),
     "corpus.Topic.foreign": fits(dict[str, Any]),
+    "grades.Draw.passages": fits(list[Key]),
     "grades.Draw.revisions": fits(list[Key]),
     "grades.GraderConfig.options": fits(dict[str, Any]),
     "grades.GradingJob.options": fits(dict[str, Scalar]),

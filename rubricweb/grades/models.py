@@ -18,6 +18,7 @@ from rubricweb.core.secrets import MessageField
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.grades.answer_verdicts import AnswerVerdict  # noqa: F401  (a model of this app)
 from rubricweb.grades.config_settings import HasSettings
+from rubricweb.grades.draws import Draw
 from rubricweb.grades.querysets import GradeQuerySet
 from rubricweb.grades.replies.models import ReplyBlock
 from rubricweb.jobs.models import Chunk, Job
@@ -298,31 +299,6 @@ class MatrixSnapshot(models.Model):
 
     def __str__(self) -> str:
         return f"ratings of config {self.config_id}, topic {self.topic_id} at stamp {self.number}"
-
-
-class Draw(models.Model):
-    """A random draw of cells for people to rate. Estimates stand on the cells of draws, and on no others."""
-
-    class Design(models.TextChoices):
-        CELLS = "cells", gettext_lazy("all cells alike")
-        COVER = "cover", gettext_lazy("a sample that estimates Rubric-Cover")
-        DECIDING = "deciding", gettext_lazy("cells that decide a run's Rubric-Cover")  # of earlier versions
-
-    collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="draws")
-    design = models.CharField(max_length=20, choices=Design)
-    configs = models.ManyToManyField(GraderConfig, related_name="+")
-    """The graders whose ratings split the cells at the threshold; none where all are drawn alike."""
-    cutoff = models.PositiveSmallIntegerField(null=True)
-    min_grade = models.PositiveSmallIntegerField(null=True)
-    revisions = models.JSONField(default=list)
-    """Primary keys of the wordings whose cells could be drawn."""
-    at = models.DateTimeField(auto_now_add=True)
-
-    class Meta:
-        ordering = ("pk",)
-
-    def __str__(self) -> str:
-        return f"draw {self.pk}: {self.get_design_display()}"
 
 
 class HumanGrade(models.Model):

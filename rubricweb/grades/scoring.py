@@ -282,7 +282,7 @@ def _label_scores(topic: TopicPool, labels: NDArray[np.int16], measure: MeasureS
     if not (labels >= 0).any():
         return np.full(topic.n_runs, np.nan)
     labels = np.where(labels < 0, np.int16(NOT_POOLED), labels)
-    ranked = take_rows(labels, _trec_rows(topic, measure.trec_eval), outside=NOT_POOLED)
+    ranked = take_rows(labels, trec_rows(topic, measure.trec_eval), outside=NOT_POOLED)
     level = measure.level
     return ranked_labels.label_scores(ranked, labels, measure.name, lengths=topic.lengths, level=level)
 
@@ -293,7 +293,7 @@ def _known_labels(topic: TopicPool, labels: NDArray[np.int16]) -> dict[str, int]
 
 
 @lru_cache(maxsize=CACHED_ORDERS)
-def _trec_rows(topic: TopicPool, version: TrecEval) -> NDArray[np.int32]:
+def trec_rows(topic: TopicPool, version: TrecEval) -> NDArray[np.int32]:
     """Return `ranked_rows` in trec_eval's order."""
     places = _trec_places(topic, version)
     return topic.ranked_rows if places is None else np.take_along_axis(topic.ranked_rows, places, axis=1)

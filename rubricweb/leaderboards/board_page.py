@@ -17,7 +17,7 @@ from grading.statistics.bootstrap import LEVEL
 from grading.statistics.influence import TIED_DECIMALS
 from rubricweb.corpus.official import RunScores
 from rubricweb.leaderboards import rank_changes, score_axis
-from rubricweb.leaderboards.board import headline, provenance
+from rubricweb.leaderboards.board import estimate_words, headline, provenance
 from rubricweb.leaderboards.board.types import Board, BoardRow, LeaderTopic, TopicRow
 from rubricweb.leaderboards.forms import LabelForm
 from rubricweb.leaderboards.score_axis import Whisker
@@ -100,10 +100,11 @@ def board_context(board: Board, query: str, sent: Mapping[str, str]) -> dict[str
         "score_head": score_head(board, label, query, sort),
         "heads": heads(board, query, sort),
         "has_estimates": any(row.estimate for row in board.rows),
-        "estimate_lacks": provenance.estimate_lacks(board),
+        "estimate_lacks": estimate_words.lacks(board.sample),
         "estimand": provenance.estimand(board.spec) if board.sample else "",
-        "estimate_method": provenance.estimate_method(board.sample) if board.sample else "",
-        "estimate_basis": provenance.estimate_basis(board.sample) if board.sample else "",
+        "estimate_method": estimate_words.method(board.sample) if board.sample else "",
+        "estimate_notes": estimate_words.notes(board.sample),
+        "estimate_basis": estimate_words.basis(board.sample) if board.sample else "",
         "sets": measure_sets(board, query),
         "paused": bool(sent.get("paused")),
         "pause": changed(query, paused="" if sent.get("paused") else "1"),

@@ -132,7 +132,12 @@ class CampaignPreview(serializers.Serializer[Preview]):
         help_text="Neighbouring runs that errors of the grader could swap."
     )
     settled_pairs = serializers.IntegerField(
-        source="likely", help_text="Of these: whose order the campaign would probably settle."
+        source="likely",
+        help_text="Of these: whose order the leaderboard will probably call clear, with these ratings.",
+    )
+    half_width = serializers.FloatField(
+        allow_null=True,
+        help_text="Of the interval of most runs' estimates, about; null where it is not known before.",
     )
 
     def get_close_pairs(self, plan: Preview) -> int:

@@ -20,12 +20,13 @@ from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank
 from rubricweb.campaigns.errors import NothingToUndo, NotYours, UnfitCampaign
 from rubricweb.campaigns.queue.leases import LEASE, free_turn, fresh, retried, take_missing
-from rubricweb.campaigns.queue.models import Campaign, CampaignCell, Turn
+from rubricweb.campaigns.queue.models import SAMPLES, Campaign, CampaignCell, Turn
 from rubricweb.campaigns.queue.population import Choice, ChosenCell, ChosenCells, chosen
 from rubricweb.core import audit, events
 from rubricweb.core.prepared import Prepared
 from rubricweb.grades import humans
-from rubricweb.grades.models import Draw, Grade, HumanGrade
+from rubricweb.grades.draws import Draw
+from rubricweb.grades.models import Grade, HumanGrade
 from rubricweb.grades.raters import KINDS, raters
 
 How, State = HumanGrade.How, Turn.State
@@ -83,7 +84,7 @@ def open_campaign(
 def _campaign(
     choice: Choice, plan: CampaignPlan, by: User | None, *, seed: int, drawn: ChosenCells
 ) -> Campaign:
-    is_random = choice.order == Campaign.Order.RANDOM or choice.cells == Campaign.Cells.COVER
+    is_random = choice.order == Campaign.Order.RANDOM or choice.cells in SAMPLES
     return Campaign.objects.create(
         collection=choice.bank.collection,
         bank=choice.bank,
@@ -134,9 +135,10 @@ def _draw(choice: Choice, drawn: ChosenCells) -> Draw | None:
     draw = Draw.objects.create(
         collection=choice.bank.collection,
         design=choice.design,
-        cutoff=choice.cutoff if is_cover else None,
+        cutoff=choice.cutoff if choice.cells in SAMPLES else None,
         min_grade=choice.min_grade if is_cover else None,
         revisions=list(drawn.revisions),
+        passages=list(drawn.passages),
     )
     if is_cover:
         draw.configs.set(choice.rater.configs)

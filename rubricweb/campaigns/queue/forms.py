@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext, gettext_lazy
 
 from grading.statistics.cover_estimate import COVER_CELLS
+from grading.statistics.linear_estimate import A_RUN
 from grading.topic_attributes import attributes
 from grading.topic_sampler import DrawnTopic, diverse_topics
 from grading.types import MAX_RATING, ItemKind
@@ -26,6 +27,7 @@ from rubricweb.campaigns.queue.models import Campaign
 from rubricweb.campaigns.queue.population import Choice
 from rubricweb.core.forms import RowsField, offer_choices, offer_rows, rows_field
 from rubricweb.corpus.models import Collection, Topic
+from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades.defaults import banks
 from rubricweb.grades.forms import rater_choices
 from rubricweb.grades.raters import KINDS, raters
@@ -144,8 +146,9 @@ class CampaignForm(forms.Form):
         choices=Campaign.Cells.choices,
         initial=Campaign.Cells.ALL,
         widget=forms.RadioSelect,
-        help_text=f"A sample for Rubric-Cover has {COVER_CELLS} cells unless you set a maximum. It usually "
-        "estimates scores to within 0.05 to 0.1.",
+        help_text=f"Without a maximum, a sample for Rubric-Cover has {COVER_CELLS} cells, which usually "
+        f"estimates scores to within 0.05 to 0.1; one for nugget scores has {A_RUN} cells a run, one for P@k "
+        f"{A_RUN} passages.",
     )
     min_grade = forms.IntegerField(
         label=gettext_lazy("Threshold"),
@@ -243,7 +246,19 @@ class CampaignForm(forms.Form):
         cleaned = super().clean() or {}
         if not self.errors and self._rater() is None:
             self.add_error("grader", gettext("This grader has no grades of this bank."))
+        if not self.errors and cleaned["cells"] == Campaign.Cells.ANSWERS:
+            self._require_single_passages(cleaned)
         return cleaned
+
+    def _require_single_passages(self, cleaned: dict[str, Any]) -> None:
+        pool = collection_pool(self.banks[cleaned["bank"]].collection)
+        tops = [topic.ranked_rows[:, : cleaned["cutoff"]] >= 0 for topic in pool.topics]
+        if any((top.sum(axis=1) > 1).any() for top in tops):
+            message = gettext(
+                "Runs rank several passages of a topic among their first %(k)s. Single cells estimate a "
+                "nugget score only where each run has one: choose 1."
+            )
+            self.add_error("cutoff", message % {"k": cleaned["cutoff"]})
 
     def can_preview(self) -> bool:
         """Whether everything is right but, perhaps, the name."""

@@ -13,8 +13,9 @@ from django.utils.translation import gettext, gettext_lazy
 from grading.types import MAX_RATING, MIN_RATING
 from rubricweb.banks.models import Bank, Item, ItemRevision
 from rubricweb.corpus.models import Collection, Passage, Topic
+from rubricweb.grades.draws import Draw
 from rubricweb.grades.humans.latest_ratings import Cell
-from rubricweb.grades.models import Draw, GraderConfig, HumanGrade
+from rubricweb.grades.models import GraderConfig, HumanGrade
 
 UNFINISHED = (
     " In order of passages they are a random sample only once all are rated; in drawn order "
@@ -49,6 +50,11 @@ class Campaign(models.Model):
         DISAGREEING = "disagreeing", gettext_lazy("graders disagree, or grader and judgment")
         DECIDING = "deciding", gettext_lazy("those that decide a run's Rubric-Cover")
         COVER = "cover", gettext_lazy("a sample that estimates every run's Rubric-Cover")
+        ANSWERS = (
+            "answers",
+            gettext_lazy("a sample that estimates every run's nugget scores, one passage a topic"),
+        )
+        PASSAGES = "passages", gettext_lazy("whole passages, a sample that estimates every run's P@k")
 
     DEFAULT_ORDER = Order.RANK
     """Of those compared it finds most clear and right pairs of runs in two hours: bench/human_minutes.py."""
@@ -104,6 +110,11 @@ class Campaign(models.Model):
         return reverse("campaigns:queue", args=[self.collection.slug, self.pk])
 
     @property
+    def is_sample(self) -> bool:
+        """Whether its cells were drawn for an estimate, by lot whatever the order."""
+        return self.cells_taken in SAMPLES
+
+    @property
     def is_open(self) -> bool:
         return self.closed_at is None
 
@@ -129,20 +140,27 @@ class Campaign(models.Model):
             return (
                 "No estimate stands on these cells, because they were not drawn at random from all of them."
             )
-        return f"{self._counts_for}{UNFINISHED if self.is_by_passage else ''}"
+        return f"{self._counts_for}{UNFINISHED if self.is_by_passage and not self.is_sample else ''}"
 
     @property
     def _counts_for(self) -> str:
-        if self.cells_taken == self.Cells.COVER:
+        serves = {
+            self.Cells.COVER: f"of this grader, threshold {self.min_grade} and cutoff {self.cutoff}",
+            self.Cells.ANSWERS: f"by nugget scores or Rubric-Cover at cutoff {self.cutoff}",
+            self.Cells.PASSAGES: f"by P_{self.cutoff}",
+        }
+        if boards := serves.get(self.Cells(self.cells_taken)):
             return (
-                "The rated cells are the sample for \u201cBy people, estimated\u201d on leaderboards of this "
-                f"grader, threshold {self.min_grade} and cutoff {self.cutoff}. They do not count in Verify "
-                "grading."
+                "The rated cells are the sample for \u201cBy people, estimated\u201d on leaderboards "
+                f"{boards}. They do not count in Verify grading. The intervals hold once all are rated."
             )
         return (
             "The rated cells that were drawn at random count in the shares of Verify grading, and for "
             "\u201cBy people, estimated\u201d on leaderboards of the same items."
         )
+
+
+SAMPLES = frozenset({Campaign.Cells.COVER, Campaign.Cells.ANSWERS, Campaign.Cells.PASSAGES})
 
 
 class CampaignCell(models.Model):

@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from django.db.models import Q
 
 from grading.measures import rubric_cover
 from grading.measures.covered import deciding_rows
+from grading.statistics import linear_estimate
 from grading.statistics.cover_estimate import COVER_CELLS
 from grading.statistics.cover_sample import Ranked, cover_sample
-from grading.types import FAILED, MISSING, ItemKind, Outcome, Ratings
+from grading.types import FAILED, MISSING, ItemKind, Ratings
 from rubricweb.banks.models import Bank
 from rubricweb.campaigns.queue import ordering
-from rubricweb.campaigns.queue.models import Campaign
+from rubricweb.campaigns.queue.models import SAMPLES, Campaign
 from rubricweb.campaigns.queue.ordering import CellOrder, Cells, Floats, Scores
+from rubricweb.campaigns.queue.ratable import (
+    RatableItem,
+    confidences,
+    grades_by_kind,
+    placed_confidences,
+    ratable_items,
+)
+from rubricweb.campaigns.queue.units import sampled_units
 from rubricweb.corpus.models import Topic
-from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
+from rubricweb.corpus.pools import TopicPool, collection_pool
+from rubricweb.grades.draws import Draw
 from rubricweb.grades.humans import human_matrices
-from rubricweb.grades.matrices import TopicGrades, matrices
-from rubricweb.grades.models import Draw, Grade
 from rubricweb.grades.raters import Rater, raters
 from rubricweb.grades.scales import PAPERS_MIN_GRADE
-from rubricweb.grades.topic_ratings import ItemColumn, judged, ratings_of
+from rubricweb.grades.topic_ratings import judged, ratings_of
 
 Order, PassageOrder, Taken = Campaign.Order, Campaign.PassageOrder, Campaign.Cells
 
@@ -53,7 +60,12 @@ class Choice:
     @property
     def design(self) -> Draw.Design | None:
         """The sampling design of its random cells; None if they are drawn from a part of the cells."""
-        designs = {Taken.ALL: Draw.Design.CELLS, Taken.COVER: Draw.Design.COVER}
+        designs = {
+            Taken.ALL: Draw.Design.CELLS,
+            Taken.COVER: Draw.Design.COVER,
+            Taken.ANSWERS: Draw.Design.ANSWERS,
+            Taken.PASSAGES: Draw.Design.PASSAGES,
+        }
         return designs.get(self.cells)
 
 
@@ -81,15 +93,10 @@ class ChosenCells:
     population: int
     revisions: tuple[int, ...] = ()
     """The wordings whose cells could have been drawn."""
-
-
-@dataclass(frozen=True, slots=True)
-class RatableItem:
-    """An item of the choice, and its column in the matrices."""
-
-    item: int
-    revision: int
-    item_column: ItemColumn
+    passages: tuple[int, ...] = ()
+    """The passages likewise; empty for those of the pool."""
+    half_width: float | None = None
+    """Of the interval of a middling run, expected; None where it is not known before."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +153,8 @@ def _cells_drawn(gathered: ChoiceInputs, seed: int) -> ChosenCells:
     revisions = tuple(column.revision for sheet in sheets for column in sheet.columns)
     if choice.cells == Taken.COVER:
         return replace(_sample(choice, sheets, seed), revisions=revisions)
+    if choice.cells in SAMPLES:
+        return replace(_unit_sample(gathered, sheets, seed), revisions=revisions)
     masks = [_taken(sheet, choice) for sheet in sheets]
     places = [
         (number, int(row), int(column))
@@ -179,6 +188,25 @@ def _sample(choice: Choice, sheets: Sequence[TopicPopulation], seed: int) -> Cho
     ]
     population = sum(int(sheet.cells.in_top.any(axis=0).sum()) * len(sheet.columns) for sheet in sheets)
     return ChosenCells(tuple(cells), population)
+
+
+def _unit_sample(gathered: ChoiceInputs, sheets: Sequence[TopicPopulation], seed: int) -> ChosenCells:
+    """Sample the units that scores of the runs are sums over: single cells of answers, or whole passages."""
+    choice = gathered.choice
+    units = sampled_units(
+        [sheet.cells for sheet in sheets],
+        [ordering.flip_chances(sheet.cells, gathered.checked) for sheet in sheets],
+        are_passages=choice.cells == Taken.PASSAGES,
+        n_cells=choice.size,
+    )
+    cells = [
+        _cell(choice, sheets[number], place, (RANDOM, float(units.chances[unit])))
+        for unit in linear_estimate.drawn(units.chances, units.size, seed=seed).tolist()
+        for number, place in units.cells[unit]
+    ]
+    passages = {sheets[number].pool.passage_pks[row] for of in units.cells for number, (row, _) in of}
+    population = sum(len(of) for of in units.cells)
+    return ChosenCells(tuple(cells), population, (), tuple(sorted(passages)), units.half_width)
 
 
 RANDOM = "Drawn at random."
@@ -236,13 +264,13 @@ class ChoiceInputs:
         self.choice = choice
         self.chosen_topics = {topic.pk for topic in choice.topics}
         self.pool = collection_pool(choice.bank.collection)
-        self.columns = _columns(choice.bank, choice.kinds)
+        self.columns = ratable_items(choice.bank, choice.kinds)
 
     @cached_property
     def sheets(self) -> list[TopicPopulation]:
         """All topics with items, whether chosen or not: the leaderboard uses all of them."""
-        by_rater = [_by_kind(rater, self.pool) for rater in self._raters]
-        confidence = _confidences(self.choice, self.columns)
+        by_rater = [grades_by_kind(rater, self.pool) for rater in self._raters]
+        confidence = confidences(self.choice.rater, self.columns)
         sheets = []
         for topic in self.pool.topics:
             columns = self.columns.get(topic.topic_id, ())
@@ -251,7 +279,7 @@ class ChoiceInputs:
             item_columns, size = tuple(column.item_column for column in columns), len(topic.doc_ids)
             grades = [{kind: by[topic.topic_id] for kind, by in rater.items()} for rater in by_rater]
             ratings = [ratings_of(grades_by_kind, item_columns, size) for grades_by_kind in grades]
-            cells = self._cells(topic, ratings, _placed(topic, columns, confidence))
+            cells = self._cells(topic, ratings, placed_confidences(topic, columns, confidence))
             sheets.append(TopicPopulation(topic, columns, cells))
         return sheets
 
@@ -308,6 +336,11 @@ class ChoiceInputs:
     @cached_property
     def means(self) -> Floats:
         """By run: Rubric-Cover@k over the topics with items."""
+        return self.scores.mean(axis=1) if self.sheets else _NONE
+
+    @cached_property
+    def scores(self) -> Floats:
+        """Rubric-Cover@k, shape (runs, topics with items)."""
         scores = [
             rubric_cover.cover(
                 sheet.cells.ratings,
@@ -317,7 +350,7 @@ class ChoiceInputs:
             )
             for sheet in self.sheets
         ]
-        return np.mean(scores, axis=0) if scores else _NONE
+        return np.column_stack(scores) if scores else np.zeros((0, 0))
 
     @cached_property
     def checked(self) -> Floats:
@@ -348,45 +381,3 @@ class ChoiceInputs:
         if cells.ratings[row, column] == MISSING:
             return "Not graded yet."
         return "Next in this campaign."
-
-
-def _columns(bank: Bank, kinds: frozenset[ItemKind]) -> dict[int, tuple[RatableItem, ...]]:
-    """By topic id: the active items of these kinds with text, each wording once; no secret ones.
-
-    Assessors must not read those, and the cells of a campaign shall not depend on who opens it.
-    """
-    rows = bank.items.active().of_kinds(kinds).filter(revision__is_secret=False).exclude(revision__text="")
-    fields = rows.order_by("topic_id", "position", "pk").values_list(
-        "topic_id", "pk", "revision_id", "revision__uid", "kind"
-    )
-    by_topic: dict[int, dict[int, RatableItem]] = {}
-    for topic, item, revision, uid, kind in fields:
-        column = RatableItem(item, revision, ItemColumn(ItemKind(kind), uid, revision, has_text=True))
-        by_topic.setdefault(topic, {}).setdefault(revision, column)
-    return {topic: tuple(columns.values()) for topic, columns in by_topic.items()}
-
-
-def _by_kind(rater: Rater, pool: CollectionPool) -> dict[ItemKind, Mapping[int, TopicGrades]]:
-    by_config = {config.pk: matrices(config, pool) for config in rater.configs}
-    return {kind: by_config[config.pk] for kind, config in rater.by_kind.items()}
-
-
-def _confidences(
-    choice: Choice, columns: Mapping[int, Iterable[RatableItem]]
-) -> dict[tuple[int, int], float]:
-    """By (revision, passage): the grader's confidence; 0 if its reply held no rating."""
-    rows = Grade.objects.filter(config__in=choice.rater.configs, topic__in=list(columns))
-    rows = rows.filter(Q(confidence__isnull=False) | Q(outcome=Outcome.DEFAULTED))
-    fields = rows.values_list("revision_id", "passage_id", "confidence", "outcome")
-    return {
-        (revision, passage): 0.0 if outcome == Outcome.DEFAULTED else confidence
-        for revision, passage, confidence, outcome in fields.iterator(chunk_size=10_000)
-    }
-
-
-def _placed(
-    topic: TopicPool, columns: tuple[RatableItem, ...], confidence: dict[tuple[int, int], float]
-) -> Floats:
-    revisions = [column.revision for column in columns]
-    values = [confidence.get((r, p), np.nan) for p in topic.passage_pks for r in revisions]
-    return np.array(values, dtype=np.float64).reshape(len(topic.doc_ids), len(columns))

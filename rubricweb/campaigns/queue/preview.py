@@ -10,6 +10,7 @@ from statistics import NormalDist, median
 import numpy as np
 from django.utils.translation import gettext, ngettext
 
+from grading.statistics.max_t import ALPHA, pairwise_p
 from rubricweb.campaigns.queue import ordering
 from rubricweb.campaigns.queue.actions import CampaignPlan
 from rubricweb.campaigns.queue.models import Turn
@@ -36,11 +37,14 @@ class Pair:
     upper: str
     lower: str
     chance: float
-    """That the campaign settles their order."""
+    """That the grader's errors cannot turn their order any more, with the campaign's cells rated."""
+    is_clear: bool
+    """By the grader, the topics tell the two apart: the rule of leaderboards calls them clear."""
 
     @property
     def is_likely(self) -> bool:
-        return self.chance >= 0.5
+        """The leaderboard will probably call their order clear."""
+        return self.is_clear and self.chance >= 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,8 @@ class Preview:
     pairs: tuple[Pair, ...]
     """Close pairs, from the top of the leaderboard."""
     cutoff: int
+    half_width: float | None = None
+    """Of the interval of a middling run's estimate; None where that is not known before."""
 
     @property
     def ratings(self) -> int:
@@ -131,6 +137,7 @@ def preview(choice: Choice, plan: CampaignPlan, *, everybody: int, seconds: floa
         is_measured=measured is not None,
         pairs=close_pairs(inputs, drawn),
         cutoff=choice.cutoff,
+        half_width=drawn.half_width,
     )
 
 
@@ -155,7 +162,8 @@ def close_pairs(inputs: ChoiceInputs, drawn: ChosenCells) -> tuple[Pair, ...]:
     the variance of a pair's difference is the sum over the cells that alone decide it for one of the two. A
     pair is close if the difference is below `SURE` standard deviations. Rating the drawn cells takes their
     variance away and moves the difference by as much; the chance is that what then remains is too little to
-    turn it.
+    turn it. Whether the topics tell the two apart is another question, which `max_t` answers for all pairs of
+    runs together, as on the leaderboard.
     """
     means = inputs.means
     if len(means) < 2:
@@ -166,8 +174,10 @@ def close_pairs(inputs: ChoiceInputs, drawn: ChosenCells) -> tuple[Pair, ...]:
     names = [inputs.pool.run_tags[at] for at in order]
     chances = settling_chances(gaps, before, after)
     is_close = gaps < SURE * np.sqrt(before)
+    p = pairwise_p(inputs.scores)[order[:-1], order[1:]] if is_close.any() else np.ones(len(gaps))
     return tuple(
-        Pair(names[at], names[at + 1], float(chances[at])) for at in np.flatnonzero(is_close).tolist()
+        Pair(names[at], names[at + 1], float(chances[at]), bool(p[at] <= ALPHA))
+        for at in np.flatnonzero(is_close).tolist()
     )
 
 

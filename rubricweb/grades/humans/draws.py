@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rubricweb.corpus.models import Collection
+from rubricweb.grades.draws import Draw
 from rubricweb.grades.humans.matrices import HumanGrades
-from rubricweb.grades.models import Draw
 
 
 def uniform_draws(collection: Collection, revisions: Container[int]) -> tuple[frozenset[int], frozenset[int]]:

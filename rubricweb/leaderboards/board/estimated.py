@@ -1,6 +1,6 @@
 """Rubric-Cover by people, estimated for every run from the cells that campaigns drew at random.
 
-Which cells count is said by their draw (`grades.models.Draw`): one over all cells alike serves every board, a
+Which cells count is said by their draw (`grades.draws.Draw`): one over all cells alike serves every board, a
 sample for Rubric-Cover serves boards of its graders, threshold and cutoff. Either must have had the board's
 items to draw from. Ratings of cells that a person chose to rate count for nothing here: people check what
 looks wrong first.
@@ -8,13 +8,18 @@ looks wrong first.
 
 from __future__ import annotations
 
+from collections.abc import Collection as Container
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
+from django.db.models import Count, Exists, OuterRef
+from django.db.models.functions import Length
 from numpy.typing import NDArray
 
+from grading.statistics.agreement_checks import Checks, checks
 from grading.statistics.cover_estimate import (
     CELLS_AN_ITEM,
     NOT_RATED,
@@ -26,11 +31,15 @@ from grading.statistics.cover_estimate import (
 )
 from grading.types import MIN_RATING
 from rubricweb.banks.models import ItemRevision
+from rubricweb.campaigns.queue.models import CampaignCell
+from rubricweb.corpus.models import Passage
 from rubricweb.corpus.pools import TopicPool
+from rubricweb.grades.draws import Draw
 from rubricweb.grades.humans import CheckedGrades
 from rubricweb.grades.matrices import TopicGrades, matrices
-from rubricweb.grades.models import Draw
+from rubricweb.grades.models import HumanGrade
 from rubricweb.grades.scoring import MeasureSpec, Uids
+from rubricweb.grades.topic_ratings import UNJUDGED, judged
 from rubricweb.leaderboards.board.items import TopicItems
 from rubricweb.leaderboards.board.tables import Basis, answered, parts
 from rubricweb.leaderboards.board.types import BoardSpec, EstimateSample, RunEstimate
@@ -38,6 +47,7 @@ from rubricweb.leaderboards.board.types import BoardSpec, EstimateSample, RunEst
 MOST_UNSAMPLED = 0.05
 """Of a board's items: with more outside the draws there is no estimate; up to so many widen the intervals."""
 KEPT = 64
+NOT_DRAWN = "no campaign drew cells for it"
 
 Floats = NDArray[np.float64]
 Item = tuple[int, str]
@@ -47,11 +57,19 @@ Found = tuple[tuple[RunEstimate | None, ...], EstimateSample]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A topic or subtopic of the board; equal as long as nobody grades or rates."""
+    """A topic or subtopic of the board; equal as long as nobody grades, rates or imports."""
 
     graded: TopicGrades
     checked: CheckedGrades
     uids: Uids
+    min_relevant: int
+
+    @property
+    def relevant(self) -> NDArray[np.bool_] | None:
+        """Shape (passages,): judged relevant; None for a topic without judgments."""
+        if not len(self.graded.pool.judged.rows):
+            return None
+        return np.asarray(judged(self.graded.pool) >= self.min_relevant)
 
     def items(self, k: int) -> set[Item]:
         """Those that can be covered: some run has passages of the topic's pool among its first k."""
@@ -76,20 +94,43 @@ def estimated(base: Basis, checked: Mapping[int, CheckedGrades]) -> Found:
     units = [(topic, listed) for topic, listed in base.units() if listed.uids]
     graded = matrices(base.spec.config, base.pool)
     board = tuple(
-        Part(graded[topic.topic_id], checked[topic.topic_id], listed.uids) for topic, listed in units
+        Part(graded[topic.topic_id], checked[topic.topic_id], listed.uids, base.spec.collection.min_relevant)
+        for topic, listed in units
     )
     items = {item for part in board for item in part.items(base.spec.measure.depth)}
     draws = _draws(base.spec, items)
     left_out = items - draws.sampled
     adds = _adds(base, units)
     outside = adds * np.array([(p.graded.pool.topic_id, uid) in left_out for p in board for uid in p.uids])
-    estimates, size = _estimates(board, draws.serving, base.spec.measure, (adds - outside).tobytes())
+    made = _estimates(board, draws.serving, base.spec.measure, (adds - outside).tobytes())
     elsewhere = sum(_people(part, draws.others, base.spec.measure)[0] for part in board)
-    reason = _reason(size, len(left_out), len(items)) if draws.is_any else "no campaign drew cells for it"
-    sample = EstimateSample(size, elsewhere, len(left_out), len(items), reason)
-    if estimates is None or sample.reason:
+    reason = _reason(made.size, len(left_out), len(items)) if draws.is_any else NOT_DRAWN
+    sample = EstimateSample(made.size, Draw.Design.COVER, elsewhere, len(left_out), len(items), reason)
+    if made.estimates is None or sample.reason:
         return (None,) * len(adds), sample
-    return _rows(estimates, outside.sum(axis=1)), _with_cost(sample, estimates, base)
+    asked = progress(draws.serving)
+    sample = replace(
+        _with_cost(sample, made.estimates, base),
+        drawn=asked.drawn,
+        rated=asked.rated,
+        checks=made.checks,
+        knows_relevance=any(part.relevant is not None for part in board),
+    )
+    return _rows(made.estimates, outside.sum(axis=1)), sample
+
+
+class Progress(NamedTuple):
+    drawn: int
+    rated: int
+
+
+def progress(draws: Container[int]) -> Progress:
+    """Return how many cells the campaigns of these draws ask for, and how many of them somebody rated."""
+    ratings = HumanGrade.objects.filter(
+        draw=OuterRef("campaign__draw"), revision=OuterRef("revision"), passage=OuterRef("passage")
+    )
+    cells = CampaignCell.objects.filter(campaign__draw__in=draws, is_random=True)
+    return Progress(**cells.aggregate(drawn=Count("pk"), rated=Count("pk", filter=Exists(ratings))))
 
 
 def _draws(spec: BoardSpec, items: set[Item]) -> Draws:
@@ -117,10 +158,14 @@ def _fits(draw: Draw, spec: BoardSpec) -> bool:
     return draw.design == Draw.Design.COVER and is_same and spec.config in draw.configs.all()
 
 
+class _Made(NamedTuple):
+    estimates: Estimates | None
+    size: SampleSize
+    checks: Checks | None
+
+
 @lru_cache(maxsize=KEPT)
-def _estimates(
-    board: tuple[Part, ...], draws: frozenset[int], measure: MeasureSpec, adds: bytes
-) -> tuple[Estimates | None, SampleSize]:
+def _estimates(board: tuple[Part, ...], draws: frozenset[int], measure: MeasureSpec, adds: bytes) -> _Made:
     items = sum(len(part.uids) for part in board)
     shares = np.frombuffer(adds).reshape(-1, items) if items else np.zeros((0, 0))
     ends = np.cumsum([len(part.uids) for part in board], dtype=np.intp)
@@ -129,14 +174,34 @@ def _estimates(
         for part, end in zip(board, ends.tolist(), strict=True)
     ]
     size = sample_size(units)
-    return (estimate(units) if units and size.is_enough and size.cells else None), size
+    if not (units and size.is_enough and size.cells):
+        return _Made(None, size, None)
+    judgments = [np.where((labels := judged(part.graded.pool)) == UNJUDGED, np.nan, labels) for part in board]
+    return _Made(estimate(units), size, checks(units, judgments, _lengths(board, units)))
+
+
+def _lengths(board: Sequence[Part], units: Sequence[Unit]) -> list[Floats]:
+    """Return, by unit, the logarithm of the characters of each rated passage, of shape (passages,); NaN for
+    the others, and without a text.
+    """
+    rated = [np.flatnonzero((unit.people != NOT_RATED).any(axis=1)).tolist() for unit in units]
+    pks = {part.graded.pool.passage_pks[row] for part, rows in zip(board, rated, strict=True) for row in rows}
+    passages = Passage.objects.filter(pk__in=pks).annotate(n=Length("text"))
+    chars = dict(passages.values_list("pk", "n"))
+    lengths = []
+    for part, rows in zip(board, rated, strict=True):
+        of_part = np.full(len(part.graded.pool.doc_ids), np.nan)
+        for row in rows:
+            of_part[row] = np.log(n) if (n := chars.get(part.graded.pool.passage_pks[row])) else np.nan
+        lengths.append(of_part)
+    return lengths
 
 
 def _unit(part: Part, draws: frozenset[int], measure: MeasureSpec, adds: Floats) -> Unit:
     ranked = part.graded.pool.ranked_rows[:, : measure.depth]
     _, people = _people(part, draws, measure)
     reached = part.graded.matrix.columns(part.uids).ratings >= measure.min_grade
-    return Unit(np.asarray(reached), ranked, people, adds)
+    return Unit(np.asarray(reached), ranked, people, adds, part.relevant)
 
 
 def _people(part: Part, draws: frozenset[int], measure: MeasureSpec) -> tuple[int, NDArray[np.int8]]:
@@ -153,11 +218,16 @@ def _people(part: Part, draws: frozenset[int], measure: MeasureSpec) -> tuple[in
     return int(drawn.sum()), np.where(rated, truth, NOT_RATED).astype(np.int8)
 
 
-def _adds(base: Basis, units: Sequence[tuple[TopicPool, TopicItems]]) -> Floats:
-    """Return an array of shape (runs, items): what covering each adds to the run's score."""
+def unit_shares(base: Basis, units: Sequence[tuple[TopicPool, TopicItems]]) -> Floats:
+    """Return an array of shape (runs, units): the share of each topic in the run's mean."""
     has_ranking = answered(topic for topic, _ in units).reshape(len(base.pool.run_tags), len(units))
     counts = has_ranking if base.spec.skips_missing else np.ones_like(has_ranking)
-    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    return np.asarray(counts / np.maximum(counts.sum(axis=1, keepdims=True), 1))
+
+
+def _adds(base: Basis, units: Sequence[tuple[TopicPool, TopicItems]]) -> Floats:
+    """Return an array of shape (runs, items): what covering each adds to the run's score."""
+    shares = unit_shares(base, units)
     sizes = [len(items.uids) for _, items in units]
     worths = [_worths(items, base.spec) for _, items in units]
     return np.asarray(shares.repeat(sizes, axis=1) * np.concatenate([*worths, np.zeros(0)]))

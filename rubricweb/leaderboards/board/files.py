@@ -8,15 +8,17 @@ from collections.abc import Mapping
 from grading.formats import sheets
 from grading.formats.data_table import Value, from_mappings
 from grading.formats.data_table import tsv_lines as tsv_lines_of
-from grading.statistics.cover_estimate import LEVEL, METHOD
+from grading.measures import registry
+from grading.statistics.cover_estimate import LEVEL
 from grading.statistics.rank_correlation import Correlation
 from rubricweb import __version__
-from rubricweb.leaderboards.board import headline, provenance
+from rubricweb.leaderboards.board import estimate_words, headline, provenance
 from rubricweb.leaderboards.board.types import (
     Board,
     BoardCorrelation,
     BoardRow,
     BoardSpec,
+    EstimateSample,
     MeasureColumn,
     RunEstimate,
     Top,
@@ -71,13 +73,14 @@ def tsv_lines(board: Board) -> list[str]:
         for name, value in (("Spearman", correlation.spearman), ("Kendall tau-b", correlation.kendall))
     ]
     has_estimates = any(row.estimate for row in board.rows)
-    rows = [_values(row, board.spec.columns, has_estimates=has_estimates) for row in board.rows]
+    name = f"{'cover' if board.spec.measure.name == registry.DEFAULT else 'score'}_by_people"
+    rows = [_values(row, board.spec.columns, name if has_estimates else "") for row in board.rows]
     return tsv_lines_of(from_mappings(rows, statements))
 
 
-def _values(row: BoardRow, columns: tuple[MeasureColumn, ...], *, has_estimates: bool) -> dict[str, Value]:
+def _values(row: BoardRow, columns: tuple[MeasureColumn, ...], by_people: str) -> dict[str, Value]:
     """Return a row of the file; each further column has its standard error and its number of topics beside
-    it.
+    it. The columns of estimates are named after `by_people`; without a name there are none.
     """
     values: dict[str, Value] = {
         "run_tag": row.run_tag,
@@ -94,11 +97,11 @@ def _values(row: BoardRow, columns: tuple[MeasureColumn, ...], *, has_estimates:
         "judged": row.judged,
         "verified": row.verified,
     }
-    if has_estimates:
+    if by_people:
         estimate = row.estimate
-        values["cover_by_people"] = estimate.value if estimate else None
-        values["cover_by_people_low"] = estimate.low if estimate else None
-        values["cover_by_people_high"] = estimate.high if estimate else None
+        values[by_people] = estimate.value if estimate else None
+        values[f"{by_people}_low"] = estimate.low if estimate else None
+        values[f"{by_people}_high"] = estimate.high if estimate else None
     for column, other in zip(columns, row.others, strict=True):
         values[column.token] = other.score
         values[f"{column.token}_stderr"] = other.stderr
@@ -141,6 +144,14 @@ def _estimate_cells(row: BoardRow) -> tuple[sheets.TextCell, ...]:
     return sheets.row(*((estimate.value, estimate.low, estimate.high) if estimate else (None, None, None)))
 
 
+def _checks(sample: EstimateSample) -> Json | None:
+    if sample.checks is None:
+        return None
+    return {
+        name: {"p": trend.p, "is_rising": trend.is_rising} for name, trend in sample.checks._asdict().items()
+    }
+
+
 def _sample(board: Board) -> Json | None:
     """Return what the estimates of the rows are of and stand on; None for measures that have none."""
     sample = board.sample
@@ -149,14 +160,19 @@ def _sample(board: Board) -> Json | None:
     return {
         "estimand": provenance.estimand(board.spec),
         "level": LEVEL,
-        "is_level_at_least": sample.size.has_few_misses,
-        "method": METHOD,
+        "is_level_at_least": sample.is_level_at_least,
+        "method": sample.method,
+        "design": sample.design,
+        "cells_drawn": sample.drawn,
+        "cells_drawn_and_rated": sample.rated,
+        "warnings": estimate_words.warnings(sample),
+        "checks": _checks(sample),
         "cells": sample.size.cells,
         "cells_below_threshold": sample.size.below,
         "cells_missed_by_grader": sample.size.misses,
         "cells_of_other_draws": sample.elsewhere,
         "items_not_sampled": sample.unsampled,
-        "reason_for_none": provenance.estimate_lacks(board) or None,
+        "reason_for_none": estimate_words.lacks(sample) or None,
         "more_cells_to_halve": sample.to_halve,
     }
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from grading.measures import registry
 from grading.measures.base import ItemMeasure
 from grading.statistics.bootstrap import LEVEL
-from grading.statistics.cover_estimate import COVER_CELLS, METHOD
-from grading.statistics.cover_estimate import LEVEL as ESTIMATE_LEVEL
 from grading.statistics.max_t import ALPHA, MIN_TOPICS, PairedTest
 from grading.types import Purpose
 from rubricweb import __version__
@@ -15,10 +14,11 @@ from rubricweb.grades.humans import Source
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scales import threshold_note
 from rubricweb.grades.scoring import Definition, MeasureSpec
+from rubricweb.leaderboards.board import estimate_words
 from rubricweb.leaderboards.board.columns import distinct_labels
 from rubricweb.leaderboards.board.items import items_stamp, n_hidden, n_secret
 from rubricweb.leaderboards.board.scored import ScoredBoard
-from rubricweb.leaderboards.board.types import Board, BoardSpec, Counted, EstimateSample, MeasureColumn
+from rubricweb.leaderboards.board.types import Board, BoardSpec, Counted, MeasureColumn
 
 Json = dict[str, object]
 
@@ -233,26 +233,17 @@ def _made_of(spec: BoardSpec, bank: str, order: str) -> list[tuple[str, str]]:
     return [*stated, ("cutoff", f"first {spec.measure.cutoff} passages by rank")]
 
 
-COVER_CHOICE = "a sample that estimates every run's Rubric-Cover"
-"""What a campaign calls it."""
-ASSUMES = "The estimate assumes that people disagree with the grader equally often on every run's passages."
-
-
 def estimand(spec: BoardSpec) -> str:
     """Return what the estimates beside the scores are of, in words."""
-    measure = spec.measure
+    measure, name = spec.measure, f"{measure_name(spec)} by people"
+    if measure.uses_labels:
+        return f"{name}: the score that the run would have, had they rated every item on its first passages"
+    if measure.name != registry.DEFAULT:
+        return f"{name}: the score that the run would have, had they rated every cell"
     return (
-        f"{measure_name(spec)} by people: the share of items that people would rate {threshold(spec)} on at "
-        f"least one of the run's first {measure.cutoff} passages, had they rated every cell"
+        f"{name}: the share of items that people would rate {threshold(spec)} on at least one of the run's "
+        f"first {measure.cutoff} passages, had they rated every cell"
     )
-
-
-def estimate_method(sample: EstimateSample) -> str:
-    """Return the level of the intervals, a lower bound where the sample has few misses, and how they are
-    found.
-    """
-    at_least = "at least " if sample.size.has_few_misses else ""
-    return f"{at_least}{100 * ESTIMATE_LEVEL:g} % {METHOD}"
 
 
 def estimate_stated(board: Board) -> list[tuple[str, str]]:
@@ -261,57 +252,9 @@ def estimate_stated(board: Board) -> list[tuple[str, str]]:
     if sample is None or not (board.verified[0] or sample.size.cells):
         return []
     if sample.reason:
-        return [("estimate", f"none of {estimand(board.spec)}. {estimate_lacks(board)}")]
-    return [("estimate", f"{estimand(board.spec)}; {estimate_method(sample)}. {estimate_basis(sample)}")]
-
-
-def estimate_basis(sample: EstimateSample) -> str:
-    """In sentences: the sample that the estimates stand on, and what more of it would bring."""
-    size = sample.size
-    drawn = (
-        f"From {size.cells:,} rated cells that were drawn at random, {size.below:,} that the grader rates "
-        f"below the threshold and {size.above:,} at or above it."
-    )
-    sentences = [drawn, ASSUMES]
-    if sample.unsampled:
-        sentences.append(
-            f"{sample.unsampled:,} of {sample.items:,} items could not be drawn and widen the intervals."
-        )
-    if size.has_few_misses:
-        sentences.append(
-            f"People rate only {size.misses} of the cells below the threshold at or above it; with so few "
-            "the intervals are wider than they need to be."
-        )
-    if sample.narrower:
-        halved = f", {_rounded(sample.to_halve):,} more half as wide" if sample.to_halve else ""
-        sentences.append(
-            f"About {size.cells:,} more cells would make the intervals {100 * sample.narrower:.0f} % narrower"
-            f"{halved}."
-        )
-    return " ".join(sentences)
-
-
-def estimate_lacks(board: Board) -> str:
-    """Return why there is no estimate, which sampling it needs and what there is."""
-    sample = board.sample
-    if sample is None or not sample.reason:
-        return ""
-    has = f"The board cannot tell: {sample.reason}."
-    needs = (
-        f"It needs rated cells of a campaign over \u201c{COVER_CHOICE}\u201d, for this grader, threshold and "
-        f"cutoff; about {COVER_CELLS} are usually enough."
-    )
-    other = (
-        f" {sample.elsewhere:,} rated cells of other draws do not count, because they were drawn for another "
-        "grader, threshold or cutoff, or from other items."
-    )
-    return f"{has} {needs}{other if sample.elsewhere else ''}"
-
-
-def _rounded(count: int) -> int:
-    """Round to one significant digit, from 20 on to two: more would pretend to know."""
-    digits = len(str(count)) - (1 if count < 100 else 2)
-    return round(count, -max(digits, 0))
+        return [("estimate", f"none of {estimand(board.spec)}. {estimate_words.lacks(sample)}")]
+    method, basis = estimate_words.method(sample), estimate_words.basis(sample)
+    return [("estimate", f"{estimand(board.spec)}; {method}. {basis}")]
 
 
 def bank(board: Board) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from grading.statistics import cover_estimate, linear_estimate
+from grading.statistics.agreement_checks import Checks
 from grading.statistics.cover_estimate import SampleSize
 from grading.statistics.max_t import PairedTest
 from grading.statistics.rank_correlation import Correlation
@@ -14,6 +16,7 @@ from grading.types import ItemKind
 from rubricweb.banks.models import Bank, BankVersion
 from rubricweb.calibration.cards import CalibrationStatus
 from rubricweb.corpus.models import Collection
+from rubricweb.grades.draws import Draw
 from rubricweb.grades.humans import Source
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.rank_intervals import span
@@ -142,7 +145,7 @@ class ColumnScore:
 
 @dataclass(frozen=True, slots=True)
 class RunEstimate:
-    """Rubric-Cover by people, with the ends of its 95 % interval."""
+    """The score by people, with the ends of its 95 % interval."""
 
     value: float
     low: float
@@ -154,6 +157,8 @@ class EstimateSample:
     """The rated cells of random draws that the estimates of a board stand on, or why there are none."""
 
     size: SampleSize
+    design: str = Draw.Design.COVER
+    """What a campaign must draw for such an estimate."""
     elsewhere: int = 0
     """Rated cells of draws that are not for this board: of another grader, threshold, cutoff or items."""
     unsampled: int = 0
@@ -165,6 +170,23 @@ class EstimateSample:
     """By which share the intervals would narrow with twice as many cells."""
     to_halve: int | None = None
     """About how many more cells would halve the intervals."""
+    drawn: int = 0
+    """Cells that the campaigns of its draws ask for."""
+    rated: int = 0
+    """Of these, cells that somebody rated."""
+    checks: Checks | None = None
+    """Of what the estimate assumes; None where it assumes nothing, or without an estimate."""
+    knows_relevance: bool = False
+    """Its strata are by judgment, too."""
+
+    @property
+    def method(self) -> str:
+        return cover_estimate.METHOD if self.design == Draw.Design.COVER else linear_estimate.METHOD
+
+    @property
+    def is_level_at_least(self) -> bool:
+        """The interval holds the true value more often than its level says."""
+        return self.design == Draw.Design.COVER and self.size.has_few_misses
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -9,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grading.arrays import divide, take_rows
+from grading.measures.base import ItemMeasure
 from rubricweb.grades.humans import CheckedGrades, corrected
 from rubricweb.grades.models import HumanStamp
 from rubricweb.grades.scoring import CACHED_TOPIC_SCORES, Uids
-from rubricweb.leaderboards.board.estimated import estimated
+from rubricweb.leaderboards.board.estimated import Found, estimated
+from rubricweb.leaderboards.board.estimated_sums import estimated_sums
 from rubricweb.leaderboards.board.tables import Basis
 from rubricweb.leaderboards.board.types import EstimateSample, RunEstimate
 
@@ -41,7 +44,17 @@ def verified(base: Basis, k: int) -> Verified:
     shares = divide(seen, all_cells)
     if not base.spec.measure.has_estimate:
         return Verified(cells, of, shares, (None,) * runs)
-    return Verified(cells, of, shares, *estimated(base, checked))
+    return Verified(cells, of, shares, *_estimates(base, checked))
+
+
+def _estimates(base: Basis, checked: Mapping[int, CheckedGrades]) -> Found:
+    """Return estimates that assume nothing of the grader where the board's draws allow them, else those of
+    the model, which only Rubric-Cover has.
+    """
+    measure = base.spec.measure.registered
+    is_modelled = isinstance(measure, ItemMeasure) and measure.has_estimate
+    sums = estimated_sums(base, checked)
+    return estimated(base, checked) if is_modelled and not any(sums[0]) else sums
 
 
 @lru_cache(maxsize=CACHED_TOPIC_SCORES)

@@ -17,9 +17,10 @@ from rubricweb.banks.models import AnswerKey, Bank, BankTopic, ItemRevision, Ite
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection, OfficialScore, Subtopic
 from rubricweb.grades.answer_verdicts import AnswerVerdict
+from rubricweb.grades.draws import Draw
 from rubricweb.grades.engine.gaps import TopicGap
 from rubricweb.grades.engine.parts import store_parts
-from rubricweb.grades.models import Draw, GradingJob, JobChunk
+from rubricweb.grades.models import GradingJob, JobChunk
 from rubricweb.imports import staging
 from rubricweb.imports.models import Import
 from rubricweb.leaderboards.models import PublicBoard

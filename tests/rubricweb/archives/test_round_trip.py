@@ -16,8 +16,9 @@ from rubricweb.archives.signing import own_key
 from rubricweb.archives.writing import write_archive
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection
+from rubricweb.grades.draws import Draw
 from rubricweb.grades.engine.parts import gap_of
-from rubricweb.grades.models import Draw, Grade, GraderConfig, GradingJob, JobChunk, JobPart
+from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk, JobPart
 from rubricweb.grades.replies.blocks import RawReply, content_of, raw_replies
 from rubricweb.grades.replies.dropping import keep_replies
 from rubricweb.grades.replies.models import ReplyBlock, ReplyPolicy

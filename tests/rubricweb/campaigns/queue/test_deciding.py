@@ -8,7 +8,8 @@ from django.urls import reverse
 from grading.types import ItemKind
 from rubricweb.campaigns.queue.actions import CampaignPlan, open_campaign
 from rubricweb.campaigns.queue.models import Campaign
-from rubricweb.grades.models import Draw, HumanGrade
+from rubricweb.grades.draws import Draw
+from rubricweb.grades.models import HumanGrade
 from tests.factories import ItemFactory, RankingFactory, RunFactory
 from tests.rubricweb.campaigns.conftest import choice_of, rate_next
 from tests.rubricweb.markup import markup
@@ -42,6 +43,7 @@ def test_the_first_of_the_best_passages_decide(campaign_of, ranked):
     [
         (Cells.ALL, Draw.Design.CELLS),
         (Cells.COVER, Draw.Design.COVER),
+        (Cells.PASSAGES, Draw.Design.PASSAGES),
         (Cells.DECIDING, None),
         (Cells.HIGH, None),
     ],
@@ -69,6 +71,8 @@ def test_a_sample_for_rubric_cover_says_for_which_board(bank, campaign_of, ranke
     ("cells", "said"),
     [
         (Cells.COVER, "leaderboards of this grader, threshold 4 and cutoff 20. They do not count in Verify"),
+        (Cells.COVER, "The intervals hold once all are rated."),
+        (Cells.PASSAGES, "leaderboards by P_20. They do not count in Verify"),
         (Cells.ALL, "count in the shares of Verify grading, and for “By people, estimated”"),
         (Cells.HIGH, "No estimate stands on these cells"),
     ],

@@ -11,7 +11,16 @@ from django.utils import timezone
 
 from rubricweb.campaigns.queue.forms import CampaignForm
 from rubricweb.campaigns.queue.models import Campaign, Turn
-from tests.factories import BankFactory, ItemFactory, ranked
+from tests.factories import (
+    BankFactory,
+    ItemFactory,
+    RankingFactory,
+    RunFactory,
+    gradable,
+    grade,
+    lexical_config,
+    ranked,
+)
 from tests.rubricweb.campaigns.queue.test_views import new_campaign
 from tests.rubricweb.markup import markup
 
@@ -63,9 +72,51 @@ def test_rating_every_cell_settles_every_close_pair(bank, asked):
     everything = asked(cells="all", size="").context["preview"]
     assert everything.pairs
     assert {pair.chance for pair in everything.pairs} == {1.0}
+    assert everything.likely == 0, "no leaderboard of two topics calls a pair clear"
     little = asked(cells="all", size=1).context["preview"]
     assert [pair.upper for pair in little.pairs] == [pair.upper for pair in everything.pairs]
     assert min(pair.chance for pair in little.pairs) < 1
+
+
+def rank_one_each(collection):
+    """Alpha ranks the first passage of each topic, beta the second."""
+    for place, tag in enumerate(("alpha", "beta")):
+        run = RunFactory(collection=collection, run_tag=tag)
+        for topic in collection.topics.all():
+            doc_id = topic.pool.order_by("position")[place].passage.doc_id
+            RankingFactory(run=run, topic=topic, doc_ids=[doc_id])
+
+
+def test_a_clear_pair_is_likely_to_be_settled_by_the_rule_of_leaderboards(collection, owner, client_of):
+    """Eight topics, where alpha has all items and beta all but one: the topics tell them apart."""
+    bank = gradable(collection, topics=8, passages=3, items=5)
+    rank_one_each(collection)
+    for topic in collection.topics.all():
+        for number, item in enumerate(bank.items.filter(topic=topic)):
+            for place, pooled in enumerate(topic.pool.order_by("position")):
+                grade(lexical_config(), item, pooled.passage, 3 if place and not number else 4)
+    address = reverse("campaigns:campaign-preview", args=[collection.slug])
+    fields = new_campaign(bank, cells="all", size="")
+    shown = client_of(owner).post(address, fields, headers={"HX-Request": "true"}).context["preview"]
+    assert [(pair.upper, pair.is_clear, pair.chance) for pair in shown.pairs] == [("alpha", True, 1.0)]
+    assert shown.likely == 1
+
+
+@pytest.mark.parametrize("cells", ["answers", "passages"])
+def test_a_sample_for_sums_says_how_narrow_the_estimates_become(bank, asked, cells):
+    rank_one_each(bank.collection)
+    whole, part = (asked(cells=cells, cutoff=1, size=size).context["preview"] for size in ("", 4))
+    assert (whole.cells, whole.half_width) == (8, 0), "2 topics x 2 runs x 2 items"
+    assert (part.cells, part.population) == (4, 8)
+    assert 0 < part.half_width < 1
+    assert "Estimates the score of most runs to within about 0." in asked(cells=cells, cutoff=1, size=4).text
+
+
+def test_single_cells_are_refused_where_runs_rank_several_passages(bank, asked):
+    topic = bank.collection.topics.first()
+    ranked(topic, {"alpha": [pooled.passage.doc_id for pooled in topic.pool.all()]})
+    assert "Single cells estimate a nugget score only where each run has one" in asked(cells="answers").text
+    assert asked(cells="answers", cutoff=1).context["preview"].cells == 2
 
 
 @pytest.mark.parametrize(

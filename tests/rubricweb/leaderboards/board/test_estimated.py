@@ -7,10 +7,11 @@ import pytest
 
 from grading.types import ItemKind
 from rubricweb.campaigns.queue.models import Campaign
+from rubricweb.grades.draws import Draw
 from rubricweb.grades.humans import Cell, rate_cell
-from rubricweb.grades.models import Draw, HumanGrade
+from rubricweb.grades.models import HumanGrade
 from rubricweb.grades.scoring import Definition, MeasureSpec
-from rubricweb.leaderboards.board import files, selectors
+from rubricweb.leaderboards.board import estimate_words, files, selectors
 from rubricweb.leaderboards.board.types import BoardSpec, MissingTopic
 from tests import factories
 
@@ -159,7 +160,7 @@ def test_with_few_misses_the_level_is_a_lower_bound(spec, draw_of, rate, agrees,
 
 
 def test_a_board_names_the_sample_as_campaigns_do():
-    assert Campaign.Cells.COVER.label == files.provenance.COVER_CHOICE
+    assert Campaign.Cells.COVER.label == estimate_words.CHOICES[Draw.Design.COVER]
 
 
 def test_a_draw_from_questions_serves_the_questions_of_a_mixed_bank(spec, bank, draw_of, rate):
@@ -209,7 +210,7 @@ def test_files_say_what_is_estimated_and_how(spec, draw_of, rate):
     tsv, tex = "\n".join(files.tsv_lines(board)), "\n".join(files.tex_lines(board))
     assert "cover_by_people\tcover_by_people_low\tcover_by_people_high" in tsv
     for text in (tsv, tex):
-        assert "95 % credible interval of a two-stratum hierarchical model" in text.replace("\\%", "%")
+        assert "95 % credible interval of a stratified hierarchical model" in text.replace("\\%", "%")
     assert "By people, estimated" in tex
 
 

@@ -1,0 +1,134 @@
+"""What a board says of its estimates of people's scores, and what is wrong with them."""
+
+from __future__ import annotations
+
+from grading.statistics.agreement_checks import Trend
+from grading.statistics.cover_estimate import COVER_CELLS, LEVEL
+from grading.statistics.linear_estimate import A_RUN
+from grading.statistics.max_t import ALPHA
+from rubricweb.grades.draws import Draw
+from rubricweb.leaderboards.board.types import EstimateSample
+
+CHOICES = {
+    Draw.Design.COVER: "a sample that estimates every run's Rubric-Cover",
+    Draw.Design.ANSWERS: "a sample that estimates every run's nugget scores, one passage a topic",
+    Draw.Design.PASSAGES: "whole passages, a sample that estimates every run's P@k",
+}
+"""What a campaign calls each design."""
+ENOUGH = {
+    Draw.Design.COVER: f"for this grader, threshold and cutoff; about {COVER_CELLS} are usually enough",
+    Draw.Design.ANSWERS: f"for this cutoff; about {A_RUN} a run are usually enough",
+    Draw.Design.PASSAGES: f"for this cutoff; about {A_RUN} passages a run are usually enough",
+}
+ASSUMES = "It assumes that people disagree with the grader as often on every run's passages of the same {}."
+ASSUMES_NOTHING = "It is right on average, whatever errors the grader makes."
+FINDS = "Given the grader's rating, people find more in {} passages ({}): the {}."
+
+
+def method(sample: EstimateSample) -> str:
+    """Return the level of the intervals, a lower bound where the sample has few misses, and how they are
+    found.
+    """
+    at_least = "at least " if sample.is_level_at_least else ""
+    return f"{at_least}{100 * LEVEL:g} % {sample.method}"
+
+
+def basis(sample: EstimateSample) -> str:
+    """In sentences: the sample that the estimates stand on, and what more of it would bring."""
+    size = sample.size
+    drawn = (
+        f"From {size.cells:,} rated cells that were drawn at random, {size.below:,} that the grader rates "
+        f"below the threshold and {size.above:,} at or above it."
+    )
+    if sample.design == Draw.Design.PASSAGES:
+        drawn = f"From {size.cells:,} passages that were drawn at random, with all their cells rated."
+    sentences = [drawn, unfinished(sample), _assumption(sample), *warnings(sample)]
+    if sample.unsampled:
+        sentences.append(
+            f"{sample.unsampled:,} of {sample.items:,} items could not be drawn and widen the intervals."
+        )
+    if sample.is_level_at_least:
+        sentences.append(
+            f"People rate only {size.misses} of the cells below the threshold at or above it; with so few "
+            "the intervals are wider than they need to be."
+        )
+    if sample.narrower:
+        halved = f", {_rounded(sample.to_halve):,} more half as wide" if sample.to_halve else ""
+        sentences.append(
+            f"About {size.cells:,} more cells would make the intervals {100 * sample.narrower:.0f} % narrower"
+            f"{halved}."
+        )
+    return " ".join(filter(None, sentences))
+
+
+def notes(sample: EstimateSample | None) -> list[str]:
+    """Return the sentences that readers of the intervals must not miss; none where there is no estimate."""
+    if sample is None or sample.reason:
+        return []
+    return [*filter(None, [unfinished(sample)]), *warnings(sample)]
+
+
+def unfinished(sample: EstimateSample) -> str:
+    """Return the sentence about a campaign that is still under way; empty once all its cells are rated."""
+    if sample.rated >= sample.drawn:
+        return ""
+    return (
+        f"{sample.rated:,} of the {sample.drawn:,} drawn cells are rated: "
+        "the intervals hold once all are, not while ratings come in."
+    )
+
+
+def _assumption(sample: EstimateSample) -> str:
+    if sample.design != Draw.Design.COVER:
+        return ASSUMES_NOTHING
+    return ASSUMES.format("grade and relevance" if sample.knows_relevance else "grade")
+
+
+def warnings(sample: EstimateSample) -> list[str]:
+    """Return, in sentences, where the rated cells contradict what the estimate assumes."""
+    if sample.checks is None:
+        return []
+    length, quality = sample.checks.length, sample.checks.quality
+    apart = "close together" if quality.is_rising else "far apart"
+    trends = (
+        (length, ("long", "short"), "estimate may be off for runs that rank them"),
+        (
+            quality,
+            ("good runs'", "poor runs'"),
+            f"estimates of good and poor runs may be too {apart}",
+        ),
+    )
+    return [
+        FINDS.format(passages[not trend.is_rising], p_words(trend), consequence)
+        for trend, passages, consequence in trends
+        if trend.p < ALPHA
+    ]
+
+
+def p_words(trend: Trend) -> str:
+    """Return a p-value as papers print it.
+
+    >>> p_words(Trend(0.0312, is_rising=True)), p_words(Trend(0.0004, is_rising=True))
+    ('p = .031', 'p < .001')
+    """
+    return "p < .001" if trend.p < 0.001 else f"p = {trend.p:.3f}".replace("0.", ".")
+
+
+def lacks(sample: EstimateSample | None) -> str:
+    """Return why there is no estimate, which sampling it needs and what there is."""
+    if sample is None or not sample.reason:
+        return ""
+    has = f"The board cannot tell: {sample.reason}."
+    design = Draw.Design(sample.design)
+    needs = f"It needs rated cells of a campaign over \u201c{CHOICES[design]}\u201d, {ENOUGH[design]}."
+    other = (
+        f" {sample.elsewhere:,} rated cells of other draws do not count, because they were drawn for another "
+        "grader, threshold or cutoff, or from other items."
+    )
+    return f"{has} {needs}{other if sample.elsewhere else ''}"
+
+
+def _rounded(count: int) -> int:
+    """Round to one significant digit, from 20 on to two: more would pretend to know."""
+    digits = len(str(count)) - (1 if count < 100 else 2)
+    return round(count, -max(digits, 0))
