@@ -7,6 +7,8 @@ import pytest
 
 from grading.types import ItemKind
 from rubricweb.campaigns.queue.models import Campaign
+from rubricweb.core.models import new_stamp
+from rubricweb.corpus.models import Collection, Passage
 from rubricweb.grades.draws import Draw
 from rubricweb.grades.humans import Cell, rate_cell
 from rubricweb.grades.models import HumanGrade
@@ -90,6 +92,46 @@ def test_drawn_cells_make_an_estimate(spec, draw_of, rate):
     assert found["poor"].low == 0
     assert board.sample.size.cells == 6 * 4 * 7
     assert board.sample.reason == ""
+
+
+def test_a_board_warns_where_people_find_more_in_long_passages(spec, bank, draw_of, assessor):
+    """People find every item in the passages that are long, where the grader finds none of them."""
+    draw, long_places = draw_of(), {}
+    for number, topic in enumerate(spec.collection.topics.order_by("pk")):
+        long = long_places[topic.pk] = (3, 5 + number % 2)
+        for place, pooled in enumerate(topic.pool.order_by("position")):
+            Passage.objects.filter(pk=pooled.passage_id).update(text="word " * (200 if place in long else 10))
+    for item in bank.items.all():
+        for place, pooled in enumerate(item.topic.pool.order_by("position")[:7]):
+            rating = 5 if place < 2 or place in long_places[item.topic_id] else 0
+            rate_cell(Cell.of(item, pooled.passage), rating=rating, by=assessor, seen=0, draw=draw.pk)
+    board = selectors.board(spec)
+    (warning,) = estimate_words.notes(board.sample)
+    assert warning.startswith("Given the grader's rating, people find more in long passages (p = .0")
+    assert warning.endswith("the estimate may be off for runs that rank them.")
+    assert warning in dict(files.provenance.statements(board))["estimate"]
+    document = files.document(board)["estimate"]
+    assert document["warnings"] == [warning]
+    assert document["checks"]["length"]["is_rising"]
+
+
+def test_a_board_without_a_trend_does_not_warn(spec, draw_of, rate):
+    rate(draw_of())
+    board = selectors.board(spec)
+    assert board.sample.checks is not None
+    assert estimate_words.notes(board.sample) == []
+    assert "passages of the same grade." in dict(files.provenance.statements(board))["estimate"]
+
+
+def test_judgments_make_strata_of_the_estimate(spec, draw_of, rate):
+    topic = spec.collection.topics.first()
+    doc_id = topic.pool.order_by("position").first().passage.doc_id
+    factories.JudgmentFactory(topic=topic, doc_id=doc_id, relevance=spec.collection.min_relevant)
+    Collection.objects.filter(pk=spec.collection.pk).update(stamp=new_stamp())
+    rate(draw_of())
+    board = selectors.board(spec)
+    assert board.sample.knows_relevance
+    assert "of the same grade and relevance." in dict(files.provenance.statements(board))["estimate"]
 
 
 def test_misses_that_no_best_passage_shows_are_found(spec, draw_of, rate):
