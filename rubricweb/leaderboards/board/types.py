@@ -143,6 +143,10 @@ class ColumnScore:
     n_topics: int
 
 
+CERTAIN = 1e-9
+"""Interval ends that are closer are one number."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunEstimate:
     """The score by people, with the ends of its 95 % interval."""
@@ -150,6 +154,11 @@ class RunEstimate:
     value: float
     low: float
     high: float
+
+    @property
+    def is_certain(self) -> bool:
+        """People rated all that the score is made of: there is no interval."""
+        return self.high - self.low < CERTAIN
 
 
 @dataclass(frozen=True, slots=True)
