@@ -12,7 +12,7 @@ means over runs.
 In "errors by topic" the grader's errors in a topic go together. A setting with a grader that knows nothing
 shows what tuning is for.
 
-    python bench/linear_estimates.py [--draws 200] [--seed 0] [--write]
+    python bench/linear_estimates.py [--draws 400] [--seed 0] [--write]
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--draws", type=int, default=200)
+    parser.add_argument("--draws", type=int, default=400)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--write", action="store_true", help="rewrite the table of docs/certainty.md")
     options = parser.parse_args()

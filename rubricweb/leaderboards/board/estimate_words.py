@@ -42,7 +42,7 @@ def basis(sample: EstimateSample) -> str:
     )
     if sample.design == Draw.Design.PASSAGES:
         drawn = f"From {size.cells:,} passages that were drawn at random, with all their cells rated."
-    sentences = [drawn, unfinished(sample), _assumption(sample), *warnings(sample)]
+    sentences = [drawn, unfinished(sample), _assumption(sample), *warnings(sample), *_checked(sample)]
     if sample.unsampled:
         sentences.append(
             f"{sample.unsampled:,} of {sample.items:,} items could not be drawn and widen the intervals."
@@ -103,6 +103,23 @@ def warnings(sample: EstimateSample) -> list[str]:
         for trend, passages, consequence in trends
         if trend.p < ALPHA
     ]
+
+
+def _checked(sample: EstimateSample) -> list[str]:
+    """Return, in sentences, what the checks found besides warnings, and what they can miss."""
+    if sample.checks is None:
+        return []
+    judgment, *others = sample.checks
+    sentences = []
+    if sample.knows_relevance and judgment.p < ALPHA:
+        passages = "relevant" if judgment.is_rising else "not relevant"
+        sentences.append(FINDS.format(passages, p_words(judgment), "estimate takes account of it"))
+    if all(trend.p >= ALPHA for trend in others):
+        sentences.append(
+            "The cells show no trend by the length of passages or the quality of the runs that rank them; "
+            "a mild one would be missed more often than not."
+        )
+    return sentences
 
 
 def p_words(trend: Trend) -> str:

@@ -86,15 +86,16 @@ def estimated_sums(base: Basis, checked: Mapping[int, CheckedGrades]) -> Found:
     gathered, can_be_drawn = _gathered(base, units, checked, draw)
     if (gathered.weights < 0).any():
         return nobody, EstimateSample(_size(gathered), design, elsewhere, reason=AVOIDED)
+    asked = progress([draw.pk])
+    share_rated = asked.rated / max(asked.drawn, 1)
     within = Units(
         gathered.weights[:, can_be_drawn],
         gathered.grader[can_be_drawn],
         gathered.people[can_be_drawn],
-        gathered.chances[can_be_drawn],
+        gathered.chances[can_be_drawn] * share_rated,
     )
     estimates, outside = linear_estimate(within), gathered.weights[:, ~can_be_drawn].sum(axis=1)
     is_covered = outside <= MOST_UNSAMPLED * gathered.weights.sum(axis=1)
-    asked = progress([draw.pk])
     is_given = np.isfinite(estimates.value) & is_covered
     sample = EstimateSample(
         _size(within),

@@ -120,7 +120,9 @@ def test_a_board_without_a_trend_does_not_warn(spec, draw_of, rate):
     board = selectors.board(spec)
     assert board.sample.checks is not None
     assert estimate_words.notes(board.sample) == []
-    assert "passages of the same grade." in dict(files.provenance.statements(board))["estimate"]
+    stated = dict(files.provenance.statements(board))["estimate"]
+    assert "passages of the same grade." in stated
+    assert "no trend by the length of passages or the quality of the runs" in stated
 
 
 def test_judgments_make_strata_of_the_estimate(spec, draw_of, rate):
