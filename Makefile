@@ -87,7 +87,7 @@ test-slow: setup-test ## run the Chromium tests as on a processor four times slo
 	TEST_CPU_SLOWDOWN=4 TEST_LATENCY_MS=500 $(BIN)/pytest $(PYTEST_ARGS) --database sqlite tests/browser
 
 certainty: setup-test ## simulate intervals and verdicts, and rewrite the tables of docs/certainty.md
-	@for script in $$(grep -l '^from _certainty' bench/*.py); do echo "== $$script"; OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python $$script --write; done
+	@for script in $$(grep -lE '^from (bench\.)?_certainty' bench/*.py); do echo "== $$script"; OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python $$script --write; done
 
 bench: setup-test ## run every script of bench/
 	@for script in bench/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script; done

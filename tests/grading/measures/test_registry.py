@@ -3,11 +3,14 @@
 import inspect
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from grading.errors import UnknownMeasure
 from grading.measures import registry
-from grading.measures.base import ItemMeasure
+from grading.measures.base import GradedTopic, ItemMeasure
+from grading.measures.nuggets import NUGGET_SCORES
+from grading.types import Importance
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCUMENT = ROOT / "docs" / "measures.md"
@@ -75,3 +78,25 @@ def test_unknown_names_list_all_measures():
     with pytest.raises(UnknownMeasure) as error:
         registry.find("cover")
     assert all(measure.name in str(error.value) for measure in registry.MEASURES)
+
+
+SUMS = [each for each in registry.MEASURES if getattr(each, "cells", None) is not None]
+
+
+@pytest.mark.parametrize("measure", SUMS, ids=lambda measure: measure.name)
+def test_a_score_that_is_called_a_sum_over_cells_is_one(measure):
+    """For runs with one passage, as `linear_estimate` takes for granted of whatever says so."""
+    random = np.random.default_rng(4)
+    ratings = random.integers(-2, 6, size=(5, 7)).astype(np.int8)
+    ranked = np.arange(5, dtype=np.int32)[:, np.newaxis]
+    items = [(Importance.VITAL, 1.0)] * 4 + [(Importance.OKAY, 0.5)] * 3
+    topic = GradedTopic(ratings, ranked, items, cutoff=1, min_grade=4)
+    credit = measure.cells.credit(ratings, 4)
+    assert ((credit >= 0) & (credit <= 1)).all()
+    assert credit @ measure.cells.worths(topic) == pytest.approx(measure.scores(topic))
+
+
+def test_nugget_scores_and_cover_are_sums_over_cells_and_precision_over_passages():
+    assert {each.name for each in SUMS} >= {"rubric_cover", *(each.name for each in NUGGET_SCORES)}
+    shares = [each.name for each in registry.MEASURES if getattr(each, "is_share_of_first", False)]
+    assert shares == ["P"]

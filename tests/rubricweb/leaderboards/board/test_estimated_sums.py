@@ -7,10 +7,11 @@ import pytest
 
 from grading.types import ItemKind
 from rubricweb.campaigns.queue.actions import CampaignPlan, open_campaign
-from rubricweb.campaigns.queue.models import Campaign
+from rubricweb.campaigns.queue.models import SAMPLES, Campaign
 from rubricweb.campaigns.queue.population import Choice
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection
+from rubricweb.grades.draws import Draw
 from rubricweb.grades.humans import Cell, Source, rate_cell
 from rubricweb.grades.raters import raters
 from rubricweb.grades.scoring import MeasureSpec
@@ -175,6 +176,14 @@ def test_items_to_avoid_leave_no_estimate_of_weighted_scores(spec_of, bank, open
     bank.items.filter(pk=bank.items.first().pk).update(importance="avoid", weight=-1)
     board = selectors.board(spec_of(MeasureSpec("nuggets_strict_weighted", cutoff=1)))
     assert "items to avoid" in board.sample.reason
+
+
+def test_every_sample_of_a_campaign_has_a_design_and_its_words():
+    designs = {str(design) for design in estimate_words.CHOICES}
+    assert {str(cells) for cells in SAMPLES} == designs == {str(design) for design in estimate_words.ENOUGH}
+    for cells in SAMPLES:
+        campaign = Campaign(cells_taken=cells, draw=Draw(pk=1, design=Draw.Design(str(cells))))
+        assert campaign.counts_for.endswith("The intervals hold once all are rated.")
 
 
 def test_a_board_names_the_samples_as_campaigns_do():
