@@ -93,6 +93,8 @@ def _point(token: Token, name: str) -> None:
     """Point links and pictures to where they are served; links to files that are not pages become text."""
     if token.type == "th_open":
         token.attrSet("scope", "col")
+    if token.attrs.pop("style", None) == "text-align:right":  # no page may bring styles of its own
+        token.attrSet("class", "num")
     for child in token.children or ():
         if child.type == "image":
             picture = str(child.attrGet("src")).rpartition("/")[2]

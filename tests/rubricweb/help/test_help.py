@@ -103,6 +103,12 @@ def test_markdown_cannot_bring_html_of_its_own():
     assert 'href="javascript' not in document.html
 
 
+def test_columns_of_numbers_have_a_class_and_no_page_a_style():
+    html = parse("x", "# X\n\n| a | b |\n|:--|--:|\n| 1 | 2 |\n").html
+    assert '<td class="num">2</td>' in html
+    assert "style=" not in html
+
+
 def test_headings_of_the_same_words_have_their_own_anchors():
     document = parse("page", "# Title\n\n## More\n\none\n\n## More\n\ntwo\n")
     assert [part.anchor for part in document.parts] == ["", "more", "more-2"]
