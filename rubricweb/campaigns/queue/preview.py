@@ -27,7 +27,6 @@ LAST_TURNS = 1_000
 """How many turns the pace is measured on."""
 SURE = NormalDist().inv_cdf(0.975)
 """A pair is settled if its difference is larger than so many standard deviations of what is not rated."""
-SHOWN_PAIRS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +114,8 @@ class Preview:
 
     @property
     def shown(self) -> tuple[Pair, ...]:
-        return self.pairs[:SHOWN_PAIRS]
+        """Those that the topics tell apart."""
+        return tuple(pair for pair in self.pairs if pair.is_clear)
 
 
 def preview(choice: Choice, plan: CampaignPlan, *, everybody: int, seconds: float | None) -> Preview:
