@@ -101,6 +101,8 @@ class FrozenBoard(Exact):
     heads: list[FrozenHead]
     rows: list[FrozenRow]
     statements: list[FrozenStatement]
+    headline: str = ""
+    """Boards that were frozen before version 2 have none."""
 
 
 class Estimated(Exact):

@@ -128,7 +128,9 @@ def cells_of(bank: Bank):
 
 def blind_campaign(bank: Bank, *, by: User, people=()) -> Campaign:
     rater = next(rater for rater in raters(bank) if not rater.verifies)
-    choice = Choice(bank, tuple(bank.collection.topics.all()), frozenset(KINDS), rater, size=HIDDEN)
+    choice = Choice(
+        bank, tuple(bank.collection.topics.all()), frozenset(KINDS), rater, size=HIDDEN, order="random"
+    )
     return open_campaign(choice, CampaignPlan("Blind", Campaign.Mode.BLIND, 2, tuple(people)), by=by, seed=3)
 
 

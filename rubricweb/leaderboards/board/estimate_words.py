@@ -128,7 +128,7 @@ def p_words(trend: Trend) -> str:
     >>> p_words(Trend(0.0312, is_rising=True)), p_words(Trend(0.0004, is_rising=True))
     ('p = .031', 'p < .001')
     """
-    return "p < .001" if trend.p < 0.001 else f"p = {trend.p:.3f}".replace("0.", ".")
+    return "p < .001" if trend.p < 0.001 else f"p = {trend.p:z.3f}".replace("0.", ".")
 
 
 def lacks(sample: EstimateSample | None) -> str:

@@ -77,7 +77,7 @@ def estimated_sums(base: Basis, checked: Mapping[int, CheckedGrades]) -> Found:
     fitting = [draw for draw in draws if _fits(draw, base.spec, design)]
     elsewhere = sum(rated[draw.pk] for draw in draws if draw not in fitting)
     nobody = (None,) * len(base.pool.run_tags)
-    if not fitting or not units or not _is_sum(base):
+    if not fitting or not units or not nobody or not _is_sum(base):
         nothing = SampleSize(below=0, above=0, items=0, needed_items=0, needed_above=0)
         return nobody, EstimateSample(
             nothing, design, elsewhere, reason=NOT_DRAWN if _is_sum(base) else SEVERAL
@@ -210,7 +210,7 @@ class _Topic:
         weights = of_runs[:, :, np.newaxis] * _worths(self.items, self.spec, cells)
         chances = self.population.chances_of(self.pool, rows.tolist(), self.items.uids)
         return _TopicUnits(
-            weights.reshape(len(ranked), -1),
+            weights.reshape(len(ranked), grader.size),
             grader.ravel(),
             np.where(is_rated & ~np.isnan(chances), people, np.nan).ravel(),
             chances.ravel(),

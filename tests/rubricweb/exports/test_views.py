@@ -83,7 +83,7 @@ def test_the_leaderboard_file(made, viewer, client_of):
 
     assert response["Content-Type"] == "text/tab-separated-values; charset=utf-8"
     assert response["Content-Disposition"].endswith('_P_2_t4.tsv"')
-    assert lines[0] == "# collection: autumn"
+    assert lines[:2] == ["# verdict: With 2 topics no run can be clearly ahead.", "# collection: autumn"]
     assert [line.split("\t")[:5] for line in lines[-4:]] == [
         ["both", "1", "0.75", "0.25", "2"],
         *([tag, "2", "0.25", "0.25", "2"] for tag in ("first", "lacks", "stray")),

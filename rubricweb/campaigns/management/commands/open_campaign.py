@@ -92,7 +92,7 @@ def _form(collection: Collection, options: dict[str, Any]) -> CampaignForm:
 
 def _asked(plan: Preview) -> str:
     pace = "measured here" if plan.is_measured else "a guess"
-    width = f" Scores would be estimated to within about {plan.half_width:.2f}." if plan.half_width else ""
+    width = f" Scores would be estimated to within about {plan.half_width:z.2f}." if plan.half_width else ""
     return (
         f"{plan.ratings:,} ratings of {plan.cells:,} cells ({plan.population:,} match), "
         f"{plan.passages:,} passages, {plan.items:,} items, by {plan.people:,} people: "
