@@ -165,12 +165,20 @@ def _once(uid: str, by: User, **fields: Any) -> SupportEvent:  # Any: columns of
 
 @transaction.atomic
 def choose(
-    collection: Collection, *, citations: JudgedCitations, shown_judge: SupportJudge | None, by: User
+    collection: Collection,
+    *,
+    citations: JudgedCitations,
+    sample: int | None,
+    shown_judge: SupportJudge | None,
+    by: User,
 ) -> SupportSettings:
-    """Which citations people are asked about, and whose label they see first."""
+    """Keep which and how many citations people are asked about, all without a `sample`, and whose label they
+    see first.
+    """
     chosen, _ = SupportSettings.objects.update_or_create(
-        collection=collection, defaults={"citations": citations, "shown_judge": shown_judge}
+        collection=collection,
+        defaults={"citations": citations, "sample": sample, "shown_judge": shown_judge},
     )
-    detail = f"citations: {citations}; label shown first: {shown_judge or 'none'}"
+    detail = f"citations: {citations}, {sample or 'all'}; label shown first: {shown_judge or 'none'}"
     audit.record("support settings changed", collection, by=by, detail=detail)
     return chosen

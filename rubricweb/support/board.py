@@ -32,7 +32,7 @@ class Mean:
 
     @property
     def is_defined(self) -> bool:
-        return bool(self.topics)
+        return not np.isnan(self.value)
 
     @property
     def has_interval(self) -> bool:

@@ -81,6 +81,13 @@ class Cited:
         """Those that somebody can judge."""
         return [one for one in self.citations(rule) if (one.topic_id, one.doc_id) in self.readable]
 
+    def in_random_order(self, rule: JudgedCitations) -> list[Citation]:
+        """Return those that somebody can judge, over all topics in one order that says nothing of them.
+
+        Any first part of it is a simple random sample. It is the same in every copy of a collection.
+        """
+        return sorted(self.readable_citations(rule), key=lambda one: text_md5(f"{one[1]} {one[2]}"))
+
 
 _cache: StampedCache[tuple[int, int], Cited] = StampedCache(CACHED_COLLECTIONS)
 

@@ -84,6 +84,13 @@ class SettingsForm(forms.Form):
     """What people who label are asked, and what they see first."""
 
     citations = forms.ChoiceField(label=gettext_lazy("People label"), choices=CITATIONS)
+    sample = forms.IntegerField(
+        label=gettext_lazy("How many, drawn at random"),
+        required=False,
+        min_value=1,
+        max_value=MAX_ID,
+        widget=forms.NumberInput(attrs={"placeholder": gettext_lazy("all")}),
+    )
     shown_judge = forms.ModelChoiceField(
         SupportJudge.objects.none(),
         label=gettext_lazy("Show first the label of"),

@@ -49,7 +49,7 @@ def take_back(request: HtmxRequest, slug: str) -> HttpResponse:
 def _save(request: HtmxRequest, collection: Collection) -> None:
     """404 for what nobody is asked about."""
     form = LabelForm(request.POST)
-    if not form.is_valid() or form.citation not in labelling.asked(collection):
+    if not form.is_valid() or not labelling.is_known(collection, form.citation):
         raise Http404("No such citation.")
     said = form.cleaned_data
     seen = labelling.label_of_judge(collection, form.citation, said["seen"])

@@ -45,6 +45,8 @@ class SupportSettings(models.Model):
     collection = models.OneToOneField(Collection, on_delete=models.CASCADE, related_name="support_settings")
     citations = models.CharField(max_length=10, choices=CITATIONS, default=JudgedCitations.FIRST.value)
     """Which citations people are asked about."""
+    sample = models.PositiveIntegerField(null=True)
+    """How many of these, drawn at random; null for all."""
     shown_judge = models.ForeignKey(SupportJudge, null=True, on_delete=models.SET_NULL, related_name="+")
     """Whose label people see before they decide; null, the default, for nobody's."""
 

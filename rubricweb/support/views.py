@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
+from grading.statistics.linear_estimate import METHOD
 from rubricweb.accounts import roles
 from rubricweb.core.http import Context, HtmxRequest, page_or_part
 from rubricweb.corpus.access import collection_for
@@ -20,6 +21,7 @@ from rubricweb.support import actions, labelling
 from rubricweb.support.agreement import agreement
 from rubricweb.support.board import board as board_of
 from rubricweb.support.columns import column_names
+from rubricweb.support.estimates import estimates
 from rubricweb.support.forms import BoardForm, SettingsForm
 from rubricweb.support.listed import LISTING
 from rubricweb.support.models import CITATIONS
@@ -37,6 +39,7 @@ def board(request: HtmxRequest, slug: str) -> HttpResponse:
     context["columns"] = column_names(rater, rule)
     context["query"] = urlencode({"rater": rater.key, "citations": rule})
     context |= {"board": board_of(collection, rater, rule), "agreement": agreement(collection)}
+    context |= {"estimates": estimates(collection, rater, rule), "method": METHOD}
     context |= {"jobs": _jobs(request, collection)}
     context |= {"settings_form": _settings_form(collection)}
     return page_or_part(request, PAGE, context, part="support")
@@ -67,7 +70,11 @@ def _jobs(request: HtmxRequest, collection: Collection) -> list[ListedJob]:
 
 def _settings_form(collection: Collection, sent: Context | None = None) -> SettingsForm:
     chosen = labelling.settings_of(collection)
-    initial = {"citations": chosen.citations, "shown_judge": chosen.shown_judge_id}
+    initial = {
+        "citations": chosen.citations,
+        "sample": chosen.sample,
+        "shown_judge": chosen.shown_judge_id,
+    }
     form = SettingsForm(sent, initial=initial, auto_id="labelling_%s")
     form.fields["shown_judge"].queryset = collection.support_judges.all()  # type: ignore[attr-defined]
     return form

@@ -106,8 +106,8 @@ class SupportLabels(ListResource):
         collection, sent = self.collection(needed=roles.TO_ASSESS), self.fields(NewSupportLabel)
         topic = get_object_or_404(collection.topics, query_id=sent["topic"])
         citation = Citation(topic.pk, sent["sentence_md5"], sent["doc_id"])
-        if citation not in labelling.asked(collection):
-            raise Http404("Nobody is asked about this citation.")
+        if not labelling.is_known(collection, citation):
+            raise Http404("No answer cites this document there, or it has no text.")
         seen = labelling.label_of_judge(collection, citation, sent.get("seen_judge"))
         event = actions.label_citation(citation, label=Support(sent["label"]), by=self.person, seen=seen)
         document = {

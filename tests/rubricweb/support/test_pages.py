@@ -237,7 +237,7 @@ def test_no_route_of_the_screen_names_a_run(sea, judge, assessor, client_of, cit
     """Also not by pseudonym, key, or an address, headers included."""
     sea.shows_run_tags = True
     sea.save()
-    actions.choose(sea, citations="all", shown_judge=judge, by=assessor)
+    actions.choose(sea, citations="all", sample=None, shown_judge=judge, by=assessor)
     client = client_of(assessor)
     told = [client.get(LABEL), client.get(LABEL, **HTMX), client.head(LABEL)]
     for place in labelling.asked(sea):

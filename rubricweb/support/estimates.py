@@ -1,0 +1,170 @@
+"""The scores that every run would have if people labelled all citations, estimated from those that they did.
+
+People label in one random order, so what they labelled before its first gap is a simple random sample. Scores
+are sums over citations, but for recall where several citations of a sentence are judged.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from itertools import takewhile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grading.statistics.linear_estimate import (
+    A_RUN,
+    MIN_UNITS,
+    LinearEstimates,
+    Units,
+    expected_half_width,
+    linear_estimate,
+    size_for,
+)
+from grading.support.scores import JudgedCitations, Support
+from rubricweb.corpus.models import Collection
+from rubricweb.support.board import Mean, run_names
+from rubricweb.support.cited import Citation, CitingAnswer, cited
+from rubricweb.support.labelling import settings_of
+from rubricweb.support.labels import PEOPLE, SupportRater, labels_by
+from rubricweb.support.models import SupportJudge
+
+UNKNOWN_DOUBT = 0.25
+"""The squared error of a model's credit, where fewer than MIN_UNITS citations tell: as if it knew nothing."""
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class EstimatedRun:
+    """One run; a score is undefined with fewer than MIN_UNITS labelled citations of the run."""
+
+    run_id: int
+    run_tag: str
+    """As the reader may see it."""
+    labelled: int
+    precision: Mean
+    recall: Mean
+
+
+@dataclass(frozen=True, slots=True)
+class SupportEstimates:
+    """Scores by people, and the sample that they stand on."""
+
+    rows: tuple[EstimatedRun, ...]
+    """Best precision first; empty where no run has an estimate."""
+    judge: SupportJudge | None
+    """Whose labels make the intervals narrower."""
+    labelled: int
+    """Citations in the sample."""
+    wanted: int
+    """Citations that people are asked for."""
+    total: int
+    enough: int
+    """Citations that give the mean run A_RUN of its own."""
+    half_width: float
+    """Of a middling run's precision with `enough`, at most about; NaN without citations."""
+    has_recall: bool
+    """False where several citations of a sentence are judged."""
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether people are still asked for more."""
+        return self.labelled < self.wanted
+
+
+def estimates(collection: Collection, rater: SupportRater, rule: JudgedCitations) -> SupportEstimates | None:
+    """Return the estimates with the help of `rater`, if it is a model.
+
+    None where there is nothing to estimate: people labelled all that can be, or would have soon, or they are
+    asked about fewer citations of a sentence than `rule` judges.
+    """
+    chosen, said = settings_of(collection), cited(collection)
+    asked_rule = JudgedCitations(chosen.citations)
+    order, by_people = said.in_random_order(asked_rule), labels_by(collection, SupportRater(PEOPLE, ""))
+    sample = list(takewhile(by_people.__contains__, order[: chosen.sample]))
+    if len(sample) == len(order) or (rule, asked_rule) == (JudgedCitations.ALL, JudgedCitations.FIRST):
+        return None
+    citations = said.readable_citations(rule)
+    names = run_names(collection)
+    runs = [run_id for run_id in names if run_id in {answer.run_id for answer in said.answers}]
+    answers = [answer for answer in said.answers if answer.run_id in names]
+    weights, n_topics = _weights(answers, rule, runs, citations)
+    by_model = labels_by(collection, rater) if rater.judge else {}
+    units = Units(
+        weights["precision"],
+        _credits(citations, by_model, unknown=Support.PARTIAL.credit),
+        _credits(citations, {one: by_people[one] for one in sample}, unknown=np.nan),
+        np.full(len(citations), max(len(sample), 1) / len(order)),
+    )
+    precision, recall = (linear_estimate(replace(units, weights=weights[name])) for name in weights)
+    rows = [
+        EstimatedRun(
+            run_id,
+            names[run_id],
+            int(precision.n_rated[row]),
+            *(_mean(one, row, n_topics) for one in (precision, recall)),
+        )
+        for row, run_id in enumerate(runs)
+        if not np.isnan(precision.value[row])
+    ]
+    chance, half_width = _cost(units)
+    if not rows and chance >= 1:
+        return None
+    return SupportEstimates(
+        tuple(sorted(rows, key=lambda row: (-row.precision.value, row.run_tag))),
+        rater.judge,
+        len(sample),
+        min(chosen.sample or len(order), len(order)),
+        len(order),
+        round(chance * len(order)),
+        half_width,
+        rule is JudgedCitations.FIRST,
+    )
+
+
+def _mean(found: LinearEstimates, row: int, n_topics: list[int]) -> Mean:
+    return Mean(float(found.value[row]), float(found.low[row]), float(found.high[row]), n_topics[row])
+
+
+def _weights(
+    answers: list[CitingAnswer], rule: JudgedCitations, runs: list[int], citations: list[Citation]
+) -> tuple[dict[str, Floats], list[int]]:
+    """Return what a credit of 1 adds to each score, of shape (runs, citations), and of how many topics each
+    run's mean is; as `board.score_table` has it where all citations with a text are labelled.
+    """
+    row, place = ({one: number for number, one in enumerate(each)} for each in (runs, citations))
+    weights = {name: np.zeros((len(runs), len(citations))) for name in ("precision", "recall")}
+    scored: dict[int, set[int]] = defaultdict(set)
+    unscored: dict[int, set[int]] = defaultdict(set)
+    for answer in answers:
+        sentences = answer.citations(rule)
+        readable = [[one for one in sentence if one in place] for sentence in sentences]
+        labelled = [one for sentence in readable for one in sentence]
+        known = [one for one, sentence in zip(readable, sentences, strict=True) if one or not sentence]
+        has_score = bool(labelled) or not any(sentences)
+        (scored if has_score else unscored)[answer.run_id].add(answer.topic_id)
+        for one in labelled:
+            weights["precision"][row[answer.run_id], place[one]] += 1 / len(labelled)
+            weights["recall"][row[answer.run_id], place[one]] += 1 / len(known)
+    topics = set().union(*scored.values())
+    n_topics = [len(topics - unscored[run]) if scored[run] else 0 for run in runs]
+    divisors = np.maximum(n_topics, 1)[:, np.newaxis]
+    return {name: each / divisors for name, each in weights.items()}, n_topics
+
+
+def _credits(citations: list[Citation], labels: dict[Citation, int], *, unknown: float) -> Floats:
+    """Return an array of shape (citations,)."""
+    found = (labels.get(one, -1) for one in citations)
+    return np.array([Support(label).credit if label >= 0 else unknown for label in found])
+
+
+def _cost(units: Units) -> tuple[float, float]:
+    """Return which share of the citations gives the mean run A_RUN of its own, and with it the half-width of
+    the precision of a middling run.
+    """
+    errors = (units.people - units.grader)[~np.isnan(units.people)]
+    doubt = min(float(np.mean(errors**2)), UNKNOWN_DOUBT) if len(errors) >= MIN_UNITS else UNKNOWN_DOUBT
+    doubts = np.full(len(units.grader), doubt)
+    chance = size_for(units.weights, doubts, A_RUN) / len(doubts)
+    return chance, expected_half_width(units.weights, doubts, np.full(len(doubts), chance))
