@@ -33,14 +33,12 @@ from rubricweb.demo.loading import load_demo
 from rubricweb.grades.raters import raters
 from tests.browser import chromium
 from tests.browser.inspector import Inspector
-from tests.browser.slowness import CPU_SLOWDOWN, slowed_down
-from tests.browser.waiting import PAUSE_MS
+from tests.browser.slowness import slowed_down
+from tests.browser.waiting import PAUSE_MS, WAIT_MS
 from tests.servers import url_of_test_database
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 120
-WAIT_MS = 15_000 * CPU_SLOWDOWN
-"""Long, because the machine may be busy."""
 HARMLESS = (
     # Browsers log refusals that our pages show in words: a 404, a 409 on a conflict, a 422 on a bad form.
     "Failed to load resource: the server responded with a status of 4",

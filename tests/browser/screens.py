@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,13 +21,12 @@ from rubricweb.review.flags.models import Flag
 from rubricweb.support import labelling
 from rubricweb.support.actions import label_citation
 from rubricweb.support.models import SupportEvent
-from tests.browser.conftest import WAIT_MS
 from tests.browser.queue import open_queue, rated
 from tests.browser.test_adjudication import inbox  # noqa: F401
 from tests.browser.test_arena import answers  # noqa: F401
 from tests.browser.test_support import cited  # noqa: F401
 from tests.browser.test_verify_answers import verified  # noqa: F401
-from tests.browser.waiting import PAUSE_MS
+from tests.browser.waiting import holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,13 +160,3 @@ def is_sent(page: Page) -> bool:
     with suppress(Error):  # the page may just be left for another
         return page.evaluate("localStorage['rubricweb-outbox'] === '[]'")
     return False
-
-
-def holds(page: Page, condition: Callable[[], bool]) -> bool:
-    """Whether it comes true in time, while the page goes on."""
-    deadline = time.monotonic() + WAIT_MS / 1_000
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        page.wait_for_timeout(PAUSE_MS)
-    return True

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from rubricweb.accounts.models import User
 from rubricweb.corpus.models import Collection
-from tests.browser.conftest import WAIT_MS
+from tests.browser.waiting import WAIT_MS
 from tests.rubricweb.import_files import FALL, RED, bank_line, passage, rated, uid
 
 GRADED = json.dumps(["t1", [passage("d1", rated({uid(RED): 5})), passage("d2", rated({uid(RED): 0}))]])

@@ -86,7 +86,7 @@ def test_more_pages_load_than_a_browser_has_connections(people, places):
         expect(page.locator("#missing")).to_be_empty()
     last = pages[-1]
     held = "navigator.locks.query().then(({ held }) => held.filter(({ name }) => /stream/.test(name)).length)"
-    assert holds(last, f"{held}.then((count) => count === 4)", within_ms=15_000)
+    assert holds(last, f"{held}.then((count) => count === 4)")
     for page in pages[:4]:
         page.close()
     places.reword("Which pigment turns maples red?")

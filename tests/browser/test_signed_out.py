@@ -14,7 +14,8 @@ from rubricweb.banks.models import Item
 from rubricweb.demo.loading import PASSWORD
 from tests.browser.inspector import WIDE
 from tests.browser.screens import *  # noqa: F403 - its fixtures
-from tests.browser.screens import Screen, expect_saved, holds
+from tests.browser.screens import Screen, expect_saved
+from tests.browser.waiting import holds
 
 pytestmark = [pytest.mark.concurrent, pytest.mark.usefixtures("streams_break_off")]
 NOTICE = "form[data-signs-in]"

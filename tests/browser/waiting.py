@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
+from functools import partial
 
 from playwright.sync_api import Page, Route
 
+from tests.browser.slowness import CPU_SLOWDOWN
+
 PAUSE_MS = 20
+WAIT_MS = 15_000 * CPU_SLOWDOWN
+"""Long, because the machine may be busy."""
 
 
-def holds(page: Page, expression: str, *, within_ms: float) -> bool:
-    """Whether the JavaScript expression comes true in time.
+def holds(page: Page, condition: str | Callable[[], object], *, within_ms: float = WAIT_MS) -> bool:
+    """Return whether the condition, a function or JavaScript, comes true in time, while the page goes on.
 
     Playwright's own `wait_for_function` evaluates strings in the page, which the content policy refuses.
     """
+    is_true = condition if callable(condition) else partial(page.evaluate, condition)
     deadline = time.monotonic() + within_ms / 1_000
-    while not page.evaluate(expression):
+    while not is_true():
         if time.monotonic() > deadline:
             return False
         page.wait_for_timeout(PAUSE_MS)
