@@ -108,8 +108,11 @@ def p_error(p: float, topics: int, test: PairedTest = PairedTest.SIGN_FLIPS) -> 
 
 
 def interval(differences: Floats, test: PairedTest = PairedTest.SIGN_FLIPS) -> tuple[float, float]:
-    """Return the ends of the 95 % interval of one mean difference from its values by topic, shape (topics,);
-    infinite where there is none. NaN is left out.
+    """Return the ends of the 95 % interval of one mean difference from its values by topic, shape (topics,).
+    NaN is left out.
+
+    Both are infinite where there is none: with fewer than MIN_TOPICS topics, and where all values are equal,
+    which would claim to be certain.
 
     By SIGN_FLIPS it has all differences, constant over topics, that the test of this difference alone keeps,
     so that interval and test never disagree (inversion of a test: Lehmann and Romano 2005, 3.5).
@@ -119,7 +122,7 @@ def interval(differences: Floats, test: PairedTest = PairedTest.SIGN_FLIPS) -> t
     (0.1, 0.3)
     """
     known = differences[~np.isnan(differences)]
-    if len(known) < MIN_TOPICS:
+    if len(known) < MIN_TOPICS or np.ptp(known) <= _ROUNDING:
         return -inf, inf
     if test is PairedTest.SIGN_FLIPS:
         return _kept_by_flips(known)
@@ -190,7 +193,7 @@ def critical_value(drawn: Floats, *, alpha: float = ALPHA) -> float:
 
 def resolution(scores: Floats, test: PairedTest = PairedTest.SIGN_FLIPS, *, power: float = POWER) -> float:
     """Return the difference of two means that so many topics tell apart with this power, among all pairs of
-    rows of scores (runs, topics); NaN where no difference can be clear.
+    rows of scores (runs, topics); NaN where no difference can be clear, or nothing differs by chance.
 
     It is the critical value of the largest difference plus z(power) standard errors, for a pair of middling
     spread; the scores are first centred, so that what truly differs does not count as noise.
@@ -220,7 +223,8 @@ def resolution(scores: Floats, test: PairedTest = PairedTest.SIGN_FLIPS, *, powe
     else:
         n = float(np.median(counted.sum(axis=1)))
         critical *= sqrt(n / (n - 1))  # what is centred varies less
-    return critical + NormalDist().inv_cdf(power) * error
+    resolved = critical + NormalDist().inv_cdf(power) * error
+    return resolved if _ROUNDING < resolved < inf else float("nan")
 
 
 class _Family:

@@ -13,6 +13,7 @@ from rubricweb.leaderboards.comparison.selectors import RunComparison
 
 SAME = 5e-4
 """A difference that three decimals show as 0."""
+MOST_DECIMALS = 9
 
 
 def sentences(found: RunComparison) -> str:
@@ -24,37 +25,48 @@ def sentence(found: RunComparison) -> str:
     """Return which run is ahead by how much, with the 95 % interval of the difference and the number of
     topics; "clearly" only where the board's test of all its pairs says so.
     """
-    words = {
+    decimals = _decimals(found)
+    values = {
         "first": found.first,
         "second": found.second,
-        "ahead": f"{found.ahead:z.3f}",
-        "facts": _facts(found),
+        "ahead": _number(found.ahead, decimals),
+        "facts": _facts(found, decimals),
     }
     if isnan(found.ahead):
-        return gettext("No topic counts for both %(first)s and %(second)s.") % words
+        return gettext("No topic counts for both %(first)s and %(second)s.") % values
     if found.is_clear:
-        return gettext("%(first)s is clearly ahead of %(second)s by %(ahead)s (%(facts)s).") % words
+        return gettext("%(first)s is clearly ahead of %(second)s by %(ahead)s (%(facts)s).") % values
     if abs(found.ahead) < SAME:
-        return gettext("%(first)s and %(second)s score the same (%(facts)s).") % words
-    return gettext("%(first)s is ahead of %(second)s by %(ahead)s (%(facts)s).") % words
+        return gettext("%(first)s and %(second)s score the same (%(facts)s).") % values
+    return gettext("%(first)s is ahead of %(second)s by %(ahead)s (%(facts)s).") % values
 
 
-def _facts(found: RunComparison) -> str:
+def _facts(found: RunComparison, decimals: int) -> str:
     n = len(found.topics)
     topics = ngettext("%(n)d topic", "%(n)d topics", n) % {"n": n}
     if not found.has_interval:
         return topics
-    ends = {"low": _signed(found.low), "high": _signed(found.high)}
+    ends = {"low": _number(found.low, decimals), "high": _number(found.high, decimals)}
     return gettext("95 %% %(low)s to %(high)s") % ends + f"; {topics}"
 
 
-def _signed(value: float) -> str:
-    return f"{value:z.3f}".replace("-", "\N{MINUS SIGN}")
+def _decimals(found: RunComparison) -> int:
+    """Return 3, or as many as show that an interval has a width and that a clear difference is one."""
+
+    def are_enough(decimals: int) -> bool:
+        has_width = not found.has_interval or round(found.low, decimals) < round(found.high, decimals)
+        return has_width and (not found.is_clear or round(found.ahead, decimals) > 0)
+
+    return next(filter(are_enough, range(3, MOST_DECIMALS)), MOST_DECIMALS)
+
+
+def _number(value: float, decimals: int) -> str:
+    return f"{value:z.{decimals}f}".replace("-", "\N{MINUS SIGN}")
 
 
 def document(found: RunComparison) -> dict[str, object]:
     """Return everything that the page says; `tex` is the same for a paper."""
-    said = sentences(found)
+    text = sentences(found)
     return {
         "verdict": found.verdict or None,
         "first": found.first,
@@ -67,6 +79,6 @@ def document(found: RunComparison) -> dict[str, object]:
         "test": str(found.test),
         "p": found.p,
         "is_clear": found.is_clear,
-        "sentence": said,
-        "tex": tex(said),
+        "sentence": text,
+        "tex": tex(text),
     }

@@ -29,7 +29,11 @@ def found(*, ahead=0.031, low=0.004, high=0.058, p=0.3, topics=54):
         ({**NONE, "topics": 1}, "A is ahead of B by 0.031 (1 topic)."),
         (
             {"ahead": 0.0, "low": -0.0001, "high": 0.0001, "p": 1.0},
-            "A and B score the same (95 % 0.000 to 0.000; 54 topics).",
+            "A and B score the same (95 % \N{MINUS SIGN}0.0001 to 0.0001; 54 topics).",
+        ),
+        (
+            {"ahead": 0.0002, "low": 0.0001, "high": 0.0008, "p": 0.01},
+            "A is clearly ahead of B by 0.0002 (95 % 0.0001 to 0.0008; 54 topics).",
         ),
         ({"ahead": np.nan}, "No topic counts for both A and B."),
     ],
