@@ -18,13 +18,21 @@ class Order:
     better: NDArray[np.bool_]
     """Shape (runs, runs): the first is clearly ahead of the second."""
 
-    first: int
-    """The run with the highest mean."""
+    first: tuple[int, ...]
+    """The runs with the highest mean: several if they are equal."""
+
+    has_mean: NDArray[np.bool_]
+    """Shape (runs,)."""
 
     @property
     def behind_first(self) -> NDArray[np.bool_]:
-        """Shape (runs,): whether each run is clearly behind the first."""
-        return np.asarray(self.better[self.first])
+        """Shape (runs,): whether each run is clearly behind the first, or behind all that are first."""
+        return np.asarray(self.better[list(self.first)].all(axis=0))
+
+    @property
+    def not_behind_first(self) -> NDArray[np.bool_]:
+        """Shape (runs,): whether each run has a mean and is not clearly behind; so are the first."""
+        return self.has_mean & ~self.behind_first
 
     @property
     def first_possible(self) -> NDArray[np.int64]:
@@ -48,6 +56,8 @@ def order(means: Scores, p: Scores, *, alpha: float = ALPHA) -> Order:
     >>> found.first_possible.tolist(), found.last_possible.tolist()
     ([1, 1, 2], [2, 3, 3])
     """
-    comparable = np.where(np.isnan(means), -np.inf, means)
+    has_mean = ~np.isnan(means)
+    comparable = np.where(has_mean, means, -np.inf)
     higher = comparable[:, np.newaxis] > comparable[np.newaxis, :]
-    return Order(higher & (p <= alpha), int(np.argmax(comparable)))
+    first = np.flatnonzero(comparable == comparable.max()).tolist()
+    return Order(higher & (p <= alpha), tuple(first), has_mean)

@@ -28,11 +28,6 @@ class RankIntervals:
     topics: int
 
     @property
-    def n_pairs(self) -> int:
-        runs = len(self.order.better)
-        return runs * (runs - 1) // 2
-
-    @property
     def can_tell(self) -> bool:
         """Whether there are enough topics for any run to be clearly ahead of another."""
         return self.topics >= MIN_TOPICS

@@ -166,13 +166,14 @@ def _lines(
     has_bands = any(row.is_behind for row in board.rows)
     lines: list[TableRow] = []
     for row in in_order(board, sort):
-        band = BANDS[row.is_behind] if has_bands and is_ranked(sort) else ""
+        is_in_band = has_bands and is_ranked(sort) and row.is_behind is not None
+        band = BANDS[bool(row.is_behind)] if is_in_band else ""
         line = TableRow(
             row,
             rose[row.run_id],
             axis.whisker(row) if axis else None,
             _mark(board, row),
-            is_not_behind=has_bands and not row.is_behind,
+            is_not_behind=has_bands and row.is_behind is False,
             band=band,
             is_first_of_band=bool(band) and (not lines or lines[-1].band != band),
         )

@@ -12,7 +12,6 @@ WIDTH, HEIGHT = 220, 38
 """Of the drawing in a row: as high as the row."""
 EDGE = 12
 STEPS = (1, 2, 5, 10)
-"""Brackets side by side; what does not fit is still said by the ranks."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,7 +88,7 @@ def in_order(board: Board, sort: str) -> Sequence[BoardRow]:
 
 
 def is_ranked(sort: str) -> bool:
-    """Return whether the rows stand in the order of their ranks, so that each band is one."""
+    """Return whether the rows stand in the order of their ranks, in which the bands stand."""
     return sort in ("", "-score")
 
 

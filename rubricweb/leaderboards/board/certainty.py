@@ -8,10 +8,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from grading.statistics.influence import TIED_DECIMALS
 from grading.statistics.max_t import ALPHA, PairedTest, p_error
 from grading.statistics.mean_intervals import Intervals, mean_intervals
-from grading.statistics.uncertainty import mean_and_stderr
 from rubricweb.grades.rank_intervals import KEPT, Floats, RankIntervals, rank_intervals, resolved
 from rubricweb.leaderboards.board.types import Top
 
@@ -56,7 +54,7 @@ def top(run_tags: Sequence[str], scores: Floats, known: RankIntervals | None) ->
     """Return what can be said of the first run of a table of scores (runs, topics)."""
     if known is None:
         return None
-    means = np.round(mean_and_stderr(scores).mean, TIED_DECIMALS)
-    first = sorted(run_tags[run] for run in np.flatnonzero(means == np.nanmax(means)).tolist())
-    not_behind = int((~known.order.behind_first).sum()) - len(first)
-    return Top(known.can_tell, tuple(first), not_behind, resolved(scores, known.test))
+    order = known.order
+    first = tuple(sorted(run_tags[run] for run in order.first))
+    not_behind, behind = int(order.not_behind_first.sum()) - len(first), int(order.behind_first.sum())
+    return Top(known.can_tell, first, not_behind, behind, resolved(scores, known.test))

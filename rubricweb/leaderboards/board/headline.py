@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from django.utils.translation import gettext, ngettext
 
 from grading.statistics.max_t import POWER
@@ -14,7 +15,7 @@ NAMED = 3
 def headline(top: Top | None, n_topics: int) -> str:
     """Return which run is first, and how many are not clearly behind it; empty where nothing is tested.
 
-    >>> headline(Top(True, ("bm25",), 2, 0.09), 25)
+    >>> headline(Top(True, ("bm25",), 2, 4, 0.09), 25)
     'bm25 is first; 2 more are not clearly behind.'
     """
     if top is None:
@@ -22,6 +23,10 @@ def headline(top: Top | None, n_topics: int) -> str:
     if not top.can_tell:
         return gettext("With %(n)d topics no run can be clearly ahead.") % {"n": n_topics}
     names = {"first": _names(top.first), "n": top.n_not_behind}
+    if not top.n_not_behind and not top.n_behind:
+        if len(top.first) == 1:
+            return gettext("Only %(first)s has a score.") % names
+        return gettext("%(first)s have exactly the same score.") % names
     if len(top.first) == 1 and not top.n_not_behind:
         return gettext("%(first)s is clearly ahead of all others.") % names
     if len(top.first) == 1:
@@ -44,13 +49,14 @@ def headline(top: Top | None, n_topics: int) -> str:
 def resolution(top: Top | None, n_topics: int) -> str:
     """Return which differences the topics can tell; empty where they tell none.
 
-    >>> resolution(Top(True, ("bm25",), 2, 0.091), 25)
+    >>> resolution(Top(True, ("bm25",), 2, 4, 0.091), 25)
     '25 topics tell differences of 0.091 apart with 80 % power.'
     """
     if top is None or not top.can_tell or top.resolution is None:
         return ""
-    told = {"n": n_topics, "difference": f"{top.resolution:.2g}", "power": f"{100 * POWER:g}"}
-    return gettext("%(n)d topics tell differences of %(difference)s apart with %(power)s %% power.") % told
+    difference = np.format_float_positional(top.resolution, precision=2, fractional=False, trim="-")
+    facts = {"n": n_topics, "difference": difference, "power": f"{100 * POWER:g}"}
+    return gettext("%(n)d topics tell differences of %(difference)s apart with %(power)s %% power.") % facts
 
 
 def _names(tags: tuple[str, ...]) -> str:

@@ -198,10 +198,9 @@ def _possible(scored: ScoredBoard) -> str:
 def _tested(test: PairedTest, topics: int, runs: int) -> str:
     """Return the test of a board in words, after "a"."""
     powerless = f"; it takes {MIN_TOPICS} topics" if topics < MIN_TOPICS else ""
-    return (
-        f"{TESTS[test]} over {topics} topics leaves open, {100 * ALPHA:g} % for all "
-        f"{runs * (runs - 1) // 2} pairs together{powerless}"
-    )
+    pairs = runs * (runs - 1) // 2
+    together = "for the one pair" if pairs == 1 else f"for all {pairs} pairs together"
+    return f"{TESTS[test]} over {topics} topics leaves open, {100 * ALPHA:g} % {together}{powerless}"
 
 
 def when() -> list[tuple[str, str]]:

@@ -145,7 +145,7 @@ class _Beside:
         if sure:
             low, high = none_if_nan(sure.intervals.low[run]), none_if_nan(sure.intervals.high[run])
             first, last = sure.possible(run)
-            is_behind = bool(sure.order.behind_first[run])
+            is_behind = bool(sure.order.behind_first[run]) if sure.order.has_mean[run] else None
             known = {"first": first, "last": last, "is_behind": is_behind, "low": low, "high": high}
         return known | {
             "judged": none_if_nan(self.judged[run]),

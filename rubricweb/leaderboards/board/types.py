@@ -217,8 +217,8 @@ class BoardRow:
     first: int | None = None
     """The best rank that the paired test leaves open; None with fewer than two topics."""
     last: int | None = None
-    is_behind: bool = False
-    """It is clearly behind the first run."""
+    is_behind: bool | None = None
+    """It is clearly behind the first run; None without a score, and where nothing is tested."""
     low: float | None = None
     """The ends of the 95 % interval of the score; None with too few topics, or equal scores."""
     high: float | None = None
@@ -267,7 +267,9 @@ class Top:
     first: tuple[str, ...]
     """The run with the highest mean; several if they score exactly the same."""
     n_not_behind: int
-    """Further runs that are not clearly behind it."""
+    """Further runs that are not clearly behind."""
+    n_behind: int
+    """Runs that are; those without a score are neither."""
     resolution: float | None
     """The difference that the topics tell apart with the power of `max_t.POWER`; None if they tell none."""
 

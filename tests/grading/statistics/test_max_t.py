@@ -141,7 +141,32 @@ def test_rank_intervals_count_who_is_clearly_ahead_and_behind():
     found = order(np.array([0.9, 0.8, 0.7, 0.1]), p)
     assert found.first_possible.tolist() == [1, 1, 1, 3]
     assert found.last_possible.tolist() == [3, 3, 4, 4]
-    assert (found.first, found.behind_first.tolist()) == (0, [False, False, False, True])
+    assert (found.first, found.behind_first.tolist()) == ((0,), [False, False, False, True])
+
+
+def test_order_without_a_mean_is_neither_behind_nor_not():
+    means = np.array([np.nan, 0.9, 0.9, 0.1])
+    p = np.ones((4, 4))
+    p[1, 3] = p[3, 1] = 0.01
+    runs = order(means, p)
+    assert (runs.first, runs.not_behind_first.tolist()) == ((1, 2), [False, True, True, True])
+    p[2, 3] = p[3, 2] = 0.01
+    assert order(means, p).behind_first.tolist() == [False, False, False, True], "behind both that are first"
+
+
+@pytest.mark.parametrize("test", list(PairedTest))
+@pytest.mark.parametrize("constant", [0.0, 0.2])
+def test_interval_of_equal_differences_is_none(test, constant):
+    """All topics alike would claim to be certain: an interval of no width."""
+    assert interval(np.full(8, constant), test) == (-np.inf, np.inf)
+
+
+@pytest.mark.parametrize("test", list(PairedTest))
+def test_resolution_is_a_finite_difference_or_none(test):
+    equal, sparse = np.zeros((3, 8)), np.zeros((3, 8))
+    sparse[0, 3], sparse[1, 4] = 0.5, 0.2
+    assert np.isnan(resolution(equal, test)), "runs that are all equal tell nothing of chance"
+    assert not np.isinf(resolution(sparse, test)), "resamples without the one topic have no spread"
 
 
 @pytest.mark.parametrize("test", list(PairedTest))

@@ -208,7 +208,7 @@ def test_too_few_topics_for_the_test_are_no_finding(test):
 
 
 @pytest.mark.parametrize(
-    ("first", "not_behind", "said"),
+    ("first", "not_behind", "expected"),
     [
         (("A",), 0, "A is clearly ahead of all others."),
         (("A",), 1, "A is first; 1 more is not clearly behind."),
@@ -222,8 +222,30 @@ def test_too_few_topics_for_the_test_are_no_finding(test):
         ),
     ],
 )
-def test_headline_says_who_is_first_and_who_is_not_clearly_behind(first, not_behind, said):
-    assert headline(Top(True, first, not_behind, 0.09), 25) == said
+def test_headline_says_who_is_first_and_who_is_not_clearly_behind(first, not_behind, expected):
+    assert headline(Top(True, first, not_behind, 7, 0.09), 25) == expected
+
+
+def test_headline_speaks_of_no_others_where_there_are_none():
+    """All runs may score the same, and all but one may have no score."""
+    assert headline(Top(True, ("A", "B"), 0, 0, None), 25) == "A and B have exactly the same score."
+    assert headline(Top(True, ("A",), 0, 0, None), 25) == "Only A has a score."
+
+
+@pytest.mark.parametrize(
+    ("difference", "expected"), [(0.091, "0.091"), (137.2, "140"), (0.0000213, "0.000021")]
+)
+def test_resolution_has_two_digits_and_no_exponent(difference, expected):
+    assert f"differences of {expected} apart" in resolution(Top(True, ("A",), 0, 1, difference), 25)
+
+
+@pytest.mark.parametrize("test", list(PairedTest))
+def test_headline_of_runs_that_are_all_equal_and_of_one_without_a_score(test):
+    scores = np.full((3, 8), 0.5)
+    assert top(["A", "B", "C"], scores, certainty(scores, test)).n_behind == 0
+    scores[2], scores[0] = np.nan, np.linspace(0.7, 0.9, 8)
+    best = top(["A", "B", "C"], scores, certainty(scores, test))
+    assert headline(best, 8) == "A is clearly ahead of all others."
 
 
 @pytest.fixture
