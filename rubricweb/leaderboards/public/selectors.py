@@ -64,11 +64,19 @@ def published(public: PublicBoard) -> Published | None:
         return None
     with _reading(public.collection):
         board = selectors.board(form.spec)
-        statements = provenance.statements(board)
-    if public.is_anonymous:
-        rows = tuple(replace(row, run_tag=made_up_name(public, row.run_tag)) for row in board.rows)
-        board = replace(board, rows=tuple(sorted(rows, key=lambda row: (row.rank, row.run_tag))))
-    return Published(public, board, statements)
+        if public.is_anonymous:
+            board = _anonymous(public, board)
+        return Published(public, board, provenance.statements(board))
+
+
+def _anonymous(public: PublicBoard, board: Board) -> Board:
+    """Return the board with made-up names wherever a page of it names runs: rows, headline, statements."""
+    rows = tuple(replace(row, run_tag=made_up_name(public, row.run_tag)) for row in board.rows)
+    rows = tuple(sorted(rows, key=lambda row: (row.rank, row.run_tag)))
+    if board.top is None:
+        return replace(board, rows=rows)
+    first = tuple(sorted(made_up_name(public, run_tag) for run_tag in board.top.first))
+    return replace(board, rows=rows, top=replace(board.top, first=first))
 
 
 def _reading(collection: Collection) -> AbstractContextManager[None]:

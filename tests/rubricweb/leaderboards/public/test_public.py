@@ -151,6 +151,28 @@ def test_made_up_names(publish):
     assert made_up_name(other, "both") != names[0]
 
 
+@pytest.mark.parametrize("kind", ["live", "frozen"])
+def test_public_page_of_made_up_names_has_no_other_in_its_headline_and_statements(
+    collection, owner, client_of, kind
+):
+    bank = factories.gradable(collection, topics=8, passages=2, items=1)
+    config = factories.lexical_config()
+    best, worst = (factories.RunFactory(collection=collection, run_tag=tag) for tag in ("aspen", "birch"))
+    for item in bank.items.all():
+        first, second = (pooled.passage for pooled in item.topic.pool.all())
+        factories.grade(config, item, first, 5)
+        factories.grade(config, item, second, 0)
+        factories.RankingFactory(run=best, topic=item.topic, doc_ids=[first.doc_id])
+        factories.RankingFactory(run=worst, topic=item.topic, doc_ids=[second.doc_id])
+    collection.runs.filter(run_tag="birch").update(is_closed_book=True)
+    sent = {"title": "The board", "kind": kind, "is_anonymous": "on"}
+    client_of(owner).post(PUBLISH, sent)
+    board = PublicBoard.objects.get()
+    page = text(Client().get(board.get_absolute_url()))
+    assert f"{made_up_name(board, 'aspen')} is clearly ahead of all others." in page
+    assert not re.search(r"\b(aspen|birch)\b", page)
+
+
 def test_a_closed_or_wrong_link_is_not_found(publish, owner, client_of):
     board = publish()
     client = client_of(owner)
