@@ -49,6 +49,20 @@ class RowsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]  # of
         return super().clean(value)
 
 
+class RenamedChoiceField(forms.ChoiceField):
+    """A choice whose values had other names, which kept addresses still have: `renamed` has the new ones."""
+
+    def __init__(self, *, renamed: Mapping[str, str], **options: Any) -> None:  # Any: as Django has it
+        super().__init__(**options)
+        self.renamed = renamed
+
+    def to_python(self, value: Any) -> str:
+        return str(super().to_python(self.renamed.get(value, value)))
+
+    def bound_data(self, data: Any, initial: Any) -> Any:
+        return self.renamed.get(data, data)
+
+
 def takes_several(field: forms.Field) -> bool:
     """Whether the field's value is a list."""
     return isinstance(field, forms.MultipleChoiceField | forms.ModelMultipleChoiceField)

@@ -22,7 +22,7 @@ from grading.topic_attributes import TopicSlice
 from grading.types import MAX_RATING, ItemKind, Purpose, TrecEval
 from rubricweb.banks.models import Bank, BankVersion
 from rubricweb.core.chips import ChipForm
-from rubricweb.core.forms import filled_in, keep_choices, offer_rows
+from rubricweb.core.forms import RenamedChoiceField, filled_in, keep_choices, offer_rows
 from rubricweb.core.ids import parse_id
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.defaults import default_bank, graders_of, scored_graders
@@ -69,6 +69,8 @@ TREC_EVALS = (
     (TrecEval.TEN, gettext_lazy("trec_eval 10, double precision")),
 )
 TESTS = (("", gettext_lazy("sign flips")), (PairedTest.STUDENTISED, gettext_lazy("studentised")))
+FORMER_TESTS = {"t": PairedTest.STUDENTISED, "randomisation": "", PairedTest.SIGN_FLIPS: ""}
+"""Addresses and published boards have these names."""
 
 
 NO_COLUMNS = {
@@ -214,7 +216,9 @@ class BoardForm(LabelForm):
         choices=MISSING, required=False, label=gettext_lazy("A topic that a run lacks")
     )
     definition = forms.ChoiceField(choices=DEFINITIONS, required=False)
-    test = forms.ChoiceField(choices=TESTS, required=False, label=gettext_lazy("Paired test"))
+    test = RenamedChoiceField(
+        choices=TESTS, renamed=FORMER_TESTS, required=False, label=gettext_lazy("Paired test")
+    )
     topics = forms.CharField(
         max_length=300,
         required=False,

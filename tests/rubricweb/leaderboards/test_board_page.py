@@ -153,6 +153,19 @@ def test_options_that_cannot_be(made, viewer, client_of, query, told):
     assert told in text_of(response)
 
 
+@pytest.mark.parametrize(
+    ("name", "test"),
+    [("t", "studentised"), ("randomisation", "sign_flips"), ("sign_flips", "sign_flips"), ("", "sign_flips")],
+)
+def test_paired_test_may_have_the_name_of_earlier_versions(made, viewer, client_of, name, test):
+    """Addresses that people kept, and boards that were published, have it."""
+    client = client_of(viewer)
+    page = client.get(BOARD, {"test": name})
+    assert (page.status_code, page.context["board"].test) == (200, test)
+    assert (page.context["form"]["test"].value() or "sign_flips") == test
+    assert client.get(reverse("api:leaderboard", args=["autumn"]), {"test": name}).json()["test"] == test
+
+
 def test_a_version_of_another_bank_is_refused(made, viewer, client_of):
     other = factories.BankFactory(collection=made.collection, name="other")
     version = name_version(other, name="Old", by=viewer)
