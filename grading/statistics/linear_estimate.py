@@ -42,6 +42,9 @@ _DOUBTED = 0.5
 other samples: the variance of few units is more often too small than too large.
 """
 
+_ROUNDING = 1e-9
+"""A chance that is closer to 1 is 1: it was summed up."""
+
 Floats = NDArray[np.float64]
 
 
@@ -86,7 +89,7 @@ def linear_estimate(units: Units, *, level: float = LEVEL) -> LinearEstimates:
 
     is_rated = ~np.isnan(units.people)
     people, grader = units.people[is_rated], units.grader[is_rated]
-    chances = units.chances[is_rated]
+    chances = _without_rounding(units.chances[is_rated])
     drawn = units.weights[:, is_rated] / chances
     n = (drawn > 0).sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -139,7 +142,11 @@ def chances_of(weights: Floats, doubts: Floats, size: int) -> Floats:
             break
         is_open &= chances <= 1
         chances[(sizes > 0) & ~is_open] = 1.0
-    return np.minimum(chances, 1.0)
+    return _without_rounding(chances)
+
+
+def _without_rounding(chances: Floats) -> Floats:
+    return np.where(chances > 1 - _ROUNDING, 1.0, chances)
 
 
 def size_for(weights: Floats, doubts: Floats, a_run: int) -> int:

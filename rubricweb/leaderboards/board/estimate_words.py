@@ -20,6 +20,13 @@ ENOUGH = {
     Draw.Design.ANSWERS: f"for this cutoff; about {A_RUN} a run are usually enough",
     Draw.Design.PASSAGES: f"for this cutoff; about {A_RUN} passages a run are usually enough",
 }
+UNITS = {Draw.Design.COVER: "items", Draw.Design.ANSWERS: "cells", Draw.Design.PASSAGES: "passages"}
+"""What each design can draw or not."""
+SEVERAL = (
+    "runs rank several passages of a topic among their first, and it is no sum over these, as it is with a "
+    "cutoff of 1"
+)
+AVOIDED = "it has items to avoid, for which an estimate of this kind is not known"
 ASSUMES = "It assumes that people disagree with the grader as often on every run's passages of the same {}."
 ASSUMES_NOTHING = "It is right on average, whatever errors the grader makes."
 FINDS = "Given the grader's rating, people find more in {} passages ({}): the {}."
@@ -44,19 +51,21 @@ def basis(sample: EstimateSample) -> str:
         drawn = f"From {size.cells:,} passages that were drawn at random, with all their cells rated."
     sentences = [drawn, unfinished(sample), _assumption(sample), *warnings(sample), *_checked(sample)]
     if sample.unsampled:
+        units = UNITS[Draw.Design(sample.design)]
         sentences.append(
-            f"{sample.unsampled:,} of {sample.items:,} items could not be drawn and widen the intervals."
+            f"The intervals are wider because {sample.unsampled:,} of {sample.items:,} {units} could not be "
+            "drawn."
         )
     if sample.is_level_at_least:
         sentences.append(
             f"People rate only {size.misses} of the cells below the threshold at or above it; with so few "
             "the intervals are wider than they need to be."
         )
-    if sample.narrower:
+    if percent := round(100 * (sample.narrower or 0)):
         halved = f", {_rounded(sample.to_halve):,} more half as wide" if sample.to_halve else ""
+        rated = "passages" if sample.design == Draw.Design.PASSAGES else "cells"
         sentences.append(
-            f"About {size.cells:,} more cells would make the intervals {100 * sample.narrower:.0f} % narrower"
-            f"{halved}."
+            f"About {size.cells:,} more {rated} would make the intervals {percent} % narrower{halved}."
         )
     return " ".join(filter(None, sentences))
 
@@ -132,10 +141,12 @@ def p_words(trend: Trend) -> str:
 
 
 def lacks(sample: EstimateSample | None) -> str:
-    """Return why there is no estimate, which sampling it needs and what there is."""
+    """Return why there is no estimate, which sampling it needs, if any helps, and what there is."""
     if sample is None or not sample.reason:
         return ""
     has = f"The board cannot tell: {sample.reason}."
+    if sample.reason in (SEVERAL, AVOIDED):
+        return has
     design = Draw.Design(sample.design)
     needs = f"It needs rated cells of a campaign over \u201c{CHOICES[design]}\u201d, {ENOUGH[design]}."
     other = (

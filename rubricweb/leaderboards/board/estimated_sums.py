@@ -28,6 +28,7 @@ from rubricweb.grades.draws import Draw
 from rubricweb.grades.humans import CheckedGrades
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.scoring import Uids
+from rubricweb.leaderboards.board.estimate_words import AVOIDED, SEVERAL
 from rubricweb.leaderboards.board.estimated import (
     MOST_UNSAMPLED,
     NOT_DRAWN,
@@ -40,8 +41,6 @@ from rubricweb.leaderboards.board.items import TopicItems
 from rubricweb.leaderboards.board.tables import Basis, parts
 from rubricweb.leaderboards.board.types import BoardSpec, EstimateSample, RunEstimate
 
-SEVERAL = "runs rank several passages of a topic among their first, and it is no sum over these"
-AVOIDED = "it has items to avoid, for which an estimate of this kind is not known"
 Mask = NDArray[np.bool_]
 Place = tuple[int, str]
 """A passage, and the uid of a wording."""
@@ -77,11 +76,10 @@ def estimated_sums(base: Basis, checked: Mapping[int, CheckedGrades]) -> Found:
     fitting = [draw for draw in draws if _fits(draw, base.spec, design)]
     elsewhere = sum(rated[draw.pk] for draw in draws if draw not in fitting)
     nobody = (None,) * len(base.pool.run_tags)
-    if not fitting or not units or not nobody or not _is_sum(base):
+    is_sum = _is_sum(base)
+    if not fitting or not units or not nobody or not is_sum:
         nothing = SampleSize(below=0, above=0, items=0, needed_items=0, needed_above=0)
-        return nobody, EstimateSample(
-            nothing, design, elsewhere, reason=NOT_DRAWN if _is_sum(base) else SEVERAL
-        )
+        return nobody, EstimateSample(nothing, design, elsewhere, reason=NOT_DRAWN if is_sum else SEVERAL)
     draw = max(fitting, key=lambda each: rated[each.pk])
     gathered, can_be_drawn = _gathered(base, units, checked, draw)
     if (gathered.weights < 0).any():
@@ -278,9 +276,15 @@ def _worths(items: TopicItems, spec: BoardSpec, cells: CellCredits) -> Floats:
 
 
 def _size(gathered: Units) -> SampleSize:
-    is_rated = ~np.isnan(gathered.people)
-    above = int((is_rated & (gathered.grader >= 0.5)).sum())
-    return SampleSize(below=int(is_rated.sum()) - above, above=above, items=0, needed_items=0, needed_above=0)
+    is_rated, is_above = ~np.isnan(gathered.people), gathered.grader >= 0.5
+    return SampleSize(
+        below=int((is_rated & ~is_above).sum()),
+        above=int((is_rated & is_above).sum()),
+        items=0,
+        needed_items=0,
+        needed_above=0,
+        misses=int((~is_above & (gathered.people >= 0.5)).sum()),
+    )
 
 
 def _reason(estimates: LinearEstimates, is_covered: Mask) -> str:

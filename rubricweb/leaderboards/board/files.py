@@ -140,8 +140,12 @@ def tex_lines(board: Board) -> list[str]:
 
 
 def _estimate_cells(row: BoardRow) -> tuple[sheets.TextCell, ...]:
+    """Return the estimate with the ends of its interval; dashes for what is certain, or not estimated."""
+    if row.estimate is None:
+        return sheets.row(None, None, None)
     estimate = row.estimate
-    return sheets.row(*((estimate.value, estimate.low, estimate.high) if estimate else (None, None, None)))
+    ends = (None, None) if estimate.is_certain else (estimate.low, estimate.high)
+    return sheets.row(estimate.value, *ends)
 
 
 def _checks(sample: EstimateSample) -> Json | None:
@@ -259,12 +263,9 @@ def _estimate(estimate: RunEstimate | None) -> Json | None:
 
 
 def _verdict(board: Board) -> list[tuple[str, str]]:
-    said = headline.headline(board.top, board.n_topics)
-    return (
-        [("verdict", " ".join(filter(None, (said, headline.resolution(board.top, board.n_topics)))))]
-        if said
-        else []
-    )
+    verdict = headline.headline(board.top, board.n_topics)
+    sentences = (verdict, headline.resolution(board.top, board.n_topics))
+    return [("verdict", " ".join(filter(None, sentences)))] if verdict else []
 
 
 def _monte_carlo(board: Board) -> Json | None:

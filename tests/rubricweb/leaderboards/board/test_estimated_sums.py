@@ -110,6 +110,9 @@ def test_estimates_of_all_cells_are_the_scores_by_people(spec_of, opened, rated,
     }
     assert any(by_run[row.run_tag].value != pytest.approx(row.score) for row in board.rows)
     assert board.sample.reason == ""
+    line = next(line for line in files.tex_lines(board) if " run0 " in line)
+    assert line.endswith("& -- & -- \\\\"), "no interval of no width"
+    assert all(estimate.is_certain for estimate in by_run.values())
 
 
 def test_estimates_of_a_part_have_intervals_that_hold_the_score_by_people(spec_of, opened, rated):
@@ -145,7 +148,6 @@ def test_a_campaign_under_way_says_when_its_intervals_hold(spec_of, opened, rate
 @pytest.mark.parametrize(
     ("cells", "cutoff", "measure", "reason"),
     [
-        (Campaign.Cells.ANSWERS, 1, MeasureSpec("nuggets_all", cutoff=2), "runs rank several passages"),
         (Campaign.Cells.ANSWERS, 1, P_2, "no campaign drew cells"),
         (Campaign.Cells.PASSAGES, 1, P_2, "no campaign drew cells"),
         (Campaign.Cells.PASSAGES, 2, ONE, "no campaign drew cells"),
@@ -157,6 +159,24 @@ def test_draws_for_other_scores_do_not_count(spec_of, opened, rated, cells, cuto
     assert not any(estimates(board).values())
     assert reason in board.sample.reason
     assert "a sample that estimates every run's" in estimate_words.lacks(board.sample)
+
+
+def test_score_that_is_no_sum_asks_for_no_campaign(spec_of, opened, rated):
+    rated(opened(Campaign.Cells.ANSWERS, 1, size=60))
+    board = selectors.board(spec_of(MeasureSpec("nuggets_all", cutoff=2)))
+    assert not any(estimates(board).values())
+    assert estimate_words.lacks(board.sample) == f"The board cannot tell: {estimate_words.SEVERAL}."
+
+
+def test_basis_of_passages_speaks_of_passages(spec_of, opened, rated):
+    rated(opened(Campaign.Cells.PASSAGES, 2, size=RUNS * TOPICS * ITEMS * 5 // 6))
+    sample = selectors.board(spec_of(P_2)).sample
+    assert sample.size.cells == RUNS * TOPICS * 5 // 6
+    assert 0 < sample.size.misses < sample.size.below, "people find something where the grader finds nothing"
+    basis = estimate_words.basis(replace(sample, unsampled=1, items=24))
+    assert "From 20 passages that were drawn at random" in basis
+    assert "because 1 of 24 passages could not be drawn" in basis
+    assert "About 20 more passages would make" in basis
 
 
 def test_a_run_that_is_newer_than_the_draw_has_no_estimate(spec_of, collection, opened, rated):
