@@ -9,6 +9,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from grading.arrays import divide_or_zero
 from grading.statistics.max_t import ALPHA, MIN_TOPICS, step_down
 from grading.statistics.resampling import MIN_DEFINED, UNDEFINED, ConfidenceInterval, interval
 
@@ -91,9 +92,12 @@ def _clearly_behind(
     value_of = np.array([values[place] for place in tested], dtype=np.float64)
     first, second = np.triu_indices(len(tested), k=1)
     differences = drawn[first] - drawn[second]
-    centred = np.nan_to_num(differences - np.nanmean(differences, axis=1, keepdims=True))
-    spread = np.maximum(np.sqrt((centred**2).mean(axis=1)) * wider, _ROUNDING)
-    observed = np.abs(value_of[first] - value_of[second]) / spread
+    defined = (~np.isnan(differences)).sum(axis=1)
+    means = divide_or_zero(np.nansum(differences, axis=1), defined)
+    centred = np.nan_to_num(differences - means[:, np.newaxis])
+    spread = np.maximum(np.sqrt(divide_or_zero((centred**2).sum(axis=1), defined)) * wider, _ROUNDING)
+    enough = defined >= MIN_DEFINED * differences.shape[1]
+    observed = np.where(enough, np.abs(value_of[first] - value_of[second]) / spread, 0.0)
     chance = np.column_stack([observed, np.abs(centred) * wider / spread[:, np.newaxis]])
     p = step_down(observed, chance.__getitem__)
     at = tested.index(best)

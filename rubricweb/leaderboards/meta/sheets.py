@@ -84,7 +84,9 @@ def void(rows: Sequence[MetaRow]) -> str:
 
 
 def span(spread: ConfidenceInterval) -> str:
-    return f"{spread.low:z.3f} to {spread.high:z.3f}" if spread.is_defined else "\N{EN DASH}"
+    """Return both ends; a dash for what is undefined or has no width that three decimals show."""
+    low, high = f"{spread.low:z.3f}", f"{spread.high:z.3f}"
+    return f"{low} to {high}" if spread.is_defined and low != high else "\N{EN DASH}"
 
 
 def _top(spec: MetaSpec) -> str:

@@ -33,6 +33,13 @@ def test_without_intervals_only_the_best_is_as_good():
     assert standings([None, None], [None, None], topics=25) == [None, None]
 
 
+def test_resamples_that_are_never_defined_together_tell_nothing():
+    draws = np.random.default_rng(2).normal(size=(2, 100))
+    draws[0, :50] = draws[1, 50:] = np.nan
+    best, other = standings([0.9, 0.1], list(draws), topics=9)
+    assert (best.is_as_good, other.is_as_good, other.interval.is_defined) == (True, True, False)
+
+
 def test_equally_good_graders_are_rarely_called_behind_by_eight_topics():
     """Without a wider spread for few topics one is on every eighth table."""
     random, wrong = np.random.default_rng(6), 0

@@ -4,6 +4,7 @@ import pytest
 from scipy import stats
 
 from grading.statistics.rank_correlation import NO_GRADES, TOO_FEW, Coefficient
+from grading.statistics.resampling import UNDEFINED, ConfidenceInterval
 from grading.topic_attributes import TopicSlice
 from rubricweb.corpus.models import OfficialScore
 from rubricweb.grades.configs import imported_config
@@ -215,3 +216,9 @@ def test_official_scores_of_topics_are_resampled_with_ours(made, two_topics_coun
     together = meta_rows(rows_of(made, [4]), wanted)[0].cells[0].interval(Coefficient.KENDALL)
     assert (together.low, together.high) == (pytest.approx(1), pytest.approx(1))
     assert alone.low < 1
+
+
+def test_span_without_a_width_is_a_dash():
+    """A coefficient of few runs may be the same in nearly all resamples, and would look certain."""
+    assert sheets.span(ConfidenceInterval(0.25, 0.5)) == "0.250 to 0.500"
+    assert sheets.span(ConfidenceInterval(1.0, 1.0)) == sheets.span(UNDEFINED) == "\N{EN DASH}"
