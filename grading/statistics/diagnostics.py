@@ -161,8 +161,8 @@ def advantage(own: Floats, others: Floats, is_family: NDArray[np.bool_]) -> Adva
         return Advantage(None, UNDEFINED, int(known.sum()))
     gains = (own - others)[:, known]
     by_topic = gains[is_family].mean(axis=0) - gains[~is_family].mean(axis=0)
-    found = mean_intervals(by_topic[np.newaxis])
-    spread = ConfidenceInterval(float(found.low[0]), float(found.high[0]))
+    interval = mean_intervals(by_topic[np.newaxis])
+    spread = ConfidenceInterval(float(interval.low[0]), float(interval.high[0]))
     return Advantage(float(by_topic.mean()), spread, len(by_topic))
 
 

@@ -121,13 +121,14 @@ def interval(differences: Floats, test: PairedTest = PairedTest.SIGN_FLIPS) -> t
     >>> round(low, 3), round(high, 3)
     (0.1, 0.3)
     """
-    known = differences[~np.isnan(differences)]
-    if len(known) < MIN_TOPICS or np.ptp(known) <= _ROUNDING:
+    defined = differences[~np.isnan(differences)]
+    if len(defined) < MIN_TOPICS or np.ptp(defined) <= _ROUNDING:
         return -inf, inf
     if test is PairedTest.SIGN_FLIPS:
-        return _kept_by_flips(known)
-    found = mean_intervals(known[np.newaxis])
-    return (float(found.low[0]), float(found.high[0])) if not np.isnan(found.low[0]) else (-inf, inf)
+        return _kept_by_flips(defined)
+    of_mean = mean_intervals(defined[np.newaxis])
+    has_interval = not np.isnan(of_mean.low[0])
+    return (float(of_mean.low[0]), float(of_mean.high[0])) if has_interval else (-inf, inf)
 
 
 def _kept_by_flips(differences: Floats) -> tuple[float, float]:

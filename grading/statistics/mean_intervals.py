@@ -53,19 +53,19 @@ def mean_intervals(values: Floats, *, level: float = LEVEL) -> Intervals:
     """Return the interval of the mean of each row of values (rows, topics); NaN is left out.
 
     >>> few = [np.nan] * 3
-    >>> found = mean_intervals(np.array([[0.2, 0.4, 0.9, 0.4, 0.6], [0.5] * 5, [0.1, 0.3, *few]]))
-    >>> found.low.round(2).tolist(), found.high.round(2).tolist()
+    >>> intervals = mean_intervals(np.array([[0.2, 0.4, 0.9, 0.4, 0.6], [0.5] * 5, [0.1, 0.3, *few]]))
+    >>> intervals.low.round(2).tolist(), intervals.high.round(2).tolist()
     ([0.09, nan, nan], [0.91, nan, nan])
     """
     bounds = np.full((3, len(values)), np.nan)
     n_topics = (~np.isnan(values)).sum(axis=1)
     for n in np.unique(n_topics[n_topics >= MIN_TOPICS]).tolist():
         rows = np.flatnonzero(n_topics == n)
-        known = values[rows][~np.isnan(values[rows])].reshape(len(rows), n)
-        means, errors = known.mean(axis=1), known.std(axis=1, ddof=1) / np.sqrt(n)
-        factors, spreads = _factors(known - means[:, np.newaxis], level)
-        found = np.stack([means - factors * errors, means + factors * errors, spreads * errors])
-        bounds[:, rows] = np.where(errors > _ROUNDING, found, np.nan)
+        defined = values[rows][~np.isnan(values[rows])].reshape(len(rows), n)
+        means, errors = defined.mean(axis=1), defined.std(axis=1, ddof=1) / np.sqrt(n)
+        factors, spreads = _factors(defined - means[:, np.newaxis], level)
+        ends = np.stack([means - factors * errors, means + factors * errors, spreads * errors])
+        bounds[:, rows] = np.where(errors > _ROUNDING, ends, np.nan)
     return Intervals(*bounds)
 
 
@@ -83,8 +83,8 @@ def statistic_interval(
     least and the largest value that the number can have.
 
     >>> shares = np.array([[3, 8], [6, 7], [2, 5], [5, 6], [4, 9], [3, 6], [4, 7], [5, 9]])
-    >>> found = statistic_interval(shares, lambda sums: sums[..., 0] / sums[..., 1], bounds=(0, 1))
-    >>> round(found.low, 2), round(found.high, 2)
+    >>> ends = statistic_interval(shares, lambda sums: sums[..., 0] / sums[..., 1], bounds=(0, 1))
+    >>> round(ends.low, 2), round(ends.high, 2)
     (0.37, 0.75)
     """
     counted = tables[tables.any(axis=tuple(range(1, tables.ndim)))].astype(np.float64)
@@ -95,10 +95,10 @@ def statistic_interval(
     pseudo_values = n * value - (n - 1) * statistic(total - counted)
     if np.isnan(pseudo_values).any():
         return UNDEFINED
-    found = mean_intervals(pseudo_values[np.newaxis], level=level)
-    if np.isnan(found.low[0]):
+    of_mean = mean_intervals(pseudo_values[np.newaxis], level=level)
+    if np.isnan(of_mean.low[0]):
         return UNDEFINED
-    half = (found.high[0] - found.low[0]) / 2
+    half = (of_mean.high[0] - of_mean.low[0]) / 2
     return ConfidenceInterval(float(max(value[0] - half, bounds[0])), float(min(value[0] + half, bounds[1])))
 
 

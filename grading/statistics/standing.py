@@ -43,7 +43,7 @@ def standings(
     topics: int,
     within: float | None = None,
 ) -> list[Standing | None]:
-    """Each value beside the highest; None for a value that is void.
+    """Return each value beside the highest; None for a value that is void.
 
     A value is clearly behind if the max-T test of all pairs says so of it and the best: each difference is in
     units of the standard deviation of its resamples over so many `topics`, and chance is what these differ
@@ -56,19 +56,19 @@ def standings(
     >>> [one.is_as_good if one else None for one in found]
     [True, True, False, None]
     """
-    known = [place for place, value in enumerate(values) if value is not None]
-    if not known:
+    defined = [place for place, value in enumerate(values) if value is not None]
+    if not defined:
         return [None] * len(values)
-    best = max(known, key=lambda place: values[place] or 0.0)
+    best = max(defined, key=lambda place: values[place] or 0.0)
     clear = _clearly_behind(values, draws, best, topics)
-    beside: list[Standing | None] = [None] * len(values)
-    for place in known:
+    compared: list[Standing | None] = [None] * len(values)
+    for place in defined:
         behind = round((values[best] or 0.0) - (values[place] or 0.0), _DECIMALS)
         is_as_good = behind <= within if within is not None else not behind or clear.get(place) is False
         ours, theirs = draws[best], draws[place]
         spread = UNDEFINED if ours is None or theirs is None or not behind else interval(ours - theirs)
-        beside[place] = Standing(behind, spread, is_as_good)
-    return beside
+        compared[place] = Standing(behind, spread, is_as_good)
+    return compared
 
 
 def _clearly_behind(

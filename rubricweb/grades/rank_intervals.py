@@ -8,6 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from grading.arrays import none_if_nan
 from grading.statistics.influence import TIED_DECIMALS
 from grading.statistics.max_t import MIN_TOPICS, PairedTest, pairwise_p, resolution
 from grading.statistics.rank_intervals import Order, order
@@ -50,8 +51,7 @@ def resolved(scores: Floats, test: PairedTest) -> float | None:
     """Return the difference that the topics tell apart with the power of `max_t.POWER`; None if they tell
     none.
     """
-    found = _resolution(scores.tobytes(), scores.shape, test)
-    return None if np.isnan(found) else found
+    return none_if_nan(_resolution(scores.tobytes(), scores.shape, test))
 
 
 def span(first: int, last: int) -> str:

@@ -33,28 +33,28 @@ class Certainty(RankIntervals):
 
 def certainty(scores: Floats, test: PairedTest) -> Certainty | None:
     """Of scores (runs, topics); None where fewer than two topics or runs leave nothing to test."""
-    known = rank_intervals(scores, test)
-    if known is None:
+    ranks = rank_intervals(scores, test)
+    if ranks is None:
         return None
     intervals = _intervals(scores.tobytes(), scores.shape)
-    return Certainty(known.order, known.p, known.test, known.topics, intervals)
+    return Certainty(ranks.order, ranks.p, ranks.test, ranks.topics, intervals)
 
 
 @lru_cache(maxsize=KEPT)
 def _intervals(content: bytes, shape: tuple[int, int]) -> Intervals:
     """Those of scores that are shares end at 0 and at 1."""
     scores = np.frombuffer(content).reshape(shape)
-    found = mean_intervals(scores)
+    intervals = mean_intervals(scores)
     if not 0 <= np.nanmin(scores, initial=0) <= np.nanmax(scores, initial=1) <= 1:
-        return found
-    return Intervals(np.maximum(found.low, 0), np.minimum(found.high, 1), found.error)
+        return intervals
+    return Intervals(np.maximum(intervals.low, 0), np.minimum(intervals.high, 1), intervals.error)
 
 
-def top(run_tags: Sequence[str], scores: Floats, known: RankIntervals | None) -> Top | None:
+def top(run_tags: Sequence[str], scores: Floats, ranks: RankIntervals | None) -> Top | None:
     """Return what can be said of the first run of a table of scores (runs, topics)."""
-    if known is None:
+    if ranks is None:
         return None
-    order = known.order
+    order = ranks.order
     first = tuple(sorted(run_tags[run] for run in order.first))
     not_behind, behind = int(order.not_behind_first.sum()) - len(first), int(order.behind_first.sum())
-    return Top(known.can_tell, first, not_behind, behind, resolved(scores, known.test))
+    return Top(ranks.can_tell, first, not_behind, behind, resolved(scores, ranks.test))

@@ -108,11 +108,11 @@ def estimated(base: Basis, checked: Mapping[int, CheckedGrades]) -> Found:
     sample = EstimateSample(made.size, Draw.Design.COVER, elsewhere, len(left_out), len(items), reason)
     if made.estimates is None or sample.reason:
         return (None,) * len(adds), sample
-    asked = progress(draws.serving)
+    under_way = progress(draws.serving)
     sample = replace(
         _with_cost(sample, made.estimates, base),
-        drawn=asked.drawn,
-        rated=asked.rated,
+        drawn=under_way.drawn,
+        rated=under_way.rated,
         checks=made.checks,
         knows_relevance=any(part.relevant is not None for part in board),
     )

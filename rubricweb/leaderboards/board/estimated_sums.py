@@ -84,8 +84,8 @@ def estimated_sums(base: Basis, checked: Mapping[int, CheckedGrades]) -> Found:
     gathered, can_be_drawn = _gathered(base, units, checked, draw)
     if (gathered.weights < 0).any():
         return nobody, EstimateSample(_size(gathered), design, elsewhere, reason=AVOIDED)
-    asked = progress([draw.pk])
-    share_rated = asked.rated / max(asked.drawn, 1)
+    under_way = progress([draw.pk])
+    share_rated = under_way.rated / max(under_way.drawn, 1)
     within = Units(
         gathered.weights[:, can_be_drawn],
         gathered.grader[can_be_drawn],
@@ -102,8 +102,8 @@ def estimated_sums(base: Basis, checked: Mapping[int, CheckedGrades]) -> Found:
         unsampled=int((~can_be_drawn & gathered.weights.any(axis=0)).sum()),
         items=len(can_be_drawn),
         reason="" if is_given.any() else _reason(estimates, is_covered),
-        drawn=asked.drawn,
-        rated=asked.rated,
+        drawn=under_way.drawn,
+        rated=under_way.rated,
     )
     return _rows(estimates, outside, is_given), _with_cost(sample, estimates, within.weights)
 

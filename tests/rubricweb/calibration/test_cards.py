@@ -77,7 +77,7 @@ def test_the_page_states_what_was_found_and_on_what(card, rated, viewer, client_
     assert "People chose the cells" in shown
     assert "Drift: fewer than 10 cells were rated since" in shown
     assert "Bias by family of runs" in shown
-    assert "With so few topics no group can be called clear: that takes 6." in shown
+    assert "No group has enough topics to be called clear: that takes 6." in shown
     assert "Current" not in text(client_of(viewer).get(PAGE))
     assert "Make a new card" not in text(client_of(viewer).get(PAGE)), "a viewer may not"
 
