@@ -16,7 +16,6 @@ from uuid import uuid4
 
 import pytest
 from django.conf import settings
-from django.db import connection
 from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, Response, expect
@@ -31,7 +30,7 @@ from rubricweb.campaigns.queue.population import Choice
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.demo.loading import load_demo
 from rubricweb.grades.raters import raters
-from tests.browser import chromium
+from tests.browser import WORKED_ON, chromium
 from tests.browser.inspector import Inspector
 from tests.browser.slowness import slowed_down
 from tests.browser.waiting import PAUSE_MS, WAIT_MS
@@ -92,7 +91,7 @@ def server_url(_environment: dict[str, str]) -> Iterator[str]:
         port = probe.getsockname()[1]
     command = [
         "uvicorn",
-        "rubricweb.asgi:application",
+        "tests.browser.server:application",
         "--port",
         str(port),
         "--timeout-graceful-shutdown",
@@ -183,18 +182,18 @@ def places(demo: Collection) -> Places:
     return Places(demo)
 
 
-def wait_until_idle() -> None:
+def wait_until_idle(url: str) -> None:
     """Wait until the server has ended what it still does for pages that are closed.
 
-    Meanwhile PostgreSQL cannot empty its tables.
+    Meanwhile PostgreSQL cannot empty its tables, and what a view saves would stay for the next test.
     """
-    busy = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state != 'idle'"
     deadline = time.monotonic() + WAIT_MS / 1_000
-    with connection.cursor() as cursor:
-        cursor.execute(busy)
-        while cursor.fetchone() != (1,) and time.monotonic() < deadline:  # one: this question
-            time.sleep(PAUSE_MS / 1_000)
-            cursor.execute(busy)
+    while time.monotonic() < deadline:
+        with urllib.request.urlopen(url + WORKED_ON, timeout=WAIT_MS / 1_000) as reply:
+            if reply.read() == b"0":
+                return
+        time.sleep(PAUSE_MS / 1_000)
+    raise RuntimeError("the server still works for pages that are closed")
 
 
 class People:
@@ -255,8 +254,7 @@ class People:
     def leave(self) -> None:
         for context in self.contexts:
             context.close()
-        if connection.vendor == "postgresql":
-            wait_until_idle()
+        wait_until_idle(self.url)
 
 
 @pytest.fixture

@@ -22,8 +22,8 @@ TOPICS, SENTENCES = 8, 9
 
 @pytest.fixture
 def many(collection: Collection) -> Collection:
-    """Three runs: 0 repeats a sentence, and cites what has no text; 1 leaves a topic out, and cites nothing in
-    another; 2 has a topic of which nothing can be labelled.
+    """Three runs: 0 repeats a sentence, and cites what has no text; 1 leaves a topic out, and cites nothing
+    in another; 2 has a topic of which nothing can be labelled.
     """
     runs = [RunFactory(collection=collection, run_tag=f"run{number}") for number in range(3)]
     for number in range(4):
