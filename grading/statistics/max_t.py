@@ -66,16 +66,15 @@ def adjusted_p(differences: Floats, test: PairedTest = PairedTest.SIGN_FLIPS) ->
     """Return an array of shape (differences,): the p-value of each mean, adjusted for all that are tested.
 
     `differences` has shape (differences, topics); topics that are NaN are left out of their row. With fewer
-    than MIN_TOPICS topics nothing is tested, and all are 1.
+    than MIN_TOPICS topics nothing is tested, and all are 1; by STUDENTISED as well where fewer topics differ.
 
     >>> grows = np.array([0.5, 0.4, 0.6, 0.5, 0.5, 0.5, 0.4])
     >>> adjusted_p(np.array([grows, grows / 2, [0.1, -0.1, 0.1, 0.0, 0.2, -0.2, 0.1]])).round(3).tolist()
     [0.016, 0.016, 0.781]
     """
+    differences = differences[:, ~np.isnan(differences).all(axis=0)]
     counted = ~np.isnan(differences)
-    differences, counted = (array[:, counted.any(axis=0)] for array in (differences, counted))
-    n_topics = counted.sum(axis=1)
-    is_tested = n_topics >= MIN_TOPICS
+    is_tested = _can_be_clear(differences, test)
     p = np.ones(len(differences))
     if is_tested.any():
         tested = _Family(np.where(counted, differences, 0.0)[is_tested], counted[is_tested], test)
@@ -209,7 +208,7 @@ def resolution(scores: Floats, test: PairedTest = PairedTest.SIGN_FLIPS, *, powe
     first, second = np.triu_indices(len(scores), k=1)
     differences = centred[first] - centred[second]
     counted = ~np.isnan(differences)
-    enough = counted.sum(axis=1) >= MIN_TOPICS
+    enough = _can_be_clear(scores[first] - scores[second], test)
     if not enough.any():
         return float("nan")
     family = _Family(np.where(counted, differences, 0.0)[enough], counted[enough], test)
@@ -226,6 +225,18 @@ def resolution(scores: Floats, test: PairedTest = PairedTest.SIGN_FLIPS, *, powe
         critical *= sqrt(n / (n - 1))  # what is centred varies less
     resolved = critical + NormalDist().inv_cdf(power) * error
     return resolved if _ROUNDING < resolved < inf else float("nan")
+
+
+def _can_be_clear(differences: Floats, test: PairedTest) -> NDArray[np.bool_]:
+    """Return which rows (differences, topics) have MIN_TOPICS topics, by STUDENTISED so many that differ.
+
+    Where a pair differs on a few topics, many resamples have none of these, and so a mean without an error:
+    in the family of all pairs it would keep every other one from being clear.
+    """
+    counted = ~np.isnan(differences)
+    if test is PairedTest.STUDENTISED:
+        counted &= np.abs(differences) > _ROUNDING
+    return np.asarray(counted.sum(axis=1) >= MIN_TOPICS)
 
 
 class _Family:

@@ -221,3 +221,15 @@ def test_steps_go_on_after_what_is_clear():
     assert p[1] == pytest.approx((drawn[1:].max(axis=0) >= 0.96).mean())
     assert p[2] == pytest.approx(max(p[1], (drawn[2] >= 0.2).mean()))
     assert (drawn.max(axis=0) > critical_value(drawn)).mean() <= ALPHA
+
+
+@pytest.mark.parametrize("test", [FLIPS, STUDENTISED])
+def test_near_copies_of_a_run_keep_no_other_pair_from_being_clear(test):
+    near_copies = np.random.default_rng(7).uniform(0.6, 0.8, (4, 25))
+    near_copies[1:] = near_copies[0]
+    near_copies[[1, 2, 3], [3, 4, 5]] += [0.1, -0.1, 0.1]
+    scores = np.vstack([near_copies, near_copies[0] - np.random.default_rng(8).uniform(0.1, 0.5, 25)])
+    p = pairwise_p(scores, test)
+    assert (p[4, :4] <= ALPHA).all()
+    assert (p[:4, :4] > ALPHA).all()
+    assert 0 < resolution(scores, test) < 1
