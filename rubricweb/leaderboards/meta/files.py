@@ -86,7 +86,7 @@ def as_good(spec: MetaSpec) -> str:
     """When a row is as good as the best of a column."""
     if spec.within is not None:
         return f"at most {spec.within:g} below the best"
-    return "the 95 % interval of its difference to the best, over the same resampled topics, holds 0"
+    return "not clearly behind the best, by the max-T test of all pairs over the same resampled topics"
 
 
 def _line(comparison: Comparison, place: int, measure: str) -> dict[str, Value]:

@@ -33,6 +33,7 @@ def test_the_page_compares_with_judgments(made, viewer, client_of):
     assert "Correlation of the order of runs with human judgments" in said
     assert "rubric_cover against human judgments (ndcg_cut_10, gains are the judgments)" in said
     assert r"\begin{tabular}" in said
+    assert "as good as the best: not clearly behind the best, by the max-T test of all pairs" in said
     assert "Upload" not in said, "only organizers change official leaderboards"
 
 
