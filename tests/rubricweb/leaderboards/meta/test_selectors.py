@@ -146,8 +146,7 @@ def test_what_is_near_the_best_is_marked_where_the_reader_says_how_near(made):
     assert [cells[-1].text for cells in sheet.rows] == ["1", "1", "0"]
 
 
-def test_intervals_of_differences_say_what_is_as_good(made, two_topics_count):
-    """With two topics no interval leaves out 0: whatever is lower is as good as the best."""
+def test_with_two_topics_whatever_is_lower_is_as_good_as_the_best(made, two_topics_count):
     official(made.collection)
     wanted = MetaSpec("official:TREC", ("rubric_cover",), 2)
     found = compared(meta_rows(rows_of(made), wanted), wanted, Coefficient)
