@@ -13,7 +13,7 @@ from django.http import StreamingHttpResponse
 
 from rubricweb.core.events import KEPT_SECONDS, last_key
 from rubricweb.core.metrics import OPEN_STREAMS
-from rubricweb.core.subscriptions import listening
+from rubricweb.core.subscriptions import is_cancelled, listening
 
 PING_SECONDS = 5.0
 GATHER_SECONDS = 1.0
@@ -56,7 +56,7 @@ async def _messages(channel: str, since: float | None) -> AsyncIterator[str]:
                 yield _event(MISSED)
             yield "retry: 2000\n: listening\n\n"
             end = time.monotonic() + OPEN_SECONDS
-            while not listener.is_cut_off and time.monotonic() < end:
+            while not (listener.is_cut_off or is_cancelled()) and time.monotonic() < end:
                 names = await listener.news(PING_SECONDS)
                 yield "".join(map(_event, names)) or ": ping\n\n"
                 await asyncio.sleep(GATHER_SECONDS)

@@ -19,6 +19,14 @@ WAKES_SECONDS = 5.0
 """How often a subscription looks whether its connection still stands."""
 
 
+def is_cancelled() -> bool:
+    """Return whether this task was cancelled. Python 3.11's `asyncio.wait_for`, which redis uses, may swallow
+    the exception; whoever loops must ask.
+    """
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
 class Listener:
     """One page: which events it has not been told of yet, each name once, in the order of their first."""
 
@@ -64,7 +72,7 @@ class Subscription:
         try:
             async with connection.pubsub() as heard:
                 await heard.subscribe(self.channel)
-                while True:
+                while not is_cancelled():
                     self._pass_on(await heard.get_message(timeout=WAKES_SECONDS))
         except redis.RedisError:
             pass

@@ -1,4 +1,4 @@
 """Tests in Chromium."""
 
 WORKED_ON = "/tests/worked-on/"
-"""Where the server says how many requests it works on."""
+"""Where the server says which requests it works on."""

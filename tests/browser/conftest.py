@@ -190,10 +190,11 @@ def wait_until_idle(url: str) -> None:
     deadline = time.monotonic() + WAIT_MS / 1_000
     while time.monotonic() < deadline:
         with urllib.request.urlopen(url + WORKED_ON, timeout=WAIT_MS / 1_000) as reply:
-            if reply.read() == b"0":
-                return
+            requests = reply.read().decode()
+        if not requests:
+            return
         time.sleep(PAUSE_MS / 1_000)
-    raise RuntimeError("the server still works for pages that are closed")
+    raise RuntimeError(f"the server still works for pages that are closed: {requests}")
 
 
 class People:

@@ -1,6 +1,8 @@
-"""The product as browser tests serve it: it also says how many requests it works on."""
+"""The product as browser tests serve it: it also says which requests it works on."""
 
 from __future__ import annotations
+
+from collections import Counter
 
 from asgiref.typing import ASGIReceiveCallable, ASGISendCallable, Scope
 from django.conf import settings
@@ -8,20 +10,21 @@ from django.conf import settings
 from rubricweb.asgi import application as product
 from tests.browser import WORKED_ON
 
-_open = 0
+_open: Counter[str] = Counter()
 
 
 async def application(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
     """Count a request whose browser has gone as long as its thread runs."""
-    global _open  # noqa: PLW0603 - of one event loop
-    if scope["type"] == "http" and scope["path"] == WORKED_ON:
+    path = scope.get("path", scope["type"])
+    if path == WORKED_ON:
         in_threads = settings.REQUESTS_AT_ONCE - product._slots._value
+        open_paths = [*_open.elements(), *[f"{in_threads} in threads"] * bool(in_threads)]
         await send({"type": "http.response.start", "status": 200, "headers": [], "trailers": False})
-        body = str(_open + in_threads).encode()
+        body = "\n".join(open_paths).encode()
         await send({"type": "http.response.body", "body": body, "more_body": False})
         return
-    _open += 1
+    _open[path] += 1
     try:
         await product(scope, receive, send)
     finally:
-        _open -= 1
+        _open[path] -= 1

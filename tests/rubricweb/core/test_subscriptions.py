@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 
 import redis
+import redis.asyncio
 from django.conf import settings
 
-from rubricweb.core import events, subscriptions
+from rubricweb.core import events, streams, subscriptions
 from rubricweb.core.subscriptions import Listener, listening
 from tests.event_loops import run
 
@@ -102,3 +104,44 @@ def test_pages_are_cut_off_with_redis_and_hear_again_when_it_is_back(redis_serve
                 return await after.news(SECONDS)
 
     assert run(cut_off()) == ["items"]
+
+
+class Swallowing:
+    """A call whose answer comes as its task is cancelled: `asyncio.wait_for` of Python 3.11 returns it."""
+
+    def __init__(self) -> None:
+        self.has_begun = asyncio.Event()
+
+    async def __call__(self, *_: object) -> bool:
+        self.has_begun.set()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(SECONDS)
+        return False
+
+
+def test_a_subscription_ends_although_redis_swallowed_that_it_was_cancelled(redis_server, monkeypatch):
+    async def ended() -> None:
+        swallowing = Swallowing()
+        monkeypatch.setattr(redis.asyncio.client.PubSub, "subscribe", swallowing)
+        subscription = subscriptions.Subscription(CHANNEL)
+        await swallowing.has_begun.wait()
+        subscription.end()
+        assert await asyncio.wait([subscription._task], timeout=SECONDS) == ({subscription._task}, set())
+
+    run(ended())
+
+
+def test_a_stream_ends_although_redis_swallowed_that_its_page_was_closed(redis_server, monkeypatch):
+    async def ended() -> None:
+        swallowing = Swallowing()
+        monkeypatch.setattr(streams, "_is_missed", swallowing)
+        page = asyncio.create_task(until_its_end(streams._messages(CHANNEL, None)))
+        await swallowing.has_begun.wait()
+        page.cancel()
+        assert await asyncio.wait([page], timeout=SECONDS) == ({page}, set())
+
+    async def until_its_end(messages: AsyncIterator[str]) -> None:
+        async for _ in messages:
+            pass
+
+    run(ended())
