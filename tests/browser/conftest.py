@@ -38,6 +38,7 @@ from tests.servers import url_of_test_database
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 120
+IDLE_SECONDS = 60
 HARMLESS = (
     # Browsers log refusals that our pages show in words: a 404, a 409 on a conflict, a 422 on a bad form.
     "Failed to load resource: the server responded with a status of 4",
@@ -187,7 +188,7 @@ def wait_until_idle(url: str) -> None:
 
     Meanwhile PostgreSQL cannot empty its tables, and what a view saves would stay for the next test.
     """
-    deadline = time.monotonic() + WAIT_MS / 1_000
+    deadline = time.monotonic() + IDLE_SECONDS
     while time.monotonic() < deadline:
         with urllib.request.urlopen(url + WORKED_ON, timeout=WAIT_MS / 1_000) as reply:
             requests = reply.read().decode()
