@@ -172,11 +172,15 @@ def pytest_unconfigure() -> None:
 
 @pytest.fixture
 def redis_server(pytestconfig: pytest.Config) -> Iterator[RedisServer]:
-    """This process's Redis, empty; a test may stop it and start it again."""
+    """This process's Redis, empty; a test may stop it and start it again.
+
+    It is empty afterwards, too: workers that a test made up would share the work of the next one.
+    """
     server = pytestconfig.stash[SERVER]
     server.flush()
     yield server
     server.start()
+    server.flush()
 
 
 def url_of_test_database() -> str:
