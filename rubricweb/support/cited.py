@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from django.db.models import QuerySet
@@ -55,7 +55,7 @@ class CitingAnswer:
         ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Cited:
     """What the accepted runs of a collection cite."""
 
@@ -65,6 +65,8 @@ class Cited:
     """How many those are."""
     readable: frozenset[tuple[int, str]]
     """(topic, doc id) of what is cited and has a text."""
+    _orders: dict[JudgedCitations, tuple[Citation, ...]] = field(default_factory=dict, init=False, repr=False)
+    """What `in_random_order` returned."""
 
     def citations(self, rule: JudgedCitations) -> tuple[Citation, ...]:
         """Each judged citation once, whether or not it has a text, in the order of the topics.
@@ -81,12 +83,16 @@ class Cited:
         """Those that somebody can judge."""
         return [one for one in self.citations(rule) if (one.topic_id, one.doc_id) in self.readable]
 
-    def in_random_order(self, rule: JudgedCitations) -> list[Citation]:
+    def in_random_order(self, rule: JudgedCitations) -> tuple[Citation, ...]:
         """Return those that somebody can judge, over all topics in one order that says nothing of them.
 
         Any first part of it is a simple random sample. It is the same in every copy of a collection.
         """
-        return sorted(self.readable_citations(rule), key=lambda one: text_md5(f"{one[1]} {one[2]}"))
+        if rule not in self._orders:
+            citations = self.readable_citations(rule)
+            ordered = sorted(citations, key=lambda one: text_md5(f"{one.sentence_md5} {one.doc_id}"))
+            self._orders[rule] = tuple(ordered)
+        return self._orders[rule]
 
 
 _cache: StampedCache[tuple[int, int], Cited] = StampedCache(CACHED_COLLECTIONS)

@@ -58,12 +58,13 @@ def settings_of(collection: Collection) -> SupportSettings:
 def asked(collection: Collection) -> list[Citation]:
     """Return what people are asked about, in the order in which they are."""
     chosen = settings_of(collection)
-    return cited(collection).in_random_order(JudgedCitations(chosen.citations))[: chosen.sample]
+    order = cited(collection).in_random_order(JudgedCitations(chosen.citations))
+    return list(order[: chosen.sample])
 
 
 def is_known(collection: Collection, citation: Citation) -> bool:
     """Return whether people may label it: also what organizers had them asked about before."""
-    return citation in cited(collection).readable_citations(JudgedCitations.ALL)
+    return citation in cited(collection).in_random_order(JudgedCitations.ALL)
 
 
 def mine(collection: Collection, person: User) -> dict[Citation, SupportEvent]:
