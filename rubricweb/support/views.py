@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
-from grading.statistics.linear_estimate import METHOD
+from grading.statistics.linear_estimate import METHOD, MIN_UNITS
 from rubricweb.accounts import roles
 from rubricweb.core.http import Context, HtmxRequest, page_or_part
 from rubricweb.corpus.access import collection_for
@@ -39,7 +39,11 @@ def board(request: HtmxRequest, slug: str) -> HttpResponse:
     context["columns"] = column_names(rater, rule)
     context["query"] = urlencode({"rater": rater.key, "citations": rule})
     context |= {"board": board_of(collection, rater, rule), "agreement": agreement(collection)}
-    context |= {"estimates": estimates(collection, rater, rule), "method": METHOD}
+    context |= {
+        "estimates": estimates(collection, rater, rule),
+        "method": METHOD,
+        "min_units": MIN_UNITS,
+    }
     context |= {"jobs": _jobs(request, collection)}
     context |= {"settings_form": _settings_form(collection)}
     return page_or_part(request, PAGE, context, part="support")

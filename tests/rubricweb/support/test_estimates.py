@@ -155,6 +155,7 @@ def test_page_says_what_a_sample_costs_and_what_it_gives(many, owner, assessor, 
     page = " ".join(client.get("/support/autumn/").content.decode().split())
     assert f"People have labelled 0 of {len(labelling.asked(many))} citations" in page
     assert "estimate the precision of most runs to within 0." in page
+    assert "from 20 of its citations on" in page
     chosen = {"citations": "first", "sample": "150", "shown_judge": ""}
     assert client.post("/support/autumn/labelling/", chosen).status_code == 302
     label(many, assessor, labelling.asked(many)[:149])
