@@ -29,14 +29,21 @@ SCRIPTS: dict[str, tuple[str, ...]] = {
     "queue.js": ("js/app.js", "js/queue.js", "js/break.js"),
 }
 """Modules, after htmx, which all pages have; what they import comes with them, once."""
-_EVERY_PAGE = ("css/tokens.css", "css/base.css", "css/layout.css", "css/components.css", "css/screens.css")
+_EVERY_PAGE = (
+    "css/tokens.css",
+    "css/base.css",
+    "css/layout.css",
+    "css/components.css",
+    "css/toolbar.css",
+    "css/screens.css",
+)
 STYLES: dict[str, tuple[str, ...]] = {
     "base.css": _EVERY_PAGE,
-    "analysis.css": (*_EVERY_PAGE, "css/toolbar.css", "css/list.css", "css/meta.css"),
-    "bank.css": (*_EVERY_PAGE, "css/toolbar.css", "css/bank.css", "css/banks.css"),
-    "board.css": (*_EVERY_PAGE, "css/toolbar.css", "css/leaderboards.css"),
-    "grid.css": (*_EVERY_PAGE, "css/review.css", "css/toolbar.css", "css/grid.css", "css/flags.css"),
-    "verify.css": (*_EVERY_PAGE, "css/review.css", "css/toolbar.css", "css/list.css", "css/verify.css"),
+    "analysis.css": (*_EVERY_PAGE, "css/list.css", "css/meta.css"),
+    "bank.css": (*_EVERY_PAGE, "css/bank.css", "css/banks.css"),
+    "board.css": (*_EVERY_PAGE, "css/leaderboards.css"),
+    "grid.css": (*_EVERY_PAGE, "css/review.css", "css/grid.css", "css/flags.css"),
+    "verify.css": (*_EVERY_PAGE, "css/review.css", "css/list.css", "css/verify.css"),
 }
 
 _IMPORT = re.compile(r'^import (?:\{([^}]+)\} from )?"\./([\w-]+\.js)";\n', re.MULTILINE)

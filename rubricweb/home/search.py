@@ -16,7 +16,7 @@ from rubricweb.accounts.roles import Role
 from rubricweb.banks.models import Bank, Item
 from rubricweb.corpus.models import Collection, Run, Topic
 from rubricweb.corpus.pseudonyms import shown_names
-from rubricweb.home.screens import OF_BANKS, OF_COLLECTIONS, OF_STAFF, OF_TEAMS, SITE
+from rubricweb.home.tabs import MORE, OF_BANKS, OF_STAFF, SITE, screens_for
 
 MOST = 30
 MOST_OF_A_KIND = 12
@@ -74,7 +74,7 @@ def _screens(user: User, here: Iterable[Collection]) -> Iterator[Hit]:
         role = roles.role_of(user, collection)
         if role is None:
             continue
-        for screen in OF_COLLECTIONS:
+        for screen in (*(entry for _, entries in screens_for(role) for entry in entries), *MORE):
             if role.includes(screen.needed):
                 address = reverse(screen.route, args=[collection.slug])
                 yield Hit("Screens", screen.name, collection.name, address, screen.keywords)
@@ -98,9 +98,10 @@ def _collections(everywhere: Iterable[Collection], user: User) -> Iterator[Hit]:
         yield Hit("Collections", collection.name, collection.slug, collection.get_absolute_url())
     teams = user.memberships.filter(role=Role.PARTICIPANT).select_related("collection")
     for membership in teams:
-        for screen in OF_TEAMS:
-            address = reverse(screen.route, args=[membership.collection.slug])
-            yield Hit("Screens", screen.name, membership.collection.name, address, screen.keywords)
+        for _, entries in screens_for(Role.PARTICIPANT):
+            for screen in entries:
+                address = reverse(screen.route, args=[membership.collection.slug])
+                yield Hit("Screens", screen.name, membership.collection.name, address, screen.keywords)
 
 
 def _containing(words: Iterable[str], *fields: str) -> Q:

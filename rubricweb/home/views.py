@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from django.core.paginator import Paginator
 from django.http import HttpResponse
+from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from rubricweb.accounts.invitations import invitations_for
-from rubricweb.banks.access import bank_topic_for
 from rubricweb.banks.models import Bank
 from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.corpus.access import collection_for
@@ -19,7 +19,6 @@ from rubricweb.home import topics
 from rubricweb.home.checklist import checklists
 from rubricweb.home.collections import cards
 from rubricweb.home.forms import SearchForm, TopicsForm
-from rubricweb.home.rail import rail_topics
 from rubricweb.home.waiting import waiting_for
 from rubricweb.review.forms import address_kept
 from rubricweb.submissions.selectors import tracks
@@ -53,12 +52,10 @@ def search(request: HtmxRequest) -> HttpResponse:
 
 
 @require_safe
-def rail(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
-    """List the topics beside a screen; `room` is the one that the screen belongs to."""
-    bank, topic = bank_topic_for(request.user, bank_id, topic_id)
-    rows = rail_topics(bank, request.user, request.GET.get("room", ""))
-    context = {"collection": bank.collection, "bank": bank, "topic": topic, "rail": rows}
-    return page_or_part(request, "home/rail.html", context, part="topics")
+def collections(request: HtmxRequest) -> HttpResponse:
+    """List the user's collections, for the menu of the bar."""
+    listed = Collection.objects.visible_to(request.user).order_by("name")
+    return render(request, "home/collections.html", {"collections": listed})
 
 
 @require_safe

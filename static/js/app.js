@@ -10,7 +10,7 @@ import { fail, person } from "./session.js";
 import { text } from "./texts.js";
 import "./toasts.js";
 
-for (const tab of document.querySelectorAll("nav [aria-current=page]")) {
+for (const tab of document.querySelectorAll("nav [aria-current]")) {
   tab.scrollIntoView({ block: "nearest", inline: "center" }); // narrow screens
 }
 
@@ -51,8 +51,7 @@ async function load({ id, dataset: { script, styles } }) {
   if (!loaded.has(id)) loaded.set(id, Promise.all([import(script), styles && styled(styles)]));
   return (await loaded.get(id))[0];
 }
-const [rail, tour] = ["rail", "tour"].map((id) => document.getElementById(id));
-if (rail?.matches("[data-open]")) load(rail);
+const tour = document.getElementById("tour");
 const begun = tour && localStorage.getItem("rubricweb-tour");
 if (tour && (begun ? begun !== "ended" : location.pathname === tour.dataset.begins)) load(tour);
 document.addEventListener("pressed", (event) => {

@@ -63,7 +63,6 @@ function put(next, before = "") {
   for (const form of typedComments(card())) keepComment(form);
   byId("queue-card").replaceChildren(next);
   scrollTo({ top: 0 });
-  document.querySelector("#rail:is([data-open], [data-drawer]) [hx-get]")?.dispatchEvent(new Event("opened"));
   if (!next.dataset.passage) return next.focus(), say(joined(before, next.dataset.said));
   count();
   goTo(itemsOf(next).find(isWaiting) ?? current(), before);

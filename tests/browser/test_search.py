@@ -30,21 +30,3 @@ def test_from_any_page_to_a_topic_by_keys(inspector_of, places):
     expect(field).to_be_hidden()
     inspector.open(reverse("home:search") + "?q=leaves")
     inspector.inspect("page of the search")
-
-
-def test_topics_beside_the_grid_stay_open(inspector_of, places):
-    inspector = inspector_of("organizer")
-    page = inspector.page
-    inspector.open(places.grid)
-    opener = page.get_by_role("banner").get_by_role("link", name="Topics")
-    opener.click()
-    topics = page.get_by_role("complementary", name="Topics of")
-    expect(topics.get_by_role("link", name="t1")).to_have_attribute("aria-current", "page")
-    expect(opener).to_have_attribute("aria-expanded", "true")
-    inspector.inspect("grid with its topics")
-    topics.get_by_role("link", name="t2").click()
-    expect(topics.get_by_role("link", name="t2")).to_have_attribute("aria-current", "page")
-    topics.get_by_role("button", name="Close the topics").click()
-    expect(opener).to_be_focused()
-    page.reload()
-    expect(topics).to_be_hidden()

@@ -32,6 +32,7 @@ def sign_in(page: Page, username: str) -> None:
 
 def sign_out(page: Page) -> None:
     page.goto("/")
+    page.locator(".who summary").click()
     page.get_by_role("button", name="Sign out").click()
     page.wait_for_url("**/accounts/sign-in/**")
 

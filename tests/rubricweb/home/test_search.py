@@ -8,12 +8,13 @@ from django.urls import reverse
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.secret_items import hide_item
 from rubricweb.corpus.models import Run
-from rubricweb.home.screens import OF_BANKS, OF_COLLECTIONS
 from rubricweb.home.search import MOST
+from rubricweb.home.tabs import MORE, OF_BANKS, TABS
 from tests.factories import CollectionFactory, ItemFactory, MembershipFactory, RunFactory
 from tests.rubricweb.markup import markup
 
 URL = "/search/"
+OF_COLLECTIONS = (*(screen for tab in TABS[:-1] for screen in tab.entries), *MORE)
 
 
 def found(client, text, **more):
@@ -32,7 +33,7 @@ def test_a_topic_a_run_an_item_and_a_screen_are_found(autumn, owner, client_of):
     (item,) = [hit for hit in found(client, "pigment") if hit.kind == "Items"]
     assert item.address.endswith(f"#item-{autumn.items[0].pk}")
     assert client.get(item.address).status_code == 200
-    assert titles(found(client, "conflicts"), "Screens") == ["Adjudication"]
+    assert titles(found(client, "conflicts"), "Screens") == ["Decide"]
 
 
 def test_every_word_counts_and_beginnings_come_first(autumn, owner, client_of):
@@ -86,7 +87,7 @@ def test_other_collections_stay_hidden(autumn, owner, outsider, client_of):
     MembershipFactory(user=outsider, collection=autumn.collection, role=Role.PARTICIPANT, team="oak")
     hits = found(client_of(outsider), "")
     assert {hit.kind for hit in hits} == {"Screens"}
-    assert "Your team's submissions" in titles(hits, "Screens")
+    assert "Submit" in titles(hits, "Screens")
     assert not {"Topics", "Leaderboard"} & set(titles(hits, "Screens"))
 
 

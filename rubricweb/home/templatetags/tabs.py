@@ -1,0 +1,38 @@
+"""The place of a page among the tabs that the signed-in person has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django import template
+from django.template import Context
+
+from rubricweb.accounts import roles
+from rubricweb.home.tabs import Screen, Tab, screen_at, screens_for
+
+register = template.Library()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    tabs: tuple[tuple[Tab, tuple[Screen, ...]], ...]
+    """With the screens below each that the person's role opens."""
+    screen: Screen | None
+    """The one that the page is, or lies below."""
+
+    @property
+    def side(self) -> tuple[Tab, tuple[Screen, ...]] | None:
+        """The tab whose screens stand in a list at the left."""
+        here = ((tab, screens) for tab, screens in self.tabs if tab.has_list and self.screen in tab.entries)
+        return next(here, None)
+
+
+@register.simple_tag(takes_context=True)
+def place_among_tabs(context: Context) -> Place:
+    """Return the tabs of the context's `collection`; none for outsiders and where there is no collection."""
+    request, collection = context.get("request"), context.get("collection")
+    match = request.resolver_match if request else None  # none of an error page
+    if not (match and collection and request.user.is_authenticated):
+        return Place((), None)
+    role = roles.role_of(request.user, collection)
+    return Place(screens_for(role) if role else (), screen_at(match.view_name))
