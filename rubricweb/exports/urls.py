@@ -4,7 +4,6 @@ from rubricweb.exports import banks, humans, listings, runs, support, topics, vi
 
 app_name = "exports"
 urlpatterns = [
-    path("<slug:slug>/", views.exports, name="exports"),
     path("<slug:slug>/qrels/", views.qrels, name="qrels"),
     path("<slug:slug>/qrels/losses/", views.qrels_losses, name="qrels-losses"),
     path("<slug:slug>/flags/", views.flags, name="flags"),

@@ -1,4 +1,4 @@
-"""The export page and its downloads."""
+"""Downloads of labels, boards and flags; the page that offers them is `releases.share`."""
 
 from __future__ import annotations
 
@@ -13,21 +13,16 @@ from django.views.decorators.http import require_safe
 
 from grading.errors import BadFormat
 from grading.formats.trec import qrels_lines
-from grading.measures import registry
-from rubricweb.core.http import HtmxRequest, form_response, page_or_part
+from rubricweb.core.http import HtmxRequest
 from rubricweb.corpus import access
 from rubricweb.corpus.pseudonyms import naming as naming_of_people
 from rubricweb.exports import flags as flag_files
 from rubricweb.exports import naming, selectors
 from rubricweb.exports.flags import FlagsExportForm
-from rubricweb.exports.one_way import ONE_WAY
-from rubricweb.grades import visibility
 from rubricweb.leaderboards.board import files, values
 from rubricweb.leaderboards.board import selectors as leaderboards
 from rubricweb.leaderboards.board.types import Board, BoardSpec
-from rubricweb.leaderboards.board_page import query_of
 from rubricweb.leaderboards.forms import BoardForm, LabelForm
-from rubricweb.leaderboards.views import refused
 
 WRITTEN: dict[str, tuple[Callable[[Board], list[str]], str]] = {
     "tsv": (files.tsv_lines, "text/tab-separated-values; charset=utf-8"),
@@ -36,33 +31,6 @@ WRITTEN: dict[str, tuple[Callable[[Board], list[str]], str]] = {
 }
 KINDS = (*WRITTEN, *values.FORMATS, values.MEASURES)
 """Of files of a board."""
-SHOWN_LOSSES = 500
-"""How many the page lists; the text file has all."""
-
-
-@require_safe
-def exports(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Show a form per export, with a preview of the qrels, filled in from the address."""
-    collection = access.collection_for(request.user, slug)
-    visibility.count_ratings(collection.pk)  # the page says what its files lack
-    form, board_form = (
-        kind(request.GET, collection=collection, auto_id=prefix)
-        for kind, prefix in ((LabelForm, "qrels_%s"), (BoardForm, "board_%s"))
-    )
-    context = {"collection": collection, "section": "exports", "form": form, "board_form": board_form}
-    context |= {
-        "one_way": ONE_WAY,
-        "measures": registry.suggested_names(),
-        "flags_form": FlagsExportForm(auto_id="flags_%s"),
-    }
-    if not form.graders:
-        return page_or_part(request, "exports/exports.html", context, part="exports")
-    if not form.is_valid() or not board_form.is_valid():
-        return refused(form_response(request, "exports/exports.html", context, part="exports"))
-    context |= {"summary": selectors.qrels_summary(form.spec), "file_name": naming.qrels_name(form.spec)}
-    context |= {"shown": SHOWN_LOSSES}
-    context |= {"query": query_of(form), "board_losses": values.LOSSES}
-    return page_or_part(request, "exports/exports.html", context, part="exports")
 
 
 @require_safe
@@ -131,7 +99,7 @@ def flags(request: HtmxRequest, slug: str) -> HttpResponseBase:
     collection = access.collection_for(request.user, slug)
     form = FlagsExportForm(request.GET)
     if not form.is_valid():
-        return redirect("exports:exports", slug)
+        return redirect("releases:share", slug)
     name = naming_of_people(collection, with_names=bool(form.cleaned_data["names"]))
     if form.cleaned_data["format"] == "tsv":
         lines, content_type = flag_files.tsv_lines, "text/tab-separated-values; charset=utf-8"
@@ -149,4 +117,4 @@ def _download(lines: Iterable[str], *, name: str, content_type: str) -> Streamin
 
 def _back(request: HtmxRequest, slug: str) -> HttpResponse:
     """Redirect to the page whose form explains what is wrong with this address."""
-    return redirect(f"{reverse('exports:exports', args=[slug])}?{request.GET.urlencode()}")
+    return redirect(f"{reverse('releases:share', args=[slug])}?{request.GET.urlencode()}")

@@ -53,7 +53,6 @@ PAGES = {
     "leaderboards:meta": "read-a-leaderboard#behind-the-board",
     "leaderboards:moved": "read-a-leaderboard#behind-the-board",
     "leaderboards:public": "read-a-leaderboard#publish-a-board",
-    "leaderboards:publish": "read-a-leaderboard#publish-a-board",
     "prompts": "grade#your-own-prompts",
     "prompts:ask": "grade#choose-a-grader",
     "prompts:asked": "grade#choose-a-grader",

@@ -113,9 +113,9 @@ TABS = (
             ),
             Screen(
                 "Share",
-                "exports:exports",
+                "releases:share",
                 keywords="export download qrels files publish release",
-                pages=("exports:", "releases:", "leaderboards:publish"),
+                pages=("exports:", "releases:", "leaderboards:public-close"),
             ),
         ),
     ),
@@ -196,8 +196,6 @@ MORE = (
     Screen("Ask", "arena:ask", roles.TO_ASSESS, "arena question fresh answers systems"),
     Screen("Rubric and votes", "arena:rubric", roles.TO_SEE_RUNS, "arena explain disagree preference"),
     Screen("Prompts", "prompts:prompts", roles.TO_ORGANIZE, "write dry run"),
-    Screen("Publish", "leaderboards:publish", roles.TO_ORGANIZE, "public board"),
-    Screen("Releases", "releases:releases", roles.TO_ORGANIZE, "publish zip"),
     Screen("New call for submissions", "submissions:call-new", roles.TO_ORGANIZE, "deadline teams"),
     Screen("Archive", "archives:archive", roles.TO_ORGANIZE, "backup whole collection"),
 )

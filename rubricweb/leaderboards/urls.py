@@ -8,7 +8,7 @@ from rubricweb.leaderboards.figures.views import figure_page, figures
 from rubricweb.leaderboards.influence.views import influence
 from rubricweb.leaderboards.meta.views import meta, official_add, official_remove
 from rubricweb.leaderboards.moved.views import moved
-from rubricweb.leaderboards.public.views import close, public, publish
+from rubricweb.leaderboards.public.views import close, public
 
 app_name = "leaderboards"
 urlpatterns = [
@@ -26,6 +26,5 @@ urlpatterns = [
     path("<slug:slug>/figures/file/", figure_page, name="figure-file"),
     # Longer than any name of a page under a collection of this name.
     re_path(r"^public/(?P<token>[A-Za-z0-9_-]{24,60})/$", public, name="public"),
-    path("<slug:slug>/publish/", publish, name="publish"),
     path("<slug:slug>/publish/<int:board_id>/close/", close, name="public-close"),
 ]

@@ -1,4 +1,4 @@
-"""Preview a release, make it, download it."""
+"""One release: its state while it is made, its files, and its end."""
 
 from __future__ import annotations
 
@@ -6,34 +6,15 @@ from django.contrib import messages
 from django.http import FileResponse, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.utils.translation import gettext
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 
-from rubricweb.accounts import roles
-from rubricweb.core.http import HtmxRequest, form_response, page_or_part
-from rubricweb.corpus.access import collection_for
+from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.corpus.models import Collection
 from rubricweb.releases import access, actions, selectors
 from rubricweb.releases.bundle import PARTS
-from rubricweb.releases.forms import ReleaseForm
-from rubricweb.releases.models import Release
 from rubricweb.releases.names import Names
 
-LIST = "releases/releases.html"
 PAGE = "releases/release.html"
-
-
-@require_http_methods(["GET", "HEAD", "POST"])
-def releases(request: HtmxRequest, slug: str) -> HttpResponse:
-    """What a release would hold, and those that were made; POST makes one."""
-    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
-    release = Release(collection=collection, title=collection.name)
-    form = ReleaseForm(request.POST if request.method == "POST" else None, instance=release)
-    preview = selectors.preview(collection)
-    if form.is_bound and form.is_valid() and not preview.refusal:
-        return redirect(actions.start_release(form.save(commit=False), by=request.user))
-    context = _place(collection) | {"form": form, "preview": preview}
-    context["releases"] = selectors.releases(collection)
-    return form_response(request, LIST, context, part="releases")
 
 
 @require_safe
@@ -78,7 +59,7 @@ def delete(request: HtmxRequest, slug: str, release_id: int) -> HttpResponse:
     messages.success(
         request, gettext("The release %(row)s is deleted. Its frozen boards stay.") % {"row": row}
     )
-    return redirect("releases:releases", slug)
+    return redirect("releases:share", slug)
 
 
 def _place(collection: Collection) -> dict[str, object]:

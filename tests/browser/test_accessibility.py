@@ -38,7 +38,7 @@ def test_pages(inspector, places):
         "near-duplicates": places.of_collection("review:duplicates"),
         "jobs": places.of_collection("grades:jobs"),
         "missing": places.of_collection("grades:missing"),
-        "exports": places.of_collection("exports:exports"),
+        "exports": places.of_collection("releases:share"),
         "bank export": reverse("exports:bank", args=[places.collection.slug, places.item.bank_id]),
         "settings": places.of_collection("corpus:settings"),
         "runs": places.of_collection("corpus:runs"),

@@ -50,7 +50,7 @@ def test_no_page_is_refused_anything(page, places):
         places.board,
         reverse("leaderboards:run", args=[places.collection.slug, run.pk]),
         places.of_collection("grades:jobs"),
-        places.of_collection("exports:exports"),
+        places.of_collection("releases:share"),
         places.of_collection("corpus:settings"),
         reverse("core:patterns"),
     ):

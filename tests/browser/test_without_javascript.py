@@ -81,7 +81,7 @@ def test_regrade_and_cancel(page, places):
 
 
 def test_exports_download(page, places):
-    page.goto(places.of_collection("exports:exports"))
+    page.goto(places.of_collection("releases:share"))
     names = []
     for link in page.get_by_role("link", name=re.compile("^Download")).all():
         with page.expect_download() as download:

@@ -1,4 +1,4 @@
-"""Published boards: for everybody who has the link, and the organizer's page of them."""
+"""Published boards, for everybody who has the link."""
 
 from __future__ import annotations
 
@@ -10,19 +10,14 @@ from django.template.loader import render_to_string
 from django.utils.cache import get_conditional_response, patch_cache_control
 from django.utils.http import quote_etag
 from django.utils.translation import gettext
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from rubricweb.accounts import roles
-from rubricweb.core.http import HtmxRequest, form_response, shows_a_secret
+from rubricweb.core.http import HtmxRequest
 from rubricweb.corpus import access
-from rubricweb.leaderboards.board_page import query_of
-from rubricweb.leaderboards.forms import BoardToolbar
 from rubricweb.leaderboards.public import actions, selectors
 from rubricweb.leaderboards.public.documents import left_out
-from rubricweb.leaderboards.public.forms import PublishForm
-from rubricweb.leaderboards.public.models import PublicBoard
 
-PAGE = "leaderboards/publish.html"
 CACHED_SECONDS = 60
 
 
@@ -47,44 +42,10 @@ def public(request: HttpRequest, token: str) -> HttpResponse:
     return response
 
 
-@shows_a_secret
-@require_http_methods(["GET", "HEAD", "POST"])
-def publish(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Organizers: what is published, and publish the board of this address."""
-    collection = access.collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
-    chosen = BoardToolbar(request.GET, collection=collection)
-    title = gettext("Leaderboard of %(collection)s") % {"collection": collection}
-    form = PublishForm(request.POST or None, initial={"title": title}, auto_id="publish_%s")
-    is_valid = bool(chosen.graders) and chosen.is_valid()
-    may_publish = form.is_bound and is_valid and form.is_valid()
-    if may_publish and (made := form.publish(collection, query=query_of(chosen), by=request.user)):
-        messages.success(request, _done(made))
-        return redirect(_with_new(request, made))
-    context = {"collection": collection, "section": "leaderboard", "tab": "publish", "form": chosen}
-    context |= {"publish_form": form, "is_valid": is_valid, "published": collection.public_boards.all()}
-    if new := selectors.new_board(collection, request.GET.get("new", "")):
-        context |= {"new": new, "new_link": request.build_absolute_uri(new.get_absolute_url())}
-    status = 422 if form.is_bound or (chosen.graders and not is_valid) else 200
-    return form_response(request, PAGE, context, part="publish", status=status)
-
-
-def _with_new(request: HtmxRequest, made: PublicBoard) -> str:
-    """The address with the choices that it has, and the board whose link is shown above them."""
-    address = request.GET.copy()
-    address["new"] = str(made.pk)
-    return f"{request.path}?{address.urlencode()}"
-
-
-def _done(made: PublicBoard) -> str:
-    if made.is_frozen:
-        return gettext("Published and frozen. Anybody with the link can read it.")
-    return gettext("Published. Anybody with the link can read it.")
-
-
 @require_POST
 def close(request: HtmxRequest, slug: str, board_id: int) -> HttpResponse:
     collection = access.collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     board = get_object_or_404(collection.public_boards, pk=board_id)
     actions.close_board(board, by=request.user)
     messages.success(request, gettext("%(board)s is closed. Its link no longer works.") % {"board": board})
-    return redirect("leaderboards:publish", slug)
+    return redirect("releases:share", slug)

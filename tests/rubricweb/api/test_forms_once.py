@@ -16,7 +16,7 @@ from rubricweb.releases.models import Release
 from tests.factories import gradable
 from tests.rubricweb.markup import markup
 
-RELEASES = "/collections/autumn/releases/"
+RELEASES = "/collections/autumn/share/"
 TOKENS = "/accounts/tokens/"
 
 
@@ -35,7 +35,7 @@ def browser(user) -> Client:
 def test_six_clicks_at_once_make_one_release(collection, owner):
     gradable(collection)
     client = browser(owner)
-    sent = {"title": "Autumn", "once": once_of(client, RELEASES)}
+    sent = {"make": "release", "title": "Autumn", "once": once_of(client, RELEASES)}
 
     def click(_: int) -> str:
         try:
@@ -53,7 +53,7 @@ def test_six_clicks_at_once_make_one_release(collection, owner):
 def test_a_second_click_is_told_and_leads_where_the_first_led(collection, owner):
     gradable(collection)
     client = browser(owner)
-    sent = {"title": "Autumn", "once": once_of(client, RELEASES)}
+    sent = {"make": "release", "title": "Autumn", "once": once_of(client, RELEASES)}
     first, second = client.post(RELEASES, sent), client.post(RELEASES, sent, follow=True)
     assert second.redirect_chain == [(first["Location"], 302)]
     assert "This was sent twice, and done once." in markup(second)
@@ -73,7 +73,7 @@ def test_another_form_is_done(collection, owner):
         ("A", ""),
         ("A", "x" * 65),
     ):
-        client.post(RELEASES, {"title": title, "once": key})
+        client.post(RELEASES, {"make": "release", "title": title, "once": key})
     assert Release.objects.count() == 5
 
 
@@ -82,9 +82,9 @@ def test_a_refused_form_is_done_once_it_fits(collection, owner):
     gradable(collection)
     client = browser(owner)
     once = once_of(client, RELEASES)
-    assert client.post(RELEASES, {"title": "", "once": once}).status_code == 422
-    assert client.post(RELEASES, {"title": "", "once": once}).status_code == 422
-    assert client.post(RELEASES, {"title": "Autumn", "once": once}).status_code == 302
+    assert client.post(RELEASES, {"make": "release", "title": "", "once": once}).status_code == 422
+    assert client.post(RELEASES, {"make": "release", "title": "", "once": once}).status_code == 422
+    assert client.post(RELEASES, {"make": "release", "title": "Autumn", "once": once}).status_code == 302
     assert KeptAnswer.objects.count() == 1
 
 
@@ -103,7 +103,7 @@ def test_a_secret_is_shown_once_and_the_second_click_is_told(owner):
 def test_a_form_whose_process_was_killed_is_done_by_the_next_click(collection, owner, monkeypatch):
     gradable(collection)
     client = browser(owner)
-    sent = {"title": "Autumn", "once": once_of(client, RELEASES)}
+    sent = {"make": "release", "title": "Autumn", "once": once_of(client, RELEASES)}
     client.post(RELEASES, sent)
     KeptAnswer.objects.update(status=0, lease_until=timezone.now() + timezone.timedelta(hours=1))
     monkeypatch.setattr(forms_once, "WAITED", 0.0)

@@ -8,7 +8,7 @@ from tests.rubricweb.calibration.conftest import text
 
 pytestmark = pytest.mark.portable
 
-BOARD, PUBLISH = "/leaderboards/autumn/", "/leaderboards/autumn/publish/"
+BOARD, PUBLISH = "/leaderboards/autumn/", "/collections/autumn/share/"
 LACKS = "The grader is not calibrated: nobody has compared this grader with people on these items."
 
 
@@ -19,7 +19,7 @@ def test_a_board_warns_and_is_not_published_without_a_card(rated, owner, client_
     collection.save()
     assert LACKS in text(client.get(BOARD))
     for kind in ("live", "frozen"):
-        refused = client.post(PUBLISH, {"title": "Ours", "kind": kind})
+        refused = client.post(PUBLISH, {"make": "board", "title": "Ours", "kind": kind})
         assert (refused.status_code, PublicBoard.objects.count()) == (422, 0)
         assert f"This collection publishes calibrated boards only. {LACKS}" in text(refused)
 
@@ -28,5 +28,5 @@ def test_a_board_warns_and_is_not_published_without_a_card(rated, owner, client_
     shown = text(client.get(BOARD))
     assert "not calibrated" not in shown
     assert "calibration calibrated on" in shown
-    assert client.post(PUBLISH, {"title": "Ours", "kind": "frozen"}).status_code == 302
+    assert client.post(PUBLISH, {"make": "board", "title": "Ours", "kind": "frozen"}).status_code == 302
     assert PublicBoard.objects.count() == 1

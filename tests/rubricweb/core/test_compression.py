@@ -48,6 +48,6 @@ def test_streams_secrets_and_other_files_are_not_compressed():
 def test_pages_are_compressed_but_not_those_with_secret_links(client_of, owner, collection):
     browser = client_of(owner)
     page = browser.get(reverse("home:collection", args=[collection.slug]), headers=GZIP)
-    links = browser.get(reverse("leaderboards:publish", args=[collection.slug]), headers=GZIP)
+    links = browser.get(reverse("releases:share", args=[collection.slug]), headers=GZIP)
     assert page["Content-Encoding"] == "gzip"
     assert "Content-Encoding" not in links

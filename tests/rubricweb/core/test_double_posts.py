@@ -169,9 +169,9 @@ def known(collection, owner, assessor, settings, tmp_path) -> dict[str, object]:
 
 MADE = {
     *("api:tokens", "arena:ask", "calibration:make", "campaigns:campaign-new", "corpus:invitations"),
-    *("corpus:member", "imports:imports", "imports:new-collection", "leaderboards:publish", "prompts:ask"),
+    *("corpus:member", "imports:imports", "imports:new-collection", "releases:share", "prompts:ask"),
     *("archives:restore", "submissions:submit"),
-    *("releases:releases", "review:subject-flags", "submissions:call-new", "webhooks:webhooks"),
+    *("review:subject-flags", "submissions:call-new", "webhooks:webhooks"),
 }
 """Routes whose forms must have made something, or the walk has not tried them."""
 

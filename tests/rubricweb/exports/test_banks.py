@@ -130,7 +130,7 @@ def test_an_unknown_format(bank, developer, client_of):
 
 
 def test_pages_lead_to_the_export_of_those_who_may(bank, developer, viewer, client_of):
-    pages = ("/exports/autumn/", f"/banks/{bank.pk}/topics/{bank.items.first().topic_id}/")
+    pages = ("/collections/autumn/share/", f"/banks/{bank.pk}/topics/{bank.items.first().topic_id}/")
     for page in pages:
         assert address(bank) in markup(client_of(developer).get(page))
         assert address(bank) not in markup(client_of(viewer).get(page))

@@ -85,7 +85,7 @@ def test_the_page_and_the_file_say_how_many_ratings_are_hidden(campaign, campaig
     assert len(b"".join(response.streaming_content).splitlines()) == 1
     assert response["X-Hidden-Ratings"] == "3 of 4"
     assert client.get("/api/v1/collections/autumn/ratings/")["X-Hidden-Ratings"] == "3 of 4"
-    for route in ("exports:exports", "campaigns:agreement", "campaigns:adjudication"):
+    for route in ("releases:share", "campaigns:agreement", "campaigns:adjudication"):
         page = " ".join(markup(client.get(reverse(route, args=["autumn"]))).split())
         assert "11 cells with 3 of 4 ratings are hidden from you until" in page
 
@@ -106,6 +106,6 @@ def test_roles(name, campaign, client_of, assessor, viewer, outsider):
 
 
 def test_the_page_offers_them_to_developers(campaign, client_of, developer, viewer):
-    address = reverse("exports:exports", args=["autumn"])
-    assert "Ratings by people" in markup(client_of(developer).get(address))
-    assert "Ratings by people" not in markup(client_of(viewer).get(address))
+    address = reverse("releases:share", args=["autumn"])
+    assert "Every rating, change and decision" in markup(client_of(developer).get(address))
+    assert "Every rating, change and decision" not in markup(client_of(viewer).get(address))

@@ -141,5 +141,5 @@ def test_a_part_of_a_release_is_imported_again_or_said_not_to_be(values, collect
 
 
 def test_the_page_says_what_is_not_read_again(values, collection, client_of, viewer):
-    page = " ".join(markup(client_of(viewer).get(reverse("exports:exports", args=[collection.slug]))).split())
+    page = " ".join(markup(client_of(viewer).get(reverse("releases:share", args=[collection.slug]))).split())
     assert all(str(each.description) in page for each in ONE_WAY)

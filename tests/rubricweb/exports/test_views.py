@@ -10,7 +10,7 @@ from rubricweb.banks.versions import name_version
 from tests import factories
 from tests.rubricweb.markup import markup
 
-PAGE, QRELS, TSV = "/exports/autumn/", "/exports/autumn/qrels/", "/exports/autumn/leaderboard/"
+PAGE, QRELS, TSV = "/collections/autumn/share/", "/exports/autumn/qrels/", "/exports/autumn/leaderboard/"
 HTMX = {"HX-Request": "true"}
 
 
@@ -32,15 +32,15 @@ def test_the_preview_follows_the_form(made, viewer, client_of):
     response = client_of(viewer).get(PAGE, {"mode": "binary"}, headers=HTMX)
     content = markup(response)
 
-    assert content.lstrip().startswith('<div id="exports"')
+    assert content.lstrip().startswith('<div id="share"')
     assert "t1 0 d3 0" in content
 
 
 def test_the_page_takes_the_parameters_of_the_board(made, viewer, client_of):
     response = client_of(viewer).get(PAGE, {"measure": "P_20", "min_grade": "3"})
 
-    assert response.context["board_form"]["measure"].value() == "P_20"
-    assert response.context["form"].spec.measure.min_grade == 3
+    assert response.context["form"]["measure"].value() == "P_20"
+    assert response.context["labels"].spec.measure.min_grade == 3
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_a_download_that_cannot_be_leads_to_its_form(made, viewer, client_of, ad
 def test_who_may_look(made, viewer, outsider, client_of, client, address):
     assert client_of(viewer).get(address).status_code == 200
     assert client_of(viewer).head(address).status_code == 200
-    assert client_of(viewer).post(address).status_code == 405
+    assert client_of(viewer).post(address).status_code == (403 if address == PAGE else 405)
     assert client_of(outsider).get(address).status_code == 404
     assert client.get(address).status_code == 302
 
@@ -156,5 +156,5 @@ def test_the_leaderboard_with_a_row_for_each_topic(made, viewer, client_of):
     measures = client_of(viewer).get(TSV, {"format": "eval.measures.yml"})
     assert measures["Content-Disposition"].endswith('.eval.measures.yml"')
     assert text(measures).startswith("measures:\n")
-    page = markup(client_of(viewer).get("/exports/autumn/"))
+    page = markup(client_of(viewer).get("/collections/autumn/share/"))
     assert "blanks in pseudonyms of runs: they become hyphens" in page

@@ -63,7 +63,7 @@ def printed(command, *arguments):
     return out.getvalue()
 
 
-@pytest.mark.parametrize("address", [BOARD, f"{BOARD}figures/", "/exports/autumn/"])
+@pytest.mark.parametrize("address", [BOARD, f"{BOARD}figures/", "/collections/autumn/share/"])
 def test_forms_suggest_it(made, owner, client_of, address):
     content = markup(client_of(owner).get(address))
     assert all(f'<option value="{name}">' in content for name in ("half_cover", "first_label"))

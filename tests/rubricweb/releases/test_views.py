@@ -24,7 +24,7 @@ from rubricweb.review.flags.subjects import Kind, Subject
 from tests.rubricweb.markup import markup
 from tests.rubricweb.worlds import blind_campaign, rate_otherwise, world
 
-PAGE = "/collections/autumn/releases/"
+PAGE, SHARE = "/collections/autumn/releases/", "/collections/autumn/share/"
 
 
 def text(response) -> str:
@@ -41,8 +41,8 @@ def make(made, owner, client_of):
     """`make(has_runs="on")`: an organizer makes a release, and a worker writes it."""
 
     def make(**sent) -> Release:
-        response = client_of(owner).post(PAGE, {"title": "Autumn 1.0", **sent})
-        assert response.status_code == 302, response.context["form"].errors
+        response = client_of(owner).post(SHARE, {"make": "release", "title": "Autumn 1.0", **sent})
+        assert response.status_code == 302, response.context["release_form"].errors
         work_on(Releases.name, Release.objects.latest("pk").pk)
         return Release.objects.latest("pk")
 
@@ -64,7 +64,7 @@ def test_one_click_makes_a_release(make, owner, client_of):
     said = text(client.get(f"{PAGE}{release.pk}/"))
     for words in (release.sha256, "CC BY 4.0", "qrels/judgments.qrels", "Rankings and responses of runs"):
         assert words in said
-    assert f"SHA-256 {release.sha256[:16]}" in text(client.get(PAGE))
+    assert f"SHA-256 {release.sha256[:16]}" in text(client.get(SHARE))
 
 
 def test_the_preview_says_what_is_open_and_what_is_left_out(made, owner, client_of):
@@ -72,7 +72,7 @@ def test_the_preview_says_what_is_open_and_what_is_left_out(made, owner, client_
     item, passage = made.items["t1"][0], made.passages["d1"]
     subject = Subject(made.bank, item.topic, item, passage)
     open_flag(subject, kind=Kind.COMMENT, text="Hm.", by=owner)
-    said = text(client_of(owner).get(PAGE))
+    said = text(client_of(owner).get(SHARE))
 
     for words in (
         "3 topics",
@@ -93,31 +93,31 @@ def test_home_and_releases_tell_the_same_of_an_open_campaign_that_is_rated(
     campaign, client = blind_campaign(world(collection, owner, assessor), by=owner), client_of(owner)
     Turn.objects.filter(campaign=campaign).update(state=Turn.State.SUBMITTED)
     (listed,) = client.get("/").context["checklists"]
-    shown = client.get(PAGE).context["preview"].checklist
+    shown = client.get(SHARE).context["preview"].checklist
     assert [step for step in shown.open if step.name == "Campaigns"] == [
         step for step in listed.open if step.name == "Campaigns"
     ]
     assert shown == listed
-    assert "Campaigns: 8 cells are left out until their campaigns are closed. View" in text(client.get(PAGE))
+    assert "Campaigns: 8 cells are left out until their campaigns are closed. View" in text(client.get(SHARE))
     close_campaign(campaign, by=owner)
-    assert "Campaigns" not in text(client.get(PAGE))
+    assert "Campaigns" not in text(client.get(SHARE))
 
 
 def test_an_empty_collection_lacks_more_than_runs(collection, owner, client_of):
-    said = text(client_of(owner).get(PAGE))
+    said = text(client_of(owner).get(SHARE))
     for words in ("Topics and passages: 0 topics, 0 passages. Import", "Items for every topic", "Grades"):
         assert words in said
 
 
 def test_only_organizers_see_releases(make, developer, outsider, client_of):
     release = make()
-    addresses = [PAGE, *(f"{PAGE}{release.pk}/{page}" for page in ("", "file/", "names/"))]
+    addresses = [f"{PAGE}{release.pk}/{page}" for page in ("", "file/", "names/")]
     for user, status in ((developer, 403), (outsider, 404)):
         client = client_of(user)
         assert {client.get(address).status_code for address in addresses} == {status}
-        assert client.post(PAGE, {"title": "x"}).status_code == status
+        assert client.post(SHARE, {"make": "release", "title": "x"}).status_code == status
         assert client.post(f"{PAGE}{release.pk}/delete/").status_code == status
-    assert "Releases" not in text(client_of(developer).get("/exports/autumn/"))
+    assert "Make the release" not in text(client_of(developer).get(SHARE))
 
 
 def test_made_up_names_are_kept_for_organizers(make, made, owner, client_of):
@@ -155,7 +155,7 @@ def test_a_zip_that_is_elsewhere_is_said_to_be(make, owner, client_of):
 
 
 def test_what_is_wrong_is_said(made, owner, client_of):
-    response = client_of(owner).post(PAGE, {"title": ""})
+    response = client_of(owner).post(SHARE, {"make": "release", "title": ""})
 
     assert response.status_code == 422
     assert "field is required" in text(response)
@@ -168,7 +168,7 @@ def test_no_release_while_sums_are_refused(collection, owner, assessor, client_o
     blind_campaign(bank, by=owner)
     refusing = Collection.BlindSums.REFUSED
     Collection.objects.update(blind_sums=refusing)
-    response = client_of(owner).post(PAGE, {"title": "Autumn"})
+    response = client_of(owner).post(SHARE, {"make": "release", "title": "Autumn"})
 
     assert response.status_code == 422
     assert "are to be rated blind" in text(response)
@@ -186,6 +186,6 @@ def test_cells_to_be_rated_blind_are_in_no_file(collection, owner, assessor, rel
     rate_otherwise(campaign)
     assert released(collection) == before
     assert "8 cells of open campaigns: their ratings" in before["README.md"].decode()
-    asked = client_of(owner).get(PAGE).content.decode()
+    asked = client_of(owner).get(SHARE).content.decode()
     assert "8 cells are left out until their campaigns are closed." in asked
     assert 'href="/review/autumn/queue/"' in asked

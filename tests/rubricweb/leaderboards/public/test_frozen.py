@@ -12,13 +12,13 @@ from rubricweb.leaderboards.models import PublicBoard
 from tests import factories
 from tests.rubricweb.markup import markup
 
-PUBLISH = "/leaderboards/autumn/publish/"
+PUBLISH = "/collections/autumn/share/"
 
 
 @pytest.fixture
 def publish(made, owner, client_of):
     def publish(kind, query="", **sent):
-        sent |= {"title": "The board", "kind": kind}
+        sent |= {"make": "board", "title": "The board", "kind": kind}
         assert client_of(owner).post(f"{PUBLISH}?{query}", sent).status_code == 302
         return PublicBoard.objects.latest("pk")
 
@@ -74,6 +74,6 @@ def test_frozen_names_can_be_made_up(publish):
 
 def test_it_can_be_closed(publish, owner, client_of):
     board = publish("frozen")
-    client_of(owner).post(f"{PUBLISH}{board.pk}/close/")
+    client_of(owner).post(f"/leaderboards/autumn/publish/{board.pk}/close/")
 
     assert Client().get(board.get_absolute_url()).status_code == 404

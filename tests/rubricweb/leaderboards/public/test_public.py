@@ -15,7 +15,7 @@ from tests import factories
 from tests.rubricweb.markup import markup
 from tests.rubricweb.worlds import blind_campaign
 
-PUBLISH = "/leaderboards/autumn/publish/"
+PUBLISH = "/collections/autumn/share/"
 
 
 def text(response):
@@ -25,7 +25,7 @@ def text(response):
 @pytest.fixture
 def publish(made, owner, client_of):
     def publish(query="", **sent):
-        response = client_of(owner).post(f"{PUBLISH}?{query}", {"title": "The board", **sent})
+        response = client_of(owner).post(f"{PUBLISH}?{query}", {"make": "board", "title": "The board", **sent})
         assert response.status_code == 302
         return PublicBoard.objects.latest("pk")
 
@@ -49,19 +49,19 @@ def test_everybody_with_the_link_reads_it(publish):
 
 def test_a_new_link_stands_above_the_choices(made, owner, client_of):
     client = client_of(owner)
-    page = client.post(f"{PUBLISH}?min_grade=4", {"title": "The board"}, follow=True)
+    page = client.post(f"{PUBLISH}?min_grade=4", {"make": "board", "title": "The board"}, follow=True)
     board = PublicBoard.objects.get()
     assert page.redirect_chain == [(f"{PUBLISH}?min_grade=4&new={board.pk}", 302)]
     said = markup(page)
     link = f"http://testserver{board.get_absolute_url()}</a>"
-    assert said.index(link) < said.index('data-copies="new-link"') < said.index("1. Choose the board")
+    assert said.index(link) < said.index('data-copies="new-link"') < said.index("Relevance labels")
     assert 'aria-describedby="new-link" autofocus' in said
     assert [str(message) for message in page.context["messages"]] == [
         "Published. Anybody with the link can read it."
     ]
     for address in (PUBLISH, f"{PUBLISH}?new=x", f"{PUBLISH}?new={board.pk + 1}"):
         assert "new-link" not in markup(client.get(address))
-    client.post(f"{PUBLISH}{board.pk}/close/")
+    client.post(f"/leaderboards/autumn/publish/{board.pk}/close/")
     assert "new-link" not in markup(client.get(f"{PUBLISH}?new={board.pk}"))
 
 
@@ -165,7 +165,7 @@ def test_public_page_of_made_up_names_has_no_other_in_its_headline_and_statement
         factories.RankingFactory(run=best, topic=item.topic, doc_ids=[first.doc_id])
         factories.RankingFactory(run=worst, topic=item.topic, doc_ids=[second.doc_id])
     collection.runs.filter(run_tag="birch").update(is_closed_book=True)
-    sent = {"title": "The board", "kind": kind, "is_anonymous": "on"}
+    sent = {"make": "board", "title": "The board", "kind": kind, "is_anonymous": "on"}
     client_of(owner).post(PUBLISH, sent)
     board = PublicBoard.objects.get()
     page = text(Client().get(board.get_absolute_url()))
@@ -193,9 +193,9 @@ def test_a_board_whose_bank_is_gone_is_not_found(publish, made):
 
 
 def test_only_organizers_publish(made, developer, outsider, client_of, owner):
-    sent = {"title": "The board"}
+    sent = {"make": "board", "title": "The board"}
+    assert "Public leaderboard" not in text(client_of(developer).get(PUBLISH))
     for user, status in ((developer, 403), (outsider, 404)):
-        assert client_of(user).get(PUBLISH).status_code == status
         assert client_of(user).post(PUBLISH, sent).status_code == status
         assert (
             client_of(user).post(reverse("leaderboards:public-close", args=["autumn", 1])).status_code
@@ -208,8 +208,8 @@ def test_only_organizers_publish(made, developer, outsider, client_of, owner):
 
 def test_what_is_wrong_is_said(made, owner, client_of):
     client = client_of(owner)
-    assert client.post(PUBLISH, {"title": ""}).status_code == 422
-    response = client.post(f"{PUBLISH}?min_grade=9", {"title": "The board"})
+    assert client.post(PUBLISH, {"make": "board", "title": ""}).status_code == 422
+    response = client.post(f"{PUBLISH}?min_grade=9", {"make": "board", "title": "The board"})
     assert response.status_code == 422
     assert "less than or equal to 5" in text(response)
     assert not PublicBoard.objects.exists()

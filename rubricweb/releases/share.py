@@ -1,0 +1,111 @@
+"""Everything that leaves a collection, on one page: files, public boards, releases."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_http_methods
+
+from rubricweb.accounts import roles
+from rubricweb.core.http import HtmxRequest, page_or_part, shows_a_secret
+from rubricweb.corpus.access import collection_for
+from rubricweb.corpus.models import Collection
+from rubricweb.exports import naming
+from rubricweb.exports.flags import FlagsExportForm
+from rubricweb.exports.one_way import ONE_WAY
+from rubricweb.exports.selectors import qrels_summary
+from rubricweb.grades import visibility
+from rubricweb.leaderboards.board import values
+from rubricweb.leaderboards.board_page import query_of
+from rubricweb.leaderboards.forms import BoardToolbar, LabelForm
+from rubricweb.leaderboards.public.forms import PublishForm
+from rubricweb.leaderboards.public.selectors import new_board
+from rubricweb.leaderboards.views import refused
+from rubricweb.releases import actions, selectors
+from rubricweb.releases.forms import ReleaseForm
+from rubricweb.releases.models import Release
+
+PAGE = "releases/share.html"
+SHOWN_LOSSES = 500
+"""How many the page lists; the text file has all."""
+
+
+@shows_a_secret
+@require_http_methods(["GET", "HEAD", "POST"])
+def share(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Offer the files, and to organizers public boards and releases; POST makes one of these.
+
+    The address is that of a board: what is chosen there is what is downloaded and published here. The field
+    `make` of a POST names the form that it comes from.
+    """
+    is_post = request.method == "POST"
+    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE if is_post else roles.TO_VIEW)
+    context = _files(request, collection)
+    if roles.holds(request.user, collection, roles.TO_ORGANIZE):
+        context |= _published(request, collection) | _released(request, collection)
+        if is_post and (address := _make(request, collection, context)):
+            return redirect(address)
+    response = page_or_part(request, PAGE, context, part="share")
+    is_refused = bool(context["form"].graders) and not context["is_valid"]
+    response.status_code = 422 if is_post or is_refused else 200
+    return refused(response) if is_refused else response
+
+
+def _files(request: HtmxRequest, collection: Collection) -> dict[str, object]:
+    visibility.count_ratings(collection.pk)  # the page says what its files lack
+    form = BoardToolbar(request.GET, collection=collection)
+    labels = LabelForm(request.GET, collection=collection, auto_id="qrels_%s")
+    context: dict[str, object] = {
+        "collection": collection,
+        "form": form,
+        "labels": labels,
+        "is_valid": bool(form.graders) and form.is_valid() and labels.is_valid(),
+        "flags_form": FlagsExportForm(auto_id="flags_%s"),
+        "one_way": ONE_WAY,
+    }
+    if context["is_valid"]:
+        context |= {
+            "query": query_of(form),
+            "labels_query": query_of(labels),
+            "summary": qrels_summary(labels.spec),
+            "file_name": naming.qrels_name(labels.spec),
+            "shown": SHOWN_LOSSES,
+            "board_losses": values.LOSSES,
+        }
+    return context
+
+
+def _published(request: HtmxRequest, collection: Collection) -> dict[str, object]:
+    sent = request.POST if request.POST.get("make") == "board" else None
+    form = PublishForm(sent, initial={"title": f"Leaderboard of {collection}"}, auto_id="publish_%s")
+    context = {"publish_form": form, "published": collection.public_boards.all()}
+    if new := new_board(collection, request.GET.get("new", "")):
+        context |= {"new": new, "new_link": request.build_absolute_uri(new.get_absolute_url())}
+    return context
+
+
+def _released(request: HtmxRequest, collection: Collection) -> dict[str, object]:
+    sent = request.POST if request.POST.get("make") == "release" else None
+    form = ReleaseForm(sent, instance=Release(collection=collection, title=collection.name))
+    return {
+        "release_form": form,
+        "preview": selectors.preview(collection),
+        "releases": selectors.releases(collection),
+    }
+
+
+def _make(request: HtmxRequest, collection: Collection, context: dict[str, object]) -> str:
+    """Make what the POST asks for and return where to go; empty where its form has an error."""
+    release_form, publish_form = context["release_form"], context["publish_form"]
+    if release_form.is_bound and release_form.is_valid() and not context["preview"].refusal:
+        return actions.start_release(release_form.save(commit=False), by=request.user).get_absolute_url()
+    if publish_form.is_bound and context["is_valid"] and publish_form.is_valid():
+        made = publish_form.publish(collection, query=context["query"], by=request.user)
+        if made:
+            frozen = " and frozen" if made.is_frozen else ""
+            messages.success(request, f"Published{frozen}. Anybody with the link can read it.")
+            address = request.GET.copy()
+            address["new"] = str(made.pk)
+            return f"{request.path}?{address.urlencode()}"
+    return ""
