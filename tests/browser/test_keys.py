@@ -51,7 +51,7 @@ def test_the_sheet_lists_what_the_page_has(page):
 def test_a_key_presses_its_element(page, places):
     page.goto(places.of_collection("releases:share"))
     page.keyboard.press("g")
-    expect(page).to_have_url(f"{page.url.split('/exports/')[0]}{places.of_collection('home:collection')}")
+    expect(page).to_have_url(f"{page.url.split('/collections/')[0]}{places.of_collection('home:collection')}")
 
 
 def test_keys_rest_while_typing_in_a_dialog_and_with_modifiers(page, places):
