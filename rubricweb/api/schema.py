@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from typing import Any
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
@@ -30,6 +32,17 @@ class ResourceSchema(AutoSchema):
 
     Whatever else an operation answers, a refusal is a problem document.
     """
+
+    def get_summary(self) -> str:
+        """Return the docstring of the method; of a list, what its resource lists."""
+        if self._is_list_view():
+            first = re.split(r"[.,;:] ?", inspect.cleandoc(type(self.view).__doc__ or ""), maxsplit=1)[0]
+            return f"List {first[:1].lower()}{first[1:]}".rstrip(".")
+        return inspect.cleandoc(getattr(self.view, self.method.lower()).__doc__ or "").rstrip(".")
+
+    def get_description(self) -> str:
+        """Return the docstring of the resource, which all its methods share."""
+        return inspect.cleandoc(type(self.view).__doc__ or "")
 
     def _get_response_bodies(self, direction: Any = "response") -> Any:
         bodies = super()._get_response_bodies(direction)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.db.models import Q, QuerySet
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -38,11 +37,53 @@ class OfBoard(Resource):
         return arena, form
 
 
+class VotedRunDocument(serializers.Serializer[Any]):
+    rank_best = serializers.IntegerField()
+    rank_worst = serializers.IntegerField()
+    run = serializers.CharField()
+    strength = serializers.FloatField(allow_null=True, help_text="Log odds against the mean run.")
+    low = serializers.FloatField(allow_null=True)
+    high = serializers.FloatField(allow_null=True)
+    votes = serializers.IntegerField()
+    wins = serializers.IntegerField()
+    ties = serializers.IntegerField()
+    losses = serializers.IntegerField()
+    level = serializers.JSONField(help_text="Of the interval; empty without one.")
+    note = serializers.CharField(allow_blank=True)
+
+
+class VotedPairDocument(serializers.Serializer[Any]):
+    run = serializers.CharField()
+    against = serializers.CharField()
+    wins = serializers.IntegerField()
+    ties = serializers.IntegerField()
+    losses = serializers.IntegerField()
+
+
+class VoteBoardDocument(serializers.Serializer[Any]):
+    collection = serializers.CharField()
+    verdict = serializers.CharField(help_text="`answer` or `evidence`.")
+    model = serializers.CharField()
+    length = serializers.DictField(allow_null=True, help_text="What length is worth; null if not asked for.")
+    intervals = serializers.CharField()
+    ranks = serializers.CharField()
+    version = serializers.CharField(help_text="Of RubricWeb.")
+    votes = serializers.IntegerField()
+    voters = serializers.IntegerField()
+    topics = serializers.IntegerField()
+    both_bad = serializers.IntegerField()
+    left_out = serializers.DictField(child=serializers.IntegerField())
+    agreement = serializers.DictField(allow_null=True, help_text="Of voters on one battle; null if too few.")
+    runs = VotedRunDocument(many=True)
+    pairs = VotedPairDocument(many=True)
+
+
 class VoteBoardResource(OfBoard):
     """The vote board, as its JSON file has it."""
 
-    @extend_schema(parameters=BOARD, responses=OpenApiTypes.OBJECT, operation_id="arena_board")
+    @extend_schema(parameters=BOARD, responses=VoteBoardDocument, operation_id="arena_board")
     def get(self, request: Request, slug: str) -> Response:
+        """Get the vote board."""
         arena, form = self.chosen()
         options = {"with_named": form.with_named, "at_equal_length": form.at_equal_length}
         return Response(files.board_document(vote_board(arena.collection, form.chosen, **options), slug))
@@ -68,6 +109,7 @@ class Votes(OfBoard):
 
     @extend_schema(parameters=[NAMED], responses=VoteDocument(many=True), operation_id="arena_votes")
     def get(self, request: Request, slug: str) -> Response:
+        """List the votes that count."""
         arena, form = self.chosen()
         rows = list(files.vote_rows(arena.collection, with_named=form.with_named))
         return Response(files.vote_documents(rows))

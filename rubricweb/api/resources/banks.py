@@ -107,6 +107,7 @@ class Items(OfBank, ListResource):
     @extend_schema(request=NewItem, responses={201: ItemSerializer}, parameters=[KEY])
     @done_once
     def post(self, request: Request, slug: str, bank_id: int) -> Response:
+        """Add a question or nugget."""
         bank, sent = self.bank_to_edit(), self.fields(NewItem)
         topic = get_object_or_404(bank.collection.topics, query_id=sent["topic"])
         item = actions.add_item(
@@ -128,11 +129,13 @@ class ItemResource(OfBank):
 
     @extend_schema(responses=ItemSerializer)
     def get(self, request: Request, slug: str, bank_id: int, item_id: int) -> Response:
+        """Get a question or nugget."""
         return _answer(access.item_for(self.person, self.bank().pk, item_id))
 
     @extend_schema(request=ItemEdit, responses=ItemSerializer, parameters=[IF_MATCH, KEY])
     @done_once
     def patch(self, request: Request, slug: str, bank_id: int, item_id: int) -> Response:
+        """Reword, weigh, retire or restore an item."""
         item = access.item_for_editor(self.person, self.bank().pk, item_id)
         sent, seen = self.fields(ItemEdit), seen_version(request)
         if "text" in sent:
@@ -190,6 +193,7 @@ class Versions(OfBank, ListResource):
     @extend_schema(request=NewVersion, responses={201: VersionSerializer}, parameters=[KEY])
     @done_once
     def post(self, request: Request, slug: str, bank_id: int) -> Response:
+        """Name the present state of a bank."""
         bank = access.bank_for(self.person, self.bank().pk, needed=roles.TO_EDIT_BANK)
         version = name_version(bank, **self.fields(NewVersion), by=self.person)
         return Response(VersionSerializer(version).data, HTTPStatus.CREATED)

@@ -52,11 +52,105 @@ def spec_of(form: LabelForm) -> BoardSpec:
     return form.spec
 
 
+class RankedRunDocument(serializers.Serializer[Any]):
+    rank = serializers.IntegerField()
+    rank_first = serializers.IntegerField(help_text="The best rank that the run may have.")
+    rank_last = serializers.IntegerField()
+    is_clearly_behind = serializers.BooleanField(help_text="Clearly behind the first, by the board's test.")
+    run_tag = serializers.CharField()
+    score = serializers.FloatField(allow_null=True)
+    stderr = serializers.FloatField(allow_null=True, help_text="The standard error over topics.")
+    low = serializers.FloatField(allow_null=True, help_text="The 95 % interval over topics.")
+    high = serializers.FloatField(allow_null=True)
+    n_topics = serializers.IntegerField(help_text="Topics that count.")
+    n_answered = serializers.IntegerField(allow_null=True)
+    judged = serializers.FloatField(allow_null=True, help_text="The share of first passages with a label.")
+    verified = serializers.FloatField(allow_null=True, help_text="The share of cells that people checked.")
+    estimate = serializers.DictField(
+        allow_null=True, help_text="`value`, `low` and `high` of the score that people would give."
+    )
+    columns = serializers.DictField(help_text="By token: `score`, `stderr` and `n_topics`.")
+
+
+class CorrelationDocument(serializers.Serializer[Any]):
+    against = serializers.CharField()
+    measure = serializers.CharField()
+    spearman = serializers.DictField(help_text="`value`, `runs`, and the `reason` where there is no value.")
+    kendall = serializers.DictField()
+
+
+class LeaderboardDocument(serializers.Serializer[Any]):
+    """A board with what it stands on. Members that its kind of measure does not have are absent."""
+
+    collection = serializers.CharField()
+    measure = serializers.CharField()
+    definition = serializers.CharField()
+    grader = serializers.JSONField(help_text="The grader by its parts, or who rated.")
+    ratings = serializers.CharField(help_text="Whose ratings: the grader's, people's, or both.")
+    bank = serializers.CharField(allow_null=True)
+    bank_version = serializers.IntegerField(allow_null=True, help_text="Null for the bank as it is now.")
+    kinds = serializers.ListField(child=serializers.CharField())
+    min_grade = serializers.IntegerField()
+    threshold = serializers.CharField()
+    slice = serializers.DictField(allow_null=True, help_text="Topics by an attribute; null for all.")
+    topic = serializers.CharField(allow_null=True)
+    subtopic = serializers.CharField(allow_null=True)
+    by_subtopic = serializers.BooleanField()
+    missing = serializers.ChoiceField(
+        choices=("skip", "zero"), help_text="What a topic without a result counts as."
+    )
+    mode = serializers.CharField(required=False, help_text="Of measures by labels: how a label is made.")
+    min_answers = serializers.IntegerField(required=False)
+    labels = serializers.CharField(required=False)
+    level = serializers.IntegerField(required=False, allow_null=True)
+    cutoff = serializers.IntegerField(required=False, allow_null=True)
+    trec_eval = serializers.CharField(required=False)
+    items = serializers.IntegerField(help_text="Questions and nuggets that count.")
+    items_stamp = serializers.CharField(allow_null=True)
+    denominator = serializers.CharField(allow_null=True)
+    topics = serializers.IntegerField()
+    topics_left_out = serializers.IntegerField()
+    topics_undefined = serializers.IntegerField()
+    judged_at = serializers.IntegerField(allow_null=True)
+    uncertainty = serializers.CharField(allow_null=True)
+    test = serializers.CharField()
+    monte_carlo_error = serializers.DictField(allow_null=True)
+    headline = serializers.CharField(allow_null=True)
+    top = serializers.DictField(allow_null=True, help_text="What the headline stands on.")
+    marks = serializers.DictField(allow_null=True, help_text="Median and percentiles over the runs.")
+    estimate = serializers.DictField(allow_null=True, help_text="What the estimates of the rows stand on.")
+    verified_cells = serializers.IntegerField()
+    cells = serializers.IntegerField(allow_null=True)
+    version = serializers.CharField(help_text="Of RubricWeb.")
+    made = serializers.CharField()
+    columns = serializers.ListField(child=serializers.DictField())
+    importance = serializers.CharField(allow_null=True)
+    rows = RankedRunDocument(many=True)
+    correlations = CorrelationDocument(many=True)
+
+
+class ComparisonDocument(serializers.Serializer[Any]):
+    verdict = serializers.CharField(allow_null=True, help_text="What the board says of its first runs.")
+    first = serializers.CharField()
+    second = serializers.CharField()
+    difference = serializers.FloatField(allow_null=True)
+    low = serializers.FloatField(allow_null=True)
+    high = serializers.FloatField(allow_null=True)
+    level = serializers.FloatField(help_text="Of the interval: 0.95.")
+    topics = serializers.IntegerField()
+    test = serializers.CharField()
+    p = serializers.FloatField(allow_null=True, help_text="Adjusted for all pairs of the board.")
+    is_clear = serializers.BooleanField()
+    sentence = serializers.CharField()
+    tex = serializers.CharField(help_text="The sentence for a paper.")
+
+
 class Leaderboard(Resource):
     """The leaderboard, as the page and its JSON file have it."""
 
-    @extend_schema(parameters=parameters(BoardForm), responses=OpenApiTypes.OBJECT)
+    @extend_schema(parameters=parameters(BoardForm), responses=LeaderboardDocument)
     def get(self, request: Request, slug: str) -> Response:
+        """Get the leaderboard."""
         collection = self.collection()
         spec = spec_of(BoardForm(request.query_params, collection=collection))
         return Response(files.document(board(spec)))
@@ -65,8 +159,9 @@ class Leaderboard(Resource):
 class ComparisonOfRuns(Resource):
     """What can be said of two runs: their difference with its interval, and a sentence for a paper."""
 
-    @extend_schema(parameters=parameters(ComparisonForm), responses=OpenApiTypes.OBJECT)
+    @extend_schema(parameters=parameters(ComparisonForm), responses=ComparisonDocument)
     def get(self, request: Request, slug: str) -> Response:
+        """Compare two runs."""
         collection = self.collection()
         form = ComparisonForm(request.query_params, collection=collection)
         scored = scored_board(spec_of(form))
@@ -84,6 +179,7 @@ class Qrels(Resource):
 
     @extend_schema(parameters=parameters(LabelForm), responses={(200, "text/plain"): OpenApiTypes.STR})
     def get(self, request: Request, slug: str) -> StreamingHttpResponse:
+        """Download qrels made of the grades."""
         collection = self.collection()
         spec = spec_of(LabelForm(request.query_params, collection=collection))
         try:

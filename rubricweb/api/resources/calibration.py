@@ -7,7 +7,6 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.urls import reverse
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -36,8 +35,52 @@ class NewCard(serializers.Serializer[Any]):
     grader = serializers.CharField(help_text="The fingerprint of a grader with grades of its items.")
 
 
+class EstimateDocument(serializers.Serializer[Any]):
+    value = serializers.FloatField(allow_null=True)
+    low = serializers.FloatField(allow_null=True)
+    high = serializers.FloatField(allow_null=True)
+
+
+class RatingRowDocument(serializers.Serializer[Any]):
+    rating = serializers.IntegerField()
+    cells = serializers.IntegerField()
+    people = EstimateDocument(help_text="The mean rating of people.")
+    reached = EstimateDocument(help_text="The share that people rate at the threshold or above.")
+
+
+class BiasDocument(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    cells = serializers.IntegerField()
+    bias = EstimateDocument(help_text="The grader's rating less that of people.")
+    beyond_others = EstimateDocument()
+    p = serializers.FloatField(allow_null=True)
+    is_clear = serializers.BooleanField()
+
+
+class CalibrationDocument(serializers.Serializer[Any]):
+    id = serializers.IntegerField(required=False, help_text="Of a card that was just made.")
+    collection = serializers.CharField()
+    bank = serializers.CharField()
+    items = serializers.IntegerField()
+    grader = serializers.DictField(child=serializers.CharField(allow_blank=True))
+    made = serializers.DateTimeField()
+    is_current = serializers.BooleanField()
+    items_changed = serializers.IntegerField()
+    sample = serializers.DictField(help_text="Cells, topics and people, and when they rated.")
+    level = serializers.FloatField(help_text="Of all intervals: 0.95.")
+    min_grade = serializers.IntegerField()
+    kappa = EstimateDocument()
+    same = EstimateDocument(help_text="The share of cells with the same rating.")
+    near = EstimateDocument(help_text="The share with a rating at most 1 apart.")
+    bias = EstimateDocument()
+    by_rating = RatingRowDocument(many=True)
+    groups = serializers.DictField(help_text="How many groups were compared, and by which rule.")
+    by_length = BiasDocument(many=True)
+    by_runs = BiasDocument(many=True, required=False, help_text="For those who see the names of runs.")
+
+
 class Cards(ListResource):
-    """All cards, also stale ones. POST compares a grader with people, now."""
+    """The calibration cards of a collection, also stale ones. POST compares a grader with people, now."""
 
     serializer_class = CardSerializer
     scopes = {"POST": Token.Scope.EDIT}
@@ -46,9 +89,10 @@ class Cards(ListResource):
         """Return those of the collection."""
         return CalibrationCard.objects.filter(bank__collection=self.collection())
 
-    @extend_schema(request=NewCard, parameters=[KEY], responses={201: OpenApiTypes.OBJECT})
+    @extend_schema(request=NewCard, parameters=[KEY], responses={201: CalibrationDocument})
     @done_once
     def post(self, request: Request, slug: str) -> Response:
+        """Compare a grader with people."""
         collection = self.collection(needed=roles.TO_EDIT_BANK)
         sent = self.fields(NewCard)
         asked = (sent["bank"], sent["grader"])
@@ -67,8 +111,9 @@ class Cards(ListResource):
 class CardResource(Resource):
     """One card, and whether it is current."""
 
-    @extend_schema(responses=OpenApiTypes.OBJECT)
+    @extend_schema(responses=CalibrationDocument)
     def get(self, request: Request, slug: str, card_id: int) -> Response:
+        """Get a calibration card."""
         collection = self.collection()
         card = access.card_for(self.person, slug, card_id)
         document = card_document(card, with_runs=sees_names(self.person, collection))

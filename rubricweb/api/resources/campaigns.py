@@ -160,6 +160,7 @@ class Campaigns(ListResource):
     @extend_schema(request=NewCampaign, responses={201: CampaignDocument}, parameters=[KEY])
     @done_once
     def post(self, request: Request, slug: str) -> Response:
+        """Open a campaign."""
         form = _form(self.collection(needed=roles.TO_ORGANIZE), self.fields(NewCampaign))
         campaign = actions.open_campaign(form.choice, form.plan, by=self.person)
         place = reverse("api:campaign", args=[slug, campaign.pk])
@@ -172,6 +173,7 @@ class CampaignPlan(Resource):
 
     @extend_schema(request=NewCampaign, responses=CampaignPreview, operation_id="campaigns_plan")
     def post(self, request: Request, slug: str) -> Response:
+        """Preview a campaign."""
         collection, sent = self.collection(needed=roles.TO_ORGANIZE), self.fields(NewCampaign)
         form = _form(collection, sent)
         everybody = members_who_rate(collection).count()
@@ -184,6 +186,7 @@ class CampaignResource(Resource):
 
     @extend_schema(responses=CampaignDocument)
     def get(self, request: Request, slug: str, campaign_id: int) -> Response:
+        """Get a campaign and its progress."""
         campaign = access.campaign_for(
             self.person, self.collection().slug, campaign_id, needed=roles.TO_ORGANIZE
         )
@@ -197,6 +200,7 @@ class CampaignState(Resource):
 
     @extend_schema(request=None, responses=CampaignDocument, operation_id="campaigns_steer")
     def post(self, request: Request, slug: str, campaign_id: int, steer: str) -> Response:
+        """Close or reopen a campaign."""
         if steer not in STATES:
             raise Http404(f"A campaign takes one of {', '.join(STATES)}.")
         slug = self.collection().slug

@@ -39,4 +39,5 @@ class CollectionResource(Resource):
 
     @extend_schema(responses=CollectionSerializer)
     def get(self, request: Request, slug: str) -> Response:
+        """Get a collection."""
         return Response(CollectionSerializer(self.collection()).data)

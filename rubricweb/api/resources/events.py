@@ -29,5 +29,6 @@ class Events(Resource):
 
     @extend_schema(parameters=[SINCE], responses={(200, "text/event-stream"): OpenApiTypes.STR})
     def get(self, request: Request, slug: str) -> StreamingHttpResponse:
+        """Follow what changes in a collection."""
         since = seconds(request.query_params.get("since", ""))
         return streams.stream(self.collection().channel, since=since)

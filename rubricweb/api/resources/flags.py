@@ -111,6 +111,7 @@ class Flags(ListResource):
     @extend_schema(request=NewFlag, responses={201: FlagDocument}, parameters=[KEY])
     @done_once
     def post(self, request: Request, slug: str) -> Response:
+        """Flag a question, passage or grade."""
         collection, sent = self.collection(needed=roles.TO_ASSESS), self.fields(NewFlag)
         flag = actions.open_flag(
             _subject(self.person, collection, sent),
@@ -128,6 +129,7 @@ class FlagResource(Resource):
 
     @extend_schema(responses=FlagDocument)
     def get(self, request: Request, slug: str, flag_id: int) -> Response:
+        """Get a flag and its thread."""
         return _answer(self.person, self.collection().slug, flag_id)
 
 
@@ -144,6 +146,7 @@ class FlagEvents(Resource):
     )
     @done_once
     def post(self, request: Request, slug: str, flag_id: int) -> Response:
+        """Reply to a flag, resolve, reopen or assign it."""
         collection, sent = self.collection(needed=roles.TO_ASSESS), self.fields(NewFlagEvent)
         flag = access.flag_for(self.person, slug, flag_id, needed=roles.TO_ASSESS)
         text, verb, uid = sent["text"], sent["verb"], sent.get("event")

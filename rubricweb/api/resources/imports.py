@@ -106,6 +106,7 @@ class Imports(ListResource):
     @extend_schema(request=bodies(UploadForm), responses={202: ImportDocument}, parameters=[KEY, NAME])
     @uploaded_once
     def post(self, request: Request, slug: str) -> Response:
+        """Upload files to import."""
         collection, uploads = self.collection(needed=roles.TO_ORGANIZE), files_of(request)
         batch = actions.begin_import(collection, by=self.person)
         self.upload.begin(batch)
@@ -136,10 +137,12 @@ class ImportResource(OfImport):
 
     @extend_schema(responses=ImportDocument)
     def get(self, request: Request, slug: str, import_id: int) -> Response:
+        """Get an import in any state."""
         return Response(_document(self.batch()))
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, slug: str, import_id: int) -> Response:
+        """Discard an import that has not begun."""
         batch = self.batch()
         if batch.is_live or batch.is_imported:
             raise RequestProblem(HTTPStatus.CONFLICT, "A worker has it, or has imported it.")
@@ -158,6 +161,7 @@ class ImportCheck(OfImport):
     )
     @done_once
     def post(self, request: Request, slug: str, import_id: int) -> Response:
+        """Check the files again."""
         batch, sent = self.batch(), self.fields(OptionsDocument)
         form = OptionsForm(ImportOptions.of(batch).as_json() | sent)
         require_valid(form)
@@ -172,6 +176,7 @@ class ImportStart(OfImport):
     )
     @done_once
     def post(self, request: Request, slug: str, import_id: int) -> Response:
+        """Import what was checked."""
         batch = self.batch()
         if not screens.batch_of(batch).is_ready:
             raise RequestProblem(HTTPStatus.CONFLICT, "These files cannot be imported as they are.")
@@ -189,6 +194,7 @@ class ImportUndo(OfImport):
     )
     @done_once
     def post(self, request: Request, slug: str, import_id: int) -> Response:
+        """Undo an import."""
         batch = self.batch()
         if undo.is_large(batch) and not undo.why_not(batch):
             return _accepted(actions.start_undo(batch, by=self.person))

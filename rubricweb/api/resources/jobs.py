@@ -107,6 +107,7 @@ class Plan(Resource):
 
     @extend_schema(request=JobScope, responses=PlanDocument)
     def post(self, request: Request, slug: str) -> Response:
+        """Preview what grading would take."""
         collection = self.collection()
         gap = monitor.gap(collection, _scope(collection, self.fields(JobScope)))
         plan = {
@@ -131,6 +132,7 @@ class Jobs(ListResource):
     @extend_schema(request=JobScope, responses={202: Started}, parameters=[KEY])
     @done_once
     def post(self, request: Request, slug: str) -> Response:
+        """Grade what has no grade yet."""
         collection = access.collection_to_grade(self.person, self.collection().slug)
         scope = _scope(collection, self.fields(JobScope))
         missing = monitor.to_start(collection, scope)
@@ -146,6 +148,7 @@ class JobResource(Resource):
 
     @extend_schema(responses=JobDocument)
     def get(self, request: Request, slug: str, job_id: int) -> Response:
+        """Get a job and its progress."""
         return _answer(access.job_for(self.person, self.collection().slug, job_id))
 
 
@@ -156,6 +159,7 @@ class Steering(Resource):
 
     @extend_schema(request=None, responses=JobDocument, operation_id="jobs_steer")
     def post(self, request: Request, slug: str, job_id: int, steer: str) -> Response:
+        """Pause, resume, cancel or reorder a job."""
         if steer not in STEERS:
             raise Http404(f"Steer a job with one of {', '.join(STEERS)}.")
         slug = self.collection().slug

@@ -79,6 +79,7 @@ class Members(ListResource):
     )
     @done_once
     def post(self, request: Request, slug: str) -> Response:
+        """Add a member or change a role."""
         collection = self.collection(needed=roles.TO_ORGANIZE)
         form = MemberForm(self.fields(NewMember))
         require_valid(form)
@@ -102,6 +103,7 @@ class Member(Resource):
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, slug: str, user_id: int) -> Response:
+        """Remove a member."""
         collection = self.collection(needed=roles.TO_ORGANIZE)
         remove_member(get_object_or_404(collection.memberships, user=user_id), by=self.person)
         return Response(status=HTTPStatus.NO_CONTENT)
@@ -118,6 +120,7 @@ class Invitations(ListResource):
 
     @extend_schema(request=NewInvitation, responses={201: InvitationDocument})
     def post(self, request: Request, slug: str) -> Response:
+        """Invite by a link."""
         collection = self.collection(needed=roles.TO_ORGANIZE)
         form = InvitationForm(self.fields(NewInvitation))
         require_valid(form)
@@ -135,6 +138,7 @@ class InvitationResource(Resource):
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, slug: str, invitation_id: int) -> Response:
+        """Revoke an invitation."""
         collection = self.collection(needed=roles.TO_ORGANIZE)
         invitation = get_object_or_404(collection.invitations, pk=invitation_id)
         invitations.revoke(invitation, by=self.person)

@@ -55,7 +55,7 @@ class NewRating(serializers.Serializer[Any]):
 
 
 class Ratings(ListResource):
-    """Every event. Cells that you have to rate blind are left out until you rated them."""
+    """People's ratings, event by event. Cells to rate blind are left out until you rated them."""
 
     serializer_class = RatingSerializer
     scopes = {"POST": Token.Scope.ASSESS}
@@ -72,6 +72,7 @@ class Ratings(ListResource):
     @extend_schema(request=NewRating, responses={201: RatingSerializer}, parameters=[KEY])
     @done_once
     def post(self, request: Request, slug: str) -> Response:
+        """Rate a passage for a question."""
         collection = self.collection(needed=roles.TO_ASSESS)
         sent = self.fields(NewRating)
         event = rate_cell(

@@ -70,6 +70,7 @@ class Releases(ListResource):
     @extend_schema(request=NewRelease, responses={202: ReleaseDocument}, parameters=[KEY])
     @done_once
     def post(self, request: Request, slug: str) -> Response:
+        """Make a release."""
         collection, sent = self.collection(needed=roles.TO_ORGANIZE), self.fields(NewRelease)
         if refusal := selectors.preview(collection).refusal:
             raise PermissionDenied(refusal)
@@ -92,10 +93,12 @@ class ReleaseResource(OfRelease):
 
     @extend_schema(responses=ReleaseDocument)
     def get(self, request: Request, slug: str, release_id: int) -> Response:
+        """Get a release in any state."""
         return Response(ReleaseDocument(self.release()).data)
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, slug: str, release_id: int) -> Response:
+        """Delete a release."""
         release = self.release()
         if release.is_live:
             raise RequestProblem(HTTPStatus.CONFLICT, "A worker is writing this release.")
@@ -110,6 +113,7 @@ class ReleaseFile(OfRelease):
 
     @extend_schema(responses={(200, "application/zip"): OpenApiTypes.BINARY})
     def get(self, request: Request, slug: str, release_id: int) -> HttpResponseBase:
+        """Download a release."""
         release = self.release()
         if not release.sha256 or not release.path.is_file():
             raise Http404("The zip is not on this server.")

@@ -161,6 +161,7 @@ class CallSubmissions(OfDesk):
     )
     @uploaded_once
     def post(self, request: Request, slug: str, call_id: int) -> Response:
+        """Submit a run."""
         desk, call = access.call_to_submit(self.person, self.desk().collection.slug, call_id)
         upload, said = files_of(request)[0], _said(request, desk, call)
         team = desk.team or actions.team_named(call, said["team"])
@@ -192,6 +193,7 @@ class SubmissionResource(OfDesk):
 
     @extend_schema(responses=SubmissionDocument)
     def get(self, request: Request, slug: str, submission_id: int) -> Response:
+        """Get a submission and its report."""
         return Response(_document(_submission(self, submission_id)))
 
 
@@ -202,6 +204,7 @@ class SubmissionFile(OfDesk):
 
     @extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})
     def get(self, request: Request, slug: str, submission_id: int) -> HttpResponseBase:
+        """Download a submitted file."""
         row = _submission(self, submission_id)
         if not row.is_kept or not files.is_here(row):
             raise Http404("The file is no longer stored.")
@@ -218,6 +221,7 @@ class SubmissionState(OfDesk):
 
     @extend_schema(request=Rejection, responses=SubmissionDocument, operation_id="submissions_steer")
     def post(self, request: Request, slug: str, submission_id: int, steer: str) -> Response:
+        """Withdraw, accept or reject a submission."""
         if steer not in STEERS:
             raise Http404(f"A submission takes one of {', '.join(STEERS)}.")
         desk, row = access.submission_for(self.person, self.desk().collection.slug, submission_id)

@@ -103,6 +103,7 @@ class SupportLabels(ListResource):
     @extend_schema(request=NewSupportLabel, responses={201: SupportEventSerializer}, parameters=[KEY])
     @done_once
     def post(self, request: Request, slug: str) -> Response:
+        """Label a citation."""
         collection, sent = self.collection(needed=roles.TO_ASSESS), self.fields(NewSupportLabel)
         topic = get_object_or_404(collection.topics, query_id=sent["topic"])
         citation = Citation(topic.pk, sent["sentence_md5"], sent["doc_id"])
@@ -131,5 +132,6 @@ class SupportNext(Resource):
 
     @extend_schema(responses=CardDocument(many=True), operation_id="support_next")
     def get(self, request: Request, slug: str) -> Response:
+        """Get the next citations to label."""
         collection = self.collection(needed=roles.TO_ASSESS)
         return Response(documents(CardDocument, labelling.next_cards(collection, self.person)))

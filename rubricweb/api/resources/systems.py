@@ -111,6 +111,7 @@ class Retrieve(Resource):
 
     @extend_schema(request=RetrieveRequest, responses=RetrieveDocument, operation_id="retrieve")
     def post(self, request: Request, slug: str) -> Response:
+        """Retrieve passages for a query."""
         collection, sent = self.collection(needed=roles.TO_ORGANIZE), self.fields(RetrieveRequest)
         topic, ranking = sent["query"], _ranked(collection, sent["query"], sent["hits"])
         rows = collection.passages.filter(doc_id__in=ranking.doc_ids)
@@ -131,6 +132,7 @@ class Generate(Resource):
 
     @extend_schema(request=GenerateRequest, responses=GenerateDocument, operation_id="generate")
     def post(self, request: Request, slug: str) -> Response:
+        """Generate an answer with citations."""
         collection, sent = self.collection(needed=roles.TO_ORGANIZE), self.fields(GenerateRequest)
         topic, topk = sent["query"], sent["topk"]
         sources = _sources(collection, topic, sent)

@@ -42,6 +42,7 @@ class TopicResource(Resource):
 
     @extend_schema(responses=TopicSerializer)
     def get(self, request: Request, slug: str, topic_id: int) -> Response:
+        """Get a topic."""
         return Response(TopicSerializer(get_object_or_404(self.collection().topics, pk=topic_id)).data)
 
 
@@ -78,4 +79,5 @@ class PooledPassage(Resource):
 
     @extend_schema(responses=PassageDocument)
     def get(self, request: Request, slug: str, topic_id: int, passage_id: int) -> Response:
+        """Get a pooled passage with its text."""
         return Response(PassageDocument(pooled_passage(self.collection(), topic_id, passage_id)).data)

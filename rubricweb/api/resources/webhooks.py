@@ -89,6 +89,7 @@ class Webhooks(ListResource):
     @extend_schema(request=NewWebhook, responses={201: WebhookDocument}, parameters=[KEY])
     @done_once
     def post(self, request: Request, slug: str) -> Response:
+        """Add a webhook."""
         collection = self.collection(needed=roles.TO_ORGANIZE)
         wanted = Wanted(**self.fields(NewWebhook))
         endpoint = actions.add_webhook(collection, wanted, by=self.person)
@@ -111,10 +112,12 @@ class WebhookResource(OneWebhook):
 
     @extend_schema(responses=WebhookSerializer)
     def get(self, request: Request, slug: str, webhook_id: int) -> Response:
+        """Get a webhook."""
         return Response(WebhookSerializer(self.webhook()).data)
 
     @extend_schema(request=WebhookChange, responses=WebhookSerializer)
     def patch(self, request: Request, slug: str, webhook_id: int) -> Response:
+        """Change a webhook."""
         endpoint = self.webhook()
         known = {"address": endpoint.address, "events": endpoint.events, "note": endpoint.note}
         wanted = Wanted(**(known | self.fields(WebhookChange)))
@@ -122,6 +125,7 @@ class WebhookResource(OneWebhook):
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, slug: str, webhook_id: int) -> Response:
+        """Remove a webhook."""
         actions.remove_webhook(self.webhook(), by=self.person)
         return Response(status=HTTPStatus.NO_CONTENT)
 
@@ -131,6 +135,7 @@ class WebhookSecret(OneWebhook):
 
     @extend_schema(request=None, responses=WebhookDocument)
     def post(self, request: Request, slug: str, webhook_id: int) -> Response:
+        """Replace the secret of a webhook."""
         endpoint = actions.rotate_secret(self.webhook(), by=self.person)
         return Response(WebhookDocument(endpoint).data, headers={"Cache-Control": "no-store"})
 
@@ -140,6 +145,7 @@ class WebhookReplay(OneWebhook):
 
     @extend_schema(request=Since, responses=SentAgain)
     def post(self, request: Request, slug: str, webhook_id: int) -> Response:
+        """Send failed messages again."""
         endpoint = self.webhook()
         since = self.fields(Since)["since"]
         count = actions.replay_failed(endpoint, since=since, by=self.person)
@@ -151,6 +157,7 @@ class WebhookAct(OneWebhook):
 
     @extend_schema(request=None, responses=WebhookSerializer, operation_id="webhooks_act")
     def post(self, request: Request, slug: str, webhook_id: int, act: str) -> Response:
+        """Test a webhook, or turn it on or off."""
         if act not in ACTS:
             raise Http404(f"Use one of {', '.join(ACTS)}.")
         endpoint = self.webhook()

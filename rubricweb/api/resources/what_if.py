@@ -84,6 +84,7 @@ class ItemWhatIf(OfBank):
 
     @extend_schema(parameters=NAMED, responses=WhatIfDocument)
     def get(self, request: Request, slug: str, bank_id: int, item_id: int) -> Response:
+        """Preview retiring or restoring an item."""
         item = access.item_for_editor(self.person, self.bank().pk, item_id)
         figures = FiguresForm(request.query_params, rating_graders(item.bank))
         require_valid(figures)
@@ -98,6 +99,7 @@ class ItemImpact(OfBank):
 
     @extend_schema(request=UnsavedDocument, responses=ImpactDocument, operation_id="banks_impact")
     def post(self, request: Request, slug: str, bank_id: int) -> Response:
+        """Preview saving a wording."""
         bank, sent = self.bank_to_edit(), self.fields(UnsavedDocument)
         topic = get_object_or_404(bank.collection.topics, query_id=sent["topic"])
         item: Item | None = None

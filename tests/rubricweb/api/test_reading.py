@@ -9,8 +9,10 @@ from urllib.parse import urlencode
 import pytest
 from django.core.cache import cache
 from django.http import QueryDict
+from rest_framework.serializers import Serializer
 
 from rubricweb.api.base import Rate
+from rubricweb.api.resources.boards import ComparisonDocument, LeaderboardDocument
 from rubricweb.grades.humans import Cell, rate_cell
 from rubricweb.leaderboards.board import files
 from rubricweb.leaderboards.board.selectors import board
@@ -112,6 +114,21 @@ def test_a_board_is_the_one_of_the_page(graded, owner, script_of):
     assert {name: value for name, value in document.items() if name != "made"} == {
         name: value for name, value in expected.items() if name != "made"
     }
+
+
+def members(serializer: Serializer) -> set[str]:
+    return {name for name, field in serializer.fields.items() if field.required}
+
+
+def test_boards_have_no_member_that_the_schema_does_not_name(graded, owner, script_of):
+    for asked in ({"measure": "rubric_cover"}, {"measure": "ndcg_cut_10", "mode": "binary"}):
+        document = script_of(owner).get(f"{AT}leaderboard/", asked).json()
+        named = LeaderboardDocument()
+        assert members(named) <= document.keys() <= named.fields.keys()
+        assert all(row.keys() == members(named.fields["rows"].child) for row in document["rows"])
+    tags = [row["run_tag"] for row in document["rows"]]
+    pair = script_of(owner).get(f"{AT}leaderboard/comparison/", {"first": tags[0], "second": tags[1]}).json()
+    assert pair.keys() == members(ComparisonDocument())
 
 
 def test_a_comparison_is_the_one_of_the_page(graded, owner, script_of):

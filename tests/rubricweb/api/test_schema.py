@@ -44,8 +44,19 @@ def test_every_operation_says_who_may_and_what_comes_back(schema):
     for path, operations in schema["paths"].items():
         for method, operation in operations.items():
             assert operation["description"], (path, method)
+            assert 5 < len(operation["summary"]) < 64, (path, method)
             assert {"token": []} in operation["security"]
             assert operation["responses"]
+
+
+def test_summaries_tell_operations_apart_and_answers_have_types(schema):
+    operations = [one for path in schema["paths"].values() for one in path.values()]
+    summaries = [one["summary"] for one in operations]
+    assert sorted(set(summaries)) == sorted(summaries)
+    untyped = {"type": "object", "additionalProperties": {}}
+    answers = [answer for one in operations for answer in one["responses"].values()]
+    kinds = [kind["schema"] for one in answers for kind in one.get("content", {}).values()]
+    assert untyped not in kinds
 
 
 @pytest.mark.django_db
@@ -62,4 +73,4 @@ def test_the_documentation_has_nothing_that_the_content_policy_refuses(client_of
     page = client_of(viewer).get(reverse("api:docs")).content.decode()
     assert '<div id="swagger-ui">' in page
     assert "<style" not in page
-    assert re.search(r"<script>|<script [^>]*>[^<]", page) is None
+    assert re.search(r"<script(?! id=\"texts\" type=\"application/json\")[^>]*>[^<]", page) is None
