@@ -10,7 +10,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext, gettext_lazy
 
 from rubricweb.accounts.keys import ACTIONS, KeyRow, NoSuchKey, parsed, shown
-from rubricweb.accounts.models import User
+from rubricweb.accounts.models import TEAM_CHARS, User
 
 
 class KeyField(forms.CharField):
@@ -77,6 +77,16 @@ class _TypedTwice(forms.Form):
         first = field.replace("password2", "password1") if field else field
         if first == field or first not in self.errors:
             super().add_error(first, error)
+
+
+class TeamForm(forms.Form):
+    """The team of somebody who joins by a link for many teams."""
+
+    team = forms.CharField(
+        label="Name of your team",
+        max_length=TEAM_CHARS,
+        help_text="As it will stand beside your runs. Others of your team join by a link of the organizers.",
+    )
 
 
 class NewAccountForm(_TypedTwice, UserCreationForm):  # type: ignore[type-arg]  # generic in the stubs only

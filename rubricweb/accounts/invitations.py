@@ -38,6 +38,10 @@ class Joining:
     max_uses: int
 
 
+class TeamTaken(Exception):
+    """A link for many teams makes new ones: by the name of a team nobody gets at what it submitted."""
+
+
 class InvitationOver(Exception):
     """It was revoked, has expired, or was used as often as it may be."""
 
@@ -110,12 +114,14 @@ def invitations_for(person: User) -> QuerySet[Invitation]:
 
 
 @transaction.atomic
-def join(invitation: Invitation, *, person: User) -> bool:
+def join(invitation: Invitation, *, person: User, team: str = "") -> bool:
     """Make `person` a member. False, and no use of a link counts, for members whose role is as high already.
 
-    Raises InvitationOver, also where whoever invited may do so no longer.
+    `team` is the new team that a participant names where the invitation names none. Raises InvitationOver,
+    also where whoever invited may do so no longer, and TeamTaken.
     """
-    list(Invitation.objects.select_for_update().filter(pk=invitation.pk))  # of two who join one waits
+    both = Invitation.objects.select_related("collection").select_for_update()
+    list(both.filter(pk=invitation.pk))  # of two who join the collection one waits
     usable = Invitation.objects.usable().select_related("collection").filter(pk=invitation.pk).first()
     if usable is None:
         raise InvitationOver
@@ -126,9 +132,15 @@ def join(invitation: Invitation, *, person: User) -> bool:
         Invitation.objects.filter(pk=usable.pk).update(uses=F("uses") + 1)
     if is_member:
         return False
-    set_role(person, usable.collection, role=role, by=person, team=usable.team)
+    if usable.names_no_team and _is_taken(team, usable.collection):
+        raise TeamTaken
+    set_role(person, usable.collection, role=role, by=person, team=usable.team or team)
     audit.record("invitation used", usable, by=person, detail=f"{person.username}: {role}")
     return True
+
+
+def _is_taken(team: str, collection: Collection) -> bool:
+    return not team or team.casefold() in {name.casefold() for name in team_names(collection)}
 
 
 def joined_message(invitation: Invitation, *, is_new: bool) -> str:

@@ -12,8 +12,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from rubricweb.accounts import invitations, lockout
-from rubricweb.accounts.forms import NewAccountForm
-from rubricweb.accounts.invitations import InvitationOver
+from rubricweb.accounts.forms import NewAccountForm, TeamForm
+from rubricweb.accounts.invitations import InvitationOver, TeamTaken
 from rubricweb.accounts.models import Invitation
 from rubricweb.accounts.roles import Role
 from rubricweb.core.http import HtmxRequest, form_response
@@ -34,22 +34,29 @@ def join(request: HtmxRequest, token: str) -> HttpResponse:
     if invitation is None:
         lockout.note_failure(request, NAME)
         return render(request, "accounts/join_over.html", status=404)
-    form = NewAccountForm(request.POST if request.method == "POST" else None)
-    if request.method == "POST" and (request.user.is_authenticated or form.is_valid()):
+    sent = request.POST if request.method == "POST" else None
+    form, team_form = NewAccountForm(sent), TeamForm(sent)
+    team = (request.POST.get("team") or "").strip()
+    needed = [] if request.user.is_authenticated else [form]
+    needed += [team_form] if invitation.names_no_team else []
+    if sent is not None and all(one.is_valid() for one in needed):
         try:
-            return _joined(request, invitation, form)
+            return _joined(request, invitation, form, team=team)
         except InvitationOver:
             return render(request, "accounts/join_over.html", status=404)
-    context = {"invitation": invitation, "collection_name": invitation.collection.name, "form": form}
+        except TeamTaken:
+            team_form.add_error("team", "There is a team of this name. Its link comes from the organizers.")
+    context = {"invitation": invitation, "collection_name": invitation.collection.name}
+    context |= {"form": form, "team_form": team_form}
     return form_response(request, "accounts/join.html", context)
 
 
-def _joined(request: HtmxRequest, invitation: Invitation, form: NewAccountForm) -> HttpResponse:
-    """The new account and the membership are made together. Raises InvitationOver."""
+def _joined(request: HtmxRequest, invitation: Invitation, form: NewAccountForm, *, team: str) -> HttpResponse:
+    """Make the new account and the membership together. Raises InvitationOver and TeamTaken."""
     is_signed_in = bool(request.user.is_authenticated)
     with transaction.atomic():
         person = request.user if is_signed_in else form.save()
-        is_new = invitations.join(invitation, person=person)
+        is_new = invitations.join(invitation, person=person, team=team if invitation.names_no_team else "")
     if not is_signed_in:
         login(request, person, backend=BACKEND)
     messages.success(request, invitations.joined_message(invitation, is_new=is_new))

@@ -104,10 +104,15 @@ class Invitation(models.Model):
         constraints = (
             models.CheckConstraint(condition=Q(uses__lte=F("max_uses")), name="invitation_used_within_limit"),
             models.CheckConstraint(
-                condition=(Q(role=Role.PARTICIPANT) & ~Q(team="")) | (~Q(role=Role.PARTICIPANT) & Q(team="")),
-                name="participants_are_invited_to_a_team",
+                condition=Q(role=Role.PARTICIPANT) | Q(team=""),
+                name="invitation_of_team_is_of_participant",
             ),
         )
 
     def __str__(self) -> str:
         return f"invitation {self.pk} as {self.get_role_display()}"
+
+    @property
+    def names_no_team(self) -> bool:
+        """Whether a participant who joins by it names a new team."""
+        return self.role == Role.PARTICIPANT and not self.team

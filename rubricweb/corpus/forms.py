@@ -9,14 +9,12 @@ from typing import Any
 from django import forms
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext_lazy
 
 from grading.graders import registry
 from grading.graders.registry import Backend
 from grading.prompts import Prompt
 from grading.types import ItemKind, Purpose
-from rubricweb.accounts.models import TEAM_CHARS
-from rubricweb.accounts.roles import Role
 from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.actions import CollectionSettings, settings_digest
 from rubricweb.corpus.models import Collection
@@ -200,31 +198,3 @@ def settings_form(collection: Collection, sent: Mapping[str, Any] | None = None)
     backend = (sent or {}).get("grader_backend", collection.grader_backend)
     add_options(form, backend, collection.grader_options)
     return form
-
-
-class RoleForm(forms.Form):
-    """A role, with a team for participants."""
-
-    role = forms.ChoiceField(choices=Role.choices, initial=Role.VIEWER)
-    team = forms.CharField(
-        required=False,
-        max_length=TEAM_CHARS,
-        help_text=gettext_lazy(
-            "For participants, who see what their team submits and nothing else of the collection."
-        ),
-    )
-
-    def clean(self) -> None:
-        role, team = self.cleaned_data.get("role"), self.cleaned_data.get("team")
-        if role == Role.PARTICIPANT and not team:
-            self.add_error("team", gettext("A participant needs a team."))
-        elif role != Role.PARTICIPANT and team:
-            self.add_error("team", gettext("Only participants have a team."))
-
-
-class MemberForm(RoleForm):
-    """A role for an account, by its name. Whether there is such an account is not looked up."""
-
-    username = forms.CharField(max_length=150)
-
-    field_order = ("username", "role", "team")

@@ -23,7 +23,7 @@ PAGES = {
     "core": INDEX,
     "corpus": "people-and-settings",
     "corpus:audit": "people-and-settings#audit-trail",
-    "corpus:invitations": "people-and-settings#roles",
+    "corpus:people": "people-and-settings#roles",
     "corpus:runs": "import-files#runs-and-the-pool",
     "corpus:run-edit": "import-files#runs-and-the-pool",
     "editor": "edit-a-bank",

@@ -157,15 +157,27 @@ TABS = (
                 "model prompts write try",
                 pages=("prompts:", "grades:replies", "grades:answers", "grades:default-grader"),
             ),
+            Screen(
+                "People",
+                "corpus:people",
+                roles.TO_ORGANIZE,
+                "members roles invite link team password",
+                pages=(
+                    "corpus:member",
+                    "corpus:password-link",
+                    "corpus:member-remove",
+                    "corpus:invitations",
+                    "corpus:invitation-revoke",
+                ),
+            ),
             Screen("Jobs", "grades:jobs", keywords="grading progress workers", pages=("grades:",)),
             Screen(
                 "Settings",
                 "corpus:settings",
                 roles.TO_ORGANIZE,
-                "people members invite archive delete",
+                "archive delete webhooks",
                 pages=("corpus:", "archives:", "webhooks:"),
             ),
-            Screen("Webhooks", "webhooks:webhooks", roles.TO_ORGANIZE, "notify events secret endpoint"),
             Screen("Log", "corpus:audit", roles.TO_ORGANIZE, "audit who changed what"),
         ),
         has_list=True,
@@ -197,6 +209,7 @@ MORE = (
     Screen("Rubric and votes", "arena:rubric", roles.TO_SEE_RUNS, "arena explain disagree preference"),
     Screen("Prompts", "prompts:prompts", roles.TO_ORGANIZE, "write dry run"),
     Screen("New call for submissions", "submissions:call-new", roles.TO_ORGANIZE, "deadline teams"),
+    Screen("Webhooks", "webhooks:webhooks", roles.TO_ORGANIZE, "notify events secret endpoint"),
     Screen("Archive", "archives:archive", roles.TO_ORGANIZE, "backup whole collection"),
 )
 """Screens of a collection that stand behind an entry, and that people look for by name."""

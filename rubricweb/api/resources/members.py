@@ -14,14 +14,12 @@ from rest_framework.response import Response
 
 from rubricweb.accounts import invitations, roles
 from rubricweb.accounts.actions import remove_member
-from rubricweb.accounts.invitations import Joining
 from rubricweb.accounts.models import TEAM_CHARS, Invitation, Membership
 from rubricweb.accounts.roles import Role
 from rubricweb.api.base import ListResource, Resource, require_valid
 from rubricweb.api.idempotency import KEY, done_once
 from rubricweb.api.models import Token
-from rubricweb.corpus.forms import MemberForm
-from rubricweb.corpus.members.forms import MOST_DAYS, MOST_USES, InvitationForm
+from rubricweb.corpus.people import MOST_DAYS, MOST_USES, LinkForm, MemberForm
 
 WRITES = dict.fromkeys(("POST", "DELETE"), Token.Scope.ORGANIZE)
 
@@ -58,9 +56,16 @@ class InvitationDocument(InvitationSerializer):
 
 class NewInvitation(serializers.Serializer[Any]):
     role = serializers.ChoiceField(choices=Role.choices)
-    team = serializers.CharField(default="", allow_blank=True, max_length=TEAM_CHARS)
+    team = serializers.CharField(
+        default="",
+        allow_blank=True,
+        max_length=TEAM_CHARS,
+        help_text="Of participants. Empty: each names a new team.",
+    )
     days = serializers.IntegerField(default=7, min_value=1, max_value=MOST_DAYS)
-    max_uses = serializers.IntegerField(default=1, min_value=1, max_value=MOST_USES)
+    max_uses = serializers.IntegerField(
+        required=False, min_value=1, max_value=MOST_USES, help_text="1, or 40 where each names a team."
+    )
 
 
 class Members(ListResource):
@@ -122,11 +127,9 @@ class Invitations(ListResource):
     def post(self, request: Request, slug: str) -> Response:
         """Invite by a link."""
         collection = self.collection(needed=roles.TO_ORGANIZE)
-        form = InvitationForm(self.fields(NewInvitation))
+        form = LinkForm(self.fields(NewInvitation))
         require_valid(form)
-        said = form.cleaned_data
-        offer = Joining(Role(said["role"]), said["team"], said["days"], said["max_uses"])
-        invitation, path = invitations.invite(collection, offer, by=self.person)
+        invitation, path = invitations.invite(collection, form.offer, by=self.person)
         document = {**InvitationSerializer(invitation).data, "link": request.build_absolute_uri(path)}
         return Response(document, HTTPStatus.CREATED, headers={"Cache-Control": "no-store"})
 

@@ -13,7 +13,7 @@ from rubricweb.accounts.roles import Role
 from tests.rubricweb.markup import markup
 
 pytestmark = pytest.mark.django_db
-MEMBERS = "/collections/autumn/members/"
+MEMBERS = "/collections/autumn/people/members/"
 
 
 def invited(client, username: str, **fields: str) -> str:
@@ -70,7 +70,7 @@ def test_account_names_cannot_be_probed(owner, outsider, collection, client_of):
         with CaptureQueriesContext(connection) as queries:
             page = invited(client, username)
         shapes.append([re.sub(r"\d+_x\d+", "", query["sql"])[:40] for query in queries.captured_queries])
-        page += markup(client.get("/collections/autumn/invitations/"))
+        page += markup(client.get("/collections/autumn/people/links/"))
         pages.append(re.sub(r"<[^>]*>", "", page).replace(username, "NAME"))
         Invitation.objects.all().delete()
     assert shapes[0] == shapes[1]

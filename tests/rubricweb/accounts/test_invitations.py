@@ -10,14 +10,17 @@ from axes.models import AccessAttempt
 from django.test import Client
 from django.utils import timezone
 
+from rubricweb.accounts.actions import set_role
 from rubricweb.accounts.invitations import InvitationOver, Joining, invite, join
 from rubricweb.accounts.models import Invitation, User
 from rubricweb.accounts.roles import Role
 from rubricweb.core.logs import WithReference
 from rubricweb.core.models import AuditEntry
+from rubricweb.corpus.people import EACH_THEIR_OWN
 from tests.rubricweb.markup import markup
 
-PAGE = "/collections/autumn/invitations/"
+PEOPLE = "/collections/autumn/people/"
+PAGE = f"{PEOPLE}links/"
 ACCOUNT = {"username": "newcomer", "password1": "leaves-turn-red", "password2": "leaves-turn-red"}
 
 
@@ -35,7 +38,7 @@ def test_an_organizer_makes_a_link_that_is_shown_once(owner, collection, client_
     made = client.post(PAGE, {"role": "developer", "days": "3", "max_uses": "5"})
     assert made["Cache-Control"] == "no-store"
     token = re.search(r"/accounts/join/([\w-]{40,})/", markup(made))[1]
-    page = markup(client.get(PAGE))
+    page = markup(client.get(PEOPLE))
     assert "topic developer" in page
     assert token not in page
     stored = Invitation.objects.get()
@@ -48,7 +51,6 @@ def test_an_organizer_makes_a_link_that_is_shown_once(owner, collection, client_
     "wrong",
     [
         {"role": "king"},
-        {"role": "participant"},
         {"team": "oak"},
         {"days": "0"},
         {"max_uses": "201"},
@@ -63,7 +65,7 @@ def test_a_wrong_invitation_is_refused(owner, client_of, wrong):
 
 def test_only_organizers_invite(developer, outsider, collection, client_of, link):
     revoke = f"{PAGE}{Invitation.objects.get().pk}/revoke/"
-    assert [client_of(developer).get(PAGE).status_code, client_of(outsider).get(PAGE).status_code] == [
+    assert [client_of(developer).get(PEOPLE).status_code, client_of(outsider).get(PEOPLE).status_code] == [
         403,
         404,
     ]
@@ -117,6 +119,26 @@ def test_who_has_an_account_signs_in_and_joins(link, outsider, client_of):
     assert role_of("outsider") == Role.ASSESSOR
 
 
+def test_one_link_lets_many_teams_in_and_nobody_into_a_team_that_there_is(collection, owner, client_of):
+    set_role(new_person("maple_lead"), collection, role=Role.PARTICIPANT, by=owner, team="Maple")
+    page = markup(client_of(owner).post(PAGE, {"role": "participant", "days": "7"}))
+    link = re.search(r"/accounts/join/[\w-]{40,}/", page)[0]
+    assert Invitation.objects.get().max_uses == EACH_THEIR_OWN
+    for team, status in (("", 422), ("maple", 422), ("Maple", 422), ("Oak", 302)):
+        answer = Client().post(link, ACCOUNT | {"team": team})
+        assert answer.status_code == status, team
+    assert User.objects.get(username="newcomer").memberships.get().team == "Oak"
+    person = new_person("late")
+    assert client_of(person).post(link, {"team": "OAK"}).status_code == 422
+    assert client_of(person).post(link, {"team": "Ash"}).status_code == 302
+    assert person.memberships.get().team == "Ash"
+    assert Invitation.objects.get().uses == 2
+
+
+def new_person(username: str) -> User:
+    return User.objects.create_user(username, password="leaves-turn-red")
+
+
 def test_a_participant_joins_a_team(collection, owner, outsider, client_of):
     path = invite(collection, Joining(Role.PARTICIPANT, "oak", 7, 1), by=owner)[1]
     client = client_of(outsider)
@@ -163,7 +185,7 @@ def test_an_organizer_revokes_a_link(link, owner, client_of):
     client = client_of(owner)
     client.post(f"{PAGE}{Invitation.objects.get().pk}/revoke/")
     assert Client().get(link).status_code == 404
-    assert "revoked" in markup(client.get(PAGE))
+    assert "revoked" in markup(client.get(PEOPLE))
 
 
 def test_guessing_links_locks_an_address_out(link):

@@ -31,6 +31,8 @@ pytestmark = pytest.mark.django_db
 NEW = "a-quite-new-password"
 ACCOUNT = {"username": "newcomer", "password1": NEW, "password2": NEW}
 
+MEMBERS = "/collections/autumn/people/members/"
+
 
 @dataclass
 class Case:
@@ -243,10 +245,10 @@ def test_the_page_of_a_removal_lists_what_the_member_made(case):
     invite_account(case.collection, "outsider", role=Role.VIEWER, by=case.maker)
     add_webhook(case.collection, Wanted("https://hooks.example.org/", ["job.ended"]), by=case.maker)
     second = browser(User.objects.get(username="second"))
-    page = re.sub(r"\s+", " ", markup(second.get(f"/collections/autumn/members/{case.maker.pk}/remove/")))
+    page = re.sub(r"\s+", " ", markup(second.get(f"{MEMBERS}{case.maker.pk}/remove/")))
     for words in ("0 of 20 joined by the link", "viewer: outsider", "hooks.example.org"):
         assert words in page
-    answer = second.post("/collections/autumn/members/", {"username": "owner", "role": "viewer"}, follow=True)
+    answer = second.post(MEMBERS, {"username": "owner", "role": "viewer"}, follow=True)
     assert "2 invitations that owner made are revoked." in markup(answer)
     assert not case.collection.invitations.filter(revoked_at=None).exists()
 

@@ -35,7 +35,7 @@ def test_who_is_not_signed_in_finds_the_way_to_sign_in(client: Client):
 
 @pytest.mark.django_db
 def test_an_address_that_only_takes_forms(client_of, owner, collection):
-    address = f"/collections/{collection.slug}/members/"
+    address = f"/collections/{collection.slug}/people/members/"
     answer = client_of(owner).get(address)
     assert (answer.status_code, _is_ours(answer)) == (405, True)
     assert client_of(owner).head(address).content == b""
@@ -53,7 +53,7 @@ def test_an_address_that_only_takes_forms(client_of, owner, collection):
 def test_a_form_sent_after_the_session_ended(client: Client, came_from, goes_back_to):
     """Its own address may have no page to go back to."""
     sent = {"headers": {"referer": came_from}} if came_from else {}
-    answer = client.post("/collections/autumn/members/", {"username": "viewer"}, **sent)
+    answer = client.post("/collections/autumn/people/members/", {"username": "viewer"}, **sent)
     assert (answer.status_code, answer.url) == (302, f"/accounts/sign-in/?next={goes_back_to}")
     assert "You were signed out, and nothing was saved." in markup(client.get(answer.url))
     by_htmx = client.get("/collections/autumn/", headers={"HX-Request": "true", "referer": came_from})

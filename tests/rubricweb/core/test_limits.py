@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.portable]
 
 def send(client: Client, collection, body: bytes, **headers: str):
     return client.post(
-        f"/collections/{collection.slug}/members/",
+        f"/collections/{collection.slug}/people/members/",
         body,
         content_type="application/x-www-form-urlencoded",
         headers=headers,
@@ -36,7 +36,7 @@ def test_form_with_many_files_is_refused_with_the_limit(client_of, owner, collec
     settings.DATA_UPLOAD_MAX_NUMBER_FILES = 2
     part = b'--b\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n\r\nx\r\n'
     answer = client_of(owner).post(
-        f"/collections/{collection.slug}/members/",
+        f"/collections/{collection.slug}/people/members/",
         part * 3 + b"--b--\r\n",
         content_type="multipart/form-data; boundary=b",
     )

@@ -27,7 +27,6 @@ def test_its_link_lets_a_person_in(outsider, collection, client_of, capsys):
     [
         (("spring", "viewer"), "no collection spring; there are: autumn"),
         (("autumn", "king"), "invalid choice"),
-        (("autumn", "participant"), "--team: A participant needs a team"),
         (("autumn", "viewer", "--team", "maple"), "--team: Only participants have a team"),
         (("autumn", "viewer", "--days", "91"), "--days: Ensure this value is less than or equal to 90"),
         (("autumn", "viewer", "--people", "0"), "--people: Ensure this value is greater than or equal to 1"),

@@ -10,14 +10,14 @@ from tests.rubricweb.markup import markup
 
 
 def page(person) -> str:
-    return f"/collections/autumn/members/{person.pk}/remove/"
+    return f"/collections/autumn/people/members/{person.pk}/remove/"
 
 
 def test_a_removed_member_is_an_outsider(collection, owner, viewer, client_of):
     client = client_of(owner)
-    assert page(viewer) in markup(client.get("/collections/autumn/settings/"))
+    assert page(viewer) in markup(client.get("/collections/autumn/people/"))
     assert "Remove viewer from Autumn track?" in markup(client.get(page(viewer)))
-    assert client.post(page(viewer))["Location"] == "/collections/autumn/settings/"
+    assert client.post(page(viewer))["Location"] == "/collections/autumn/people/"
     assert client_of(viewer).get("/collections/autumn/").status_code == 404
     entry = AuditEntry.objects.get(verb="member removed")
     assert (entry.by, entry.detail, entry.collection) == (owner, "viewer: viewer", collection)

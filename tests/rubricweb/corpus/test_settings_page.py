@@ -12,7 +12,7 @@ from rubricweb.corpus.prompts import active_prompts, save_prompt
 from tests.factories import STRICT, MembershipFactory
 from tests.rubricweb.markup import markup
 
-PAGE = "/collections/autumn/settings/"
+PAGE, MEMBERS = "/collections/autumn/settings/", "/collections/autumn/people/members/"
 VALID = {"name": "Autumn", "min_relevant": "2", "grader_backend": "hf_seq2seq", "grader_llm": ""}
 
 
@@ -87,7 +87,7 @@ def test_what_does_not_fit_changes_nothing(owner, collection, client_of, wrong):
 
 
 def test_an_organizer_changes_a_role(owner, viewer, collection, client_of):
-    answer = client_of(owner).post("/collections/autumn/members/", {"username": "viewer", "role": "assessor"})
+    answer = client_of(owner).post(MEMBERS, {"username": "viewer", "role": "assessor"})
     assert answer.status_code == 302
     assert Membership.objects.get(user=viewer, collection=collection).role == "assessor"
 
@@ -96,14 +96,14 @@ def test_an_organizer_puts_a_participant_into_a_team(owner, outsider, collection
     MembershipFactory(user=outsider, collection=collection, role="viewer")
     client, sent = client_of(owner), {"username": "outsider", "role": "participant", "team": " maple "}
     for wrong in ({"team": ""}, {"role": "viewer"}):
-        assert client.post("/collections/autumn/members/", sent | wrong).status_code == 422
-    assert client.post("/collections/autumn/members/", sent).status_code == 302
+        assert client.post(MEMBERS, sent | wrong).status_code == 422
+    assert client.post(MEMBERS, sent).status_code == 302
     assert Membership.objects.get(user=outsider, collection=collection).team == "maple"
-    assert "participant of maple" in re.sub("<[^>]*>", "", markup(client.get(PAGE)))
+    assert "participant of maple" in re.sub("<[^>]*>", "", markup(client.get("/collections/autumn/people/")))
 
 
 def test_the_last_organizer_does_not_step_down(owner, collection, client_of):
-    answer = client_of(owner).post("/collections/autumn/members/", {"username": "owner", "role": "viewer"})
+    answer = client_of(owner).post(MEMBERS, {"username": "owner", "role": "viewer"})
     assert answer.status_code == 422
     assert "Nobody else organizes Autumn track" in markup(answer)
     assert Membership.objects.get(user=owner).role == "organizer"
@@ -113,7 +113,7 @@ def test_the_last_organizer_does_not_step_down(owner, collection, client_of):
 def test_others_may_not(role, request, client_of):
     client: Client = client_of(request.getfixturevalue(role))
     assert client.get(PAGE).status_code == 403
-    assert client.post("/collections/autumn/members/", {"username": "x", "role": "viewer"}).status_code == 403
+    assert client.post(MEMBERS, {"username": "x", "role": "viewer"}).status_code == 403
 
 
 def test_an_outsider_finds_nothing(outsider, collection, client_of):
@@ -122,7 +122,7 @@ def test_an_outsider_finds_nothing(outsider, collection, client_of):
 
 def test_wrong_methods(owner, client_of):
     assert client_of(owner).put(PAGE).status_code == 405
-    assert client_of(owner).get("/collections/autumn/members/").status_code == 405
+    assert client_of(owner).get(MEMBERS).status_code == 405
 
 
 def test_whoever_asks_about_answers_must_extract_them(owner, collection, client_of):

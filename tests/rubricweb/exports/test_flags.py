@@ -92,7 +92,9 @@ def test_access_and_odd_addresses(flags, collection, client_of, viewer, outsider
     address = reverse("exports:flags", args=[collection.slug])
     assert client_of(outsider).get(address).status_code == 404
     assert client_of(viewer).post(address).status_code == 405
-    assert client_of(viewer).get(f"{address}?format=xls")["Location"] == f"/collections/{collection.slug}/share/"
+    assert (
+        client_of(viewer).get(f"{address}?format=xls")["Location"] == f"/collections/{collection.slug}/share/"
+    )
 
 
 def test_queries_do_not_grow_with_flags(flags, collection, client_of, viewer, assessor):

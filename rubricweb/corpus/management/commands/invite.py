@@ -5,11 +5,10 @@ from __future__ import annotations
 from argparse import ArgumentParser
 
 from rubricweb.accounts import invitations
-from rubricweb.accounts.invitations import Joining
 from rubricweb.accounts.roles import Role
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import add_server_argument, collection_named, link, require_valid
-from rubricweb.corpus.members.forms import MOST_DAYS, MOST_USES, InvitationForm
+from rubricweb.corpus.people import EACH_THEIR_OWN, MOST_DAYS, MOST_USES, LinkForm
 
 
 class Command(OperatorCommand):
@@ -18,20 +17,23 @@ class Command(OperatorCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("slug", metavar="SLUG")
         parser.add_argument("role", choices=Role.values)
-        parser.add_argument("--team", default="", help="whose runs a participant hands in")
+        parser.add_argument(
+            "--team",
+            default="",
+            help="of a participant; without it each names a new one",
+        )
         words = f"after which the link expires, at most {MOST_DAYS} (%(default)s)"
         parser.add_argument("--days", type=int, default=7, metavar="N", help=words)
-        words = f"who can join with it, at most {MOST_USES} (%(default)s)"
-        parser.add_argument("--people", type=int, default=1, metavar="N", help=words)
+        words = f"who can join with it, at most {MOST_USES} (1, or {EACH_THEIR_OWN} where each names a team)"
+        parser.add_argument("--people", type=int, metavar="N", help=words)
         add_server_argument(parser)
 
-    def handle(self, *, slug: str, people: int, server: str, **options: object) -> None:
+    def handle(self, *, slug: str, people: int | None, server: str, **options: object) -> None:
         collection = collection_named(slug)
-        form = InvitationForm(options | {"max_uses": people})
+        form = LinkForm(options | {"max_uses": people})
         require_valid(form, {"max_uses": "people"})
-        asked = form.cleaned_data
-        joining = Joining(Role(asked["role"]), asked["team"], asked["days"], asked["max_uses"])
-        invitation, path = invitations.invite(collection, joining, by=None)
+        offer = form.offer
+        invitation, path = invitations.invite(collection, offer, by=None)
         self.stdout.write(link(server, path))
         until = f"{invitation.expires_at:%Y-%m-%d %H:%M %Z}"
-        self.stderr.write(f"{joining.role.label} of {slug}, for {people} people, until {until}.")
+        self.stderr.write(f"{offer.role.label} of {slug}, for {offer.max_uses} people, until {until}.")

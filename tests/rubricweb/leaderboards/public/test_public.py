@@ -25,7 +25,9 @@ def text(response):
 @pytest.fixture
 def publish(made, owner, client_of):
     def publish(query="", **sent):
-        response = client_of(owner).post(f"{PUBLISH}?{query}", {"make": "board", "title": "The board", **sent})
+        response = client_of(owner).post(
+            f"{PUBLISH}?{query}", {"make": "board", "title": "The board", **sent}
+        )
         assert response.status_code == 302
         return PublicBoard.objects.latest("pk")
 

@@ -1,1 +1,0 @@
-"""Who belongs to a collection: invitations by link, and removal."""
