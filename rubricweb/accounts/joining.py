@@ -61,4 +61,5 @@ def _joined(request: HtmxRequest, invitation: Invitation, form: NewAccountForm, 
         login(request, person, backend=BACKEND)
     messages.success(request, invitations.joined_message(invitation, is_new=is_new))
     is_participant = invitation.role == Role.PARTICIPANT
-    return redirect("home:home") if is_participant else redirect(invitation.collection)
+    slug = invitation.collection.slug
+    return redirect("submissions:team", slug) if is_participant else redirect(invitation.collection)
