@@ -180,11 +180,21 @@ class BankExportForm(forms.Form):
 def bank_page(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
     """Choose a dialect, and see what it cannot say before downloading."""
     bank, form = _form(request, slug, bank_id)
-    context = {"collection": bank.collection, "bank": bank, "section": "exports", "form": form}
+    file_address = reverse("exports:bank-file", args=[slug, bank.pk])
+    context = {
+        "collection": bank.collection,
+        "bank": bank,
+        "form": form,
+        "title": f"Rubric {bank}",
+        "intro": "Its questions and nuggets, now or at a version, with importance and accepted answers.",
+        "shown": SHOWN,
+        "query": form.query,
+        "file_address": f"{file_address}?{form.query}",
+    }
     if not form.is_valid():
-        return form_response(request, "exports/bank.html", context, part="bank")
-    context |= {"export": form.export, "shown": SHOWN, "query": form.query}
-    return page_or_part(request, "exports/bank.html", context, part="bank")
+        return form_response(request, "exports/file.html", context, part="file")
+    context["export"] = form.export
+    return page_or_part(request, "exports/file.html", context, part="file")
 
 
 @require_safe

@@ -12,6 +12,7 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_safe
 
@@ -92,18 +93,26 @@ def run_page(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
     """Choose a format, and see what it cannot say before downloading."""
     run = run_for_organizer(request.user, slug, run_id)
     form = RunFormatForm(request.GET, run)
-    context = {"collection": run.collection, "section": "exports", "run": run, "form": form, "shown": SHOWN}
+    file_address = reverse("exports:run-file", args=[slug, run_id])
+    context = {
+        "collection": run.collection,
+        "form": form,
+        "title": f"Run {run.run_tag}",
+        "intro": "Its ranking as trec_eval reads it, or its answers in a format of a track.",
+        "shown": SHOWN,
+    }
     try:
         if form.is_valid():
-            context["export"] = run_export(run, form.cleaned_data["format"])
+            context["export"] = export = run_export(run, form.cleaned_data["format"])
+            context["file_address"] = f"{file_address}?format={export.format_name}"
     except BadFormat as error:
         form.add_error(
             "format",
             gettext("The run cannot be written in this format: %(problem)s.") % {"problem": error.problem},
         )
     if form.errors:
-        return form_response(request, "exports/run.html", context, part="run")
-    return page_or_part(request, "exports/run.html", context, part="run")
+        return form_response(request, "exports/file.html", context, part="file")
+    return page_or_part(request, "exports/file.html", context, part="file")
 
 
 @require_safe

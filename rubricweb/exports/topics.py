@@ -11,6 +11,7 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_safe
 
@@ -81,11 +82,18 @@ def topics_page(request: HtmxRequest, slug: str) -> HttpResponse:
     collection = collection_for(request.user, slug)
     export = topic_export(collection)
     form = TopicFormatForm(request.GET or {"format": export.format_name})
-    context = {"collection": collection, "section": "exports", "form": form, "shown": SHOWN}
+    context = {
+        "collection": collection,
+        "form": form,
+        "title": "Topics",
+        "intro": "With narratives, backgrounds and limits, if the format has a place for them.",
+        "shown": SHOWN,
+    }
     if not form.is_valid():
-        return form_response(request, "exports/topics.html", context, part="topics")
-    context["export"] = topic_export(collection, form.cleaned_data["format"])
-    return page_or_part(request, "exports/topics.html", context, part="topics")
+        return form_response(request, "exports/file.html", context, part="file")
+    context["export"] = export = topic_export(collection, form.cleaned_data["format"])
+    context["file_address"] = f"{reverse('exports:topics-file', args=[slug])}?format={export.format_name}"
+    return page_or_part(request, "exports/file.html", context, part="file")
 
 
 @require_safe

@@ -58,13 +58,13 @@ def test_the_file_is_the_one_that_was_imported(bank, person, client_of, request)
 def test_the_page_lists_what_the_format_cannot_say(bank, developer, client_of):
     client = client_of(developer)
     lossless = markup(client.get(address(bank)))
-    assert "The file contains everything in the bank." in lossless
+    assert "Nothing is lost in this format." in lossless
     assert "Auto-ARGUE drops answers without documents" not in lossless
     assert "has no answers: Auto-ARGUE drops the question" in lossless
 
     other = client.get(address(bank), {"dialect": "workbench"}, headers=HTMX)
     content = markup(other)
-    assert content.lstrip().startswith('<div id="bank-export"')
+    assert content.lstrip().startswith('<div id="file"')
     for what in (
         "What the file will not contain",
         "aggregator_type &#x27;OR&#x27;",
