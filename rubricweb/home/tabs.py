@@ -49,9 +49,8 @@ TABS = (
             ),
             Screen(
                 "Near-duplicates",
-                "review:duplicates",
+                "review:problems",
                 keywords="passages copies",
-                pages=("review:spurious", "review:suspect", "review:uncovered", "review:uncovered-passage"),
             ),
         ),
     ),
@@ -204,8 +203,6 @@ MORE = (
 """Screens of a collection that stand behind an entry, and that people look for by name."""
 OF_BANKS = (
     Screen("Verify grading", "review:verify", keywords="check right wrong", takes_slug=True),
-    Screen("Spurious items", "review:spurious", keywords="too easy"),
-    Screen("Uncovered passages", "review:uncovered", keywords="missing questions relevant"),
     Screen("Versions", "editor:versions", keywords="history restore diff"),
     Screen("Ledger", "editor:ledger", keywords="changes history"),
 )

@@ -9,6 +9,7 @@
 //   "Mod+Enter" with Ctrl or Cmd, "Alt+ArrowUp". The row of digits is one on a French keyboard, too.
 // - no other script listens to keys: the event `pressed` goes before, with detail { key, isTyping }, to whatever has
 //   the focus; a script that takes the key cancels it. While an input method composes, there is none.
+// - data-key="KeyJ" gives an element a key of its own, on pages whose keys nobody chooses: it goes before.
 // - #key-bindings has the person's map of keys to actions. They rest while somebody types, while a dialog is open, and
 //   with Ctrl, Meta or Alt: only Ctrl/Cmd+Enter sends the form that somebody types in, by the button that
 //   data-saved-by names if any, and completes where nobody types.
@@ -33,11 +34,16 @@ function nameOf(event) {
   return held + (shiftKey ? "Shift+" : "") + place;
 }
 
+function able(selector) {
+  return [...document.querySelectorAll(selector)].filter((element) =>
+    element.checkVisibility() && !element.disabled
+  );
+}
+
 function elementOf(action) {
-  const named = [...document.querySelectorAll(`[data-key-action~="${action}"]`)];
-  const able = named.filter((element) => element.checkVisibility() && !element.disabled);
+  const named = able(`[data-key-action~="${action}"]`);
   const scope = document.activeElement?.closest("[data-key-scope]");
-  return able.find((element) => scope?.contains(element)) ?? able[0];
+  return named.find((element) => scope?.contains(element)) ?? named[0];
 }
 
 export function leave(field) {
@@ -75,6 +81,8 @@ window.addEventListener("keydown", (event) => {
   if (key === "Mod+Enter" && isTyping) {
     return target.form?.requestSubmit(document.getElementById(target.dataset.savedBy));
   }
+  const own = !isTyping && !document.querySelector("dialog[open]") && able(`[data-key="${key}"]`)[0];
+  if (own) return event.preventDefault(), press(own);
   const action = bindings[key];
   if (!action || isTyping || document.querySelector("dialog[open]")) return;
   if (key === "Enter" && target.closest("a, button, summary, input")) return; // it has its own Enter

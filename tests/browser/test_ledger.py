@@ -94,11 +94,10 @@ def test_merging_duplicates(people, places):
         places.bank, places.topic, kind="question", text="Do the oak leaves brown?", by=None
     )
     page = people.sign_in("developer")
-    page.goto(reverse("editor:duplicates", args=[places.bank.pk, places.topic.pk]))
-    page.get_by_role("link", name="Merge…").click()
-    expect(page.get_by_text("If they are merged:")).to_be_visible()
-    page.get_by_role("button", name="Merge", exact=True).click()
-    expect(page.get_by_text("Merged: the duplicate is retired")).to_be_visible()
+    page.goto(places.of_collection("review:problems") + f"?problem=pair-{first.pk}-{second.pk}")
+    expect(page.get_by_text("If it is retired,")).to_be_visible()
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_text("Merged: the second is retired.")).to_be_visible()
     second.refresh_from_db()
     assert second.merged_into == first
 
@@ -116,7 +115,6 @@ def test_accessible(inspector_of, places):
         "ledger": reverse("editor:ledger", args=[bank.pk]),
         "difference": reverse("editor:version-diff", args=[bank.pk]) + "?before=1&after=now",
         "trial": reverse("editor:trial", args=[bank.pk, topic.pk]),
-        "duplicates": reverse("editor:duplicates", args=[bank.pk, topic.pk]),
         "weighing": reverse("editor:item-weigh", args=[bank.pk, places.item.pk]),
     }.items():
         inspector.open(address)

@@ -61,10 +61,12 @@ def test_another_bank_has_its_own_next_step(collection, owner):
     assert next_step(owner, collection, empty).lacks == "No topic has a question or nugget."
 
 
-@pytest.mark.parametrize("route", ["review:spurious", "review:uncovered", "review:verify"])
+@pytest.mark.parametrize("route", ["review:problems", "review:verify"])
 def test_screens_of_a_bank_without_grades_offer_the_step(collection, developer, viewer, client_of, route):
     bank = factories.gradable(collection)
-    address = reverse(route, args=[collection.slug, bank.pk] if route == "review:verify" else [bank.pk])
+    address = reverse(
+        route, args=[collection.slug, bank.pk] if route == "review:verify" else [collection.slug]
+    )
     missing = f'href="{reverse("grades:missing", args=[collection.slug])}?bank={bank.pk}"'
 
     def empty_part(person):

@@ -42,8 +42,11 @@ def test_numbers_of_the_example(autumn, viewer, client_of):
     # d2 is relevant with label 1; Q2 and N1 reach 4 nowhere; Q1 covers d3, one of two not relevant passages.
     assert (facts.uncovered, facts.nobody, facts.spurious, facts.unknown) == (1, 2, 1, 0)
     html = markup(response)
-    for link in ("show=failed", "show=uncovered", "items=nobody", "items=spurious"):
+    for link in ("show=failed", "items=nobody"):
         assert f'href="{autumn.grid}?{link}"' in html
+    for kind in ("uncovered", "misleading"):
+        place = f"bank={autumn.bank.pk}&amp;topic={autumn.topic.pk}&amp;kind={kind}"
+        assert f'href="/collections/autumn/problems/?{place}"' in html
     assert "items=unknown" not in html
     assert "11 of 18 cells" in html
 
