@@ -1,5 +1,6 @@
 from django.urls import path
 
+from rubricweb.editor import start
 from rubricweb.editor.views import (
     answer_key,
     bank,
@@ -31,6 +32,9 @@ urlpatterns = [
     path(f"{TOPIC}trial/", trial.trial, name="trial"),
     path(f"{TOPIC}secret/", secret_items.secret_items, name="secret-items"),
     path("grades/banks/<int:bank_id>/topics/<int:topic_id>/impact/", impact.impact, name="impact"),
+    path("collections/<slug:slug>/drafts/", drafts.review_drafts, name="review-drafts"),
+    path("collections/<slug:slug>/drafts/begin/", start.draft_all, name="draft-all"),
+    path("collections/<slug:slug>/drafts/stop/", start.draft_stop, name="draft-stop"),
     path(f"{TOPIC}drafts/", drafts.drafts, name="drafts"),
     path(f"{TOPIC}drafts/request/", drafts.drafts_request, name="drafts-request"),
     path(f"{TOPIC}drafts/accept/", drafts.drafts_accept, name="drafts-accept"),

@@ -9,7 +9,7 @@
 //   "Mod+Enter" with Ctrl or Cmd, "Alt+ArrowUp". The row of digits is one on a French keyboard, too.
 // - no other script listens to keys: the event `pressed` goes before, with detail { key, isTyping }, to whatever has
 //   the focus; a script that takes the key cancels it. While an input method composes, there is none.
-// - data-key="KeyJ" gives an element a key of its own, on pages whose keys nobody chooses: it goes before.
+// - data-key="KeyJ" inside data-own-keys gives an element a key of its own, which goes before those of the map.
 // - #key-bindings has the person's map of keys to actions. They rest while somebody types, while a dialog is open, and
 //   with Ctrl, Meta or Alt: only Ctrl/Cmd+Enter sends the form that somebody types in, by the button that
 //   data-saved-by names if any, and completes where nobody types.
@@ -81,7 +81,7 @@ window.addEventListener("keydown", (event) => {
   if (key === "Mod+Enter" && isTyping) {
     return target.form?.requestSubmit(document.getElementById(target.dataset.savedBy));
   }
-  const own = !isTyping && !document.querySelector("dialog[open]") && able(`[data-key="${key}"]`)[0];
+  const own = !isTyping && !document.querySelector("dialog[open]") && able(`[data-own-keys] [data-key="${key}"]`)[0];
   if (own) return event.preventDefault(), press(own);
   const action = bindings[key];
   if (!action || isTyping || document.querySelector("dialog[open]")) return;
