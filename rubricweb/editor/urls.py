@@ -1,6 +1,6 @@
 from django.urls import path
 
-from rubricweb.editor import start
+from rubricweb.editor import history, start
 from rubricweb.editor.views import (
     answer_key,
     bank,
@@ -10,10 +10,8 @@ from rubricweb.editor.views import (
     impact,
     importance,
     items,
-    ledger,
     secret_items,
     trial,
-    versions,
 )
 
 app_name = "editor"
@@ -22,7 +20,6 @@ ITEM = "banks/<int:bank_id>/items/<int:item_id>/"
 DRAFT = "banks/<int:bank_id>/drafts/<int:draft_id>/"
 REQUEST = "banks/<int:bank_id>/drafting/<int:request_id>/"
 IMPORTANCE = "banks/<int:bank_id>/importance/<int:suggestion_id>/"
-VERSIONS = "banks/<int:bank_id>/versions/"
 urlpatterns = [
     path("collections/<slug:slug>/banks/begin/", bank.bank_begin, name="bank-begin"),
     path(TOPIC, bank.topic, name="topic"),
@@ -60,9 +57,12 @@ urlpatterns = [
     path(f"{ITEM}show/", secret_items.item_show, name="item-show"),
     path(f"{ITEM}retire/", bank.item_retire, name="item-retire"),
     path(f"{ITEM}restore/", bank.item_restore, name="item-restore"),
-    path(VERSIONS, versions.bank_versions, name="versions"),
-    path(f"{VERSIONS}diff/", versions.version_diff, name="version-diff"),
-    path(f"{VERSIONS}<int:number>/restore/", versions.version_restore, name="version-restore"),
+    path("collections/<slug:slug>/history/", history.history, name="history"),
+    path("collections/<slug:slug>/history/diff/", history.history_diff, name="history-diff"),
+    path(
+        "collections/<slug:slug>/history/<int:number>/restore/",
+        history.version_restore,
+        name="version-restore",
+    ),
     path("banks/<int:bank_id>/secret/", bank_secrets.bank_secrets, name="bank-secrets"),
-    path("banks/<int:bank_id>/ledger/", ledger.ledger, name="ledger"),
 ]

@@ -48,9 +48,16 @@ TABS = (
                 pages=("editor:", "review:grid", "review:cell", "review:bulk", "review:response"),
             ),
             Screen(
-                "Near-duplicates",
+                "Problems",
                 "review:problems",
-                keywords="passages copies",
+                keywords="misleading spurious uncovered near-duplicates copies too easy",
+                pages=("review:problems-search",),
+            ),
+            Screen(
+                "History",
+                "editor:history",
+                keywords="versions ledger changes restore diff",
+                pages=("editor:history-diff", "editor:version-restore"),
             ),
         ),
     ),
@@ -203,8 +210,6 @@ MORE = (
 """Screens of a collection that stand behind an entry, and that people look for by name."""
 OF_BANKS = (
     Screen("Verify grading", "review:verify", keywords="check right wrong", takes_slug=True),
-    Screen("Versions", "editor:versions", keywords="history restore diff"),
-    Screen("Ledger", "editor:ledger", keywords="changes history"),
 )
 OF_STAFF = ("imports:new-collection", "archives:restore")
 """Routes of the site that only those open who may create collections."""

@@ -57,7 +57,9 @@ def test_topics_without_a_bank_are_seen_at_once(client_of, developer, viewer, co
 def test_official_scores_are_seen_by_who_may_see_runs(client_of, developer, viewer, collection, topics):
     collection.shows_run_tags = True
     collection.save()
-    OfficialScore.objects.create(collection=collection, board="track", run_tag="bm25", value=0.5, is_rank=False)
+    OfficialScore.objects.create(
+        collection=collection, board="track", run_tag="bm25", value=0.5, is_rank=False
+    )
     assert "bm25" in page_of(client_of(developer), collection)
     assert "bm25" not in page_of(client_of(viewer), collection)
 

@@ -1,4 +1,4 @@
-"""The filters of the ledger, and the name of a version."""
+"""The filters of the history, and the name of a version."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from rubricweb.banks.models import Bank, ItemChange
 from rubricweb.banks.versions import NAME_CHARS
 from rubricweb.core.chips import ChipForm
 from rubricweb.core.forms import offer_choices
-from rubricweb.editor.ledger import MOVE, Filters, Seen, authors
+from rubricweb.editor.changes import MOVE, NAMED, Filters, Seen, authors
 
 
-class LedgerForm(ChipForm):
+class HistoryForm(ChipForm):
     """A value that cannot be read is ignored."""
 
     in_toolbar = ("by", "verb", "topic")
@@ -33,6 +33,7 @@ class LedgerForm(ChipForm):
             ("", gettext_lazy("anything")),
             *((verb.value, capfirst(verb.label)) for verb in ItemChange.Verb),
             (MOVE[0], capfirst(MOVE[1])),
+            NAMED,
         ],
     )
     topic = forms.TypedChoiceField(
@@ -46,7 +47,7 @@ class LedgerForm(ChipForm):
 
     def __init__(self, address: QueryDict, bank: Bank) -> None:
         self.address = address
-        super().__init__(address, auto_id="ledger-%s")
+        super().__init__(address, auto_id="history-%s")
         people = [(person.pk, str(person)) for person in authors(bank)]
         offer_choices(self, "by", [("", gettext("anybody")), *people])
         topics = bank.collection.topics.values_list("pk", "query_id")

@@ -1,4 +1,4 @@
-"""Every change to every item of a bank, and every move of one, newest first, paged by the last rows seen."""
+"""A time line of a bank: changes and moves of its items and its versions, newest first, by pages."""
 
 from __future__ import annotations
 
@@ -13,17 +13,19 @@ from django.utils.translation import gettext_lazy
 
 from rubricweb.accounts.models import User
 from rubricweb.banks.actions import MOVED
-from rubricweb.banks.models import Bank, Item, ItemChange, ItemRevision
+from rubricweb.banks.models import Bank, BankVersion, Item, ItemChange, ItemRevision
+from rubricweb.banks.versions import versions
 from rubricweb.core.models import AuditEntry
 
 PAGE_ROWS = 50
 MOVE = ("moved", gettext_lazy("moved"))
+NAMED = ("named", "Version named")
 """A move is no version of its item, so that it is in nobody's way; the audit trail has it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Filters of the ledger; None shows all."""
+    """Filters of the time line; None shows all."""
 
     by: int | None = None
     verb: str | None = None
@@ -32,7 +34,7 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A row of the ledger, with the names of an ItemChange."""
+    """A row of the time line, with the names of an ItemChange."""
 
     at: datetime
     by: User | None
@@ -57,13 +59,13 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class LedgerPage:
-    changes: list[ItemChange | Move]
+class HistoryPage:
+    changes: list[ItemChange | Move | BankVersion]
     before: Seen | None
     """The parameter of the next, older page; None on the last."""
 
 
-def ledger(bank: Bank, filters: Filters, *, before: Seen | None = None) -> LedgerPage:
+def history(bank: Bank, filters: Filters, *, before: Seen | None = None) -> HistoryPage:
     """Return the rows that are older than `before`."""
     seen = before or Seen()
     parts: tuple[list[ItemChange], list[Move]] = _changes(bank, filters, seen), _moves(bank, filters, seen)
@@ -73,11 +75,38 @@ def ledger(bank: Bank, filters: Filters, *, before: Seen | None = None) -> Ledge
         min((row.pk for row in page if isinstance(row, ItemChange)), default=seen.change),
         min((row.pk for row in page if isinstance(row, Move)), default=seen.move),
     )
-    return LedgerPage(page, last if len(rows) > PAGE_ROWS else None)
+    is_last = len(rows) <= PAGE_ROWS
+    since = None if is_last else page[-1].at
+    named = _versions(bank, filters, since=since, until=_at(before))
+    merged: list[ItemChange | Move | BankVersion] = list(
+        merge(page, named, key=attrgetter("at"), reverse=True)
+    )
+    return HistoryPage(merged, None if is_last else last)
+
+
+def _at(seen: Seen | None) -> datetime | None:
+    """Return when the last row of the page before happened; None on the first page."""
+    if seen is None:
+        return None
+    change = ItemChange.objects.filter(pk=seen.change).values_list("at", flat=True)
+    move = AuditEntry.objects.filter(pk=seen.move).values_list("at", flat=True)
+    return min([*change, *move], default=None)
+
+
+def _versions(
+    bank: Bank, filters: Filters, *, since: datetime | None, until: datetime | None
+) -> list[BankVersion]:
+    """Return the versions that were named after `since` and not after `until`, newest first."""
+    if filters.topic or filters.verb not in (None, NAMED[0]):
+        return []
+    rows = versions(bank).filter(**_chosen({"by": filters.by, "at__gt": since, "at__lte": until}))
+    return list(rows.order_by("-at", "-pk"))
 
 
 def _changes(bank: Bank, filters: Filters, seen: Seen) -> list[ItemChange]:
     """The newest of a page and one more."""
+    if filters.verb == NAMED[0]:
+        return []
     conditions = {"by": filters.by, "verb": filters.verb, "item__topic": filters.topic, "pk__lt": seen.change}
     rows = ItemChange.objects.filter(item__bank=bank, **_chosen(conditions))
     rows = rows.select_related("item__topic", "revision", "by", "source__passage").order_by("-pk")
