@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
 from urllib.parse import urlencode
 
 from django.core.paginator import Paginator
@@ -12,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from django_htmx.http import push_url
 
 from rubricweb.accounts import roles
+from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank
 from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part
 from rubricweb.corpus.access import collection_for
@@ -42,16 +45,18 @@ def problems(request: HtmxRequest, slug: str) -> HttpResponse:
         return page_or_part(request, PAGE, context, part="problems")
     target = (request.htmx.target or "") if request.htmx else ""
     part = {"problem-list": "list", "problem": "opened", "nearest": "nearest"}.get(target, "problems")
-    return page_or_part(request, PAGE, _context(request, collection, request.GET), part=part)
+    return page_or_part(request, PAGE, _context(request.user, collection, request.GET), part=part)
 
 
-def _context(request: HtmxRequest, collection: Collection, address: QueryDict) -> dict[str, object]:
-    """Return the list by the parameters of `address`, and the problem that is opened."""
+def _context(
+    user: User, collection: Collection, address: QueryDict, typed: QueryDict | None = None
+) -> dict[str, object]:
+    """Return the list by the parameters of `address`, and the opened problem; `typed` has its spans."""
     form = ProblemsForm(address, banks(collection))
     bank = form.offered_bank()
     rater = form.offer(raters(bank))
     form.offer_bank(bank, collection.topics.all())
-    topics = evidence(bank, rater, form.query, request.user, form.topic_id)
+    topics = evidence(bank, rater, form.query, user, form.topic_id)
     search = latest_search(collection)
     groups = copies.pooled_groups(collection, search, bank, rater) if search else []
     if form.topic_id:
@@ -87,12 +92,12 @@ def _context(request: HtmxRequest, collection: Collection, address: QueryDict) -
     }
     if key:
         context["decision"] = next((row.decision for row in rows if row.problem.key == key), None)
-        subject = opened.subject_of(request.user, bank, key)
+        subject = opened.subject_of(user, bank, key)
         if isinstance(subject, opened.APassage) and subject.kind is Kind.COPIES:
             context |= opened.group_of(bank, groups, subject)
         else:
             context |= opened.opened(subject, topics, rater, form.query)
-            context |= _nearest(request, context)
+            context |= _nearest(context, typed or address)
     return context
 
 
@@ -103,12 +108,12 @@ def _neighbours(kept: list[Problem], place: int | None) -> Context:
     return {"previous": before, "next": kept[place + 1].key if place + 1 < len(kept) else before}
 
 
-def _nearest(request: HtmxRequest, context: Context) -> Context:
+def _nearest(context: Mapping[str, Any], typed: QueryDict) -> Context:
     """Return the items closest to the words that are marked in a passage; or why they cannot be read."""
     passage, topic = context.get("passage"), context["topic"]
     if passage is None:
         return {}
-    form = SpansForm(passage, request.POST if request.method == "POST" else request.GET)
+    form = SpansForm(passage, typed)
     if not form.is_valid():
         return {"problem": " ".join(map(str, form.errors["spans"]))}
     spans = form.cleaned_data["spans"].spans
@@ -125,15 +130,16 @@ def _ended(request: HtmxRequest, bank: Bank) -> HttpResponse:
     address["problem"] = key
     refusal = deeds.do(request, bank, subject, undo_at=f"{place}?{address.urlencode()}")
     if refusal is not None:
-        context = _context(request, bank.collection, address) | refusal.context
+        context = _context(request.user, bank.collection, address, request.POST) | refusal.context
         return form_response(request, PAGE, context, part="opened", status=refusal.status)
-    address["problem"] = request.POST.get("next", "") or ""
-    if not address["problem"]:
+    if upcoming := request.POST.get("next", ""):
+        address["problem"] = upcoming
+    else:
         del address["problem"]
     to = f"{place}?{address.urlencode()}" if address else place
     if not request.htmx:
         return redirect(to)
-    context = _context(request, bank.collection, address) | {"is_ended": True}
+    context = _context(request.user, bank.collection, address) | {"is_ended": True}
     response = page_or_part(request, PAGE, context, part="problems")
     return items_changed(push_url(response, to))
 
@@ -146,5 +152,5 @@ def search(request: HtmxRequest, slug: str) -> HttpResponse:
     if form.is_valid():
         start_search(collection, threshold=form.cleaned_data["threshold"], by=request.user)
         return redirect(f"{reverse('review:problems', args=[slug])}?{urlencode({'kind': Kind.COPIES})}")
-    context = _context(request, collection, QueryDict(f"kind={Kind.COPIES}")) | {"search_form": form}
+    context = _context(request.user, collection, QueryDict(f"kind={Kind.COPIES}")) | {"search_form": form}
     return form_response(request, PAGE, context, part="problems", status=422)

@@ -481,3 +481,11 @@ def test_the_parts_for_htmx(client_of, developer, autumn, target, root):
     part = markup(client_of(developer).get(PAGE, place, headers=HTMX | {"HX-Target": target})).strip()
     assert part.startswith(root)
     assert f'id="{target}"' in part[:120]
+
+
+def test_the_next_passage_does_not_get_the_spans_of_the_last(client_of, developer, autumn):
+    wide = f"{PAGE}?min_grade=5&min_relevant=0"
+    form = draft(autumn, next=passage_key(autumn, "d3"))
+    html = markup(client_of(developer).post(wide, form, headers=HTMX))
+    assert f'data-key-of="{passage_key(autumn, "d3")}"' in html
+    assert "This span is not in the passage" not in html
