@@ -34,11 +34,8 @@ function nameOf(event) {
   return held + (shiftKey ? "Shift+" : "") + place;
 }
 
-function able(selector) {
-  return [...document.querySelectorAll(selector)].filter((element) =>
-    element.checkVisibility() && !element.disabled
-  );
-}
+const able = (selector) =>
+  [...document.querySelectorAll(selector)].filter((node) => node.checkVisibility() && !node.disabled);
 
 function elementOf(action) {
   const named = able(`[data-key-action~="${action}"]`);
@@ -81,10 +78,11 @@ window.addEventListener("keydown", (event) => {
   if (key === "Mod+Enter" && isTyping) {
     return target.form?.requestSubmit(document.getElementById(target.dataset.savedBy));
   }
-  const own = !isTyping && !document.querySelector("dialog[open]") && able(`[data-own-keys] [data-key="${key}"]`)[0];
+  if (isTyping || document.querySelector("dialog[open]")) return;
+  const [own] = able(`[data-own-keys] [data-key="${key}"]`);
   if (own) return event.preventDefault(), press(own);
   const action = bindings[key];
-  if (!action || isTyping || document.querySelector("dialog[open]")) return;
+  if (!action) return;
   if (key === "Enter" && target.closest("a, button, summary, input")) return; // it has its own Enter
   if (/Arrow/.test(key) ? target.matches("input") : event.repeat) return;
   const isHandled = target.closest(`[data-key-handles~="${action}"]`);
