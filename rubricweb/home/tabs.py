@@ -208,9 +208,7 @@ MORE = (
     Screen("Archive", "archives:archive", roles.TO_ORGANIZE, "backup whole collection"),
 )
 """Screens of a collection that stand behind an entry, and that people look for by name."""
-OF_BANKS = (
-    Screen("Verify grading", "review:verify", keywords="check right wrong", takes_slug=True),
-)
+OF_BANKS = (Screen("Verify grading", "review:verify", keywords="check right wrong", takes_slug=True),)
 OF_STAFF = ("imports:new-collection", "archives:restore")
 """Routes of the site that only those open who may create collections."""
 

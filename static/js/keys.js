@@ -36,7 +36,6 @@ function nameOf(event) {
 
 const able = (selector) =>
   [...document.querySelectorAll(selector)].filter((node) => node.checkVisibility() && !node.disabled);
-
 function elementOf(action) {
   const named = able(`[data-key-action~="${action}"]`);
   const scope = document.activeElement?.closest("[data-key-scope]");
