@@ -79,13 +79,12 @@ window.addEventListener("keydown", (event) => {
   }
   if (isTyping || document.querySelector("dialog[open]")) return;
   const [own] = able(`[data-own-keys] [data-key="${key}"]`);
-  if (own) return event.preventDefault(), press(own);
   const action = bindings[key];
-  if (!action) return;
+  if (!own && !action) return;
   if (key === "Enter" && target.closest("a, button, summary, input")) return; // it has its own Enter
   if (/Arrow/.test(key) ? target.matches("input") : event.repeat) return;
-  const isHandled = target.closest(`[data-key-handles~="${action}"]`);
-  const element = isHandled ? target : elementOf(action);
+  const isHandled = !own && target.closest(`[data-key-handles~="${action}"]`);
+  const element = own ?? (isHandled ? target : elementOf(action));
   if (element) event.preventDefault();
   if (isHandled) target.dispatchEvent(new CustomEvent("key-action", { bubbles: true, detail: action }));
   else if (element) press(element);
