@@ -62,6 +62,7 @@ class ReasonForm(forms.Form):
     reason = forms.CharField(
         label="Why it is not a problem",
         max_length=500,
+        widget=forms.TextInput({"data-first": ""}),
         error_messages={"required": "Say why, in a few words."},
     )
 
