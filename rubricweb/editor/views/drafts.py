@@ -64,7 +64,8 @@ def review_drafts(request: HtmxRequest, slug: str) -> HttpResponse:
         "start": start_of(collection, bank),
         "waiting": sum(row.waiting for row in rows),
     }
-    return page_or_part(request, PAGE, context, part="topics")
+    part = "start" if request.htmx and request.htmx.target == "start" else "topics"
+    return page_or_part(request, PAGE, context, part=part)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -98,6 +98,11 @@ def test_what_was_asked_together_is_one_job(client_of, developer, collection, to
     actions.keep_drafts(claim(first), actions.generation.Drafts(("Which pigment?",), "", first.prompt_id, 1))
     drafting = under_way(collection.banks.get())
     assert (drafting.done, drafting.total) == (1, 3)
+    parts = {"HX-Request": "true", "HX-Target": "start"}
+    page = reverse("editor:review-drafts", args=[collection.slug])
+    part = " ".join(markup(client_of(developer).get(page, headers=parts)).split())
+    assert part.startswith('<section id="start"')
+    assert "<strong>1 of 3</strong>" in part
     stop = reverse("editor:draft-stop", args=[collection.slug])
     assert client_of(developer).post(stop).status_code == 302
     assert under_way(collection.banks.get()) is None
