@@ -88,8 +88,8 @@ def _at(seen: Seen | None) -> datetime | None:
     """Return when the last row of the page before happened; None on the first page."""
     if seen is None:
         return None
-    change = ItemChange.objects.filter(pk=seen.change).values_list("at", flat=True)
-    move = AuditEntry.objects.filter(pk=seen.move).values_list("at", flat=True)
+    change = ItemChange.objects.filter(pk=seen.change or 0).values_list("at", flat=True)
+    move = AuditEntry.objects.filter(pk=seen.move or 0).values_list("at", flat=True)
     return min([*change, *move], default=None)
 
 

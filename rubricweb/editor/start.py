@@ -145,7 +145,8 @@ def start_of(collection: Collection, bank: Bank | None) -> Start | None:
 def seconds_a_topic(backend: str, llm: str) -> float | None:
     """Return how long the model took for a topic, by the median of its last answers on this server."""
     done = DraftRequest.objects.filter(backend=backend, llm=llm, state=DraftRequest.State.DONE)
-    times = list(done.order_by("-ended_at").values_list("queued_at", "ended_at")[:20])
+    rows = done.order_by("-ended_at").values_list("queued_at", "ended_at")[:20]
+    times = [(queued, ended) for queued, ended in rows if ended]
     before = [ended for _, ended in times[1:]]
     begun = [max([queued, *before[n : n + 1]]) for n, (queued, _) in enumerate(times)]
     spans = [(ended - first).total_seconds() for (_, ended), first in zip(times, begun, strict=True)]

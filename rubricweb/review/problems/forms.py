@@ -31,7 +31,7 @@ KINDS = {
 class ProblemsForm(EvidenceForm):
     """The bank, the kind of problem, and from where on a passage is relevant or covered."""
 
-    in_toolbar = ("bank", *EvidenceForm.in_toolbar)
+    in_toolbar: tuple[str, ...] = ("bank", *EvidenceForm.in_toolbar)
     outdated = ("page", "problem")
 
     bank = select_at_once("Bank", ())

@@ -130,7 +130,8 @@ def _ended(request: HtmxRequest, bank: Bank) -> HttpResponse:
     address["problem"] = key
     refusal = deeds.do(request, bank, subject, undo_at=f"{place}?{address.urlencode()}")
     if refusal is not None:
-        context = _context(request.user, bank.collection, address, request.POST) | refusal.context
+        context = _context(request.user, bank.collection, address, request.POST)
+        context |= refusal.context
         return form_response(request, PAGE, context, part="opened", status=refusal.status)
     if upcoming := request.POST.get("next", ""):
         address["problem"] = upcoming
