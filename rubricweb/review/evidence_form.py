@@ -24,7 +24,7 @@ class EvidenceForm(ChipForm, GraderForm):
     """The topic, and from where on a passage is relevant or covered."""
 
     in_toolbar: tuple[str, ...] = ("topic", "grader", "min_grade", "source", "min_relevant")
-    outdated = ("page",)
+    outdated: tuple[str, ...] = ("page",)
 
     topic = select_at_once(gettext_lazy("Topic"), ())
     min_grade = covered_from()
