@@ -102,7 +102,7 @@ def visit_review(page: Page, url: str) -> Iterator[str]:
     yield "review"
     links = {
         name: page.locator(f'main a[href$="/{name}/"]').first.get_attribute("href")
-        for name in ("queue", "adjudication", "agreement", "flags", "verify", "spurious", "uncovered")
+        for name in ("queue", "adjudication", "agreement", "flags", "verify", "problems")
         if page.locator(f'main a[href$="/{name}/"]').count()
     }
     for name, address in links.items():

@@ -12,6 +12,7 @@ COUNTED = {
     "flag": ngettext_lazy("%(n)s flag", "%(n)s flags", "count"),
     "group": ngettext_lazy("%(n)s group", "%(n)s groups", "count"),
     "item": ngettext_lazy("%(n)s item", "%(n)s items", "count"),
+    "problem": ngettext_lazy("%(n)s problem", "%(n)s problems", "count"),
     "passage": ngettext_lazy("%(n)s passage", "%(n)s passages", "count"),
     "answer": ngettext_lazy("%(n)s answer", "%(n)s answers", "count"),
     "rating": ngettext_lazy("%(n)s rating", "%(n)s ratings", "count"),

@@ -96,20 +96,6 @@ class WeighForm(forms.Form):
     seen = forms.IntegerField(min_value=1, widget=forms.HiddenInput)
 
 
-class MergeForm(forms.Form):
-    """Two items of a topic: one stays, the other is retired as its duplicate."""
-
-    keep = forms.ChoiceField(label=gettext_lazy("Keep"))
-    duplicate = forms.ChoiceField(label=gettext_lazy("Retire as its duplicate"))
-    seen = forms.IntegerField(min_value=1, required=False, widget=forms.HiddenInput)
-
-    def __init__(self, sent: QueryDict | None, items: list[Item]) -> None:
-        super().__init__(sent, auto_id="merge-%s")
-        choices = [("", "choose…"), *((str(item.pk), f"{item} ({item.kind})") for item in items)]
-        for name in ("keep", "duplicate"):
-            offer_choices(self, name, choices)
-
-
 class MoveForm(forms.Form):
     """A place in the list; `seen` is the order that the list had, as ids with commas between."""
 

@@ -1,19 +1,17 @@
 from django.urls import path
 
+from rubricweb.editor import history, start
 from rubricweb.editor.views import (
     answer_key,
     bank,
     bank_secrets,
     chosen_items,
     drafts,
-    duplicates,
     impact,
     importance,
     items,
-    ledger,
     secret_items,
     trial,
-    versions,
 )
 
 app_name = "editor"
@@ -22,7 +20,6 @@ ITEM = "banks/<int:bank_id>/items/<int:item_id>/"
 DRAFT = "banks/<int:bank_id>/drafts/<int:draft_id>/"
 REQUEST = "banks/<int:bank_id>/drafting/<int:request_id>/"
 IMPORTANCE = "banks/<int:bank_id>/importance/<int:suggestion_id>/"
-VERSIONS = "banks/<int:bank_id>/versions/"
 urlpatterns = [
     path("collections/<slug:slug>/banks/begin/", bank.bank_begin, name="bank-begin"),
     path(TOPIC, bank.topic, name="topic"),
@@ -30,9 +27,11 @@ urlpatterns = [
     path(f"{TOPIC}items/", chosen_items.items_change, name="items-change"),
     path(f"{TOPIC}items/undo/", chosen_items.items_undo, name="items-undo"),
     path(f"{TOPIC}trial/", trial.trial, name="trial"),
-    path(f"{TOPIC}duplicates/", duplicates.duplicates, name="duplicates"),
     path(f"{TOPIC}secret/", secret_items.secret_items, name="secret-items"),
     path("grades/banks/<int:bank_id>/topics/<int:topic_id>/impact/", impact.impact, name="impact"),
+    path("collections/<slug:slug>/drafts/", drafts.review_drafts, name="review-drafts"),
+    path("collections/<slug:slug>/drafts/begin/", start.draft_all, name="draft-all"),
+    path("collections/<slug:slug>/drafts/stop/", start.draft_stop, name="draft-stop"),
     path(f"{TOPIC}drafts/", drafts.drafts, name="drafts"),
     path(f"{TOPIC}drafts/request/", drafts.drafts_request, name="drafts-request"),
     path(f"{TOPIC}drafts/accept/", drafts.drafts_accept, name="drafts-accept"),
@@ -58,9 +57,12 @@ urlpatterns = [
     path(f"{ITEM}show/", secret_items.item_show, name="item-show"),
     path(f"{ITEM}retire/", bank.item_retire, name="item-retire"),
     path(f"{ITEM}restore/", bank.item_restore, name="item-restore"),
-    path(VERSIONS, versions.bank_versions, name="versions"),
-    path(f"{VERSIONS}diff/", versions.version_diff, name="version-diff"),
-    path(f"{VERSIONS}<int:number>/restore/", versions.version_restore, name="version-restore"),
+    path("collections/<slug:slug>/history/", history.history, name="history"),
+    path("collections/<slug:slug>/history/diff/", history.history_diff, name="history-diff"),
+    path(
+        "collections/<slug:slug>/history/<int:number>/restore/",
+        history.version_restore,
+        name="version-restore",
+    ),
     path("banks/<int:bank_id>/secret/", bank_secrets.bank_secrets, name="bank-secrets"),
-    path("banks/<int:bank_id>/ledger/", ledger.ledger, name="ledger"),
 ]

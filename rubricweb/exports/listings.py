@@ -29,8 +29,7 @@ from rubricweb.grades.visibility import visible_grades
 from rubricweb.leaderboards.board.items import secret_wordings
 from rubricweb.review.evidence import EvidenceItem, EvidenceQuery, TopicEvidence, evidence
 from rubricweb.review.evidence_form import EvidenceForm
-from rubricweb.review.spurious.selectors import suspects
-from rubricweb.review.uncovered.selectors import uncovered_of
+from rubricweb.review.problems.findings import suspects, uncovered_of
 
 Answers = dict[tuple[int, int], str]
 """(revision, passage) -> the extracted answer."""
@@ -67,11 +66,11 @@ def verify_lines(query: ListingQuery) -> Iterator[str]:
 
 
 def spurious_lines(query: ListingQuery) -> Iterator[str]:
-    return listings.spurious_lines(_spurious_topic(topic, query) for topic in query.topics())
+    return listings.spurious_lines(_spurious_topic(topic) for topic in query.topics())
 
 
 def uncovered_lines(query: ListingQuery) -> Iterator[str]:
-    return listings.uncovered_lines(_uncovered_topic(topic, query) for topic in query.topics())
+    return listings.uncovered_lines(_uncovered_topic(topic) for topic in query.topics())
 
 
 def grid_lines(query: ListingQuery) -> Iterator[str]:
@@ -123,14 +122,14 @@ def _rated_topics(query: ListingQuery) -> Iterator[RatedTopic]:
         yield RatedTopic(topic.pool.query_id, tuple(_item(item) for _, item in shown), passages)
 
 
-def _spurious_topic(topic: TopicEvidence, query: ListingQuery) -> SpuriousTopic:
-    listed = suspects([topic], query.evidence)
+def _spurious_topic(topic: TopicEvidence) -> SpuriousTopic:
+    listed = suspects([topic])
     return SpuriousTopic([(_item(one.item), one.spurious.count) for one in listed])
 
 
-def _uncovered_topic(topic: TopicEvidence, query: ListingQuery) -> UncoveredTopic:
+def _uncovered_topic(topic: TopicEvidence) -> UncoveredTopic:
     """In the order of the pool."""
-    pool, gaps = topic.pool, uncovered_of([topic], query.evidence).uncovered
+    pool, gaps = topic.pool, uncovered_of([topic]).uncovered
     by_passage = {gap.passage_pk: gap for gap in gaps}
     texts = _texts(topic)
     listed = [

@@ -27,8 +27,6 @@ class NextStep:
     """What the link says; of a reader who may not take the step, who takes it."""
     address: str = ""
     """Empty where the reader may not take the step."""
-    posts: bool = False
-    """The step is a POST without fields, no page."""
 
 
 def next_step(user: User, collection: Collection, bank: Bank | None = None) -> NextStep | None:
@@ -60,8 +58,7 @@ def _material(role: Role, collection: Collection, bank: Bank | None) -> NextStep
         return _step(role, organizer, _("This collection has no topics."), _("Import files"), imports)
     if bank is None:
         lacks = _("There is no bank of questions or nuggets to grade passages on.")
-        make = reverse("editor:bank-begin", args=[slug])
-        return _step(role, editor, lacks, _("Begin an empty bank"), make, posts=True)
+        return _step(role, editor, lacks, "Draft, write or import questions", collection.get_absolute_url())
     if not Item.including_secret.active().filter(bank=bank).exists():
         address = reverse("editor:topic", args=[bank.pk, topic.pk])
         return _step(
@@ -114,7 +111,7 @@ _BY = {
 """Who takes a step that needs this role."""
 
 
-def _step(role: Role, needed: Role, lacks: str, verb: str, address: str, *, posts: bool = False) -> NextStep:
+def _step(role: Role, needed: Role, lacks: str, verb: str, address: str) -> NextStep:
     if not role.includes(needed):
         return NextStep(lacks, str(_BY[needed]))
-    return NextStep(lacks, verb, address, posts)
+    return NextStep(lacks, verb, address)

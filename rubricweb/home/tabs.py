@@ -48,10 +48,16 @@ TABS = (
                 pages=("editor:", "review:grid", "review:cell", "review:bulk", "review:response"),
             ),
             Screen(
-                "Near-duplicates",
-                "review:duplicates",
-                keywords="passages copies",
-                pages=("review:spurious", "review:suspect", "review:uncovered", "review:uncovered-passage"),
+                "Problems",
+                "review:problems",
+                keywords="misleading spurious uncovered near-duplicates copies too easy",
+                pages=("review:problems-search",),
+            ),
+            Screen(
+                "History",
+                "editor:history",
+                keywords="versions ledger changes restore diff",
+                pages=("editor:history-diff", "editor:version-restore"),
             ),
         ),
     ),
@@ -213,13 +219,7 @@ MORE = (
     Screen("Archive", "archives:archive", roles.TO_ORGANIZE, "backup whole collection"),
 )
 """Screens of a collection that stand behind an entry, and that people look for by name."""
-OF_BANKS = (
-    Screen("Verify grading", "review:verify", keywords="check right wrong", takes_slug=True),
-    Screen("Spurious items", "review:spurious", keywords="too easy"),
-    Screen("Uncovered passages", "review:uncovered", keywords="missing questions relevant"),
-    Screen("Versions", "editor:versions", keywords="history restore diff"),
-    Screen("Ledger", "editor:ledger", keywords="changes history"),
-)
+OF_BANKS = (Screen("Verify grading", "review:verify", keywords="check right wrong", takes_slug=True),)
 OF_STAFF = ("imports:new-collection", "archives:restore")
 """Routes of the site that only those open who may create collections."""
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from django.db.models import Count
+from django.db.models import Case, Count, When
+from django.db.models.functions import Left
 
 from grading.types import ItemKind
 from rubricweb.banks.models import Bank
@@ -21,6 +22,8 @@ from rubricweb.grades.selectors import GraderRow, graders
 from rubricweb.grades.topic_ratings import ItemColumn, TopicFacts, item_columns, topic_facts
 from rubricweb.review.flags.selectors import open_by_topic
 
+ABOUT_CHARS = 240
+
 
 @dataclass(frozen=True, slots=True)
 class ListedTopic:
@@ -29,6 +32,8 @@ class ListedTopic:
     pk: int
     query_id: str
     text: str
+    about: str
+    """Its narrative or description, cut to one line on the screen."""
     position: int
     subtopics: int
     pool: int
@@ -135,7 +140,7 @@ def topic_rows(collection: Collection, bank: Bank, rater: Rater) -> list[ListedT
     missing = _missing_behind(collection, rater, columns_by_topic)
     subtopics, flagged = _subtopics(collection), open_by_topic(bank)
     rows = []
-    for pk, query_id, text, position in collection.topics.values_list("pk", "query_id", "text", "position"):
+    for pk, query_id, text, about, position in _topics(collection):
         if pk not in pool.by_topic:
             continue  # imported since the pool was read
         items = columns_by_topic.get(pk, ())
@@ -147,6 +152,7 @@ def topic_rows(collection: Collection, bank: Bank, rater: Rater) -> list[ListedT
                 pk=pk,
                 query_id=query_id,
                 text=text,
+                about=about,
                 position=position,
                 subtopics=subtopics.get(pk, 0),
                 pool=len(pool.by_topic[pk].doc_ids),
@@ -157,6 +163,13 @@ def topic_rows(collection: Collection, bank: Bank, rater: Rater) -> list[ListedT
             )
         )
     return rows
+
+
+def _topics(collection: Collection) -> Iterable[tuple[int, str, str, str, int]]:
+    """Return id, query id, title, beginning of the narrative, and position of each topic."""
+    about = Left(Case(When(narrative="", then="description"), default="narrative"), ABOUT_CHARS)
+    rows = collection.topics.annotate(about=about)
+    return rows.values_list("pk", "query_id", "text", "about", "position")
 
 
 def _missing_behind(

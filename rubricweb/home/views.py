@@ -7,11 +7,14 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from rubricweb.accounts import roles
 from rubricweb.accounts.invitations import invitations_for
 from rubricweb.banks.models import Bank
 from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
+from rubricweb.corpus.official import Official, official_boards
+from rubricweb.editor.start import start_of
 from rubricweb.grades.defaults import banks
 from rubricweb.grades.raters import raters
 from rubricweb.home import search as searching
@@ -71,7 +74,18 @@ def collection(request: HtmxRequest, slug: str) -> HttpResponse:
         **address_kept(request),
         **_topics(banks(shown), form),
     }
+    bank = context.get("bank")
+    if roles.may_edit(request.user, shown):
+        context["start"] = start_of(shown, bank if isinstance(bank, Bank) else None)
+    if bank is None:
+        context["topics"] = shown.topics.order_by("position", "pk")[:PAGE_TOPICS]
+        if roles.holds(request.user, shown, roles.TO_SEE_RUNS):
+            context["official"] = [(board, _best_first(board)) for board in official_boards(shown)]
     return page_or_part(request, "home/collection.html", context, part="topics")
+
+
+def _best_first(board: Official) -> list[tuple[str, float]]:
+    return sorted(board.values.items(), key=lambda row: row[1], reverse=not board.is_rank)
 
 
 def _topics(banks: list[Bank], form: TopicsForm) -> dict[str, object]:

@@ -24,7 +24,7 @@ class EvidenceForm(ChipForm, GraderForm):
     """The topic, and from where on a passage is relevant or covered."""
 
     in_toolbar: tuple[str, ...] = ("topic", "grader", "min_grade", "source", "min_relevant")
-    outdated = ("page",)
+    outdated: tuple[str, ...] = ("page",)
 
     topic = select_at_once(gettext_lazy("Topic"), ())
     min_grade = covered_from()
@@ -38,7 +38,7 @@ class EvidenceForm(ChipForm, GraderForm):
     page = forms.IntegerField(min_value=1, required=False)
 
     def default_value(self, name: str) -> str:
-        collection = self.bank.collection
+        collection = self.of_bank.collection
         return {
             "grader": self.data["grader"],
             "min_grade": str(self.default_min_grade),
@@ -52,15 +52,15 @@ class EvidenceForm(ChipForm, GraderForm):
         offer_choices(self, "topic", choices)
         self.data.setdefault("min_relevant", str(bank.collection.min_relevant))
         self.data.setdefault("source", str(default_source(bank.collection)))
-        self.bank = bank
+        self.of_bank = bank
         if self.query.source is RelevanceSource.PEOPLE:
             self.in_toolbar = tuple(name for name in self.in_toolbar if name != "min_relevant")
 
     @property
     def query(self) -> EvidenceQuery:
         return EvidenceQuery(
-            RelevanceSource(self.value("source", default_source(self.bank.collection))),
-            self.value("min_relevant", self.bank.collection.min_relevant),
+            RelevanceSource(self.value("source", default_source(self.of_bank.collection))),
+            self.value("min_relevant", self.of_bank.collection.min_relevant),
             self.value("min_grade", self.default_min_grade),
         )
 

@@ -9,6 +9,7 @@
 //   "Mod+Enter" with Ctrl or Cmd, "Alt+ArrowUp". The row of digits is one on a French keyboard, too.
 // - no other script listens to keys: the event `pressed` goes before, with detail { key, isTyping }, to whatever has
 //   the focus; a script that takes the key cancels it. While an input method composes, there is none.
+// - data-key="KeyJ" inside data-own-keys gives an element a key of its own, which goes before those of the map.
 // - #key-bindings has the person's map of keys to actions. They rest while somebody types, while a dialog is open, and
 //   with Ctrl, Meta or Alt: only Ctrl/Cmd+Enter sends the form that somebody types in, by the button that
 //   data-saved-by names if any, and completes where nobody types.
@@ -33,11 +34,12 @@ function nameOf(event) {
   return held + (shiftKey ? "Shift+" : "") + place;
 }
 
+const able = (selector) =>
+  [...document.querySelectorAll(selector)].filter((node) => node.checkVisibility() && !node.disabled);
 function elementOf(action) {
-  const named = [...document.querySelectorAll(`[data-key-action~="${action}"]`)];
-  const able = named.filter((element) => element.checkVisibility() && !element.disabled);
+  const named = able(`[data-key-action~="${action}"]`);
   const scope = document.activeElement?.closest("[data-key-scope]");
-  return able.find((element) => scope?.contains(element)) ?? able[0];
+  return named.find((element) => scope?.contains(element)) ?? named[0];
 }
 
 export function leave(field) {
@@ -75,12 +77,14 @@ window.addEventListener("keydown", (event) => {
   if (key === "Mod+Enter" && isTyping) {
     return target.form?.requestSubmit(document.getElementById(target.dataset.savedBy));
   }
+  if (isTyping || document.querySelector("dialog[open]")) return;
+  const [own] = able(`[data-own-keys] [data-key="${key}"]`);
   const action = bindings[key];
-  if (!action || isTyping || document.querySelector("dialog[open]")) return;
+  if (!own && !action) return;
   if (key === "Enter" && target.closest("a, button, summary, input")) return; // it has its own Enter
   if (/Arrow/.test(key) ? target.matches("input") : event.repeat) return;
-  const isHandled = target.closest(`[data-key-handles~="${action}"]`);
-  const element = isHandled ? target : elementOf(action);
+  const isHandled = !own && target.closest(`[data-key-handles~="${action}"]`);
+  const element = own ?? (isHandled ? target : elementOf(action));
   if (element) event.preventDefault();
   if (isHandled) target.dispatchEvent(new CustomEvent("key-action", { bubbles: true, detail: action }));
   else if (element) press(element);

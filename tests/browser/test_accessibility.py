@@ -35,7 +35,7 @@ def test_pages(inspector, places):
         "two runs": places.of_collection("leaderboards:comparison"),
         "calibration": places.of_collection("calibration:cards"),
         "by attribute": places.of_collection("leaderboards:by-attribute"),
-        "near-duplicates": places.of_collection("review:duplicates"),
+        "problems": places.of_collection("review:problems"),
         "jobs": places.of_collection("grades:jobs"),
         "missing": places.of_collection("grades:missing"),
         "exports": places.of_collection("releases:share"),

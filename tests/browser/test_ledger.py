@@ -15,10 +15,11 @@ WORDS = "Which pigment makes maples red?"
 
 def test_name_change_compare_and_restore(people, places):
     page, words = people.sign_in("developer"), str(places.item)
-    page.goto(reverse("editor:versions", args=[places.bank.pk]))
+    page.goto(places.of_collection("editor:history"))
+    page.get_by_text("Name the current state as a version").click()
     page.get_by_label("Name", exact=True).fill("Before the pilot")
     page.get_by_role("button", name="Name this version").click()
-    expect(page.get_by_role("row", name="Before the pilot")).to_be_visible()
+    expect(page.locator(".version")).to_contain_text("Before the pilot")
     places.reword(WORDS)
     page.get_by_role("link", name="Compare or restore").click()
     expect(page.get_by_role("heading", name="Before the pilot → now")).to_be_visible()
@@ -26,17 +27,17 @@ def test_name_change_compare_and_restore(people, places):
     page.get_by_role("button", name="Restore version 1").click()
     expect(page.get_by_text("Restored version 1: 1 item changed.")).to_be_visible()
     assert str(places.bank.items.get(pk=places.item.pk)) == words
-    page.get_by_role("link", name="Ledger of all changes").click()
-    expect(page.locator("#changes tbody tr").nth(0)).to_contain_text("Reworded")
-    expect(page.locator("#changes tbody tr").nth(1)).to_contain_text(WORDS)
+    expect(page.locator(".timeline > li").nth(0)).to_contain_text("Reworded")
+    expect(page.locator(".timeline > li").nth(1)).to_contain_text(WORDS)
     page.wait_for_load_state()  # the script that submits the form is there
     page.get_by_label("What happened").select_option("imported")
-    expect(page.locator("#changes tbody tr").nth(0)).to_contain_text("Imported")
+    expect(page.locator(".timeline > li").nth(0)).to_contain_text("Imported")
 
 
 def test_somebody_edits_while_one_restores(people, places):
     page = people.sign_in("developer")
-    page.goto(reverse("editor:versions", args=[places.bank.pk]))
+    page.goto(places.of_collection("editor:history"))
+    page.get_by_text("Name the current state as a version").click()
     page.get_by_label("Name", exact=True).fill("Before the pilot")
     with page.expect_navigation():
         page.get_by_role("button", name="Name this version").click()
@@ -94,11 +95,10 @@ def test_merging_duplicates(people, places):
         places.bank, places.topic, kind="question", text="Do the oak leaves brown?", by=None
     )
     page = people.sign_in("developer")
-    page.goto(reverse("editor:duplicates", args=[places.bank.pk, places.topic.pk]))
-    page.get_by_role("link", name="Merge…").click()
-    expect(page.get_by_text("If they are merged:")).to_be_visible()
-    page.get_by_role("button", name="Merge", exact=True).click()
-    expect(page.get_by_text("Merged: the duplicate is retired")).to_be_visible()
+    page.goto(places.of_collection("review:problems") + f"?problem=pair-{first.pk}-{second.pk}")
+    expect(page.get_by_text("If it is retired,")).to_be_visible()
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_text("Merged: the second is retired.")).to_be_visible()
     second.refresh_from_db()
     assert second.merged_into == first
 
@@ -106,17 +106,17 @@ def test_merging_duplicates(people, places):
 def test_accessible(inspector_of, places):
     inspector, bank, topic = inspector_of("developer"), places.bank, places.topic
     page = inspector.page
-    inspector.open(reverse("editor:versions", args=[bank.pk]))
+    inspector.open(places.of_collection("editor:history"))
+    page.get_by_text("Name the current state as a version").click()
     page.get_by_label("Name", exact=True).fill("Before the pilot")
     page.get_by_role("button", name="Name this version").click()
-    expect(page.get_by_role("row", name="Before the pilot")).to_be_visible()
+    expect(page.locator(".version")).to_contain_text("Before the pilot")
     inspector.inspect("versions")
     places.reword(WORDS)
     for name, address in {
-        "ledger": reverse("editor:ledger", args=[bank.pk]),
-        "difference": reverse("editor:version-diff", args=[bank.pk]) + "?before=1&after=now",
+        "history": places.of_collection("editor:history"),
+        "difference": places.of_collection("editor:history-diff") + "?before=1&after=now",
         "trial": reverse("editor:trial", args=[bank.pk, topic.pk]),
-        "duplicates": reverse("editor:duplicates", args=[bank.pk, topic.pk]),
         "weighing": reverse("editor:item-weigh", args=[bank.pk, places.item.pk]),
     }.items():
         inspector.open(address)

@@ -43,8 +43,7 @@ PROMPTS: dict[str, tuple[str, ...]] = {
 VARIANTS = {
     "review:grid": ("?source=humans", "?source=corrected"),
     "review:verify": ("?order=worst", "?order=random", "?view=list", "?rating=near"),
-    "review:spurious": ("?source=people",),
-    "review:uncovered": ("?source=people",),
+    "review:problems": ("?source=people", "?kind=copies"),
 }
 """Addresses that ask for what another purpose gives."""
 ANSWERS = ("Anthocyanins", "anthocyanin pigment", "unanswerable", "Chlorophyll, when days grow short")
@@ -184,12 +183,11 @@ def test_pages_say_where_no_item_is_graded(place, collection, owner, client_of, 
         "topics": home,
         "grid": client.get(f"/review/banks/{bank.pk}/topics/{topic.pk}/grid/"),
         "verify": client.get(f"/review/{collection.slug}/banks/{bank.pk}/verify/"),
-        "spurious": client.get(f"/review/banks/{bank.pk}/spurious/"),
-        "uncovered": client.get(f"/review/banks/{bank.pk}/uncovered/"),
+        "problems": client.get(f"/collections/{collection.slug}/problems/"),
         "rubric and votes": client.get(f"/arena/{collection.slug}/rubric/"),
     }
     assert {name for name, page in pages.items() if note not in markup(page)} == set()
-    empty = ("verify", "spurious", "uncovered")
+    empty = ("verify", "problems")
     assert {name for name in empty if "No items are graded" not in markup(pages[name])} == set()
 
 

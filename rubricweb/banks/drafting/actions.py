@@ -14,7 +14,7 @@ from grading.errors import UnknownGrader
 from grading.generation.models import drafting_backend
 from grading.types import ItemKind
 from rubricweb.accounts.models import User
-from rubricweb.banks.actions import add_item
+from rubricweb.banks.actions import add_item, retire_item
 from rubricweb.banks.drafting.asking import DraftOptions, request_of
 from rubricweb.banks.drafting.models import Draft, DraftRequest
 from rubricweb.banks.drafting.suggested import weigh_accepted
@@ -175,7 +175,7 @@ def reject_drafts(drafts: Iterable[Draft], *, by: User | None) -> list[Draft]:
 
 @transaction.atomic
 def reopen_drafts(drafts: Iterable[Draft], *, by: User | None) -> int:
-    """Put each rejected draft back into the inbox; returns how many."""
+    """Put each decided draft back into the inbox; returns how many. An item that came from one is retired."""
     reopened = [draft for draft in drafts if _reopen(draft, by)]
     for request in {draft.request for draft in reopened}:
         announce(request)
@@ -183,9 +183,11 @@ def reopen_drafts(drafts: Iterable[Draft], *, by: User | None) -> int:
 
 
 def _reopen(draft: Draft, by: User | None) -> bool:
-    rejected = Draft.objects.filter(pk=draft.pk, state=Draft.State.REJECTED)
-    if not rejected.update(state=Draft.State.WAITING, decided_by=None, decided_at=None):
+    decided = Draft.objects.filter(pk=draft.pk).exclude(state=Draft.State.WAITING)
+    if not decided.update(state=Draft.State.WAITING, decided_by=None, decided_at=None, item=None):
         return False
+    if draft.item and not draft.item.is_retired:
+        retire_item(draft.item, seen=draft.item.version, by=by)
     audit.record("draft reopened", draft, by=by)
     return True
 

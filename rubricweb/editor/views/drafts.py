@@ -1,41 +1,71 @@
-"""A topic's inbox of drafts: request some, and decide about each or all."""
+"""Drafts of all topics, one topic opened: request some, and decide about each or all."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.http import HttpResponse
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django_htmx.http import trigger_client_event
 
 from rubricweb.accounts import roles
-from rubricweb.banks.access import bank_topic_for
+from rubricweb.banks.access import bank_topic_for, item_for_editor
 from rubricweb.banks.drafting import access, actions
 from rubricweb.banks.drafting.models import Draft
 from rubricweb.banks.errors import BankError, CannotDraft
 from rubricweb.banks.models import Bank
 from rubricweb.core.counted import counted
 from rubricweb.core.http import HtmxRequest, after_post, form_response, page_or_part
-from rubricweb.core.ids import parse_ids
+from rubricweb.core.ids import parse_id, parse_ids
 from rubricweb.core.undo import offer_undo
+from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Topic
 from rubricweb.editor import drafts as selectors
 from rubricweb.editor.draft_forms import AcceptForm, DraftingForm, drafting_form
 from rubricweb.editor.drafts import DraftInbox, RefusedDraft
-from rubricweb.editor.views.items import editor_url, items_changed
+from rubricweb.editor.start import start_of
+from rubricweb.editor.views.items import items_changed
+from rubricweb.grades.defaults import banks
 
 PAGE = "editor/drafts.html"
 
 
 @require_safe
 def drafts(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
-    """The inbox refreshes itself on the bank page, and is a page of its own; `editing` names rows to keep."""
+    """The inbox of one topic refreshes itself; `editing` names rows to keep."""
     bank, topic = bank_topic_for(request.user, bank_id, topic_id)
+    if not request.htmx:
+        return redirect(inbox_url(bank, topic))
     inbox = selectors.inbox(bank, topic, opened=parse_ids(request.GET.getlist("editing")))
     return page_or_part(request, PAGE, inbox_context(request, bank, topic, inbox), part="inbox")
+
+
+@require_safe
+def review_drafts(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Show the drafts of all topics of `?bank=`, those of `?topic=` opened."""
+    collection = collection_for(request.user, slug)
+    by_pk = {str(bank.pk): bank for bank in banks(collection)}
+    bank = by_pk.get(request.GET.get("bank", ""), next(iter(by_pk.values()), None))
+    if bank is None:
+        return redirect(collection)
+    rows = selectors.topics_with_drafts(bank)
+    chosen = parse_id(request.GET.get("topic", ""))
+    topic = next((row.topic for row in rows if row.topic.pk == chosen), None) or selectors.first_topic(rows)
+    if topic is None:
+        return redirect(collection)
+    inbox = selectors.inbox(bank, topic)
+    context = inbox_context(request, bank, topic, inbox) | {
+        "rows": rows,
+        "start": start_of(collection, bank),
+        "waiting": sum(row.waiting for row in rows),
+    }
+    part = "start" if request.htmx and request.htmx.target == "start" else "topics"
+    return page_or_part(request, PAGE, context, part=part)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -66,10 +96,11 @@ def after_request(
         else:
             messages.success(request, message)
             context = inbox_context(request, bank, topic, None) | {"form": drafting_form(topic, after=form)}
-            answer = after_post(request, f"{PAGE}#form", context, to=inbox_url(request, bank, topic))
+            answer = after_post(request, f"{PAGE}#form", context, to=inbox_url(bank, topic))
             return trigger_client_event(answer, "drafts-changed", after="settle")
     inbox = selectors.inbox(bank, topic)
-    return form_response(request, PAGE, inbox_context(request, bank, topic, inbox) | {"form": form})
+    context = inbox_context(request, bank, topic, inbox) | {"form": form}
+    return form_response(request, PAGE, context | {"rows": selectors.topics_with_drafts(bank)})
 
 
 @require_POST
@@ -83,12 +114,10 @@ def draft_accept(request: HtmxRequest, bank_id: int, draft_id: int) -> HttpRespo
         item = actions.accept_draft(draft, text=form.cleaned_data["text"], by=request.user)
     except BankError as refusal:
         return _refuse(request, draft, str(refusal))
-    messages.success(
-        request,
-        gettext("%(get_kind_display)s added from a draft.")
-        % {"get_kind_display": item.get_kind_display().capitalize()},
-    )
-    return after_decision(request, draft.request.bank, draft.request.topic, decided=draft.pk)
+    bank, topic = draft.request.bank, draft.request.topic
+    message = f"{item.get_kind_display().capitalize()} added from a draft."
+    offer_undo(request, message, reverse("editor:drafts-reopen", args=[bank.pk, topic.pk]), drafts=draft.pk)
+    return after_decision(request, bank, topic, decided=draft.pk)
 
 
 @require_POST
@@ -135,10 +164,13 @@ def drafts_reject(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResp
 
 @require_POST
 def drafts_reopen(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
-    """Undo a rejection: the drafts wait again."""
+    """Undo decisions: the drafts wait again; an item that came from one is retired."""
     bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=roles.TO_EDIT_BANK)
     chosen = parse_ids(request.POST.get("drafts", "").split(","))
-    count = actions.reopen_drafts(selectors.drafts_of(bank, topic).filter(pk__in=chosen), by=request.user)
+    drafts = list(selectors.drafts_of(bank, topic).filter(pk__in=chosen))
+    for pk in [draft.item_id for draft in drafts if draft.item_id]:
+        item_for_editor(request.user, bank.pk, pk)
+    count = actions.reopen_drafts(drafts, by=request.user)
     messages.success(request, gettext("%(drafts)s brought back.") % {"drafts": counted(count, "draft")})
     return after_decision(request, bank, topic, decided=min(chosen, default=1) - 1)
 
@@ -176,8 +208,12 @@ def inbox_context(
     can_edit = role.includes(roles.TO_EDIT_BANK)
     place = {"bank": bank, "topic": topic, "collection": bank.collection, "section": "topics"}
     form = drafting_form(topic) if can_edit else None
-    writers = selectors.writers(bank.collection)
-    return place | {"inbox": inbox, "form": form, "can_edit": can_edit, "writers": writers}
+    context = place | {"inbox": inbox, "form": form, "can_edit": can_edit}
+    context["writers"] = selectors.writers(bank.collection)
+    context["next_topic"] = selectors.next_topic(bank, topic)
+    if inbox:
+        context["current"] = next((row.draft.pk for row in inbox.rows if not row.is_open), 0)
+    return context
 
 
 def after_decision(request: HtmxRequest, bank: Bank, topic: Topic, *, decided: int = 0) -> HttpResponse:
@@ -185,8 +221,10 @@ def after_decision(request: HtmxRequest, bank: Bank, topic: Topic, *, decided: i
     inbox = selectors.inbox(bank, topic, opened=parse_ids(request.POST.getlist("editing")) - {decided})
     waiting = [row.draft.pk for row in inbox.rows if not row.is_open]
     context = inbox_context(request, bank, topic, inbox) | {"is_fresh": True}
-    context["focus"] = next((pk for pk in waiting if pk > decided), waiting[-1] if waiting else 0)
-    to = inbox_url(request, bank, topic)
+    context["focus"] = context["current"] = next(
+        (pk for pk in waiting if pk > decided), waiting[-1] if waiting else 0
+    )
+    to = inbox_url(bank, topic)
     return items_changed(after_post(request, f"{PAGE}#inbox", context, to=to))
 
 
@@ -200,7 +238,8 @@ def _refuse(request: HtmxRequest, draft: Draft, reason: str) -> HttpResponse:
     if all(row.draft.pk != draft.pk for row in inbox.rows):  # decided by somebody else
         messages.error(request, reason)
         return after_decision(request, bank, topic, decided=draft.pk)
-    response = page_or_part(request, PAGE, inbox_context(request, bank, topic, inbox), part="inbox")
+    context = inbox_context(request, bank, topic, inbox) | {"rows": selectors.topics_with_drafts(bank)}
+    response = page_or_part(request, PAGE, context, part="inbox")
     response.status_code = 422
     return response
 
@@ -216,5 +255,6 @@ def _offer_reopening(
     offer_undo(request, words, address, drafts=",".join(str(draft.pk) for draft in rejected))
 
 
-def inbox_url(request: HtmxRequest, bank: Bank, topic: Topic) -> str:
-    return f"{editor_url(request, bank, topic)}#drafts"
+def inbox_url(bank: Bank, topic: Topic) -> str:
+    address = reverse("editor:review-drafts", args=[bank.collection.slug])
+    return f"{address}?{urlencode({'bank': bank.pk, 'topic': topic.pk})}"

@@ -141,8 +141,8 @@ def test_after_the_vote_the_voter_sees_what_each_answer_covers(assessor, bank, t
     assert [row.item.short_name for row in context["rubric"].differing] == ["Q1", "Q2"]
     assert context["preferences"].differ
     page = client_of(assessor).get(battle.get_absolute_url()).content.decode()
-    assert f"/review/banks/{bank.pk}/spurious/" in page
-    assert "/uncovered/" in page
+    assert f"/problems/?bank={bank.pk}&amp;problem=item-" in page
+    assert f"/problems/?bank={bank.pk}&amp;problem=passage-" in page
 
 
 def test_at_equal_length_the_board_says_what_length_does(collection, topics, voters, owner, client_of):

@@ -223,13 +223,16 @@ def test_rejecting(drafts, bank, topic, owner):
     assert set(decided) == {("rejected", owner.pk)}
 
 
-def test_a_rejected_draft_can_wait_again_an_accepted_one_cannot(drafts, owner):
-    actions.accept_draft(drafts[0], by=owner)
+def test_a_decided_draft_can_wait_again_and_its_item_is_retired(drafts, owner):
+    item = actions.accept_draft(drafts[0], by=owner)
     actions.reject_draft(drafts[1], by=owner)
-    assert actions.reopen_drafts(drafts, by=owner) == 1
-    states = list(Draft.objects.values_list("state", "decided_by"))
-    assert states == [("accepted", owner.pk), ("waiting", None), ("waiting", None)]
-    assert AuditEntry.objects.filter(kind="draft", verb="draft reopened", by=owner).count() == 1
+    assert actions.reopen_drafts(Draft.objects.all(), by=owner) == 2
+    states = list(Draft.objects.values_list("state", "decided_by", "item"))
+    assert states == [("waiting", None, None)] * 3
+    item.refresh_from_db()
+    assert item.is_retired
+    assert AuditEntry.objects.filter(kind="draft", verb="draft reopened", by=owner).count() == 2
+    assert str(actions.accept_draft(Draft.objects.get(pk=drafts[0].pk), by=owner)) == drafts[0].text
 
 
 def test_near_duplicates_of_items_and_of_earlier_drafts_are_marked(asked, says, bank, topic, owner):

@@ -1,4 +1,4 @@
-"""The ledger's page, and weighing an item in its card."""
+"""The time line of a bank: changes, moves and versions, newest first."""
 
 import pytest
 from django.db import connection
@@ -7,8 +7,9 @@ from django.utils.html import strip_tags
 
 from grading.types import Importance
 from rubricweb.banks import actions
-from rubricweb.editor import ledger as selectors
-from rubricweb.editor.ledger import Filters, ledger
+from rubricweb.banks.versions import name_version
+from rubricweb.editor import changes as selectors
+from rubricweb.editor.changes import Filters, history
 from tests.factories import gradable
 from tests.rubricweb.markup import markup
 
@@ -29,12 +30,16 @@ def changed(bank, developer, owner):
     return first, second
 
 
+def address(bank) -> str:
+    return f"/collections/{bank.collection.slug}/history/"
+
+
 def verbs(page) -> list[str]:
-    return [change.verb for change in page.context["page"].changes]
+    return [getattr(row, "verb", "named") for row in page.context["page"].changes]
 
 
 def test_filters_by_person_verb_and_topic(client_of, viewer, developer, bank, changed):
-    client, url = client_of(viewer), f"/banks/{bank.pk}/ledger/"
+    client, url = client_of(viewer), address(bank)
     assert verbs(client.get(url)) == ["retired", "reworded"]
     assert verbs(client.get(url, {"by": developer.pk})) == ["reworded"]
     assert verbs(client.get(url, {"verb": "retired"})) == ["retired"]
@@ -49,9 +54,9 @@ def test_filters_by_person_verb_and_topic(client_of, viewer, developer, bank, ch
 
 def test_pages_go_by_the_last_row_seen(bank, changed, developer, monkeypatch):
     monkeypatch.setattr(selectors, "PAGE_ROWS", 1)
-    first = ledger(bank, Filters())
+    first = history(bank, Filters())
     actions.revise_item(changed[0], text="Is it blue?", seen=2, by=developer)
-    second = ledger(bank, Filters(), before=first.before)
+    second = history(bank, Filters(), before=first.before)
     assert [change.verb for change in (*first.changes, *second.changes)] == ["retired", "reworded"]
     assert second.before is None
 
@@ -60,11 +65,12 @@ def test_moves_are_listed_between_the_changes(client_of, viewer, developer, owne
     first, other = changed[0], bank.items.exclude(topic=changed[0].topic).first()
     actions.move_item(other, place=1, by=owner)
     actions.revise_item(first, text="Is it blue?", seen=2, by=developer)
-    client, url = client_of(viewer), f"/banks/{bank.pk}/ledger/"
+    client, url = client_of(viewer), address(bank)
     page = client.get(url)
     assert verbs(page) == ["reworded", "moved", "retired", "reworded"]
-    row = " ".join(strip_tags(markup(page).split("<tr>")[3]).split())
-    assert row.endswith(f"{owner}Moved{other.topic.query_id}{other} place 2 of 2")
+    row = " ".join(strip_tags(markup(page).split('<ol class="timeline">')[1].split("<li>")[2]).split())
+    assert row.startswith(f"nowMoved {other} {other.topic.query_id} by {owner}")
+    assert "place 2 of 2" in row
     assert verbs(client.get(url, {"verb": "moved"})) == ["moved"]
     assert verbs(client.get(url, {"verb": "moved", "topic": first.topic_id})) == []
     assert verbs(client.get(url, {"by": owner.pk})) == ["moved", "retired"]
@@ -77,7 +83,7 @@ def test_pages_have_each_change_and_each_move_once(bank, changed, owner, monkeyp
         actions.move_item(other, place=place, by=owner)
     seen, pages = None, []
     while not pages or seen:
-        page = ledger(bank, Filters(), before=seen)
+        page = history(bank, Filters(), before=seen)
         pages.append([change.verb for change in page.changes])
         seen = page.before
     assert pages == [["moved", "moved"], ["moved", "retired"], ["reworded"]]
@@ -85,20 +91,21 @@ def test_pages_have_each_change_and_each_move_once(bank, changed, owner, monkeyp
 
 def test_whoever_only_moves_is_a_person_to_filter_by(client_of, viewer, assessor, bank):
     actions.move_item(bank.items.first(), place=1, by=assessor)
-    assert f">{assessor}</option>" in markup(client_of(viewer).get(f"/banks/{bank.pk}/ledger/"))
+    assert f">{assessor}</option>" in markup(client_of(viewer).get(address(bank)))
 
 
-def test_the_ledger_is_for_members(client_of, viewer, outsider, bank):
-    url = f"/banks/{bank.pk}/ledger/"
+def test_the_time_line_is_for_members(client_of, viewer, outsider, bank):
+    url = address(bank)
     assert client_of(outsider).get(url).status_code == 404
-    assert client_of(viewer).post(url).status_code == 405
+    assert client_of(viewer).post(url).status_code == 403
+    assert client_of(viewer).put(url).status_code == 405
     html = markup(client_of(viewer).get(url, headers=HTMX))
     assert html.strip().startswith('<section id="changes"')
     assert "No change matches" in html
 
 
-def test_queries_do_not_grow_with_the_ledger(client_of, viewer, developer, bank, changed):
-    client, url = client_of(viewer), f"/banks/{bank.pk}/ledger/"
+def test_queries_do_not_grow_with_the_time_line(client_of, viewer, developer, bank, changed):
+    client, url = client_of(viewer), address(bank)
     client.get(url)
     with CaptureQueriesContext(connection) as few:
         client.get(url)
@@ -146,3 +153,36 @@ def test_two_who_weigh_at_once(client_of, developer, owner, bank):
     assert "yours was not saved" in html
     assert 'name="seen" value="2"' in html
     assert 'value="-1.0"' in html
+
+
+def test_versions_stand_between_the_changes(client_of, viewer, developer, owner, bank, changed):
+    name_version(bank, name="Pilot", by=owner)
+    actions.revise_item(changed[0], text="Is it blue?", seen=2, by=developer)
+    client = client_of(viewer)
+    page = client.get(address(bank))
+    assert verbs(page) == ["reworded", "named", "retired", "reworded"]
+    assert "Pilot" in markup(page)
+    assert verbs(client.get(address(bank), {"verb": "named"})) == ["named"]
+    assert verbs(client.get(address(bank), {"by": owner.pk})) == ["named", "retired"]
+    assert verbs(client.get(address(bank), {"topic": changed[0].topic_id})) == [
+        "reworded",
+        "retired",
+        "reworded",
+    ]
+
+
+def test_pages_have_each_version_once(bank, changed, developer, owner, monkeypatch):
+    monkeypatch.setattr(selectors, "PAGE_ROWS", 1)
+    name_version(bank, name="Pilot", by=owner)
+    actions.revise_item(changed[0], text="Is it blue?", seen=2, by=developer)
+    name_version(bank, name="Final", by=owner)
+    seen, pages = None, []
+    while not pages or seen:
+        page = history(bank, Filters(), before=seen)
+        pages.append([getattr(row, "name", None) or row.verb for row in page.changes])
+        seen = page.before
+    assert pages == [["Final", "reworded"], ["Pilot", "retired"], ["reworded"]]
+
+
+def test_the_history_of_another_bank_is_not_found(client_of, viewer, bank):
+    assert client_of(viewer).get(address(bank), {"bank": bank.pk + 9}).status_code == 404

@@ -52,7 +52,9 @@ def test_the_screen_leads_to_it(bank, listing, client_of, viewer):
     page = {
         "verify": f"/review/autumn/banks/{bank.pk}/verify/?topic={topic.pk}",
         "grid": f"/review/banks/{bank.pk}/topics/{topic.pk}/grid/",
-    }.get(listing, f"/review/banks/{bank.pk}/{listing}/?topic={topic.pk}")
+        "spurious": f"/collections/autumn/problems/?topic={topic.pk}&kind=misleading",
+        "uncovered": f"/collections/autumn/problems/?topic={topic.pk}&kind=uncovered",
+    }[listing]
     html = client_of(viewer).get(page).content.decode()
     assert f'href="{address(bank, listing)}?topic={topic.pk}' in html
 

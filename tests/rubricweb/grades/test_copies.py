@@ -108,7 +108,8 @@ def add_as_colleague(blind: Blind, client_of, tmp_path) -> None:
 def add_from_a_span(blind: Blind, client_of, tmp_path) -> None:
     passage = blind.cell.passage
     form = {"kind": "question", "text": blind.words, "spans": passage.text.split()[0]}
-    address = reverse("review:uncovered-passage", args=[blind.bank.pk, blind.topic.pk, passage.pk])
+    form |= {"problem": f"passage-{blind.topic.pk}-{passage.pk}", "deed": "add"}
+    address = reverse("review:problems", args=[blind.bank.collection.slug]) + f"?bank={blind.bank.pk}"
     assert client_of(blind.assessor).post(address, form).status_code == 302
 
 

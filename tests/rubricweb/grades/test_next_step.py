@@ -19,7 +19,7 @@ def test_each_step_follows_the_one_before(collection, owner):
     imports = reverse("imports:imports", args=[collection.slug])
     assert offered() == ("Import files", imports)
     topic = factories.TopicFactory(collection=collection)
-    assert offered() == ("Begin an empty bank", reverse("editor:bank-begin", args=[collection.slug]))
+    assert offered() == ("Draft, write or import questions", collection.get_absolute_url())
     bank = factories.BankFactory(collection=collection)
     assert offered() == ("Write the first ones", reverse("editor:topic", args=[bank.pk, topic.pk]))
     item = factories.ItemFactory(bank=bank, topic=topic)
@@ -44,11 +44,11 @@ def test_where_nothing_can_be_graded_the_next_step_is_offered(collection, owner,
     address, client = address.format(collection.slug), client_of(owner)
     factories.TopicFactory(collection=collection)
     said = markup(client.get(address))
-    assert "Begin an empty bank" in said
+    assert "Draft, write or import questions" in said
     for misleading in ("No grade is missing", "Press Re-grade", "Open the campaign"):
         assert misleading not in said
     factories.gradable(collection)
-    assert "Begin an empty bank" not in markup(client.get(address))
+    assert "Draft, write or import questions" not in markup(client.get(address))
 
 
 def test_another_bank_has_its_own_next_step(collection, owner):
@@ -61,10 +61,12 @@ def test_another_bank_has_its_own_next_step(collection, owner):
     assert next_step(owner, collection, empty).lacks == "No topic has a question or nugget."
 
 
-@pytest.mark.parametrize("route", ["review:spurious", "review:uncovered", "review:verify"])
+@pytest.mark.parametrize("route", ["review:problems", "review:verify"])
 def test_screens_of_a_bank_without_grades_offer_the_step(collection, developer, viewer, client_of, route):
     bank = factories.gradable(collection)
-    address = reverse(route, args=[collection.slug, bank.pk] if route == "review:verify" else [bank.pk])
+    address = reverse(
+        route, args=[collection.slug, bank.pk] if route == "review:verify" else [collection.slug]
+    )
     missing = f'href="{reverse("grades:missing", args=[collection.slug])}?bank={bank.pk}"'
 
     def empty_part(person):

@@ -42,8 +42,11 @@ def test_numbers_of_the_example(autumn, viewer, client_of):
     # d2 is relevant with label 1; Q2 and N1 reach 4 nowhere; Q1 covers d3, one of two not relevant passages.
     assert (facts.uncovered, facts.nobody, facts.spurious, facts.unknown) == (1, 2, 1, 0)
     html = markup(response)
-    for link in ("show=failed", "show=uncovered", "items=nobody", "items=spurious"):
+    for link in ("show=failed", "items=nobody"):
         assert f'href="{autumn.grid}?{link}"' in html
+    for kind in ("uncovered", "misleading"):
+        place = f"bank={autumn.bank.pk}&amp;topic={autumn.topic.pk}&amp;kind={kind}"
+        assert f'href="/collections/autumn/problems/?{place}"' in html
     assert "items=unknown" not in html
     assert "11 of 18 cells" in html
 
@@ -196,7 +199,7 @@ def test_seven_hundred_topics(large, owner, client_of):
     client = client_of(owner)
     with CaptureQueriesContext(connection) as cold:
         response = client.get(URL)
-    assert len(cold) <= 27
+    assert len(cold) <= 28
     assert len(response.content) < 300_000
     assert len(response.context["page"].object_list) == 200
     assert response.context["totals"].topics == TOPICS
@@ -204,7 +207,7 @@ def test_seven_hundred_topics(large, owner, client_of):
     assert response.context["totals"].missing == 0
     with CaptureQueriesContext(connection) as warm:
         last = client.get(URL, {"page": 4, "sort": "-topic"})
-    assert len(warm) <= 18
+    assert len(warm) <= 19
     assert [row.query_id for row in last.context["page"]][-1] == "t0"
 
 
@@ -212,13 +215,13 @@ def test_a_collection_without_a_bank_gets_one_to_fill(collection, owner, develop
     address = "/collections/autumn/banks/begin/"
     assert client_of(viewer).post(address).status_code == 403
     client = client_of(owner)
-    assert "Begin an empty bank" not in client.get(collection.get_absolute_url()).content.decode()
+    assert "Write for" not in client.get(collection.get_absolute_url()).content.decode()
     client.post(address)
     assert not collection.banks.exists()
 
     topic = TopicFactory(collection=collection)
     Collection.objects.filter(pk=collection.pk).update(stamp=collection.stamp + 1)
-    assert "Begin an empty bank" in client.get(collection.get_absolute_url()).content.decode()
+    assert "Write for" in client.get(collection.get_absolute_url()).content.decode()
     answer = client_of(developer).post(address)
     bank = collection.banks.get()
     assert answer.url == f"/banks/{bank.pk}/topics/{topic.pk}/"

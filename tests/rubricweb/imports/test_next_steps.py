@@ -40,7 +40,7 @@ def test_what_was_imported_leads_to_the_next_step(upload, client, started):
     batch = started(upload({"queries.json": QUERIES}))
     page = markup(client.get(f"{PAGE}{batch.pk}/"))
     assert "What comes next" in page
-    assert "Begin an empty bank" in page
+    assert "Draft, write or import questions" in page
     graded = json.dumps(["t1", [passage("d1", rated({uid(RED): 5}))]])
     batch = started(upload({"graded.jsonl": graded, "bank.jsonl": json.dumps(bank_line(RED))}))
     assert "What comes next" not in markup(client.get(f"{PAGE}{batch.pk}/")), "it has grades"

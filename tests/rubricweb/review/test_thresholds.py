@@ -64,10 +64,10 @@ def test_the_collection_page_and_the_grid_cover_alike(client_of, viewer, mixed):
 
 def test_uncovered_and_spurious_cover_alike(client_of, viewer, mixed):
     client = client_of(viewer)
-    uncovered = client.get(reverse("review:uncovered", args=[mixed.pk]))
-    assert uncovered.context["page"].paginator.count == 1
-    spurious = client.get(reverse("review:spurious", args=[mixed.pk]))
-    assert [suspect.item.text for suspect in spurious.context["page"]] == ["Which pigment is red?"]
+    address = reverse("review:problems", args=[mixed.collection.slug])
+    assert client.get(address, {"kind": "uncovered"}).context["page"].paginator.count == 1
+    listed = client.get(address, {"kind": "misleading"})
+    assert [row.text for row in listed.context["rows"]] == ["Which pigment is red?"]
 
 
 def test_a_campaign_takes_the_threshold_of_its_grader(mixed):

@@ -177,26 +177,29 @@ class TestScreens:
         rate(cell, rating=3, by=assessor, seen=0, uid=uuid4())
         assert self.told(client_of(assessor), address)[1] is None
 
-    def test_spurious_items(self, cell, bank, judged, client_of, assessor, developer):
+    def test_misleading_items(self, cell, bank, judged, client_of, assessor, developer):
         judged(0)
-        address = reverse("review:spurious", args=[bank.pk])
-        closer = reverse("review:suspect", args=[bank.pk, cell.item_id])
-        for person, count, said in ((developer, 3, None), (assessor, 2, "1 passage")):
-            context, left_out = self.told(client_of(person), address, topic=cell.topic_id)
-            assert [row.suspect.spurious.count for row in context["rows"]] == [count, count]
-            assert left_out == said
-            context, left_out = self.told(client_of(person), closer)
-            assert (cell.passage in [row.passage for row in context["passages"]]) == (said is None)
-            assert (len(context["passages"]), left_out) == (count, said)
+        address = reverse("review:problems", args=[bank.collection.slug])
+        for person, count, left_out in ((developer, 3, None), (assessor, 2, "1 passage")):
+            query = {"bank": bank.pk, "topic": cell.topic_id, "kind": "misleading"}
+            context, note = self.told(client_of(person), address, **query)
+            assert [row.problem.finding.spurious.count for row in context["rows"]] == [count, count]
+            assert note == left_out
+            query = {"bank": bank.pk, "problem": f"item-{cell.item_id}"}
+            context, note = self.told(client_of(person), address, **query)
+            assert (cell.passage in [row.passage for row in context["passages"]]) == (left_out is None)
+            assert (len(context["passages"]), note) == (count, left_out)
 
     def test_uncovered_passages(self, cell, bank, judged, client_of, assessor, developer):
         judged(3)
-        address = reverse("review:uncovered", args=[bank.pk])
-        desk = reverse("review:uncovered-passage", args=[bank.pk, cell.topic_id, cell.passage_id])
-        for person, count, said in ((developer, 6, None), (assessor, 5, "1 passage")):
-            context, left_out = self.told(client_of(person), address, min_grade=5)
-            assert (context["page"].paginator.count, left_out) == (count, said)
-            html = markup(client_of(person).get(desk, {"min_grade": 5}))
+        address = reverse("review:problems", args=[bank.collection.slug])
+        key = f"passage-{cell.topic_id}-{cell.passage_id}"
+        for person, count, left_out in ((developer, 6, None), (assessor, 5, "1 passage")):
+            query = {"bank": bank.pk, "min_grade": 5, "kind": "uncovered"}
+            context, note = self.told(client_of(person), address, **query)
+            assert (context["page"].paginator.count, note) == (count, left_out)
+            assert (key in [row.problem.key for row in context["rows"]]) == (left_out is None)
+            html = markup(client_of(person).get(address, query | {"problem": key}))
             assert ("you see whether it is covered once" in html) == (person == assessor)
 
     def test_by_people_passages_of_assisted_campaigns_too(
@@ -204,13 +207,14 @@ class TestScreens:
     ):
         """Otherwise the list would say what others rated."""
         cell = rate_next(campaign_of(assessors=2, size=1), second, 0).cell
-        address = reverse("review:spurious", args=[bank.pk])
-        context, left_out = self.told(client_of(second), address, source="people")
-        assert [row.suspect.spurious.count for row in context["rows"]] == [1, 1]
-        assert left_out is None
-        context, left_out = self.told(client_of(assessor), address, source="people")
-        assert (list(context["rows"]), left_out) == ([], "1 passage")
-        assert self.told(client_of(assessor), address, source="judgments")[1] is None
+        address = reverse("review:problems", args=[bank.collection.slug])
+        query = {"bank": bank.pk, "kind": "misleading"}
+        context, note = self.told(client_of(second), address, source="people", **query)
+        assert [row.problem.finding.spurious.count for row in context["rows"]] == [1, 1]
+        assert note is None
+        context, note = self.told(client_of(assessor), address, source="people", **query)
+        assert (list(context["rows"]), note) == ([], "1 passage")
+        assert self.told(client_of(assessor), address, source="judgments", **query)[1] is None
         assert cell.campaign.mode == "assisted"
 
     def test_the_bank_tells_hidden_grades_from_missing_ones(self, cell, bank, client_of, assessor, developer):

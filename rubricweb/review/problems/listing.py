@@ -1,0 +1,266 @@
+"""The list of problems, ordered by what moves the board, and the decisions that something is none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from grading.statistics import influence
+from rubricweb.banks.models import Bank
+from rubricweb.corpus.models import Topic
+from rubricweb.editor.what_if import BoardInputs, board_inputs
+from rubricweb.grades.raters import Rater
+from rubricweb.grades.scoring import MeasureSpec, Scores, ScoreTable, fresh_scores, item_scores
+from rubricweb.grades.topic_ratings import SPURIOUS_SHARE
+from rubricweb.review.evidence import EvidenceQuery, TopicEvidence
+from rubricweb.review.flags.models import Flag, FlagEvent
+from rubricweb.review.problems.copies import PooledGroup
+from rubricweb.review.problems.findings import (
+    NearPair,
+    Suspect,
+    UncoveredPassage,
+    near_pairs,
+    suspects,
+    uncovered_of,
+)
+
+
+class Kind(StrEnum):
+    MISLEADING = "misleading"
+    """An item that passages cover which are not relevant."""
+    UNCOVERED = "uncovered"
+    """A relevant passage that no item covers."""
+    SAME = "same"
+    """Two items that say the same."""
+    COPIES = "copies"
+    """Near-duplicate passages that are graded differently."""
+
+
+FLAG_KINDS = {
+    Kind.MISLEADING: Flag.Kind.SPURIOUS,
+    Kind.UNCOVERED: Flag.Kind.UNCOVERED,
+    Kind.SAME: Flag.Kind.DUPLICATE,
+    Kind.COPIES: Flag.Kind.DUPLICATE,
+}
+"""A problem that a person sets aside is a flag of this kind that is resolved with a reason."""
+SMALL = 0.001
+Finding = Suspect | UncoveredPassage | NearPair | PooledGroup
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a board does if the problem is solved."""
+
+    moving: int
+    """Runs whose rank changes."""
+    change: float
+    """The largest change of a run's score."""
+
+    @property
+    def size(self) -> str:
+        return f"\N{LESS-THAN OR EQUAL TO} {self.change:.3f}" if self.change >= SMALL else f"< {SMALL}"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    kind: Kind
+    key: str
+    """In the address and in forms: item-3, passage-1-17, pair-3-8, copies-1-17."""
+    topic_id: int
+    finding: Finding
+    effect: Effect | None
+    """None where no grader grades the items, or nothing is to be scored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problems:
+    """What is listed of the topics that were looked at."""
+
+    listed: tuple[Problem, ...]
+    """What moves the board most first."""
+    set_aside: tuple[Problem, ...]
+    ungraded: int
+    """Relevant passages without any grade."""
+    n_topics: int
+    """Topics with items."""
+
+    def counts(self) -> dict[Kind, int]:
+        return {kind: sum(problem.kind is kind for problem in self.listed) for kind in Kind}
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemRow:
+    """A problem as it is listed."""
+
+    problem: Problem
+    topic: Topic
+    text: str
+    doc_id: str
+    decision: FlagEvent | None
+    """Why a person set it aside."""
+
+
+class Board:
+    """The board of one grader, on which the end of each problem is tried."""
+
+    def __init__(self, inputs: BoardInputs) -> None:
+        self.inputs = inputs
+        self.table = inputs.table({})
+        self.means = self.table.means()
+        self.ranks = influence.ranks(self.means)
+
+    def without_item(self, topic_id: int, uid: str) -> Effect:
+        """The effect of retiring an item."""
+        uids = tuple(other for other in self.inputs.items.get(topic_id, ()) if other != uid)
+        return self._effect(topic_id, fresh_scores(self.inputs.grades[topic_id], uids, self.inputs.measure))
+
+    def with_item_for(self, topic_id: int, row: int) -> Effect:
+        """The effect of a new item that only the passage in this row of the pool covers."""
+        grades, measure = self.inputs.grades[topic_id], self.inputs.measure
+        ratings = grades.matrix.columns(self.inputs.items.get(topic_id, ())).ratings
+        column = np.zeros((len(ratings), 1), dtype=ratings.dtype)
+        column[row] = measure.min_grade
+        return self._effect(topic_id, item_scores(grades.pool, np.hstack([ratings, column]), measure))
+
+    def _effect(self, topic_id: int, scores: Scores) -> Effect:
+        after = self.table.scores.copy()
+        after[:, self.table.topic_ids.index(topic_id)] = scores
+        means = ScoreTable(self.table.run_tags, self.table.topic_ids, after).means()
+        moving = int((influence.ranks(means) != self.ranks).sum())
+        changes = np.abs(np.nan_to_num(means) - np.nan_to_num(self.means))
+        return Effect(moving, float(changes.max(initial=0.0)))
+
+
+def problems(
+    bank: Bank,
+    topics: Iterable[TopicEvidence],
+    rater: Rater,
+    query: EvidenceQuery,
+    groups: Iterable[PooledGroup],
+) -> Problems:
+    """Return the problems of these topics; `groups` are near-duplicate passages."""
+    looked_at = list(topics)
+    boards = {
+        kind: Board(
+            board_inputs(bank, config, MeasureSpec(min_grade=rater.min_grade_of(kind, query.min_grade)))
+        )
+        for kind, config in rater.by_kind.items()
+    }
+    board = next(iter(boards.values()), None)
+    listed: list[Problem] = []
+    for suspect in suspects(looked_at):
+        if (suspect.spurious.share or 0) < SPURIOUS_SHARE:
+            continue
+        own = boards.get(suspect.item.kind)
+        effect = own.without_item(suspect.topic_id, suspect.item.uid) if own else None
+        key = f"item-{suspect.item.pk}"
+        listed.append(Problem(Kind.MISLEADING, key, suspect.topic_id, suspect, effect))
+    passages = uncovered_of(looked_at)
+    for gap in passages.uncovered:
+        effect = board.with_item_for(gap.topic_id, gap.row) if board else None
+        key = f"passage-{gap.topic_id}-{gap.passage_pk}"
+        listed.append(Problem(Kind.UNCOVERED, key, gap.topic_id, gap, effect))
+    for pair in near_pairs(looked_at):
+        own = boards.get(pair.duplicate.kind)
+        effect = own.without_item(pair.topic_id, pair.duplicate.uid) if own else None
+        key = f"pair-{pair.keep.pk}-{pair.duplicate.pk}"
+        listed.append(Problem(Kind.SAME, key, pair.topic_id, pair, effect))
+    for group in groups:
+        if group.spread > 0:
+            topic_id = group.topic.topic_id
+            key = f"copies-{topic_id}-{group.topic.passage_pks[group.rows[0]]}"
+            listed.append(Problem(Kind.COPIES, key, topic_id, group, None))
+    decided = decisions(bank)
+    listed.sort(key=_weight)
+    return Problems(
+        tuple(problem for problem in listed if decision(problem, decided) is None),
+        tuple(problem for problem in listed if decision(problem, decided)),
+        len(passages.ungraded),
+        len(looked_at),
+    )
+
+
+def _weight(problem: Problem) -> tuple[float, float, float]:
+    """Sort what moves the board first, then near-duplicates by the spread of their grades."""
+    spread = problem.finding.spread if isinstance(problem.finding, PooledGroup) else 0
+    if problem.effect is None:
+        return 1, 0, -spread
+    return -problem.effect.moving, -problem.effect.change, 0
+
+
+Name = tuple[str, int, int | None, int | None, str]
+"""The kind of a flag, its topic, passage and wording, and the text of the other item of a pair."""
+_OTHER = re.compile(
+    "Not the same as \N{LEFT DOUBLE QUOTATION MARK}(.*)\N{RIGHT DOUBLE QUOTATION MARK}: ", re.DOTALL
+)
+
+
+def reason_of_pair(other: str, reason: str) -> str:
+    """Return the reason why an item is not the same as `other`, as its flag keeps it."""
+    return f"Not the same as \N{LEFT DOUBLE QUOTATION MARK}{other}\N{RIGHT DOUBLE QUOTATION MARK}: {reason}"
+
+
+def decisions(bank: Bank) -> dict[Name, FlagEvent]:
+    """Return the reasons that people gave for setting a problem aside, by what they looked at.
+
+    A decision is about a wording: the problem is back once its item is reworded.
+    """
+    events = FlagEvent.objects.filter(
+        flag__bank=bank,
+        flag__kind__in=set(FLAG_KINDS.values()),
+        flag__resolved_at__isnull=False,
+        verb=FlagEvent.Verb.RESOLVED,
+    )
+    last = {event.flag_id: event for event in events.select_related("flag", "by").order_by("pk")}
+    decided: dict[Name, FlagEvent] = {}
+    for event in last.values():
+        flag, other = event.flag, _OTHER.match(event.text)
+        if event.text:
+            name = (flag.kind, flag.topic_id, flag.passage_id, flag.revision_id, other[1] if other else "")
+            decided[name] = event
+    return decided
+
+
+def decision(problem: Problem, decided: Mapping[Name, FlagEvent]) -> FlagEvent | None:
+    """Return why somebody set the problem aside, if anybody did."""
+    finding, kind = problem.finding, str(FLAG_KINDS[problem.kind])
+    names: list[Name] = []
+    if isinstance(finding, Suspect):
+        names = [(kind, problem.topic_id, None, finding.item.revision_pk, "")]
+    elif isinstance(finding, NearPair):
+        both = ((finding.keep, finding.duplicate), (finding.duplicate, finding.keep))
+        names = [(kind, problem.topic_id, None, item.revision_pk, other.text) for item, other in both]
+    else:
+        names = [(kind, problem.topic_id, int(problem.key.rpartition("-")[2]), None, "")]
+    return next((decided[name] for name in names if name in decided), None)
+
+
+def rows(bank: Bank, page: Iterable[Problem]) -> list[ProblemRow]:
+    """Return a page of problems with their topics and texts."""
+    page = list(page)
+    topics = bank.collection.topics.in_bulk({problem.topic_id for problem in page})
+    pks = {pk for problem in page if (pk := _passage(problem)) is not None}
+    passages = bank.collection.passages.in_bulk(pks)
+    decided = decisions(bank)
+    listed_rows = []
+    for problem in page:
+        passage = passages.get(_passage(problem) or 0)
+        finding, text = problem.finding, passage.text if passage else ""
+        if isinstance(finding, Suspect):
+            text = finding.item.text or finding.item.uid
+        elif isinstance(finding, NearPair):
+            text = finding.duplicate.text
+        why = decision(problem, decided)
+        topic = topics[problem.topic_id]
+        listed_rows.append(ProblemRow(problem, topic, text, passage.doc_id if passage else "", why))
+    return listed_rows
+
+
+def _passage(problem: Problem) -> int | None:
+    if problem.kind in (Kind.UNCOVERED, Kind.COPIES):
+        return int(problem.key.rpartition("-")[2])
+    return None

@@ -1,0 +1,163 @@
+"""The start of a bank: topics at once, three ways to begin, and a model that drafts for all topics."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+
+from rubricweb.banks.drafting import actions
+from rubricweb.banks.drafting.models import Draft, DraftRequest
+from rubricweb.corpus.models import OfficialScore
+from rubricweb.editor.start import seconds_a_topic, start_of, under_way
+from tests.factories import BankFactory, ItemFactory, TopicFactory
+from tests.rubricweb.jobs.working import claim
+from tests.rubricweb.markup import markup
+
+MODEL = "hf_seq2seq|google/flan-t5-large"
+
+
+@pytest.fixture
+def topics(collection):
+    texts = {"t1": "why do leaves turn red", "t2": "how does bread rise", "t3": "what is a leap year"}
+    return [
+        TopicFactory(
+            collection=collection, query_id=query_id, text=text, position=place, narrative=f"About {text}."
+        )
+        for place, (query_id, text) in enumerate(texts.items())
+    ]
+
+
+def page_of(client, collection) -> str:
+    return " ".join(markup(client.get(collection.get_absolute_url())).split())
+
+
+def begin(client, collection, **more):
+    address = reverse("editor:draft-all", args=[collection.slug])
+    return client.post(address, {"kind": "question", "model": MODEL} | more)
+
+
+def test_topics_without_a_bank_are_seen_at_once(client_of, developer, viewer, collection, topics):
+    html = page_of(client_of(developer), collection)
+    assert "3 of 3 topics have no questions yet" in html
+    for topic in topics:
+        assert topic.text in html
+        assert f"About {topic.text}." in html
+    assert "Draft 10 questions for each of 3 topics" in html
+    assert "Try it on t1 first" in html
+    assert "Write for t1" in html
+    seen = page_of(client_of(viewer), collection)
+    assert topics[2].text in seen
+    assert "Draft 10 questions" not in seen
+    assert "a topic developer or an organizer does that." in seen
+
+
+def test_official_scores_are_seen_by_who_may_see_runs(client_of, developer, viewer, collection, topics):
+    collection.shows_run_tags = True
+    collection.save()
+    OfficialScore.objects.create(
+        collection=collection, board="track", run_tag="bm25", value=0.5, is_rank=False
+    )
+    assert "bm25" in page_of(client_of(developer), collection)
+    assert "bm25" not in page_of(client_of(viewer), collection)
+
+
+def test_drafting_for_all_topics_begins_a_bank(client_of, developer, collection, topics):
+    answer = begin(client_of(developer), collection)
+    bank = collection.banks.get()
+    assert answer.url == f"/collections/{collection.slug}/drafts/?bank={bank.pk}"
+    asked = DraftRequest.objects.order_by("pk")
+    assert [row.topic for row in asked] == topics
+    assert {(row.backend, row.llm, row.by) for row in asked} == {(*MODEL.split("|"), developer)}
+    html = " ".join(markup(client_of(developer).get(answer.url)).split())
+    assert "<strong>0 of 3</strong>" in html
+    assert "Cancel" in html
+    begin(client_of(developer), collection)
+    assert DraftRequest.objects.count() == 3, "topics that are being asked about are not asked about again"
+
+
+def test_one_topic_is_tried_first_and_measured(client_of, developer, collection, topics):
+    begin(client_of(developer), collection, only="1")
+    request = DraftRequest.objects.get()
+    actions.keep_drafts(
+        claim(request), actions.generation.Drafts(("Which pigment?",), "", request.prompt_id, 1)
+    )
+    now = timezone.now()
+    DraftRequest.objects.update(queued_at=now - timedelta(seconds=60), ended_at=now)
+    assert seconds_a_topic(*MODEL.split("|")) == 60
+    start = start_of(collection, collection.banks.get())
+    assert [topic.query_id for topic in start.topics] == ["t2", "t3"]
+    assert (start.n_lacking, start.n_topics) == (3, 3)
+
+
+def test_what_was_asked_together_is_one_job(client_of, developer, collection, topics):
+    begin(client_of(developer), collection)
+    first = DraftRequest.objects.order_by("pk").first()
+    actions.keep_drafts(claim(first), actions.generation.Drafts(("Which pigment?",), "", first.prompt_id, 1))
+    drafting = under_way(collection.banks.get())
+    assert (drafting.done, drafting.total) == (1, 3)
+    parts = {"HX-Request": "true", "HX-Target": "start"}
+    page = reverse("editor:review-drafts", args=[collection.slug])
+    part = " ".join(markup(client_of(developer).get(page, headers=parts)).split())
+    assert part.startswith('<section id="start"')
+    assert "<strong>1 of 3</strong>" in part
+    stop = reverse("editor:draft-stop", args=[collection.slug])
+    assert client_of(developer).post(stop).status_code == 302
+    assert under_way(collection.banks.get()) is None
+    assert Draft.objects.count() == 1
+
+
+def test_only_editors_of_the_bank_may_ask(client_of, viewer, assessor, outsider, collection, topics):
+    for person, status in ((viewer, 403), (assessor, 403), (outsider, 404)):
+        assert begin(client_of(person), collection).status_code == status
+        stop = reverse("editor:draft-stop", args=[collection.slug])
+        assert client_of(person).post(stop).status_code == status
+    assert not collection.banks.exists()
+
+
+def test_a_model_that_is_not_offered_is_refused(client_of, developer, collection, topics):
+    begin(client_of(developer), collection, model="hf_causal|https://elsewhere")
+    assert not DraftRequest.objects.exists()
+
+
+def test_a_bank_with_items_for_each_topic_has_no_start(client_of, developer, collection, topics):
+    bank = BankFactory(collection=collection)
+    for topic in topics:
+        ItemFactory(bank=bank, topic=topic, text=f"What of {topic.text}?")
+    assert start_of(collection, bank) is None
+    assert "no questions yet" not in page_of(client_of(developer), collection)
+
+
+def test_review_goes_from_topic_to_topic(client_of, developer, collection, topics):
+    begin(client_of(developer), collection)
+    for request in DraftRequest.objects.all():
+        texts = (f"What of {request.topic.query_id}?",)
+        actions.keep_drafts(claim(request), actions.generation.Drafts(texts, "", request.prompt_id, 1))
+    client, bank = client_of(developer), collection.banks.get()
+    page = client.get(reverse("editor:review-drafts", args=[collection.slug]))
+    html = " ".join(markup(page).split())
+    assert page.context["topic"] == topics[0]
+    assert "3 drafts to review" in html
+    assert html.count("1 to review") == 3
+    assert f"topic={topics[1].pk}" in html[html.index('data-key="KeyN"') :][:200]
+    accept = reverse("editor:draft-accept", args=[bank.pk, Draft.objects.get(request__topic=topics[0]).pk])
+    fresh = " ".join(markup(client.post(accept, headers={"HX-Request": "true"})).split())
+    assert "Nothing waits for this topic." in fresh
+    assert "Next topic: t2" in fresh
+
+
+def test_an_accepted_draft_can_be_taken_back(client_of, developer, collection, topics):
+    begin(client_of(developer), collection, only="1")
+    request = DraftRequest.objects.get()
+    actions.keep_drafts(
+        claim(request), actions.generation.Drafts(("Which pigment?",), "", request.prompt_id, 1)
+    )
+    client, draft = client_of(developer), Draft.objects.get()
+    client.post(reverse("editor:draft-accept", args=[request.bank_id, draft.pk]))
+    reopen = reverse("editor:drafts-reopen", args=[request.bank_id, request.topic_id])
+    assert client.post(reopen, {"drafts": draft.pk}).status_code == 302
+    draft.refresh_from_db()
+    assert (draft.state, draft.item) == ("waiting", None)
+    assert not request.bank.items.active().exists()
