@@ -49,7 +49,7 @@ PAGES = {
     "leaderboards:agreement": "read-a-leaderboard#behind-the-board",
     "leaderboards:influence": "read-a-leaderboard#behind-the-board",
     "calibration": "read-a-leaderboard#calibration",
-    "leaderboards:comparison": "read-a-leaderboard#two-runs",
+    "leaderboards:compare": "read-a-leaderboard#two-runs",
     "leaderboards:meta": "read-a-leaderboard#behind-the-board",
     "leaderboards:moved": "read-a-leaderboard#behind-the-board",
     "leaderboards:public": "read-a-leaderboard#publish-a-board",
