@@ -51,7 +51,6 @@ PAGES = {
     "calibration": "read-a-leaderboard#calibration",
     "leaderboards:compare": "read-a-leaderboard#two-runs",
     "leaderboards:meta": "read-a-leaderboard#behind-the-board",
-    "leaderboards:moved": "read-a-leaderboard#behind-the-board",
     "leaderboards:public": "read-a-leaderboard#publish-a-board",
     "leaderboards:publish": "read-a-leaderboard#publish-a-board",
     "prompts": "grade#your-own-prompts",

@@ -89,8 +89,7 @@ TABS = (
             Screen(
                 "Compare",
                 "leaderboards:compare",
-                keywords="two runs difference significant better topic attribute",
-                pages=("leaderboards:moved",),
+                keywords="two runs difference significant better topic attribute what moved then versions",
             ),
             Screen(
                 "How sure are we",
@@ -185,7 +184,6 @@ MORE = (
     Screen("New campaign", "campaigns:campaign-new", roles.TO_ORGANIZE, "rate cells assessors"),
     Screen("Assessor agreement", "campaigns:agreement", roles.TO_EDIT_BANK, "krippendorff kappa"),
     Screen("Your overruled ratings", "campaigns:overruled", roles.TO_ASSESS, "decisions"),
-    Screen("What moved", "leaderboards:moved", keywords="versions compare"),
     Screen("Agreement with judgments", "leaderboards:agreement", keywords="qrels kappa labels"),
     Screen("Influence", "leaderboards:influence", keywords="leave out item topic team"),
     Screen("Figures", "leaderboards:figures", keywords="plots charts"),

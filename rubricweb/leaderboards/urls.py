@@ -6,7 +6,6 @@ from rubricweb.leaderboards.comparison.views import compare
 from rubricweb.leaderboards.figures.views import figure_page, figures
 from rubricweb.leaderboards.influence.views import influence
 from rubricweb.leaderboards.meta.views import meta, official_add, official_remove
-from rubricweb.leaderboards.moved.views import moved
 from rubricweb.leaderboards.public.views import close, public, publish
 
 app_name = "leaderboards"
@@ -17,7 +16,6 @@ old_addresses = [
     path("<slug:slug>/meta/official/remove/", official_remove, name="official-remove"),
     path("<slug:slug>/agreement/", agreement, name="agreement"),
     path("<slug:slug>/influence/", influence, name="influence"),
-    path("<slug:slug>/moved/", moved, name="moved"),
     path("<slug:slug>/figures/", figures, name="figures"),
     path("<slug:slug>/figures/file/", figure_page, name="figure-file"),
     # Longer than any name of a page under a collection of this name.

@@ -96,67 +96,51 @@ class Opened:
 
 def opened_topic(scored: ScoredBoard, topic_id: int, runs: Sequence[int]) -> Opened:
     """Return what these runs, by their rows of the board, bring to a topic of the board."""
-    sheet = _Sheet.of(scored, topic_id)
-    best = np.array([sheet.best(run) for run in runs])
-    covers = best >= sheet.spec.measure.min_grade
+    brought = _Brought.of(scored, topic_id)
+    sheet, spec = brought.sheet, scored.spec
+    covers = np.array([sheet.covering(run).any(axis=0) for run in runs])
+    grades = [sheet.grades(run) for run in runs]
     groups: dict[str, list[tuple[ReadableItem, tuple[int, ...]]]] = {name: [] for name in GROUPS}
-    for uid, item in sheet.readable.items():
-        place = sheet.uids.index(uid)
-        grades = tuple(sheet.grade(run, place, int(best[side, place])) for side, run in enumerate(runs))
-        groups[_who_covers(covers[:, place].tolist())].append((item, grades))
-    answers = Response.objects.filter(topic=sheet.topic, run__in=[sheet.run_pk(run) for run in runs])
-    by_run = {answer.run_id: answer for answer in answers}
+    for uid, item in brought.readable.items():
+        who = _who_covers(covers[:, sheet.uids.index(uid)].tolist())
+        groups[who].append((item, tuple(of_run[uid] for of_run in grades)))
+    pks = [sheet.run_pk(run) for run in runs]
+    answers = {row.run_id: row for row in Response.objects.filter(topic=brought.topic, run__in=pks)}
     sides = []
-    for side, run in enumerate(runs):
+    for side, (run, pk) in enumerate(zip(runs, pks, strict=True)):
         alone = covers[side] & ~np.delete(covers, side, axis=0).any(axis=0)
-        shown = alone if len(runs) > 1 else covers[side]
-        answer = by_run.get(sheet.run_pk(run))
-        passages = tuple(sheet.passages(run, answer, shown))
+        answer = answers.get(pk)
+        passages = tuple(brought.passages(run, answer, alone))
         n_ranked, covered = int(sheet.pool.lengths[run]), int(covers[side].sum())
-        tag = scored.run_tags[run]
-        sides.append(Side(sheet.run_pk(run), tag, answer is not None, passages, n_ranked, covered))
+        sides.append(Side(pk, scored.run_tags[run], answer is not None, passages, n_ranked, covered))
     return Opened(
-        topic=sheet.topic,
+        topic=brought.topic,
         sides=tuple(sides),
         groups=tuple((name, tuple(items)) for name, items in groups.items() if items),
         n_items=len(sheet.uids),
-        n_secret=len(sheet.uids) - len(sheet.readable) if sheet.spec.bank else 0,
-        depth=sheet.spec.measure.depth,
+        n_secret=len(sheet.uids) - len(brought.readable) if spec.bank else 0,
+        depth=spec.measure.depth,
     )
 
 
 @dataclass(frozen=True, eq=False)
-class _Sheet:
-    """A topic with the ratings that count on the board; arrays have shape (passages of the pool, items)."""
+class TopicSheet:
+    """A topic with the ratings that count on a board; arrays have shape (passages of the pool, items)."""
 
     scored: ScoredBoard
-    topic: Topic
     pool: TopicPool
     uids: tuple[str, ...]
-    readable: dict[str, ReadableItem]
-    """By uid, in the order of the bank."""
     ratings: NDArray[np.int8]
     hidden: NDArray[np.bool_]
-    labels: dict[str, int]
 
     @classmethod
-    def of(cls, scored: ScoredBoard, topic_id: int) -> _Sheet:
+    def of(cls, scored: ScoredBoard, topic_id: int) -> TopicSheet:
         spec, pool = scored.spec, scored.base.pool.by_topic[topic_id]
-        topic = spec.collection.topics.get(pk=topic_id)
-        grades, uids = scored.base.grades[topic_id], scored.base.topic_items.get(topic_id, NOTHING).uids
+        uids = scored.base.topic_items.get(topic_id, NOTHING).uids
         hidden = visibility.hidden_cells(spec.collection.pk)[topic_id]
         places = hidden.graders if spec.source is Source.GRADER else hidden.people
-        labels = topic_labels(grades, uids, spec.measure) if spec.measure.uses_labels else {}
-        return cls(
-            scored,
-            topic,
-            pool,
-            uids,
-            {uid: item for uid, item in _readable_items(spec, topic).items() if uid in uids},
-            grades.matrix.columns(uids).ratings,
-            visibility.mask_of(pool, uids, hidden.named(places)),
-            dict(labels),
-        )
+        ratings = scored.base.grades[topic_id].matrix.columns(uids).ratings
+        return cls(scored, pool, uids, ratings, visibility.mask_of(pool, uids, hidden.named(places)))
 
     @property
     def spec(self) -> BoardSpec:
@@ -170,37 +154,58 @@ class _Sheet:
         n = min(self.spec.measure.depth, int(self.pool.lengths[run]))
         return self.pool.ranked_rows[run, :n]
 
-    def best(self, run: int) -> NDArray[np.int8]:
-        """Return an array of shape (items,): the best grade of the run's first passages."""
-        ratings = take_rows(self.ratings, self.rows(run), outside=MISSING)
-        highest = ratings.max(axis=0, initial=MISSING)
-        has_failed = (ratings == FAILED).any(axis=0) & (highest < 0)
-        return np.where(has_failed, FAILED, highest).astype(np.int8)
+    def covering(self, run: int) -> NDArray[np.bool_]:
+        """Return an array of shape (first passages, items): whether the passage covers the item."""
+        return take_rows(self.ratings, self.rows(run), outside=MISSING) >= self.spec.measure.min_grade
 
-    def grade(self, run: int, place: int, best: int) -> int:
-        """Return the best grade, or HIDDEN where one that the reader may not see could be better."""
+    def grades(self, run: int) -> dict[str, int]:
+        """Return the best grades by uid, HIDDEN where one that the reader may not see could be better."""
         rows = self.rows(run)
-        could_be_better = best < self.spec.measure.min_grade and self.hidden[rows[rows >= 0], place].any()
-        return HIDDEN if could_be_better else best
+        ratings = take_rows(self.ratings, rows, outside=MISSING)
+        best = ratings.max(axis=0, initial=MISSING)
+        best = np.where((ratings == FAILED).any(axis=0) & (best < 0), FAILED, best)
+        could_be_better = self.hidden[rows[rows >= 0]].any(axis=0) & (best < self.spec.measure.min_grade)
+        return dict(zip(self.uids, np.where(could_be_better, HIDDEN, best).tolist(), strict=True))
 
-    def passages(self, run: int, answer: Response | None, shown: NDArray[np.bool_]) -> Iterator[SidePassage]:
-        """Yield what the run says or ranks, with the items of `shown`, each at its first passage."""
-        rows, doc_ids = self.rows(run), self.pool.ranked_by(run)
-        covering = take_rows(self.ratings, rows, outside=MISSING) >= self.spec.measure.min_grade
-        after_all = np.ones((1, len(self.uids)), dtype=np.bool_)
-        first = np.where(shown, np.vstack([covering, after_all]).argmax(axis=0), -1)
-        texts, cites = self._texts(doc_ids[: len(rows)], answer)
-        for place, doc_id in enumerate(texts if answer else doc_ids[: len(rows)]):
-            row = self.pool.row_of.get(doc_id)
-            at = doc_ids.index(doc_id) if doc_id in doc_ids else -1
-            marks = () if row is None or at < 0 else tuple(self._marks(first == at, row))
+
+@dataclass(frozen=True, eq=False)
+class _Brought:
+    """What runs bring to a topic."""
+
+    sheet: TopicSheet
+    topic: Topic
+    readable: dict[str, ReadableItem]
+    """By uid, in the order of the bank."""
+    labels: dict[str, int]
+
+    @classmethod
+    def of(cls, scored: ScoredBoard, topic_id: int) -> _Brought:
+        sheet = TopicSheet.of(scored, topic_id)
+        spec, grades = scored.spec, scored.base.grades[topic_id]
+        topic = spec.collection.topics.get(pk=topic_id)
+        readable = {uid: item for uid, item in _readable_items(spec, topic).items() if uid in sheet.uids}
+        labels = topic_labels(grades, sheet.uids, spec.measure) if spec.measure.uses_labels else {}
+        return cls(sheet, topic, readable, dict(labels))
+
+    def passages(
+        self, run: int, answer: Response | None, counted: NDArray[np.bool_]
+    ) -> Iterator[SidePassage]:
+        """Yield what the run says or ranks, with the items of `counted`, each at its first passage."""
+        pool, covering = self.sheet.pool, self.sheet.covering(run)
+        doc_ids = pool.ranked_by(run)[: len(covering)]
+        after_all = np.ones((1, covering.shape[1]), dtype=np.bool_)
+        first = np.where(counted, np.vstack([covering, after_all]).argmax(axis=0), -1)
+        texts, cites = self._texts(doc_ids, answer)
+        for rank, doc_id in enumerate(texts if answer else doc_ids, 1):
+            is_here = first == (doc_ids.index(doc_id) if doc_id in doc_ids else len(doc_ids))
+            marks = tuple(self._marks(is_here, pool.row_of[doc_id])) if doc_id in pool.row_of else ()
             text, cited = texts.get(doc_id, ""), cites.get(doc_id, ())
-            yield SidePassage(place + 1, doc_id, text, cited, self.labels.get(doc_id), marks)
+            yield SidePassage(rank, doc_id, text, cited, self.labels.get(doc_id), marks)
 
     def _marks(self, is_here: NDArray[np.bool_], row: int) -> Iterator[ItemMark]:
         for uid, item in self.readable.items():
-            if is_here[self.uids.index(uid)] and self.spec.bank:
-                place = [self.spec.bank.pk, self.topic.pk, self.pool.passage_pks[row], item.pk]
+            if is_here[self.sheet.uids.index(uid)] and self.sheet.spec.bank:
+                place = [self.sheet.spec.bank.pk, self.topic.pk, self.sheet.pool.passage_pks[row], item.pk]
                 yield ItemMark(item, reverse("review:cell", args=place))
 
     def _texts(
@@ -208,7 +213,11 @@ class _Sheet:
     ) -> tuple[dict[str, str], dict[str, tuple[tuple[int, str], ...]]]:
         """Return the texts by doc id, in order, and what each cites."""
         if answer is None:
-            pks = [self.pool.passage_pks[self.pool.row_of[one]] for one in doc_ids if one in self.pool.row_of]
+            pks = [
+                self.sheet.pool.passage_pks[self.sheet.pool.row_of[one]]
+                for one in doc_ids
+                if one in self.sheet.pool.row_of
+            ]
             return dict(Passage.objects.filter(pk__in=pks).values_list("doc_id", "text")), {}
         sentences = convert.sentences(answer)
         parts = response_passages([one.text for one in sentences], PassagesOf(answer.passages_of))

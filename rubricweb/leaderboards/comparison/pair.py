@@ -136,10 +136,12 @@ class Pair:
 
     @property
     def _interval(self) -> str:
-        known = certainty(self.scored.table.scores, self.scored.spec.test) if self.scored.ranks else None
-        if known is None or np.isnan(known.intervals.low[self.a]):
+        certain = certainty(self.scored.table.scores, self.scored.spec.test) if self.scored.ranks else None
+        if certain is None or np.isnan(certain.intervals.low[self.a]):
             return ""
-        ends = (sentences.number(float(side[self.a])) for side in (known.intervals.low, known.intervals.high))
+        ends = (
+            sentences.number(float(side[self.a])) for side in (certain.intervals.low, certain.intervals.high)
+        )
         return f", 95 % {' to '.join(ends)}"
 
     @property

@@ -133,8 +133,8 @@ def dots_axis(values: Sequence[float]) -> tuple[float, float]:
     >>> dots_axis([0.36, 0.65]), dots_axis([0.5])
     ((0.3, 0.7), (0.5, 0.6))
     """
-    low = math.floor(round(10 * min(values), 9)) / 10
-    high = math.ceil(round(10 * max(values), 9)) / 10
+    low = math.floor(round(10 * min(values, default=0.0), 9)) / 10
+    high = math.ceil(round(10 * max(values, default=1.0), 9)) / 10
     return low, high if high > low else round(low + 0.1, 1)
 
 
@@ -158,7 +158,7 @@ def nice_ticks(low: float, high: float) -> list[float]:
     """
     span = high - low
     power = 10.0 ** math.floor(math.log10(span))
-    step = next(power * factor for factor in (0.1, 0.2, 0.5, 1) if span / (power * factor) <= 6)
+    step = next(power * factor for factor in (0.1, 0.2, 0.5, 1, 2) if span / (power * factor) <= 6)
     first, last = math.ceil(round(low / step, 6)), math.floor(round(high / step, 6))
     return [round(number * step, 9) + 0.0 for number in range(first, last + 1)]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.http import HttpResponse
+from django.http import HttpResponse, QueryDict
 from django.utils.text import slugify
 from django.views.decorators.http import require_safe
 
@@ -16,52 +16,102 @@ from rubricweb.leaderboards.board import headline, provenance
 from rubricweb.leaderboards.board.scored import ScoredBoard, scored_board
 from rubricweb.leaderboards.board_page import query_of
 from rubricweb.leaderboards.by_attribute import board_by_attribute, score_sheet
+from rubricweb.leaderboards.comparison import changes, plots
 from rubricweb.leaderboards.comparison import pair as pairs
-from rubricweb.leaderboards.comparison import plots
-from rubricweb.leaderboards.comparison.forms import PairForm
+from rubricweb.leaderboards.comparison.forms import THEN, PairForm, ThenForm
 from rubricweb.leaderboards.comparison.sentences import sentences
+from rubricweb.leaderboards.comparison.then import Then
+from rubricweb.leaderboards.forms import AnalysisForm
+from rubricweb.leaderboards.sorting import changed
 
 PAGE, PART = "leaderboards/compare.html", "compare"
+SVG = "image/svg+xml"
 
 
 @require_safe
 def compare(request: HtmxRequest, slug: str) -> HttpResponse:
     """Answer with the page or its part, or with the file that the address names."""
     collection = access.collection_for(request.user, slug)
-    form = PairForm(request.GET, collection=collection)
+    is_then = request.GET.get("view") == "then" or any(name.startswith(THEN) for name in request.GET)
+    form = (ThenForm if is_then else PairForm)(request.GET, collection=collection)
     context = {"collection": collection, "section": "leaderboard", "tab": "compare", "form": form}
+    context |= {"view": "then" if is_then else "", "query": _board_query(form)}
     if not form.graders:
         return page_or_part(request, PAGE, context, part=PART)
     if not form.is_valid():
         return form_response(request, PAGE, context, part=PART)
+    context["is_step"] = bool(request.htmx) and request.htmx.trigger != "controls"
+    content = (_then_and_now if isinstance(form, ThenForm) else _pair)(form, request.GET)
+    if isinstance(content, HttpResponse):
+        return content
+    return page_or_part(request, PAGE, {**context, **content}, part=PART)
+
+
+def _board_query(form: AnalysisForm) -> str:
+    """Return the board of the page as the tail of an address, without what is compared."""
+    own = (*form.own, "a", "b", "open", "run", "view")
+    return changed(query_of(form), **dict.fromkeys(own, ""))
+
+
+def _pair(form: PairForm, address: QueryDict) -> Context | HttpResponse:
+    """Return what the page shows of two runs, or of one; or a file."""
     scored, a, b = scored_board(form.spec), form.cleaned_data["a"], form.cleaned_data["b"]
     if len(scored.run_tags) < (1 if a else 2):
-        return page_or_part(request, PAGE, {**context, "has_too_few_runs": True}, part=PART)
+        return {"has_too_few_runs": True}
     pair = pairs.Pair.of(scored, int(a) if a else None, int(b) if b else None)
     form.show_runs(pair.a_pk, pair.b_pk)
-    if name := request.GET.get("file"):
+    if name := address.get("file"):
         return _file(pair, name)
-    context |= {"query": query_of(form), "pair": pair, **_shown(form, pair)}
-    context["is_step"] = bool(request.htmx) and request.htmx.trigger != "controls"
-    return page_or_part(request, PAGE, context, part=PART)
-
-
-def _shown(form: PairForm, pair: pairs.Pair) -> Context:
-    """Return what the page shows of two runs, or of one."""
     attribute, opened = form.cleaned_data["by"], pair.opened(form.cleaned_data["open"])
-    board = board_by_attribute(pair.scored, attribute) if attribute else None
+    board = board_by_attribute(scored, attribute) if attribute else None
     run = Run.objects.get(pk=pair.a_pk)
     return {
+        "pair": pair,
         "groups": pair.groups(attribute),
         "opened": opened,
-        "steps": pair.steps(opened.topic.pk) if opened else ("", ""),
+        "steps": _steps(address, "open", pair.steps(opened.topic.pk) if opened else ("", "")),
         "sheet": pair.sheet(),
-        "by_attribute": score_sheet(board, pair.scored) if board else None,
+        "by_attribute": score_sheet(board, scored) if board else None,
         "run_is_made_here": pair.b is None and run.is_made_here,
         "has_answers": pair.b is None and run.responses.exists(),
-        **_why(pair.scored),
         "tex": tex(sentences(pair.comparison)) if pair.comparison else "",
+        **_why(scored),
     }
+
+
+def _then_and_now(form: ThenForm, address: QueryDict) -> Context | HttpResponse:
+    """Return what the page shows of one board then and now; or a file."""
+    if not form.is_chosen:
+        return {"offers": form.offers()}
+    then = Then(scored_board(form.before), scored_board(form.spec))
+    opened = then.opened(form.cleaned_data["run"], has_all="all" in address)
+    if address.get("file") == "runs.svg" and then.rows:
+        return _attachment("runs.svg", then.dots_file(), SVG)
+    if address.get("file") == "reasons.tsv" and opened:
+        return _tsv("reasons", then.reason_table(opened))
+    if address.get("file"):
+        return _tsv("runs", then.run_table(_board_query(form)))
+    places = ["", *(str(row.pk) for row in then.rows), ""]
+    at = places.index(str(opened.row.pk)) if opened else 0
+    return {
+        "then": then,
+        "opened_run": opened,
+        "steps": _steps(address, "run", (places[at - 1], places[at + 1])),
+        "sheet": then.run_table(_board_query(form)),
+        "reasons": then.reason_table(opened) if opened else None,
+        "is_exact": changes.is_exact(then.before, then.after),
+        **_why(then.after),
+    }
+
+
+def _steps(address: QueryDict, name: str, values: tuple[str, str]) -> tuple[str, str]:
+    """Return the addresses with these values of a parameter; empty for an empty one."""
+    steps = []
+    for value in values:
+        step = address.copy()
+        step[name] = value
+        steps.append(step.urlencode() if value else "")
+    return steps[0], steps[1]
 
 
 def _why(scored: ScoredBoard) -> Context:
@@ -82,18 +132,14 @@ def _file(pair: pairs.Pair, name: str) -> HttpResponse:
     """Return the table as TSV, or a plot as SVG; any other name is that of the table."""
     stem = slugify(f"{pair.a_tag} {pair.b_tag}") or "runs"
     if name == "topics.svg":
-        return svg_response(f"{stem}-topics", pairs.bars_file(pair))
+        return _attachment(f"{stem}-topics.svg", pairs.bars_file(pair), SVG)
     if name == "redrawn.svg" and pair.distribution:
         title = f"Mean difference of {pair.a_tag} and {pair.b_tag}, topics drawn again"
-        return svg_response(f"{stem}-redrawn", plots.distribution_file(title, pair.distribution))
-    return tsv_response(stem, pair.sheet())
+        return _attachment(f"{stem}-redrawn.svg", plots.distribution_file(title, pair.distribution), SVG)
+    return _tsv(stem, pair.sheet())
 
 
-def svg_response(stem: str, text: str) -> HttpResponse:
-    return _attachment(f"{stem}.svg", text, "image/svg+xml")
-
-
-def tsv_response(stem: str, sheet: PrintedTable) -> HttpResponse:
+def _tsv(stem: str, sheet: PrintedTable) -> HttpResponse:
     text = "".join(f"{line}\n" for line in tsv_lines(sheet.data))
     return _attachment(f"{stem}.tsv", text, "text/tab-separated-values; charset=utf-8")
 

@@ -10,9 +10,9 @@ register = template.Library()
 
 
 @register.filter
-def three(value: float) -> str:
-    """Three decimals."""
-    return number(value)
+def three(value: float | None) -> str:
+    """Three decimals; a dash for what is undefined."""
+    return "\N{EN DASH}" if value is None else number(value)
 
 
 @register.filter

@@ -148,8 +148,9 @@ def test_topics_are_grouped_by_an_attribute_with_the_means_of_both(made, viewer,
 def test_steps_lead_through_the_topics_in_the_order_of_the_bars(made, viewer, client_of):
     client = client_of(viewer)
     pair = runs(a="both", b="first")
-    assert client.get(PAGE, pair).context["steps"] == ("", "t1")
-    assert client.get(PAGE, pair | {"open": "t1"}).context["steps"] == ("t2", "")
+    address = "&".join(f"{side}={pk}" for side, pk in pair.items())
+    assert client.get(PAGE, pair).context["steps"] == ("", f"{address}&open=t1")
+    assert client.get(PAGE, pair | {"open": "t1"}).context["steps"] == (f"{address}&open=t2", "")
     part = client.get(PAGE, pair | {"open": "t1"}, headers=HTMX)
     assert re.search(r'<h2 id="opened"[^>]* autofocus', markup(part)), "what is opened gets the focus"
     controls = client.get(PAGE, pair, headers=HTMX | {"HX-Trigger": "controls"})

@@ -29,6 +29,11 @@ def test_axis_of_differences_ends_at_the_next_tenth():
     ]
 
 
+@pytest.mark.parametrize("span", [0.011, 0.1, 0.19, 0.55, 0.99, 1.0, 1.7])
+def test_axes_have_a_few_round_ticks(span):
+    assert 3 <= len(plots.nice_ticks(0.0, span)) <= 7
+
+
 def test_distribution_changes_colour_at_0():
     means = redrawn_means(np.array([0.3, 0.1, -0.2, 0.2, 0.1, -0.1]))
     drawn = plots.distribution(means, (-0.05, 0.2))
