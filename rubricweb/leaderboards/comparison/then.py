@@ -159,7 +159,7 @@ class Then:
             ("bank", str(before.bank or "labels"), str(after.bank or "labels")),
             ("version", _version(before), _version(after)),
             ("ratings by", before.source.value, after.source.value),
-            ("definition", *(provenance.DEFINITIONS[one.measure.definition] for one in (before, after))),
+            ("definition", _definition(before), _definition(after)),
             ("measure", provenance.measure_name(before), provenance.measure_name(after)),
             ("threshold", str(before.measure.min_grade), str(after.measure.min_grade)),
         ]
@@ -252,6 +252,10 @@ class Then:
 
 def _version(spec: BoardSpec) -> str:
     return f"{spec.version} ({spec.version.at:%-d %b %Y, %H:%M})" if spec.version else "as of now"
+
+
+def _definition(spec: BoardSpec) -> str:
+    return provenance.DEFINITIONS[spec.measure.definition]
 
 
 def _or_none(score: float) -> float | None:

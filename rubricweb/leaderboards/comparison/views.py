@@ -33,7 +33,8 @@ def compare(request: HtmxRequest, slug: str) -> HttpResponse:
     """Answer with the page or its part, or with the file that the address names."""
     collection = access.collection_for(request.user, slug)
     is_then = request.GET.get("view") == "then" or any(name.startswith(THEN) for name in request.GET)
-    form = (ThenForm if is_then else PairForm)(request.GET, collection=collection)
+    kind = ThenForm if is_then else PairForm
+    form: PairForm | ThenForm = kind(request.GET, collection=collection)
     context = {"collection": collection, "section": "leaderboard", "tab": "compare", "form": form}
     context |= {"view": "then" if is_then else "", "query": _board_query(form)}
     if not form.graders:
@@ -41,7 +42,7 @@ def compare(request: HtmxRequest, slug: str) -> HttpResponse:
     if not form.is_valid():
         return form_response(request, PAGE, context, part=PART)
     context["is_step"] = bool(request.htmx) and request.htmx.trigger != "controls"
-    content = (_then_and_now if isinstance(form, ThenForm) else _pair)(form, request.GET)
+    content = _then_and_now(form, request.GET) if isinstance(form, ThenForm) else _pair(form, request.GET)
     if isinstance(content, HttpResponse):
         return content
     return page_or_part(request, PAGE, {**context, **content}, part=PART)
