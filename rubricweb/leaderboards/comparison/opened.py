@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from django.db.models.functions import Left
 from django.urls import reverse
 from numpy.typing import NDArray
 
@@ -25,6 +26,8 @@ from rubricweb.leaderboards.board.types import BoardSpec
 HIDDEN = -3
 """A grade that the reader may not see before they rate its cell."""
 INITIALS = {ItemKind.QUESTION: "Q", ItemKind.NUGGET: "N"}
+FIRST_CHARACTERS = 500
+"""Of each passage of a ranking."""
 GROUPS = ("a", "b", "both", "neither")
 """Which sides cover an item."""
 
@@ -218,7 +221,8 @@ class _Brought:
                 for one in doc_ids
                 if one in self.sheet.pool.row_of
             ]
-            return dict(Passage.objects.filter(pk__in=pks).values_list("doc_id", "text")), {}
+            begun = Passage.objects.filter(pk__in=pks).annotate(start=Left("text", FIRST_CHARACTERS))
+            return dict(begun.values_list("doc_id", "start")), {}
         sentences = convert.sentences(answer)
         parts = response_passages([one.text for one in sentences], PassagesOf(answer.passages_of))
         numbers: dict[str, int] = {}
