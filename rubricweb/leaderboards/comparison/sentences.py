@@ -50,13 +50,14 @@ def verdict(pair: RunComparison, a: str, b: str) -> SafeString:
 
 
 def verdict_on_run(scored: ScoredBoard, run: int) -> str:
-    """Return what the board says of one run."""
+    """Return what the board says of one run; its name is always in it."""
     top, ranks = scored.top, scored.ranks
     tag = scored.run_tags[run]
     if top is None or ranks is None:
         return tag
     if not top.can_tell or tag in top.first:
-        return headline(top, ranks.topics)
+        of_board = headline(top, ranks.topics)
+        return of_board if tag in of_board else f"{tag}. {of_board}"
     if not ranks.order.has_mean[run]:
         return f"{tag} has no score."
     is_behind = bool(ranks.order.behind_first[run])

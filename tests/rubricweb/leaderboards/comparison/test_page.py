@@ -72,7 +72,8 @@ def test_one_run_stands_beside_the_mean_of_all(made, viewer, client_of):
         ("t1", 0.5, 0.5),
         ("t2", 0.0, 0.5),
     ]
-    assert f"{VERDICT} 0.250, 95 %" not in text(response), "two topics have no interval"
+    assert f"lacks. {VERDICT}" in text(response)
+    assert "0.250, 95 %" not in text(response), "two topics have no interval"
     assert "0.250; mean of all runs 0.500." in text(response)
     assert by_cover(response.context["opened"]) == {"a": [("Q2", 4)], "neither": [("Q1", 0)]}
 
