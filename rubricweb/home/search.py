@@ -135,7 +135,7 @@ def _runs(here: Sequence[Collection]) -> Iterator[Hit]:
     rows = Run.objects.accepted().filter(collection__in=here).order_by("run_tag")
     for pk, collection_id, tag in rows.values_list("pk", "collection", "run_tag"):
         (name,) = shown_names(collection_id, (tag,))
-        address = reverse("leaderboards:run", args=[by_pk[collection_id].slug, pk])
+        address = f"{reverse('leaderboards:compare', args=[by_pk[collection_id].slug])}?a={pk}"
         yield Hit("Runs", name, by_pk[collection_id].name, address)
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from operator import attrgetter
 from urllib.parse import urlencode
 
 from django.urls import reverse
@@ -15,10 +13,9 @@ from django.utils.translation import gettext_lazy
 from grading.measures import registry
 from grading.statistics.bootstrap import LEVEL
 from grading.statistics.influence import TIED_DECIMALS
-from rubricweb.corpus.official import RunScores
 from rubricweb.leaderboards import rank_changes, score_axis
 from rubricweb.leaderboards.board import estimate_words, headline, provenance
-from rubricweb.leaderboards.board.types import Board, BoardRow, LeaderTopic, TopicRow
+from rubricweb.leaderboards.board.types import Board, BoardRow, LeaderTopic
 from rubricweb.leaderboards.forms import LabelForm
 from rubricweb.leaderboards.score_axis import Whisker
 from rubricweb.leaderboards.sorting import changed, heads, in_order, is_ranked, score_head
@@ -27,21 +24,9 @@ MAIN_FACTS = ("grader", "ratings", "bank", "threshold", "cutoff", "topics", "mad
 """What of the statements is always in sight."""
 WHISKERS = f"{100 * LEVEL:g} % interval over topics"
 """What the whiskers of the table and of the figure are."""
-OFFICIAL = "official-"
-"""With the number of an official board: its column among the topics of a run."""
 BANDS = {False: gettext_lazy("not clearly behind the first"), True: gettext_lazy("clearly behind")}
 MARKED_FROM = 5
 """With fewer runs percentiles say nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class SortableColumn:
-    """A sortable column: how it is sorted now, and the word that a click on its head asks for."""
-
-    name: str
-    label: str
-    order: str
-    next: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,40 +171,3 @@ def _mark(board: Board, row: BoardRow) -> str:
         return ""
     score = round(row.score, TIED_DECIMALS)
     return "85" if score > board.marks.upper_15 else "75" if score > board.marks.upper_quarter else ""
-
-
-def topic_columns(run_tag: str, sort: str, official: Sequence[RunScores] = ()) -> list[SortableColumn]:
-    """Return the columns of one run's topics; a first click shows the largest number, or the worst
-    difference.
-    """
-    labels = {
-        "topic": "Topic",
-        "score": run_tag,
-        "mean": "Mean of all runs",
-        "difference": "Difference",
-        "best": "Best of all runs",
-        **{f"{OFFICIAL}{place}": board.label for place, board in enumerate(official)},
-    }
-    columns = []
-    for name, label in labels.items():
-        rising, falling = name, f"-{name}"
-        order = {rising: "ascending", falling: "descending"}.get(sort, "")
-        first = rising if name in ("topic", "difference") else falling
-        other = falling if first == rising else rising
-        columns.append(SortableColumn(name, label, order, other if sort == first else first))
-    return columns
-
-
-def sorted_topics(rows: list[TopicRow], sort: str) -> list[TopicRow]:
-    """By a column of `topic_columns`, "-" before it for falling; other words keep the collection's order."""
-    name, falling = sort.removeprefix("-"), sort.startswith("-")
-    if name in ("score", "mean", "difference", "best"):
-        return sorted(rows, key=attrgetter(name), reverse=falling)
-    place = name.removeprefix(OFFICIAL)
-    if name != place and place.isdecimal() and all(int(place) < len(row.official) for row in rows):
-        return sorted(rows, key=lambda row: _or_least(row.official[int(place)]), reverse=falling)
-    return rows[::-1] if sort == "-topic" else rows
-
-
-def _or_least(score: float | None) -> float:
-    return -math.inf if score is None else score

@@ -33,7 +33,7 @@ from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.grades.selectors import banks_graded_by
 from rubricweb.leaderboards.board import columns, lookup, provenance
 from rubricweb.leaderboards.board.types import BoardError, BoardSpec, MissingTopic
-from rubricweb.leaderboards.by_attribute.selectors import offered_slices
+from rubricweb.leaderboards.by_attribute import offered_slices
 
 if TYPE_CHECKING:
     GraderChoice = forms.ModelChoiceField[GraderConfig]

@@ -1,30 +1,28 @@
-from django.urls import path, re_path
+from django.urls import include, path, re_path
 
 from rubricweb.leaderboards import views
 from rubricweb.leaderboards.agreement.views import agreement
-from rubricweb.leaderboards.by_attribute.views import by_attribute
-from rubricweb.leaderboards.comparison.views import comparison
+from rubricweb.leaderboards.comparison.views import compare
 from rubricweb.leaderboards.figures.views import figure_page, figures
 from rubricweb.leaderboards.influence.views import influence
 from rubricweb.leaderboards.meta.views import meta, official_add, official_remove
-from rubricweb.leaderboards.moved.views import moved
 from rubricweb.leaderboards.public.views import close, public
 
 app_name = "leaderboards"
-urlpatterns = [
+old_addresses = [
     path("<slug:slug>/", views.board, name="board"),
-    path("<slug:slug>/runs/<int:run_id>/", views.run, name="run"),
     path("<slug:slug>/meta/", meta, name="meta"),
     path("<slug:slug>/meta/official/", official_add, name="official-add"),
     path("<slug:slug>/meta/official/remove/", official_remove, name="official-remove"),
     path("<slug:slug>/agreement/", agreement, name="agreement"),
     path("<slug:slug>/influence/", influence, name="influence"),
-    path("<slug:slug>/by-attribute/", by_attribute, name="by-attribute"),
-    path("<slug:slug>/comparison/", comparison, name="comparison"),
-    path("<slug:slug>/moved/", moved, name="moved"),
     path("<slug:slug>/figures/", figures, name="figures"),
     path("<slug:slug>/figures/file/", figure_page, name="figure-file"),
     # Longer than any name of a page under a collection of this name.
     re_path(r"^public/(?P<token>[A-Za-z0-9_-]{24,60})/$", public, name="public"),
     path("<slug:slug>/publish/<int:board_id>/close/", close, name="public-close"),
+]
+urlpatterns = [
+    path("collections/<slug:slug>/leaderboards/compare/", compare, name="compare"),
+    path("leaderboards/", include(old_addresses)),
 ]

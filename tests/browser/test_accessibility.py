@@ -31,10 +31,9 @@ def test_pages(inspector, places):
         "collection": places.of_collection("home:collection"),
         "cell page": places.cell("d101"),
         "board": places.board,
-        "run page": reverse("leaderboards:run", args=[places.collection.slug, run.pk]),
-        "two runs": places.of_collection("leaderboards:comparison"),
+        "two runs": places.of_collection("leaderboards:compare"),
+        "one run": places.of_collection("leaderboards:compare") + f"?a={run.pk}",
         "calibration": places.of_collection("calibration:cards"),
-        "by attribute": places.of_collection("leaderboards:by-attribute"),
         "problems": places.of_collection("review:problems"),
         "jobs": places.of_collection("grades:jobs"),
         "missing": places.of_collection("grades:missing"),
@@ -63,7 +62,7 @@ def test_answers_of_a_run(inspector, places):
     documents = {"doc" * 40: "A text.", "shard_00459_61697" * 4: "A text that is cited."}
     Response.objects.filter(pk=answer.pk).update(sentences=cited, documents=documents)
     for name, address in {
-        "answers": reverse("review:run", args=[places.collection.slug, answer.run_id]),
+        "answers": places.of_collection("leaderboards:compare") + f"?a={answer.run_id}",
         "answer": reverse("review:response", args=[places.item.bank_id, answer.topic_id, answer.run_id]),
         "support": places.of_collection("support:board"),
         "asking about support": places.of_collection("support:ask"),

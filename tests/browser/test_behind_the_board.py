@@ -15,7 +15,6 @@ VIEWS = {
     "items": "influence/",
     "teams": "influence/?view=teams",
     "options": "influence/?definition=workbench&columns=P_20&units=subtopics",
-    "moved": "moved/?was_min_grade=5&was_definition=workbench",
     "figures": "figures/",
     "publish": "publish/",
 }
@@ -26,6 +25,9 @@ def test_pages_for_everybody(inspector_of, places):
     for name, tail in VIEWS.items():
         inspector.open(f"{places.board}{tail}")
         inspector.inspect(name)
+    compare = places.of_collection("leaderboards:compare")
+    inspector.open(f"{compare}?then_min_grade=5&then_definition=workbench")
+    inspector.inspect("then and now")
     board = publish_board(places.collection, title="For all", query="", is_anonymous=True, by=None)
     visitor = inspector_of(None)
     visitor.open(board.get_absolute_url())
@@ -74,7 +76,7 @@ SCALES = "nodes => nodes.map(node => [node.getScreenCTM().a, node.getBoundingCli
 def test_chips_take_a_second_line_before_they_leave_the_window(people, places):
     page = people.sign_in("viewer")
     page.set_viewport_size({"width": 1150, "height": 800})
-    for address in (f"{places.board}moved/", places.grid):
+    for address in (f"{places.of_collection('leaderboards:compare')}?view=then", places.grid):
         page.goto(address)
         assert page.evaluate(FITS), address
 

@@ -48,7 +48,7 @@ def test_no_page_is_refused_anything(page, places):
         places.editor,
         places.grid,
         places.board,
-        reverse("leaderboards:run", args=[places.collection.slug, run.pk]),
+        places.of_collection("leaderboards:compare") + f"?a={run.pk}",
         places.of_collection("grades:jobs"),
         places.of_collection("releases:share"),
         places.of_collection("corpus:settings"),

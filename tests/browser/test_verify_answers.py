@@ -83,7 +83,7 @@ def test_verdicts_are_one_key_each(page):
 
 
 def test_answer_joins_the_key_by_a_key_and_leaves_it_by_undo(page):
-    press_and_go_on(page, "k")
+    press_and_go_on(page, "y")
     toast = page.locator("#toasts .toast")
     expect(toast).to_contain_text("“anthocyanin pigments” is an accepted answer now. 1 verdict changed.")
     expect(page.locator("#check-cell .facts").first).to_contain_text("anthocyanins · anthocyanin pigments")

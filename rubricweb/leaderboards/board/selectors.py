@@ -14,8 +14,8 @@ from grading.statistics.influence import TIED_DECIMALS, ranks
 from grading.statistics.rank_correlation import kendall, spearman
 from grading.statistics.uncertainty import marks, mean_and_stderr
 from rubricweb.calibration.cards import status
-from rubricweb.corpus.models import OFFICIAL, Run
-from rubricweb.corpus.official import Official, RunScores, official_boards, with_topics
+from rubricweb.corpus.models import OFFICIAL
+from rubricweb.corpus.official import Official, official_boards, with_topics
 from rubricweb.corpus.pools import CollectionPool
 from rubricweb.grades.scoring import (
     MeasureSpec,
@@ -44,7 +44,6 @@ from rubricweb.leaderboards.board.types import (
     ColumnScore,
     Counted,
     MeasureColumn,
-    TopicRow,
 )
 from rubricweb.leaderboards.board.verified import Verified, verified
 from rubricweb.leaderboards.board.writers import Writers, writers
@@ -87,30 +86,6 @@ def board(spec: BoardSpec) -> Board:
 def _further(base: Basis) -> Further:
     bases = ((column, column_basis(base, column)) for column in base.spec.columns)
     return [(column, of, score_column(of, column).scores) for column, of in bases]
-
-
-def run_topics(spec: BoardSpec, run: Run, official: Sequence[RunScores] = ()) -> list[TopicRow]:
-    """Return the run's score on every topic that counts, in the collection's order."""
-    base = basis(spec)
-    scores = score_units(base, spec.measure).scores
-    index = base.pool.run_pks.index(run.pk)
-    texts = dict(spec.collection.topics.values_list("pk", "text"))
-    generated = set(run.responses.values_list("topic", flat=True))
-    return [
-        TopicRow(
-            topic_id=topic.topic_id,
-            query_id=topic.query_id,
-            text=texts[topic.topic_id],
-            score=float(scores[index, column]),
-            mean=float(np.nanmean(scores[:, column])),
-            best=float(np.nanmax(scores[:, column])),
-            is_answered=bool(topic.lengths[index]),
-            has_response=topic.topic_id in generated,
-            official=tuple(board.by_topic.get(topic.topic_id) for board in official),
-        )
-        for column, (topic, _) in enumerate(base.units())
-        if not np.isnan(scores[index, column])
-    ]
 
 
 def of_judgments(measure: MeasureSpec) -> MeasureSpec:

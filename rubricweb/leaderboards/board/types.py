@@ -352,24 +352,3 @@ class Board:
     @property
     def is_grading(self) -> bool:
         return any(row.current is not None for row in self.rows)
-
-
-@dataclass(frozen=True, slots=True)
-class TopicRow:
-    """One topic of one run, beside the other runs."""
-
-    topic_id: int
-    query_id: str
-    text: str
-    score: float
-    mean: float
-    best: float
-    is_answered: bool
-    has_response: bool
-    """The run's generated answer is known."""
-    official: tuple[float | None, ...] = ()
-    """The run's score on the topic by each official board that has scores of topics."""
-
-    @property
-    def difference(self) -> float:
-        return self.score - self.mean

@@ -1,4 +1,4 @@
-"""Two runs of a board beside each other."""
+"""Two runs of a board beside each other, or one beside the mean of all runs."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from math import inf, isfinite
 
 import numpy as np
+from numpy.typing import NDArray
 
 from grading.arrays import best_first
+from grading.statistics.bootstrap import resamples
 from grading.statistics.max_t import ALPHA, PairedTest, interval
-from rubricweb.corpus.models import Collection
 from rubricweb.leaderboards.board.headline import headline
 from rubricweb.leaderboards.board.scored import ScoredBoard
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,8 @@ class TopicPair:
     query_id: str
     first: float
     second: float
+    unit: int = 0
+    """Its place among what the board averages: topics, or the subtopics of its one topic."""
 
     @property
     def difference(self) -> float:
@@ -44,8 +49,8 @@ class RunComparison:
     topics, or with too few topics.
     """
     test: PairedTest
-    verdict: str
-    """What the board says of its runs."""
+    headline: str
+    """What the board says of its runs; empty where it tests nothing."""
     topics: tuple[TopicPair, ...]
     """The one with the largest difference for the first run comes first."""
 
@@ -65,29 +70,54 @@ class UnknownRun(Exception):
 
 def compare(scored: ScoredBoard, first: str = "", second: str = "") -> RunComparison:
     """Compare two runs by name; empty names are the board's first and next. Raises UnknownRun."""
-    one, other = _places(scored, first, second)
-    tags = scored.run_tags
+    return compare_rows(scored, *_places(scored, first, second))
+
+
+def compare_rows(scored: ScoredBoard, one: int, other: int) -> RunComparison:
+    """Compare two runs by their rows in the table of scores."""
     scores = scored.table.scores
     if _ahead(scores, one, other) < 0:
         one, other = other, one
     ranks = scored.ranks
     low, high = interval(scores[one] - scores[other], ranks.test) if ranks else (-inf, inf)
     return RunComparison(
-        first=tags[one],
-        second=tags[other],
+        first=scored.run_tags[one],
+        second=scored.run_tags[other],
         ahead=_ahead(scores, one, other),
         low=low,
         high=high,
         p=float(ranks.p[one, other]) if ranks and ranks.can_tell else None,
         test=ranks.test if ranks else scored.spec.test,
-        verdict=headline(scored.top, ranks.topics if ranks else 0),
-        topics=_topics(scored, one, other),
+        headline=headline(scored.top, ranks.topics if ranks else 0),
+        topics=topic_pairs(scored, scores[one], scores[other]),
     )
 
 
-def named_topics(collection: Collection) -> dict[int, str]:
-    """Return the topics by id, each with its query id and its query."""
-    return {topic.pk: str(topic) for topic in collection.topics.only("query_id", "text")}
+def topic_pairs(scored: ScoredBoard, ours: Floats, theirs: Floats) -> tuple[TopicPair, ...]:
+    """Return the topics that count on both sides, by scores of shape (topics,); largest gain first."""
+    pairs = [
+        TopicPair(topic.topic_id, topic.query_id, float(ours[place]), float(theirs[place]), place)
+        for place, (topic, _) in enumerate(scored.base.units())
+        if not np.isnan([ours[place], theirs[place]]).any()
+    ]
+    return tuple(sorted(pairs, key=lambda pair: -pair.difference))
+
+
+def mean_of_all(scored: ScoredBoard) -> Floats:
+    """Return the mean of all runs on each topic, shape (topics,); NaN where a topic counts for none."""
+    counted = ~np.isnan(scored.table.scores)
+    totals = np.where(counted, scored.table.scores, 0.0).sum(axis=0)
+    return np.where(counted.any(axis=0), totals / np.maximum(counted.sum(axis=0), 1), np.nan)
+
+
+def redrawn_means(differences: Floats) -> Floats:
+    """Return an array of shape (redraws,): the mean of differences, shape (topics,), by topics drawn anew.
+
+    >>> redrawn_means(np.array([0.5, 0.5])).std().item()
+    0.0
+    """
+    n = len(differences)
+    return np.asarray(resamples(n) @ differences / n, dtype=np.float64)
 
 
 def _places(scored: ScoredBoard, first: str, second: str) -> tuple[int, int]:
@@ -103,17 +133,7 @@ def _places(scored: ScoredBoard, first: str, second: str) -> tuple[int, int]:
     return one, tags.index(second) if second else next(run for run in order if run != one)
 
 
-def _ahead(scores: np.ndarray[tuple[int, ...], np.dtype[np.float64]], one: int, other: int) -> float:
+def _ahead(scores: Floats, one: int, other: int) -> float:
     differences = scores[one] - scores[other]
-    known = differences[~np.isnan(differences)]
-    return float(known.mean()) if len(known) else float("nan")
-
-
-def _topics(scored: ScoredBoard, one: int, other: int) -> tuple[TopicPair, ...]:
-    scores = scored.table.scores
-    pairs = [
-        TopicPair(topic.topic_id, topic.query_id, float(scores[one, place]), float(scores[other, place]))
-        for place, (topic, _) in enumerate(scored.base.units())
-        if not np.isnan(scores[[one, other], place]).any()
-    ]
-    return tuple(sorted(pairs, key=lambda pair: -pair.difference))
+    counted = differences[~np.isnan(differences)]
+    return float(counted.mean()) if len(counted) else float("nan")

@@ -97,4 +97,4 @@ def _drawn(form: FigureForm, view: str) -> Drawn:
 def _run_links(scored: ScoredBoard, form: FigureForm) -> dict[str, str]:
     slug, query = scored.spec.collection.slug, query_of(form)
     pairs = zip(scored.base.pool.run_tags, scored.base.pool.run_pks, strict=True)
-    return {tag: f"{reverse('leaderboards:run', args=[slug, pk])}?{query}" for tag, pk in pairs}
+    return {tag: f"{reverse('leaderboards:compare', args=[slug])}?{query}&a={pk}" for tag, pk in pairs}

@@ -7,17 +7,8 @@ from django.shortcuts import get_object_or_404
 from rubricweb.accounts.models import User
 from rubricweb.banks.access import bank_topic_for
 from rubricweb.banks.models import Bank
-from rubricweb.corpus.access import collection_for
-from rubricweb.corpus.models import Response, Run
+from rubricweb.corpus.models import Response
 from rubricweb.corpus.pseudonyms import shown_names
-
-
-def run_for(user: User, slug: str, run_id: int) -> Run:
-    """The run by the name that the reader may see."""
-    collection = collection_for(user, slug)
-    run: Run = get_object_or_404(collection.runs.accepted().select_related("collection"), pk=run_id)
-    (run.run_tag,) = shown_names(collection.pk, (run.run_tag,))
-    return run
 
 
 def response_for(user: User, bank_id: int, topic_id: int, run_id: int) -> tuple[Bank, Response]:

@@ -13,7 +13,7 @@ from grading.response_passages import PassagesOf, ResponsePassage, response_pass
 from grading.types import FAILED, MISSING, Ratings, Sentence
 from rubricweb.banks.models import Bank
 from rubricweb.corpus import convert
-from rubricweb.corpus.models import Response, Run
+from rubricweb.corpus.models import Response
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades import visibility
 from rubricweb.grades.raters import Rater
@@ -74,33 +74,6 @@ class AnswerGrid:
     @property
     def missing(self) -> int:
         return sum(row.missing for row in self.rows)
-
-
-@dataclass(frozen=True, slots=True)
-class ResponseRow:
-    """One topic that a run answers."""
-
-    topic_id: int
-    query_id: str
-    text: str
-    sentences: int
-    citing: int
-    """Sentences that cite something."""
-
-
-def response_rows(run: Run) -> list[ResponseRow]:
-    """The responses of the run in the order of the topics."""
-    rows = run.responses.select_related("topic").defer("documents", "foreign").order_by("topic__position")
-    return [
-        ResponseRow(
-            topic_id=row.topic_id,
-            query_id=row.topic.query_id,
-            text=row.topic.text,
-            sentences=len(row.sentences),
-            citing=sum(bool(sentence["citations"]) for sentence in row.sentences),
-        )
-        for row in rows
-    ]
 
 
 def answer_grid(bank: Bank, response: Response, rater: Rater, min_grade: int) -> AnswerGrid:

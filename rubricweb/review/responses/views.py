@@ -1,4 +1,4 @@
-"""A run's responses, and one of them with the items that it covers."""
+"""One response of a run, with the items that it covers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
 from rubricweb.core.http import HtmxRequest, page_or_part
-from rubricweb.grades import defaults
 from rubricweb.grades.forms import GraderForm, covered_from
 from rubricweb.grades.raters import raters
 from rubricweb.review.responses import access, selectors
@@ -16,16 +15,6 @@ class AnswerForm(GraderForm):
     """The grader, and from which grade on an item is covered."""
 
     min_grade = covered_from()
-
-
-@require_safe
-def run(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
-    """The topics that the run answers."""
-    shown = access.run_for(request.user, slug, run_id)
-    collection = shown.collection
-    context = {"collection": collection, "section": "review", "tab": "answers", "run": shown}
-    context |= {"rows": selectors.response_rows(shown), "bank": next(iter(defaults.banks(collection)), None)}
-    return page_or_part(request, "review/responses/run.html", context, part="topics")
 
 
 @require_safe

@@ -92,7 +92,7 @@ def test_comparing(client_of, viewer, outsider, developer, bank, version):
     assert "Possible before" in html
     assert "so all of these moves may be chance" in html
     assert "<del>Which pigment?</del>" in html
-    assert "/leaderboards/autumn/moved/?bank=" in html
+    assert "/collections/autumn/leaderboards/compare/?bank=" in html
     assert html.count('<span class="chip">') == 4
     assert "Restore version 1" not in html
     name_version(bank, name="Later", by=developer)

@@ -21,7 +21,7 @@ from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.leaderboards.board import files, provenance, selectors
 from rubricweb.leaderboards.board.scored import scored_board
 from rubricweb.leaderboards.board.types import BoardSpec, MissingTopic
-from rubricweb.leaderboards.by_attribute.selectors import board_by_attribute
+from rubricweb.leaderboards.by_attribute import board_by_attribute
 from rubricweb.leaderboards.comparison.selectors import compare
 from rubricweb.leaderboards.figures import selectors as figures
 from tests import factories

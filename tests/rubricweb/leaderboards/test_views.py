@@ -1,15 +1,13 @@
-"""The leaderboard page and a run's topics, as browsers ask for them."""
+"""The leaderboard page, as browsers ask for it."""
 
 import html
 import re
 
 import pytest
 from django.template import Context, Template
-from django.urls import reverse
 
 from rubricweb.banks import actions
 from rubricweb.corpus.models import Run
-from rubricweb.corpus.official import put_official_board
 from rubricweb.grades.configs import imported_config
 from tests import factories
 from tests.rubricweb.markup import markup
@@ -17,10 +15,6 @@ from tests.worked import judge
 
 BOARD = "/leaderboards/autumn/"
 HTMX = {"HX-Request": "true"}
-
-
-def run_page(run_tag="both"):
-    return reverse("leaderboards:run", args=["autumn", Run.objects.get(run_tag=run_tag).pk])
 
 
 def shown(response):
@@ -213,17 +207,6 @@ def test_plotly_finds_the_ids_that_keep_its_styles_out(made, viewer, client_of):
     assert "no-inline-styles" in script
 
 
-def test_topics_of_a_run(made, viewer, client_of):
-    response = client_of(viewer).get(run_page("lacks"))
-
-    assert [row[1:] for row in shown(response)] == [
-        ["0.5000", "0.5000", "0.0000", "1.0000"],
-        ["0.0000", "0.5000", "-0.5000", "1.0000"],
-    ]
-    assert "no ranking, so counts 0" in shown(response)[1][0]
-    assert reverse("review:grid", args=[made.bank.pk, made.topics["t1"].pk]) in markup(response)
-
-
 @pytest.mark.parametrize(
     ("value", "printed"),
     [(-1e-17, "0.0000"), (0.00001, "0.0000"), (0.0625, "+0.0625"), (None, "\N{EN DASH}")],
@@ -232,65 +215,12 @@ def test_a_difference_has_a_sign_unless_it_prints_as_nothing(value, printed):
     assert Template("{% load sheets %}{{ value|signed }}").render(Context({"value": value})) == printed
 
 
-@pytest.mark.parametrize(
-    ("sort", "first"),
-    [
-        ("topic", "t1"),
-        ("-topic", "t2"),
-        ("difference", "t2"),
-        ("-difference", "t1"),
-        ("score", "t2"),
-        ("x", "t1"),
-    ],
-)
-def test_topics_are_sorted_by_any_column(made, viewer, client_of, sort, first):
-    response = client_of(viewer).get(run_page("lacks"), {"sort": sort})
-
-    assert shown(response)[0][0].startswith(first)
-
-
-def test_official_scores_of_topics_stand_beside_ours(made, viewer, client_of, tmp_path):
-    """A board without scores of topics has no column; who reads pseudonyms of runs has none at all."""
-    of_topics = "lacks t1 NDCG 0.75\nlacks t2 NDCG 0.25\nlacks all NDCG 0.5\n"
-    for name, lines in (("RAG", of_topics), ("ranks", '{"lacks": 1}')):
-        path = tmp_path / f"{name}.txt"
-        path.write_text(lines, encoding="utf-8")
-        put_official_board(made.collection, path, name=name, by=None)
-    response = client_of(viewer).get(run_page("lacks"), {"sort": "official-0"})
-
-    assert [row[5:] for row in shown(response)] == [["0.2500"], ["0.7500"]]
-    assert "RAG: NDCG is official, from RAG.txt." in " ".join(markup(response).split())
-    made.collection.shows_run_tags = False
-    made.collection.save()
-    assert "NDCG" not in markup(client_of(viewer).get(run_page("lacks")))
-
-
-def test_topics_of_a_run_as_a_part(made, viewer, client_of):
-    response = client_of(viewer).get(run_page(), headers=HTMX)
-
-    assert markup(response).lstrip().startswith('<div id="topics"')
-
-
-def test_topics_of_a_run_for_an_address_that_is_wrong(made, viewer, client_of):
-    response = client_of(viewer).get(run_page(), {"measure": "foo"})
-
-    assert response.status_code == 422
-    assert "Measure: no measure" in html.unescape(markup(response))
-
-
-def test_a_run_of_another_collection_is_not_found(made, viewer, client_of):
-    stranger = factories.RunFactory()
-
-    assert client_of(viewer).get(f"/leaderboards/autumn/runs/{stranger.pk}/").status_code == 404
-
-
-@pytest.mark.parametrize("page", [lambda: BOARD, run_page])
-def test_who_may_look(made, viewer, outsider, client_of, client, page):
-    assert client_of(viewer).get(page()).status_code == 200
-    assert client_of(viewer).head(page()).status_code == 200
-    assert client_of(viewer).post(page()).status_code == 405
-    assert client_of(outsider).get(page()).status_code == 404
-    assert client.get(page()).status_code == 302
+def test_who_may_look(made, viewer, outsider, client_of, client):
+    assert client_of(viewer).get(BOARD).status_code == 200
+    assert client_of(viewer).head(BOARD).status_code == 200
+    assert client_of(viewer).post(BOARD).status_code == 405
+    assert client_of(outsider).get(BOARD).status_code == 404
+    assert client.get(BOARD).status_code == 302
 
 
 def test_queries_do_not_grow_with_runs(made, viewer, client_of, django_assert_max_num_queries):

@@ -98,11 +98,11 @@ def test_boards_of_commands_and_public_links_lack_it(made, owner, capsys):
     assert told() == {"command": False, "public": False}
 
 
-def test_its_own_page_is_not_found(made, owner, client_of):
-    address = f"/leaderboards/autumn/runs/{run_of(made).pk}/"
+def test_it_cannot_be_compared(made, owner, client_of):
+    address = f"/collections/autumn/leaderboards/compare/?a={run_of(made).pk}"
     assert client_of(owner).get(address).status_code == 200
     withdraw_run(run_of(made), by=None)
-    assert client_of(owner).get(address).status_code == 404
+    assert client_of(owner).get(address).status_code == 422
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ from rubricweb.corpus.models import Passage, Response
 from rubricweb.corpus.runs.actions import withdraw_run
 from tests.factories import (
     BankFactory,
-    RunFactory,
     TopicFactory,
     grade,
     graded,
@@ -135,24 +134,22 @@ def test_runs_go_by_pseudonyms_where_they_must(owner, viewer, bank, answer, coll
     answer.run.run_tag = "oddlynamed"
     answer.run.team = "oddteam"
     answer.run.save()
-    for where in (address(bank, answer), f"/review/autumn/runs/{answer.run_id}/"):
-        assert "oddlynamed" in markup(client_of(owner).get(where))
-        page = markup(client_of(viewer).get(where))
-        assert "oddlynamed" not in page
-        assert "oddteam" not in page
+    assert "oddlynamed" in markup(client_of(owner).get(address(bank, answer)))
+    page = markup(client_of(viewer).get(address(bank, answer)))
+    assert "oddlynamed" not in page
+    assert "oddteam" not in page
 
 
 def test_what_is_withdrawn_or_elsewhere_is_not_found(owner, outsider, bank, topic, answer, client_of):
     mine, elsewhere = address(bank, answer), responded(TopicFactory(), "gamma", "Elsewhere.")
     other = f"/review/banks/{bank.pk}/topics/{topic.pk}/runs/{elsewhere.run_id}/"
-    pages = (mine, f"/review/autumn/runs/{answer.run_id}/")
     client = client_of(owner)
-    assert [client.get(page).status_code for page in pages] == [200, 200]
-    assert [client_of(outsider).get(page).status_code for page in pages] == [404, 404]
+    assert client.get(mine).status_code == 200
+    assert client_of(outsider).get(mine).status_code == 404
     assert client.get(other).status_code == 404
     assert client.post(mine).status_code == 405
     withdraw_run(answer.run, by=None)
-    assert [client.get(page).status_code for page in pages] == [404, 404]
+    assert client.get(mine).status_code == 404
 
 
 def test_htmx_gets_the_answer(viewer, bank, answer, client_of):
@@ -160,22 +157,11 @@ def test_htmx_gets_the_answer(viewer, bank, answer, client_of):
     assert markup(response).lstrip().startswith('<div id="answer"')
 
 
-def test_the_run_lists_the_topics_that_it_answers(viewer, bank, answer, client_of):
-    response = client_of(viewer).get(f"/review/autumn/runs/{answer.run_id}/")
-    (row,) = response.context["rows"]
-    assert (row.query_id, row.sentences, row.citing) == ("t1", 3, 3)
-    assert address(bank, answer) in markup(response)
-
-
-def test_a_run_without_answers_says_so(viewer, collection, client_of):
-    page = client_of(viewer).get(f"/review/autumn/runs/{RunFactory(collection=collection).pk}/")
-    assert "rankings only" in markup(page)
-
-
 def test_it_is_linked_from_the_board_and_from_the_runs(owner, bank, answer, client_of):
     client = client_of(owner)
-    assert address(bank, answer) in markup(client.get(f"/leaderboards/autumn/runs/{answer.run_id}/"))
-    assert f"/review/autumn/runs/{answer.run_id}/" in markup(client.get("/collections/autumn/runs/"))
+    run_page = f"/collections/autumn/leaderboards/compare/?a={answer.run_id}"
+    assert address(bank, answer) in markup(client.get(run_page))
+    assert run_page in markup(client.get("/collections/autumn/runs/"))
 
 
 def test_queries_do_not_grow_with_the_answer(viewer, bank, topic, client_of, django_assert_max_num_queries):

@@ -207,17 +207,6 @@ def test_no_runs_make_an_empty_board(collection):
     assert selectors.board(spec).rows == ()
 
 
-def test_topics_of_a_run_by_hand(made):
-    rows = selectors.run_topics(spec_of(made), Run.objects.get(run_tag="lacks"))
-
-    assert [
-        (row.query_id, row.score, row.mean, row.best, row.difference, row.is_answered) for row in rows
-    ] == [
-        ("t1", 0.5, 0.5, 1, 0, True),
-        ("t2", 0, 0.5, 1, -0.5, False),
-    ]
-
-
 def test_queries_are_few_and_do_not_grow(made, django_assert_max_num_queries):
     board_of(made)
     with django_assert_max_num_queries(10):

@@ -9,12 +9,11 @@ from grading.types import ItemKind
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.leaderboards.board.scored import scored_board
 from rubricweb.leaderboards.board.types import BoardSpec
-from rubricweb.leaderboards.by_attribute.selectors import board_by_attribute
+from rubricweb.leaderboards.by_attribute import board_by_attribute, score_sheet
 from tests.rubricweb.markup import markup
 
 pytestmark = pytest.mark.portable
 
-PAGE = "/leaderboards/autumn/by-attribute/"
 KINDS = {"t1": ["what", "when"], "t2": "why", "t3": "why"}
 
 
@@ -50,36 +49,25 @@ def test_each_slice_has_its_means_and_how_few_topics_it_has(sliced):
     assert board.n_without == 0
 
 
-def test_the_page(sliced, viewer, client_of):
-    response = client_of(viewer).get(PAGE, {"attribute": "kind"})
-    shown = text(response)
+def test_the_table_has_each_slice_with_how_far_it_keeps_the_order(sliced):
+    spec = BoardSpec(
+        sliced.collection, sliced.config, sliced.bank, frozenset({ItemKind.QUESTION}), MeasureSpec()
+    )
+    scored = scored_board(spec)
+    sheet = score_sheet(board_by_attribute(scored, "kind"), scored)
 
-    assert response.status_code == 200
-    for words in (
-        "kind = why 1",
-        "too few topics: it takes 6",
-        "A topic may be in several slices.",
-        "all topics (2) why (1) what (1) when (1)",
-        "both 1.000 \N{PLUS-MINUS SIGN}0.00 1.000 1.000 1.000",
-    ):
-        assert words in shown
-    assert "topics=kind%3Dwhy" in markup(response)
-    assert "1 topic has no words." in text(client_of(viewer).get(PAGE, {"attribute": "words"}))
-
-
-def test_refused_controls_and_roles(sliced, viewer, outsider, client_of):
-    assert client_of(outsider).get(PAGE).status_code == 404
-    client = client_of(viewer)
-    assert client.post(PAGE).status_code == 405
-    assert client.get(PAGE, {"attribute": "size"}).status_code == 422
-    part = client.get(PAGE, headers={"HX-Request": "true"})
-    assert markup(part).lstrip().startswith('<div id="by-attribute"')
-
-
-def test_without_attributes_there_is_one_next_step(made, viewer, owner, client_of):
-    assert "Topics have no attributes" in text(client_of(viewer).get(PAGE))
-    assert "Import topics" not in text(client_of(viewer).get(PAGE)), "a viewer may not"
-    assert "Import topics" in text(client_of(owner).get(PAGE))
+    assert sheet.columns == ("Run", "all topics (2)", "why (1)", "what (1)", "when (1)")
+    assert sheet.rows[0][1].text == "1.000 \N{PLUS-MINUS SIGN}0.00"
+    assert [cell.text for cell in sheet.rows[-1][:2]] == [
+        "\N{GREEK SMALL LETTER TAU} with all topics",
+        "1.000",
+    ]
+    assert {dict(zip(sheet.data.columns, row, strict=True))["slice"] for row in sheet.data.rows} == {
+        "",
+        "kind=why",
+        "kind=what",
+        "kind=when",
+    }
 
 
 def test_a_board_of_a_slice_says_so_and_links_back(sliced, viewer, client_of):

@@ -15,7 +15,7 @@ from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.grades.store import save_grades
 from rubricweb.leaderboards.board.scored import scored_board
 from rubricweb.leaderboards.board.types import BoardSpec
-from rubricweb.leaderboards.moved.selectors import CellChange, explained, is_exact, moved_rows
+from rubricweb.leaderboards.comparison.changes import CellChange, explained, is_exact, moved_rows
 from tests import factories
 from tests.rubricweb.markup import markup
 
@@ -110,12 +110,10 @@ def test_moves_that_the_topics_support_are_told_from_noise(noisy):
 
 
 def test_the_page_says_which_moves_are_more_than_noise(noisy, developer, client_of):
-    asked = {"grader": noisy.other.pk, "was_grader": noisy.config.pk}
-    page = client_of(developer).get("/leaderboards/autumn/moved/", asked)
-    said = markup(page)
+    address = {"grader": noisy.other.pk, "then_grader": noisy.config.pk}
+    page = client_of(developer).get("/collections/autumn/leaderboards/compare/", address)
 
-    assert "2 of them clearly" in said
-    assert "A move in bold is clear" in said
+    assert "2 of them clearly" in markup(page)
     moved = {cells[0].text: cells for cells in page.context["sheet"].rows}
     assert [cell.text for cell in moved[noisy.last][1:6]] == ["6", "6", "1", "1", "up 5"]
     assert moved[noisy.last][5].mark

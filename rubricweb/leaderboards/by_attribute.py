@@ -1,4 +1,4 @@
-"""One board on each slice of its topics by an attribute."""
+"""One board on each slice of its topics by an attribute, and its table."""
 
 from __future__ import annotations
 
@@ -8,16 +8,25 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.arrays import best_first
+from grading.arrays import best_first, none_if_nan
+from grading.formats.data_table import DataTable, from_mappings
+from grading.formats.sheets import Mark, PrintedTable, TextCell, number
 from grading.statistics.influence import TIED_DECIMALS
 from grading.statistics.rank_correlation import Correlation, kendall
 from grading.statistics.uncertainty import mean_and_stderr
 from grading.topic_attributes import Attribute, TopicSlice, attributes, slices
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.rank_intervals import RankIntervals, rank_intervals
+from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.board.scored import ScoredBoard
 
 Floats = NDArray[np.float64]
+ALL = "all topics"
+NOTE = (
+    "in brackets: topics in the mean; \N{PLUS-MINUS SIGN}: one standard error; last line: Kendall's tau of "
+    "the order of the runs with that on all topics"
+)
+BOLD = "not clearly behind the first run on the topics of the slice"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,3 +120,59 @@ def _column(
         ranks=ranks,
         order_kept=kendall(ours, theirs),
     )
+
+
+def score_sheet(board: BoardByAttribute, scored: ScoredBoard) -> PrintedTable:
+    """Each run's mean on each slice with its standard error."""
+    columns = (board.whole, *board.columns)
+    tops = [set(column.not_behind) for column in columns]
+    rows = [
+        (
+            TextCell(tag),
+            *(
+                TextCell(_score(column, run), Mark.TIED if run in top else Mark.NONE)
+                for column, top in zip(columns, tops, strict=True)
+            ),
+        )
+        for run, tag in enumerate(board.run_tags)
+    ]
+    kept = (TextCell(number(one.order_kept.value), title=one.order_kept.reason) for one in columns)
+    rows.append((TextCell(f"\N{GREEK SMALL LETTER TAU} with {ALL}"), *kept))
+    heads = ("Run", *(f"{_short_name(column, board.attribute)} ({column.n_topics})" for column in columns))
+    return PrintedTable(
+        f"{provenance.measure_name(scored.spec)} by {board.attribute.name}",
+        heads,
+        tuple(rows),
+        comments=(NOTE,),
+        legend=((Mark.TIED, BOLD),),
+        data=_data(board, scored),
+    )
+
+
+def _data(board: BoardByAttribute, scored: ScoredBoard) -> DataTable:
+    lines = [
+        {
+            "slice": column.topics.token if column.topics else "",
+            "n_topics": column.n_topics,
+            "tau": column.order_kept.value,
+            "run_tag": tag,
+            "score": none_if_nan(column.means[run]),
+            "stderr": none_if_nan(column.stderrs[run]),
+        }
+        for column in (board.whole, *board.columns)
+        for run, tag in enumerate(board.run_tags)
+    ]
+    return from_mappings(lines, provenance.scored_statements(scored))
+
+
+def _short_name(column: SliceColumn, attribute: Attribute) -> str:
+    """Return the name of a slice where the attribute is known."""
+    if column.topics is None:
+        return ALL
+    return f"{column.topics.value} third" if attribute.is_scored else column.topics.value
+
+
+def _score(column: SliceColumn, run: int) -> str:
+    stderr = column.stderrs[run]
+    error = "" if stderr != stderr else f" \N{PLUS-MINUS SIGN}{stderr:z.2f}"
+    return f"{number(float(column.means[run]))}{error}"

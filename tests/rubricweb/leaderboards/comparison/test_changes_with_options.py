@@ -12,7 +12,7 @@ from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.leaderboards.board import selectors
 from rubricweb.leaderboards.board.scored import scored_board
 from rubricweb.leaderboards.board.types import BoardSpec, MissingTopic
-from rubricweb.leaderboards.moved.selectors import explained, moved_rows
+from rubricweb.leaderboards.comparison.changes import explained, moved_rows
 from tests.rubricweb.leaderboards.options import OPTIONS
 
 pytestmark = pytest.mark.portable

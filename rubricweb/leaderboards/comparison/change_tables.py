@@ -1,4 +1,4 @@
-"""The tables of what moved."""
+"""The tables of what changed between two boards: on the page, and for programs with all their parts."""
 
 from __future__ import annotations
 
@@ -6,10 +6,15 @@ from collections.abc import Callable, Sequence
 
 from django.urls import reverse
 
+from grading.formats.data_table import DataTable, Value, from_mappings
 from grading.formats.sheets import Mark, PrintedTable, TextCell, number
 from rubricweb.banks.models import Bank
+from rubricweb.leaderboards.board import provenance
+from rubricweb.leaderboards.board.scored import ScoredBoard
+from rubricweb.leaderboards.comparison.changes import UNTOLD, CellChange, Explained, MovedRow
 from rubricweb.leaderboards.influence.sheets import possible, signed
-from rubricweb.leaderboards.moved.selectors import CellChange, Explained, MovedRow
+
+Line = dict[str, Value]
 
 SHOWN_CELLS = 8
 RUN_COLUMNS = (
@@ -31,7 +36,7 @@ GAIN = (
 METHOD = f"possible: ranks that the topics leave open; p: {GAIN}"
 
 
-def runs(rows: Sequence[MovedRow], link: Callable[[str], str]) -> PrintedTable:
+def run_sheet(rows: Sequence[MovedRow], link: Callable[[str], str]) -> PrintedTable:
     """Return every run with its places and scores; a link explains its difference."""
     lines = [
         (
@@ -51,7 +56,7 @@ def runs(rows: Sequence[MovedRow], link: Callable[[str], str]) -> PrintedTable:
     return PrintedTable("Runs", RUN_COLUMNS, tuple(lines), 1, (METHOD,), legend=((Mark.TIED, "clear"),))
 
 
-def reasons(rows: Sequence[Explained], run_tag: str, bank: Bank | None) -> PrintedTable:
+def reason_sheet(rows: Sequence[Explained], run_tag: str, bank: Bank | None) -> PrintedTable:
     """Return what each item adds to the run's difference, with the cells that made it."""
     is_items = any(row.text for row in rows)
     lines = []
@@ -92,3 +97,62 @@ def _cell(cell: CellChange, row: Explained, bank: Bank | None) -> tuple[str, str
 
 def _moved(rose: int) -> str:
     return f"up {rose}" if rose > 0 else f"down {-rose}" if rose else "\N{EN DASH}"
+
+
+def run_data(before: ScoredBoard, after: ScoredBoard, rows: Sequence[MovedRow]) -> DataTable:
+    """Return a line a run."""
+    lines: list[Line] = [
+        {
+            "run_tag": row.run_tag,
+            "rank_before": row.rank_before,
+            **_possible("before", row.possible_before),
+            "rank_after": row.rank_after,
+            **_possible("after", row.possible_after),
+            "rose": row.rose,
+            "p": row.p,
+            "is_sure": int(row.is_sure),
+            "score_before": row.before,
+            "score_after": row.after,
+            "difference": row.difference,
+        }
+        for row in rows
+    ]
+    return from_mappings(lines, [*stated(before, after), ("p", GAIN)])
+
+
+def reason_data(
+    before: ScoredBoard, after: ScoredBoard, rows: Sequence[Explained], run_tag: str
+) -> DataTable:
+    """Return a line a part: their contributions sum to the difference of the run's scores."""
+    lines: list[Line] = [
+        {
+            "run_tag": run_tag,
+            "topic": row.query_id,
+            "text": UNTOLD if row.is_secret else row.text,
+            "change": row.cause,
+            "contribution": row.contribution,
+            "cells": "" if row.is_secret else " ".join(_cell_text(cell) for cell in row.cells),
+        }
+        for row in rows
+    ]
+    cells = "passage:before:after, ratings (of labels: labels), none where there is none"
+    return from_mappings(lines, [*stated(before, after), ("cells", cells)])
+
+
+def stated(before: ScoredBoard, after: ScoredBoard) -> list[tuple[str, str]]:
+    """Return what the board after stands on, and what was different before."""
+    ours, theirs = provenance.scored_statements(after), dict(provenance.scored_statements(before))
+    was = [(f"before: {name}", theirs[name]) for name, value in ours if theirs.get(name, value) != value]
+    return [*ours, *was]
+
+
+def _possible(when: str, ranks: tuple[int, int] | None) -> Line:
+    """Return the ranks that the topics leave open."""
+    first, last = ranks or (None, None)
+    return {f"rank_{when}_first": first, f"rank_{when}_last": last}
+
+
+def _cell_text(cell: CellChange) -> str:
+    return ":".join(
+        (cell.doc_id, *(str(value) if value >= 0 else "none" for value in (cell.before, cell.after)))
+    )

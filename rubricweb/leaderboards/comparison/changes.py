@@ -1,4 +1,4 @@
-"""The runs of two boards side by side, and of one run every item and cell that its scores differ by."""
+"""What differs between two boards: their runs, and every item and cell that one run's scores differ by."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from rubricweb.grades.scoring import graded_topic, topic_labels
 from rubricweb.leaderboards.board.items import NOTHING, TopicItems, secret_wordings
 from rubricweb.leaderboards.board.scored import ScoredBoard
 from rubricweb.leaderboards.board.tables import parts
+from rubricweb.leaderboards.comparison.opened import TopicSheet
 
 REWORDED = "reworded"
 UNTOLD = "a secret item"
@@ -28,8 +29,8 @@ UNTOLD = "a secret item"
 Possible = tuple[int, int] | None
 """The first and the last rank that the topics leave open."""
 Floats = NDArray[np.float64]
-Words = dict[int | None, str]
-"""By item: its words on a board."""
+Worded = dict[int | None, tuple[str, int | None]]
+"""By item: its words on a board, and the best grade of the run's first passages; None if it is secret."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,14 @@ class Explained:
     contribution: float
     cells: tuple[CellChange, ...]
     is_secret: bool = False
+    text_before: str = ""
+    """Its former words, of an item that is reworded."""
+    best: tuple[int | None, int | None] = (None, None)
+    """The best grades of the run's first passages; None where the item is not on the board."""
+
+    @property
+    def is_same_but_its_weight(self) -> bool:
+        return not self.text_before and bool(self.text) and self.best[0] == self.best[1]
 
 
 def moved_rows(before: ScoredBoard, after: ScoredBoard) -> list[MovedRow]:
@@ -142,43 +151,61 @@ def _by_items(before: ScoredBoard, after: ScoredBoard, run: int) -> list[Explain
     texts, secret = _texts(after), secret_wordings(topic.topic_id for topic in after.base.pool.topics)
     parts = []
     for topic in after.base.pool.topics:
-        sides = ours[topic.topic_id], theirs[topic.topic_id]
+        pk, sides = topic.topic_id, (ours[topic.topic_id], theirs[topic.topic_id])
+        bests = [TopicSheet.of(scored, pk).grades(run) for scored in (before, after)]
         rows = [
             Explained(
-                topic.topic_id,
+                pk,
                 topic.query_id,
-                item_of.get((topic.topic_id, change.item_id)),
-                texts.get((topic.topic_id, change.item_id), UNTOLD),
+                item_of.get((pk, change.item_id)),
+                texts.get((pk, change.item_id), UNTOLD),
                 change.cause.value,
                 change.contribution,
-                _cells(before, after, topic, change) if (topic.topic_id, change.item_id) in texts else (),
-                (topic.topic_id, change.item_id) in secret,
+                _cells(before, after, topic, change) if (pk, change.item_id) in texts else (),
+                (pk, change.item_id) in secret,
+                best=_both(bests, change.item_id) if (pk, change.item_id) in texts else (None, None),
             )
             for change in item_contributions(*sides)
         ]
         was, now = (
             {
-                item_of.get((topic.topic_id, uid)): texts.get((topic.topic_id, uid), UNTOLD)
+                item_of.get((pk, uid)): (
+                    texts.get((pk, uid), UNTOLD),
+                    best.get(uid) if (pk, uid) in texts else None,
+                )
                 for uid in side.item_ids
             }
-            for side in sides
+            for side, best in zip(sides, bests, strict=True)
         )
         parts += _joined(rows, was, now)
     return [row for row in parts if round(row.contribution, 12)]
 
 
-def _joined(rows: list[Explained], was: Words, now: Words) -> list[Explained]:
+def _both(bests: list[dict[str, int]], uid: str) -> tuple[int | None, int | None]:
+    return bests[0].get(uid), bests[1].get(uid)
+
+
+def _joined(rows: list[Explained], was: Worded, now: Worded) -> list[Explained]:
     """Join the old and the new wording of an item to one row."""
     by_item: dict[object, Explained] = {}
     for row in rows:
         item_id = row.item_id
-        if item_id is None or item_id not in was or item_id not in now or was[item_id] == now[item_id]:
+        if item_id is None or item_id not in was or item_id not in now or was[item_id][0] == now[item_id][0]:
             by_item[len(by_item), row.text] = row
             continue
         other = by_item.get(item_id)
         cells = row.cells if row.cause == Cause.ADDED or other is None else other.cells
         total = row.contribution + (other.contribution if other else 0.0)
-        by_item[item_id] = replace(row, cause=REWORDED, text=now[item_id], contribution=total, cells=cells)
+        (before, best_before), (after, best_after) = was[item_id], now[item_id]
+        by_item[item_id] = replace(
+            row,
+            cause=REWORDED,
+            text=after,
+            text_before=before,
+            best=(best_before, best_after),
+            contribution=total,
+            cells=cells,
+        )
     return list(by_item.values())
 
 

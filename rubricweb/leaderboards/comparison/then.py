@@ -1,0 +1,273 @@
+"""One board then and now: which runs have another score, which topics that comes from, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from grading.formats.sheets import PrintedTable
+from rubricweb.banks.version_diff import Piece, word_diff
+from rubricweb.leaderboards.board import provenance
+from rubricweb.leaderboards.board.headline import headline
+from rubricweb.leaderboards.board.scored import ScoredBoard
+from rubricweb.leaderboards.board.types import BoardSpec
+from rubricweb.leaderboards.comparison import change_tables, changes, plots
+from rubricweb.leaderboards.comparison.changes import Explained, MovedRow
+
+SHOWN_PARTS = 40
+SHADES = 5
+"""Of a score by topic, above 0: as many as there are grades."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run whose score differs, with its place on the axis of all of them."""
+
+    pk: int
+    moved: MovedRow
+    dots: plots.Dots
+
+
+@dataclass(frozen=True, slots=True)
+class TopicChange:
+    """A topic on which some run has another score."""
+
+    query_id: str
+    text: str
+    up: int
+    down: int
+
+
+@dataclass(frozen=True, slots=True)
+class ItemChange:
+    """An item that the opened run's score differs by, with both wordings as one."""
+
+    part: Explained
+    pieces: Sequence[tuple[Piece, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicReasons:
+    """Why the opened run's score on a topic differs: items, and of other measures passages."""
+
+    topic_id: int
+    query_id: str
+    text: str
+    then: float | None
+    now: float | None
+    items: tuple[ItemChange, ...]
+    same: tuple[Explained, ...]
+    """Items that only count otherwise, since others came or went."""
+
+
+@dataclass(frozen=True, slots=True)
+class StripCell:
+    """A topic in a strip, in per cent of its width; the shade is -1 where the topic does not count."""
+
+    query_id: str
+    score: float | None
+    shade: int
+    x: float
+    width: float
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedRun:
+    row: RunRow
+    strips: tuple[tuple[str, float | None, tuple[StripCell, ...]], ...]
+    """Then and now: a word, the score, and a cell a topic."""
+    topics: tuple[TopicReasons, ...]
+    parts: tuple[Explained, ...]
+    """All that the difference is made of."""
+    n_shown: int
+    """Of these, so many are in `topics`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Then:
+    """A board before and after."""
+
+    before: ScoredBoard
+    after: ScoredBoard
+
+    @cached_property
+    def moved(self) -> list[MovedRow]:
+        """Every run, the largest moves first."""
+        return changes.moved_rows(self.before, self.after)
+
+    @cached_property
+    def rows(self) -> list[RunRow]:
+        """The runs with another score, the largest gain first."""
+        rows = [row for row in self.moved if row.difference and round(row.difference, 12)]
+        axis, pks = self.axis, dict(zip(self.after.run_tags, self.after.base.pool.run_pks, strict=True))
+        placed = [
+            RunRow(pks[row.run_tag], row, plots.dots(row.before or 0, row.after or 0, axis)) for row in rows
+        ]
+        return sorted(placed, key=lambda row: -(row.moved.difference or 0))
+
+    @property
+    def same(self) -> list[str]:
+        """The runs without another score."""
+        differing = {row.moved.run_tag for row in self.rows}
+        return sorted(set(self.after.run_tags) - differing)
+
+    @property
+    def axis(self) -> tuple[float, float]:
+        rows = [row for row in self.moved if row.difference]
+        return plots.dots_axis(
+            [score for row in rows for score in (row.before, row.after) if score is not None]
+        )
+
+    @property
+    def ticks(self) -> list[plots.Tick]:
+        return plots.dots_ticks(self.axis)
+
+    @property
+    def verdict(self) -> str:
+        """What the board says of its runs, then and now."""
+        if not self.rows:
+            n = len(self.after.run_tags)
+            return f"The same {n} score{'' if n == 1 else 's'}."
+        then, now = (
+            headline(one.top, one.ranks.topics if one.ranks else 0) for one in (self.before, self.after)
+        )
+        if then == now:
+            return f"Then as now: {now}" if now else ""
+        return f"{now} Before: {then}".strip()
+
+    @property
+    def facts(self) -> str:
+        """How many runs have another score and place, and how many moves are clear."""
+        n, n_moved = len(self.rows), sum(row.rose != 0 for row in self.moved)
+        if not n:
+            return ""
+        clear = ""
+        if n_moved and any(row.p is not None for row in self.moved) and changes.can_tell_moves(self.after):
+            clear = f", {sum(row.is_sure for row in self.moved) or 'none'} of them clearly"
+        have = "run has" if n == 1 else "runs have"
+        return f"{n} of {len(self.moved)} {have} another score, {n_moved or 'none'} another place{clear}."
+
+    @property
+    def differences(self) -> list[tuple[str, str, str]]:
+        """Name, before and after of what the two boards are made of."""
+        before, after = self.before.spec, self.after.spec
+        pairs = [
+            ("grader", str(before.config), str(after.config)),
+            ("bank", str(before.bank or "labels"), str(after.bank or "labels")),
+            ("version", _version(before), _version(after)),
+            ("ratings by", before.source.value, after.source.value),
+            ("definition", _definition(before), _definition(after)),
+            ("measure", provenance.measure_name(before), provenance.measure_name(after)),
+            ("threshold", str(before.measure.min_grade), str(after.measure.min_grade)),
+        ]
+        return [pair for pair in pairs if pair[1] != pair[2]]
+
+    @cached_property
+    def topic_changes(self) -> list[TopicChange]:
+        """The topics on which some run has another score, those of most runs first."""
+        then, now = self._by_topic(self.before), self._by_topic(self.after)
+        rows = []
+        for topic in self.after.base.pool.topics:
+            pair = then.get(topic.topic_id), now.get(topic.topic_id)
+            if pair[0] is None or pair[1] is None:
+                continue
+            gains = np.nan_to_num(np.round(pair[1] - pair[0], 12))
+            up, down = int((gains > 0).sum()), int((gains < 0).sum())
+            if up or down:
+                rows.append(TopicChange(topic.query_id, self.texts[topic.topic_id], up, down))
+        return sorted(rows, key=lambda row: -(row.up + row.down))
+
+    @cached_property
+    def texts(self) -> dict[int, str]:
+        return dict(self.after.spec.collection.topics.values_list("pk", "text"))
+
+    def _by_topic(self, scored: ScoredBoard) -> dict[int, plots.Floats]:
+        """Return the scores of all runs by topic id; of a board of subtopics the last one's."""
+        return dict(zip(scored.table.topic_ids, scored.table.scores.T, strict=True))
+
+    def opened(self, run_pk: int | None, *, has_all: bool) -> OpenedRun | None:
+        """Return why the score of the run differs, or else that of the run that gained most."""
+        row = next((row for row in self.rows if row.pk == run_pk), next(iter(self.rows), None))
+        if row is None:
+            return None
+        parts = changes.explained(self.before, self.after, row.moved.run_tag)
+        visible = parts if has_all else parts[:SHOWN_PARTS]
+        place = self.after.run_tags.index(row.moved.run_tag)
+        then, now = (
+            {pk: _or_none(scores[place]) for pk, scores in self._by_topic(board).items()}
+            for board in (self.before, self.after)
+        )
+        topics = []
+        for pk in dict.fromkeys(part.topic_id for part in visible):
+            of_topic = [part for part in visible if part.topic_id == pk]
+            items = tuple(
+                ItemChange(part, word_diff(part.text_before, part.text) if part.text_before else ())
+                for part in of_topic
+                if not part.is_same_but_its_weight
+            )
+            same = tuple(part for part in of_topic if part.is_same_but_its_weight)
+            ends = then.get(pk), now.get(pk)
+            topics.append(TopicReasons(pk, of_topic[0].query_id, self.texts[pk], *ends, items, same))
+        strips = (
+            ("then", row.moved.before, self._strip(then)),
+            ("now", row.moved.after, self._strip(now)),
+        )
+        return OpenedRun(row, strips, tuple(topics), tuple(parts), len(visible))
+
+    def _strip(self, scores: dict[int, float | None]) -> tuple[StripCell, ...]:
+        """Return the run's scores, the easiest topic of the board first."""
+        by_topic = {pk: of for pk, of in self._by_topic(self.after).items() if not np.isnan(of).all()}
+        order = sorted(by_topic, key=lambda pk: -float(np.nanmean(by_topic[pk])))
+        width = 100 / max(len(order), 1)
+        return tuple(
+            StripCell(
+                self.after.base.pool.by_topic[pk].query_id,
+                scores.get(pk),
+                _shade(scores.get(pk)),
+                round(place * width, 2),
+                round(width, 2),
+            )
+            for place, pk in enumerate(order)
+        )
+
+    def run_table(self, query: str = "") -> PrintedTable:
+        pks = dict(zip(self.after.run_tags, self.after.base.pool.run_pks, strict=True))
+        sheet = change_tables.run_sheet(self.moved, lambda tag: f"?{query}&a={pks[tag]}")
+        return replace(sheet, data=change_tables.run_data(self.before, self.after, self.moved))
+
+    def reason_table(self, opened: OpenedRun) -> PrintedTable:
+        tag, parts = opened.row.moved.run_tag, opened.parts
+        data = change_tables.reason_data(self.before, self.after, parts, tag)
+        sheet = change_tables.reason_sheet(parts[: opened.n_shown], tag, self.after.spec.bank)
+        return replace(sheet, data=data)
+
+    def dots_file(self) -> str:
+        """Return the plot of the runs as an SVG file."""
+        rows = [(row.moved.run_tag, row.moved.before or 0.0, row.moved.after or 0.0) for row in self.rows]
+        return plots.dots_file("Scores then (hollow) and now (full)", rows)
+
+
+def _version(spec: BoardSpec) -> str:
+    return f"{spec.version} ({spec.version.at:%-d %b %Y, %H:%M})" if spec.version else "as of now"
+
+
+def _definition(spec: BoardSpec) -> str:
+    return provenance.DEFINITIONS[spec.measure.definition]
+
+
+def _or_none(score: float) -> float | None:
+    return None if np.isnan(score) else float(score)
+
+
+def _shade(score: float | None) -> int:
+    """Return 0 for 0, 1 to 5 for what is above, -1 where the topic does not count.
+
+    >>> [_shade(score) for score in (None, 0.0, 0.05, 0.5, 1.0)]
+    [-1, 0, 1, 3, 5]
+    """
+    if score is None:
+        return -1
+    return 0 if score <= 0 else min(SHADES, 1 + int(score * SHADES))

@@ -1,1 +1,0 @@
-"""What moved between two boards, and why."""
