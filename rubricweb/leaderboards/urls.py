@@ -6,26 +6,30 @@ from rubricweb.leaderboards.by_attribute.views import by_attribute
 from rubricweb.leaderboards.comparison.views import comparison
 from rubricweb.leaderboards.figures.views import figure_page, figures
 from rubricweb.leaderboards.influence.views import influence
-from rubricweb.leaderboards.meta.views import meta, official_add, official_remove
+from rubricweb.leaderboards.meta.views import meta
 from rubricweb.leaderboards.moved.views import moved
 from rubricweb.leaderboards.public.views import close, public, publish
+from rubricweb.leaderboards.sure.views import official_add, official_remove, sure
 
 app_name = "leaderboards"
 urlpatterns = [
-    path("<slug:slug>/", views.board, name="board"),
-    path("<slug:slug>/runs/<int:run_id>/", views.run, name="run"),
-    path("<slug:slug>/meta/", meta, name="meta"),
-    path("<slug:slug>/meta/official/", official_add, name="official-add"),
-    path("<slug:slug>/meta/official/remove/", official_remove, name="official-remove"),
-    path("<slug:slug>/agreement/", agreement, name="agreement"),
-    path("<slug:slug>/influence/", influence, name="influence"),
-    path("<slug:slug>/by-attribute/", by_attribute, name="by-attribute"),
-    path("<slug:slug>/comparison/", comparison, name="comparison"),
-    path("<slug:slug>/moved/", moved, name="moved"),
-    path("<slug:slug>/figures/", figures, name="figures"),
-    path("<slug:slug>/figures/file/", figure_page, name="figure-file"),
+    path("leaderboards/<slug:slug>/", views.board, name="board"),
+    path("leaderboards/<slug:slug>/runs/<int:run_id>/", views.run, name="run"),
+    path("collections/<slug:slug>/leaderboards/sure/", sure, name="sure"),
+    path("leaderboards/<slug:slug>/meta/", meta, name="meta"),
+    path("collections/<slug:slug>/leaderboards/sure/official/", official_add, name="official-add"),
+    path(
+        "collections/<slug:slug>/leaderboards/sure/official/remove/", official_remove, name="official-remove"
+    ),
+    path("leaderboards/<slug:slug>/agreement/", agreement, name="agreement"),
+    path("leaderboards/<slug:slug>/influence/", influence, name="influence"),
+    path("leaderboards/<slug:slug>/by-attribute/", by_attribute, name="by-attribute"),
+    path("leaderboards/<slug:slug>/comparison/", comparison, name="comparison"),
+    path("leaderboards/<slug:slug>/moved/", moved, name="moved"),
+    path("leaderboards/<slug:slug>/figures/", figures, name="figures"),
+    path("leaderboards/<slug:slug>/figures/file/", figure_page, name="figure-file"),
     # Longer than any name of a page under a collection of this name.
-    re_path(r"^public/(?P<token>[A-Za-z0-9_-]{24,60})/$", public, name="public"),
-    path("<slug:slug>/publish/", publish, name="publish"),
-    path("<slug:slug>/publish/<int:board_id>/close/", close, name="public-close"),
+    re_path(r"^leaderboards/public/(?P<token>[A-Za-z0-9_-]{24,60})/$", public, name="public"),
+    path("leaderboards/<slug:slug>/publish/", publish, name="publish"),
+    path("leaderboards/<slug:slug>/publish/<int:board_id>/close/", close, name="public-close"),
 ]

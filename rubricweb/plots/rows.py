@@ -110,4 +110,4 @@ def tornado(rows: Sequence[Bars], *, name: str, sentence: str, heads: tuple[str,
 def _labelled(label: str, value: float, room: float) -> str:
     """Return the number with its name, cut to the room that is left beside the longest bar."""
     change = f"{value:+z.4f}".replace("-", "\N{MINUS SIGN}")
-    return f"{change} {shortened(label, room - 46)}" if label else change
+    return f"{change} {shortened(label, room - 54)}" if label else change
