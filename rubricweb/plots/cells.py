@@ -13,6 +13,8 @@ TOTAL = 44
 BINS = (0.1, 0.3, 0.5, 0.7, 0.9)
 """Where a share has the next colour."""
 THIN = 16
+NAMES = 110
+"""The width of the labels of rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,16 +76,36 @@ def heat_map(rows: Sequence[HeatRow], columns: Sequence[str], *, name: str, sent
     >>> plot.body.count("shade-3"), plot.body.count("missing")
     (1, 1)
     """
-    names = 110
-    step = min(THIN, (WIDTH - names) / max(1, len(columns)))
+    step = min(THIN, (WIDTH - NAMES) / max(1, len(columns)))
+    return Plot(name, sentence, 8 + THIN * len(rows), _heat_cells(rows, columns, step))
+
+
+def labelled_heat_map(rows: Sequence[HeatRow], columns: Sequence[str], *, name: str, sentence: str) -> Plot:
+    """Return the same for paper: as wide as its columns need, with their labels below.
+
+    >>> plot = labelled_heat_map([HeatRow("bm25", (0.5,))], ["t1"], name="h", sentence="")
+    >>> "rotate(60)" in plot.body, plot.width
+    (True, 360)
+    """
+    bottom = 8 + THIN * len(rows)
+    labels = [
+        f'<g transform="translate({NAMES + THIN * column + 4} {bottom + 8}) rotate(60)">'
+        f"{text(0, 0, shortened(label, 190))}</g>"
+        for column, label in enumerate(columns)
+    ]
+    width = max(WIDTH, NAMES + THIN * len(columns) + 100)
+    return Plot(name, sentence, bottom + 190, _heat_cells(rows, columns, THIN) + "".join(labels), width)
+
+
+def _heat_cells(rows: Sequence[HeatRow], columns: Sequence[str], step: float) -> str:
     body = []
     for place, row in enumerate(rows):
         top = 4 + THIN * place
-        label = text(names - 6, top + 12, shortened(row.label, names - 6), "end name")
+        label = text(NAMES - 6, top + 12, shortened(row.label, NAMES - 6), "end name")
         body.append(linked(label, row.href, row.label))
         for column, score in enumerate(row.scores):
             kind = "cell missing" if score is None else f"cell shade-{shade(score)}"
             stated = "no score" if score is None else f"{score:z.3f}"
             title = f"{row.label}, {columns[column]}: {stated}"
-            body.append(box((names + step * column, top), (step - 1, THIN - 1), kind, title))
-    return Plot(name, sentence, 8 + THIN * len(rows), "".join(body))
+            body.append(box((NAMES + step * column, top), (step - 1, THIN - 1), kind, title))
+    return "".join(body)

@@ -33,7 +33,6 @@ def test_pages(inspector, places):
         "board": places.board,
         "run page": reverse("leaderboards:run", args=[places.collection.slug, run.pk]),
         "two runs": places.of_collection("leaderboards:comparison"),
-        "calibration": places.of_collection("calibration:cards"),
         "by attribute": places.of_collection("leaderboards:by-attribute"),
         "near-duplicates": places.of_collection("review:duplicates"),
         "jobs": places.of_collection("grades:jobs"),

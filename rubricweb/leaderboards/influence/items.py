@@ -54,7 +54,7 @@ class InfluenceRow:
     n_beyond: int
     """Runs whose rank without it is none of the ranks that the topics leave open with it."""
     loses: tuple[str, float]
-    """The run whose score falls most without it, and by how much: at most 0."""
+    """The run whose score falls most without it, and by how much: at most 0. "" without runs."""
     gains: tuple[str, float]
     """The run whose score rises most without it, and by how much: at least 0."""
 
@@ -166,8 +166,10 @@ def _rows(scored: ScoredBoard, topic: TopicPool, items: TopicItems, without: Flo
     tells_runs = discrimination(runs, without.T)
     tells_passages = discrimination(passages, rest_means(passages))
     effects, beyond = influences(scored.means, without), _beyond(scored, without)
-    changes = np.nan_to_num(without - scored.means)
-    lowest, highest, tags = changes.argmin(axis=1), changes.argmax(axis=1), scored.run_tags
+    changes, tags = np.nan_to_num(without - scored.means), scored.run_tags
+    if not tags:
+        changes, tags = np.zeros((len(without), 1)), ("",)
+    lowest, highest = changes.argmin(axis=1), changes.argmax(axis=1)
     return [
         InfluenceRow(
             topic_id=topic.topic_id,

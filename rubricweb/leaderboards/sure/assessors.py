@@ -17,9 +17,10 @@ from rubricweb.campaigns.agreement.selectors import (
     agreement,
     document,
 )
+from rubricweb.corpus.models import Collection
 from rubricweb.grades.raters import raters
 from rubricweb.leaderboards.board import provenance
-from rubricweb.leaderboards.sure.evidence import Evidence
+from rubricweb.leaderboards.board.types import BoardSpec
 
 SHARES = ("same", "kappa", "weighted", "low", "high")
 
@@ -35,16 +36,18 @@ class Section:
     sheets: dict[str, PrintedTable]
 
 
-def section(user: User, evidence: Evidence, *, shows_names: bool) -> Section | None:
-    """Return the section for those who edit banks; None for others, and for a grader that rates no items."""
-    spec = evidence.spec
-    if spec.bank is None or not roles.holds(user, spec.collection, roles.TO_EDIT_BANK):
+def section(
+    user: User, collection: Collection, spec: BoardSpec | None, *, shows_names: bool
+) -> Section | None:
+    """Return the section, beside the board's grader if there is one, for those who edit banks; else None."""
+    if not roles.holds(user, collection, roles.TO_EDIT_BANK):
         return None
-    rater = next((one for one in raters(spec.bank) if spec.config in one.configs), None)
+    bank = spec.bank if spec else None
+    rater = next((one for one in raters(bank) if spec and spec.config in one.configs), None) if bank else None
     of_all, independent = (
-        agreement(spec.collection, rater, which=which, shows_names=shows_names) for which in CountedRating
+        agreement(collection, rater, which=which, shows_names=shows_names) for which in CountedRating
     )
-    stated = [("collection", spec.collection.slug), *provenance.when()]
+    stated = [("collection", collection.slug), *provenance.when()]
     sheets = {"assessors": _pairs([*of_all.pairs, *of_all.with_grader], stated)}
     sheets["assessors-by"] = _alphas({"topic": of_all.by_topic, "item": of_all.by_item}, stated)
     return Section(of_all, independent, shows_names, sheets)

@@ -241,7 +241,9 @@ def items(evidence: Evidence) -> Picture:
         for row in rows[:MOST_ITEMS]
     ]
     subtitle = "What the runs that lose and gain most would change if the item were left out."
-    plot = tornado(bars, name="items", sentence=title, heads=("loses most", "gains most")) if bars else None
+    plot = None
+    if bars and scored.run_tags:
+        plot = tornado(bars, name="items", sentence=title, heads=("loses most", "gains most"))
     secret = secret_wordings(topic.topic_id for topic in scored.base.pool.topics)
     public = {place: text for place, text in texts.items() if place not in secret}
     sheet = replace(

@@ -17,7 +17,7 @@ from rubricweb.grades.defaults import scored_graders
 from rubricweb.leaderboards.agreement import files as agreement_files
 from rubricweb.leaderboards.agreement import selectors as agreement
 from rubricweb.leaderboards.agreement import sheets as agreement_sheets
-from rubricweb.leaderboards.agreement.forms import labellers
+from rubricweb.leaderboards.agreement.selectors import labellers
 from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.board.columns import parse_measures
 from rubricweb.leaderboards.board.items import secret_wordings

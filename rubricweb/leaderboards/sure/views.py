@@ -18,7 +18,7 @@ from grading.formats.sheets import PrintedTable, tex_lines
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.calibration.selectors import calibrated
-from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part
+from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus import access, official
 from rubricweb.corpus.models import Collection
 from rubricweb.leaderboards.board_page import query_of
@@ -40,16 +40,17 @@ def sure(request: HtmxRequest, slug: str) -> HttpResponse:
     collection = access.collection_for(request.user, slug)
     form = SureForm(request.GET, collection=collection)
     if not form.graders:
-        return page_or_part(request, PAGE, _context(request, form, OfficialForm()), part="sure")
+        context = _context(form, OfficialForm()) | {"assessors": _assessors(request, form)}
+        return page_or_part(request, PAGE, context, part="sure")
     if not form.is_valid():
-        return form_response(request, PAGE, _context(request, form, OfficialForm()), part="sure")
+        return form_response(request, PAGE, _context(form, OfficialForm()), part="sure")
     if name := request.GET.get("form"):
         return _file(request, form, name)
-    context = _context(request, form, OfficialForm()) | _pictures(request, form)
+    context = _context(form, OfficialForm()) | _pictures(request, form)
     return page_or_part(request, PAGE, context, part="sure")
 
 
-def _context(request: HtmxRequest, form: SureForm, upload: OfficialForm) -> Context:
+def _context(form: SureForm, upload: OfficialForm) -> dict[str, object]:
     return {
         "collection": form.collection,
         "section": "leaderboard",
@@ -60,7 +61,7 @@ def _context(request: HtmxRequest, form: SureForm, upload: OfficialForm) -> Cont
     }
 
 
-def _pictures(request: HtmxRequest, form: SureForm) -> Context:
+def _pictures(request: HtmxRequest, form: SureForm) -> dict[str, object]:
     query, collection = query_of(form), form.collection
     evidence = form.evidence(query)
     name = request.GET.get("table", "")
@@ -74,12 +75,17 @@ def _pictures(request: HtmxRequest, form: SureForm) -> Context:
         "toggle": changed(query, others="" if evidence.others else "1"),
         "laid_over": evidence.others,
         "cards": calibrated(collection),
-        "assessors": assessors.section(request.user, evidence, shows_names="names" in request.GET),
+        "assessors": _assessors(request, form),
         "tables": [(key, table.label) for key, table in TABLES.items()],
         "table": TABLES.get(name),
         "table_name": name if name in TABLES else "",
         "sheet": TABLES[name].make(_choice(form, evidence)) if name in TABLES else None,
     }
+
+
+def _assessors(request: HtmxRequest, form: SureForm) -> assessors.Section | None:
+    spec = form.spec if form.graders else None
+    return assessors.section(request.user, form.collection, spec, shows_names="names" in request.GET)
 
 
 def _choice(form: SureForm, evidence: Evidence) -> Choice:
@@ -111,7 +117,7 @@ def _sheet(request: HtmxRequest, form: SureForm, evidence: Evidence, name: str) 
         return PICTURES[name](evidence).sheet
     if name in TABLES:
         return TABLES[name].make(_choice(form, evidence))
-    section = assessors.section(request.user, evidence, shows_names="names" in request.GET)
+    section = _assessors(request, form)
     return section.sheets.get(name) if section else None
 
 
@@ -142,7 +148,7 @@ def official_add(request: HtmxRequest, slug: str) -> HttpResponse:
             messages.success(request, f"{board.name}{measure} has {len(board.values)} runs.")
             return redirect(f"{reverse('leaderboards:sure', args=[slug])}?{request.GET.urlencode()}")
     form = SureForm(request.GET, collection=collection)
-    context = _context(request, form, upload)
+    context = _context(form, upload)
     if form.graders and form.is_valid():
         context |= _pictures(request, form)
     return form_response(request, PAGE, context, part="sure", status=422)
