@@ -32,6 +32,9 @@ from rubricweb.leaderboards.sure.evidence import Evidence
 
 MIN_GRADES = (3, 4, 5)
 """The thresholds at which all graders are compared."""
+COMPARED = parse_measures(" ".join(registry.COMPARED))
+"""The measures by which they are."""
+NOTHING = PrintedTable("Nothing to compare with", ("Evaluation",), ())
 Json = dict[str, object]
 
 
@@ -53,11 +56,10 @@ class Table:
     make: Callable[[Choice], PrintedTable]
 
 
-def _compared(choice: Choice) -> meta.Comparison:
+def _compared(choice: Choice, measures: tuple[str, ...]) -> meta.Comparison:
     collection = choice.evidence.spec.collection
     configs = [row.config for row in scored_graders(collection)]
     rows = contenders(collection, configs, list(collection.banks.all()), MIN_GRADES)
-    measures = parse_measures(" ".join(registry.COMPARED))
     spec = meta.MetaSpec(
         choice.evidence.against,
         measures,
@@ -69,10 +71,17 @@ def _compared(choice: Choice) -> meta.Comparison:
 
 def graders(choice: Choice) -> PrintedTable:
     """Return each grader, bank and threshold by each measure, with its correlations with the other board."""
-    if not choice.evidence.against:
-        return PrintedTable("Nothing to compare with", ("Evaluation",), ())
-    other = choice.evidence.other
-    return meta_sheets.comparison(_compared(choice), other.label if other else "")
+    if choice.evidence.other is None:
+        return NOTHING
+    return meta_sheets.comparison(_compared(choice, COMPARED), choice.evidence.other.label)
+
+
+def detail(choice: Choice) -> PrintedTable:
+    """Return the same by the board's measure alone, with intervals and the runs that cost most."""
+    if choice.evidence.other is None:
+        return NOTHING
+    name = choice.evidence.spec.measure.name
+    return meta_sheets.detail(_compared(choice, (name,)), name)
 
 
 def _agreements(choice: Choice) -> list[agreement.Agreement]:
@@ -183,6 +192,12 @@ TABLES = {
         "Correlation of the order of runs with the other board, for each grader, bank and threshold.",
         graders,
     ),
+    "detail": Table(
+        "All graders, in detail",
+        "The same by this measure alone: behind the best, with the interval of the difference, and the runs "
+        "without which Kendall's tau would rise most.",
+        detail,
+    ),
     "labels": Table("Labels", "Labels of passages against people's judgments, for each grader.", labels),
     "needed": Table(
         "Items needed", "Agreement of labels when several items must reach the threshold.", needed
@@ -223,7 +238,7 @@ def document(choice: Choice, name: str) -> Json | None:
     """Return the table as JSON, of those that have it: the graders' and the labels'."""
     spec = choice.evidence.spec
     if name == "graders" and choice.evidence.against:
-        return meta_files.document(_compared(choice))
+        return meta_files.document(_compared(choice, COMPARED))
     if name == "labels":
         measure = spec.measure
         return agreement_files.document(

@@ -189,7 +189,7 @@ def test_no_answer_depends_on_a_hidden_rating(part, build, others, assessor, vie
     two_worlds.change(others)
     assert len(before) > 25
     assert blind.differing(before) == []
-    assert len(seeing.differing(shown)) > 5
+    assert len(seeing.differing(shown)) > 3
 
 
 @pytest.mark.portable
@@ -213,7 +213,7 @@ def test_no_answer_depends_on_the_grade_of_a_copy(build, assessor, viewer, clien
     two_worlds.change({(Grade, row.pk): {"rating": 5 - row.rating, "answer": "changed"} for row in rows})
     assert len(rows) > 5
     assert blind.differing(before) == []
-    assert len(seeing.differing(shown)) > 5
+    assert len(seeing.differing(shown)) > 3
 
 
 @pytest.mark.portable
