@@ -20,6 +20,7 @@ from rubricweb.leaderboards.sure.tables import TABLES
 from tests import factories
 from tests.factories import gradable
 from tests.rubricweb.markup import markup
+from tests.rubricweb.worlds import blind_campaign
 from tests.worked import judge
 
 pytestmark = pytest.mark.portable
@@ -260,3 +261,16 @@ def test_assessors_are_shown_without_any_grader(collection, owner, assessor, cli
     page = client_of(owner).get(SURE)
     assert "pictures" not in page.context
     assert "Too few cells have two ratings" in text(page)
+
+
+def test_what_people_rated_is_no_number_for_those_who_still_rate_blind(
+    made, owner, assessor, viewer, client_of
+):
+    cell = Cell.of(made.items["t1"][0], made.passages["d1"])
+    rate_cell(cell, rating=4, by=owner, seen=0)
+    blind_campaign(made.bank, by=owner, people=[assessor])
+    response = client_of(assessor).get(SURE)
+    assert picture(response, "confirmed").title == "Hidden until you have rated your blind cells"
+    assert response.context["checked"] == ""
+    assert "people have rated" not in text(response)
+    assert "people have rated 1 of its cells" in text(client_of(viewer).get(SURE))
