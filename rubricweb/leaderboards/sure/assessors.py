@@ -15,7 +15,6 @@ from rubricweb.campaigns.agreement.selectors import (
     AlphaRow,
     AssessorPair,
     agreement,
-    document,
 )
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.raters import raters
@@ -73,9 +72,8 @@ def _alphas(groups: dict[str, tuple[AlphaRow, ...]], stated: list[tuple[str, str
     lines: list[dict[str, Value]] = []
     for kind, rows in groups.items():
         for row in rows:
-            numbers = document(row)
-            line: dict[str, Value] = {"of": kind, "name": row.name, "cells": row.cells}
-            lines.append(line | {name: numbers[name] for name in ("same", "alpha")})  # type: ignore[misc]
+            same, alpha = (None, None) if row.is_too_few else (row.same, row.alpha)
+            lines.append({"of": kind, "name": row.name, "cells": row.cells, "same": same, "alpha": alpha})
     cells = tuple(tuple(TextCell(number(value)) for value in line.values()) for line in lines)
     heads = ("Of", "Name", "Cells", "Same rating", "Alpha")
     return PrintedTable("Assessors by topic and item", heads, cells, 2, data=from_mappings(lines, stated))
