@@ -124,7 +124,8 @@ class Evidence:
     @property
     def runs_fact(self) -> Fact:
         n_topics = self.cell.n_topics if self.cell else 0
-        return Fact("n", f"{self.n_runs:,} runs, {n_topics:,} topics")
+        runs = "1 run" if self.n_runs == 1 else f"{self.n_runs:,} runs"
+        return Fact("n", f"{runs}, {n_topics:,} topic{'s' * (n_topics != 1)}")
 
     def run_page(self, run_pk: int) -> str:
         address = reverse("leaderboards:run", args=[self.spec.collection.slug, run_pk])

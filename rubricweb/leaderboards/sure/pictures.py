@@ -78,9 +78,9 @@ def order(evidence: Evidence) -> Picture:
     is_equal = all(0 <= value <= 1 for point in points for value in (point.x, point.y))
     x_name = other.label if evidence.against != JUDGMENTS else "people"
     theirs, ours = of_judgments(evidence.spec.measure), evidence.spec.measure
-    subtitle = "A run a dot; the named ones cost the agreement most, or lead."
+    subtitle = "One dot per run. Named: the first two, and those that disagree most."
     if evidence.against == JUDGMENTS and theirs == ours:
-        subtitle = "A run a dot. Above the diagonal the grader gives more than people do."
+        subtitle = "One dot per run. Above the diagonal the grader gives more than people do."
     elif evidence.against == JUDGMENTS:
         x_name = f"people, {theirs.label}"
     title = findings.order(evidence.tau, evidence.n_runs, evidence.whose)
@@ -160,7 +160,9 @@ def confirmed(evidence: Evidence) -> Picture:
     subtitle = "Share of randomly drawn cells that people call covered, by grade."
     if not n:
         href = reverse("campaigns:campaign-new", args=[spec.collection.slug])
-        return Picture(name, "No cell drawn at random is rated", subtitle, href=href, button="Start a check")
+        return Picture(
+            name, "No randomly drawn cell has been rated", subtitle, href=href, button="Start a check"
+        )
     marks = _levels(by_grade, str(spec.config.label), 0)
     for series, config in enumerate(evidence.others, start=1):
         rated = sample(spec.bank, config)
@@ -254,7 +256,7 @@ def items(evidence: Evidence) -> Picture:
     facts = (
         Fact("n", counted),
         Fact("largest move in rank", str(move)),
-        Fact("beyond chance", f"{n_beyond:,}"),
+        Fact("items that move a run beyond chance", f"{n_beyond:,}"),
     )
     return Picture("items", title, subtitle, plot, facts, sheet)
 

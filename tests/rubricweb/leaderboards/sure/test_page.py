@@ -68,7 +68,7 @@ def test_only_cells_drawn_at_random_count_for_reliability(made, rated, owner, vi
     """Whoever chooses cells looks at what seems wrong."""
     response = client_of(viewer).get(SURE)
     confirmed = picture(response, "confirmed")
-    assert (confirmed.plot, confirmed.title) == (None, "No cell drawn at random is rated")
+    assert (confirmed.plot, confirmed.title) == (None, "No randomly drawn cell has been rated")
     assert f"no card yet; people have rated {len(rated)} of its cells" in text(response), (
         "and these are counted"
     )
@@ -231,7 +231,7 @@ def test_a_slice_of_topics_holds_for_the_order(made, viewer, client_of):
     topic.attributes = {"kind": "what"}
     topic.save()
     response = client_of(viewer).get(SURE, {"topics": "kind=what"})
-    assert picture(response, "order").facts[0].value == "4 runs, 1 topics"
+    assert picture(response, "order").facts[0].value == "4 runs, 1 topic"
     assert "kind = what" in str(picture(response, "order").sheet.data.stated)
 
 
