@@ -11,6 +11,7 @@ from grading.types import Purpose
 from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import NAME_LIMIT
+from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.defaults import graders_of
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scales import WHOLE_SCALE, scale_of
@@ -59,12 +60,18 @@ class SureForm(AnalysisForm):
 
     @property
     def offered(self) -> list[GraderConfig]:
-        """The other graders that rate the bank's items on the whole scale, as the board's does."""
+        """The other graders that rate these items of the bank on the whole scale, as the board's does."""
         spec = self.spec
         if spec.bank is None or scale_of(spec.config) != WHOLE_SCALE:
             return []
-        rating = graders_of(spec.bank, (Purpose.RATE,))
-        return [one for one in rating if one != spec.config and scale_of(one) == WHOLE_SCALE][:MOST_OTHERS]
+        fitting = [
+            config
+            for config in graders_of(spec.bank, (Purpose.RATE,))
+            if config != spec.config
+            and scale_of(config) == WHOLE_SCALE
+            and spec.kinds <= set(kinds_of(config))
+        ]
+        return fitting[:MOST_OTHERS]
 
     def evidence(self, query: str) -> Evidence:
         """Return what a valid form asks for."""
