@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from math import ceil
 
-from grading.figures.base import COLOURS
-
+COLOURS = ("#2f7fc1", "#c8681a", "#2e9a63", "#a65bc0", "#c0504d", "#7d7f1f")
 Curves = Mapping[str, Sequence[float]]
 """By name, a value for each place on the x-axis."""
 

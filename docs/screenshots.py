@@ -89,7 +89,9 @@ def visit(page: Page, url: str) -> Iterator[str]:
     page.goto(url + "/exports/demo/")
     yield "exports"
     yield from visit_review(page, url)
-    for name in ("meta", "agreement", "influence", "moved", "figures", "publish"):
+    page.goto(f"{url}/collections/demo/leaderboards/sure/")
+    yield "leaderboard-sure"
+    for name in ("moved", "publish"):
         page.goto(f"{url}/leaderboards/demo/{name}/")
         yield f"leaderboard-{name}"
     page.goto(url + "/collections/demo/settings/")

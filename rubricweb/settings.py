@@ -1,10 +1,8 @@
 """The only settings file. Our settings have the prefix RUBRIC_ and are listed in `.env.example`."""
 
 import os
-from importlib.machinery import ModuleSpec
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from csp.constants import SELF
 from django.core.exceptions import ImproperlyConfigured
@@ -230,10 +228,8 @@ STATIC_URL = "static/"
 STATIC_ROOT = rubric.path("STATIC_DIR", DATA_DIR / "static")
 STATIC_ROOT.mkdir(parents=True, exist_ok=True)
 HELP_DIR = FILES_DIR / "docs"
-_PLOTLY = Path(cast("ModuleSpec", find_spec("plotly")).origin or "").parent
 STATICFILES_DIRS = [
     FILES_DIR / "static",
-    ("plotly", _PLOTLY / "package_data"),
     ("help", HELP_DIR / "img"),
 ]
 STATICFILES_FINDERS = [

@@ -14,6 +14,8 @@ from grading.statistics.bootstrap import LEVEL
 
 MIN_DEFINED = 0.5
 """An interval needs at least this share of resamples with a defined value."""
+Z = 1.959963984540054
+"""The normal quantile of an interval of LEVEL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,3 +48,20 @@ def interval(values: NDArray[np.float64], *, level: float = LEVEL) -> Confidence
     tail = 100 * (1 - level) / 2
     low, high = np.percentile(defined, [tail, 100 - tail])
     return ConfidenceInterval(float(low), float(high))
+
+
+def wilson(count: int, n: int, *, z: float = Z) -> ConfidenceInterval:
+    """Return Wilson's interval of a share of independent cells; undefined without any.
+
+    Wilson (1927): Probable Inference, the Law of Succession, and Statistical Inference. JASA 22.
+
+    >>> found = wilson(9, 10)
+    >>> round(found.low, 3), round(found.high, 3), wilson(0, 0).is_defined
+    (0.596, 0.982, False)
+    """
+    if not n:
+        return UNDEFINED
+    share, spread = count / n, z * z / n
+    middle = (share + spread / 2) / (1 + spread)
+    half = z / (1 + spread) * (share * (1 - share) / n + spread / (4 * n)) ** 0.5
+    return ConfidenceInterval(max(0.0, middle - half), min(1.0, middle + half))

@@ -203,14 +203,14 @@ def _file(
 
 @require_POST
 def keep_board(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Keep the vote board of this moment as an official board, which meta-evaluation compares with."""
+    """Keep the vote board of this moment as an official board, which others can be compared with."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     form = BoardForm(request.POST)
     found = vote_board(collection, form.chosen, at_equal_length=form.at_equal_length)
     if found.rows:
         name = actions.keep_board(collection, found, by=request.user)
         messages.success(request, gettext("Kept as the official board “%(name)s”.") % {"name": name})
-    return redirect("leaderboards:meta", slug)
+    return redirect("leaderboards:sure", slug)
 
 
 @require_safe

@@ -44,7 +44,7 @@ class CalibrationStatus:
     def words(self) -> str:
         """In words, with the weighted kappa where the reader has nothing left to rate blind."""
         if self.card is None:
-            return gettext("not calibrated: nobody has compared this grader with people on these items")
+            return "not calibrated: it has no card for these items"
         day = f"{self.card.at:%Y-%m-%d}"
         if self.n_changed:
             changed = ngettext("%(n)d item", "%(n)d items", self.n_changed) % {"n": self.n_changed}

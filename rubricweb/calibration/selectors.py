@@ -10,8 +10,10 @@ from grading.types import Purpose
 from rubricweb.banks.models import Bank
 from rubricweb.calibration.cards import CalibrationStatus, status, status_of
 from rubricweb.calibration.models import CalibrationCard
+from rubricweb.calibration.samples import sample
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import collection_pool
+from rubricweb.grades import visibility
 from rubricweb.grades.defaults import graders_of
 from rubricweb.grades.models import GraderConfig
 
@@ -25,6 +27,8 @@ class CalibratedGrader:
     bank: Bank
     config: GraderConfig
     status: CalibrationStatus
+    cells: int | None
+    """Cells that both the grader and people rated; None for readers from whom cells are hidden."""
 
 
 def pairs(collection: Collection) -> Iterator[tuple[Bank, GraderConfig]]:
@@ -35,7 +39,12 @@ def pairs(collection: Collection) -> Iterator[tuple[Bank, GraderConfig]]:
 
 
 def calibrated(collection: Collection) -> list[CalibratedGrader]:
-    return [CalibratedGrader(bank, config, status(bank, config)) for bank, config in pairs(collection)]
+    """Return each grader of each bank with its card, and with what a new card would stand on."""
+    is_hidden = bool(visibility.hidden_count(collection.pk))
+    return [
+        CalibratedGrader(bank, config, status(bank, config), None if is_hidden else len(sample(bank, config)))
+        for bank, config in pairs(collection)
+    ]
 
 
 def bias_by_runs(card: CalibrationCard) -> list[Json]:

@@ -4,7 +4,6 @@ from rubricweb.calibration import views
 
 app_name = "calibration"
 urlpatterns = [
-    path("<slug:slug>/", views.cards, name="cards"),
     path("<slug:slug>/make/", views.make, name="make"),
     path("<slug:slug>/cards/<int:card_id>/", views.card, name="card"),
     path("<slug:slug>/cards/<int:card_id>/file/", views.card_file, name="card-file"),

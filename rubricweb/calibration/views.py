@@ -1,11 +1,11 @@
-"""The graders of a collection beside people: cards, one card, its file and its badge."""
+"""A grader beside people: make a card, show it, its file and its badge."""
 
 from __future__ import annotations
 
 from django.contrib import messages
 from django.http import HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
-from django.utils.translation import gettext
+from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from rubricweb.accounts import roles
@@ -13,20 +13,12 @@ from rubricweb.calibration import cards as calibration
 from rubricweb.calibration.access import card_for
 from rubricweb.calibration.documents import agreement
 from rubricweb.calibration.forms import CardForm
-from rubricweb.calibration.selectors import bias_by_runs, calibrated, card_document
+from rubricweb.calibration.selectors import bias_by_runs, card_document
 from rubricweb.core.http import HtmxRequest
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.pseudonyms import sees_names
 
-PLACE: dict[str, object] = {"section": "leaderboard", "tab": "calibration"}
-
-
-@require_safe
-def cards(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Each grader of each bank, and whether it is calibrated."""
-    collection = collection_for(request.user, slug)
-    context = {"collection": collection, "rows": calibrated(collection)}
-    return render(request, "calibration/cards.html", PLACE | context)
+PLACE: dict[str, object] = {"section": "leaderboard", "tab": "sure"}
 
 
 @require_POST
@@ -36,13 +28,13 @@ def make(request: HtmxRequest, slug: str) -> HttpResponse:
     form = CardForm(request.POST)
     form.offer(collection)
     if not form.is_valid():
-        messages.error(request, gettext("This grader has not graded that bank."))
-        return redirect("calibration:cards", slug)
+        messages.error(request, "This grader has not graded that bank.")
+        return redirect(reverse("leaderboards:sure", args=[slug]) + "#cards")
     try:
         made = calibration.make_card(**form.cleaned_data, by=request.user)
     except calibration.TooFewCells as error:
         messages.error(request, str(error))
-        return redirect("calibration:cards", slug)
+        return redirect(reverse("leaderboards:sure", args=[slug]) + "#cards")
     return redirect("calibration:card", slug, made.pk)
 
 

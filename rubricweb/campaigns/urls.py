@@ -1,6 +1,5 @@
 from rubricweb.campaigns.adjudication.urls import urlpatterns as adjudication
-from rubricweb.campaigns.agreement.urls import urlpatterns as agreement
 from rubricweb.campaigns.queue.urls import urlpatterns as queue
 
 app_name = "campaigns"
-urlpatterns = [*queue, *adjudication, *agreement]
+urlpatterns = [*queue, *adjudication]

@@ -99,9 +99,9 @@ TABS = (
             ),
             Screen(
                 "How sure are we",
-                "leaderboards:meta",
-                keywords="meta-evaluation correlation kendall tau judgments",
-                pages=("leaderboards:agreement", "leaderboards:influence", "calibration:"),
+                "leaderboards:sure",
+                keywords="meta-evaluation correlation tau agreement kappa influence calibration figures",
+                pages=("leaderboards:official-add", "leaderboards:official-remove", "calibration:"),
             ),
             Screen(
                 "Support",
@@ -200,12 +200,7 @@ SITE = (
 )
 MORE = (
     Screen("New campaign", "campaigns:campaign-new", roles.TO_ORGANIZE, "rate cells assessors"),
-    Screen("Assessor agreement", "campaigns:agreement", roles.TO_EDIT_BANK, "krippendorff kappa"),
     Screen("Your overruled ratings", "campaigns:overruled", roles.TO_ASSESS, "decisions"),
-    Screen("Agreement with judgments", "leaderboards:agreement", keywords="qrels kappa labels"),
-    Screen("Influence", "leaderboards:influence", keywords="leave out item topic team"),
-    Screen("Figures", "leaderboards:figures", keywords="plots charts"),
-    Screen("Calibration", "calibration:cards", keywords="card grader agreement people bias kappa drift"),
     Screen("Ask a model about support", "support:ask", roles.TO_ORGANIZE, "citations label"),
     Screen("Answers by name", "arena:by-name", roles.TO_ASSESS, "arena compare two runs"),
     Screen("Ask", "arena:ask", roles.TO_ASSESS, "arena question fresh answers systems"),

@@ -300,7 +300,7 @@ class BoardToolbar(BoardChips, BoardForm):
     """The controls of a board, as chips with a menu."""
 
     in_toolbar: tuple[str, ...] = ("measure", "grader", "bank", "min_grade", "cutoff")
-    in_menu = (
+    in_menu: tuple[str, ...] = (
         *("kind", "topics", "source", "version", "units", "topic", "facet", "missing"),
         *("mode", "min_answers", "relevant", "trec_eval", "definition", "test"),
     )

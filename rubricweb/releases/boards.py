@@ -14,8 +14,6 @@ from typing import Any
 
 from grading.arrays import none_if_nan, undefined_last
 from grading.errors import BadFormat
-from grading.figures.leaderboard import Point
-from grading.figures.svg import heat_map_svg, leaderboard_svg
 from grading.formats.data_table import DataTable, Value, tsv_lines
 from grading.formats.reading import text_lines
 from grading.formats.trec import qrels_lines
@@ -37,12 +35,13 @@ from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.grades.selectors import banks_graded_by, graders
 from rubricweb.grades.visibility import visible_human_grades
 from rubricweb.leaderboards.agreement import files as agreement_files
-from rubricweb.leaderboards.agreement.forms import labellers
-from rubricweb.leaderboards.agreement.selectors import agreements
+from rubricweb.leaderboards.agreement.selectors import agreements, labellers
 from rubricweb.leaderboards.board import columns, files, lookup, provenance, values
 from rubricweb.leaderboards.board.scored import scored_board
 from rubricweb.leaderboards.board.selectors import board
 from rubricweb.leaderboards.board.types import Board, BoardError, BoardSpec
+from rubricweb.plots.cells import HeatRow, labelled_heat_map
+from rubricweb.plots.rows import DotRow, dot_rows
 from rubricweb.releases.contents import Contents, Part, ReleaseFile, counted, text_file
 
 FURTHER = ("ndcg_cut_10", "P_20", "map")
@@ -118,8 +117,8 @@ def board_files(contents: Contents) -> Iterator[ReleaseFile]:
 def figure_files(contents: Contents) -> Iterator[ReleaseFile]:
     for stem, shown in boards(contents):
         spec, label = shown.spec, provenance.measure_name(shown.spec)
-        points = [Point(row.run_tag, row.score, row.low, row.high, row.n_topics) for row in shown.rows]
-        drawn = leaderboard_svg(points, title=contents.title, score_label=label)
+        rows = [DotRow(row.run_tag, row.score, row.low, row.high) for row in shown.rows]
+        drawn = dot_rows(rows, name=stem, sentence=contents.title, axis=label).file
         about = f"the runs by {label} with 95 % intervals over topics"
         yield text_file(f"figures/{stem}.svg", about, partial(text_lines, drawn))
         by_topic = _heat_map(spec, title=f"{label} by topic")
@@ -227,9 +226,12 @@ def _heat_map(spec: BoardSpec, *, title: str) -> str:
     scored = scored_board(spec)
     means = scored.means.tolist()
     places = sorted(range(len(means)), key=lambda run: (-undefined_last(means[run]), scored.run_tags[run]))
-    scores = [[none_if_nan(score) for score in scored.table.scores[run]] for run in places]
+    rows = [
+        HeatRow(scored.run_tags[run], tuple(none_if_nan(score) for score in scored.table.scores[run]))
+        for run in places
+    ]
     topics = [topic.query_id for topic in scored.base.pool.topics]
-    return heat_map_svg([scored.run_tags[run] for run in places], topics, scores, title=title)
+    return labelled_heat_map(rows, topics, name="topics", sentence=title).file
 
 
 def _without_keys(table: DataTable, configs: list[GraderConfig]) -> DataTable:

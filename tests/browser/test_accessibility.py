@@ -33,7 +33,6 @@ def test_pages(inspector, places):
         "board": places.board,
         "two runs": places.of_collection("leaderboards:compare"),
         "one run": places.of_collection("leaderboards:compare") + f"?a={run.pk}",
-        "calibration": places.of_collection("calibration:cards"),
         "problems": places.of_collection("review:problems"),
         "jobs": places.of_collection("grades:jobs"),
         "missing": places.of_collection("grades:missing"),

@@ -1,4 +1,4 @@
-"""Meta-evaluation, agreement, influence, what moved, figures and published boards, in a real browser."""
+"""How sure are we, what moved and published boards, in a real browser."""
 
 from __future__ import annotations
 
@@ -7,27 +7,22 @@ from playwright.sync_api import expect
 
 from rubricweb.leaderboards.public.actions import publish_board
 from tests.browser.inspector import FITS
-from tests.browser.slowness import set_offline
 
-VIEWS = {
-    "meta": "meta/",
-    "agreement": "agreement/",
-    "items": "influence/",
-    "teams": "influence/?view=teams",
-    "options": "influence/?definition=workbench&columns=P_20&units=subtopics",
-    "figures": "figures/",
-    "publish": "publish/",
+SURE = {
+    "sure": "",
+    "table": "?table=teams",
+    "options": "?definition=workbench&columns=P_20&units=subtopics",
 }
 
 
 def test_pages_for_everybody(inspector_of, places):
     inspector = inspector_of("organizer")
-    for name, tail in VIEWS.items():
-        inspector.open(f"{places.board}{tail}")
-        inspector.inspect(name)
     compare = places.of_collection("leaderboards:compare")
     inspector.open(f"{compare}?then_min_grade=5&then_definition=workbench")
     inspector.inspect("then and now")
+    for name, tail in SURE.items():
+        inspector.open(f"{places.of_collection('leaderboards:sure')}{tail}")
+        inspector.inspect(name)
     board = publish_board(places.collection, title="For all", query="", is_anonymous=True, by=None)
     visitor = inspector_of(None)
     visitor.open(board.get_absolute_url())
@@ -35,39 +30,45 @@ def test_pages_for_everybody(inspector_of, places):
     visitor.inspect("public board")
 
 
-@pytest.mark.parametrize("view", ["several", "scatter", "heat", "strip", "grades", "intervals"])
-def test_every_figure_is_drawn_and_downloaded(people, places, view):
+def test_every_picture_is_downloaded(people, places):
     """The content policy refuses nothing: `people` complains of every error on the console."""
     page = people.sign_in("viewer")
-    page.goto(f"{places.board}figures/?view={view}")
-    page.locator("#figure .main-svg").first.wait_for()
-    for kind, first in (("SVG", b"<svg"), ("PNG", b"\x89PNG")):
-        with page.expect_download() as download:
-            page.get_by_role("button", name=f"Download {kind}").click()
-        assert download.value.path().read_bytes().startswith(first)
+    page.goto(places.of_collection("leaderboards:sure"))
+    pictures = page.locator(".picture", has=page.locator("svg[data-plot]"))
+    names = pictures.evaluate_all("nodes => nodes.map(node => node.id)")
+    assert {"order", "judged", "items", "thresholds"} <= set(names)
+    for name in names:
+        picture = page.locator(f"#{name}")
+        picture.locator("summary", has_text="Table").first.click()
+        for kind, first in (("TSV", b"# "), ("SVG", b"<svg"), ("PNG", b"\x89PNG")):
+            with page.expect_download() as download:
+                picture.get_by_role("link", name=kind, exact=True).click()
+            assert download.value.path().read_bytes().startswith(first)
 
 
-def test_a_figure_as_a_file_draws_without_a_network(people, places, tmp_path):
+def test_a_plot_is_one_stop_whose_marks_arrows_reach(people, places):
     page = people.sign_in("viewer")
-    page.goto(f"{places.board}figures/?view=scatter")
-    with page.expect_download() as download:
-        page.get_by_role("link", name="Download HTML").click()
-    kept = tmp_path / "figure.html"
-    download.value.save_as(kept)
-    set_offline(page, True)
-    page.goto(kept.as_uri())
-    page.locator("#figure .main-svg").first.wait_for()
+    page.goto(places.of_collection("leaderboards:sure"))
+    marks = page.locator("#thresholds svg a")
+    marks.first.focus()
+    page.keyboard.press("ArrowRight")
+    expect(marks.nth(1)).to_be_focused()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.closest('svg')") is None
+    marks.nth(2).focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url(lambda url: "min_grade=3" in url)
 
 
 def test_compare_by_htmx_and_go_back(people, places):
     page = people.sign_in("viewer")
-    page.goto(f"{places.board}meta/")
-    page.get_by_label("Measures").fill("P_10")
-    page.get_by_label("Measures").press("Enter")
-    expect(page.get_by_role("columnheader", name="P_10 S")).to_be_visible()
+    page.goto(places.of_collection("leaderboards:sure"))
+    page.get_by_label("Measure", exact=True).fill("P_10")
+    page.get_by_label("Measure", exact=True).press("Enter")
+    expect(page.get_by_text("Above the diagonal the grader gives more")).to_be_visible()
     assert "measure=P_10" in page.url
     page.go_back()
-    expect(page.get_by_role("columnheader", name="map S")).to_be_visible()
+    expect(page.get_by_text("Above the diagonal the grader gives more")).to_have_count(0)
 
 
 SCALES = "nodes => nodes.map(node => [node.getScreenCTM().a, node.getBoundingClientRect().x])"

@@ -57,9 +57,8 @@ def test_no_page_is_refused_anything(page, places):
         response = page.goto(address, wait_until="load")
         assert "script-src 'self'" in response.headers["content-security-policy"]
         expect(page.locator("h1").first).to_be_visible()
-    page.goto(f"{places.board}figures/?view=intervals")
-    page.locator(".plotly .main-svg").first.wait_for()
-    page.locator("#figure").hover()
+    page.goto(places.of_collection("leaderboards:sure"))
+    page.locator("svg[data-plot] .dot").first.hover()
 
 
 def test_the_policy_is_in_force(page, people, places):

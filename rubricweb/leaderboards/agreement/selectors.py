@@ -34,9 +34,11 @@ from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scales import WHOLE_SCALE, scale_of, within_scale
 from rubricweb.grades.scoring import MeasureSpec
+from rubricweb.grades.selectors import banks_graded_by
 from rubricweb.leaderboards.board.items import NOTHING, topic_items_of
 from rubricweb.leaderboards.board.types import BoardSpec
 
+MAX_ANSWERS = 100
 MOST_ANSWERS = 5
 """The table of thresholds asks for up to so many items."""
 NO_JUDGMENT = -99
@@ -117,6 +119,19 @@ class Between:
     interval: ConfidenceInterval
     weighted: float | None
     """Quadratic weights over the labels 0 to 5; None where their scales differ."""
+
+
+def labellers(collection: Collection, configs: list[GraderConfig], banks: list[Bank]) -> list[Labeller]:
+    """Return each grader with each of the banks that it graded."""
+    bank_ids = {bank.pk for bank in banks}
+    pairs: list[Labeller] = []
+    for config in configs:
+        if config.purpose == Purpose.DIRECT:
+            pairs.append(Labeller(collection, config, None))
+        else:
+            graded = banks_graded_by(config, collection)
+            pairs += [Labeller(collection, config, bank) for bank in graded if bank.pk in bank_ids]
+    return pairs
 
 
 def agreements(labellers: Iterable[Labeller], *, min_answers: int = 1) -> list[Agreement]:

@@ -53,6 +53,14 @@ class InfluenceRow:
     influence: Influence
     n_beyond: int
     """Runs whose rank without it is none of the ranks that the topics leave open with it."""
+    loses: tuple[str, float]
+    """The run whose score falls most without it, and by how much: at most 0. "" without runs."""
+    gains: tuple[str, float]
+    """The run whose score rises most without it, and by how much: at least 0."""
+
+    @property
+    def span(self) -> float:
+        return self.gains[1] - self.loses[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +166,10 @@ def _rows(scored: ScoredBoard, topic: TopicPool, items: TopicItems, without: Flo
     tells_runs = discrimination(runs, without.T)
     tells_passages = discrimination(passages, rest_means(passages))
     effects, beyond = influences(scored.means, without), _beyond(scored, without)
+    changes, tags = np.nan_to_num(without - scored.means), scored.run_tags
+    if not tags:
+        changes, tags = np.zeros((len(without), 1)), ("",)
+    lowest, highest = changes.argmin(axis=1), changes.argmax(axis=1)
     return [
         InfluenceRow(
             topic_id=topic.topic_id,
@@ -169,6 +181,8 @@ def _rows(scored: ScoredBoard, topic: TopicPool, items: TopicItems, without: Flo
             tells_passages=none_if_nan(tells_passages[item]),
             influence=effects[item],
             n_beyond=int(beyond[item]),
+            loses=(tags[lowest[item]], min(0.0, float(changes[item, lowest[item]]))),
+            gains=(tags[highest[item]], max(0.0, float(changes[item, highest[item]]))),
         )
         for item, uid in enumerate(items.uids)
     ]

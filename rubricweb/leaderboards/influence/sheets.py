@@ -48,16 +48,6 @@ LOSS = (
 TESTED = f"p: {LOSS}"
 REPEATS = "repeats: passages among the first k below another one of their group of near-duplicates"
 ONCE = "once: on rankings without repeats, where what follows moves up; measures of labels have no such score"
-ORDERS: dict[str, tuple[str, Callable[[InfluenceRow], tuple[float, ...]]]] = {
-    "effect": ("Largest effect", lambda row: (-row.influence.largest_move, -row.influence.n_swapped)),
-    "hard": ("Hardest for runs", lambda row: (_or(row.by_runs, 2), _or(row.by_passages, 2))),
-    "easy": ("Easiest for runs", lambda row: (-_or(row.by_runs, -2), -_or(row.by_passages, -2))),
-    "misleading": ("Discriminate least", lambda row: (_or(row.tells_runs, 2), _or(row.tells_passages, 2))),
-}
-
-
-def ordered(rows: Sequence[InfluenceRow], order: str) -> list[InfluenceRow]:
-    return sorted(rows, key=ORDERS.get(order, ORDERS["effect"])[1])
 
 
 def items(rows: Sequence[InfluenceRow], texts: Texts, link: Link) -> PrintedTable:
@@ -207,7 +197,3 @@ def signed(value: float | None) -> str:
     if value is None:
         return "\N{EN DASH}"
     return f"{value:+z.4f}".replace("+0.0000", "0.0000")
-
-
-def _or(value: float | None, default: float) -> float:
-    return default if value is None else value

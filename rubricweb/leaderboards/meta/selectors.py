@@ -171,10 +171,17 @@ def _cell(row: Contender, name: str, spec: MetaSpec, shown: Sequence[Coefficient
         other = official_reference(spec.board, scored.base)
     else:
         other = judged_reference(scored.base.pool, board.measure, spec.min_relevant)
-    theirs = other.values if spec.k is None else official_top(other.values, spec.k)
+    return correlation_cell(scored, other, shown, k=spec.k)
+
+
+def correlation_cell(
+    scored: ScoredBoard, other: Reference, shown: Sequence[Coefficient], *, k: int | None = None
+) -> CorrelationCell:
+    """Compare a board with another one, or with its first `k` runs, by these coefficients."""
+    theirs = other.values if k is None else official_top(other.values, k)
     correlations = _correlations(scored, theirs, shown)
     draws: dict[Coefficient, Floats] = {}
-    if board.measure.bootstraps_by_topic:
+    if scored.spec.measure.bootstraps_by_topic:
         draws = {c: _draws_of(scored, other, theirs, c) for c in shown if correlations[c].value is not None}
     items = scored.base.items
     n_items, stamp = sum(len(uids) for uids in items.values()), items_stamp(scored.base.pool, items)

@@ -24,7 +24,6 @@ from rubricweb.campaigns.queue.models import CampaignCell
 from rubricweb.campaigns.queue.population import Choice, chosen
 from rubricweb.grades.models import Grade, HumanGrade, HumanStamp, MatrixStamp
 from rubricweb.grades.raters import KINDS, raters
-from rubricweb.leaderboards.figures import views as figures
 from rubricweb.prompts.models import DryRun
 from rubricweb.review.flags.actions import open_flag
 from rubricweb.review.flags.models import Flag
@@ -245,8 +244,7 @@ def planted_in(response) -> set[str]:
 
 
 @pytest.fixture
-def made(collection, owner, monkeypatch):
-    monkeypatch.setattr(figures, "get_plotlyjs", str)  # 4.8 MB
+def made(collection, owner):
     return World(collection, owner)
 
 

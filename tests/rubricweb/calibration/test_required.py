@@ -9,7 +9,7 @@ from tests.rubricweb.calibration.conftest import text
 pytestmark = pytest.mark.portable
 
 BOARD, PUBLISH = "/leaderboards/autumn/", "/collections/autumn/share/"
-LACKS = "The grader is not calibrated: nobody has compared this grader with people on these items."
+LACKS = "The grader is not calibrated: it has no card for these items."
 
 
 def test_a_board_warns_and_is_not_published_without_a_card(rated, owner, client_of, monkeypatch):

@@ -57,7 +57,7 @@ def test_no_page_names_a_run(collection, assessor, client_of):
         f"/review/banks/{bank.pk}/topics/{item.topic_id}/cells/{passage}/{item.pk}/",
         "/leaderboards/autumn/",
         f"/leaderboards/autumn/runs/{run}/",
-        "/leaderboards/autumn/figures/",
+        "/collections/autumn/leaderboards/sure/",
     ):
         answer = client.get(address)
         assert answer.status_code == 200

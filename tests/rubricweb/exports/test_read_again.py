@@ -46,7 +46,6 @@ FORMS: dict[str, dict[str, dict[str, str]]] = {
     "arena:votes-file": {form: {} for form in ("csv", "tsv", "json", "jsonl")},
     "arena:board-file": {form: {} for form in ("csv", "tsv", "json")},
     "corpus:audit-file": {form: {} for form in ("csv", "tsv")},
-    "leaderboards:figure-file": {"": {}},
     "calibration:card-file": {"": {}},
     "releases:names": {"": {}},
 }

@@ -25,7 +25,6 @@ from rubricweb.grades.humans import Cell, ShownRating, judge_grader, rate_cell
 from rubricweb.grades.models import Grade, HumanGrade, HumanStamp, MatrixStamp
 from rubricweb.grades.replies.models import ReplyBlock
 from rubricweb.grades.visibility import hidden_from
-from rubricweb.leaderboards.figures import views as figures
 from rubricweb.prompts.models import DryRun
 from tests.factories import MembershipFactory, UserFactory, grade, lexical_config, take
 from tests.rubricweb import two_worlds
@@ -181,9 +180,8 @@ def others(build, assessor) -> two_worlds.Rows:
 
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.portable
-def test_no_answer_depends_on_a_hidden_rating(part, build, others, assessor, viewer, client_of, monkeypatch):
+def test_no_answer_depends_on_a_hidden_rating(part, build, others, assessor, viewer, client_of):
     """All routes, formats and values of parameters, before and after every hidden rating became another."""
-    monkeypatch.setattr(figures, "get_plotlyjs", str)  # 4.8 MB
     _, values = build(as_it_is)
     blind, seeing = (Browser(client_of(user), values, tables_of(others)) for user in (assessor, viewer))
     before = blind.answers(routes_of(part))
@@ -191,13 +189,12 @@ def test_no_answer_depends_on_a_hidden_rating(part, build, others, assessor, vie
     two_worlds.change(others)
     assert len(before) > 25
     assert blind.differing(before) == []
-    assert len(seeing.differing(shown)) > 5
+    assert len(seeing.differing(shown)) > 3
 
 
 @pytest.mark.portable
-def test_no_answer_depends_on_the_grade_of_a_copy(build, assessor, viewer, client_of, monkeypatch):
+def test_no_answer_depends_on_the_grade_of_a_copy(build, assessor, viewer, client_of):
     """Of a question that the assessor words like a blind one, on the passages that they have to rate."""
-    monkeypatch.setattr(figures, "get_plotlyjs", str)
     campaign, values = build(as_it_is)
     for item in campaign.bank.items.all():
         text = item.revision.text.replace("?", " ?")
@@ -216,7 +213,7 @@ def test_no_answer_depends_on_the_grade_of_a_copy(build, assessor, viewer, clien
     two_worlds.change({(Grade, row.pk): {"rating": 5 - row.rating, "answer": "changed"} for row in rows})
     assert len(rows) > 5
     assert blind.differing(before) == []
-    assert len(seeing.differing(shown)) > 5
+    assert len(seeing.differing(shown)) > 3
 
 
 @pytest.mark.portable
@@ -235,9 +232,8 @@ def test_ratings_of_every_table_are_changed(others):
 
 @pytest.mark.parametrize("role", [Role.ASSESSOR, Role.ORGANIZER])
 @pytest.mark.portable
-def test_what_hides_says_how_much(role, build, collection, client_of, monkeypatch):
+def test_what_hides_says_how_much(role, build, collection, client_of):
     """Whatever a person with cells to rate sees otherwise than a colleague without, on pages and in files."""
-    monkeypatch.setattr(figures, "get_plotlyjs", str)
     campaign, values = build(as_it_is)
     rating, seeing = (
         MembershipFactory(
@@ -350,7 +346,11 @@ def test_files_and_boards_can_be_refused_instead(bank, assessor, owner, client_o
     blind_campaign(bank, by=owner)
     bank.collection.blind_sums = bank.collection.BlindSums.REFUSED
     bank.collection.save()
-    for address in ("/exports/autumn/qrels/", "/leaderboards/autumn/", "/leaderboards/autumn/agreement/"):
+    for address in (
+        "/exports/autumn/qrels/",
+        "/leaderboards/autumn/",
+        "/collections/autumn/leaderboards/sure/",
+    ):
         answer = client_of(assessor).get(address)
         assert answer.status_code == 403
         assert b"to be rated blind" in answer.content

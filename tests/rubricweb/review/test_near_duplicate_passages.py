@@ -119,10 +119,8 @@ def test_what_they_do_to_runs(searched):
 
 
 @pytest.mark.parametrize("measure", ["rubric_cover", "P_20"])
-def test_the_view_of_influence(searched, viewer, client_of, measure):
-    page = "/leaderboards/autumn/influence/"
-    shown = text(client_of(viewer).get(page, {"view": "duplicates", "measure": measure}))
-    assert "0 of 4 runs return a passage below a near-duplicate of it" in shown
-    assert ("this measure has none" in shown) == (measure == "P_20")
-    DuplicateSearch.objects.all().delete()
-    assert "No search for near-duplicates yet" in text(client_of(viewer).get(page, {"view": "duplicates"}))
+def test_their_effect_on_runs_is_a_table_behind_the_board(searched, viewer, client_of, measure):
+    page = "/collections/autumn/leaderboards/sure/"
+    response = client_of(viewer).get(page, {"table": "copies", "measure": measure})
+    assert [cells[3].text for cells in response.context["sheet"].rows] == ["0"] * 4
+    assert response.context["sheet"].columns[3] == "Repeats@20"

@@ -13,7 +13,7 @@ from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.leaderboards.agreement import files, selectors, sheets
-from rubricweb.leaderboards.agreement.forms import MAX_ANSWERS, labellers
+from rubricweb.leaderboards.agreement.selectors import MAX_ANSWERS, labellers
 from rubricweb.leaderboards.board.types import BoardError
 from rubricweb.leaderboards.meta.command_arguments import (
     LINES,

@@ -6,13 +6,11 @@ from uuid import uuid4
 
 import numpy as np
 import pytest
-from django.urls import reverse
 from scipy.stats import contingency
 
 from rubricweb.campaigns.adjudication.actions import decide
 from rubricweb.campaigns.agreement.latest_ratings import CellKey, CountedRating, Event, ratings, settled
 from rubricweb.campaigns.agreement.selectors import agreement, anchoring, document
-from rubricweb.campaigns.queue import leases
 from rubricweb.campaigns.queue.actions import rate
 from rubricweb.campaigns.queue.models import Turn
 from rubricweb.corpus.pseudonyms import assessor_pseudonym
@@ -20,7 +18,6 @@ from rubricweb.grades.humans import Cell, rate_cell
 from rubricweb.grades.models import HumanGrade
 from rubricweb.grades.raters import raters
 from tests.factories import CollectionFactory, take
-from tests.rubricweb.markup import markup
 
 MODES = (Turn.Mode.BLIND, Turn.Mode.ASSISTED)
 
@@ -171,36 +168,6 @@ class TestAnchoring:
 
     def test_only_campaigns_that_draw_by_lot(self, campaign, collection):
         assert anchoring(collection) is None
-
-
-@pytest.mark.django_db
-class TestPage:
-    def test_roles_and_names(self, campaign, client_of, developer, assessor, outsider):
-        address = reverse("campaigns:agreement", args=["autumn"])
-        assert client_of(assessor).get(address).status_code == 403
-        assert client_of(outsider).get(address).status_code == 404
-        client = client_of(developer)
-        html = markup(client.get(address))
-        assert assessor_pseudonym(campaign.collection, assessor.pk) in html
-        assert f">{assessor}<" in markup(client.get(f"{address}?names=1"))
-        odd = client.get(f"{address}?campaign=99&which=nonsense&grader=x")
-        assert odd.status_code == 200
-
-    def test_few_ratings_make_no_numbers(self, campaign_of, assessor, client_of, developer, monkeypatch):
-        """An interval from three ratings is no number, nor is an alpha of one cell."""
-        monkeypatch.setattr(leases, "drawn_mode", lambda _, cell, __: MODES[cell.pk % 2])
-        campaign = campaign_of(mode="mixed")
-        for _ in range(7):
-            cell = take(campaign, assessor, count=1)[0].cell
-            rate(cell, rating=4, by=assessor, seen=0, uid=uuid4())
-        html = markup(client_of(developer).get(reverse("campaigns:agreement", args=["autumn"])))
-        assert "Too few ratings to tell" in html
-        assert "Difference" not in html
-        assert '<td class="num muted" colspan="4">too few</td>' in html
-
-    def test_without_anything(self, collection, client_of, developer):
-        html = markup(client_of(developer).get(reverse("campaigns:agreement", args=["autumn"])))
-        assert "No ratings by people yet" in html
 
 
 @pytest.mark.django_db

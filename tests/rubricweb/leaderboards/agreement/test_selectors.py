@@ -5,8 +5,7 @@ import pytest
 
 from rubricweb.grades.configs import imported_config
 from rubricweb.leaderboards.agreement import files, sheets
-from rubricweb.leaderboards.agreement.forms import labellers
-from rubricweb.leaderboards.agreement.selectors import agreements, between, threshold_kappas
+from rubricweb.leaderboards.agreement.selectors import agreements, between, labellers, threshold_kappas
 from tests import factories
 from tests.worked import judge
 

@@ -205,7 +205,7 @@ def test_only_organizers_publish(made, developer, outsider, client_of, owner):
         )
     assert not PublicBoard.objects.exists()
     assert client_of(owner).get(reverse("leaderboards:public-close", args=["autumn", 1])).status_code == 405
-    assert "Publish" not in text(client_of(developer).get("/leaderboards/autumn/influence/"))
+    assert "Publish" not in text(client_of(developer).get("/leaderboards/autumn/"))
 
 
 def test_what_is_wrong_is_said(made, owner, client_of):

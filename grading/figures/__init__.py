@@ -1,1 +1,0 @@
-"""Figures as Plotly JSON: plain dicts and lists, no plotly import."""

@@ -1,1 +1,0 @@
-"""Figures of boards, each with the table that says the same."""

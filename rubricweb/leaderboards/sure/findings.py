@@ -1,0 +1,172 @@
+"""What the pictures say, made from their numbers by rules, or that there are too few to tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from grading.statistics.agreement import ENOUGH_CELLS
+
+ENOUGH_RUNS = 6
+ENOUGH_PASSAGES = 30
+ENOUGH_OF_A_GRADE = 10
+"""Below these, a number says too little to be a title."""
+NEARLY_SAME, MUCH, PARTLY = 0.8, 0.6, 0.3
+"""From which Kendall's tau on an order is nearly people's, agrees with it, or agrees in part."""
+APART = 0.05
+"""From which difference of shares on a grader is more generous, or stricter, than people."""
+LITTLE = 20
+"""Per cent of the cells; below it, people's ratings do not vouch for the score."""
+TAU = "\N{GREEK SMALL LETTER TAU}"
+SHARES = (
+    (0.98, "nearly always"),
+    (0.9, "nine times in ten"),
+    (0.8, "four times in five"),
+    (0.75, "three times in four"),
+    (2 / 3, "two times in three"),
+    (0.6, "three times in five"),
+    (0.5, "half the time"),
+    (0.4, "two times in five"),
+    (1 / 3, "one time in three"),
+    (0.25, "one time in four"),
+    (0.2, "one time in five"),
+    (0.1, "one time in ten"),
+    (0.02, "almost never"),
+)
+
+
+def in_words(share: float) -> str:
+    """Return the share as people say it: the nearest of a few.
+
+    >>> in_words(0.81), in_words(0.49), in_words(0.0)
+    ('four times in five', 'half the time', 'almost never')
+    """
+    return min(SHARES, key=lambda named: abs(named[0] - share))[1]
+
+
+def grades_from(low: int, high: int) -> str:
+    """Return the grades that count, as the subject of a sentence.
+
+    >>> grades_from(5, 5), grades_from(4, 5), grades_from(2, 5)
+    ('Grade 5', 'Grade 4 or 5', 'Grade 2 or more')
+    """
+    if low >= high:
+        return f"Grade {high}"
+    return f"Grade {low} or {high}" if high == low + 1 else f"Grade {low} or more"
+
+
+def order(tau: float | None, n_runs: int, whose: str) -> str:
+    """Return how far two orders of runs agree; `whose` is the other one's, such as "people's".
+
+    >>> order(0.69, 26, "people's"), order(0.9, 4, "people's")
+    ("The order agrees with people's: τ 0.69", "Too few runs to compare with people's order")
+    """
+    if n_runs < ENOUGH_RUNS:
+        return f"Too few runs to compare with {whose} order"
+    if tau is None:
+        return f"No order to compare with {whose}"
+    if tau >= NEARLY_SAME:
+        return f"The order is nearly {whose}: {TAU} {tau:z.2f}"
+    if tau >= MUCH:
+        return f"The order agrees with {whose}: {TAU} {tau:z.2f}"
+    if tau >= PARTLY:
+        return f"The order agrees with {whose} only in part: {TAU} {tau:z.2f}"
+    return f"The order is not {whose}: {TAU} {tau:z.2f}"
+
+
+def precision(relevant: int, labelled: int, n: int, grades: str) -> str:
+    """Return how often passages of these grades are relevant to people, of `n` judged passages.
+
+    >>> precision(80, 100, 500, "Grade 4 or 5")
+    'Grade 4 or 5 is right four times in five'
+    """
+    if n < ENOUGH_PASSAGES:
+        return f"Too few judged passages to compare: {n:,}"
+    if labelled < ENOUGH_OF_A_GRADE:
+        return f"{grades} is rare: {labelled:,} of {n:,} judged passages"
+    return f"{grades} is right {in_words(relevant / labelled)}"
+
+
+def confirmed(by_grade: Sequence[tuple[int, int, int]]) -> str:
+    """Return how often people confirm the highest grade that enough cells have: grade, cells, covered.
+
+    >>> confirmed([(4, 40, 20), (5, 20, 18)]), confirmed([(5, 3, 3)])
+    ('People confirm grade 5 nine times in ten', 'Too few cells drawn at random: 3')
+    """
+    n = sum(cells for _, cells, _ in by_grade)
+    enough = [row for row in by_grade if row[1] >= ENOUGH_OF_A_GRADE]
+    if n < ENOUGH_CELLS or not enough:
+        return f"Too few cells drawn at random: {n:,}"
+    grade, cells, covered = max(enough)
+    return f"People confirm grade {grade} {in_words(covered / cells)}"
+
+
+def influence(n_items: int, n_beyond: int, largest_move: int, *, can_tell: bool) -> str:
+    """Return whether single items decide a board: whether a run leaves its possible ranks without one.
+
+    >>> influence(275, 0, 3, can_tell=True), influence(12, 2, 4, can_tell=True)
+    ('No single item decides the board', '2 items decide the place of a run')
+    """
+    if not n_items:
+        return "No items to leave out"
+    if not can_tell:
+        if not largest_move:
+            return "No run moves, whichever item is left out"
+        places = "1 place" if largest_move == 1 else f"{largest_move} places"
+        return f"Without one item a run moves up to {places}"
+    if n_beyond:
+        return f"{n_beyond:,} {'item decides' if n_beyond == 1 else 'items decide'} the place of a run"
+    return "No single item decides the board"
+
+
+def threshold(current: int, best: int, n_runs: int, *, is_as_good: bool | None, whose: str) -> str:
+    """Return whether the threshold in effect fits the other order; None: there are too few topics to test it.
+
+    >>> threshold(4, 4, 26, is_as_good=True, whose="people's")
+    "Grade 4 as threshold fits people's order best"
+    >>> threshold(4, 3, 26, is_as_good=False, whose="people's")
+    "Grade 3 as threshold fits people's order better than 4"
+    """
+    if n_runs < ENOUGH_RUNS:
+        return "Too few runs to compare thresholds"
+    if is_as_good is None:
+        return "Too few topics to compare thresholds"
+    if current == best:
+        return f"Grade {current} as threshold fits {whose} order best"
+    if is_as_good:
+        return f"Grade {current} as threshold fits {whose} order as well as any"
+    return f"Grade {best} as threshold fits {whose} order better than {current}"
+
+
+def summary(tau: float | None, n_runs: int, leaning: float | None) -> str:
+    """Return the page in a sentence; `leaning` is how much larger the grader's share of relevant passages is.
+
+    >>> summary(0.69, 26, 0.12)
+    'The grader orders the runs much as people do, but is more generous.'
+    """
+    bias = "is more generous" if leaning is not None and leaning > APART else ""
+    bias = "is stricter" if leaning is not None and leaning < -APART else bias
+    if tau is None or n_runs < ENOUGH_RUNS:
+        few = "Too few runs to say whether the grader orders them as people do"
+        return f"{few}; it {bias} than they are." if bias else f"{few}."
+    if tau >= MUCH:
+        return f"The grader orders the runs much as people do{f', but {bias}' if bias else ''}."
+    start = "The grader orders the runs only partly as people do"
+    if tau < PARTLY:
+        start = "The grader does not order the runs as people do"
+    return f"{start}{f', and {bias}' if bias else ''}."
+
+
+def checked(n_rated: int, n_graded: int) -> str:
+    """Return how much people have looked at.
+
+    >>> checked(200, 10_000)
+    'Trust the bands of the board, not the score itself: people have rated 2 % of the cells.'
+    >>> checked(0, 10_000)
+    'Nobody has rated a cell of this grader yet.'
+    """
+    if not n_rated or not n_graded:
+        return "Nobody has rated a cell of this grader yet."
+    share = 100 * n_rated / n_graded
+    percent = f"{share:.0f} %" if share >= 1 else "less than 1 %"
+    warning = "Trust the bands of the board, not the score itself: " if share < LITTLE else ""
+    return f"{warning}{'people' if warning else 'People'} have rated {percent} of the cells."

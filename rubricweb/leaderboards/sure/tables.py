@@ -1,0 +1,250 @@
+"""The further tables behind a board, each computed when it is looked at or downloaded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from django.urls import reverse
+
+from grading.formats.data_table import from_mappings
+from grading.formats.sheets import PrintedTable, TextCell, number
+from grading.measures import registry
+from grading.run_families import families
+from grading.statistics.rank_correlation import Coefficient
+from rubricweb.corpus.duplicates.selectors import latest_search
+from rubricweb.grades.defaults import scored_graders
+from rubricweb.leaderboards.agreement import files as agreement_files
+from rubricweb.leaderboards.agreement import selectors as agreement
+from rubricweb.leaderboards.agreement import sheets as agreement_sheets
+from rubricweb.leaderboards.agreement.selectors import labellers
+from rubricweb.leaderboards.board import provenance
+from rubricweb.leaderboards.board.columns import parse_measures
+from rubricweb.leaderboards.board.items import secret_wordings
+from rubricweb.leaderboards.board.scored import scored_board
+from rubricweb.leaderboards.board.types import MissingTopic
+from rubricweb.leaderboards.influence import duplicates, files, items, pool, sheets
+from rubricweb.leaderboards.meta import files as meta_files
+from rubricweb.leaderboards.meta import selectors as meta
+from rubricweb.leaderboards.meta import sheets as meta_sheets
+from rubricweb.leaderboards.meta.contenders import contenders
+from rubricweb.leaderboards.sure.evidence import Evidence
+
+MIN_GRADES = (3, 4, 5)
+"""The thresholds at which all graders are compared."""
+COMPARED = parse_measures(" ".join(registry.COMPARED))
+"""The measures by which they are."""
+NOTHING = PrintedTable("Nothing to compare with", ("Evaluation",), ())
+Json = dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a table depends on beside the board."""
+
+    evidence: Evidence
+    teams: list[str]
+    """Patterns of run tags that belong together."""
+    depth: int
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    label: str
+    says: str
+    """How to read it."""
+    make: Callable[[Choice], PrintedTable]
+
+
+def _compared(choice: Choice, measures: tuple[str, ...]) -> meta.Comparison:
+    collection = choice.evidence.spec.collection
+    configs = [row.config for row in scored_graders(collection)]
+    rows = contenders(collection, configs, list(collection.banks.all()), MIN_GRADES)
+    spec = meta.MetaSpec(
+        choice.evidence.against,
+        measures,
+        collection.min_relevant,
+        topics=choice.evidence.spec.topic_slice,
+    )
+    return meta.compared(meta.meta_rows(rows, spec, Coefficient), spec, Coefficient)
+
+
+def graders(choice: Choice) -> PrintedTable:
+    """Return each grader, bank and threshold by each measure, with its correlations with the other board."""
+    if choice.evidence.other is None:
+        return NOTHING
+    return meta_sheets.comparison(_compared(choice, COMPARED), choice.evidence.other.label)
+
+
+def detail(choice: Choice) -> PrintedTable:
+    """Return the same by the board's measure alone, with intervals and the runs that cost most."""
+    if choice.evidence.other is None:
+        return NOTHING
+    name = choice.evidence.spec.measure.name
+    return meta_sheets.detail(_compared(choice, (name,)), name)
+
+
+def _agreements(choice: Choice) -> list[agreement.Agreement]:
+    collection = choice.evidence.spec.collection
+    configs = [row.config for row in scored_graders(collection)]
+    pairs = labellers(collection, configs, list(collection.banks.all()))
+    return agreement.agreements(pairs, min_answers=choice.evidence.spec.measure.min_answers)
+
+
+def labels(choice: Choice) -> PrintedTable:
+    """Return the labels of all graders against judgments, binarised; the file has each grade too."""
+    spec = choice.evidence.spec
+    levels = {"min_grade": spec.measure.min_grade, "min_relevant": spec.collection.min_relevant}
+    rows = _agreements(choice)
+    return replace(agreement_sheets.binary(rows, **levels), data=agreement_files.table(rows, **levels))
+
+
+def needed(choice: Choice) -> PrintedTable:
+    """Return kappa by threshold and items needed."""
+    labeller = choice.evidence.agreement.labeller
+    relevant = choice.evidence.spec.collection.min_relevant
+    return agreement_sheets.thresholds(labeller, agreement.threshold_kappas(labeller, min_relevant=relevant))
+
+
+def between(choice: Choice) -> PrintedTable:
+    collection, measure = choice.evidence.spec.collection, choice.evidence.spec.measure
+    configs = [row.config for row in scored_graders(collection)]
+    pairs = labellers(collection, configs, list(collection.banks.all()))
+    rows = agreement.between(pairs, min_grade=measure.min_grade, min_answers=measure.min_answers)
+    return agreement_sheets.graders(rows, min_grade=measure.min_grade)
+
+
+def runs(choice: Choice) -> PrintedTable:
+    scored, texts = choice.evidence.scored, items.item_texts(choice.evidence.scored)
+    rows = [
+        row for row in items.item_influences(scored).dependents if (row.row.topic_id, row.row.uid) in texts
+    ]
+    data = files.runs(scored, rows, _public(choice, texts))
+    return replace(sheets.runs(rows, texts, _grid(choice)), data=data)
+
+
+def pairs(choice: Choice) -> PrintedTable:
+    scored, texts = choice.evidence.scored, items.item_texts(choice.evidence.scored)
+    rows = [
+        pair
+        for pair in items.pairs(scored)
+        if {(pair.topic_id, pair.first), (pair.topic_id, pair.second)} <= set(texts)
+    ]
+    data = files.pairs(scored, rows, _public(choice, texts))
+    return replace(sheets.pairs(rows, texts, _grid(choice)), data=data)
+
+
+def holes(choice: Choice) -> PrintedTable:
+    rows = pool.holes(choice.evidence.scored)
+    return replace(sheets.holes(rows), data=files.holes(choice.evidence.scored, rows))
+
+
+def teams(choice: Choice) -> PrintedTable:
+    scored = choice.evidence.scored
+    rows = pool.teams_left_out(scored, families(scored.run_tags, choice.teams), depth=choice.depth)
+    return replace(sheets.teams(rows, choice.depth), data=files.teams(scored, rows, choice.depth))
+
+
+def origins(choice: Choice) -> PrintedTable:
+    """Return what authors of items gain by them, over all topics, each of which counts for every run."""
+    spec = replace(choice.evidence.spec, missing=MissingTopic.ZERO, topic="", facet="")
+    scored = scored_board(spec)
+    rows = pool.circularity(scored, families(scored.run_tags, choice.teams))
+    return replace(sheets.origins(rows), data=files.origins(scored, rows))
+
+
+def copies(choice: Choice) -> PrintedTable:
+    scored = choice.evidence.scored
+    search, rows = latest_search(scored.spec.collection), duplicates.duplicates(scored)
+    sheet = sheets.duplicates(rows, scored.spec.measure.judged_at)
+    return replace(sheet, data=files.duplicates(scored, rows, search.threshold if search else 1.0))
+
+
+def grades(choice: Choice) -> PrintedTable:
+    """Return how often each grade was given to the board's items."""
+    base = choice.evidence.scored.base
+    counts = [0] * 6
+    for topic in base.pool.topics:
+        ratings = base.grades[topic.topic_id].matrix.columns(base.items.get(topic.topic_id, ())).ratings
+        for grade in range(6):
+            counts[grade] += int((ratings == grade).sum())
+    n = sum(counts)
+    lines = [{"grade": grade, "cells": c, "share": c / n if n else None} for grade, c in enumerate(counts)]
+    rows = tuple(tuple(TextCell(number(value)) for value in line.values()) for line in lines)
+    data = from_mappings(lines, provenance.scored_statements(choice.evidence.scored))
+    return PrintedTable("Grades", ("Grade", "Cells", "Share"), rows, 1, data=data)
+
+
+def _public(choice: Choice, texts: files.Texts) -> files.Texts:
+    """Return the texts that a file may have."""
+    secret = secret_wordings(topic.topic_id for topic in choice.evidence.scored.base.pool.topics)
+    return {place: text for place, text in texts.items() if place not in secret}
+
+
+def _grid(choice: Choice) -> Callable[[int], str]:
+    bank = choice.evidence.spec.bank
+    return lambda topic_id: reverse("review:grid", args=[bank.pk, topic_id]) if bank else ""
+
+
+TABLES = {
+    "graders": Table(
+        "All graders",
+        "Correlation of the order of runs with the other board, for each grader, bank and threshold.",
+        graders,
+    ),
+    "detail": Table(
+        "All graders, in detail",
+        "The same by this measure alone: behind the best, with the interval of the difference, and the runs "
+        "without which Kendall's tau would rise most.",
+        detail,
+    ),
+    "labels": Table("Labels", "Labels of passages against people's judgments, for each grader.", labels),
+    "needed": Table(
+        "Items needed", "Agreement of labels when several items must reach the threshold.", needed
+    ),
+    "between": Table("Between graders", "Agreement of two graders' labels of the same passages.", between),
+    "runs": Table("Runs", "Each run that changes rank if one item is left out, with that item.", runs),
+    "pairs": Table(
+        "Redundant pairs",
+        "Items of a topic that nearly the same passages cover count one thing twice.",
+        pairs,
+    ),
+    "holes": Table(
+        "Ungraded passages",
+        "A run with many ungraded passages may score low for that reason alone.",
+        holes,
+    ),
+    "teams": Table(
+        "Teams left out",
+        "What if a team had not taken part? Passages that only its runs return would not have been graded.",
+        teams,
+    ),
+    "origins": Table(
+        "Who wrote the items",
+        "How much more a model's runs gain on items that it wrote than other runs do; about 0 is fair.",
+        origins,
+    ),
+    "copies": Table(
+        "Near-duplicates",
+        "Whether a run gains from copies. Score once drops a passage below a near-duplicate of it.",
+        copies,
+    ),
+    "grades": Table("Grades", "How often the grader gave each grade.", grades),
+}
+"""By name in addresses, in the order of the page."""
+
+
+def document(choice: Choice, name: str) -> Json | None:
+    """Return the table as JSON, of those that have it: the graders' and the labels'."""
+    spec = choice.evidence.spec
+    if name == "graders" and choice.evidence.against:
+        return meta_files.document(_compared(choice, COMPARED))
+    if name == "labels":
+        measure = spec.measure
+        return agreement_files.document(
+            _agreements(choice),
+            min_grade=measure.min_grade,
+            min_relevant=spec.collection.min_relevant,
+            min_answers=measure.min_answers,
+        )
+    return None

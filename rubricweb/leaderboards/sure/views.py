@@ -1,0 +1,172 @@
+"""How sure are we: the page, its files, and the official leaderboards that a board can be compared with."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from grading.errors import BadFormat
+from grading.formats.data_table import tsv_lines
+from grading.formats.sheets import PrintedTable, tex_lines
+from rubricweb.accounts import roles
+from rubricweb.accounts.models import User
+from rubricweb.calibration.selectors import calibrated
+from rubricweb.core.http import HtmxRequest, form_response, page_or_part
+from rubricweb.corpus import access, official
+from rubricweb.corpus.models import Collection
+from rubricweb.leaderboards.board_page import query_of
+from rubricweb.leaderboards.meta.upload import stored
+from rubricweb.leaderboards.sorting import changed
+from rubricweb.leaderboards.sure import assessors, findings, tables
+from rubricweb.leaderboards.sure.evidence import Evidence
+from rubricweb.leaderboards.sure.forms import OfficialForm, SureForm
+from rubricweb.leaderboards.sure.pictures import PICTURES
+from rubricweb.leaderboards.sure.tables import TABLES, Choice
+
+PAGE = "leaderboards/sure.html"
+TYPES = {"tsv": "text/tab-separated-values", "tex": "application/x-tex", "svg": "image/svg+xml"}
+
+
+@require_safe
+def sure(request: HtmxRequest, slug: str) -> HttpResponse:
+    """A board in five pictures; what is chosen is in the address, and `form` names a file of the page."""
+    collection = access.collection_for(request.user, slug)
+    form = SureForm(request.GET, collection=collection)
+    if not form.graders:
+        context = _context(form, OfficialForm()) | {"assessors": _assessors(request, form)}
+        return page_or_part(request, PAGE, context, part="sure")
+    if not form.is_valid():
+        return form_response(request, PAGE, _context(form, OfficialForm()), part="sure")
+    if name := request.GET.get("form"):
+        return _file(request, form, name)
+    context = _context(form, OfficialForm()) | _pictures(request, form)
+    return page_or_part(request, PAGE, context, part="sure")
+
+
+def _context(form: SureForm, upload: OfficialForm) -> dict[str, object]:
+    return {
+        "collection": form.collection,
+        "section": "leaderboard",
+        "tab": "sure",
+        "form": form,
+        "official_form": upload,
+        "officials": official.official_boards(form.collection),
+    }
+
+
+def _pictures(request: HtmxRequest, form: SureForm) -> dict[str, object]:
+    query, collection = query_of(form), form.collection
+    evidence = form.evidence(query)
+    name = request.GET.get("table", "")
+    others = len(form.offered)
+    return {
+        "query": query,
+        "pictures": [draw(evidence) for draw in PICTURES.values()],
+        "summary": findings.summary(evidence.tau, evidence.n_runs, evidence.leaning),
+        "checked": findings.checked(*evidence.checked) if evidence.checked else "",
+        "others": others,
+        "toggle": changed(query, others="" if evidence.others else "1"),
+        "laid_over": evidence.others,
+        "cards": calibrated(collection),
+        "assessors": _assessors(request, form),
+        "tables": [(key, table.label) for key, table in TABLES.items()],
+        "table": TABLES.get(name),
+        "table_name": name if name in TABLES else "",
+        "sheet": TABLES[name].make(_choice(form, evidence)) if name in TABLES else None,
+    }
+
+
+def _assessors(request: HtmxRequest, form: SureForm) -> assessors.Section | None:
+    spec = form.spec if form.graders else None
+    return assessors.section(request.user, form.collection, spec, shows_names="names" in request.GET)
+
+
+def _choice(form: SureForm, evidence: Evidence) -> Choice:
+    return Choice(evidence, form.patterns, form.cleaned_data["depth"])
+
+
+def _file(request: HtmxRequest, form: SureForm, name: str) -> HttpResponse:
+    """Return a picture or a table as a file: NAME.tsv, .tex, .svg or .json, or all.zip."""
+    evidence, (stem, _, kind) = form.evidence(query_of(form)), name.partition(".")
+    if name == "all.zip":
+        content, content_type = _all_pictures(evidence), "application/zip"
+    elif kind == "svg" and stem in PICTURES and (plot := PICTURES[stem](evidence).plot):
+        content, content_type = plot.file.encode(), TYPES[kind]
+    elif kind == "json" and (document := tables.document(_choice(form, evidence), stem)):
+        text = json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False)
+        content, content_type = text.encode(), "application/json"
+    elif kind in ("tsv", "tex") and (sheet := _sheet(request, form, evidence, stem)):
+        lines = tsv_lines(sheet.data) if kind == "tsv" else tex_lines(sheet)
+        content, content_type = "\n".join([*lines, ""]).encode(), f"{TYPES[kind]}; charset=utf-8"
+    else:
+        raise Http404(f"no file {name} of this page")
+    response = HttpResponse(content, content_type=content_type)
+    response["Content-Disposition"] = f'attachment; filename="{form.collection.slug}-{stem}.{kind}"'
+    return response
+
+
+def _sheet(request: HtmxRequest, form: SureForm, evidence: Evidence, name: str) -> PrintedTable | None:
+    if name in PICTURES:
+        return PICTURES[name](evidence).sheet
+    if name in TABLES:
+        return TABLES[name].make(_choice(form, evidence))
+    section = _assessors(request, form)
+    return section.sheets.get(name) if section else None
+
+
+def _all_pictures(evidence: Evidence) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, draw in PICTURES.items():
+            picture = draw(evidence)
+            if picture.plot:
+                archive.writestr(f"{name}.svg", picture.plot.file)
+            if picture.sheet:
+                archive.writestr(f"{name}.tsv", "\n".join([*tsv_lines(picture.sheet.data), ""]))
+    return file.getvalue()
+
+
+@require_POST
+def official_add(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Take an official leaderboard; what is wrong with the file is said beside it, with its line."""
+    collection = access.collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    upload = OfficialForm(request.POST, request.FILES)
+    if upload.is_valid():
+        try:
+            board = _taken(collection, upload, by=request.user)
+        except BadFormat as error:
+            upload.add_error("file", str(error))
+        else:
+            measure = f" ({board.measure})" if board.measure else ""
+            messages.success(request, f"{board.name}{measure} has {len(board.values)} runs.")
+            return redirect(f"{reverse('leaderboards:sure', args=[slug])}?{request.GET.urlencode()}")
+    form = SureForm(request.GET, collection=collection)
+    context = _context(form, upload)
+    if form.graders and form.is_valid():
+        context |= _pictures(request, form)
+    return form_response(request, PAGE, context, part="sure", status=422)
+
+
+def _taken(collection: Collection, upload: OfficialForm, *, by: User) -> official.Official:
+    """Store the uploaded board. Raises BadFormat, which names the line."""
+    picked = upload.cleaned_data
+    with stored(picked["file"]) as path:
+        return official.put_official_board(
+            collection, path, name=picked["name"], by=by, measure=picked["measure"]
+        )
+
+
+@require_POST
+def official_remove(request: HtmxRequest, slug: str) -> HttpResponse:
+    collection = access.collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    name = request.POST.get("name", "")
+    if official.remove_official_board(collection, name=name, by=request.user):
+        messages.success(request, f"{name} is removed.")
+    return redirect("leaderboards:sure", slug)

@@ -1,0 +1,113 @@
+"""A row each: a dot with its interval, or two bars from a middle line (a tornado)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rubricweb.plots.svg import (
+    WIDTH,
+    Plot,
+    Scale,
+    box,
+    dot,
+    line,
+    linked,
+    nice_ticks,
+    shortened,
+    text,
+    tick_label,
+    whisker,
+)
+
+LEFT, RIGHT, TOP = 6, 354, 20
+ROW, TWO_LINES = 22, 34
+
+
+@dataclass(frozen=True, slots=True)
+class DotRow:
+    """A score with its interval; None is undefined and leaves the row empty."""
+
+    label: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    before: float | None = None
+    """Where it was: a hollow dot."""
+    href: str = ""
+    kind: str = ""
+    """`lead`, `out` or nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """What falls and what rises, each with whose it is."""
+
+    label: str
+    low: float
+    high: float
+    low_label: str
+    high_label: str
+    href: str = ""
+
+
+def dot_rows(rows: Sequence[DotRow], *, name: str, sentence: str, axis: str, names: float = 130) -> Plot:
+    """Return a row each on one axis; `names` is the width of the labels.
+
+    >>> plot = dot_rows([DotRow("bm25", 0.5, 0.4, 0.6)], name="r", sentence="", axis="score")
+    >>> plot.body.count("<circle"), plot.body.count("whisker")
+    (1, 1)
+    """
+    drawn = [end for row in rows for end in (row.value, row.low, row.high, row.before) if end is not None]
+    ticks = nice_ticks(min(drawn, default=0.0), max(drawn, default=1.0))
+    x, bottom = Scale(ticks[0], ticks[-1], names + 8, RIGHT - 8), TOP + ROW * len(rows)
+    body = []
+    for tick in ticks:
+        body.append(line((x(tick), TOP), (x(tick), bottom), "grid"))
+        body.append(text(x(tick), TOP - 6, tick_label(tick, ticks), "middle"))
+    for place, row in enumerate(rows):
+        y = TOP + ROW * (place + 0.5)
+        body.append(text(names, y + 4, shortened(row.label, names), "end name"))
+        if row.value is None:
+            continue
+        ends = "" if row.low is None or row.high is None else f" ({row.low:z.3f} to {row.high:z.3f})"
+        title = f"{row.label}: {row.value:z.3f}{ends}"
+        if row.low is not None and row.high is not None:
+            body.append(whisker((0, y), (x(row.low), x(row.high)), is_flat=True))
+        if row.before is not None:
+            body.append(dot((x(row.before), y), "hollow", f"{row.label} before: {row.before:z.3f}"))
+        body.append(linked(dot((x(row.value), y), row.kind, title), row.href, title))
+    body.append(text(RIGHT, bottom + 14, f"{axis} \N{RIGHTWARDS ARROW}", "end"))
+    return Plot(name, sentence, bottom + 20, "".join(body))
+
+
+def tornado(rows: Sequence[Bars], *, name: str, sentence: str, heads: tuple[str, str]) -> Plot:
+    """Return two bars a row around a middle line; `heads` says what left and right of it mean.
+
+    >>> bars = [Bars("Why?", -0.5, 0.25, "a", "b")]
+    >>> tornado(bars, name="t", sentence="", heads=("loses most", "gains most")).body.count("<rect")
+    2
+    """
+    most = max((max(-row.low, row.high) for row in rows), default=0.0) or 1.0
+    middle, half = WIDTH / 2, 54
+    bottom = TOP + TWO_LINES * len(rows)
+    body = [text(middle - 6, 11, heads[0], "end"), text(middle + 6, 11, heads[1])]
+    for place, row in enumerate(rows):
+        top = TOP + TWO_LINES * place
+        title = f"{row.label}: {row.low_label} {row.low:+z.4f}, {row.high_label} {row.high:+z.4f}"
+        left, right = half * -row.low / most, half * row.high / most
+        marks = text(LEFT, top + 11, shortened(row.label, RIGHT - LEFT), "name")
+        marks += box((middle - left, top + 16), (left, 11), "bar minus", title)
+        marks += box((middle, top + 16), (right, 11), "bar plus", title)
+        body.append(linked(marks, row.href, title))
+        body.append(line((middle, top + 14), (middle, top + 29), "axis"))
+        room = middle - half - LEFT - 10
+        body.append(text(middle - left - 4, top + 26, _labelled(row.low_label, row.low, room), "end"))
+        body.append(text(middle + right + 4, top + 26, _labelled(row.high_label, row.high, room)))
+    return Plot(name, sentence, bottom + 4, "".join(body))
+
+
+def _labelled(label: str, value: float, room: float) -> str:
+    """Return the number with its name, cut to the room that is left beside the longest bar."""
+    change = f"{value:+z.4f}".replace("-", "\N{MINUS SIGN}")
+    return f"{change} {shortened(label, room - 54)}" if label else change

@@ -1,0 +1,179 @@
+"""What every plot is drawn with: scales, ticks and marks, and the plot itself, on the page or as a file."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from html import escape
+from pathlib import Path
+
+from django.utils.safestring import SafeString
+
+WIDTH = 360
+"""Units of a plot's width: at 390 px a unit is a little less than a pixel, so that 12 stays readable."""
+GLYPHS = 6.4
+"""Units that a letter takes on average."""
+STYLES = Path(__file__).parents[2] / "static" / "css"
+SHAPES = ("circle", "square", "diamond", "triangle")
+"""By series: the shape tells them apart where colour does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """A picture of numbers; whoever shows it puts the same numbers beside it as a table."""
+
+    name: str
+    """Of its file."""
+    sentence: str
+    """What it shows, for those who do not see it."""
+    height: float
+    body: str
+    width: float = WIDTH
+
+    @property
+    def svg(self) -> SafeString:
+        """Return the plot for a page: its links are one stop of the Tab key, and arrows move between them."""
+        role = "group" if "<a " in self.body else "img"
+        head = f'<svg class="plot" viewBox="0 0 {self.width} {self.height:g}" role="{role}"'
+        return SafeString(
+            f'{head} aria-label="{escape(self.sentence)}" data-plot="{escape(self.name)}">{self.body}</svg>'
+        )
+
+    @property
+    def file(self) -> str:
+        """Return the plot as a file of its own: light, without links, its styles inside."""
+        size = f'width="{self.width}" height="{self.height:g}" viewBox="0 0 {self.width} {self.height:g}"'
+        paper = f'<rect width="{self.width}" height="{self.height:g}" fill="#fff"/>'
+        drawing = re.sub(r"<a [^>]*>|</a>", "", self.body)
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="plot" {size}><title>{escape(self.sentence)}'
+            f"</title><style>{_light_styles()}</style>{paper}{drawing}</svg>\n"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """From numbers to places of a plot.
+
+    >>> Scale(0, 2, 100, 200)(0.5)
+    125.0
+    """
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def __call__(self, value: float) -> float:
+        share = (value - self.low) / (self.high - self.low)
+        return self.start + (self.end - self.start) * min(1.0, max(0.0, share))
+
+
+def nice_ticks(low: float, high: float, most: int = 5) -> list[float]:
+    """Return round numbers, evenly spaced, from one at or below `low` to one at or above `high`.
+
+    >>> nice_ticks(0.03, 0.71), nice_ticks(3, 3)
+    ([0.0, 0.2, 0.4, 0.6, 0.8], [3.0, 3.2, 3.4, 3.6, 3.8, 4.0])
+    """
+    span = high - low
+    if span <= 0:
+        span = high = 1.0 if low == 0 else abs(low) / 3
+        high += low
+    rough = span / most
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * base for base in (1, 2, 2.5, 5, 10) if power * base >= rough * 0.999)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return [round(number * step, 10) for number in range(first, last + 1)]
+
+
+def tick_label(value: float, ticks: Sequence[float]) -> str:
+    """Return the number with as many decimals as the ticks need to differ.
+
+    >>> tick_label(0.5, [0, 0.25, 0.5]), tick_label(2, [0, 2])
+    ('0.50', '2')
+    """
+    step = min((b - a for a, b in itertools.pairwise(ticks)), default=1.0)
+    places = next((n for n in range(6) if abs(round(step, n) - step) < 1e-9), 6)
+    return f"{value:z.{places}f}"
+
+
+def text(x: float, y: float, label: str, kind: str = "") -> str:
+    """Return a line of text; `kind` is a list of classes: `middle` and `end` say what stands at `x`."""
+    return f'<text x="{x:.1f}" y="{y:.1f}"{_class(kind)}>{escape(label)}</text>'
+
+
+def line(start: tuple[float, float], end: tuple[float, float], kind: str, title: str = "") -> str:
+    path = f"M{start[0]:.1f} {start[1]:.1f}L{end[0]:.1f} {end[1]:.1f}"
+    return f'<path d="{path}"{_class(kind)}>{_title(title)}</path>'
+
+
+def path(points: Sequence[tuple[float, float]], kind: str, *, is_closed: bool = False) -> str:
+    steps = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+    return f'<path d="M{steps}{"Z" if is_closed else ""}"{_class(kind)}/>'
+
+
+def box(corner: tuple[float, float], size: tuple[float, float], kind: str, title: str = "") -> str:
+    """Return a rectangle from its upper left corner."""
+    place = f'x="{corner[0]:.1f}" y="{corner[1]:.1f}" width="{max(0.0, size[0]):.1f}" height="{size[1]:.1f}"'
+    return f'<rect {place} rx="2"{_class(kind)}>{_title(title)}</rect>'
+
+
+def dot(at: tuple[float, float], kind: str, title: str, *, series: int = 0, radius: float = 4.5) -> str:
+    """Return a mark of that series, with what a pointer over it reads."""
+    (x, y), r, shape = at, radius, SHAPES[series % len(SHAPES)]
+    classes = _class(f"dot series-{series} {kind}".strip())
+    if shape == "circle":
+        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{r}"{classes}>{_title(title)}</circle>'
+    corners = {
+        "square": [(x - r, y - r), (x + r, y - r), (x + r, y + r), (x - r, y + r)],
+        "diamond": [(x, y - r * 1.3), (x + r * 1.3, y), (x, y + r * 1.3), (x - r * 1.3, y)],
+        "triangle": [(x, y - r * 1.2), (x + r * 1.2, y + r), (x - r * 1.2, y + r)],
+    }[shape]
+    steps = "L".join(f"{a:.1f} {b:.1f}" for a, b in corners)
+    return f'<path d="M{steps}Z"{classes}>{_title(title)}</path>'
+
+
+def linked(mark: str, href: str, title: str) -> str:
+    """Return the mark as a link to what it stands for; as it is without an address."""
+    return f'<a href="{escape(href)}" aria-label="{escape(title)}">{mark}</a>' if href else mark
+
+
+def whisker(at: tuple[float, float], ends: tuple[float, float], kind: str = "", *, is_flat: bool) -> str:
+    """Return an interval through `at`, with its ends as ticks: along x if it is flat, else along y."""
+    (x, y), (low, high) = at, ends
+    if is_flat:
+        steps = f"M{low:.1f} {y:.1f}H{high:.1f}M{low:.1f} {y - 3:.1f}v6M{high:.1f} {y - 3:.1f}v6"
+    else:
+        steps = f"M{x:.1f} {low:.1f}V{high:.1f}M{x - 3:.1f} {low:.1f}h6M{x - 3:.1f} {high:.1f}h6"
+    return f'<path d="{steps}"{_class(f"whisker {kind}".strip())}/>'
+
+
+def shortened(label: str, units: float) -> str:
+    """Return the label, cut with an ellipsis where it is wider than so many units.
+
+    >>> shortened("bm25_robertson", 50)
+    'bm25_ro\N{HORIZONTAL ELLIPSIS}'
+    """
+    most = max(2, int(units / GLYPHS) + 1)
+    return label if len(label) <= most else f"{label[: most - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}"
+
+
+def _class(kind: str) -> str:
+    return f' class="{escape(kind)}"' if kind else ""
+
+
+def _title(title: str) -> str:
+    return f"<title>{escape(title)}</title>" if title else ""
+
+
+@lru_cache(maxsize=1)
+def _light_styles() -> str:
+    """Return the styles of plots with the light value of each token in place of its name."""
+    tokens, styles = ((STYLES / name).read_text(encoding="utf-8") for name in ("tokens.css", "plots.css"))
+    light = dict(re.findall(r"(--[\w-]+): light-dark\((#\w+),", tokens + styles))
+    rules = " ".join(re.findall(r"^ *(\.plot[^{@]*\{[^}]*\})", styles, re.MULTILINE))
+    return re.sub(r"\s+", " ", re.sub(r"var\((--[\w-]+)\)", lambda name: light[name[1]], rules))
