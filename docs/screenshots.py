@@ -81,7 +81,7 @@ def visit(page: Page, url: str) -> Iterator[str]:
     page.get_by_label("Wording").fill("Which pigments make autumn leaves yellow or orange?")
     page.get_by_text("could move").first.wait_for()
     yield "bank"
-    page.goto(url + "/leaderboards/demo/")
+    page.goto(url + "/collections/demo/leaderboards/")
     page.locator(".board-table").wait_for()
     yield "leaderboard"
     page.goto(url + "/grades/demo/jobs/")

@@ -21,7 +21,7 @@ urlpatterns = [
     path("", include("rubricweb.systems.urls")),
     path("support/", include("rubricweb.support.urls")),
     path("calibration/", include("rubricweb.calibration.urls")),
-    path("leaderboards/", include("rubricweb.leaderboards.urls")),
+    path("", include("rubricweb.leaderboards.urls")),
     path("exports/", include("rubricweb.exports.urls")),
     path("", include("rubricweb.releases.urls")),
     path("", include("rubricweb.archives.urls")),

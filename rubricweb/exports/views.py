@@ -25,9 +25,8 @@ from rubricweb.grades import visibility
 from rubricweb.leaderboards.board import files, values
 from rubricweb.leaderboards.board import selectors as leaderboards
 from rubricweb.leaderboards.board.types import Board, BoardSpec
-from rubricweb.leaderboards.board_page import query_of
+from rubricweb.leaderboards.board_page import query_of, refused
 from rubricweb.leaderboards.forms import BoardForm, LabelForm
-from rubricweb.leaderboards.views import refused
 
 WRITTEN: dict[str, tuple[Callable[[Board], list[str]], str]] = {
     "tsv": (files.tsv_lines, "text/tab-separated-values; charset=utf-8"),

@@ -293,7 +293,7 @@ def test_scores_are_the_same_for_every_role(made, owner, assessor, viewer, clien
         return [(row["rank"], row["score"]) for row in answer["rows"]]
 
     assert rows(viewer) == rows(assessor) == rows(owner)
-    page = client_of(viewer).get(f"/leaderboards/autumn/?grader={lexical_config().pk}&bank={made.bank.pk}")
+    page = client_of(viewer).get(f"/collections/autumn/leaderboards/?grader={lexical_config().pk}&bank={made.bank.pk}")
     assert "1, which only topic developers and organizers may read" in page.content.decode()
 
 

@@ -8,7 +8,7 @@ from tests.rubricweb.calibration.conftest import text
 
 pytestmark = pytest.mark.portable
 
-BOARD, PUBLISH = "/leaderboards/autumn/", "/leaderboards/autumn/publish/"
+BOARD, PUBLISH = "/collections/autumn/leaderboards/", "/collections/autumn/leaderboards/publish/"
 LACKS = "The grader is not calibrated: nobody has compared this grader with people on these items."
 
 

@@ -33,7 +33,7 @@ def test_every_page_answers_400(collection, owner, client_of):
     for address in (
         f"/review/banks/{topic}/grid/?hide={DIGITS}",
         f"/banks/{topic}/?beside={DIGITS}",
-        f"/leaderboards/autumn/?seen={DIGITS}:1",
+        f"/collections/autumn/leaderboards/?seen={DIGITS}:1",
         f"/leaderboards/autumn/agreement/?grader={'9' * 400}",
         "/leaderboards/autumn/meta/?bank=99999999999999999999",
     ):

@@ -55,7 +55,7 @@ def test_no_page_names_a_run(collection, assessor, client_of):
     for address in (
         f"/review/banks/{bank.pk}/topics/{item.topic_id}/grid/",
         f"/review/banks/{bank.pk}/topics/{item.topic_id}/cells/{passage}/{item.pk}/",
-        "/leaderboards/autumn/",
+        "/collections/autumn/leaderboards/",
         f"/leaderboards/autumn/runs/{run}/",
         "/leaderboards/autumn/figures/",
     ):

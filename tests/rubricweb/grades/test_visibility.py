@@ -350,7 +350,7 @@ def test_files_and_boards_can_be_refused_instead(bank, assessor, owner, client_o
     blind_campaign(bank, by=owner)
     bank.collection.blind_sums = bank.collection.BlindSums.REFUSED
     bank.collection.save()
-    for address in ("/exports/autumn/qrels/", "/leaderboards/autumn/", "/leaderboards/autumn/agreement/"):
+    for address in ("/exports/autumn/qrels/", "/collections/autumn/leaderboards/", "/leaderboards/autumn/agreement/"):
         answer = client_of(assessor).get(address)
         assert answer.status_code == 403
         assert b"to be rated blind" in answer.content

@@ -15,7 +15,7 @@ from rubricweb.editor.trial_forms import WeightTrialForm
 from tests.rubricweb.markup import markup
 from tests.worked import judge
 
-BOARD = "/leaderboards/autumn/"
+BOARD, ROOM = "/collections/autumn/leaderboards/", "/leaderboards/autumn/"
 HALF_COVER = ItemMeasure(
     name="half_cover",
     label="Half cover",
@@ -63,7 +63,7 @@ def printed(command, *arguments):
     return out.getvalue()
 
 
-@pytest.mark.parametrize("address", [BOARD, f"{BOARD}figures/", "/exports/autumn/"])
+@pytest.mark.parametrize("address", [BOARD, f"{ROOM}figures/", "/exports/autumn/"])
 def test_forms_suggest_it(made, owner, client_of, address):
     content = markup(client_of(owner).get(address))
     assert all(f'<option value="{name}">' in content for name in ("half_cover", "first_label"))
@@ -115,27 +115,27 @@ def test_the_command_s_help_names_it(capsys):
 
 
 def test_figures_draw_it(shown_on):
-    shown = shown_on(f"{BOARD}figures/", {"view": "scatter", "against": "half_cover"})
+    shown = shown_on(f"{ROOM}figures/", {"view": "scatter", "against": "half_cover"})
     assert "Run Rubric-Cover@20 Half cover@20" in shown
 
 
 def test_meta_evaluation_compares_it(made, shown_on):
     judge(made)
     shown = shown_on(
-        f"{BOARD}meta/", {"measure": "half_cover first_label", "show": "kendall", "detail": "first_label"}
+        f"{ROOM}meta/", {"measure": "half_cover first_label", "show": "kendall", "detail": "first_label"}
     )
     assert "half_cover K first_label K Wins" in shown
     assert "first_label against human judgments (first_label, gains are the judgments)" in shown
 
 
 def test_what_moved_is_explained_by_items(shown_on):
-    shown = shown_on(f"{BOARD}moved/", {"measure": "half_cover", "was_min_grade": "5", "run": "both"})
+    shown = shown_on(f"{ROOM}moved/", {"measure": "half_cover", "was_min_grade": "5", "run": "both"})
     assert "These parts add up to the difference of the scores." in shown
     assert "+0.2500" in shown
 
 
 def test_influence_leaves_items_out_of_it(shown_on):
-    assert "Half cover" in shown_on(f"{BOARD}influence/", {"measure": "half_cover"})
+    assert "Half cover" in shown_on(f"{ROOM}influence/", {"measure": "half_cover"})
 
 
 def test_a_trial_of_weights_offers_it(rf):
@@ -155,4 +155,4 @@ def test_one_that_cannot_resample_topics_has_no_intervals(made, shown_on, monkey
     found = json.loads(printed("leaderboard", "--measure", "whole_cover", *made.names))
     assert {(row["rank_first"], row["low"]) for row in found["rows"]} == {(None, None)}
     assert found["uncertainty"] == "none: topics cannot be resampled for this measure"
-    assert "not defined" not in shown_on(f"{BOARD}influence/", {"measure": "whole_cover"})
+    assert "not defined" not in shown_on(f"{ROOM}influence/", {"measure": "whole_cover"})

@@ -10,7 +10,7 @@ from rubricweb.leaderboards.board import selectors
 from tests import factories
 from tests.rubricweb.worlds import blind_campaign
 
-BOARD = "/leaderboards/autumn/"
+BOARD = "/collections/autumn/leaderboards/"
 HTMX = {"HX-Request": "true"}
 MADE = re.compile(rb"\d{4}-\d\d-\d\d \d\d:\d\d UTC")
 

@@ -12,7 +12,7 @@ from rubricweb.leaderboards.models import PublicBoard
 from tests import factories
 from tests.rubricweb.markup import markup
 
-PUBLISH = "/leaderboards/autumn/publish/"
+PUBLISH = "/collections/autumn/leaderboards/publish/"
 
 
 @pytest.fixture
