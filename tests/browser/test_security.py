@@ -57,7 +57,7 @@ def test_no_page_is_refused_anything(page, places):
         response = page.goto(address, wait_until="load")
         assert "script-src 'self'" in response.headers["content-security-policy"]
         expect(page.locator("h1").first).to_be_visible()
-    page.goto(f"{places.board}figures/?view=intervals")
+    page.goto(f"{places.of_collection('leaderboards:figures')}?view=intervals")
     page.locator(".plotly .main-svg").first.wait_for()
     page.locator("#figure").hover()
 
