@@ -17,7 +17,7 @@ from django.views.decorators.http import require_safe
 
 from grading.measures import registry
 from grading.statistics.bootstrap import LEVEL
-from rubricweb.core.http import HtmxRequest, form_response, page_or_part
+from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part
 from rubricweb.corpus import access
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import Official, RunScores, official_boards
@@ -139,9 +139,8 @@ def plot(request: HtmxRequest, slug: str) -> HttpResponse:
     form = BoardToolbar(request.GET, collection=collection)
     if not form.graders or not form.is_valid():
         raise Http404("No such board.")
-    context = board_context(selectors.board(form.spec), query_of(form), request.GET)
-    lines = context["lines"]
-    rows = [(PLOT_TOP + PLOT_ROW * (place + 1), line) for place, line in enumerate(lines)]
+    context = dict(board_context(selectors.board(form.spec), query_of(form), request.GET))
+    rows = [(PLOT_TOP + PLOT_ROW * (place + 1), line) for place, line in enumerate(context["lines"])]
     height = PLOT_TOP + PLOT_ROW * (len(rows) + 1)
     context |= {"title": f"Leaderboard of {collection}", "rows": rows, "height": height}
     response = render(request, "leaderboards/board.svg", context, content_type="image/svg+xml")
@@ -166,7 +165,7 @@ def query_of(form: LabelForm) -> str:
     return urlencode({name: value for name, value in values.items() if value not in (None, "", False)})
 
 
-def board_context(shown: Board, query: str, sent: Mapping[str, str], before: str = "") -> dict[str, object]:
+def board_context(shown: Board, query: str, sent: Mapping[str, str], before: str = "") -> Context:
     """Return the context of the board: its rows with their changes, the plots, and what it states."""
     sort = sent.get("sort", "")
     rendering = rank_changes.rendering(shown, sent, before)

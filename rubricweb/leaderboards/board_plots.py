@@ -126,7 +126,8 @@ class Scatter:
 
 def scatter(pairs: Sequence[tuple[str, float, float]], first: Sequence[str]) -> Scatter | None:
     """Return the drawing of (name, x, y); the first runs and the farthest from the diagonal are named."""
-    across, up = (score_axis.axis_of([pair[side] for pair in pairs]) for side in (1, 2))
+    across = score_axis.axis_of([x for _, x, _ in pairs])
+    up = score_axis.axis_of([y for _, _, y in pairs])
     if across is None or up is None:
         return None
     places = [

@@ -58,8 +58,8 @@ def digest(document: Document) -> str:
 
 
 def _row(row: BoardRow) -> Document:
-    names = ("interval", "run_tag", "score", "stderr", "low", "high", "judged", "n_topics", "n_answered")
-    names += ("rank", "is_behind")
+    of_run = ("rank", "interval", "is_behind", "run_tag", "n_topics", "n_answered", "judged")
+    names = (*of_run, "score", "stderr", "low", "high")
     by_topic = [None if score is None else round(score, TOPIC_DECIMALS) for score in row.by_topic]
     others = [{"score": other.score, "stderr": other.stderr} for other in row.others]
     return {name: getattr(row, name) for name in names} | {"others": others, "by_topic": by_topic}
