@@ -59,7 +59,7 @@ ONE_WAY = (
     OneWay(
         (
             *("corpus:audit-file csv", "corpus:audit-file tsv", "leaderboards:figure-file"),
-            *("calibration:card-file", "releases:names"),
+            *("leaderboards:plot", "calibration:card-file", "releases:names"),
         ),
         gettext_lazy(
             "The audit trail, figures, calibration cards, and the names behind pseudonyms of a release."

@@ -14,7 +14,7 @@ from rubricweb.leaderboards.public.views import close, public, public_file, publ
 app_name = "leaderboards"
 ROOM = "collections/<slug:slug>/leaderboards/"
 FORMER = "leaderboards/<slug:slug>/"
-PUBLIC = "^leaderboards/public/(?P<token>[A-Za-z0-9_-]{24,60})/"
+PUBLIC = "leaderboards/public/(?P<token>[A-Za-z0-9_-]{24,60})/"
 urlpatterns = [
     path(ROOM, board, name="board"),
     path(f"{ROOM}plot.svg", plot, name="plot"),

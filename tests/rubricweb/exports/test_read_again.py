@@ -47,6 +47,8 @@ FORMS: dict[str, dict[str, dict[str, str]]] = {
     "arena:board-file": {form: {} for form in ("csv", "tsv", "json")},
     "corpus:audit-file": {form: {} for form in ("csv", "tsv")},
     "leaderboards:figure-file": {"": {}},
+    "leaderboards:plot": {"": {}},
+    "leaderboards:public-file": {"": {}},
     "calibration:card-file": {"": {}},
     "releases:names": {"": {}},
 }
