@@ -81,7 +81,7 @@ def visit(page: Page, url: str) -> Iterator[str]:
     page.get_by_label("Wording").fill("Which pigments make autumn leaves yellow or orange?")
     page.get_by_text("could move").first.wait_for()
     yield "bank"
-    page.goto(url + "/leaderboards/demo/")
+    page.goto(url + "/collections/demo/leaderboards/")
     page.locator(".board-table").wait_for()
     yield "leaderboard"
     page.goto(url + "/grades/demo/jobs/")
@@ -92,7 +92,7 @@ def visit(page: Page, url: str) -> Iterator[str]:
     page.goto(f"{url}/collections/demo/leaderboards/sure/")
     yield "leaderboard-sure"
     for name in ("moved", "publish"):
-        page.goto(f"{url}/leaderboards/demo/{name}/")
+        page.goto(f"{url}/collections/demo/leaderboards/{name}/")
         yield f"leaderboard-{name}"
     page.goto(url + "/collections/demo/settings/")
     yield "settings"

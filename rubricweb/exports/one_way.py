@@ -57,7 +57,10 @@ ONE_WAY = (
         gettext_lazy("Lists of what a file leaves out."),
     ),
     OneWay(
-        (*("corpus:audit-file csv", "corpus:audit-file tsv", "calibration:card-file", "releases:names"),),
+        (
+            *("corpus:audit-file csv", "corpus:audit-file tsv"),
+            *("leaderboards:plot", "calibration:card-file", "releases:names"),
+        ),
         gettext_lazy(
             "The audit trail, figures, calibration cards, and the names behind pseudonyms of a release."
         ),

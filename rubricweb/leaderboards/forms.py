@@ -299,9 +299,9 @@ class BoardChips(ChipForm):
 class BoardToolbar(BoardChips, BoardForm):
     """The controls of a board, as chips with a menu."""
 
-    in_toolbar: tuple[str, ...] = ("measure", "grader", "bank", "min_grade", "cutoff")
+    in_toolbar: tuple[str, ...] = ("measure", "grader", "bank", "min_grade")
     in_menu: tuple[str, ...] = (
-        *("kind", "topics", "source", "version", "units", "topic", "facet", "missing"),
+        *("cutoff", "kind", "topics", "source", "version", "units", "topic", "facet", "missing"),
         *("mode", "min_answers", "relevant", "trec_eval", "definition", "test"),
     )
     has_columns = True

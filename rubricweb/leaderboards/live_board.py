@@ -28,7 +28,7 @@ def answer(request: HtmxRequest, collection: Collection, respond: Callable[[], H
         return respond()
     asked = sorted((name, request.GET.getlist(name)) for name in request.GET)
     may_see = visibility.what_reader_may_see(collection)
-    response = shared_answer(json.dumps([request.path, asked, last, may_see]), respond)
+    response = shared_answer(json.dumps([request.get_host(), request.path, asked, last, may_see]), respond)
     patch_vary_headers(response, ["HX-Request"])
     return response
 

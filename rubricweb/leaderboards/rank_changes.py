@@ -1,81 +1,180 @@
-"""Which runs changed ranks since the board that a browser shows. It sends its order; nothing is kept."""
+"""What changed on a board: since the reader's last look, and since what the browser shows.
+
+The last look at each board is in the reader's session. The browser sends what it shows; nothing else is kept.
+"""
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, MutableMapping
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
+
+from django.utils import timezone
 
 from rubricweb.core.ids import parse_id
+from rubricweb.leaderboards.board import headline
 from rubricweb.leaderboards.board.types import Board, BoardRow
 
 NAMED = 3
 """So many moves are spoken; more would talk over the reader."""
+LOOKS = "board looks"
+"""The key in the session: by board, [when, what it showed, since when, what it showed then]."""
+KEPT_LOOKS = 8
+SAME_VISIT = dt.timedelta(minutes=30)
+"""Who comes back within it still sees what changed since the visit before."""
+WRITTEN_EVERY = dt.timedelta(minutes=1)
+"""While the board stays as it is, a session is not written more often."""
+SCORE_DECIMALS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class RankChange:
-    """A row of the table, with the places that it rose (below 0: fell) since the last change of order."""
+class Standing:
+    rank: int
+    score: float | None
 
-    row: BoardRow
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Of one run since the reader's last look."""
+
+    before: Standing
     rose: int
+    """Places; below 0 it fell."""
+    difference: float
+    """Of its scores, rounded as they are shown."""
 
-    @property
-    def fell(self) -> int:
-        return -self.rose
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What the reader saw when they last came, and when; now and None for who never saw this board."""
+
+    before: str
+    since: dt.datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Rendering:
-    """A board as shown now. `seen` and `before` go to the browser and come back with its next question."""
+    """A board as shown now. `seen`, `before`, `graded` go to the browser and come back with its question."""
 
-    lines: tuple[RankChange, ...]
     seen: str
-    """The order shown now."""
+    """Ranks and scores shown now."""
     before: str
-    """The order that the marks are relative to; it stays until the order changes again."""
+    """Those of the reader's last look."""
+    graded: int
     digest: str
+    changes: dict[int, Change]
+    """By run: what changed since the last look."""
+    moved: dict[int, int]
+    """By run: places that it rose since the browser's last rendering; 0 if only its score changed."""
     news: str
-    """What moved since the browser's last rendering, as a sentence; empty when nothing did."""
+    """What changed since the browser's last rendering, in sentences; empty when nothing did."""
 
 
-def rendering(board: Board, sent: Mapping[str, str]) -> Rendering:
-    """Return the board with its moves since the order that the browser sent, if it sent one."""
-    seen = ",".join(f"{row.run_id}:{row.rank}" for row in board.rows)
-    shown = sent.get("seen") or seen
-    before = shown if shown != seen else sent.get("before") or seen
-    old = _ranks(before)
-    lines = tuple(RankChange(row, old.get(row.run_id, row.rank) - row.rank) for row in board.rows)
-    return Rendering(lines, seen, before, digest(board), _news(board, _ranks(shown)))
+def rendering(board: Board, sent: Mapping[str, str], before: str = "") -> Rendering:
+    """Return the board with its changes since what the browser sent, and since `before`."""
+    seen = standing(board)
+    before = sent.get("before") or before or sent.get("seen") or seen
+    then, shown = _parsed(before), _parsed(sent.get("seen") or seen)
+    changes = {row.run_id: change for row in board.rows if (change := _change(row, then.get(row.run_id)))}
+    moves = {row.run_id: move for row in board.rows if (move := _change(row, shown.get(row.run_id)))}
+    moved = {run: move.rose for run, move in moves.items()}
+    n_graded = board.n_graded - (parse_id(sent.get("graded")) or board.n_graded)
+    news = _news(board, moves, shown, n_graded)
+    return Rendering(seen, before, board.n_graded, digest(board), changes, moved, news)
+
+
+def look(session: MutableMapping[str, Any], key: str, board: Board) -> Look:
+    """Return the reader's last look at the board of that key, and remember this one."""
+    now, seen = timezone.now(), standing(board)
+    looks = dict(session.get(LOOKS, {}))
+    at, last, since, before = looks.pop(key, None) or ["", "", None, seen]
+    away = now - dt.datetime.fromisoformat(at) if at else SAME_VISIT
+    if at and away > SAME_VISIT:
+        since, before = at, last
+    if seen != last or away > WRITTEN_EVERY:
+        kept = [now.isoformat(timespec="seconds"), seen, since, before]
+        session[LOOKS] = dict([*looks.items(), (key, kept)][-KEPT_LOOKS:])
+    return Look(before, dt.datetime.fromisoformat(since) if since else None)
+
+
+def standing(board: Board) -> str:
+    """Return the ranks and scores of a board as text: "run:rank:score,..."."""
+    return ",".join(f"{row.run_id}:{row.rank}:{_text(row.score)}" for row in board.rows)
 
 
 def digest(board: Board) -> str:
     """Return a digest that is equal for boards that look the same."""
     stands_on = (board.n_topics, board.n_items, board.items_stamp, board.verified)
-    shown = (board.rows, stands_on, board.correlations, board.top, board.leaders)
+    shown = (board.rows, stands_on, board.correlations, board.top, board.topics, board.without_items)
     return hashlib.sha256(repr(shown).encode()).hexdigest()[:16]
 
 
-def _ranks(order: str) -> dict[int, int]:
-    """By run id; what is not "id:rank" is nobody's order and is ignored."""
-    pairs = (part.partition(":") for part in order.split(","))
-    ranks = ((parse_id(run), parse_id(rank)) for run, _, rank in pairs)
-    return {run: rank for run, rank in ranks if run and rank}
+def summary(board: Board, changes: Mapping[int, Change]) -> str:
+    """Return what changed since the last look, in one sentence; empty when nothing did."""
+    return _moves(board, changes) if changes else ""
 
 
-def _news(board: Board, shown: Mapping[int, int]) -> str:
-    moved = [row for row in board.rows if shown.get(row.run_id, row.rank) != row.rank]
-    if not moved:
+def _text(score: float | None) -> str:
+    return "" if score is None else f"{score:.{SCORE_DECIMALS}f}"
+
+
+def _parsed(text: str) -> dict[int, Standing]:
+    """By run; what is not "run:rank:score" is nobody's standing and is ignored."""
+    standings = {}
+    for part in text.split(","):
+        run, rank, score = (*part.split(":"), "", "")[:3]
+        if (run_id := parse_id(run)) and (place := parse_id(rank)):
+            standings[run_id] = Standing(place, _number(score))
+    return standings
+
+
+def _number(text: str) -> float | None:
+    with suppress(ValueError):
+        return number if math.isfinite(number := float(text)) else None
+    return None
+
+
+def _change(row: BoardRow, before: Standing | None) -> Change | None:
+    if before is None:
+        return None
+    difference = round((row.score or 0.0) - (before.score or 0.0), SCORE_DECIMALS)
+    if row.score is None or before.score is None:
+        difference = 0.0
+    rose = before.rank - row.rank
+    return Change(before, rose, difference) if rose or difference else None
+
+
+def _news(board: Board, moves: Mapping[int, Change], shown: Mapping[int, Standing], n_graded: int) -> str:
+    if not moves:
         return ""
-    told = ", ".join(_told(row, shown[row.run_id]) for row in moved[:NAMED])
-    rest = len(moved) - NAMED
-    return (
-        f"System {told}"
-        if len(moved) == 1
-        else f"Systems: {told}" + (f", and {rest} more" if rest > 0 else "")
+    return " ".join(filter(None, [_moves(board, moves, n_graded), _first(board, shown)]))
+
+
+def _moves(board: Board, moves: Mapping[int, Change], n_graded: int = 0) -> str:
+    """Return how many runs moved and the widest moves, in sentences."""
+    ranks = {run: move for run, move in moves.items() if move.rose}
+    n_runs = len(ranks) or len(moves)
+    verb = "moved" if ranks else "changed its score" if n_runs == 1 else "changed their scores"
+    runs = "1 run" if n_runs == 1 else f"{n_runs} runs"
+    after = f" after {n_graded:,} new grade{'' if n_graded == 1 else 's'}" if n_graded > 0 else ""
+    widest = sorted(
+        (row for row in board.rows if row.run_id in ranks), key=lambda row: -abs(ranks[row.run_id].rose)
     )
+    places = ", ".join(
+        f"{row.run_tag} from {ranks[row.run_id].before.rank} to {row.rank}" for row in widest[:NAMED]
+    )
+    return f"{runs} {verb}{after}." + (f" {places}." if places else "")
 
 
-def _told(row: BoardRow, before: int) -> str:
-    possible = "" if row.first is None else f" (possible: {row.interval})"
-    return f"{row.run_tag} moved {before} to {row.rank}{possible}"
+def _first(board: Board, shown: Mapping[int, Standing]) -> str:
+    """Return which runs are first, and whether they were before; empty where nothing is tested."""
+    if board.top is None or not board.top.can_tell:
+        return ""
+    first = {row.run_id for row in board.rows if row.rank == 1}
+    was = {run for run, before in shown.items() if before.rank == 1}
+    verb = "is" if len(board.top.first) == 1 else "are"
+    return f"{headline.names(board.top.first)} {verb} first{', as before' if first == was else ' now'}."

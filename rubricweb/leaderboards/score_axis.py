@@ -1,12 +1,10 @@
-"""Where the dots and whiskers of a board stand, in units of its SVG: all on one axis."""
+"""An axis that ends at round numbers, and where dots and whiskers stand on it, in units of an SVG."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-from rubricweb.leaderboards.board.types import Board, BoardRow
 
 WIDTH, HEIGHT = 220, 38
 """Of the drawing in a row: as high as the row."""
@@ -36,14 +34,19 @@ class Axis:
     step: float = 0.0
 
     @property
-    def ticks(self) -> list[tuple[float, str]]:
-        """Where the lines stand, with their labels."""
+    def labels(self) -> list[tuple[float, str]]:
+        """The round numbers from its start to its end, with how they are written."""
         if not self.step:
             return []
         decimals = max(0, -math.floor(math.log10(self.step) + 1e-9))
         count = round((self.end - self.start) / self.step)
         values = [self.start + number * self.step for number in range(count + 1)]
-        return [(self.at(value), f"{value:.{decimals}f}") for value in values]
+        return [(value, f"{value:.{decimals}f}") for value in values]
+
+    @property
+    def ticks(self) -> list[tuple[float, str]]:
+        """Where the lines stand, with their labels."""
+        return [(self.at(value), label) for value, label in self.labels]
 
     @property
     def lines(self) -> str:
@@ -55,22 +58,8 @@ class Axis:
         share = (value - self.start) / span if span > 0 else 0.5
         return round(EDGE + share * (WIDTH - 2 * EDGE), 1)
 
-    def whisker(self, row: BoardRow) -> Whisker | None:
-        if row.score is None:
-            return None
-        low = row.score if row.low is None else row.low
-        high = row.score if row.high is None else row.high
-        return self.whisker_of(row.score, low, high)
-
     def whisker_of(self, value: float, low: float, high: float) -> Whisker:
         return Whisker(self.at(value), self.at(low), self.at(high))
-
-
-def axis(board: Board) -> Axis | None:
-    """Return the axis of a board. None without any score."""
-    return axis_of(
-        [value for row in board.rows for value in (row.score, row.low, row.high) if value is not None]
-    )
 
 
 def axis_of(ends: Sequence[float]) -> Axis | None:

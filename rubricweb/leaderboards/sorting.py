@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from urllib.parse import parse_qsl, urlencode
 
 from rubricweb.leaderboards.board import provenance
@@ -47,26 +48,13 @@ def further_heads(board: Board, query: str = "", sort: str = "") -> list[Head]:
     return heads
 
 
-def heads(board: Board, query: str, sort: str) -> list[Head]:
-    """Return the heads of the further columns, then of the columns beside the score."""
-    shown = further_heads(board, query, sort)
-    k = board.judged_at
-    shown.append(
-        _head("judged", f"judged@{k}", f"Graded share of the first {k} passages", query=query, sort=sort)
-    )
-    if board.verified[0]:
-        title = f"Share of the cells of the first {k} passages that people have rated or verified"
-        shown.append(_head("verified", "Verified", title, query=query, sort=sort))
-    return [*shown, _head("topics", "Topics", "Topics in the mean", query=query, sort=sort)]
-
-
 def _topics(n: int) -> str:
     return f"{n} topic" if n == 1 else f"{n} topics"
 
 
-def score_head(board: Board, label: str, query: str, sort: str) -> Head:
-    title = f"The measure that ranks the runs: {provenance.denominator(board)}"
-    head = _head("score", label, title, query=query, sort=sort or "-score")
+def score_head(board: Board, query: str, sort: str) -> Head:
+    title = f"{provenance.measure_name(board.spec)}: {provenance.denominator(board)}"
+    head = _head("score", "Score", title, query=query, sort=sort)
     return replace(head, note=_topics(board.n_topics)) if board.spec.columns else head
 
 
@@ -78,13 +66,26 @@ def in_order(board: Board, sort: str) -> Sequence[BoardRow]:
     def value(row: BoardRow) -> float | None:
         if name in tokens:
             return row.others[tokens.index(name)].score
-        return {"score": row.score, "judged": row.judged, "verified": row.verified}.get(name, row.n_answered)
+        return row.score
 
-    if name not in (*tokens, "score", "judged", "verified", "topics"):
+    if name not in (*tokens, "score"):
         return board.rows
     known = [row for row in board.rows if value(row) is not None]
     ordered = sorted(known, key=lambda row: value(row) or 0.0, reverse=falls)
     return [*ordered, *(row for row in board.rows if value(row) is None)]
+
+
+def band_rows(bands: Sequence[object]) -> list[int]:
+    """Return, for rows of these bands, how many rows the band has at its first row, else 0.
+
+    >>> band_rows(["a", "a", "b", "a"])
+    [2, 0, 1, 1]
+    """
+    rows: list[int] = []
+    for _, group in groupby(bands):
+        n = len(list(group))
+        rows += [n, *[0] * (n - 1)]
+    return rows
 
 
 def is_ranked(sort: str) -> bool:
@@ -94,6 +95,5 @@ def is_ranked(sort: str) -> bool:
 
 def _head(name: str, label: str, title: str, *, query: str, sort: str) -> Head:
     order = {name: "ascending", f"-{name}": "descending"}.get(sort, "")
-    next_sort = name if order == "descending" else f"-{name}"
-    sorts = changed(query, sort="" if (name, next_sort) == ("score", "-score") else next_sort)
+    sorts = changed(query, sort=name if order == "descending" else f"-{name}")
     return Head(name, label, title, order, sorts)

@@ -17,11 +17,10 @@ from rubricweb.exports.one_way import ONE_WAY
 from rubricweb.exports.selectors import qrels_summary
 from rubricweb.grades import visibility
 from rubricweb.leaderboards.board import values
-from rubricweb.leaderboards.board_page import query_of
+from rubricweb.leaderboards.board_page import query_of, refused
 from rubricweb.leaderboards.forms import BoardToolbar, LabelForm
 from rubricweb.leaderboards.public.forms import PublishForm
 from rubricweb.leaderboards.public.selectors import new_board
-from rubricweb.leaderboards.views import refused
 from rubricweb.releases import actions, selectors
 from rubricweb.releases.forms import ReleaseForm
 from rubricweb.releases.models import Release

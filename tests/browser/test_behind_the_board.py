@@ -71,7 +71,7 @@ def test_compare_by_htmx_and_go_back(people, places):
     expect(page.get_by_text("Above the diagonal the grader gives more")).to_have_count(0)
 
 
-SCALES = "nodes => nodes.map(node => [node.getScreenCTM().a, node.getBoundingClientRect().x])"
+SCALES = "nodes => nodes.map(node => [node.getBoundingClientRect().width, node.getBoundingClientRect().x])"
 
 
 def test_chips_take_a_second_line_before_they_leave_the_window(people, places):
@@ -100,6 +100,6 @@ def test_on_paper_every_bar_is_on_the_axis(people, places):
     page.emulate_media(media="print")
     expect(page.get_by_role("navigation", name="Where you are")).to_be_visible()
     expect(page.locator(".toolbar, .tabs, .brand").locator("visible=true")).to_have_count(0)
-    axis, *rows = page.locator(".board-whisker").evaluate_all(SCALES)
+    axis, *rows = page.locator(".board-table .board-axis").evaluate_all(SCALES)
     assert len(rows) > 1
     assert all(row == pytest.approx(axis) for row in rows)

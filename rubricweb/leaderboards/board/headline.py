@@ -22,28 +22,28 @@ def headline(top: Top | None, n_topics: int) -> str:
         return ""
     if not top.can_tell:
         return gettext("With %(n)d topics no run can be clearly ahead.") % {"n": n_topics}
-    names = {"first": _names(top.first), "n": top.n_not_behind}
+    facts = {"first": names(top.first), "n": top.n_not_behind}
     if not top.n_not_behind and not top.n_behind:
         if len(top.first) == 1:
-            return gettext("Only %(first)s has a score.") % names
-        return gettext("%(first)s have exactly the same score.") % names
+            return gettext("Only %(first)s has a score.") % facts
+        return gettext("%(first)s have exactly the same score.") % facts
     if len(top.first) == 1 and not top.n_not_behind:
-        return gettext("%(first)s is clearly ahead of all others.") % names
+        return gettext("%(first)s is clearly ahead of all others.") % facts
     if len(top.first) == 1:
         more = ngettext(
             "%(first)s is first; %(n)d more is not clearly behind.",
             "%(first)s is first; %(n)d more are not clearly behind.",
             top.n_not_behind,
         )
-        return more % names
+        return more % facts
     if not top.n_not_behind:
-        return gettext("%(first)s have exactly the same score, and are clearly ahead of all others.") % names
+        return gettext("%(first)s have exactly the same score, and are clearly ahead of all others.") % facts
     more = ngettext(
         "%(first)s are first with exactly the same score; %(n)d more is not clearly behind.",
         "%(first)s are first with exactly the same score; %(n)d more are not clearly behind.",
         top.n_not_behind,
     )
-    return more % names
+    return more % facts
 
 
 def resolution(top: Top | None, n_topics: int) -> str:
@@ -59,7 +59,8 @@ def resolution(top: Top | None, n_topics: int) -> str:
     return gettext("%(n)d topics tell differences of %(difference)s apart with %(power)s %% power.") % facts
 
 
-def _names(tags: tuple[str, ...]) -> str:
+def names(tags: tuple[str, ...]) -> str:
+    """Return the runs as a sentence lists them."""
     if len(tags) == 1:
         return tags[0]
     if len(tags) <= NAMED:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from grading.graders import registry as backends
 from grading.measures import registry
 from grading.measures.base import ItemMeasure
 from grading.statistics.bootstrap import LEVEL
@@ -313,6 +314,16 @@ def _column_basis(spec: BoardSpec, column: MeasureColumn) -> str:
 def _grader_words(config: GraderConfig) -> str:
     how = f"{config.prompt_class}, back-end {config.backend}, config {config.pk}"
     return f"{config.llm}, {how}{config.settings_words}"
+
+
+def graded_by(spec: BoardSpec) -> str:
+    """Return, in the words of a sentence, who graded the passages: "graded by the language model X"."""
+    if spec.source is Source.HUMANS:
+        return "rated by people"
+    backend = backends.BACKENDS.get(spec.config.backend)
+    model = "the language model " if backend and backend.needs_model else ""
+    corrected = ", corrected by people" if spec.source is Source.CORRECTED else ""
+    return f"graded by {model}{spec.config.llm}{corrected}"
 
 
 def grader(spec: BoardSpec) -> Json:

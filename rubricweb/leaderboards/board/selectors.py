@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,10 @@ from grading.statistics.influence import TIED_DECIMALS, ranks
 from grading.statistics.rank_correlation import kendall, spearman
 from grading.statistics.uncertainty import marks, mean_and_stderr
 from rubricweb.calibration.cards import status
-from rubricweb.corpus.models import OFFICIAL
+from rubricweb.corpus.models import OFFICIAL, Collection
 from rubricweb.corpus.official import Official, official_boards, with_topics
 from rubricweb.corpus.pools import CollectionPool
+from rubricweb.corpus.pseudonyms import shown_names
 from rubricweb.grades.scoring import (
     MeasureSpec,
     ScoreTable,
@@ -27,7 +28,6 @@ from rubricweb.grades.scoring import (
 from rubricweb.leaderboards.board.certainty import Certainty, certainty, top
 from rubricweb.leaderboards.board.freshness import current_shares
 from rubricweb.leaderboards.board.items import items_stamp
-from rubricweb.leaderboards.board.leaders import leader_topics
 from rubricweb.leaderboards.board.tables import (
     Basis,
     answered,
@@ -35,6 +35,12 @@ from rubricweb.leaderboards.board.tables import (
     column_basis,
     score_column,
     score_units,
+)
+from rubricweb.leaderboards.board.topics import (
+    counting_topics,
+    n_graded,
+    scores_by_topic,
+    topics_without_items,
 )
 from rubricweb.leaderboards.board.types import (
     Board,
@@ -59,8 +65,11 @@ def board(spec: BoardSpec) -> Board:
     sure = certainty(table.scores, spec.test) if spec.measure.bootstraps_by_topic else None
     people, wrote = verified(base, k), writers(spec, base.pool)
     further = _further(base)
-    rows = _rows(base, table, _Beside(base, k, sure, people, further), wrote)
-    places = np.array([base.pool.run_pks.index(row.run_id) for row in rows], dtype=np.intp)
+    texts = dict(spec.collection.topics.values_list("pk", "text"))
+    topics, columns = counting_topics(base, table.scores, texts)
+    beside = _Beside(base, k, sure, people, further)
+    by_topic = dict(zip(base.pool.run_pks, scores_by_topic(table.scores, columns), strict=True))
+    rows = tuple(replace(row, by_topic=by_topic[row.run_id]) for row in _rows(base, table, beside, wrote))
     return Board(
         spec=spec,
         rows=rows,
@@ -73,7 +82,9 @@ def board(spec: BoardSpec) -> Board:
         columns=tuple(_counted(of, column.measure, scores) for column, of, scores in further),
         marks=marks(np.round(table.means(), TIED_DECIMALS)),
         top=top(table.run_tags, table.scores, sure),
-        leaders=leader_topics(base, rows, table.scores[places]),
+        topics=topics,
+        without_items=topics_without_items(base, texts),
+        n_graded=n_graded(base),
         test=sure.test if sure else spec.test,
         monte_carlo=(sure.error_of_p, sure.error_of_ends) if sure else None,
         verified=(people.cells, people.of),
@@ -86,6 +97,14 @@ def board(spec: BoardSpec) -> Board:
 def _further(base: Basis) -> Further:
     bases = ((column, column_basis(base, column)) for column in base.spec.columns)
     return [(column, of, score_column(of, column).scores) for column, of in bases]
+
+
+def run_origins(collection: Collection) -> dict[int, str]:
+    """Return, by run, its task and team; nothing for readers who know runs by pseudonyms."""
+    if shown_names(collection.pk, ("",)) != ("",):
+        return {}
+    rows = collection.runs.accepted().values_list("pk", "task", "team")
+    return {pk: " · ".join(filter(None, (task, team))) for pk, task, team in rows}
 
 
 def of_judgments(measure: MeasureSpec) -> MeasureSpec:
@@ -218,4 +237,5 @@ def _official_scores(
 def _correlation(
     against: str, measure: str, ours: Mapping[str, float], theirs: Mapping[str, float]
 ) -> BoardCorrelation:
-    return BoardCorrelation(against, measure, spearman(ours, theirs), kendall(ours, theirs))
+    both = tuple((run_tag, theirs[run_tag]) for run_tag in ours if run_tag in theirs)
+    return BoardCorrelation(against, measure, spearman(ours, theirs), kendall(ours, theirs), both)

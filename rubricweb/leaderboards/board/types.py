@@ -236,6 +236,8 @@ class BoardRow:
     """The model that grades the board wrote or reranked it."""
     n_otherwise: int = 0
     """Topics whose passages trec_eval 9 and 10 order differently; 0 where no measure looks at labels."""
+    by_topic: tuple[float | None, ...] = ()
+    """The score on each of the board's topics; None where the topic counts for no mean of the run."""
 
     @property
     def place(self) -> str:
@@ -256,6 +258,8 @@ class BoardCorrelation:
     measure: str
     spearman: Correlation
     kendall: Correlation
+    scores: tuple[tuple[str, float], ...] = ()
+    """By the other board: pairs of run and score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,13 +279,17 @@ class Top:
 
 
 @dataclass(frozen=True, slots=True)
-class LeaderTopic:
-    """A topic with the scores of the first runs of the board, best run first."""
+class BoardTopic:
+    """A topic of the board, or a subtopic where the board is of one topic."""
 
     topic_id: int
     query_id: str
     text: str
-    scores: tuple[float, ...]
+    facet: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.query_id}/{self.facet}" if self.facet else self.query_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,8 +315,12 @@ class Board:
     marks: Marks | None = None
     top: Top | None = None
     """None with fewer than two topics or two runs."""
-    leaders: tuple[LeaderTopic, ...] = ()
-    """The topics on which the first runs differ most."""
+    topics: tuple[BoardTopic, ...] = ()
+    """Those that count, the easiest first."""
+    without_items: tuple[BoardTopic, ...] = ()
+    """Topics that count for nothing because nobody asked anything about them."""
+    n_graded: int = 0
+    """Cells that have a grade."""
     test: PairedTest = PairedTest.SIGN_FLIPS
     monte_carlo: tuple[float, float] | None = None
     """The largest Monte-Carlo standard errors: of a p-value at the board's level, of an end of a score's

@@ -44,7 +44,11 @@ def page_of(public: PublicBoard) -> PublicPage | None:
     if shown is None:
         return None
     document = document_of(shown.board, shown.statements)
-    looks = {"board": rank_changes.digest(shown.board), "left out": left_out(document)}
+    looks = {
+        "board": rank_changes.digest(shown.board),
+        "left out": left_out(document),
+        "made": document["made"],
+    }
     return PublicPage(document, digest(looks))
 
 

@@ -15,9 +15,10 @@ from django.views.decorators.http import require_POST, require_safe
 from rubricweb.accounts import roles
 from rubricweb.core.http import HtmxRequest
 from rubricweb.corpus import access
-from rubricweb.leaderboards.public import actions, selectors
-from rubricweb.leaderboards.public.documents import left_out
+from rubricweb.leaderboards.public import actions, page, selectors
+from rubricweb.leaderboards.public.models import PublicBoard
 
+PAGE = "leaderboards/publish.html"
 CACHED_SECONDS = 60
 
 
@@ -25,17 +26,40 @@ CACHED_SECONDS = 60
 @require_safe
 def public(request: HttpRequest, token: str) -> HttpResponse:
     """The board, read only. A wrong, closed or broken link is not found, and none says which."""
-    link = selectors.open_board(token)
-    page = selectors.page_of(link) if link else None
-    if link is None or page is None:
-        raise Http404("No such board.")
-    etag = quote_etag(f"{page.digest}-{link.pk}-{int(link.is_anonymous)}")
+    link, shown = _found(token)
+    sort = request.GET.get("sort", "")
+    sort = sort if sort in page.SORTS else ""
+    etag = quote_etag(f"{shown.digest}-{link.pk}-{int(link.is_anonymous)}-{sort}")
     response = get_conditional_response(request, etag=etag)
     if response is None:
         # Without the request: nothing of the page depends on who reads it.
-        context = {"public": link, "board": page.document, "left_out": left_out(page.document)}
+        address = request.build_absolute_uri(link.get_absolute_url())
+        context = page.page_context(link, shown.document, address, sort)
         response = HttpResponse(render_to_string("leaderboards/public.html", context))
     response["ETag"] = etag
+    return _cached(request, response)
+
+
+@login_not_required
+@require_safe
+def public_file(request: HttpRequest, token: str) -> HttpResponse:
+    """The published board as tab-separated values."""
+    _, shown = _found(token)
+    text = "\n".join([*page.file_lines(shown.document), ""])
+    response = HttpResponse(text, content_type="text/tab-separated-values; charset=utf-8")
+    response["Content-Disposition"] = 'attachment; filename="leaderboard.tsv"'
+    return _cached(request, response)
+
+
+def _found(token: str) -> tuple[PublicBoard, selectors.PublicPage]:
+    link = selectors.open_board(token)
+    shown = selectors.page_of(link) if link else None
+    if link is None or shown is None:
+        raise Http404("No such board.")
+    return link, shown
+
+
+def _cached(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     response["X-Robots-Tag"] = "noindex, nofollow"
     patch_cache_control(response, public=True, max_age=CACHED_SECONDS)
     request.session.accessed = False  # only to see that nobody must sign in: caches may share the page

@@ -128,8 +128,8 @@ class Evidence:
         return Fact("n", f"{runs}, {n_topics:,} topic{'s' * (n_topics != 1)}")
 
     def run_page(self, run_pk: int) -> str:
-        address = reverse("leaderboards:run", args=[self.spec.collection.slug, run_pk])
-        return f"{address}?{self.query}"
+        address = reverse("leaderboards:compare", args=[self.spec.collection.slug])
+        return f"{address}?{self.query}&a={run_pk}"
 
 
 def interval_facts(ends: ConfidenceInterval) -> tuple[Fact, ...]:

@@ -11,6 +11,7 @@ from django.db import connection, transaction
 from django.db.models import F
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 
 from grading.formats.ids import text_md5
 from grading.types import ItemKind
@@ -291,7 +292,9 @@ def test_scores_are_the_same_for_every_role(made, owner, assessor, viewer, clien
         return [(row["rank"], row["score"]) for row in answer["rows"]]
 
     assert rows(viewer) == rows(assessor) == rows(owner)
-    page = client_of(viewer).get(f"/leaderboards/autumn/?grader={lexical_config().pk}&bank={made.bank.pk}")
+    page = client_of(viewer).get(
+        reverse("leaderboards:board", args=["autumn"]), {"grader": lexical_config().pk, "bank": made.bank.pk}
+    )
     assert "1, which only topic developers and organizers may read" in page.content.decode()
 
 

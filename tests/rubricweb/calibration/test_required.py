@@ -8,7 +8,7 @@ from tests.rubricweb.calibration.conftest import text
 
 pytestmark = pytest.mark.portable
 
-BOARD, PUBLISH = "/leaderboards/autumn/", "/collections/autumn/share/"
+BOARD, PUBLISH = "/collections/autumn/leaderboards/", "/collections/autumn/share/"
 LACKS = "The grader is not calibrated: it has no card for these items."
 
 

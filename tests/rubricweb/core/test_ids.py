@@ -33,6 +33,6 @@ def test_every_page_answers_400(collection, owner, client_of):
     for address in (
         f"/review/banks/{topic}/grid/?hide={DIGITS}",
         f"/banks/{topic}/?beside={DIGITS}",
-        f"/leaderboards/autumn/?seen={DIGITS}:1",
+        f"/collections/autumn/leaderboards/?seen={DIGITS}:1",
     ):
         assert client.get(address).status_code == 400, address

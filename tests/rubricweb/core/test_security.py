@@ -10,6 +10,7 @@ TOKEN = "t" * 32
 PUBLIC = {
     "/accounts/sign-in/",
     f"/leaderboards/public/{TOKEN}/",
+    f"/leaderboards/public/{TOKEN}/leaderboard.tsv",
     "/help/",
     "/help/search/",
     "/help/1/",
@@ -40,7 +41,8 @@ def test_every_address_asks_to_sign_in(client: Client):
 
 @pytest.mark.django_db
 def test_a_public_address_that_nobody_gave_out_is_not_found(client: Client):
-    assert client.get(f"/leaderboards/public/{TOKEN}/").status_code == 404
+    for tail in ("", "leaderboard.tsv"):
+        assert client.get(f"/leaderboards/public/{TOKEN}/{tail}").status_code == 404
 
 
 @pytest.mark.django_db

@@ -55,8 +55,8 @@ def test_no_page_names_a_run(collection, assessor, client_of):
     for address in (
         f"/review/banks/{bank.pk}/topics/{item.topic_id}/grid/",
         f"/review/banks/{bank.pk}/topics/{item.topic_id}/cells/{passage}/{item.pk}/",
-        "/leaderboards/autumn/",
-        f"/leaderboards/autumn/runs/{run}/",
+        "/collections/autumn/leaderboards/",
+        f"/collections/autumn/leaderboards/compare/?a={run}",
         "/collections/autumn/leaderboards/sure/",
     ):
         answer = client.get(address)

@@ -66,7 +66,7 @@ def test_naming_a_version(client_of, developer, viewer, outsider, bank):
     assert (answer.status_code, answer.url) == (302, url(bank))
     html = markup(client_of(viewer).get(url(bank)))
     assert '<strong dir="auto">As published</strong>' in html or "<strong>As published</strong>" in html
-    assert f"/leaderboards/autumn/?bank={bank.pk}&amp;version={bank.versions.get().pk}" in html
+    assert f"/collections/autumn/leaderboards/?bank={bank.pk}&amp;version={bank.versions.get().pk}" in html
     assert "For the paper." in html
     assert "Name a version" not in html
     for name, message in {

@@ -82,7 +82,7 @@ def test_the_pages_show_what_a_direct_grader_made(topic, collection, redis_serve
     work_on("chunk", JobChunk.objects.get().pk)
     (config,) = active_configs(collection)
     client = client_of(viewer)
-    page = markup(client.get(f"/leaderboards/autumn/?grader={config.pk}&measure=ndcg_cut_10"))
+    page = markup(client.get(f"/collections/autumn/leaderboards/?grader={config.pk}&measure=ndcg_cut_10"))
     assert "0.693" in page
     assert client.get("/collections/autumn/").status_code == 200
     assert client.get("/").status_code == 200

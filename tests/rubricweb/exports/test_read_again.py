@@ -46,6 +46,8 @@ FORMS: dict[str, dict[str, dict[str, str]]] = {
     "arena:votes-file": {form: {} for form in ("csv", "tsv", "json", "jsonl")},
     "arena:board-file": {form: {} for form in ("csv", "tsv", "json")},
     "corpus:audit-file": {form: {} for form in ("csv", "tsv")},
+    "leaderboards:plot": {"": {}},
+    "leaderboards:public-file": {"": {}},
     "calibration:card-file": {"": {}},
     "releases:names": {"": {}},
 }

@@ -63,7 +63,7 @@ def test_the_threshold_of_a_prompt_that_is_not_known_here_is_said_to_be_ours(cli
     for pooled in nugget.topic.pool.all():
         grade(rates, nugget, pooled.passage, 4)
         save_grades(label, [GradeRow(nugget.topic_id, direct.pk, pooled.passage_id, 1, "numeric")])
-    client, board = client_of(viewer), f"/leaderboards/{collection.slug}/"
+    client, board = client_of(viewer), f"/collections/{collection.slug}/leaderboards/"
     grid = reverse("review:grid", args=[nugget.bank_id, nugget.topic_id])
     labels = "The prompt OracleLabel is not known here: its labels count from 1 by default."
     grades = "The prompt NuggetOracle is not known here: its grades count from 4 by default."
@@ -117,7 +117,7 @@ def test_the_editor_takes_threshold_columns_and_names_from_the_scale(client_of, 
 
 def test_a_board_takes_its_threshold_from_the_scale(client_of, viewer, nugget):
     """The field goes to 2, shows 2, and refuses 3."""
-    address = f"/leaderboards/{nugget.bank.collection.slug}/"
+    address = f"/collections/{nugget.bank.collection.slug}/leaderboards/"
     page = markup(client_of(viewer).get(address))
     (field,) = re.findall(r"<input[^>]*name=\"min_grade\"[^>]*>", page)
     assert ('max="2"' in field, 'value="2"' in field) == (True, True)

@@ -348,7 +348,7 @@ def test_files_and_boards_can_be_refused_instead(bank, assessor, owner, client_o
     bank.collection.save()
     for address in (
         "/exports/autumn/qrels/",
-        "/leaderboards/autumn/",
+        "/collections/autumn/leaderboards/",
         "/collections/autumn/leaderboards/sure/",
     ):
         answer = client_of(assessor).get(address)

@@ -15,7 +15,7 @@ from rubricweb.editor.trial_forms import WeightTrialForm
 from tests.rubricweb.markup import markup
 from tests.worked import judge
 
-BOARD = "/leaderboards/autumn/"
+BOARD = "/collections/autumn/leaderboards/"
 SURE = "/collections/autumn/leaderboards/sure/"
 HALF_COVER = ItemMeasure(
     name="half_cover",
@@ -122,7 +122,7 @@ def test_pictures_draw_it(made, shown_on):
 
 
 def test_what_moved_is_explained_by_items(shown_on):
-    shown = shown_on(f"{BOARD}moved/", {"measure": "half_cover", "was_min_grade": "5", "run": "both"})
+    shown = shown_on(f"{ROOM}moved/", {"measure": "half_cover", "was_min_grade": "5", "run": "both"})
     assert "These parts add up to the difference of the scores." in shown
     assert "+0.2500" in shown
 

@@ -72,13 +72,13 @@ def test_the_table_has_each_slice_with_how_far_it_keeps_the_order(sliced):
 
 def test_a_board_of_a_slice_says_so_and_links_back(sliced, viewer, client_of):
     client = client_of(viewer)
-    response = client.get("/leaderboards/autumn/", {"topics": "kind=why"})
+    response = client.get("/collections/autumn/leaderboards/", {"topics": "kind=why"})
 
     assert "Only 2 of 3 topics: kind = why." in text(response)
     assert '<option value="kind=what">1 of 3 topics: kind = what</option>' in html.unescape(markup(response))
-    assert "Only 2 of 3" not in text(client.get("/leaderboards/autumn/"))
-    refused = client.get("/leaderboards/autumn/", {"topics": "kind=where"})
+    assert "kind = why." not in text(client.get("/collections/autumn/leaderboards/"))
+    refused = client.get("/collections/autumn/leaderboards/", {"topics": "kind=where"})
     assert refused.status_code == 422
     assert "no topic with kind = where; there are what, when, why" in text(refused)
-    both = client.get("/leaderboards/autumn/", {"topics": "kind=why", "topic": "t1"})
+    both = client.get("/collections/autumn/leaderboards/", {"topics": "kind=why", "topic": "t1"})
     assert "topic t1 is not one of those with kind = why" in text(both)

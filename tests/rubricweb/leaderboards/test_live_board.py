@@ -5,12 +5,12 @@ import re
 import pytest
 
 from rubricweb.core import events
-from rubricweb.leaderboards import views
+from rubricweb.leaderboards import board_page
 from rubricweb.leaderboards.board import selectors
 from tests import factories
 from tests.rubricweb.worlds import blind_campaign
 
-BOARD = "/leaderboards/autumn/"
+BOARD = "/collections/autumn/leaderboards/"
 HTMX = {"HX-Request": "true"}
 MADE = re.compile(rb"\d{4}-\d\d-\d\d \d\d:\d\d UTC")
 
@@ -24,7 +24,7 @@ def computed(monkeypatch):
         boards.append(spec)
         return board(spec)
 
-    monkeypatch.setattr(views.selectors, "board", recorded)
+    monkeypatch.setattr(board_page.selectors, "board", recorded)
     return boards
 
 

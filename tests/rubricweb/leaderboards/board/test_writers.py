@@ -78,12 +78,11 @@ def test_another_model_is_no_matter(judged_by_a_model):
     assert provenance.circularity(board_of(judged_by_a_model)) == ""
 
 
-def test_a_run_without_retrieval_has_a_star_and_a_note(judged_by_a_model, viewer, client_of):
+def test_a_run_without_retrieval_is_marked_closed_book(judged_by_a_model, viewer, client_of):
     judged_by_a_model.collection.runs.exclude(run_tag="both").update(llm="")
     address = reverse("leaderboards:board", args=[judged_by_a_model.collection.slug])
     page = markup(client_of(viewer).get(address))
-    assert page.count('title="answers without retrieval">*<') == 1
-    assert "answers from what its model knows, without retrieval" in page
+    assert page.count("It answers without retrieval") == 1
     assert "org/Judge-1 grades this board and also wrote 1 of the 4 runs (both)" in page
 
 

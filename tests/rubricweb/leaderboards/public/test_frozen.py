@@ -74,6 +74,6 @@ def test_frozen_names_can_be_made_up(publish):
 
 def test_it_can_be_closed(publish, owner, client_of):
     board = publish("frozen")
-    client_of(owner).post(f"/leaderboards/autumn/publish/{board.pk}/close/")
+    client_of(owner).post(f"/collections/autumn/leaderboards/public/{board.pk}/close/")
 
     assert Client().get(board.get_absolute_url()).status_code == 404

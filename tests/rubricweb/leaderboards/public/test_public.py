@@ -40,8 +40,9 @@ def test_everybody_with_the_link_reads_it(publish):
     assert response.status_code == 200
     said = text(response)
     assert "The board" in said
-    assert "Ranks Run Rubric-Cover@20" in said
-    assert "1\N{EN DASH}4 both 1.0000 0.0000" in said, "no rank is more certain than it is"
+    assert "4 runs, 2 topics, 3 questions and nuggets · graded by " in said
+    assert "Ranks Run 0.2 0.4 0.6 0.8 1.0 Rubric-Cover@20" in said
+    assert "1\N{EN DASH}4 both both: 1.0000, no interval 1.0000" in said, "no rank is more certain than it is"
     assert "With 2 topics no run can be clearly ahead." in said
     assert "bank main (questions and nuggets, 3 items" in said
     assert "P_2 2 topics" in said
@@ -63,14 +64,14 @@ def test_a_new_link_stands_above_the_choices(made, owner, client_of):
     ]
     for address in (PUBLISH, f"{PUBLISH}?new=x", f"{PUBLISH}?new={board.pk + 1}"):
         assert "new-link" not in markup(client.get(address))
-    client.post(f"/leaderboards/autumn/publish/{board.pk}/close/")
+    client.post(f"/collections/autumn/leaderboards/public/{board.pk}/close/")
     assert "new-link" not in markup(client.get(f"{PUBLISH}?new={board.pk}"))
 
 
 def test_one_topic_has_neither_ranks_nor_intervals(publish):
     said = text(Client().get(publish("topic=t1").get_absolute_url()))
 
-    assert "\N{EN DASH} both 1.0000 \N{EN DASH} \N{EN DASH} 100" in said
+    assert "\N{EN DASH} both both: 1.0000, no interval 1.0000 100" in said
 
 
 def test_it_shows_no_word_of_rubric_topics_or_passages(publish, made):
@@ -103,7 +104,7 @@ def test_it_says_above_the_scores_which_cells_they_leave_out(publish, made, owne
     campaign = blind_campaign(made.bank, by=owner, people=[assessor])
 
     response = Client().get(board.get_absolute_url(), headers={"If-None-Match": complete["ETag"]})
-    above, _ = text(response).split("Ranks Run")
+    above, _ = text(response).split("Ranks Run", 1)
     cells = campaign.cells.count()
     assert f"These scores leave out {cells} cells that are still to be rated blind." in above
 
@@ -125,26 +126,63 @@ def test_public_board_says_how_many_topics_a_run_answered(publish, client_of, ow
     board = publish(kind=kind, **sent)
     name = made_up_name(board, "lacks") if sent else "lacks"
     public = text(Client().get(board.get_absolute_url()))
-    assert re.search(rf" {name} 0.2500 [^%]*100 % 1 of 2\b", public)
+    assert re.search(rf" {name} {name}: 0.2500, [^%]*100 % 1 of 2\b", public)
     assert public.count(" 1 of 2 ") == 1, "others answered both"
-    assert "100 % 1 of 2 " in text(client_of(owner).get("/leaderboards/autumn/"))
+    assert "lacks 1 of 2 topics" in text(client_of(owner).get("/collections/autumn/leaderboards/"))
 
 
 def test_frozen_board_of_before_shows_topics_without_those_answered(publish):
     board = publish(kind="frozen")
     for row in board.frozen["rows"]:
-        del row["n_answered"]
+        for name in ("n_answered", "rank", "is_behind", "by_topic"):
+            del row[name]
+    for name in ("collection", "resolution", "graded_by", "checked", "n_topics", "n_items", "made", "topics"):
+        del board.frozen[name]
     board.save()
     shown = text(Client().get(board.get_absolute_url()))
-    assert "lacks 0.2500" in shown
+    assert "lacks lacks: 0.2500" in shown
+    assert "lacks\t" in Client().get(f"{board.get_absolute_url()}leaderboard.tsv").text
     assert "1 of 2" not in shown
+
+
+def test_topics_are_a_heat_map_with_ids_and_no_text(publish, made):
+    page = markup(Client().get(publish().get_absolute_url()))
+    assert re.findall(r'title="stray, (\w+: [\d.]+)"', page) == ["t1: 0.00", "t2: 1.00"]
+    assert page.count("data-grade=") == 8
+
+
+def test_public_board_is_sorted_by_link(publish):
+    address = publish().get_absolute_url()
+    pages = {sort: Client().get(address, {"sort": sort}) for sort in ("", "score", "run", "x")}
+    tags = re.compile(r'<th scope="row" class="board-run">(.*?)</th>')
+    rows = {sort: tags.findall(markup(page)) for sort, page in pages.items()}
+    assert rows[""] == rows["x"] == ["both", "stray", "first", "lacks"]
+    assert rows["score"] == rows[""][::-1]
+    assert rows["run"] == ["both", "first", "lacks", "stray"]
+    assert len({page["ETag"] for page in pages.values()}) == 3
+
+
+def test_public_board_is_downloaded_and_cited(publish):
+    board = publish(is_anonymous="on")
+    page = markup(Client().get(board.get_absolute_url()))
+    assert f"url{{http://testserver{board.get_absolute_url()}}}" in page
+    assert "@misc{leaderboard-" in page
+    response = Client().get(reverse("leaderboards:public-file", args=[board.token]))
+    assert response["Cache-Control"] == "public, max-age=60"
+    *comments, head, first, _, _, _ = response.text.strip().split("\n")
+    assert all(line.startswith("#") for line in comments)
+    assert head.split("\t")[:3] == ["run_tag", "interval", "score"]
+    assert head.endswith("topic t1\ttopic t2")
+    assert first.startswith(f"{made_up_name(board, 'both')}\t")
+    assert not re.search(r"^(both|stray|lacks)\b", response.text, re.MULTILINE)
+    assert Client().get(f"/leaderboards/public/{'x' * 32}/leaderboard.tsv").status_code == 404
 
 
 def test_made_up_names(publish):
     board = publish(is_anonymous="on")
     said = text(Client().get(board.get_absolute_url()))
-    assert "runs have pseudonyms" in said
-    shown = said.split("Topics")[1].split("What this board is based on")[0]
+    assert "4 runs with pseudonyms" in said
+    shown = said.split("Ranks Run")[1].split("what this board is based on")[0]
     assert not [tag for tag in ("both", "stray", "first", "lacks") if re.search(rf"\b{tag}\b", shown)]
     names = [made_up_name(board, run_tag) for run_tag in ("both", "stray", "first", "lacks")]
     assert len(set(names)) == 4
