@@ -11,6 +11,7 @@ from django.core.management import call_command
 
 from grading.measures import registry
 from grading.measures.base import ItemMeasure, LabelMeasure, ShortName, Threshold
+from rubricweb.corpus.models import Run
 from rubricweb.editor.trial_forms import WeightTrialForm
 from tests.rubricweb.markup import markup
 from tests.worked import judge
@@ -122,7 +123,8 @@ def test_pictures_draw_it(made, shown_on):
 
 
 def test_what_moved_is_explained_by_items(shown_on):
-    shown = shown_on(f"{ROOM}moved/", {"measure": "half_cover", "was_min_grade": "5", "run": "both"})
+    run = Run.objects.get(run_tag="both").pk
+    shown = shown_on(f"{BOARD}compare/", {"measure": "half_cover", "then_min_grade": "5", "run": run})
     assert "These parts add up to the difference of the scores." in shown
     assert "+0.2500" in shown
 
