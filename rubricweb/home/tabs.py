@@ -58,7 +58,7 @@ TABS = (
     Tab(
         "Work",
         (
-            Screen("My work", "review:overview", keywords="review waiting overview", pages=("review:",)),
+            Screen("My work", "home:work", keywords="review waiting overview", pages=("review:",)),
             Screen(
                 "Campaigns",
                 "campaigns:campaigns",

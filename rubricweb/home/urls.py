@@ -1,6 +1,6 @@
 from django.urls import path
 
-from rubricweb.home import views
+from rubricweb.home import views, work
 
 app_name = "home"
 urlpatterns = [
@@ -8,4 +8,5 @@ urlpatterns = [
     path("collections/", views.collections, name="collections"),
     path("search/", views.search, name="search"),
     path("collections/<slug:slug>/", views.collection, name="collection"),
+    path("collections/<slug:slug>/work/", work.work, name="work"),
 ]

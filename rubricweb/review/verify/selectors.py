@@ -17,9 +17,9 @@ from rubricweb.banks.secrecy import readable
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades.answer_verdicts import AnswerVerdict
 from rubricweb.grades.models import HumanGrade
-from rubricweb.grades.raters import Rater
+from rubricweb.grades.raters import Rater, raters
 from rubricweb.grades.topic_ratings import Mask
-from rubricweb.review.verify.cells import BankCells, TopicCells
+from rubricweb.review.verify.cells import BankCells, TopicCells, bank_cells
 from rubricweb.review.verify.suspicion import NEAR, suspicions
 
 AHEAD = 8
@@ -101,6 +101,12 @@ def queue(bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery) -> list
         )
         for topic, row, column, is_random in places
     ]
+
+
+def count_unchecked(bank: Bank, person: User) -> int:
+    """Count the grades by the bank's first grader that nobody checked, and that the person may see."""
+    cells = bank_cells(bank, raters(bank)[0], person)
+    return int(sum(_unchecked(topic, CheckQuery()).sum() for topic in cells.topics))
 
 
 def lines(bank: Bank, cells: BankCells, topic_id: int) -> list[ItemLine]:

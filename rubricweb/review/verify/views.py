@@ -21,9 +21,11 @@ from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.selectors import worded_siblings
 from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.core.undo import offer_undo
+from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Passage
 from rubricweb.grades import humans
 from rubricweb.grades.answer_verdicts import AnswerVerdict, answer_digest
+from rubricweb.grades.defaults import banks
 from rubricweb.grades.humans import Cell, Source
 from rubricweb.grades.humans.actions import HumanGradeError, RatedMeanwhile, UnfitRating
 from rubricweb.grades.models import Grade, HumanGrade
@@ -56,6 +58,16 @@ def verify(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
     saving = _save_verdict(request, bank, form)
     at = form.at if saving.refusal else None
     return answer(request, bank, saving, at=at)
+
+
+@require_safe
+def verify_first(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Open the collection's first bank; without one, say so in the list of work."""
+    collection = collection_for(request.user, slug)
+    if bank := next(iter(banks(collection)), None):
+        return redirect("review:verify", slug, bank.pk)
+    messages.info(request, "Nothing to verify: there are no questions yet.")
+    return redirect("home:work", slug)
 
 
 @require_POST

@@ -97,7 +97,7 @@ def test_items_and_passages_of_other_topics_are_not_found(place, client_of, asse
 
 
 def test_a_flag_of_another_collection_is_not_found(flag, client_of, assessor):
-    assert client_of(assessor).get(f"/review/elsewhere/flags/{flag.pk}/").status_code == 404
+    assert client_of(assessor).get(f"/collections/elsewhere/work/flags/{flag.pk}/").status_code == 404
 
 
 def test_opening_without_javascript_goes_to_the_thread(place, client_of, assessor):
@@ -321,4 +321,4 @@ def test_flags_show_in_grid_cell_editor_and_topic_list(place, flag, client_of, a
     assert "Flags (1)" in editor
     assert editor.count("Flags (0)") == 1
     topics = markup(client.get(reverse("home:collection", args=[place.bank.collection.slug])))
-    assert re.search(rf'href="/review/autumn/flags/\?topic={place.topic.pk}">.*3 flags</a>', topics)
+    assert re.search(rf'href="/collections/autumn/work/flags/\?topic={place.topic.pk}">.*3 flags</a>', topics)
