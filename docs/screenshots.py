@@ -101,7 +101,7 @@ def visit_review(page: Page, url: str) -> Iterator[str]:
     work = f"{url}/collections/demo/work/"
     page.goto(work)
     yield "work"
-    for name in ("campaigns", "adjudication", "flags", "verify", "overruled"):
+    for name in ("campaigns", "decide", "flags", "verify"):
         page.goto(f"{work}{name}/")
         yield f"work-{name}"
     page.goto(work)

@@ -123,7 +123,7 @@ def _people(card: CollectionCard, work: OpenWork) -> tuple[Step, ...]:
             "Conflicts between assessors",
             work.conflicts.get(pk, 0),
             card,
-            ("campaigns:adjudication", "Adjudicate"),
+            ("campaigns:decide", "Decide"),
         ),
         _left("Flags", work.flags.get(pk, 0), card, ("review:flags", "Answer")),
         _left("Submitted runs and late files", teams, card, ("submissions:desk", "Decide")),

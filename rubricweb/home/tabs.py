@@ -67,10 +67,9 @@ TABS = (
             ),
             Screen(
                 "Decide",
-                "campaigns:adjudication",
+                "campaigns:decide",
                 roles.TO_EDIT_BANK,
-                "adjudication conflicts assessors",
-                pages=("campaigns:case", "campaigns:overruled"),
+                "adjudication conflicts assessors overruled",
             ),
             Screen("Label", "support:label", roles.TO_ASSESS, "support citations passages sentences"),
             Screen("Vote", "arena:arena", keywords="arena battle answers side by side", pages=("arena:",)),
@@ -184,7 +183,6 @@ SITE = (
 MORE = (
     Screen("New campaign", "campaigns:campaign-new", roles.TO_ORGANIZE, "rate cells assessors"),
     Screen("Assessor agreement", "campaigns:agreement", roles.TO_EDIT_BANK, "krippendorff kappa"),
-    Screen("Your overruled ratings", "campaigns:overruled", roles.TO_ASSESS, "decisions"),
     Screen("What moved", "leaderboards:moved", keywords="versions compare"),
     Screen("By topic attribute", "leaderboards:by-attribute", keywords="slices topics"),
     Screen("Agreement with judgments", "leaderboards:agreement", keywords="qrels kappa labels"),

@@ -170,7 +170,7 @@ def open_conflicts(user: User | None, collections: Sequence[Collection]) -> dict
 
 
 def conflict_topics(user: User | None, collections: Sequence[Collection]) -> Iterator[tuple[int, int]]:
-    """Yield the collection and topic of each cell that `adjudication.conflicts` lists: assessors rate it
+    """Yield the collection and topic of each cell that `adjudication.conflicts` counts: assessors rate it
     differently, nobody decided, and `user` has not still to rate it.
     """
     ratings = HumanGrade.objects.exclude(how=HumanGrade.How.ADJUDICATED)
@@ -246,7 +246,7 @@ def _flags(user: User, by_pk: Mapping[int, Collection], holding: Any) -> Iterato
 def _conflicts(work: OpenWork, collections: Iterable[Collection]) -> Iterator[Task]:
     for collection in collections:
         if count := work.conflicts.get(collection.pk, 0):
-            address = reverse("campaigns:adjudication", args=[collection.slug])
+            address = reverse("campaigns:decide", args=[collection.slug])
             what = _plural(count, "conflict", "between assessors")
             yield Task(count, what, collection, address, "Decide", Kind.DECIDE)
 

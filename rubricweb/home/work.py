@@ -57,7 +57,7 @@ KINDS = (
         "to decide",
         "Two people rated differently. Which grade holds?",
         "Decide",
-        "campaigns:adjudication",
+        "campaigns:decide",
         roles.TO_EDIT_BANK,
     ),
     KindOfWork(

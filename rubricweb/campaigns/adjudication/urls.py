@@ -1,14 +1,12 @@
-"""Adjudication, under a collection's work."""
+"""Decide between assessors, under a collection's work."""
 
 from django.urls import path
 
-from rubricweb.campaigns.adjudication import views
+from rubricweb.campaigns.adjudication import decide
 
-ROOM = "collections/<slug:slug>/work/adjudication/"
+DECIDE = "collections/<slug:slug>/work/decide/"
 urlpatterns = [
-    path(ROOM, views.adjudication, name="adjudication"),
-    path(f"{ROOM}unanimous/", views.accept_unanimous, name="accept-unanimous"),
-    path(f"{ROOM}cells/<int:revision_id>/<int:passage_id>/", views.case, name="case"),
-    path(f"{ROOM}decisions/<int:decision_id>/withdraw/", views.withdraw, name="decision-withdraw"),
-    path("collections/<slug:slug>/work/overruled/", views.overruled, name="overruled"),
+    path(DECIDE, decide.decide, name="decide"),
+    path(f"{DECIDE}unanimous/", decide.accept_unanimous, name="accept-unanimous"),
+    path(f"{DECIDE}<int:decision_id>/withdraw/", decide.withdraw, name="decision-withdraw"),
 ]
