@@ -28,8 +28,8 @@ def decide(
 ) -> Decision:
     """Settle the cell, where `seen` is the number of its last decision, 0 without any.
 
-    `uid` makes sending it twice harmless. Who rated the cell is a party to it and must give a reason; the audit
-    trail then has an entry. Raises DecidedMeanwhile and NeedsReason.
+    `uid` makes sending it twice harmless. Who rated the cell is a party to it and must give a reason; the
+    audit trail then has an entry. Raises DecidedMeanwhile and NeedsReason.
     """
     uid = uid or uuid4()
     if (sent := Decision.objects.filter(uid=uid, by=by).first()) is not None:

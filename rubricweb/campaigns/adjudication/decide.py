@@ -89,13 +89,13 @@ class Conflict:
     def dots(self) -> list[Dot]:
         levels = sorted(rating for rating, _ in self.meanings)
         together: dict[int, list[AssessorRating]] = {}
-        for rating in sorted(self.ratings, key=lambda one: (one.rating, one.letter)):
+        for rating in sorted(self.ratings, key=lambda rating: (rating.rating, rating.letter)):
             together.setdefault(rating.rating, []).append(rating)
         return [
             Dot(
-                "".join(one.letter for one in some),
+                "".join(rating.letter for rating in some),
                 f"{100 * (levels.index(level) + 0.5) / len(levels):.1f}%",
-                any(one.is_mine for one in some),
+                any(rating.is_mine for rating in some),
             )
             for level, some in together.items()
         ]
@@ -253,6 +253,7 @@ def _show(
         "form": form,
         "page": decide_page(collection, form.query, request.user, at),
         "kept": _kept(request),
+        "to": f"{here}&at=" if (here := f"?{_kept(request)}") != "?" else "?at=",
         "most": actions.MOST_AT_ONCE,
         **(more or {}),
     }
@@ -279,84 +280,91 @@ def _kept(request: HtmxRequest, at: tuple[int, int] | None = None) -> str:
 
 def decide_page(collection: Collection, query: Query, person: User, at: tuple[int, int] | None) -> DecidePage:
     """Show the passage of the conflict `at`, else of the first one that waits for the person."""
-    found = selectors.conflicts(collection, query, person)
-    order = _order(found)
+    conflicting = selectors.conflicts(collection, query, person)
+    order = _order(conflicting)
     named = next((place for place in order if place[1:] == at), None)
-    shown = named or next((place for place in order if _waits(found, place, person)), None)
-    passages = _passages(found, order)
+    chosen = named or next((place for place in order if _waits(conflicting, place, person)), None)
+    passages = _passages(conflicting, order)
     fallback = passages[0] if passages else None
-    here = next((row for row in passages if shown in row.places), fallback)
-    rows = _conflicts_of(collection, here.places, found, query, person) if here else ()
-    current = next((row for row in rows if row.place == shown), None)
+    here = next((row for row in passages if chosen in row.places), fallback)
+    rows = _conflicts_of(collection, here.places, conflicting, query, person) if here else ()
+    current = next((row for row in rows if row.place == chosen), None)
     latest = decisions_of(current.place).order_by("-number").first() if current else None
-    mine = [row for row in found.decisions.values() if row.by_id == person.pk]
+    mine = [row for row in conflicting.decisions.values() if row.by_id == person.pk]
     return DecidePage(
-        conflicts=found,
+        conflicts=conflicting,
         passages=passages,
         here=here,
         passage=Passage.objects.get(pk=here.first.passage) if here else None,
         rows=rows,
         current=current,
         grades=_grades(current, person),
-        agreed=_agreed(found, here.first) if here else (),
-        skip_to=_next_waiting(found, order, shown, person) if shown else None,
-        left=sum(_waits(found, place, person) for place in order),
+        agreed=_agreed(conflicting, here.first) if here else (),
+        skip_to=_next_waiting(conflicting, order, chosen, person) if chosen else None,
+        left=sum(_waits(conflicting, place, person) for place in order),
         last=max(mine, key=lambda decision: decision.pk, default=None),
         seen=latest.number if latest else 0,
         uid=new_uid(),
     )
 
 
-def _order(found: Conflicts) -> list[CellKey]:
+def _order(conflicting: Conflicts) -> list[CellKey]:
     """The conflicts passage by passage, in the collection's order of topics."""
     positions = dict(
-        Topic.objects.filter(pk__in={place.topic for place in found.ratings}).values_list("pk", "position")
+        Topic.objects.filter(pk__in={place.topic for place in conflicting.ratings}).values_list(
+            "pk", "position"
+        )
     )
     return sorted(
-        found.ratings, key=lambda place: (positions[place.topic], place.topic, place.passage, place.revision)
+        conflicting.ratings,
+        key=lambda place: (positions[place.topic], place.topic, place.passage, place.revision),
     )
 
 
-def _waits(found: Conflicts, place: CellKey, person: User) -> bool:
-    return place[1:] not in found.decisions and person.pk not in found.ratings[place]
+def _waits(conflicting: Conflicts, place: CellKey, person: User) -> bool:
+    return place[1:] not in conflicting.decisions and person.pk not in conflicting.ratings[place]
 
 
-def _next_waiting(found: Conflicts, order: Sequence[CellKey], after: CellKey, person: User) -> CellKey | None:
+def _next_waiting(
+    conflicting: Conflicts, order: Sequence[CellKey], after: CellKey, person: User
+) -> CellKey | None:
     """Return the next conflict after this one that waits for the person, from the end back to the start."""
     at = order.index(after) + 1 if after in order else 0
-    others = (place for place in (*order[at:], *order[:at]) if place != after and place in found.ratings)
-    return next((place for place in others if _waits(found, place, person)), None)
+    others = (
+        place for place in (*order[at:], *order[:at]) if place != after and place in conflicting.ratings
+    )
+    return next((place for place in others if _waits(conflicting, place, person)), None)
 
 
-def _passages(found: Conflicts, order: Sequence[CellKey]) -> tuple[PassageRow, ...]:
+def _passages(conflicting: Conflicts, order: Sequence[CellKey]) -> tuple[PassageRow, ...]:
     together: dict[tuple[int, int], list[CellKey]] = {}
     for place in order:
         together.setdefault((place.topic, place.passage), []).append(place)
     topics = Topic.objects.in_bulk({topic for topic, _ in together})
-    texts = Passage.objects.filter(pk__in={passage for _, passage in together})
-    known = {pk: rest for pk, *rest in texts.values_list("pk", "doc_id", Substr("text", 1, EXCERPT))}
+    rows = Passage.objects.filter(pk__in={passage for _, passage in together})
+    texts = {pk: rest for pk, *rest in rows.values_list("pk", "doc_id", Substr("text", 1, EXCERPT))}
     return tuple(
         PassageRow(
             topics[topic],
-            *known[passage],
+            *texts[passage],
             tuple(places),
-            decided=sum(place[1:] in found.decisions for place in places),
+            decided=sum(place[1:] in conflicting.decisions for place in places),
         )
         for (topic, passage), places in together.items()
     )
 
 
 def _conflicts_of(
-    collection: Collection, places: Sequence[CellKey], found: Conflicts, query: Query, person: User
+    collection: Collection, places: Sequence[CellKey], conflicting: Conflicts, query: Query, person: User
 ) -> tuple[Conflict, ...]:
     """Return the conflicts of one passage, with who said what and why."""
-    raters = sorted({pk for place in places for pk in found.ratings[place]})
+    raters = sorted({pk for place in places for pk in conflicting.ratings[place]})
     names = {user.pk: str(user) for user in User.objects.filter(pk__in=raters)}
     if not query.shows_names:
         names = {pk: assessor_pseudonym(collection, pk) for pk in names}
     letters = {pk: chr(ord("A") + at % 26) for at, pk in enumerate(sorted(names, key=names.__getitem__))}
     revisions = ItemRevision.objects.select_related("topic").in_bulk([place.revision for place in places])
-    scales = selectors.scales(places, found.ratings)
+    scales = selectors.scales(places, conflicting.ratings)
     turns = Turn.objects.filter(cell__revision__in=revisions, cell__passage=places[0].passage)
     notes = {
         (turn.cell.revision_id, turn.person_id): turn for turn in turns.select_related("cell").order_by("pk")
@@ -374,21 +382,21 @@ def _conflicts_of(
             revisions[place.revision],
             tuple(
                 sorted(
-                    (rating_of(place, pk, rating) for pk, rating in found.ratings[place].items()),
-                    key=lambda one: (one.rating, one.letter),
+                    (rating_of(place, pk, rating) for pk, rating in conflicting.ratings[place].items()),
+                    key=lambda rating: (rating.rating, rating.letter),
                 )
             ),
-            found.decisions.get((place.revision, place.passage)),
+            conflicting.decisions.get((place.revision, place.passage)),
             scales[place],
         )
         for place in places
     )
 
 
-def _agreed(found: Conflicts, at: CellKey) -> tuple[tuple[ItemRevision, int], ...]:
+def _agreed(conflicting: Conflicts, at: CellKey) -> tuple[tuple[ItemRevision, int], ...]:
     here: Mapping[int, int] = {
         place.revision: max(people.values())
-        for place, people in found.alike.items()
+        for place, people in conflicting.alike.items()
         if (place.topic, place.passage) == (at.topic, at.passage) and len(set(people.values())) == 1
     }
     revisions = ItemRevision.objects.filter(pk__in=here).order_by("pk")

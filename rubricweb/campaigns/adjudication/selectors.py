@@ -58,11 +58,11 @@ class Conflicts:
 def conflicts(collection: Collection, query: Query, person: User | None) -> Conflicts:
     decisions, hidden = standing(collection), hidden_from(person, collection.pk)
     by_cell = ratings(collection, campaign=query.campaign, at_least=2)
-    shown = {
+    visible = {
         place: people for place, people in by_cell.items() if place[1:] not in hidden[place.topic].people
     }
-    differing = {place: people for place, people in shown.items() if query.is_conflict(people)}
-    agreed = {place: people for place, people in shown.items() if place not in differing}
+    differing = {place: people for place, people in visible.items() if query.is_conflict(people)}
+    agreed = {place: people for place, people in visible.items() if place not in differing}
     return Conflicts(differing, decisions, agreed, unanimous=len(alike(by_cell, decisions)))
 
 
@@ -76,9 +76,11 @@ def scales(places: Sequence[CellKey], rated: Mapping[CellKey, Mapping[int, int]]
     cells = CampaignCell.objects.filter(revision__in=[place.revision for place in places])
     cells = cells.filter(passage__in={place.passage for place in places}).select_related("config")
     newest = {cell.revision_id: cell.config for cell in cells.order_by("campaign_id")}
-    known = {place: meanings_of(newest.get(place.revision)) for place in places}
-    is_fit = {place: set(rated[place].values()) <= {level for level, _ in known[place]} for place in places}
-    return {place: known[place] if is_fit[place] else OF_WHOLE_SCALE for place in places}
+    by_place = {place: meanings_of(newest.get(place.revision)) for place in places}
+    is_fit = {
+        place: set(rated[place].values()) <= {level for level, _ in by_place[place]} for place in places
+    }
+    return {place: by_place[place] if is_fit[place] else OF_WHOLE_SCALE for place in places}
 
 
 @dataclass(frozen=True, slots=True)
