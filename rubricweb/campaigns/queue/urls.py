@@ -2,16 +2,15 @@
 
 from django.urls import path
 
-from rubricweb.campaigns.queue import views
+from rubricweb.campaigns.queue import new_campaign, views
 
 WORK = "collections/<slug:slug>/work/"
 CAMPAIGN = f"{WORK}campaigns/<int:campaign_id>/"
 QUEUE = f"{WORK}rate/<int:campaign_id>/"
 urlpatterns = [
     path(f"{WORK}campaigns/", views.campaigns, name="campaigns"),
-    path(f"{WORK}campaigns/new/", views.campaign_new, name="campaign-new"),
-    path(f"{WORK}campaigns/new/preview/", views.campaign_preview, name="campaign-preview"),
-    path(f"{WORK}campaigns/new/topics/", views.campaign_topics, name="campaign-topics"),
+    path(f"{WORK}campaigns/new/", new_campaign.campaign_new, name="campaign-new"),
+    path(f"{WORK}campaigns/new/preview/", new_campaign.campaign_preview, name="campaign-preview"),
     path(QUEUE, views.queue, name="queue"),
     path(f"{QUEUE}topics/", views.queue_topics, name="queue-topics"),
     path(f"{QUEUE}next/", views.queue_next, name="queue-next"),
