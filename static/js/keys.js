@@ -37,7 +37,8 @@ function elementOf(action) {
   const named = [...document.querySelectorAll(`[data-key-action~="${action}"]`)];
   const able = named.filter((element) => element.checkVisibility() && !element.disabled);
   const scope = document.activeElement?.closest("[data-key-scope]");
-  return able.find((element) => scope?.contains(element)) ?? able[0];
+  const latest = action === "undo" && able.find((element) => element.closest(".toast"));
+  return latest || (able.find((element) => scope?.contains(element)) ?? able[0]);
 }
 
 export function leave(field) {
