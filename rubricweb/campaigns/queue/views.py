@@ -170,7 +170,7 @@ def queue_stop(request: HtmxRequest, slug: str, campaign_id: int) -> HttpRespons
     """Give back the cells that are not rated, so that others may take them."""
     campaign = access.campaign_for(request.user, slug, campaign_id)
     leases.hand_back(campaign, request.user)
-    return redirect("campaigns:campaigns", slug)
+    return redirect("home:work", slug)
 
 
 def _rating_of(request: HtmxRequest) -> int | None:

@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from grading.types import Purpose
 from rubricweb.campaigns.adjudication.actions import accept_unanimous, decide, withdraw
-from rubricweb.campaigns.adjudication.decide import decide_page
+from rubricweb.campaigns.adjudication.conflict_pages import decide_page
 from rubricweb.campaigns.adjudication.decisions import ratings_by_person
 from rubricweb.campaigns.adjudication.models import Decision
 from rubricweb.campaigns.adjudication.selectors import Query, conflicts, overruled
