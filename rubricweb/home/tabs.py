@@ -71,9 +71,9 @@ TABS = (
                 roles.TO_EDIT_BANK,
                 "adjudication conflicts assessors overruled",
             ),
+            Screen("Verify", "review:verify", keywords="verify grading check right wrong"),
             Screen("Label", "support:label", roles.TO_ASSESS, "support citations passages sentences"),
             Screen("Vote", "arena:arena", keywords="arena battle answers side by side", pages=("arena:",)),
-            Screen("Flags", "review:flags", keywords="remarks comments", pages=("review:flag",)),
         ),
     ),
     Tab(
@@ -181,6 +181,7 @@ SITE = (
     Screen("Your account", "accounts:password", keywords="password density close"),
 )
 MORE = (
+    Screen("Flags", "review:flags", keywords="remarks comments"),
     Screen("New campaign", "campaigns:campaign-new", roles.TO_ORGANIZE, "rate cells assessors"),
     Screen("Assessor agreement", "campaigns:agreement", roles.TO_EDIT_BANK, "krippendorff kappa"),
     Screen("What moved", "leaderboards:moved", keywords="versions compare"),
@@ -201,7 +202,6 @@ MORE = (
 )
 """Screens of a collection that stand behind an entry, and that people look for by name."""
 OF_BANKS = (
-    Screen("Verify grading", "review:verify", keywords="check right wrong", takes_slug=True),
     Screen("Spurious items", "review:spurious", keywords="too easy"),
     Screen("Uncovered passages", "review:uncovered", keywords="missing questions relevant"),
     Screen("Versions", "editor:versions", keywords="history restore diff"),

@@ -12,7 +12,6 @@ urlpatterns = [
     path(f"{WORK}campaigns/new/", new_campaign.campaign_new, name="campaign-new"),
     path(f"{WORK}campaigns/new/preview/", new_campaign.campaign_preview, name="campaign-preview"),
     path(QUEUE, views.queue, name="queue"),
-    path(f"{QUEUE}topics/", views.queue_topics, name="queue-topics"),
     path(f"{QUEUE}next/", views.queue_next, name="queue-next"),
     path(CAMPAIGN, views.campaign, name="campaign"),
     path(f"{CAMPAIGN}state/", views.campaign_state, name="campaign-state"),

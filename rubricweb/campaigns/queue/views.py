@@ -52,6 +52,7 @@ def campaign(request: HtmxRequest, slug: str, campaign_id: int) -> HttpResponse:
         "tab": "queue",
         "campaign": opened,
         "progress": progress.progress(opened, request.user),
+        "topics": progress.topic_rows(opened),
     }
     return page_or_part(request, "campaigns/queue/campaign.html", context, part="progress")
 
@@ -71,19 +72,6 @@ def queue(request: HtmxRequest, slug: str, campaign_id: int) -> HttpResponse:
     """Show the cell to rate, and the one after it; without any, a button for the next ones."""
     campaign = access.campaign_for(request.user, slug, campaign_id)
     return _queue_page(request, campaign)
-
-
-@require_safe
-def queue_topics(request: HtmxRequest, slug: str, campaign_id: int) -> HttpResponse:
-    """List the campaign's topics beside the queue, with how many ratings each has."""
-    campaign = access.campaign_for(request.user, slug, campaign_id)
-    context = {
-        "collection": campaign.collection,
-        "campaign": campaign,
-        "topics": progress.topic_rows(campaign),
-        **WORDS,
-    }
-    return page_or_part(request, "campaigns/queue/queue_topics.html", context, part="topics")
 
 
 @require_POST

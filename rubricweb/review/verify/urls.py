@@ -7,7 +7,7 @@ from rubricweb.review.verify import keys, views
 VERIFY = "collections/<slug:slug>/work/verify/"
 BANK = f"{VERIFY}<int:bank_id>/"
 urlpatterns = [
-    path(VERIFY, views.verify_first, name="verify"),
+    path(VERIFY, views.verify, name="verify"),
     path(BANK, views.verify, name="verify"),
     path(f"{BANK}undo/", views.undo, name="verify-undo"),
     path(f"{BANK}accept/", keys.accept, name="verify-accept"),

@@ -47,27 +47,25 @@ STATUS = {RatedMeanwhile: 409, Reworded: 409, RatedAnew: 409, UnfitRating: 422, 
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def verify(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
-    """Show the cell to check, and why it is suspicious; POST saves a verdict and goes on."""
-    bank = verified_bank(
-        request, slug, bank_id, needed=roles.TO_ASSESS if request.method == "POST" else roles.TO_VIEW
-    )
+def verify(request: HtmxRequest, slug: str, bank_id: int | None = None) -> HttpResponse:
+    """Show the cell to check, and why it is suspicious; POST saves a verdict and goes on.
+
+    Without a bank in the address it is the collection's first; without any, My work says so.
+    """
+    needed = roles.TO_ASSESS if request.method == "POST" else roles.TO_VIEW
+    if bank_id is None:
+        first = next(iter(banks(collection_for(request.user, slug, needed=needed))), None)
+        if first is None:
+            messages.info(request, "Nothing to verify: there are no questions yet.")
+            return redirect("home:work", slug)
+        bank_id = first.pk
+    bank = verified_bank(request, slug, bank_id, needed=needed)
     if request.method != "POST":
         return answer(request, bank, None)
     form = VerdictForm(request.POST)
     saving = _save_verdict(request, bank, form)
     at = form.at if saving.refusal else None
     return answer(request, bank, saving, at=at)
-
-
-@require_safe
-def verify_first(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Open the collection's first bank; without one, say so in the list of work."""
-    collection = collection_for(request.user, slug)
-    if bank := next(iter(banks(collection)), None):
-        return redirect("review:verify", slug, bank.pk)
-    messages.info(request, "Nothing to verify: there are no questions yet.")
-    return redirect("home:work", slug)
 
 
 @require_POST
