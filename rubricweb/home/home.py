@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from django.contrib import messages
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import Resolver404, resolve
@@ -28,6 +28,7 @@ from rubricweb.submissions.selectors import tracks
 
 ACTIVITIES = 6
 JOIN = "accounts:join"
+State = Turn.State
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +106,14 @@ def _of_only(user: User, row: CollectionRow) -> Context:
 
 def _others(user: User, collection: Collection) -> list[OthersTask]:
     """Return what waits for others than the organizer, by campaign and by who was asked to answer flags."""
-    left = Count("turns", filter=Q(turns__state__in=(Turn.State.PENDING, Turn.State.LEASED)))
-    campaigns: QuerySet[Campaign] = collection.campaigns.filter(closed_at=None).annotate(left=left)
+    open_turns = Turn.objects.filter(
+        campaign__collection=collection, campaign__closed_at=None, state__in=(State.PENDING, State.LEASED)
+    )
+    left = dict(open_turns.order_by().values_list("campaign").annotate(Count("pk")))
     rows = []
-    for campaign in campaigns.filter(left__gt=0).prefetch_related("people").order_by("pk"):
+    for campaign in Campaign.objects.filter(pk__in=left).prefetch_related("people").order_by("pk"):
         names = ", ".join(str(person) for person in campaign.people.all()) or "every assessor"
-        rows.append(OthersTask(campaign.left, f"to rate in {campaign.name}", names))  # type: ignore[attr-defined]
+        rows.append(OthersTask(left[campaign.pk], f"to rate in {campaign.name}", names))
     flags = Flag.objects.open().filter(bank__collection=collection).exclude(assignee=None)
     asked = flags.exclude(assignee=user).order_by().values_list("assignee")
     counts = dict(asked.annotate(Count("pk")))

@@ -217,13 +217,15 @@ def _passages(conflicting: Conflicts, order: Sequence[CellKey]) -> tuple[Passage
     for place in order:
         together.setdefault((place.topic, place.passage), []).append(place)
     topics = Topic.objects.in_bulk({topic for topic, _ in together})
-    rows = Passage.objects.filter(pk__in={passage for _, passage in together})
-    texts = {pk: rest for pk, *rest in rows.values_list("pk", "doc_id", Substr("text", 1, EXCERPT))}
+    passages = Passage.objects.filter(pk__in={passage for _, passage in together})
+    begun = passages.values_list("pk", "doc_id", Substr("text", 1, EXCERPT))
+    texts = {pk: (doc_id, excerpt) for pk, doc_id, excerpt in begun}
     return tuple(
         PassageRow(
-            topics[topic],
-            *texts[passage],
-            tuple(places),
+            topic=topics[topic],
+            doc_id=texts[passage][0],
+            excerpt=texts[passage][1],
+            places=tuple(places),
             decided=sum(place[1:] in conflicting.decisions for place in places),
         )
         for (topic, passage), places in together.items()
