@@ -99,9 +99,10 @@ def _of_only(user: User, row: CollectionRow) -> Context:
     """What else shows of a person's only collection: who has to do what there, or their own work."""
     collection, role = row.card.collection, row.card.role
     if not role.includes(roles.TO_ORGANIZE):
-        return {"work": work_of(user, collection, role), "only": row}
+        return {"collection": collection, "work": work_of(user, collection, role), "only": row}
     entries = AuditEntry.objects.filter(collection=collection).select_related("by")
-    return {"only": row, "others": _others(user, collection), "activity": entries[:ACTIVITIES]}
+    others = _others(user, collection)
+    return {"collection": collection, "only": row, "others": others, "activity": entries[:ACTIVITIES]}
 
 
 def _others(user: User, collection: Collection) -> list[OthersTask]:

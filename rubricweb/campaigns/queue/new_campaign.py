@@ -85,7 +85,7 @@ class NewCampaignForm(CampaignForm):
     def __init__(self, collection: Collection, banks: list[Bank], sent: QueryDict | None = None) -> None:
         super().__init__(collection, banks, sent)
         self.collection = collection
-        for name in ("name", "cells", "order", "random_percent"):
+        for name in ("cells", "order", "random_percent"):
             self.fields[name].required = False
         for name in ("cells", "order"):
             field = self.fields[name]
@@ -93,7 +93,8 @@ class NewCampaignForm(CampaignForm):
             field.widget = forms.Select(choices=field.choices)  # type: ignore[attr-defined]
         for name in ("cells", "order", "random_percent", "size"):
             self.fields[name].initial = None
-        self.fields["name"].help_text = "Empty: the question and the date."
+        if sent is None:
+            self.fields["name"].initial = self._free_name()
         self.fields["size"].help_text = "Instead of the sample above."
         self.fields["mode"].label = "Blind or not?"
         self.fields["mode"].choices = list(MODES.items())  # type: ignore[attr-defined]
@@ -104,9 +105,7 @@ class NewCampaignForm(CampaignForm):
         for name, value in PRESETS[question].items():
             if name not in self.errors and cleaned.get(name) in (None, ""):
                 cleaned[name] = value
-        if "name" not in self.errors and not cleaned.get("name"):
-            cleaned["name"] = self._free_name(question)
-        if not self.errors:
+        if not set(self.errors) - {"name"}:
             cleaned["size"] = self._size(cleaned)
         return super().clean()
 
@@ -118,9 +117,9 @@ class NewCampaignForm(CampaignForm):
         fits = int(cleaned["hours"] * 3_600 / LEAST_SECONDS * people / cleaned["assessors"])
         return max(1, min(size or fits, fits))
 
-    def _free_name(self, question: str) -> str:
-        title = QUESTIONS[question].partition(":")[0].partition("?")[0]
-        base = f"{title}, {timezone.localdate():%-d %B}"
+    def _free_name(self) -> str:
+        """Return a name that no campaign has yet; the page sends it, so that sent twice it opens one."""
+        base = f"Check of {timezone.localdate():%-d %B}"
         taken = set(self.collection.campaigns.values_list("name", flat=True))
         names = (base, *(f"{base} ({number})" for number in range(2, len(taken) + 3)))
         return next(name for name in names if name not in taken)

@@ -146,6 +146,7 @@ def test_a_campaign_is_opened_by_its_form(bank, client_of, owner, second):
     ("said", "words"),
     [
         ({"cells": "unsure"}, "No cell matches"),
+        ({"name": " "}, "This field is required"),
         ({"size": 0}, "greater than or equal to 1"),
         ({"topics": [999]}, "not one of the available choices"),
         ({"grader": "no"}, "not one of the available choices"),
