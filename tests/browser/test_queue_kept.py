@@ -16,7 +16,7 @@ def test_a_comment_is_kept_when_one_stops(people, campaign_of):
     page.keyboard.press("c")
     page.keyboard.type("see line 3")
     page.get_by_role("button", name="Stop for now").click()
-    page.get_by_role("link", name=f"Rate {campaign.name}").click()
+    page.locator(f'#waiting a[href$="/rate/{campaign.pk}/"]').click()
     expect_cell(page, campaign, 1)
     expect(page.get_by_role("textbox", name="Note (optional)")).to_have_value("see line 3")
     page.get_by_role("textbox", name="Note (optional)").fill("see line 4")
