@@ -99,19 +99,15 @@ def visit(page: Page, url: str) -> Iterator[str]:
 
 
 def visit_review(page: Page, url: str) -> Iterator[str]:
-    """Every screen behind the Review tab, by its links, and the bank's ledger."""
-    page.goto(url + "/review/demo/")
-    yield "review"
-    links = {
-        name: page.locator(f'main a[href$="/{name}/"]').first.get_attribute("href")
-        for name in ("queue", "adjudication", "agreement", "flags", "verify", "problems")
-        if page.locator(f'main a[href$="/{name}/"]').count()
-    }
-    for name, address in links.items():
-        page.goto(url + str(address))
-        yield f"review-{name}"
-    page.goto(url + "/review/demo/")
-    page.get_by_role("link", name="Is the baseline right?").click()
+    """What waits for the reader, and each screen that it leads to."""
+    work = f"{url}/collections/demo/work/"
+    page.goto(work)
+    yield "work"
+    for name in ("campaigns", "decide", "flags", "verify"):
+        page.goto(f"{work}{name}/")
+        yield f"work-{name}"
+    page.goto(work)
+    page.locator("#continue").click()
     yield "rating"
 
 

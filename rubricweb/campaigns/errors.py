@@ -47,3 +47,7 @@ class DecidedMeanwhile(AdjudicationError):
 
 class NotYourDecision(AdjudicationError):
     """Only the person who decided can take the decision back; others decide anew."""
+
+
+class NeedsReason(AdjudicationError):
+    """Who rated a cell themselves decides it only with a reason, which the log keeps."""

@@ -1,19 +1,20 @@
-"""What an organizer has still to do before a collection can be released."""
+"""What an organizer has still to do before a collection can be released, and the stations on the way."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from django.contrib.humanize.templatetags.humanize import intcomma
-from django.db.models import Count
+from django.db.models import CharField, Count, Value
+from django.db.models.functions import Cast, Concat
 from django.urls import reverse
-from django.utils.translation import ngettext
 
 from rubricweb.accounts import roles
 from rubricweb.banks.models import Item
 from rubricweb.corpus.models import Collection
+from rubricweb.grades.models import HumanGrade
 from rubricweb.home.collections import CollectionCard, cards_of
 from rubricweb.home.waiting import OpenWork, open_work
 
@@ -67,6 +68,54 @@ def checklists(cards: Iterable[CollectionCard], work: OpenWork) -> list[Checklis
     organized = [card for card in cards if card.role.includes(roles.TO_ORGANIZE)]
     covered = _topics_with_items(card.collection for card in organized)
     return [_checklist(card, work, covered.get(card.collection.pk, 0)) for card in organized]
+
+
+def ways_to_release(cards: Iterable[CollectionCard], work: OpenWork) -> dict[int, tuple[Step, ...]]:
+    """Return the seven stations of each collection that the reader organizes, by its primary key."""
+    organized = {card.collection.pk: card for card in cards if card.role.includes(roles.TO_ORGANIZE)}
+    place = Concat(Cast("revision", CharField()), Value(" "), Cast("passage", CharField()))
+    rated = HumanGrade.objects.filter(topic__collection__in=organized, is_withdrawn=False).order_by()
+    checked = dict(rated.values_list("topic__collection").annotate(cells=Count(place, distinct=True)))
+    here = Collection.objects.filter(pk__in=organized)
+    rows = here.values_list("pk", "public_boards", "releases")
+    published, released = ({row[0] for row in rows if row[at]} for at in (1, 2))
+    return {
+        checklist.collection.pk: _stations(
+            checklist, organized[checklist.collection.pk], checked, published, released
+        )
+        for checklist in checklists(organized.values(), work)
+    }
+
+
+def _stations(
+    checklist: Checklist,
+    card: CollectionCard,
+    checked: Mapping[int, int],
+    published: Set[int],
+    released: Set[int],
+) -> tuple[Step, ...]:
+    topics, items, runs, grades, *by_people, teams = checklist.steps
+    pk = card.collection.pk
+    return (
+        replace(topics, name="Topics"),
+        replace(items, name="Rubric"),
+        replace(runs if teams.is_done else teams, name="Runs"),
+        grades,
+        _checked(card, by_people, checked.get(pk, 0)),
+        _step("Board", "public" if pk in published else "not public yet", card, PUBLISH, pk not in published),
+        _step("Release", "made" if pk in released else "not made yet", card, RELEASE, pk not in released),
+    )
+
+
+PUBLISH, RELEASE = ("leaderboards:publish", "Publish the board"), ("releases:releases", "Make a release")
+
+
+def _checked(card: CollectionCard, by_people: Sequence[Step], rated: int) -> Step:
+    """What people do about the grades: campaigns, conflicts, flags; and a first check where nobody looked."""
+    detail = f"people rated {_count(rated, 'cell')}" + (f" of {intcomma(card.cells)}" if card.cells else "")
+    if waiting := next((step for step in by_people if not step.is_done), None):
+        return replace(waiting, name="Checked", detail=f"{waiting.name}: {waiting.detail}; {detail}")
+    return _step("Checked", detail, card, ("campaigns:campaign-new", "Start a 400-cell check"), not rated)
 
 
 def checklist_of(collection: Collection) -> Checklist:
@@ -123,7 +172,7 @@ def _people(card: CollectionCard, work: OpenWork) -> tuple[Step, ...]:
             "Conflicts between assessors",
             work.conflicts.get(pk, 0),
             card,
-            ("campaigns:adjudication", "Adjudicate"),
+            ("campaigns:decide", "Decide"),
         ),
         _left("Flags", work.flags.get(pk, 0), card, ("review:flags", "Answer")),
         _left("Submitted runs and late files", teams, card, ("submissions:desk", "Decide")),
@@ -133,18 +182,16 @@ def _people(card: CollectionCard, work: OpenWork) -> tuple[Step, ...]:
 def _campaigns(card: CollectionCard, work: OpenWork) -> Step:
     """Open as long as a campaign is: its cells are left out, even if all of them are rated."""
     turns, cells = work.turns.get(card.collection.pk, 0), work.left_out.get(card.collection.pk, 0)
-    found = []
+    left = []
     if turns:
-        found.append(ngettext("%(n)s rating left", "%(n)s ratings left", turns) % {"n": intcomma(turns)})
+        left.append(f"{_count(turns, 'rating')} left")
     if cells:
-        words = ngettext(
-            "%(n)s cell is left out until its campaign is closed",
-            "%(n)s cells are left out until their campaigns are closed",
-            cells,
+        is_left = (
+            "is left out until its campaign is" if cells == 1 else "are left out until their campaigns are"
         )
-        found.append(words % {"n": intcomma(cells)})
-    link = ("campaigns:campaigns", "View")
-    return _step("Campaigns", "; ".join(found) or "none open", card, link, found)
+        left.append(f"{_count(cells, 'cell')} {is_left} closed")
+    link = ("campaigns:campaigns", "See the campaigns")
+    return _step("Campaigns", "; ".join(left) or "none open", card, link, left)
 
 
 def _left(name: str, count: int, card: CollectionCard, link: tuple[str, str]) -> Step:

@@ -16,7 +16,7 @@ from rubricweb.accounts.roles import Role
 from rubricweb.banks.models import Bank, Item
 from rubricweb.corpus.models import Collection, Run, Topic
 from rubricweb.corpus.pseudonyms import shown_names
-from rubricweb.home.tabs import MORE, OF_BANKS, OF_STAFF, SITE, screens_for
+from rubricweb.home.tabs import MORE, OF_STAFF, SITE, screens_for
 
 MOST = 30
 MOST_OF_A_KIND = 12
@@ -78,19 +78,9 @@ def _screens(user: User, here: Iterable[Collection]) -> Iterator[Hit]:
             if role.includes(screen.needed):
                 address = reverse(screen.route, args=[collection.slug])
                 yield Hit("Screens", screen.name, collection.name, address, screen.keywords)
-        yield from _bank_screens(collection, role)
     for screen in SITE:
         if screen.route not in OF_STAFF or roles.may_create(user):
             yield Hit("Screens", screen.name, "", reverse(screen.route), screen.keywords)
-
-
-def _bank_screens(collection: Collection, role: Role) -> Iterator[Hit]:
-    for bank in collection.banks.all():
-        for screen in OF_BANKS:
-            if role.includes(screen.needed):
-                args = [collection.slug, bank.pk] if screen.takes_slug else [bank.pk]
-                address = reverse(screen.route, args=args)
-                yield Hit("Screens", screen.name, f"bank {bank.name}", address, screen.keywords)
 
 
 def _collections(everywhere: Iterable[Collection], user: User) -> Iterator[Hit]:

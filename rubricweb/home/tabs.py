@@ -20,8 +20,6 @@ class Screen:
     needed: Role = roles.TO_VIEW
     keywords: str = ""
     """Words by which people look for it besides its name."""
-    takes_slug: bool = False
-    """Of a bank: the address names the collection too."""
     pages: tuple[str, ...] = ()
     """What is reached from it: routes such as `editor:topic`, or whole rooms such as `editor:`."""
 
@@ -64,7 +62,7 @@ TABS = (
     Tab(
         "Work",
         (
-            Screen("My work", "review:overview", keywords="review waiting overview", pages=("review:",)),
+            Screen("My work", "home:work", keywords="review waiting overview", pages=("review:",)),
             Screen(
                 "Campaigns",
                 "campaigns:campaigns",
@@ -73,14 +71,13 @@ TABS = (
             ),
             Screen(
                 "Decide",
-                "campaigns:adjudication",
+                "campaigns:decide",
                 roles.TO_EDIT_BANK,
-                "adjudication conflicts assessors",
-                pages=("campaigns:case", "campaigns:overruled"),
+                "adjudication conflicts assessors overruled",
             ),
+            Screen("Verify", "review:verify", keywords="verify grading check right wrong"),
             Screen("Label", "support:label", roles.TO_ASSESS, "support citations passages sentences"),
             Screen("Vote", "arena:arena", keywords="arena battle answers side by side", pages=("arena:",)),
-            Screen("Flags", "review:flags", keywords="remarks comments", pages=("review:flag",)),
         ),
     ),
     Tab(
@@ -199,8 +196,8 @@ SITE = (
     Screen("Your account", "accounts:password", keywords="password density close"),
 )
 MORE = (
+    Screen("Flags", "review:flags", keywords="remarks comments"),
     Screen("New campaign", "campaigns:campaign-new", roles.TO_ORGANIZE, "rate cells assessors"),
-    Screen("Your overruled ratings", "campaigns:overruled", roles.TO_ASSESS, "decisions"),
     Screen("Ask a model about support", "support:ask", roles.TO_ORGANIZE, "citations label"),
     Screen("Answers by name", "arena:by-name", roles.TO_ASSESS, "arena compare two runs"),
     Screen("Ask", "arena:ask", roles.TO_ASSESS, "arena question fresh answers systems"),
@@ -211,7 +208,6 @@ MORE = (
     Screen("Archive", "archives:archive", roles.TO_ORGANIZE, "backup whole collection"),
 )
 """Screens of a collection that stand behind an entry, and that people look for by name."""
-OF_BANKS = (Screen("Verify grading", "review:verify", keywords="check right wrong", takes_slug=True),)
 OF_STAFF = ("imports:new-collection", "archives:restore")
 """Routes of the site that only those open who may create collections."""
 

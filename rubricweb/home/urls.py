@@ -1,11 +1,13 @@
 from django.urls import path
 
-from rubricweb.home import views
+from rubricweb.home import home, views, work
 
 app_name = "home"
 urlpatterns = [
-    path("", views.home, name="home"),
+    path("", home.home, name="home"),
+    path("join/", home.follow_link, name="follow-link"),
     path("collections/", views.collections, name="collections"),
     path("search/", views.search, name="search"),
     path("collections/<slug:slug>/", views.collection, name="collection"),
+    path("collections/<slug:slug>/work/", work.work, name="work"),
 ]

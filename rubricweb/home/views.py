@@ -1,4 +1,4 @@
-"""A person's collections, and the topics of one."""
+"""Search, and the topics of a collection."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from rubricweb.accounts import roles
-from rubricweb.accounts.invitations import invitations_for
 from rubricweb.banks.models import Bank
 from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.corpus.access import collection_for
@@ -19,29 +18,10 @@ from rubricweb.grades.defaults import banks
 from rubricweb.grades.raters import raters
 from rubricweb.home import search as searching
 from rubricweb.home import topics
-from rubricweb.home.checklist import checklists
-from rubricweb.home.collections import cards
 from rubricweb.home.forms import SearchForm, TopicsForm
-from rubricweb.home.waiting import waiting_for
 from rubricweb.review.forms import address_kept
-from rubricweb.submissions.selectors import tracks
 
 PAGE_TOPICS = 200
-
-
-@require_safe
-def home(request: HtmxRequest) -> HttpResponse:
-    """Show what waits for the user, and their collections."""
-    listed = cards(request.user)
-    waiting = waiting_for(request.user, {card.collection: card.role for card in listed})
-    context = {
-        "cards": listed,
-        "tracks": tracks(request.user),
-        "invitations": invitations_for(request.user),
-        "waiting": waiting,
-        "checklists": checklists(listed, waiting.open),
-    }
-    return page_or_part(request, "home/home.html", context, part="collections")
 
 
 @require_safe

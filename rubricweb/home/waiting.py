@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import partial
 from typing import Any
 
@@ -20,7 +21,7 @@ from rubricweb.campaigns.adjudication.models import Decision
 from rubricweb.campaigns.adjudication.selectors import Query
 from rubricweb.campaigns.queue.leases import LAPSED, NEW
 from rubricweb.campaigns.queue.models import Campaign, CampaignCell, Turn
-from rubricweb.campaigns.queue.selectors import PACE_OF, pace
+from rubricweb.campaigns.queue.selectors import LEAST_SECONDS, PACE_OF, pace
 from rubricweb.corpus.models import Collection, Run
 from rubricweb.grades import visibility
 from rubricweb.grades.models import GradingJob, HumanGrade
@@ -29,6 +30,28 @@ from rubricweb.submissions.models import Submission
 from rubricweb.webhooks.models import Endpoint
 
 State = Turn.State
+
+
+class Kind(StrEnum):
+    RATE = "rate"
+    VERIFY = "verify"
+    DECIDE = "decide"
+    LABEL = "label"
+    VOTE = "vote"
+    ANSWER = "answer"
+    OTHER = "other"
+    """What organizers do elsewhere: drafts, jobs, files of teams."""
+
+
+SECONDS = {
+    Kind.RATE: LEAST_SECONDS,
+    Kind.VERIFY: LEAST_SECONDS,
+    Kind.DECIDE: 20.0,
+    Kind.LABEL: LEAST_SECONDS,
+    Kind.VOTE: 60.0,
+    Kind.ANSWER: 60.0,
+}
+"""What one takes, before the person's own pace is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +64,23 @@ class Task:
     address: str
     verb: str
     """What the button says."""
-    where: str = ""
-    """The campaign, where it is one's cells."""
-    seconds: float | None = None
-    """How long it takes at the person's pace; None if that is not known."""
+    kind: Kind = Kind.OTHER
+    campaign: Campaign | None = None
+    """Where it is one's cells."""
+    passages: int = 0
+    """On which the cells to rate are."""
+    pace: float | None = None
+    """The person's own seconds for one, at least LEAST_SECONDS."""
+
+    @property
+    def seconds(self) -> float | None:
+        """How long all of it takes; None for what is not counted in time."""
+        each = self.pace or SECONDS.get(self.kind)
+        return None if each is None else each * self.count
+
+    @property
+    def where(self) -> str:
+        return self.campaign.name if self.campaign else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +170,7 @@ def open_conflicts(user: User | None, collections: Sequence[Collection]) -> dict
 
 
 def conflict_topics(user: User | None, collections: Sequence[Collection]) -> Iterator[tuple[int, int]]:
-    """Yield the collection and topic of each cell that `adjudication.conflicts` lists: assessors rate it
+    """Yield the collection and topic of each cell that `adjudication.conflicts` counts: assessors rate it
     differently, nobody decided, and `user` has not still to rate it.
     """
     ratings = HumanGrade.objects.exclude(how=HumanGrade.How.ADJUDICATED)
@@ -153,28 +189,38 @@ def conflict_topics(user: User | None, collections: Sequence[Collection]) -> Ite
             yield collection, topic
 
 
-def _cells(user: User, collections: Sequence[Collection]) -> Iterator[Task]:
-    """The cells that the person may still rate, by campaign, the oldest campaign first."""
+def turns_to_rate(user: User, collections: Iterable[Collection]) -> QuerySet[Turn]:
+    """Return the turns of open campaigns that the person has or may take; of a cell, perhaps several."""
     named = Campaign.people.through.objects.filter(campaign=OuterRef("campaign"))
     is_open_to = ~Exists(named) | Exists(named.filter(user=user))
     had = Turn.objects.filter(cell=OuterRef("cell"), person=user)
     free = (NEW | LAPSED) & Q(campaign__is_standing=False) & ~Exists(had) & is_open_to
     mine = Q(person=user, state__in=(State.PENDING, State.LEASED))
     turns = Turn.objects.filter(mine | free, campaign__closed_at=None, cell__revision__is_secret=False)
-    turns = turns.filter(campaign__collection__in=collections).order_by()
-    counts = dict(turns.values_list("campaign").annotate(Count("cell", distinct=True)))
+    return turns.filter(campaign__collection__in=list(collections))
+
+
+def _cells(user: User, collections: Sequence[Collection]) -> Iterator[Task]:
+    """The cells that the person may still rate, by campaign, the oldest campaign first."""
+    place = Concat(Cast("cell__topic", CharField()), Value(" "), Cast("cell__passage", CharField()))
+    turns = turns_to_rate(user, collections).order_by().values_list("campaign")
+    rows = turns.annotate(cells=Count("cell", distinct=True), passages=Count(place, distinct=True))
+    counts = {campaign: (cells, passages) for campaign, cells, passages in rows}
     if not counts:
         return
-    seconds = _pace(user)
+    own = _pace(user)
     for campaign in Campaign.objects.filter(pk__in=counts).select_related("collection").order_by("pk"):
+        cells, passages = counts[campaign.pk]
         yield Task(
-            counts[campaign.pk],
-            _plural(counts[campaign.pk], "cell", "to rate in"),
+            cells,
+            _plural(cells, "cell", "to rate in"),
             campaign.collection,
             campaign.get_absolute_url(),
             "Rate",
-            where=campaign.name,
-            seconds=None if seconds is None else seconds * counts[campaign.pk],
+            Kind.RATE,
+            campaign,
+            passages,
+            None if own is None else max(LEAST_SECONDS, own),
         )
 
 
@@ -194,15 +240,15 @@ def _flags(user: User, by_pk: Mapping[int, Collection], holding: Any) -> Iterato
     for pk, count in counts.items():
         who = "" if by_pk[pk] in edited else "?who=assigned"
         address = reverse("review:flags", args=[by_pk[pk].slug]) + who
-        yield Task(count, _plural(count, "flag", "to answer"), by_pk[pk], address, "Answer")
+        yield Task(count, _plural(count, "flag", "to answer"), by_pk[pk], address, "Answer", Kind.ANSWER)
 
 
 def _conflicts(work: OpenWork, collections: Iterable[Collection]) -> Iterator[Task]:
     for collection in collections:
         if count := work.conflicts.get(collection.pk, 0):
-            address = reverse("campaigns:adjudication", args=[collection.slug])
+            address = reverse("campaigns:decide", args=[collection.slug])
             what = _plural(count, "conflict", "between assessors")
-            yield Task(count, what, collection, address, "Adjudicate")
+            yield Task(count, what, collection, address, "Decide", Kind.DECIDE)
 
 
 def _drafts(by_pk: Mapping[int, Collection], collections: Iterable[Collection]) -> Iterator[Task]:

@@ -10,7 +10,6 @@ from rubricweb.review.verify.urls import urlpatterns as verify
 
 app_name = "review"
 urlpatterns = [
-    path("review/<slug:slug>/", views.overview, name="overview"),
     *bulk,
     *cells,
     path("review/<slug:slug>/views/", saved_views.view_save, name="view-save"),

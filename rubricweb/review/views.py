@@ -1,4 +1,4 @@
-"""The overview of a collection's review screens, and a topic's grid."""
+"""A topic's grid."""
 
 from __future__ import annotations
 
@@ -11,20 +11,10 @@ from rubricweb.accounts import roles
 from rubricweb.banks.access import bank_topic_for
 from rubricweb.banks.selectors import neighbours
 from rubricweb.core.http import HtmxRequest, page_or_part
-from rubricweb.corpus.access import collection_for
 from rubricweb.grades.raters import raters
 from rubricweb.review import selectors
 from rubricweb.review.forms import GridForm, address_kept, kept_fields
 from rubricweb.review.saved_views import saved_views
-
-
-@require_safe
-def overview(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Show what waits for the user, and links to every review screen of the collection."""
-    collection = collection_for(request.user, slug)
-    waiting = selectors.overview(collection, request.user)
-    context = {"collection": collection, "section": "review", "waiting": waiting}
-    return page_or_part(request, "review/overview.html", context, part="waiting")
 
 
 @require_safe

@@ -39,7 +39,8 @@ const able = (selector) =>
 function elementOf(action) {
   const named = able(`[data-key-action~="${action}"]`);
   const scope = document.activeElement?.closest("[data-key-scope]");
-  return named.find((element) => scope?.contains(element)) ?? named[0];
+  const latest = action === "undo" && named.find((element) => element.closest(".toast"));
+  return latest || (named.find((element) => scope?.contains(element)) ?? named[0]);
 }
 
 export function leave(field) {

@@ -16,7 +16,7 @@ const itemOf = (cell) => byId("queue").querySelector(`li[data-cell="${CSS.escape
 const say = (words) => (byId("queue-said").textContent = words);
 const joined = (...sentences) => sentences.filter(Boolean).join(" ");
 const { address, next: nextCells } = byId("queue").dataset;
-const flagged = new Set(byId("queue-top").dataset.flagged.split(" "));
+const flagged = new Set(byId("own-flags").dataset.flagged.split(" "));
 const isStart = () => card().matches("[data-starts]");
 
 function count() {
@@ -174,6 +174,13 @@ function showFlagged() {
   for (const mark of document.querySelectorAll("[data-flag]")) mark.hidden = !flagged.has(mark.dataset.flag);
 }
 
+document.addEventListener("htmx:afterSettle", ({ detail: { elt } }) => {
+  if (elt.id !== "own-flags") return; // a flag was undone
+  flagged.clear();
+  for (const flag of elt.dataset.flagged.split(" ")) flagged.add(flag);
+  showFlagged();
+});
+
 async function settle(entry, answer) {
   if (entry.kind === "flag" && answer?.status === 200) flagged.add(entry.flags), showFlagged();
   if (["comment", "flag"].includes(entry.kind)) return;
@@ -219,6 +226,7 @@ function fill(entry, form, submitter) {
 function added({ kind, rating }, form) {
   const item = form.closest("li[data-cell]");
   if (!item || kind === "flag") return;
+  for (const form of document.querySelectorAll(".toast form")) form.closest(".toast").remove(); // z undoes this now
   finish(item, text(rating ? "you" : "skip", { rating }));
   if (rating) rateAnew(form);
   advance(text(rating ? "rated" : "skipped", { rating }), item);

@@ -115,8 +115,6 @@ def battle(places, answers) -> Screen:  # noqa: F811
 def case(inbox) -> Screen:  # noqa: F811
     def opened(page: Page) -> None:
         page.goto(inbox)
-        with page.expect_navigation():
-            page.get_by_role("link", name="Begin").click()
 
     def saved() -> list[int]:
         return list(Decision.objects.values_list("rating", flat=True))

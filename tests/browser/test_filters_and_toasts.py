@@ -156,5 +156,5 @@ def test_what_the_server_refuses_says_why(people, places, campaign_of):
     page.route("**/django-htmx*.js", lambda route: route.fulfill(body=""))  # shows refusals to programmers
     page.goto(places.editor)
     page.locator(".item-open").first.click()
-    expect(page.locator("#toasts")).to_contain_text("still wait for your blind rating. Rate them first")
+    expect(page.locator("#toasts")).to_contain_text("Rate or release them first")
     people.complaints = [words for words in people.complaints if "Error Code 403" not in words]

@@ -212,7 +212,7 @@ def test_undo_goes_back_to_the_cell(people, campaign_of):
     expect_cell(page, campaign, 2)
     expect_saved(page)
     assert rated(campaign) == [(1, 4)]
-    assert page.url.endswith(f"/queue/{campaign.pk}/")
+    assert page.url.endswith(f"/rate/{campaign.pk}/")
 
 
 def test_an_undone_cell_comes_back_after_a_stop(people, campaign_of):
@@ -225,7 +225,7 @@ def test_an_undone_cell_comes_back_after_a_stop(people, campaign_of):
     expect_cell(page, campaign, 1)
     expect(page.locator("#queue-said")).to_contain_text("Taken back. Cell 1 of 2")
     page.get_by_role("button", name="Stop for now").click()
-    page.get_by_role("link", name=f"Rate {campaign.name}").click()
+    page.locator(f'#waiting a[href$="/rate/{campaign.pk}/"]').click()
     expect_cell(page, campaign, 1)
     page.keyboard.press("4")
     expect_cell(page, campaign, 2)
@@ -289,7 +289,13 @@ def test_comment_skip_and_flags_by_keys(people, campaign_of):
     expect_cell(page, campaign, 2)
     page.keyboard.press("s")
     expect(page.locator("#toasts")).to_contain_text("as spurious.")
-    flagged = page.locator(SHOWN).get_by_role("button", name="Spurious item (flagged)")
+    flagged = page.locator(SHOWN).get_by_role("button", name="Spurious item ✓ (flagged)")
+    expect(flagged).to_be_visible()
+    expect(page.locator("#toasts").get_by_role("button", name="Undo")).to_be_visible()
+    page.keyboard.press("z")
+    expect(flagged).to_have_count(0)
+    assert campaign.turns.get(order=1).rating == 2, "the flag is what was done last"
+    page.keyboard.press("s")
     expect(flagged).to_be_visible()
     page.reload()
     expect(flagged).to_be_visible()

@@ -43,7 +43,6 @@ def test_pages(inspector_of, campaign):
     inspector = inspector_of("organizer")
     slug = campaign.collection.slug
     done = campaign.turns.filter(person__username="organizer", state="submitted").first().cell_id
-    conflict = campaign.cells.get(order=1)
     take(campaign, User.objects.get(username="organizer"))
     for name, more in {
         "campaigns": (),
@@ -51,9 +50,7 @@ def test_pages(inspector_of, campaign):
         "campaign": (campaign.pk,),
         "queue": (campaign.pk,),
         "queue-cell": (campaign.pk, done),
-        "adjudication": (),
-        "case": (conflict.revision_id, conflict.passage_id),
-        "overruled": (),
+        "decide": (),
         "agreement": (),
     }.items():
         inspector.open(reverse(f"campaigns:{name}", args=[slug, *more]))
@@ -66,6 +63,7 @@ def test_a_preview_that_says_the_same_is_not_announced_again(people, campaign):
     said = page.locator("#announced")
     expect(said).to_contain_text("hours in total")
     said.evaluate("said => said.firstChild.isFirst = true")
+    page.locator("summary").filter(has_text="Details").click()
     with page.expect_response("**/preview/") as answer:
         page.get_by_label("Name", exact=True).fill("Autumn")
     answer.value.finished()

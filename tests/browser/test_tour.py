@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 
-HEADINGS = ["Topics", "Leaderboard", "Then and now", "Review", "Jobs", "Help"]
+HEADINGS = ["Topics", "Leaderboard", "Then and now", "My work", "Jobs", "Help"]
 
 
 def test_the_tour_is_walked_by_keyboard_and_does_not_come_back(people, places):

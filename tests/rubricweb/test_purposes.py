@@ -182,7 +182,7 @@ def test_pages_say_where_no_item_is_graded(place, collection, owner, client_of, 
     pages = {
         "topics": home,
         "grid": client.get(f"/review/banks/{bank.pk}/topics/{topic.pk}/grid/"),
-        "verify": client.get(f"/review/{collection.slug}/banks/{bank.pk}/verify/"),
+        "verify": client.get(f"/collections/{collection.slug}/work/verify/{bank.pk}/"),
         "problems": client.get(f"/collections/{collection.slug}/problems/"),
         "rubric and votes": client.get(f"/arena/{collection.slug}/rubric/"),
     }

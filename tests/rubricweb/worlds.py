@@ -185,7 +185,9 @@ def parameters(bank: Bank, viewer: User, campaign: Campaign, rated: Rated = as_i
             "flag_id": open_flag(
                 Subject(bank, topic, item, cell.passage), kind=Kind.COMMENT, text="Hm.", by=viewer
             ).pk,
-            "decision_id": decide(place, rating=rated(place[1:], 3), by=organizer, seen=0, uid=uuid4()).pk,
+            "decision_id": decide(
+                place, rating=rated(place[1:], 3), by=organizer, seen=0, reason="Read again.", uid=uuid4()
+            ).pk,
         }
         | _published(collection, viewer)
         | _told(collection)

@@ -12,7 +12,7 @@ from rubricweb.accounts.models import User
 from rubricweb.campaigns.adjudication.decisions import decisions_of, ratings_by_person, unanimous
 from rubricweb.campaigns.adjudication.models import DecidedRating, Decision
 from rubricweb.campaigns.agreement.latest_ratings import CellKey
-from rubricweb.campaigns.errors import DecidedMeanwhile, NotYourDecision
+from rubricweb.campaigns.errors import DecidedMeanwhile, NeedsReason, NotYourDecision
 from rubricweb.campaigns.queue.models import Campaign
 from rubricweb.core import audit
 from rubricweb.corpus.models import Collection
@@ -28,15 +28,23 @@ def decide(
 ) -> Decision:
     """Settle the cell, where `seen` is the number of its last decision, 0 without any.
 
-    `uid` makes sending it twice harmless. Raises DecidedMeanwhile.
+    `uid` makes sending it twice harmless. Who rated the cell is a party to it and must give a reason; the
+    audit trail then has an entry. Raises DecidedMeanwhile and NeedsReason.
     """
     uid = uid or uuid4()
     if (sent := Decision.objects.filter(uid=uid, by=by).first()) is not None:
         return sent
     _refuse_newer(place, seen)
+    between, reason = ratings_by_person(place), reason.strip()
+    is_party = by.pk in between
+    if is_party and not reason:
+        raise NeedsReason("You rated this cell yourself. Say why you decide it.")
     try:
         with transaction.atomic():
-            return _decide(place, rating, by, (seen, reason.strip(), uid), ratings_by_person(place))
+            decision = _decide(place, rating, by, (seen, reason, uid), between)
+            if is_party:
+                audit.record("own conflict decided", decision, by=by, detail=rating)
+            return decision
     except IntegrityError:
         _refuse_newer(place, seen)
         raise

@@ -1,11 +1,10 @@
-"""The filters of the list of conflicts, and a decision."""
+"""What counts as a conflict, and a decision."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from django import forms
-from django.utils.translation import gettext_lazy
 
 from grading.types import MAX_RATING
 from rubricweb.campaigns.adjudication.selectors import Query
@@ -20,22 +19,19 @@ if TYPE_CHECKING:
 
 
 class ConflictsForm(CampaignFilter):
-    """The filters of the list; they stay in the address of each case."""
+    """What counts as a conflict; it stays in the addresses."""
 
-    in_toolbar = ("state", "campaign", "distance", "min_grade", "names")
+    in_toolbar = ("campaign", "distance", "min_grade", "names")
 
     distance = select_at_once(
-        gettext_lazy("Ratings differ by more than"),
+        "Ratings differ by more than",
         [(str(number), str(number)) for number in range(MAX_RATING)],
         initial="1",
     )
     min_grade = select_at_once(
-        gettext_lazy("or lie on both sides of"),
+        "or lie on both sides of",
         [(str(number), str(number)) for number in range(1, MAX_RATING + 1)],
         initial=str(PAPERS_MIN_GRADE),
-    )
-    state = select_at_once(
-        gettext_lazy("State"), [("", gettext_lazy("open")), ("decided", gettext_lazy("decided"))]
     )
 
     @property
@@ -44,7 +40,6 @@ class ConflictsForm(CampaignFilter):
             campaign=self.chosen,
             distance=int(self.value("distance", "1")),
             min_grade=int(self.value("min_grade", PAPERS_MIN_GRADE)),
-            is_decided=self.value("state", "") == "decided",
             shows_names=self.shows_names,
         )
 

@@ -1,14 +1,12 @@
-"""Adjudication, under /review/."""
+"""Decide between assessors, under a collection's work."""
 
 from django.urls import path
 
-from rubricweb.campaigns.adjudication import views
+from rubricweb.campaigns.adjudication import decide
 
-ROOM = "review/<slug:slug>/adjudication/"
+DECIDE = "collections/<slug:slug>/work/decide/"
 urlpatterns = [
-    path(ROOM, views.adjudication, name="adjudication"),
-    path(f"{ROOM}unanimous/", views.accept_unanimous, name="accept-unanimous"),
-    path(f"{ROOM}cells/<int:revision_id>/<int:passage_id>/", views.case, name="case"),
-    path(f"{ROOM}decisions/<int:decision_id>/withdraw/", views.withdraw, name="decision-withdraw"),
-    path("review/<slug:slug>/overruled/", views.overruled, name="overruled"),
+    path(DECIDE, decide.decide, name="decide"),
+    path(f"{DECIDE}unanimous/", decide.accept_unanimous, name="accept-unanimous"),
+    path(f"{DECIDE}<int:decision_id>/withdraw/", decide.withdraw, name="decision-withdraw"),
 ]

@@ -32,6 +32,11 @@ class CellKey(NamedTuple):
     revision: int
     passage: int
 
+    @property
+    def at(self) -> str:
+        """Return the cell as an address names it."""
+        return f"{self.revision}-{self.passage}"
+
 
 @dataclass(frozen=True, slots=True)
 class Event:

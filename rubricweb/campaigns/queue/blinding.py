@@ -8,14 +8,31 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import BooleanField, Case, Exists, F, OuterRef, Q, QuerySet, Value, When
+from django.db.models import (
+    BooleanField,
+    Case,
+    DateTimeField,
+    Exists,
+    ExpressionWrapper,
+    F,
+    OuterRef,
+    Q,
+    QuerySet,
+    Value,
+    When,
+)
 
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.models import Item
+from rubricweb.campaigns.queue.leases import LEASE
 from rubricweb.campaigns.queue.models import Campaign, CampaignCell, Turn
 from rubricweb.grades.models import HumanGrade
+
+_RESERVED = Q(state=Turn.State.LEASED, assigned_by=None, rating=None)
+"""Turns that are leased, and neither assigned to the person nor rated before."""
+_RATED_AND_UNDONE = Q(state=Turn.State.LEASED, rating__isnull=False)
 
 
 def why_not_edit(person: User, item: Item) -> str:
@@ -24,15 +41,16 @@ def why_not_edit(person: User, item: Item) -> str:
     cells = cells.exclude(campaign__mode=Campaign.Mode.ASSISTED)
     if not (count := cells.count()):
         return ""
-    waiting = f"{count} cell{'' if count == 1 else 's'} of this {item.kind} still wait"
-    return f"{waiting}{'s' if count == 1 else ''} for your blind rating. Rate them first, then edit it."
+    waiting = f"You are rating this {item.kind} blind: {count} cell{'' if count == 1 else 's'}"
+    return f"{waiting} still to go. Rate or release them first, then edit it."
 
 
 def cells_to_rate(person: User | None, collection_id: int) -> QuerySet[Any]:  # annotated cells
     """Return the cells of open campaigns that the person has, or may be handed, as `grades.visibility` asks.
 
-    Topic developers and organizers see everything except cells that they took or were named for. For a public
-    link (None) nothing counts as rated, since any assessor may be reading.
+    Topic developers and organizers see everything except cells that they took or were named for; a cell is
+    taken once they begin to rate (`_taken_by`). For a public link (None) nothing counts as rated, since any
+    assessor may be reading.
     """
     assisted = When(campaign__mode=Campaign.Mode.ASSISTED, then=Value(False))
     place = {"revision": OuterRef("revision"), "passage": OuterRef("passage")}
@@ -48,10 +66,23 @@ def cells_to_rate(person: User | None, collection_id: int) -> QuerySet[Any]:  # 
         return cells.none()  # a page asks several times, and the next query is a long one
     if person is None:
         return cells
-    mine = Exists(Turn.objects.filter(cell=OuterRef("pk"), person=person))
+    mine = Exists(_taken_by(person).filter(cell=OuterRef("pk")))
     reachable = mine | Exists(
         Campaign.people.through.objects.filter(campaign=OuterRef("campaign"), user=person)
     )
     if roles.role_in(person, collection_id) == Role.ASSESSOR:
         reachable |= Q(campaign__people=None, campaign__is_standing=False)
     return cells.filter(reachable)
+
+
+def _taken_by(person: User) -> QuerySet[Turn]:
+    """Return the person's turns, without the cells that an open page only reserves for them.
+
+    A page reserves its first cells, so that nobody else gets them; that hides nothing and stops no edit. They
+    are taken with the first rating: from then on everything counts that the person holds, also what was
+    leased up to LEASE after that rating, while the page goes on.
+    """
+    same = Turn.objects.filter(campaign=OuterRef("campaign"), person=person).order_by()
+    since = ExpressionWrapper(OuterRef("taken_at") - Value(LEASE), output_field=DateTimeField())
+    has_begun = Exists(same.filter(done_at__gte=since)) | Exists(same.filter(_RATED_AND_UNDONE))
+    return Turn.objects.filter(~_RESERVED | has_begun, person=person)

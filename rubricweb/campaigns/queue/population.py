@@ -209,7 +209,7 @@ def _unit_sample(gathered: ChoiceInputs, sheets: Sequence[TopicPopulation], seed
     return ChosenCells(tuple(cells), population, (), tuple(sorted(passages)), units.half_width)
 
 
-RANDOM = "Drawn at random."
+RANDOM = "random sample"
 _NONE = np.zeros(0)
 
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from datetime import datetime
 from statistics import NormalDist, median
 
 import numpy as np
-from django.utils.translation import gettext, ngettext
 
 from grading.statistics.max_t import ALPHA, pairwise_p
 from rubricweb.campaigns.queue import ordering
 from rubricweb.campaigns.queue.actions import CampaignPlan
-from rubricweb.campaigns.queue.models import Turn
+from rubricweb.campaigns.queue.models import Campaign, Turn
 from rubricweb.campaigns.queue.ordering import Floats
 from rubricweb.campaigns.queue.population import Choice, ChoiceInputs, ChosenCells, drawn_from
 from rubricweb.campaigns.queue.selectors import LEAST_SECONDS, PACE_OF, pace
@@ -66,6 +66,10 @@ class Preview:
     cutoff: int
     half_width: float | None = None
     """Of the interval of a middling run's estimate; None where that is not known before."""
+    more: tuple[int, float] | None = None
+    """What twice as many cells would bring: their number and the half-width then."""
+    is_of_sums: bool = False
+    """A sample for scores that are sums, of which no pairs of Rubric-Cover are told."""
 
     @property
     def ratings(self) -> int:
@@ -82,8 +86,7 @@ class Preview:
 
     @property
     def in_words(self) -> str:
-        words = {"cells": counted(self.cells, "cell"), "hours": number(round(self.hours, 1), 1)}
-        counts = gettext("%(cells)s, %(hours)s hours in total.") % words
+        counts = f"{counted(self.cells, 'cell')}, {number(round(self.hours, 1), 1)} hours in total."
         return f"{counts} {self.too_few}".strip()
 
     @property
@@ -91,12 +94,8 @@ class Preview:
         """Why the campaign could not be finished, as a sentence: a person rates a cell once."""
         if self.people >= self.assessors:
             return ""
-        words = ngettext(
-            "Each cell needs %(assessors)s people, and only %(n)s can rate: no cell would be finished.",
-            "Each cell needs %(assessors)s people, and only %(n)s can rate: no cell would be finished.",
-            self.people,
-        )
-        return words % {"assessors": self.assessors, "n": self.people}
+        people = "1 can" if self.people == 1 else f"{self.people} can"
+        return f"Each cell needs {self.assessors} people, and only {people} rate: no cell would be finished."
 
     @property
     def each(self) -> float:
@@ -125,6 +124,7 @@ def preview(choice: Choice, plan: CampaignPlan, *, everybody: int, seconds: floa
     """
     inputs = ChoiceInputs(choice)
     drawn = drawn_from(inputs, seed=1)
+    is_of_sums = choice.cells in (Campaign.Cells.ANSWERS, Campaign.Cells.PASSAGES)
     measured = None if seconds else measured_pace(choice.bank.collection)
     return Preview(
         cells=len(drawn.cells),
@@ -135,10 +135,22 @@ def preview(choice: Choice, plan: CampaignPlan, *, everybody: int, seconds: floa
         people=len(plan.people) or everybody,
         seconds=seconds or measured or SECONDS,
         is_measured=measured is not None,
-        pairs=close_pairs(inputs, drawn),
+        pairs=() if is_of_sums else close_pairs(inputs, drawn),
         cutoff=choice.cutoff,
         half_width=drawn.half_width,
+        more=_with_more(inputs, drawn),
+        is_of_sums=is_of_sums,
     )
+
+
+def _with_more(inputs: ChoiceInputs, drawn: ChosenCells) -> tuple[int, float] | None:
+    """Return the number of cells, and the half-width, of a sample of twice the size, if there are more."""
+    if not drawn.half_width or len(drawn.cells) >= drawn.population:
+        return None
+    twice = copy(inputs)
+    twice.choice = replace(inputs.choice, size=2 * len(drawn.cells))
+    larger = drawn_from(twice, seed=1)
+    return None if larger.half_width is None else (len(larger.cells), larger.half_width)
 
 
 def measured_pace(collection: Collection) -> float | None:

@@ -88,8 +88,16 @@ class QueuePage:
         return self.total - self.done
 
     @property
+    def most_of_mine(self) -> int:
+        """What the person may rate in all, since a person rates a cell once; others may take some of it."""
+        share = self.total if self.campaign.is_standing else self.total // self.campaign.assessors
+        return max(self.mine, min(share, self.mine + self.left))
+
+    @property
     def time_left(self) -> float | None:
-        return None if self.pace is None else max(LEAST_SECONDS, self.pace) * self.left
+        """Of the person's own part, at their pace."""
+        left = self.most_of_mine - self.mine
+        return None if self.pace is None else max(LEAST_SECONDS, self.pace) * left
 
 
 @dataclass(frozen=True, slots=True)

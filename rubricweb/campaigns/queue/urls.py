@@ -1,20 +1,20 @@
-"""Campaigns and the assessor's queue, under /review/."""
+"""Campaigns and the assessor's queue, under a collection's work."""
 
 from django.urls import path
 
-from rubricweb.campaigns.queue import views
+from rubricweb.campaigns.queue import new_campaign, views
 
-QUEUE = "review/<slug:slug>/queue/<int:campaign_id>/"
+WORK = "collections/<slug:slug>/work/"
+CAMPAIGN = f"{WORK}campaigns/<int:campaign_id>/"
+QUEUE = f"{WORK}rate/<int:campaign_id>/"
 urlpatterns = [
-    path("review/<slug:slug>/queue/", views.campaigns, name="campaigns"),
-    path("review/<slug:slug>/queue/new/", views.campaign_new, name="campaign-new"),
-    path("review/<slug:slug>/queue/new/preview/", views.campaign_preview, name="campaign-preview"),
-    path("review/<slug:slug>/queue/new/topics/", views.campaign_topics, name="campaign-topics"),
+    path(f"{WORK}campaigns/", views.campaigns, name="campaigns"),
+    path(f"{WORK}campaigns/new/", new_campaign.campaign_new, name="campaign-new"),
+    path(f"{WORK}campaigns/new/preview/", new_campaign.campaign_preview, name="campaign-preview"),
     path(QUEUE, views.queue, name="queue"),
-    path(f"{QUEUE}topics/", views.queue_topics, name="queue-topics"),
     path(f"{QUEUE}next/", views.queue_next, name="queue-next"),
-    path(f"{QUEUE}progress/", views.campaign, name="campaign"),
-    path(f"{QUEUE}state/", views.campaign_state, name="campaign-state"),
+    path(CAMPAIGN, views.campaign, name="campaign"),
+    path(f"{CAMPAIGN}state/", views.campaign_state, name="campaign-state"),
     path(f"{QUEUE}cells/<int:cell_id>/", views.queue_cell, name="queue-cell"),
     path(f"{QUEUE}cells/<int:cell_id>/skip/", views.queue_skip, name="queue-skip"),
     path(f"{QUEUE}cells/<int:cell_id>/comment/", views.queue_comment, name="queue-comment"),

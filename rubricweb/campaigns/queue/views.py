@@ -4,31 +4,25 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.http import HttpResponse, HttpResponseBadRequest, HttpResponseForbidden
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from grading.topic_sampler import DISTANCE
 from rubricweb.accounts import roles
-from rubricweb.campaigns.errors import NothingToUndo, NotYours, UnfitCampaign
-from rubricweb.campaigns.queue import access, actions, leases, preview, progress, selectors
+from rubricweb.campaigns.errors import NothingToUndo, NotYours
+from rubricweb.campaigns.queue import access, actions, leases, progress, selectors
 from rubricweb.campaigns.queue.forms import (
     REASONS,
-    CampaignForm,
     CommentForm,
     RateForm,
     SkipForm,
     UndoForm,
-    members_who_rate,
     sent_uid,
 )
 from rubricweb.campaigns.queue.meanings import meanings_of
 from rubricweb.campaigns.queue.models import Campaign, CampaignCell
-from rubricweb.core.counted import counted
-from rubricweb.core.http import HtmxRequest, form_response, page_or_part
+from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.corpus.access import collection_for
-from rubricweb.grades.defaults import banks
 from rubricweb.grades.humans import RatedMeanwhile
 from rubricweb.grades.models import HumanGrade
 
@@ -48,53 +42,6 @@ def campaigns(request: HtmxRequest, slug: str) -> HttpResponse:
     return page_or_part(request, "campaigns/queue/campaigns.html", context, part="campaigns")
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def campaign_new(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Choose cells, and how they are rated."""
-    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
-    form = CampaignForm(collection, banks(collection), request.POST if request.method == "POST" else None)
-    if form.is_valid():
-        try:
-            campaign = actions.open_campaign(form.choice, form.plan, by=request.user)
-        except UnfitCampaign as refusal:
-            form.add_error(None, str(refusal))
-        else:
-            messages.success(
-                request,
-                gettext("Campaign opened: %(cells)s.") % {"cells": counted(campaign.cells.count(), "cell")},
-            )
-            return redirect("campaigns:campaign", slug, campaign.pk)
-    context = {"collection": collection, "section": "review", "tab": "queue", "form": form}
-    return form_response(request, "campaigns/queue/campaign_new.html", context)
-
-
-@require_POST
-def campaign_topics(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Preview the diverse topics of a campaign, however far its form is filled in."""
-    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
-    form = CampaignForm(collection, banks(collection), request.POST)
-    form.full_clean()
-    drawn = selectors.drawn_rows(collection, form.drawn_topics())
-    context = {"collection": collection, "section": "review", "tab": "queue", "form": form, "drawn": drawn}
-    part = "campaigns/queue/_diverse_topics.html#drawn-topics"
-    template = part if request.htmx else "campaigns/queue/campaign_new.html"
-    return render(request, template, {**context, "distance": DISTANCE})
-
-
-@require_POST
-def campaign_preview(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Say what the campaign would ask of people and settle, as far as its form is filled in."""
-    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
-    form = CampaignForm(collection, banks(collection), request.POST)
-    context = {"collection": collection, "section": "review", "tab": "queue", "form": form}
-    if form.can_preview():
-        everybody = members_who_rate(collection).count()
-        seconds = form.cleaned_data.get("seconds")
-        context["preview"] = preview.preview(form.choice, form.plan, everybody=everybody, seconds=seconds)
-    part = "campaigns/queue/_preview.html" if request.htmx else "campaigns/queue/campaign_new.html"
-    return render(request, part, context)
-
-
 @require_safe
 def campaign(request: HtmxRequest, slug: str, campaign_id: int) -> HttpResponse:
     """Show a campaign's progress: who did how much, who holds which cell, and what was skipped."""
@@ -105,6 +52,7 @@ def campaign(request: HtmxRequest, slug: str, campaign_id: int) -> HttpResponse:
         "tab": "queue",
         "campaign": opened,
         "progress": progress.progress(opened, request.user),
+        "topics": progress.topic_rows(opened),
     }
     return page_or_part(request, "campaigns/queue/campaign.html", context, part="progress")
 
@@ -124,19 +72,6 @@ def queue(request: HtmxRequest, slug: str, campaign_id: int) -> HttpResponse:
     """Show the cell to rate, and the one after it; without any, a button for the next ones."""
     campaign = access.campaign_for(request.user, slug, campaign_id)
     return _queue_page(request, campaign)
-
-
-@require_safe
-def queue_topics(request: HtmxRequest, slug: str, campaign_id: int) -> HttpResponse:
-    """List the campaign's topics beside the queue, with how many ratings each has."""
-    campaign = access.campaign_for(request.user, slug, campaign_id)
-    context = {
-        "collection": campaign.collection,
-        "campaign": campaign,
-        "topics": progress.topic_rows(campaign),
-        **WORDS,
-    }
-    return page_or_part(request, "campaigns/queue/queue_topics.html", context, part="topics")
 
 
 @require_POST
@@ -223,7 +158,7 @@ def queue_stop(request: HtmxRequest, slug: str, campaign_id: int) -> HttpRespons
     """Give back the cells that are not rated, so that others may take them."""
     campaign = access.campaign_for(request.user, slug, campaign_id)
     leases.hand_back(campaign, request.user)
-    return redirect("campaigns:campaigns", slug)
+    return redirect("home:work", slug)
 
 
 def _rating_of(request: HtmxRequest) -> int | None:

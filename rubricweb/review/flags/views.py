@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from uuid import uuid4
 
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpResponse, QueryDict
+from django.shortcuts import render
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from rubricweb.accounts import roles
 from rubricweb.core.http import Context, HtmxRequest, after_post, form_response, page_or_part
-from rubricweb.core.undo import offer_undo
+from rubricweb.core.undo import Undo, offer_undo
 from rubricweb.corpus.access import collection_for
 from rubricweb.review.flags import access, actions, selectors
 from rubricweb.review.flags.errors import FlagError, MovedMeanwhile
@@ -22,6 +25,8 @@ from rubricweb.review.flags.selectors import InboxQuery
 from rubricweb.review.flags.subjects import Kind, Subject
 
 PAGE_FLAGS = 50
+OWN = "own-flags"
+"""The element of a page that has what the reader flagged."""
 QUERY = ("state", "who", "kind", "topic")
 DONE = {
     ThreadAction.REPLY: "Reply saved.",
@@ -110,7 +115,10 @@ def _report_opened(request: HtmxRequest, flag: Flag, form: NewFlagForm) -> None:
         said = (
             gettext("Comment saved.") if is_comment else gettext("Flagged this %(what)s as %(kind)s.") % words
         )
-        messages.success(request, said)
+        fields = {"verb": ThreadAction.RESOLVE.value, "seen": str(flag.version), "uid": str(uuid4())}
+        undo = Undo(flag.get_absolute_url(), fields, f"#{OWN}")
+        is_by_key = request.htmx and not request.htmx.target  # in the queue, whose page stays
+        messages.success(request, said, extra_tags=json.dumps(asdict(undo)) if is_by_key else "")
         return
     messages.info(request, gettext("You have already flagged this %(what)s as %(kind)s.") % words)
 
@@ -207,7 +215,9 @@ def _thread_page(request: HtmxRequest, flag: Flag, more: Context, *, status: int
 
 
 def _after(request: HtmxRequest, flag: Flag) -> HttpResponse:
-    """Render the thread as it is now."""
+    """Render the thread as it is now; after an undo in the queue, what the reader has flagged."""
+    if request.htmx.target == OWN:
+        return render(request, "review/flags/_own.html", {"bank": flag.bank})
     if request.htmx:
         return _thread_page(request, _again(request, flag), {})
     return after_post(request, "", {}, to=f"{flag.get_absolute_url()}#flag-{flag.pk}")

@@ -1,14 +1,12 @@
-"""What the review screens show: the overview, a topic's grid, and one cell."""
+"""What the review screens show: a topic's grid, and one cell."""
 
 from rubricweb.review.selectors.cell import cell
 from rubricweb.review.selectors.grid import grid, run_tags
-from rubricweb.review.selectors.overview import overview
 from rubricweb.review.selectors.single_cell import one_cell
 
 __all__ = [
     "cell",
     "grid",
     "one_cell",
-    "overview",
     "run_tags",
 ]

@@ -8,21 +8,24 @@ from itertools import islice
 
 import numpy as np
 from django.db.models import QuerySet
+from django.db.models.functions import Substr
 
 from grading.types import ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.querysets import ItemQuerySet
 from rubricweb.banks.secrecy import readable
+from rubricweb.corpus.models import Passage
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades.answer_verdicts import AnswerVerdict
 from rubricweb.grades.models import HumanGrade
-from rubricweb.grades.raters import Rater
+from rubricweb.grades.raters import Rater, raters
 from rubricweb.grades.topic_ratings import Mask
-from rubricweb.review.verify.cells import BankCells, TopicCells
+from rubricweb.review.verify.cells import BankCells, TopicCells, bank_cells
 from rubricweb.review.verify.suspicion import NEAR, suspicions
 
 AHEAD = 8
+EXCERPT = 80
 RANDOM_EVERY = 4
 """In mixed order, one cell in this many comes from the random order."""
 WORST, RANDOM, MIXED = "worst", "random", "mixed"
@@ -53,6 +56,8 @@ class Candidate:
     topic_id: int
     query_id: str
     doc_id: str
+    excerpt: str
+    """How the passage begins."""
     passage_pk: int
     item: Item
     rating: int
@@ -84,6 +89,8 @@ def queue(bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery) -> list
     places = list(islice(_unique(named, _next(bank, rater, cells, query)), AHEAD + 1))
     items = items_at(bank, places)
     pool = collection_pool(bank.collection)
+    passages = Passage.objects.filter(pk__in={topic.pool.passage_pks[row] for topic, row, *_ in places})
+    excerpts = dict(passages.values_list("pk", Substr("text", 1, EXCERPT)))
     reasons = {}
     for topic in {place[0] for place in places}:
         topic_pool = pool.only(topic.pool.topic_id)
@@ -93,6 +100,7 @@ def queue(bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery) -> list
             topic.pool.topic_id,
             topic.pool.query_id,
             topic.pool.doc_ids[row],
+            excerpts[topic.pool.passage_pks[row]],
             topic.pool.passage_pks[row],
             items[topic.pool.topic_id, topic.columns[column].kind, topic.columns[column].uid],
             int(topic.graded[row, column]),
@@ -101,6 +109,12 @@ def queue(bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery) -> list
         )
         for topic, row, column, is_random in places
     ]
+
+
+def count_unchecked(bank: Bank, person: User) -> int:
+    """Count the grades by the bank's first grader that nobody checked, and that the person may see."""
+    cells = bank_cells(bank, raters(bank)[0], person)
+    return int(sum(_unchecked(topic, CheckQuery()).sum() for topic in cells.topics))
 
 
 def lines(bank: Bank, cells: BankCells, topic_id: int) -> list[ItemLine]:

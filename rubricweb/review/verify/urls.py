@@ -4,8 +4,10 @@ from django.urls import path
 
 from rubricweb.review.verify import keys, views
 
-BANK = "review/<slug:slug>/banks/<int:bank_id>/verify/"
+VERIFY = "collections/<slug:slug>/work/verify/"
+BANK = f"{VERIFY}<int:bank_id>/"
 urlpatterns = [
+    path(VERIFY, views.verify, name="verify"),
     path(BANK, views.verify, name="verify"),
     path(f"{BANK}undo/", views.undo, name="verify-undo"),
     path(f"{BANK}accept/", keys.accept, name="verify-accept"),

@@ -21,9 +21,11 @@ from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.selectors import worded_siblings
 from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.core.undo import offer_undo
+from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Passage
 from rubricweb.grades import humans
 from rubricweb.grades.answer_verdicts import AnswerVerdict, answer_digest
+from rubricweb.grades.defaults import banks
 from rubricweb.grades.humans import Cell, Source
 from rubricweb.grades.humans.actions import HumanGradeError, RatedMeanwhile, UnfitRating
 from rubricweb.grades.models import Grade, HumanGrade
@@ -45,11 +47,19 @@ STATUS = {RatedMeanwhile: 409, Reworded: 409, RatedAnew: 409, UnfitRating: 422, 
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def verify(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
-    """Show the cell to check, and why it is suspicious; POST saves a verdict and goes on."""
-    bank = verified_bank(
-        request, slug, bank_id, needed=roles.TO_ASSESS if request.method == "POST" else roles.TO_VIEW
-    )
+def verify(request: HtmxRequest, slug: str, bank_id: int | None = None) -> HttpResponse:
+    """Show the cell to check, and why it is suspicious; POST saves a verdict and goes on.
+
+    Without a bank in the address it is the collection's first; without any, My work says so.
+    """
+    needed = roles.TO_ASSESS if request.method == "POST" else roles.TO_VIEW
+    if bank_id is None:
+        first = next(iter(banks(collection_for(request.user, slug, needed=needed))), None)
+        if first is None:
+            messages.info(request, "Nothing to verify: there are no questions yet.")
+            return redirect("home:work", slug)
+        bank_id = first.pk
+    bank = verified_bank(request, slug, bank_id, needed=needed)
     if request.method != "POST":
         return answer(request, bank, None)
     form = VerdictForm(request.POST)

@@ -85,7 +85,7 @@ def test_the_page_and_the_file_say_how_many_ratings_are_hidden(campaign, campaig
     assert len(b"".join(response.streaming_content).splitlines()) == 1
     assert response["X-Hidden-Ratings"] == "3 of 4"
     assert client.get("/api/v1/collections/autumn/ratings/")["X-Hidden-Ratings"] == "3 of 4"
-    for route in ("releases:share", "leaderboards:sure", "campaigns:adjudication"):
+    for route in ("releases:share", "leaderboards:sure", "campaigns:decide"):
         page = " ".join(markup(client.get(reverse(route, args=["autumn"]))).split())
         assert "11 cells with 3 of 4 ratings are hidden from you until" in page
 

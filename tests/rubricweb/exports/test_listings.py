@@ -50,7 +50,7 @@ def test_the_file_is_what_the_workbench_prints(bank, listing, client_of, viewer)
 def test_the_screen_leads_to_it(bank, listing, client_of, viewer):
     topic = bank.collection.topics.get(query_id="t2")
     page = {
-        "verify": f"/review/autumn/banks/{bank.pk}/verify/?topic={topic.pk}",
+        "verify": f"/collections/autumn/work/verify/{bank.pk}/?topic={topic.pk}",
         "grid": f"/review/banks/{bank.pk}/topics/{topic.pk}/grid/",
         "spurious": f"/collections/autumn/problems/?topic={topic.pk}&kind=misleading",
         "uncovered": f"/collections/autumn/problems/?topic={topic.pk}&kind=uncovered",

@@ -38,7 +38,7 @@ def test_each_step_follows_the_one_before(collection, owner):
 
 @pytest.mark.parametrize(
     "address",
-    ["/grades/{}/jobs/", "/grades/{}/missing/", "/review/{}/queue/new/", "/review/{}/", "/arena/{}/rubric/"],
+    ["/grades/{}/jobs/", "/grades/{}/missing/", "/collections/{}/work/campaigns/new/", "/arena/{}/rubric/"],
 )
 def test_where_nothing_can_be_graded_the_next_step_is_offered(collection, owner, client_of, address):
     address, client = address.format(collection.slug), client_of(owner)

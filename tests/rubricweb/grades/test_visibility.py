@@ -256,7 +256,8 @@ def test_what_hides_says_how_much(role, build, collection, client_of):
 
 HANDING_OUT = {
     "home:home",
-    *(f"campaigns:{name}" for name in ("campaigns", "queue", "queue-topics", "queue-cell")),
+    "home:work",
+    *(f"campaigns:{name}" for name in ("campaigns", "queue", "queue-cell")),
 }
 """What a person has to do differs by who is named for a campaign."""
 

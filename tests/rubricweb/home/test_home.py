@@ -1,20 +1,22 @@
-"""Home: the collections of a member with their progress."""
+"""Home by role: the way to the release, the next passages to rate, three ways to begin."""
 
 from __future__ import annotations
 
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from rubricweb.accounts.invitations import Joining, invite
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.actions import revise_item
 from rubricweb.corpus.models import Passage, Pooled
+from rubricweb.grades.humans import Cell, rate_cell
 from rubricweb.grades.models import Grade, GradingJob, MatrixStamp
 from tests.factories import CollectionFactory, MembershipFactory, TopicFactory
 from tests.rubricweb.markup import markup
 
 
 def card(client):
-    return client.get("/").context["cards"][0]
+    return client.get("/").context["rows"][0].card
 
 
 def test_a_member_sees_size_role_and_progress(autumn, assessor, client_of):
@@ -64,8 +66,8 @@ def test_others_collections_stay_hidden(autumn, outsider, client_of):
     html = markup(client_of(outsider).get("/"))
     assert "Secret track" not in html
     assert autumn.collection.name not in html
-    assert "No collections yet" in html
-    assert "import_collection" in html
+    assert "You are in no collection yet." in html
+    assert "import_collection" not in html, "who may create none is offered none"
 
 
 def test_a_superuser_organizes_every_collection(autumn, outsider, client_of):
@@ -96,5 +98,57 @@ def test_more_collections_take_no_more_queries(autumn, owner, client_of):
     for _ in range(4):
         MembershipFactory(user=owner, collection=TopicFactory().collection)
     with CaptureQueriesContext(connection) as six:
-        assert len(client.get("/").context["cards"]) == 6
-    assert len(six) == len(two) <= 31
+        assert len(client.get("/").context["rows"]) == 6
+    assert len(six) == len(two) <= 33
+
+
+def test_who_may_create_has_three_doors(outsider, client_of):
+    outsider.is_staff = True
+    outsider.save()
+    html = markup(client_of(outsider).get("/"))
+    for door in ("Try the demo track", "Bring your files", "Restore a collection", "Paste your link"):
+        assert door in html
+
+
+def test_a_pasted_link_opens_its_invitation_and_nothing_else(collection, owner, outsider, client_of):
+    _, path = invite(collection, Joining(Role.ASSESSOR, "", days=7, max_uses=1), by=owner)
+    client = client_of(outsider)
+    assert client.post("/join/", {"link": f"https://rubric.example.org{path}"}).url == path
+    for other in ("https://elsewhere.example.org/", "/accounts/keys/", "", "//elsewhere.example.org/x"):
+        assert client.post("/join/", {"link": other}).url == "/"
+    assert client.get("/join/").status_code == 405
+
+
+def test_an_organizer_sees_the_first_station_that_is_not_done(autumn, owner, client_of):
+    row = client_of(owner).get("/").context["only"]
+    names = ["Topics", "Rubric", "Runs", "Grades", "Checked", "Board", "Release"]
+    assert [step.name for step in row.stations] == names
+    assert (row.next.name, row.next.verb) == ("Grades", "Grade")
+    html = markup(client_of(owner).get("/"))
+    assert html.count('aria-current="step"') == 1
+    assert "Activity" in html
+
+
+def test_grades_that_nobody_looked_at_are_to_be_checked(autumn, owner, assessor, client_of):
+    def checked():
+        return client_of(owner).get("/").context["only"].stations[4]
+
+    assert (checked().state, checked().verb) == ("open", "Start a 400-cell check")
+    item = autumn.items[0]
+    passage = item.topic.pool.first().passage
+    rate_cell(Cell.of(item, passage), rating=3, by=assessor, seen=0)
+    assert (checked().state, checked().detail) == ("done", "people rated 1 cell of 18")
+
+
+def test_an_assessor_of_one_collection_finds_their_work(autumn, assessor, client_of):
+    response = client_of(assessor).get("/")
+    assert response.context["work"].rows
+    assert "stations" not in markup(response)
+    assert "Activity" not in markup(response)
+
+
+def test_several_collections_are_a_list_with_what_is_next(autumn, owner, client_of):
+    MembershipFactory(user=owner, collection=TopicFactory().collection, role=Role.ORGANIZER)
+    response = client_of(owner).get("/")
+    assert "only" not in response.context
+    assert "of 7 steps" in markup(response)

@@ -18,6 +18,7 @@ OF_THE_SITE = {
     "archives:deletion",
     "home:home",
     "home:search",
+    "home:follow-link",
     "home:collections",
     "imports:new-collection",
     "leaderboards:public",

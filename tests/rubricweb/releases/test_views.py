@@ -188,4 +188,4 @@ def test_cells_to_be_rated_blind_are_in_no_file(collection, owner, assessor, rel
     assert "8 cells of open campaigns: their ratings" in before["README.md"].decode()
     asked = client_of(owner).get(SHARE).content.decode()
     assert "8 cells are left out until their campaigns are closed." in asked
-    assert 'href="/review/autumn/queue/"' in asked
+    assert 'href="/collections/autumn/work/campaigns/"' in asked

@@ -71,7 +71,7 @@ def answered(autumn, config, item, answers) -> None:
 
 
 def address(autumn, part="", **query):
-    at = f"/review/{autumn.collection.slug}/banks/{autumn.bank.pk}/verify/{part}"
+    at = f"/collections/{autumn.collection.slug}/work/verify/{autumn.bank.pk}/{part}"
     return at + ("?" + "&".join(f"{name}={value}" for name, value in query.items()) if query else "")
 
 
@@ -138,7 +138,7 @@ def test_panel_shows_answer_key_and_where_to_check(verified, assessor, client_of
     assert "Answer judged wrong, a-model, verifying answers" in words
     assert "Answer key anthocyanins" in " ".join(re.sub("<[^>]*>", " ", html).split())
     at = f"at={verified.topic.pk}-{verified.passages['d3'].pk}-{verified.items[0].pk}"
-    assert f"/verify/?{at}" in html
+    assert f"/verify/{verified.bank.pk}/?{at}" in html
     assert 'name="rating"' not in html
 
 

@@ -9,12 +9,14 @@ from django.urls import reverse
 
 from grading.types import Purpose
 from rubricweb.campaigns.adjudication.actions import accept_unanimous, decide, withdraw
+from rubricweb.campaigns.adjudication.conflict_pages import decide_page
 from rubricweb.campaigns.adjudication.decisions import ratings_by_person
 from rubricweb.campaigns.adjudication.models import Decision
-from rubricweb.campaigns.adjudication.selectors import Query, inbox, overruled
+from rubricweb.campaigns.adjudication.selectors import Query, conflicts, overruled
 from rubricweb.campaigns.agreement.latest_ratings import CellKey
-from rubricweb.campaigns.errors import DecidedMeanwhile, NotYourDecision
+from rubricweb.campaigns.errors import DecidedMeanwhile, NeedsReason, NotYourDecision
 from rubricweb.campaigns.queue.actions import rate
+from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades.configs import imported_config
 from rubricweb.grades.humans import Cell, human_matrices, rate_cell
@@ -67,13 +69,12 @@ def decided_rating(collection, place: CellKey) -> int:
         (Query(distance=0), {1, 2, 3}),
         (Query(distance=4), {1, 2}),
         (Query(distance=3, min_grade=3), {1, 3}),
-        (Query(is_decided=True), set()),
     ],
 )
 def test_what_is_a_conflict(campaign, collection, developer, query, orders):
-    page = inbox(collection, query, developer)
-    assert {row.place for row in page.rows} == {place_of(campaign, order) for order in orders}
-    assert page.unanimous == 1
+    found = conflicts(collection, query, developer)
+    assert set(found.ratings) == {place_of(campaign, order) for order in orders}
+    assert found.unanimous == 1
 
 
 def test_a_decision_counts_for_boards(campaign, collection, developer, place):
@@ -82,9 +83,9 @@ def test_a_decision_counts_for_boards(campaign, collection, developer, place):
     assert decided_rating(collection, place) == 4
     assert decision.grade.how == HumanGrade.How.ADJUDICATED
     assert sorted(decision.between.values_list("rating", flat=True)) == [1, 5]
-    page = inbox(collection, Query(), developer)
-    assert (page.open, page.decided) == (1, 1)
-    assert inbox(collection, Query(is_decided=True), developer).rows[0].decision == decision
+    found = conflicts(collection, Query(), developer)
+    assert (found.open, found.decided) == (1, 1)
+    assert found.decisions[place[1:]] == decision
 
 
 def test_a_decision_sent_twice_is_saved_once(developer, place):
@@ -114,12 +115,22 @@ def test_withdrawing_goes_back_to_what_held_before(developer, owner, collection,
     assert decided_rating(collection, place) == 4
     withdraw(Decision.objects.get(number=1), by=developer)
     assert decided_rating(collection, place) == 1
-    assert inbox(collection, Query(), developer).open == 2
+    assert conflicts(collection, Query(), developer).open == 2
+
+
+def test_who_rated_a_cell_decides_it_only_with_a_reason_that_is_logged(developer, place):
+    rate_cell(Cell(*place), rating=3, by=developer, seen=0)
+    with pytest.raises(NeedsReason):
+        decide(place, rating=5, by=developer, seen=0, reason="  ")
+    assert not Decision.objects.exists()
+    decide(place, rating=5, by=developer, seen=0, reason="Line 2.")
+    entry = AuditEntry.objects.get(verb="own conflict decided")
+    assert (entry.by, entry.detail) == (developer, "5")
 
 
 def test_an_adjudicator_who_had_rated_keeps_their_own_rating(developer, collection, place):
     rate_cell(Cell(*place), rating=3, by=developer, seen=0)
-    decision = decide(place, rating=5, by=developer, seen=0)
+    decision = decide(place, rating=5, by=developer, seen=0, reason="Line 2.")
     assert ratings_by_person(place)[developer.pk] == 3
     withdraw(decision, by=developer)
     assert ratings_by_person(place)[developer.pk] == 3
@@ -145,88 +156,105 @@ def test_the_feed_of_overruled_ratings(developer, assessor, second, collection, 
 
 def test_who_still_rates_a_cell_does_not_adjudicate_it(campaign_of, campaign, developer, collection):
     campaign_of(people=[developer])
-    assert inbox(collection, Query(), developer).rows == ()
+    assert conflicts(collection, Query(), developer).ratings == {}
 
 
-class TestPages:
+class TestPage:
     @pytest.fixture
     def at(self, collection):
-        def address(name: str, *more: object) -> str:
-            return reverse(f"campaigns:{name}", args=[collection.slug, *more])
+        def address(place: CellKey | None = None, kept: str = "") -> str:
+            where = f"at={place.revision}-{place.passage}" if place else ""
+            return f"{reverse('campaigns:decide', args=[collection.slug])}?{kept}{where}"
 
         return address
 
-    def test_roles(self, at, place, client_of, assessor, viewer, outsider, developer):
-        pages = (at("adjudication"), at("case", place.revision, place.passage))
-        for person, status in ((assessor, 403), (viewer, 403), (outsider, 404), (developer, 200)):
-            for page in pages:
-                assert client_of(person).get(page).status_code == status
-        for person, status in ((viewer, 403), (outsider, 404), (assessor, 200)):
-            assert client_of(person).get(at("overruled")).status_code == status
-        assert client_of(assessor).post(pages[1], {"rating": 1}).status_code == 403
-        assert client_of(assessor).post(at("accept-unanimous")).status_code == 403
+    def test_roles(self, at, collection, place, client_of, assessor, viewer, outsider, developer):
+        for person, status in ((assessor, 200), (viewer, 403), (outsider, 404), (developer, 200)):
+            assert client_of(person).get(at()).status_code == status
+        assert "page" not in client_of(assessor).get(at()).context
+        assert client_of(assessor).post(at(place), {"rating": 1}).status_code == 403
+        unanimous = reverse("campaigns:accept-unanimous", args=[collection.slug])
+        assert client_of(assessor).post(unanimous).status_code == 403
 
-    def test_a_case_shows_everything_under_pseudonyms(self, at, place, client_of, developer, assessor):
-        client, address = client_of(developer), at("case", place.revision, place.passage)
-        html = markup(client.get(address))
+    def test_a_passage_is_shown_once_with_all_of_its_conflicts(self, at, campaign, client_of, developer):
+        page = client_of(developer).get(at()).context["page"]
+        places = [place_of(campaign, order) for order in (1, 2)]
+        assert {place for row in page.passages for place in row.places} == set(places)
+        assert [row.place.passage for row in page.rows] == [page.passage.pk] * len(page.rows)
+        assert page.current == page.rows[0]
+
+    def test_ratings_are_dots_on_the_places_of_the_keys(self, at, place, client_of, developer, assessor):
+        client = client_of(developer)
+        page = client.get(at(place)).context["page"]
+        assert [dot.x for dot in page.current.dots] == ["25.0%", "91.7%"]  # 1 and 5 of 0 to 5
+        html = markup(client.get(at(place)))
         assert "note of assessor" in html
         assert html.count("assessor-") == 2
-        assert "grader lexical" in html
-        assert f"> {assessor}" in markup(client.get(f"{address}?names=1"))
+        assert str(assessor) not in html
+        assert f"{assessor}" in markup(client.get(at(place, "names=1&")))
 
     def test_decisions_are_of_the_scale_that_the_assessors_rated_by(self, at, campaign, client_of, developer):
         config = imported_config("flan", "NuggetAssignment", Purpose.RATE)  # 0 to 2
         campaign.cells.update(config=config)
         client, alike = client_of(developer), place_of(campaign, 4)
-        address = at("case", alike.revision, alike.passage)
-        page = markup(client.get(address))
-        assert 'aria-label="Decide 1, partial support"' in page
-        assert "Decide 3" not in page
-        assert client.post(address, {"rating": 3, "seen": 0, "uid": uuid4()}).status_code == 400
+        assert client.post(at(alike), {"rating": 3, "seen": 0, "uid": uuid4()}).status_code == 400
         apart = place_of(campaign, 1)  # rated 5 and 1, off that scale
-        assert "Decide 5, fully" in markup(client.get(at("case", apart.revision, apart.passage)))
+        assert "Decide 5, fully" in markup(client.get(at(apart)))
 
     @pytest.mark.usefixtures("place")
-    def test_the_list_is_filtered_by_chips_which_stay_in_the_addresses(self, at, client_of, developer):
-        page = markup(client_of(developer).get(f"{at('adjudication')}?distance=0&state=decided&page=2"))
-        assert '<a class="chip-off" href="?distance=0">' in page
-        assert '<a class="chip-off" href="?state=decided">' in page
-        assert "No conflict" in page
+    def test_what_counts_stays_in_the_addresses(self, at, client_of, developer):
+        page = markup(client_of(developer).get(at(kept="distance=0")))
+        assert "?distance=0&amp;at=" in page
 
-    def test_the_list_says_when_all_are_decided(self, at, campaign, client_of, developer):
+    def test_it_says_when_all_is_decided(self, at, campaign, client_of, developer):
         for order in (1, 2):
             decide(place_of(campaign, order), rating=4, by=developer, seen=0)
-        page = markup(client_of(developer).get(f"{at('adjudication')}?distance=1"))
-        assert "All conflicts are decided" in page
-        assert 'href="?distance=1&amp;state=decided"' in page
+        assert "All is decided" in markup(client_of(developer).get(at()))
+
+    def test_without_conflicts_it_says_how_many_agree(self, at, campaign, client_of, developer):
+        page = markup(client_of(developer).get(at(kept=f"campaign={campaign.pk}&distance=4&min_grade=5")))
+        assert "1 conflict on" in page
+        campaign.turns.all().delete()
+        HumanGrade.objects.all().delete()
+        assert "No cell has two ratings yet" in markup(client_of(developer).get(at()))
 
     def test_deciding_goes_on_to_the_next(self, at, campaign, place, client_of, developer):
         other = place_of(campaign, 2)
-        client, address = client_of(developer), at("case", place.revision, place.passage)
+        client = client_of(developer)
         decision = {"rating": 4, "seen": 0, "uid": uuid4(), "reason": "why"}
-        response = client.post(f"{address}?distance=1", decision)
-        assert response.url == f"{at('case', other.revision, other.passage)}?distance=1"
-        address = at("case", other.revision, other.passage)
-        part = client.post(address, decision | {"uid": uuid4()}, HTTP_HX_REQUEST="true")
-        assert part["HX-Redirect"].startswith(at("adjudication"))
+        response = client.post(at(place, "distance=1&"), decision)
+        assert response.url == at(other, "distance=1&")
+        part = client.post(at(other), decision | {"uid": uuid4()}, headers=HTMX)
+        assert part["HX-Push-Url"] == at()
+        assert "All is decided" in markup(part)
+
+    def test_a_conflict_of_ones_own_is_left_to_another(self, at, collection, place, client_of, developer):
+        rate_cell(Cell(*place), rating=3, by=developer, seen=0)
+        page = decide_page(collection, Query(), developer, None)
+        assert page.current.place != place
+        assert page.left == 1
+        html = markup(client_of(developer).get(at(place)))
+        assert "you are a party: left to another" in html
+        sent = {"rating": 4, "seen": 0, "uid": uuid4()}
+        refused = client_of(developer).post(at(place), sent, headers=HTMX)
+        assert refused.status_code == 422
+        assert "Say why you decide it" in markup(refused)
+        assert client_of(developer).post(at(place), sent | {"reason": "Line 2."}).status_code == 302
 
     def test_a_decision_is_undone_from_its_toast(self, at, campaign, place, client_of, developer):
         browser = client_of(developer)
         sent = {"rating": 4, "seen": 0, "uid": uuid4()}
-        address = at("case", place.revision, place.passage)
-        answer = browser.post(address, sent, headers=HTMX | {"HX-Target": "case"})
-        other = next(row.place for row in inbox(campaign.collection, Query(), developer).rows)
-        assert answer.context["case"].place == other
+        answer = browser.post(at(place), sent, headers=HTMX | {"HX-Target": "case"})
+        assert answer.context["page"].current.place == place_of(campaign, 2)
         again = press_undo(browser, answer)
-        assert again.context["case"].place == place
+        assert again.context["page"].current.place == place
         assert Decision.objects.get().withdrawn_at is not None
         assert [event.is_withdrawn for event in HumanGrade.objects.filter(by=developer)] == [False, True]
 
-    def test_a_conflict_is_shown_as_a_merge(self, at, place, client_of, developer, owner):
+    def test_a_decision_of_two_is_shown_as_a_merge(self, at, place, client_of, developer, owner):
         decide(place, rating=4, by=developer, seen=0, reason="because of line 2")
-        address = at("case", place.revision, place.passage)
         decision = {"rating": 0, "seen": 0, "uid": uuid4(), "reason": "line 3 takes it back"}
-        response = client_of(owner).post(address, decision, HTTP_HX_REQUEST="true")
+        response = client_of(owner).post(at(place), decision, headers=HTMX)
         html = markup(response)
         assert response.status_code == 409
         for words in ("because of line 2", "line 3 takes it back", "Keep theirs", "Decide as I did"):
@@ -234,31 +262,42 @@ class TestPages:
         assert 'name="seen" value="1"' in html
         assert Decision.objects.get().rating == 4
 
-    def test_withdraw_and_unanimous(self, at, place, client_of, developer, owner):
+    def test_withdraw_and_unanimous(self, at, collection, place, client_of, developer, owner):
         decision = decide(place, rating=4, by=developer, seen=0)
-        client = client_of(developer)
-        assert client_of(owner).post(at("decision-withdraw", decision.pk)).status_code == 302
+        client, slug = client_of(developer), collection.slug
+        withdrawing = reverse("campaigns:decision-withdraw", args=[slug, decision.pk])
+        assert client_of(owner).post(withdrawing).status_code == 302
         assert Decision.objects.get().withdrawn_at is None
-        client.post(at("decision-withdraw", decision.pk))
+        client.post(withdrawing)
         assert Decision.objects.get().withdrawn_at is not None
-        assert "Accept unanimous (1)" in markup(client.get(at("adjudication")))
-        client.post(at("accept-unanimous"))
+        assert "Accept 1 on which people agree" in markup(client.get(at()))
+        client.post(reverse("campaigns:accept-unanimous", args=[slug]))
         assert Decision.objects.count() == 2
 
     def test_bad_input_and_other_cells(self, at, place, client_of, developer):
         client = client_of(developer)
-        address = at("case", place.revision, place.passage)
-        assert client.post(address, {"rating": 9, "seen": 0, "uid": uuid4()}).status_code == 400
-        assert client.get(at("case", place.revision, 10**6)).status_code == 404
-        assert client.get(f"{at('adjudication')}?distance=x&campaign=99&page=7").status_code == 200
+        assert client.post(at(place), {"rating": 9, "seen": 0, "uid": uuid4()}).status_code == 400
+        assert client.post(at(), {"rating": 3, "seen": 0, "uid": uuid4()}).status_code == 400
+        elsewhere = CellKey(place.topic, place.revision, 10**6)
+        assert client.post(at(elsewhere), {"rating": 3, "seen": 0, "uid": uuid4()}).status_code == 404
+        assert client.get(at(kept="distance=x&campaign=99&at=7")).status_code == 200
 
-    def test_the_feed(self, at, place, client_of, developer, second):
+    def test_who_still_rates_a_cell_neither_sees_nor_decides_it(
+        self, at, campaign_of, place, client_of, developer
+    ):
+        campaign_of(people=[developer])
+        client = client_of(developer)
+        page = client.get(at(place))
+        assert page.context["page"].rows == ()
+        assert "note of assessor" not in markup(page)
+        assert client.post(at(place), {"rating": 3, "seen": 0, "uid": uuid4()}).status_code == 403
+
+    def test_the_overruled_read_the_reason(self, at, place, client_of, developer, second):
         decide(place, rating=5, by=developer, seen=0, reason="<b>why</b>")
-        html = markup(client_of(second).get(at("overruled")))
-        assert "&lt;b&gt;why" in html
+        assert "&lt;b&gt;why" in markup(client_of(second).get(at()))
+        assert "None of your ratings" in markup(client_of(developer).get(at(kept="mine=1")))
 
     def test_queries(self, at, place, client_of, developer, django_assert_max_num_queries):
         client = client_of(developer)
-        for page in (at("adjudication"), at("case", place.revision, place.passage)):
-            with django_assert_max_num_queries(32):
-                client.get(page)
+        with django_assert_max_num_queries(32):
+            client.get(at(place))

@@ -7,8 +7,12 @@ from uuid import uuid4
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 
-from rubricweb.campaigns.queue.actions import assign_cells, close_campaign, rate
+from rubricweb.campaigns.queue.actions import assign_cells, close_campaign, rate, undo
+from rubricweb.campaigns.queue.blinding import why_not_edit
+from rubricweb.campaigns.queue.leases import LEASE
+from rubricweb.campaigns.queue.models import Turn
 from rubricweb.corpus.models import Judgment
 from rubricweb.grades import visibility
 from rubricweb.grades.models import HumanGrade
@@ -23,6 +27,10 @@ pytestmark = pytest.mark.django_db
 
 def places(campaign):
     return {(cell.revision_id, cell.passage_id) for cell in campaign.cells.all()}
+
+
+def place_of(turn):
+    return (turn.cell.revision_id, turn.cell.passage_id)
 
 
 def hidden_places(person, collection):
@@ -45,13 +53,49 @@ def test_cells_are_hidden_from_assessors_until_they_rate(campaign_of, assessor, 
     }
 
 
-def test_developers_are_hidden_places_what_they_took_or_were_named_for(campaign_of, developer, collection):
+def test_developers_are_hidden_places_what_they_began_or_were_named_for(campaign_of, developer, collection):
     campaign = campaign_of(mode="blind")
     assert hidden_places(developer, collection) == set()
-    cell = take(campaign, developer, count=1)[0].cell
-    assert hidden_places(developer, collection) == {(cell.revision_id, cell.passage_id)}
+    first, *rest = take(campaign, developer, count=3)
+    assert hidden_places(developer, collection) == set(), "an open page only reserves"
+    rate(first.cell, rating=2, by=developer, seen=0, uid=uuid4())
+    assert hidden_places(developer, collection) == {place_of(turn) for turn in rest}
+    undo(campaign, by=developer, uid=uuid4())
+    assert hidden_places(developer, collection) == {place_of(turn) for turn in rest}, "undoing frees nothing"
+
+
+def test_developers_are_hidden_places_that_they_were_named_for(campaign_of, developer, collection):
     named = campaign_of(people=[developer])
     assert hidden_places(developer, collection) == places(named)
+
+
+def test_cells_leased_while_a_page_goes_on_are_hidden_at_once(campaign_of, developer, collection):
+    campaign = campaign_of(mode="blind")
+    rate_next(campaign, developer)
+    (later,) = take(campaign, developer, count=1)
+    assert hidden_places(developer, collection) == {place_of(later)}
+
+
+def test_opening_the_queue_again_later_reserves_only(campaign_of, developer, collection):
+    campaign = campaign_of(mode="blind")
+    turn = rate_next(campaign, developer)
+    Turn.objects.filter(pk=turn.pk).update(done_at=timezone.now() - 2 * LEASE)
+    (later,) = take(campaign, developer, count=1)
+    assert hidden_places(developer, collection) == set()
+    assert why_not_edit(developer, later.cell.item) == ""
+    rate(later.cell, rating=2, by=developer, seen=0, uid=uuid4())
+    (another,) = take(campaign, developer, count=1)
+    assert hidden_places(developer, collection) == {place_of(another)}
+    assert "You are rating this question blind: 1 cell still to go." in why_not_edit(
+        developer, another.cell.item
+    )
+
+
+def test_a_reserved_cell_goes_to_nobody_else(campaign_of, developer, second, collection):
+    campaign = campaign_of(mode="blind")
+    reserved = {turn.cell_id for turn in take(campaign, developer, count=3)}
+    assert hidden_places(developer, collection) == set()
+    assert reserved.isdisjoint(turn.cell_id for turn in take(campaign, second, count=5))
 
 
 def test_a_closed_campaign_and_one_of_others_hide_nothing(campaign_of, assessor, second, owner, collection):

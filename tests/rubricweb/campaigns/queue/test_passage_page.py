@@ -44,12 +44,9 @@ def test_a_page_gets_what_it_has_not(campaign_of, client_of, assessor):
     assert f'data-cell="{held[2].cell_id}"' in html
 
 
-def test_topics_beside_the_queue(campaign_of, client_of, assessor, viewer, outsider):
-    campaign, address = campaign_of(passage_order="topic", assessors=2), "queue-topics"
-    for person, status in ((viewer, 403), (outsider, 404)):
-        assert client_of(person).get(at(address, campaign)).status_code == status
+def test_a_campaign_tells_how_far_each_topic_is(campaign_of, client_of, assessor, owner):
+    campaign = campaign_of(passage_order="topic", assessors=2)
     cell = held(campaign, assessor).cell
     client_of(assessor).post(at("queue-cell", campaign, cell.pk), send(3))
-    html = markup(client_of(assessor).get(at(address, campaign), **HTMX))
-    assert html.lstrip().startswith('<ol class="rail-topics">')
+    html = markup(client_of(owner).get(at("campaign", campaign), **HTMX))
     assert html.index("1 of 12 rated") < html.index("0 of 12 rated")

@@ -109,7 +109,10 @@ def test_a_sample_for_sums_says_how_narrow_the_estimates_become(bank, asked, cel
     assert (whole.cells, whole.half_width) == (8, 0), "2 topics x 2 runs x 2 items"
     assert (part.cells, part.population) == (4, 8)
     assert 0 < part.half_width < 1
-    assert "Estimates the score of most runs to within about 0." in asked(cells=cells, cutoff=1, size=4).text
+    assert part.more == (8, 0), "twice as many are all"
+    text = asked(cells=cells, cutoff=1, size=4).text
+    assert "Estimates the score of most runs to within about 0." in " ".join(text.split())
+    assert "Rubric-Cover" not in text, "of sums it tells no pairs of another measure"
 
 
 def test_single_cells_are_refused_where_runs_rank_several_passages(bank, asked):

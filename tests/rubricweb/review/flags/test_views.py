@@ -16,6 +16,7 @@ from rubricweb.review.flags.models import Flag
 from rubricweb.review.flags.subjects import Kind
 from tests.factories import TopicFactory
 from tests.rubricweb.markup import markup
+from tests.rubricweb.toasts import press_undo
 
 HTMX = {"HTTP_HX_REQUEST": "true"}
 
@@ -97,7 +98,7 @@ def test_items_and_passages_of_other_topics_are_not_found(place, client_of, asse
 
 
 def test_a_flag_of_another_collection_is_not_found(flag, client_of, assessor):
-    assert client_of(assessor).get(f"/review/elsewhere/flags/{flag.pk}/").status_code == 404
+    assert client_of(assessor).get(f"/collections/elsewhere/work/flags/{flag.pk}/").status_code == 404
 
 
 def test_opening_without_javascript_goes_to_the_thread(place, client_of, assessor):
@@ -321,4 +322,15 @@ def test_flags_show_in_grid_cell_editor_and_topic_list(place, flag, client_of, a
     assert "Flags (1)" in editor
     assert editor.count("Flags (0)") == 1
     topics = markup(client.get(reverse("home:collection", args=[place.bank.collection.slug])))
-    assert re.search(rf'href="/review/autumn/flags/\?topic={place.topic.pk}">.*3 flags</a>', topics)
+    assert re.search(rf'href="/collections/autumn/work/flags/\?topic={place.topic.pk}">.*3 flags</a>', topics)
+
+
+def test_a_flag_by_key_in_the_queue_is_undone_from_its_toast(place, client_of, assessor):
+    client, address = client_of(assessor), place.item.address
+    fields = {"kind": "spurious", "uid": uuid4(), "text": ""}
+    answer = client.post(address, fields, **HTMX)
+    own = press_undo(client, answer)
+    assert not Flag.objects.open().exists()
+    assert 'data-flagged=""' in markup(own)
+    in_panel = client.post(address, fields | {"uid": uuid4()}, **HTMX, headers={"HX-Target": "threads"})
+    assert "Undo" not in markup(in_panel), "its thread is there to resolve it"

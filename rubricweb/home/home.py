@@ -1,0 +1,122 @@
+"""Home by role: the way to the release, the next passages to rate, a run to submit, three ways to begin."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from django.contrib import messages
+from django.db.models import Count
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.urls import Resolver404, resolve
+from django.views.decorators.http import require_POST, require_safe
+
+from rubricweb.accounts import roles
+from rubricweb.accounts.invitations import invitations_for
+from rubricweb.accounts.models import User
+from rubricweb.campaigns.queue.models import Campaign, Turn
+from rubricweb.core.http import Context, HtmxRequest, page_or_part
+from rubricweb.core.models import AuditEntry
+from rubricweb.corpus.models import Collection
+from rubricweb.home.checklist import Step, ways_to_release
+from rubricweb.home.collections import CollectionCard, cards
+from rubricweb.home.waiting import Task, waiting_for
+from rubricweb.home.work import work_of
+from rubricweb.review.flags.models import Flag
+from rubricweb.submissions.selectors import tracks
+
+ACTIVITIES = 6
+JOIN = "accounts:join"
+State = Turn.State
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionRow:
+    """A collection in the list, with its way to the release where the reader organizes it."""
+
+    card: CollectionCard
+    stations: tuple[Step, ...]
+    tasks: tuple[Task, ...]
+
+    @property
+    def next(self) -> Step | None:
+        """The first station that is not done."""
+        return next((step for step in self.stations if not step.is_done), None)
+
+    @property
+    def done(self) -> int:
+        return sum(step.is_done for step in self.stations)
+
+
+@dataclass(frozen=True, slots=True)
+class OthersTask:
+    """Something that waits for somebody else."""
+
+    count: int
+    what: str
+    who: str
+
+
+@require_safe
+def home(request: HtmxRequest) -> HttpResponse:
+    """Show what waits for the user, and their collections; the only one with all that its role has to do."""
+    listed = cards(request.user)
+    waiting = waiting_for(request.user, {card.collection: card.role for card in listed})
+    stations = ways_to_release(listed, waiting.open)
+    rows = [
+        CollectionRow(
+            card,
+            stations.get(card.collection.pk, ()),
+            tuple(task for task in waiting.tasks if task.collection == card.collection),
+        )
+        for card in listed
+    ]
+    context = {
+        "rows": rows,
+        "tracks": tracks(request.user),
+        "invitations": invitations_for(request.user),
+        "waiting": waiting,
+        **(_of_only(request.user, rows[0]) if len(rows) == 1 else {}),
+    }
+    return page_or_part(request, "home/home.html", context, part="collections")
+
+
+@require_POST
+def follow_link(request: HtmxRequest) -> HttpResponse:
+    """Open the invitation whose link was pasted."""
+    path = urlsplit(request.POST.get("link", "").strip()).path
+    try:
+        if resolve(path).view_name == JOIN:
+            return redirect(path)
+    except Resolver404:
+        pass
+    messages.error(request, "That is no invitation link. It contains /accounts/join/.")
+    return redirect("home:home")
+
+
+def _of_only(user: User, row: CollectionRow) -> Context:
+    """What else shows of a person's only collection: who has to do what there, or their own work."""
+    collection, role = row.card.collection, row.card.role
+    if not role.includes(roles.TO_ORGANIZE):
+        return {"collection": collection, "work": work_of(user, collection, role), "only": row}
+    entries = AuditEntry.objects.filter(collection=collection).select_related("by")
+    others = _others(user, collection)
+    return {"collection": collection, "only": row, "others": others, "activity": entries[:ACTIVITIES]}
+
+
+def _others(user: User, collection: Collection) -> list[OthersTask]:
+    """Return what waits for others than the organizer, by campaign and by who was asked to answer flags."""
+    open_turns = Turn.objects.filter(
+        campaign__collection=collection, campaign__closed_at=None, state__in=(State.PENDING, State.LEASED)
+    )
+    left = dict(open_turns.order_by().values_list("campaign").annotate(Count("pk")))
+    rows = []
+    for campaign in Campaign.objects.filter(pk__in=left).prefetch_related("people").order_by("pk"):
+        names = ", ".join(str(person) for person in campaign.people.all()) or "every assessor"
+        rows.append(OthersTask(left[campaign.pk], f"to rate in {campaign.name}", names))
+    flags = Flag.objects.open().filter(bank__collection=collection).exclude(assignee=None)
+    asked = flags.exclude(assignee=user).order_by().values_list("assignee")
+    counts = dict(asked.annotate(Count("pk")))
+    people = User.objects.in_bulk(counts)
+    return rows + [OthersTask(count, "flags to answer", str(people[pk])) for pk, count in counts.items()]

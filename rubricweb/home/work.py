@@ -1,0 +1,187 @@
+"""My work: one list of everything in a collection that waits for a person, with counts and minutes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.db.models import Q
+from django.http import HttpResponse
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from rubricweb.accounts import roles
+from rubricweb.accounts.models import User
+from rubricweb.accounts.roles import Role
+from rubricweb.arena.drawing import Numbering, unseen
+from rubricweb.campaigns.queue.models import Campaign, Turn
+from rubricweb.core.http import HtmxRequest, page_or_part
+from rubricweb.corpus.access import collection_for
+from rubricweb.corpus.models import Collection, Topic
+from rubricweb.grades.defaults import banks
+from rubricweb.home.waiting import Kind, Task, turns_to_rate, waiting_for
+from rubricweb.review.verify.selectors import count_unchecked
+from rubricweb.support import labelling
+
+PORTION = 20
+"""Of work that has no end, one sitting."""
+
+
+@dataclass(frozen=True, slots=True)
+class KindOfWork:
+    kind: Kind
+    name: str
+    question: str
+    verb: str
+    route: str
+    needed: Role = roles.TO_ASSESS
+
+
+KINDS = (
+    KindOfWork(
+        Kind.RATE,
+        "to rate",
+        "How well does a passage answer each question? One key a rating.",
+        "Campaigns",
+        "campaigns:campaigns",
+    ),
+    KindOfWork(
+        Kind.VERIFY,
+        "to verify",
+        "Is the grade right? One passage, one question, yes or no.",
+        "Verify",
+        "review:verify",
+    ),
+    KindOfWork(
+        Kind.DECIDE,
+        "to decide",
+        "Two people rated differently. Which grade holds?",
+        "Decide",
+        "campaigns:decide",
+        roles.TO_EDIT_BANK,
+    ),
+    KindOfWork(
+        Kind.LABEL,
+        "to label",
+        "Does the cited passage support the sentence of the answer?",
+        "Label",
+        "support:label",
+    ),
+    KindOfWork(
+        Kind.VOTE, "to vote on", "Which of two answers serves the asker better?", "Vote", "arena:arena"
+    ),
+    KindOfWork(
+        Kind.ANSWER,
+        "to answer",
+        "Flags on questions and passages that wait for a word from you.",
+        "Flags",
+        "review:flags",
+    ),
+)
+"""In the order of the list; each keeps its place when nothing waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of the list."""
+
+    task: Task
+    name: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class NextUp:
+    """What to do first."""
+
+    task: Task
+    name: str
+    topic: Topic | None = None
+    """Of the next passage to rate."""
+    done: int = 0
+    """Ratings of the same campaign that the person has given."""
+
+    @property
+    def total(self) -> int:
+        return self.done + self.task.count
+
+    @property
+    def is_blind(self) -> bool:
+        return self.task.campaign is not None and self.task.campaign.mode != Campaign.Mode.ASSISTED
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    rows: tuple[Row, ...]
+    first: NextUp | None
+
+    @property
+    def below(self) -> list[Row]:
+        """The rows below the first campaign, which stands above them with its own button."""
+        return [
+            row for row in self.rows if not (self.first and row.task.campaign and row.task is self.first.task)
+        ]
+
+
+@require_safe
+def work(request: HtmxRequest, slug: str) -> HttpResponse:
+    """List what waits for the reader, the next thing to do large on top."""
+    collection = collection_for(request.user, slug)
+    role = roles.role_of(request.user, collection) or roles.TO_VIEW
+    context = {
+        "collection": collection,
+        "section": "review",
+        "work": work_of(request.user, collection, role),
+    }
+    return page_or_part(request, "home/work.html", context, part="waiting")
+
+
+def work_of(user: User, collection: Collection, role: Role) -> Work:
+    tasks = [*waiting_for(user, {collection: role}).tasks, *_open_ended(user, collection, role)]
+    rows = [row for kind in KINDS if role.includes(kind.needed) for row in _rows(kind, collection, tasks)]
+    others = [Row(task, task.what, "") for task in tasks if task.kind is Kind.OTHER]
+    first = next((row for row in rows if row.task.count and row.task.kind not in OPEN_ENDED), None)
+    first = first or next((row for row in rows if row.task.count), None)
+    return Work((*rows, *others), _next_up(user, first) if first else None)
+
+
+OPEN_ENDED = frozenset({Kind.VERIFY, Kind.VOTE})
+"""Nobody waits for all of it, so that it comes after what has an end."""
+
+
+def _open_ended(user: User, collection: Collection, role: Role) -> Iterator[Task]:
+    """Grades to verify, citations to label, and pairs of answers to vote on."""
+    if not role.includes(roles.TO_ASSESS):
+        return
+    if bank := next(iter(banks(collection)), None):
+        address = reverse("review:verify", args=[collection.slug, bank.pk])
+        count = min(PORTION, count_unchecked(bank, user))
+        yield Task(count, "grades to verify", collection, address, "Verify", Kind.VERIFY)
+    address = reverse("support:label", args=[collection.slug])
+    left = labelling.progress(collection, user).left
+    yield Task(left, "citations to label", collection, address, "Label", Kind.LABEL)
+    address = reverse("arena:arena", args=[collection.slug])
+    count = min(PORTION, len(unseen(collection, user, Numbering.of(collection))))
+    yield Task(count, "pairs to vote on", collection, address, "Vote", Kind.VOTE)
+
+
+def _rows(kind: KindOfWork, collection: Collection, tasks: list[Task]) -> list[Row]:
+    """Return the lines of a kind, without any task one that says 0."""
+    mine = [task for task in tasks if task.kind is kind.kind and task.count]
+    if not mine and kind.kind is Kind.VERIFY:
+        mine = [task for task in tasks if task.kind is Kind.VERIFY]
+    if not mine and kind.kind is not Kind.VERIFY:
+        address = reverse(kind.route, args=[collection.slug])
+        mine = [Task(0, kind.name, collection, address, kind.verb, kind.kind)]
+    return [Row(task, kind.name, task.where or kind.question) for task in mine]
+
+
+def _next_up(user: User, row: Row) -> NextUp:
+    campaign = row.task.campaign
+    if campaign is None:
+        return NextUp(row.task, row.name)
+    turns = turns_to_rate(user, [campaign.collection]).filter(campaign=campaign)
+    mine = Q(person=user, state=Turn.State.SUBMITTED)
+    turn = turns.select_related("cell__topic").order_by("order", "pk").first()
+    done = campaign.turns.filter(mine).count()
+    return NextUp(row.task, row.name, turn.cell.topic if turn else None, done)
