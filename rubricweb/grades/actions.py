@@ -14,7 +14,7 @@ from rubricweb.banks.models import DIRECT_UID, ItemRevision
 from rubricweb.banks.querysets import ItemQuerySet
 from rubricweb.core import audit, events
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.grades.configs import active_configs, kinds_of
+from rubricweb.grades.configs import active_configs, kinds_of, saved_config
 from rubricweb.grades.defaults import keep_default_grader
 from rubricweb.grades.engine import parts
 from rubricweb.grades.engine.missing import Missing, cells_of, failed_cells
@@ -211,7 +211,7 @@ def _start(
     """The job waits for the end of `after`, whose row is locked, if there is one."""
     job = GradingJob.objects.create(
         collection=collection,
-        config=missing.config,
+        config=saved_config(missing.config),
         scope=f"failed grades of {missing.scope}" if is_retry else missing.scope,
         total=missing.cells,
         by=by,

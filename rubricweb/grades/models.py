@@ -41,6 +41,8 @@ class GraderConfig(HasSettings, models.Model):
     options = models.JSONField(default=dict)
     fingerprint = models.CharField(max_length=64, unique=True)
     """`grading.graders.GraderSpec.fingerprint`: a digest of everything above and of the prompt's version."""
+    extraction: "GraderConfig | None" = None
+    """Of a draft that verifies (see `configs.config_draft`): the draft that extracts the answers."""
 
     class Meta:
         ordering = ("llm", "prompt_class", "pk")

@@ -13,7 +13,7 @@ from grading.types import Outcome
 from rubricweb.banks.models import Bank
 from rubricweb.banks.querysets import ItemQuerySet
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.grades.configs import active_configs
+from rubricweb.grades.configs import planned_configs
 from rubricweb.grades.defaults import graders_of, scored_graders
 from rubricweb.grades.engine import progress
 from rubricweb.grades.engine.missing import Missing, cells_of, failed_cells
@@ -142,7 +142,7 @@ def workers() -> Workers:
 
 def gap(collection: Collection, scope: Scope) -> Gap:
     """Of the collection's own graders."""
-    configs = active_configs(collection)
+    configs = planned_configs(collection)
     found = stages(collection, configs, topics=scope.topics, items=scope.items)
     failed = to_retry(collection, scope)
     each = _by_config(found.all)
@@ -182,12 +182,12 @@ def _has_graded(bank: Bank, config: GraderConfig) -> bool:
 
 def to_start(collection: Collection, scope: Scope) -> list[Missing]:
     """What one click on Re-grade would have graded, now and later."""
-    return stages(collection, active_configs(collection), topics=scope.topics, items=scope.items).all
+    return stages(collection, planned_configs(collection), topics=scope.topics, items=scope.items).all
 
 
 def to_retry(collection: Collection, scope: Scope) -> list[Missing]:
     """What one click on Retry would have graded."""
-    configs = active_configs(collection)
+    configs = planned_configs(collection)
     taken = taken_cells(collection, configs)
     failed = failed_cells(collection, configs, topics=scope.topics, items=scope.items)
     return left_to_start(collection, failed, taken)
