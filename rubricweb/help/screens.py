@@ -37,7 +37,6 @@ PAGES = {
     "editor:versions": "edit-a-bank#versions-and-the-ledger",
     "exports": "export-and-release",
     "grades": "grade",
-    "grades:job": "grade#jobs",
     "grades:jobs": "grade#jobs",
     "grades:missing": "grade#start-grading",
     "grades:pool": "import-files#runs-and-the-pool",

@@ -71,7 +71,7 @@ def scripts(monkeypatch, collection):
 
 
 def at(name=""):
-    return f"/grades/autumn/prompts/{name}"
+    return f"/collections/autumn/prompts/{name}"
 
 
 def words(answer):
