@@ -155,7 +155,7 @@ TABS = (
                 "prompts:graders",
                 roles.TO_ORGANIZE,
                 "model prompts write try",
-                pages=("prompts:", "grades:replies", "grades:answers", "grades:default-grader"),
+                pages=("prompts:",),
             ),
             Screen("Jobs", "grades:jobs", keywords="grading progress workers", pages=("grades:",)),
             Screen(
@@ -195,7 +195,6 @@ MORE = (
     Screen("Answers by name", "arena:by-name", roles.TO_ASSESS, "arena compare two runs"),
     Screen("Ask", "arena:ask", roles.TO_ASSESS, "arena question fresh answers systems"),
     Screen("Rubric and votes", "arena:rubric", roles.TO_SEE_RUNS, "arena explain disagree preference"),
-    Screen("Prompts", "prompts:prompts", roles.TO_ORGANIZE, "write dry run"),
     Screen("Publish", "leaderboards:publish", roles.TO_ORGANIZE, "public board"),
     Screen("Releases", "releases:releases", roles.TO_ORGANIZE, "publish zip"),
     Screen("New call for submissions", "submissions:call-new", roles.TO_ORGANIZE, "deadline teams"),

@@ -51,7 +51,8 @@ def jobs(request: HtmxRequest, slug: str) -> HttpResponse:
     collection = collection_for(request.user, slug)
     context = jobs_context(request, collection)
     if request.GET.get("missing") and not request.htmx:
-        context |= missing_context(request, collection, scope_of(collection, request.GET))
+        missing = missing_context(request, collection, scope_of(collection, request.GET))
+        context = {**context, **missing}
     return page_or_part(request, JOBS, context, part="jobs")
 
 

@@ -83,9 +83,8 @@ def after(request: HtmxRequest, collection: Collection, *, announced: str = "") 
     """Render what is missing in the scope of the form; redirect a plain browser to `next`."""
     if not request.htmx:
         return redirect(back_to(request, collection))
-    context = missing_context(request, collection, scope_of(collection, request.POST)) | {
-        "announced": announced
-    }
+    context = missing_context(request, collection, scope_of(collection, request.POST))
+    context = {**context, "announced": announced}
     return page_or_part(request, MISSING, context, part="missing")
 
 
