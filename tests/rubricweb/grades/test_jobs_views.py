@@ -250,6 +250,15 @@ def test_going_on_grades_what_a_cancelled_line_left(client_of, developer, job):
     assert GradingJob.objects.first().total == 15
 
 
+def test_a_line_under_way_says_how_long_it_still_takes(client_of, viewer, job):
+    chunk = job.chunks.first()
+    work_on("chunk", chunk.pk)
+    job.chunks.filter(pk=chunk.pk).update(seconds=60)
+    page = " ".join(markup(client_of(viewer).get(url("jobs"))).split())
+    assert "15 of 30 pairs" in page
+    assert "42 to 90 s left" in page
+
+
 def test_mine_are_the_lines_that_the_reader_started(client_of, developer, owner, job):
     assert "Grade 30 pairs" in markup(client_of(developer).get(url("jobs"), {"who": "mine"}))
     page = markup(client_of(owner).get(url("jobs"), {"who": "mine"}))
