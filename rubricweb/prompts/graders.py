@@ -48,6 +48,7 @@ from rubricweb.prompts.choices import (
     state_of,
 )
 from rubricweb.prompts.dry_runs import DryRunReply
+from rubricweb.prompts.forms import why_not_ask
 from rubricweb.prompts.kept import kept_context
 from rubricweb.prompts.models import DryRun
 from rubricweb.prompts.samples import Sample, sample_of
@@ -67,6 +68,12 @@ class CardRow:
     kappa: Mapping[str, Any] | None
     """With people on one bank: value, low, high, cells; None where nobody made a calibration card."""
     is_in_use: bool
+
+    @property
+    def rate_words(self) -> str:
+        if not self.rate:
+            return ""
+        return f"about {self.rate:,.0f} pairs/s" if self.rate >= 3 else f"about {self.rate:.1f} pairs/s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,8 +273,15 @@ def five_samples(collection: Collection, chosen: Sequence[Prompt], seed: int) ->
     for pk in topics[: PAIRS - len(found)]:
         for kind, prompt in sorted(kinds.items(), reverse=True):  # questions before nuggets
             sample = sample_of(collection, {kind}, {"topic": str(pk)})
-            if sample and sample.doc_ids and (sample.revision or kind is ItemKind.DIRECT):
-                found.append((prompt, sample.only_first()))
+            if (
+                sample is None
+                or not sample.doc_ids
+                or (sample.revision is None and kind is not ItemKind.DIRECT)
+            ):
+                continue
+            sample = sample.only_first()
+            if not why_not_ask(sample):
+                found.append((prompt, sample))
                 break
     return found
 

@@ -169,7 +169,13 @@ def known(collection, owner, assessor, settings, tmp_path) -> dict[str, object]:
 
 MADE = {
     *("api:tokens", "arena:ask", "calibration:make", "campaigns:campaign-new", "corpus:invitations"),
-    *("corpus:member", "imports:imports", "imports:new-collection", "leaderboards:publish", "prompts:ask"),
+    *(
+        "corpus:member",
+        "imports:imports",
+        "imports:new-collection",
+        "leaderboards:publish",
+        "prompts:attempt",
+    ),
     *("archives:restore", "submissions:submit"),
     *("releases:releases", "review:subject-flags", "submissions:call-new", "webhooks:webhooks"),
 }
