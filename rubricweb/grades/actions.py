@@ -106,7 +106,7 @@ def grade_cells(
     with transaction.atomic():
         _lock(collection)
         press, left = uuid4(), left_to_start(collection, missing)
-        started = [_start(collection, part, by, press=press) for part in left if part.gaps]
+        started = [_start(collection, part, by=by, press=press) for part in left if part.gaps]
         return started + _retry_what_is_left(collection, left_to_start(collection, failed), by, press)
 
 
