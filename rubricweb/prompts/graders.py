@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -234,10 +235,14 @@ def _kappa(collection: Collection, llm: str) -> Mapping[str, Any] | None:
     return {**card.found["kappa"], "cells": card.found["sample"]["cells"]}
 
 
-def _recommended(card: Card) -> list[Prompt]:
-    """The back-end's own prompts that end in a rating."""
+def _recommended(card: Card) -> list[str]:
+    """What the back-end's own prompts ask that end in a rating, in short: "How far ..., 0 to 5"."""
     own = (prompt for prompt in card.backend.choices if prompt.prompt_class in card.backend.prompt_classes)
-    return [prompt for prompt in own if prompt.purpose is not Purpose.EXTRACT]
+    return [
+        f"{re.split('[,;:]', prompt.summary)[0]}{', {} to {}'.format(*prompt.scale) if prompt.scale else ''}"
+        for prompt in own
+        if prompt.purpose is not Purpose.EXTRACT
+    ]
 
 
 def _consequence(collection: Collection, form: GraderForm, workers: Sequence[Any]) -> Consequence:

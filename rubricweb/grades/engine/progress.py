@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
@@ -68,7 +69,8 @@ class JobRow(Progress):
     def does(self) -> str:
         """What it asks, and about what: "How well does the passage answer it? 5 items of 2 topics"."""
         prompt = prompt_of(self.job.config)
-        return ": ".join(filter(None, (prompt.summary if prompt else "", self.job.scope)))
+        question = re.split("[,;:]", prompt.summary)[0] if prompt else ""
+        return ": ".join(filter(None, (question, self.job.scope)))
 
     @property
     def to_retry(self) -> int:
