@@ -48,7 +48,8 @@ class Imports(TaskKind[Import]):
 def _listed(collection_id: int) -> QuerySet[Import]:
     number = Count("files", filter=Q(files__is_left_out=False))
     rows = Import.objects.filter(collection=collection_id).annotate(number=number)
-    return rows.exclude(number=0).select_related("collection", "by").prefetch_related("files")
+    listed: QuerySet[Import] = rows.exclude(number=0).select_related("collection", "by")
+    return listed.prefetch_related("files")
 
 
 def _name(batch: Import) -> str:
