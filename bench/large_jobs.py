@@ -227,7 +227,7 @@ def with_config(collection: Any, config: Any) -> None:
     """The preview is of the collection's own graders."""
     from rubricweb.grades.engine import monitor
 
-    monitor.active_configs = lambda of: [config]  # type: ignore[assignment]
+    monitor.planned_configs = lambda of: [config]  # type: ignore[assignment]
 
 
 def of_job() -> tuple[int, int]:

@@ -84,7 +84,7 @@ def visit(page: Page, url: str) -> Iterator[str]:
     page.goto(url + "/collections/demo/leaderboards/")
     page.locator(".board-table").wait_for()
     yield "leaderboard"
-    page.goto(url + "/grades/demo/jobs/")
+    page.goto(url + "/collections/demo/jobs/")
     yield "jobs"
     page.goto(url + "/exports/demo/")
     yield "exports"

@@ -7,9 +7,10 @@ class ArchivesConfig(AppConfig):
 
     def ready(self) -> None:
         from rubricweb.accounts.actions import on_leaving
-        from rubricweb.jobs import kinds
+        from rubricweb.jobs import kinds, listing
 
         kinds.register("rubricweb.archives.kind.Archives")
         kinds.register("rubricweb.archives.kind.Deletions")
         kinds.register("rubricweb.archives.kind.Restorations")
+        listing.register("rubricweb.archives.kind.LISTING")
         on_leaving("rubricweb.archives.actions.give_back")

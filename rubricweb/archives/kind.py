@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 
 from django.db import connection, transaction
+from django.db.models import QuerySet
+from django.template.defaultfilters import filesizeformat
 
 from grading.errors import BadFormat
 from rubricweb.archives import freshness, removal, restoration
@@ -16,6 +18,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.jobs import endings
 from rubricweb.jobs.kinds import CannotRun, Need, TaskKind
 from rubricweb.jobs.leases import Lease, LeaseLost
+from rubricweb.jobs.listing import TaskListing
 
 
 class Archives(TaskKind[Archive]):
@@ -120,3 +123,21 @@ class Restorations(TaskKind[Restoration]):
     def has_ended(self, work: Restoration, *, error: str) -> None:
         super().has_ended(work, error=error)
         restoration.clear_on_commit(work)
+
+
+def _listed(collection_id: int) -> QuerySet[Archive]:
+    return Archive.objects.filter(collection=collection_id).select_related("collection", "by")
+
+
+LISTING = TaskListing(
+    kind="archives",
+    jobs=_listed,
+    name=lambda _: "Archive the collection",
+    does=lambda archive: archive.path.name,
+    address=Archive.get_absolute_url,
+    acts={},
+    is_for_its_starter=False,
+    opens="Archive",
+    outcome=lambda archive: filesizeformat(archive.size) if archive.size else "",
+    is_for_organizers=True,
+)

@@ -39,6 +39,11 @@ class CollectionSettings:
     assessors_grade_up_to: Decimal = Decimal(1)
 
 
+def settings_of(collection: Collection) -> CollectionSettings:
+    values = {field.name: getattr(collection, field.name) for field in fields(CollectionSettings)}
+    return CollectionSettings(**values | {"grader_prompts": tuple(collection.grader_prompts)})
+
+
 class SettingsChanged(ValueError):
     """Somebody saved other settings since the writer read them."""
 

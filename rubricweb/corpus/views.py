@@ -43,7 +43,7 @@ def settings(request: HtmxRequest, slug: str) -> HttpResponse:
     if form.is_bound and form.is_valid():
         try:
             actions.change_settings(
-                collection, form.settings(), by=request.user, seen=form.cleaned_data["seen"]
+                collection, form.settings(collection), by=request.user, seen=form.cleaned_data["seen"]
             )
         except SettingsChanged:
             return _conflicting_settings(request, slug)

@@ -13,7 +13,7 @@ from rubricweb.banks.models import Bank, Item
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades import visibility
-from rubricweb.grades.configs import active_configs, kinds_of
+from rubricweb.grades.configs import kinds_of, planned_configs
 from rubricweb.grades.defaults import ON_ITEMS, graders_of, scored_graders
 from rubricweb.grades.matrices import topic_grades
 from rubricweb.grades.models import GraderConfig
@@ -153,7 +153,7 @@ def rating_graders(bank: Bank) -> list[GraderConfig]:
     those that Re-grade runs, then others with grades in the collection.
     """
     others = (row.config for row in scored_graders(bank.collection))
-    candidates = [*graders_of(bank), *active_configs(bank.collection), *others]
+    candidates = [*graders_of(bank), *planned_configs(bank.collection), *others]
     return [config for config in dict.fromkeys(candidates) if config.purpose in ON_ITEMS]
 
 

@@ -15,7 +15,7 @@ from rubricweb.banks.models import AnswerKey, Bank, Item
 from rubricweb.core.counted import counted, number
 from rubricweb.corpus.models import Topic
 from rubricweb.corpus.pools import CollectionPool, collection_pool
-from rubricweb.grades.configs import active_configs, kinds_of
+from rubricweb.grades.configs import kinds_of, planned_configs
 from rubricweb.grades.defaults import ON_ITEMS
 from rubricweb.grades.engine import monitor
 from rubricweb.grades.engine.price import ExpectedTime, dollars_of_wording, expected_time
@@ -102,7 +102,7 @@ def impact(draft: UnsavedItem) -> Impact:
     runs.
     """
     pool = collection_pool(draft.bank.collection)
-    configs = [config for config in active_configs(draft.bank.collection) if _grades(config, draft)]
+    configs = [config for config in planned_configs(draft.bank.collection) if _grades(config, draft)]
     rating = [config for config in configs if config.purpose in ON_ITEMS]
     passages = len(pool.by_topic[draft.topic.pk].doc_ids)
     known = passages - max((len(_to_grade(config, draft, pool)) for config in rating), default=passages)

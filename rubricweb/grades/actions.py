@@ -5,16 +5,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 from functools import partial
+from uuid import UUID, uuid4
 
 from django.db import transaction
 
 from grading.types import ItemKind, Outcome
 from rubricweb.accounts.models import User
-from rubricweb.banks.models import DIRECT_UID, ItemRevision
+from rubricweb.banks.models import DIRECT_UID, Item, ItemRevision
 from rubricweb.banks.querysets import ItemQuerySet
 from rubricweb.core import audit, events
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.grades.configs import active_configs, kinds_of
+from rubricweb.grades.configs import active_configs, kinds_of, saved_config
 from rubricweb.grades.defaults import keep_default_grader
 from rubricweb.grades.engine import parts
 from rubricweb.grades.engine.missing import Missing, cells_of, failed_cells
@@ -28,7 +29,7 @@ from rubricweb.grades.engine.stages import (
     stages,
     taken_cells,
 )
-from rubricweb.grades.models import Grade, GraderConfig, GradingJob
+from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobPart
 from rubricweb.grades.querysets import GradeQuerySet
 from rubricweb.jobs import steering
 
@@ -69,7 +70,7 @@ def start_grading(
             _make_direct_wordings(collection)
         lock_extractions(collection, chosen)
         missing = find()
-        start = partial(_start, collection, by=by, priority=priority)
+        start = partial(_start, collection, by=by, press=uuid4(), priority=priority)
         started = [start(part) for part in missing.at_once if part.gaps]
         return started + [
             start(part, after=job) for later in missing.later for job, part in by_job(collection, later)
@@ -95,7 +96,7 @@ def retry_failed(
         _lock(collection)
         taken = taken_cells(collection, chosen)
         failed = failed_cells(collection, chosen, topics=within, items=items)
-        return _retry_what_is_left(collection, left_to_start(collection, failed, taken), by)
+        return _retry_what_is_left(collection, left_to_start(collection, failed, taken), by, uuid4())
 
 
 def grade_cells(
@@ -104,8 +105,9 @@ def grade_cells(
     """Jobs for exactly these cells, which lack a grade or have a failed one, and which no live job holds."""
     with transaction.atomic():
         _lock(collection)
-        started = [_start(collection, part, by) for part in left_to_start(collection, missing) if part.gaps]
-        return started + _retry_what_is_left(collection, left_to_start(collection, failed), by)
+        press, left = uuid4(), left_to_start(collection, missing)
+        started = [_start(collection, part, by=by, press=press) for part in left if part.gaps]
+        return started + _retry_what_is_left(collection, left_to_start(collection, failed), by, press)
 
 
 def retry_failed_of(job: GradingJob, *, by: User | None) -> list[GradingJob]:
@@ -135,6 +137,20 @@ def ask_again(grade: Grade, *, by: User | None) -> list[GradingJob]:
             was = grade.outcome if grade.rating is None else grade.rating
             audit.record("cell asked again", job, by=by, detail=f"grade {grade.pk} was {was}")
     return jobs
+
+
+def go_on(jobs: list[GradingJob], *, by: User | None) -> list[GradingJob]:
+    """Start what jobs of one collection that ended early have left; none where nothing of it is missing."""
+    rows = JobPart.objects.filter(job__in=jobs)
+    wordings = {pk for pks in rows.values_list("revisions", flat=True) for pk in pks}
+    collection = jobs[0].collection
+    return start_grading(
+        collection,
+        by=by,
+        topics=collection.topics.filter(pk__in=rows.values("topic")),
+        items=Item.including_secret.filter(bank__collection=collection, revision__in=wordings),
+        configs=dict.fromkeys(job.config for job in jobs),
+    )
 
 
 def pause_job(job: GradingJob, *, by: User | None) -> GradingJob:
@@ -190,20 +206,24 @@ def _lock(collection: Collection) -> None:
 @transaction.atomic
 def _retry(collection: Collection, grades: GradeQuerySet, by: User | None) -> list[GradingJob]:
     _lock(collection)
-    return _retry_what_is_left(collection, left_to_start(collection, cells_of(grades)), by)
+    return _retry_what_is_left(collection, left_to_start(collection, cells_of(grades)), by, uuid4())
 
 
-def _retry_what_is_left(collection: Collection, left: list[Missing], by: User | None) -> list[GradingJob]:
-    started = [_start(collection, part, by, is_retry=True) for part in left if part.gaps]
+def _retry_what_is_left(
+    collection: Collection, left: list[Missing], by: User | None, press: UUID
+) -> list[GradingJob]:
+    start = partial(_start, collection, by=by, press=press)
+    started = [start(part, is_retry=True) for part in left if part.gaps]
     followed = following(collection, active_configs(collection), started) if started else ()
-    return started + [_start(collection, part, by, after=job) for job, part in followed]
+    return started + [start(part, after=job) for job, part in followed]
 
 
 def _start(
     collection: Collection,
     missing: Missing,
-    by: User | None,
     *,
+    by: User | None,
+    press: UUID,
     is_retry: bool = False,
     after: GradingJob | None = None,
     priority: GradingJob.Priority | None = None,
@@ -211,10 +231,11 @@ def _start(
     """The job waits for the end of `after`, whose row is locked, if there is one."""
     job = GradingJob.objects.create(
         collection=collection,
-        config=missing.config,
+        config=saved_config(missing.config),
         scope=f"failed grades of {missing.scope}" if is_retry else missing.scope,
         total=missing.cells,
         by=by,
+        press=press,
         is_retry=is_retry,
         after=after,
         state=GradingJob.State.WAITING if after else GradingJob.State.QUEUED,

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from grading.graders.backend_options import ATTEMPT
 from grading.graders.base import ANSWERS_BY, PROMPT
+from grading.graders.gguf import SMOLLM2
 from grading.graders.options import Value
+
+MODEL_NAMES = {"lexical": "word overlap", SMOLLM2: "SmolLM2 135M", "google/flan-t5-large": "FLAN-T5 large"}
 
 
 class HasSettings:
@@ -24,6 +27,11 @@ class HasSettings:
         """The end of its name, if it has such options: ", attempt 2, max_new_tokens 100"."""
         ordered = sorted(self.settings.items(), key=lambda setting: (setting[0] != ATTEMPT, setting[0]))
         return "".join(f", {name} {_word(value)}" for name, value in ordered)
+
+    @property
+    def model_name(self) -> str:
+        """Its model for people, without the folder or the owner: "flan-t5-large"."""
+        return MODEL_NAMES.get(self.llm) or self.llm.rstrip("/").rpartition("/")[2]
 
     @property
     def team(self) -> tuple[str, str, str]:

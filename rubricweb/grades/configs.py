@@ -35,11 +35,30 @@ def config_of(spec: GraderSpec) -> GraderConfig:
 
 
 def config_draft(spec: GraderSpec) -> GraderConfig:
-    """The config of `spec` as it would be saved, for estimates before anything is graded."""
-    fields = {"backend": spec.backend, "llm": spec.llm, "prompt_class": spec.prompt_class}
+    """Return the config of `spec`; where nobody has saved it yet, unsaved and under a key that no row has.
+
+    Readers compare, count and price with it, and nothing is written because somebody looked.
+    """
+    if saved := GraderConfig.objects.filter(fingerprint=spec.fingerprint).first():
+        return saved
     return GraderConfig(
-        **fields, purpose=spec.prompt.purpose, options=spec.frozen, fingerprint=spec.fingerprint
+        pk=-1 - int(spec.fingerprint[:12], 16),
+        backend=spec.backend,
+        llm=spec.llm,
+        prompt_class=spec.prompt_class,
+        purpose=spec.prompt.purpose,
+        options=spec.frozen,
+        fingerprint=spec.fingerprint,
     )
+
+
+def saved_config(config: GraderConfig) -> GraderConfig:
+    """Return the config, saved where it is a draft so far."""
+    if config.pk > 0:
+        return config
+    if config.extraction:
+        saved_config(config.extraction)
+    return config_of(spec_of(config))
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +208,20 @@ def active_configs(collection: Collection) -> list[GraderConfig]:
     backend, llm, reading = collection.grader_backend, collection.grader_llm, reading_of(collection)
     chosen = options_of(collection, backend)
     return [config_asking(backend, llm, prompt, reading, chosen) for prompt in reading.among]
+
+
+def planned_configs(collection: Collection) -> list[GraderConfig]:
+    """Return what `active_configs` returns, for readers: those that nobody has saved yet are drafts."""
+    backend, llm, reading = collection.grader_backend, collection.grader_llm, reading_of(collection)
+    chosen = options_of(collection, backend)
+    drafts = [config_draft(spec_for(backend, llm, prompt, reading, chosen)) for prompt in reading.among]
+    for prompt, draft in zip(reading.among, drafts, strict=True):
+        if prompt.needs_answer and draft.pk < 0:
+            extraction = config_draft(
+                spec_for(backend, llm, _extraction(prompt, reading.among), chosen=chosen)
+            )
+            draft.extraction = extraction if extraction.fingerprint == draft.options[ANSWERS_BY] else None
+    return drafts
 
 
 def kinds_of(config: GraderConfig) -> frozenset[ItemKind]:

@@ -6,6 +6,7 @@ from functools import lru_cache
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.urls import reverse
 from django.utils.translation import gettext_lazy
 
 from grading import prompts
@@ -41,6 +42,8 @@ class GraderConfig(HasSettings, models.Model):
     options = models.JSONField(default=dict)
     fingerprint = models.CharField(max_length=64, unique=True)
     """`grading.graders.GraderSpec.fingerprint`: a digest of everything above and of the prompt's version."""
+    extraction: "GraderConfig | None" = None
+    """Of a draft that verifies (see `configs.config_draft`): the draft that extracts the answers."""
 
     class Meta:
         ordering = ("llm", "prompt_class", "pk")
@@ -84,12 +87,17 @@ def _asker(fingerprint: str) -> tuple[str, str]:
 
 
 class GradingJob(Job):
-    """One click on Re-grade: exactly the cells that were missing then. Chunks are opened of its parts."""
+    """What one config grades after one press: exactly the cells that were missing then.
+
+    A press starts a job for each config that has something to do. Chunks are opened of the job's parts.
+    """
 
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="jobs")
     config = models.ForeignKey(GraderConfig, on_delete=models.PROTECT, related_name="jobs")
     scope = models.CharField(max_length=200)
     """In words, for people: "5 items of 2 topics"."""
+    press = models.UUIDField(null=True, editable=False)
+    """Equal for the jobs that one press started, which people see as one; None in old jobs."""
     after = models.ForeignKey("self", null=True, on_delete=models.RESTRICT, related_name="followers")
     """The job that extracts the answers which this one verifies: until it has ended, this one waits."""
     options = models.JSONField(default=dict, blank=True)
@@ -113,6 +121,9 @@ class GradingJob(Job):
 
     def __str__(self) -> str:
         return f"job {self.pk}: {self.scope}"
+
+    def get_absolute_url(self) -> str:
+        return f"{reverse('grades:jobs', args=[self.collection.slug])}?job={self.pk}"
 
 
 class JobPart(models.Model):

@@ -84,7 +84,7 @@ def _grading(role: Role, collection: Collection, bank: Bank | None) -> NextStep 
     if job := live.order_by("-state", "pk").first():  # running before queued
         address = reverse("grades:jobs", args=[collection.slug])
         return NextStep(_of_first_passages(role, job), _("Watch the progress"), address)
-    missing = f"{reverse('grades:missing', args=[collection.slug])}?bank={bank.pk if bank else ''}"
+    missing = f"{reverse('grades:jobs', args=[collection.slug])}?bank={bank.pk if bank else ''}"
     grader = roles.role_to_grade(collection)
     lacks = _("No passage is graded on the items of this bank.")
     return _step(role, grader, lacks, _("See what grading takes"), missing)

@@ -12,7 +12,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pooling import PoolPlan, PoolRule, TopicPlan, plan_pool
 from rubricweb.corpus.pools import CollectionPool, TopicPool
 from rubricweb.corpus.topic_pools import rankings_of
-from rubricweb.grades.configs import active_configs
+from rubricweb.grades.configs import planned_configs
 from rubricweb.grades.engine.missing import Missing, missing_over
 from rubricweb.grades.engine.price import price
 from rubricweb.grades.engine.stages import extractions, unanswered
@@ -33,7 +33,7 @@ class PoolPreview:
 
 def preview_pool(collection: Collection, rule: PoolRule, workers: Sequence[WorkerBeat]) -> PoolPreview:
     """What the rule would add, and what grading that takes these living workers."""
-    configs = active_configs(collection)
+    configs = planned_configs(collection)
     sought: dict[tuple[int, int], list[Missing]] = defaultdict(list)
 
     def count(topic: TopicPlan) -> None:

@@ -7,7 +7,7 @@ that one extracts or the labels that one gives whole passages.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from django.utils.translation import gettext
@@ -17,7 +17,7 @@ from grading.graders import registry
 from grading.types import ItemKind, Purpose
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.configs import active_configs, kinds_of
+from rubricweb.grades.configs import kinds_of, planned_configs, saved_config
 from rubricweb.grades.defaults import ON_ITEMS, graders_of, is_stored, labellers_of
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scales import default_min_grade, scale_of, within_scale
@@ -65,6 +65,10 @@ class Rater:
     def rating_config(self, kind: ItemKind) -> GraderConfig | None:
         """The config whose ratings of this kind of item can stand beside people's; None of other purposes."""
         return self.by_kind.get(kind) if self.purpose is Purpose.RATE else None
+
+    def saved(self) -> Rater:
+        """Return the same rater, its configs saved where they are drafts so far."""
+        return replace(self, by_kind={kind: saved_config(config) for kind, config in self.by_kind.items()})
 
     @property
     def verifies(self) -> bool:
@@ -168,7 +172,7 @@ def active_raters(collection: Collection) -> tuple[Rater, ...]:
 
     Those that grade items, or without any those that extract answers or label passages.
     """
-    return _preferred(_teams(active_configs(collection), is_active=True))
+    return _preferred(_teams(planned_configs(collection), is_active=True))
 
 
 def shown_rater(rows: Iterable[GraderRow]) -> tuple[Rater, ...]:

@@ -107,7 +107,7 @@ def _stations(
     )
 
 
-PUBLISH, RELEASE = ("leaderboards:publish", "Publish the board"), ("releases:releases", "Make a release")
+PUBLISH, RELEASE = ("releases:share", "Publish the board"), ("releases:share", "Make a release")
 
 
 def _checked(card: CollectionCard, by_people: Sequence[Step], rated: int) -> Step:

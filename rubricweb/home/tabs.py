@@ -157,7 +157,7 @@ TABS = (
                 "prompts:graders",
                 roles.TO_ORGANIZE,
                 "model prompts write try",
-                pages=("prompts:", "grades:replies", "grades:answers", "grades:default-grader"),
+                pages=("prompts:",),
             ),
             Screen(
                 "People",
@@ -202,7 +202,6 @@ MORE = (
     Screen("Answers by name", "arena:by-name", roles.TO_ASSESS, "arena compare two runs"),
     Screen("Ask", "arena:ask", roles.TO_ASSESS, "arena question fresh answers systems"),
     Screen("Rubric and votes", "arena:rubric", roles.TO_SEE_RUNS, "arena explain disagree preference"),
-    Screen("Prompts", "prompts:prompts", roles.TO_ORGANIZE, "write dry run"),
     Screen("New call for submissions", "submissions:call-new", roles.TO_ORGANIZE, "deadline teams"),
     Screen("Webhooks", "webhooks:webhooks", roles.TO_ORGANIZE, "notify events secret endpoint"),
     Screen("Archive", "archives:archive", roles.TO_ORGANIZE, "backup whole collection"),

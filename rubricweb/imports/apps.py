@@ -6,6 +6,7 @@ class ImportsConfig(AppConfig):
     label = "imports"
 
     def ready(self) -> None:
-        from rubricweb.jobs import kinds
+        from rubricweb.jobs import kinds, listing
 
         kinds.register("rubricweb.imports.kind.Imports")
+        listing.register("rubricweb.imports.kind.LISTING")

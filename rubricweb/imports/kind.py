@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from django.db.models import Count, Q, QuerySet
+
 from rubricweb.core import events
 from rubricweb.imports import staging
 from rubricweb.imports.models import Import
 from rubricweb.jobs.kinds import CannotRun, Need, TaskKind
 from rubricweb.jobs.leases import Lease
+from rubricweb.jobs.listing import TaskListing
 
 
 class Imports(TaskKind[Import]):
@@ -40,3 +43,45 @@ class Imports(TaskKind[Import]):
 
     def changed(self, work: Import) -> None:
         events.publish_on_commit(work.collection.channel, "progress")
+
+
+def _listed(collection_id: int) -> QuerySet[Import]:
+    number = Count("files", filter=Q(files__is_left_out=False))
+    rows = Import.objects.filter(collection=collection_id).annotate(number=number)
+    listed: QuerySet[Import] = rows.exclude(number=0).select_related("collection", "by")
+    return listed.prefetch_related("files")
+
+
+def _name(batch: Import) -> str:
+    verb = {Import.Step.CHECK: "Check", Import.Step.WRITE: "Import", Import.Step.UNDO: "Undo the import of"}
+    files = "1 file" if batch.number == 1 else f"{batch.number} files"  # type: ignore[attr-defined]
+    return f"{verb[Import.Step(batch.step)]} {files}"
+
+
+def _does(batch: Import) -> str:
+    return ", ".join(file.name for file in batch.files.all() if not file.is_left_out)
+
+
+def _outcome(batch: Import) -> str:
+    if batch.state != Import.State.DONE:
+        return ""
+    if batch.step == Import.Step.CHECK:
+        return "not imported: see the problem" if batch.problem else "checked, not imported yet"
+    if batch.step == Import.Step.UNDO:
+        return "undone"
+    new = {kind: counts[0] for kind, counts in batch.counts.items() if counts[0]}
+    return ", ".join(f"{count:,} {kind}" for kind, count in new.items()) or "nothing new"
+
+
+LISTING = TaskListing(
+    kind="imports",
+    jobs=_listed,
+    name=_name,
+    does=_does,
+    address=Import.get_absolute_url,
+    acts={},
+    is_for_its_starter=False,
+    opens="Report",
+    outcome=_outcome,
+    is_for_organizers=True,
+)

@@ -1,18 +1,20 @@
-"""A collection's jobs of several kinds in one list: a room registers a Listing for its kind."""
+"""What people started in a collection, a line each: a room registers a Listing for its kind of work."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from django.db.models import QuerySet
 from django.utils.module_loading import import_string
 
-from rubricweb.jobs.models import LimitedJob, Task
-from rubricweb.jobs.progress import Progress, progress_of
+from rubricweb.core.counted import number
+from rubricweb.jobs.models import Job, Task
+from rubricweb.jobs.progress import Progress, Range, in_words, progress_of
 
 if TYPE_CHECKING:
     from rubricweb.jobs.waiting import Wait
@@ -44,6 +46,10 @@ class Listing:
     """Listed for the person who started it, too, where they do not see the other jobs."""
     shows_calls: Callable[[Any], bool] = lambda _: True
     """False while the number of calls would tell what the reader must not know yet."""
+    opens: str = "Open"
+    """The words of the link to its page."""
+    is_for_organizers: bool = False
+    """Listed for nobody else, but its starter where that is wanted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +69,113 @@ class TaskListing:
     acts: Mapping[str, Callable[..., Any]]
     """`cancel`, called with the task and `by`."""
     is_for_its_starter: bool = True
+    opens: str = "Open"
+    """The words of the link to its page."""
+    outcome: Callable[[Any], str] = lambda _: ""
+    """What came of it, in a few words."""
+    is_for_organizers: bool = False
+    """Listed for nobody else, but its starter where that is wanted."""
 
 
-class _Listed:
-    """A line of the list: a job or task with the listing of its kind."""
+WORDS = {
+    "cancel": "Cancel",
+    "cancel-now": "Cancel now",
+    "resume": "Resume",
+    "pause": "Pause",
+    "go-on": "Go on",
+    "retry": "Grade what failed again",
+    "first": "Raise priority",
+    "in-turn": "Lower priority",
+}
+"""Of the buttons, in the order in which they matter."""
 
-    __slots__ = ()
-    listing: Listing | TaskListing
-    job: LimitedJob | Task
+
+class Stage(StrEnum):
+    """The sections of the list."""
+
+    RUNNING = "running"
+    WAITING = "waiting"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class JobLine:
+    """One thing that a person did, as the list of jobs shows it."""
+
+    kind: str
+    """In addresses, with `pk`."""
+    pk: int
+    title: str
+    """What was asked for: "Draft questions for leaf"."""
+    detail: str
+    state: str
+    at: datetime
+    """When it was asked for."""
+    by: Any
+    """The person; None for the command line."""
+    done: int = 0
+    total: int = 0
+    """Units of work; 0 where they are not counted."""
+    failed: int = 0
+    units: str = ""
+    share: float = 0
+    """Of all that is to do, from 0 to 1, also what `total` does not count."""
+    remaining: Range | None = None
+    ended_at: datetime | None = None
+    wait: Wait | None = None
+    """What it waits for, or how far it is."""
+    problem: str = ""
+    """Why it failed or paused itself."""
+    outcome: str = ""
+    """What came of it, in a few words."""
+    address: str = ""
+    """Of the page with its result, its limits or its calls; empty where the reader may not open it."""
+    opens: str = ""
+    """The words of the link to it."""
+    acts: tuple[str, ...] = ()
+    """What can be done to it now, by whom the view lets."""
+    parts: tuple[Any, ...] = ()
 
     @property
     def key(self) -> str:
         """Of elements of the page."""
-        return f"{self.listing.kind}-{self.job.pk}"
+        return f"{self.kind}-{self.pk}"
+
+    @property
+    def buttons(self) -> list[tuple[str, str]]:
+        """The acts with their words, the one that stands on the line first."""
+        return [(act, WORDS[act]) for act in self.acts]
+
+    @property
+    def stage(self) -> Stage:
+        if self.state in Job.ENDED:
+            return Stage.ENDED
+        return Stage.RUNNING if self.state in (Job.State.RUNNING, Job.State.CANCELLING) else Stage.WAITING
+
+    @property
+    def remaining_words(self) -> str:
+        return in_words(self.remaining) if self.remaining else ""
+
+    @property
+    def percent(self) -> int:
+        return int(100 * self.share)
+
+    @property
+    def seconds_words(self) -> str:
+        """How long it took, with what it waited: "2 min"."""
+        seconds = (self.ended_at - self.at).total_seconds() if self.ended_at else 0
+        return in_words((seconds, seconds)).removeprefix("about ")
+
+
+@dataclass(frozen=True, slots=True)
+class ListedJob:
+    """A job of chunks with its progress."""
+
+    listing: Listing
+    job: Any
+    progress: Progress
+    wait: Wait | None = None
+    """What it waits for, while no worker is at it."""
 
     @property
     def name(self) -> str:
@@ -84,47 +184,6 @@ class _Listed:
     @property
     def does(self) -> str:
         return self.listing.does(self.job)
-
-    @property
-    def address(self) -> str:
-        return self.listing.address(self.job)
-
-
-@dataclass(frozen=True, slots=True)
-class ListedTask(_Listed):
-    """A request that one worker answers as a whole, in the list."""
-
-    template: ClassVar[str] = "jobs/_task.html"
-
-    listing: TaskListing
-    job: Task
-    wait: Wait | None
-    """What it waits for, or how far it is."""
-
-    @property
-    def created_at(self) -> datetime:
-        return self.job.queued_at
-
-
-@dataclass(frozen=True, slots=True)
-class ListedJob(_Listed):
-    """A job of chunks in the list."""
-
-    template: ClassVar[str] = "jobs/_job.html"
-
-    listing: Listing
-    job: LimitedJob
-    progress: Progress
-    wait: Wait | None = None
-    """What it waits for, while no worker is at it."""
-
-    @property
-    def shows_calls(self) -> bool:
-        return self.listing.shows_calls(self.job)
-
-    @property
-    def created_at(self) -> datetime:
-        return self.job.created_at
 
 
 _paths: list[str] = []
@@ -145,36 +204,85 @@ def get(kind: str) -> Listing | TaskListing | None:
     return next((listing for listing in _known() if listing.kind == kind), None)
 
 
-def listed(collection_id: int) -> list[ListedJob | ListedTask]:
-    """The latest of each kind."""
-    return [row for listing in _known() for row in _listed(listing, listing.jobs(collection_id))]
+def listed(collection_id: int, *, for_organizers: bool) -> list[JobLine]:
+    """The latest of each kind that the reader may see."""
+    kinds = [listing for listing in _known() if for_organizers or not listing.is_for_organizers]
+    return [line for each in kinds for line in lines_of(each, each.jobs(collection_id))]
 
 
-def listed_for_starter(collection_id: int, person_id: int | None) -> list[ListedJob | ListedTask]:
+def listed_for_starter(collection_id: int, person_id: int | None) -> list[JobLine]:
     """The latest that the person started, of the kinds that are listed for their starters."""
-    kinds = [listing for listing in _known() if listing.is_for_its_starter]
-    return [row for one in kinds for row in _listed(one, one.jobs(collection_id).filter(by=person_id))]
+    kinds = [each for each in _known() if each.is_for_its_starter]
+    return [line for each in kinds for line in lines_of(each, each.jobs(collection_id).filter(by=person_id))]
 
 
-def listed_of(listing: Listing, collection_id: int) -> list[ListedJob]:
-    """The latest of one kind."""
-    return _rows(listing, listing.jobs(collection_id))
-
-
-def _listed(listing: Listing | TaskListing, rows: QuerySet[Any]) -> Sequence[ListedJob | ListedTask]:
+def lines_of(listing: Listing | TaskListing, rows: QuerySet[Any]) -> list[JobLine]:
+    """The latest of these jobs or tasks of one kind."""
     from rubricweb.jobs.waiting import Line  # loads the queue, and rooms register their listings at the start
 
-    if isinstance(listing, TaskListing):
-        tasks = list(rows[:LISTED_JOBS])
-        line = Line.now() if any(task.is_live for task in tasks) else Line(())
-        return [ListedTask(listing, task, line.wait_of(task)) for task in tasks]
-    return _rows(listing, rows)
+    if isinstance(listing, Listing):
+        return [_line_of_job(row) for row in _rows(listing, rows)]
+    tasks = list(rows[:LISTED_JOBS])
+    line = Line.now() if any(task.is_live for task in tasks) else Line(())
+    return [_line_of_task(listing, task, line.wait_of(task)) for task in tasks]
 
 
 def _rows(listing: Listing, rows: QuerySet[Any]) -> list[ListedJob]:
     from rubricweb.jobs.waiting import waits_of
 
     jobs = list(rows[:LISTED_JOBS])
-    each = progress_of(jobs, listing.rate)
-    rows_of = zip(jobs, each, waits_of(jobs), strict=True)
-    return [ListedJob(listing, job, progress, wait) for job, progress, wait in rows_of]
+    each = zip(jobs, progress_of(jobs, listing.rate), waits_of(jobs), strict=True)
+    return [ListedJob(listing, job, progress, wait) for job, progress, wait in each]
+
+
+def _line_of_task(listing: TaskListing, task: Any, wait: Wait | None) -> JobLine:
+    is_running = task.state == Task.State.LEASED
+    return JobLine(
+        kind=listing.kind,
+        pk=task.pk,
+        title=listing.name(task),
+        detail=listing.does(task),
+        state=Job.State.RUNNING.value if is_running else task.state,
+        at=task.queued_at,
+        by=task.by,
+        ended_at=task.ended_at,
+        wait=wait,
+        problem=task.error,
+        outcome=listing.outcome(task),
+        address=listing.address(task),
+        opens=listing.opens,
+        acts=tuple(listing.acts) if task.is_live else (),
+    )
+
+
+def _line_of_job(row: ListedJob) -> JobLine:
+    listing, job, progress = row.listing, row.job, row.progress
+    counts = job.calls and listing.shows_calls(job)
+    calls = f"{number(job.calls)} of at most {number(job.most_calls)} calls" if counts else ""
+    acts = [] if job.has_ended else [act for act in WORDS if act in listing.acts and act != _idle(job)]
+    return JobLine(
+        kind=listing.kind,
+        pk=job.pk,
+        title=row.name,
+        detail=" · ".join(filter(None, (row.does, calls))),
+        state=job.state,
+        at=job.created_at,
+        by=job.by,
+        done=progress.done,
+        total=job.total,
+        failed=progress.failed,
+        units=listing.units,
+        share=progress.done / job.total if job.total else 0,
+        remaining=progress.remaining,
+        ended_at=job.ended_at,
+        wait=row.wait,
+        problem=job.pause_reason or job.error,
+        address=listing.address(job),
+        opens=listing.opens,
+        acts=tuple(acts),
+    )
+
+
+def _idle(job: Job) -> str:
+    """The act that would do nothing now."""
+    return "pause" if job.is_paused else "resume"

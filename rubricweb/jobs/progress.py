@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from django.db.models import Count, Max, Q, QuerySet, Sum
 
+from rubricweb.core.counted import number
 from rubricweb.jobs.chunked import kind_of_job
 from rubricweb.jobs.models import Chunk, Job
 
@@ -68,6 +69,18 @@ class Price:
     @property
     def seconds_words(self) -> str:
         return in_words(self.seconds) if self.seconds else ""
+
+    @property
+    def words(self) -> str:
+        """ "less than $0.01, about 2 min (guess), about 4,000 input tokens"."""
+        guess = " (guess)" if self.is_guess else ""
+        return ", ".join(
+            (
+                *([self.dollars_words] if self.dollars is not None else []),
+                f"{self.seconds_words}{guess}" if self.seconds else "time unknown",
+                *([f"about {number(self.tokens)} input tokens"] if self.tokens is not None else []),
+            )
+        )
 
     @property
     def dollars_words(self) -> str:

@@ -43,6 +43,10 @@ class Sample:
     revision: ItemRevision | None
     doc_ids: tuple[str, ...]
 
+    def only_first(self) -> Sample:
+        """The same about its first passage."""
+        return Sample(self.topic, self.items, self.passages, self.revision, self.doc_ids[:1])
+
     @property
     def unknown(self) -> list[str]:
         """Chosen ids that are not in the pool."""

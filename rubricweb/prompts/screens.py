@@ -79,7 +79,7 @@ def listed(collection: Collection) -> dict[str, object]:
         for row in collection.prompts.select_related("by").order_by("-pk")
     ]
     return {
-        "rows": [row for row in rows if not row.row.is_put_away],
+        "prompt_rows": [row for row in rows if not row.row.is_put_away],
         "away": [row for row in rows if row.row.is_put_away],
         "published": [prompt for prompt in prompts.known() if prompt.placeholders],
     }

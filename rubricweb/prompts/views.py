@@ -1,4 +1,4 @@
-"""A collection's own prompts: the list, the form with its dry run, and putting away."""
+"""A collection's own prompts: the form with its dry run, putting away and bringing back."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
 from rubricweb.accounts import roles
@@ -19,14 +18,8 @@ from rubricweb.prompts import access, dry_runs, screens
 from rubricweb.prompts.forms import PromptForm, initial_of, model_form, why_not_ask
 from rubricweb.prompts.samples import sample_of
 
-LIST = "prompts/prompts.html"
+LIST = "prompts/graders.html"
 WRITE = "prompts/write.html"
-
-
-@require_safe
-def prompts(request: HtmxRequest, slug: str) -> HttpResponse:
-    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
-    return page_or_part(request, LIST, _place(collection) | screens.listed(collection), part="prompts")
 
 
 @require_safe
@@ -44,21 +37,14 @@ def save(request: HtmxRequest, slug: str) -> HttpResponse:
     if form.is_valid() and visibility.blind_passages(collection.pk):
         form.add_error(
             None,
-            gettext(
-                "You still have cells to rate blind, which a prompt could ask about. "
-                "Rate them first, then save it."
-            ),
+            "You still have pairs to rate blind, which a prompt could ask about. Rate them, then save it.",
         )
     if form.errors:
         return form_response(request, WRITE, _writing(collection, form, request.POST.dict()), part="writing")
     row, is_new = corpus.save_prompt(collection, form.prompt, by=request.user)
-    said = "Saved as" if is_new else "This text was saved before, as"
-    messages.success(
-        request,
-        gettext("%(said)s %(prompt_id)s. Tick it in Settings so that Re-grade uses it.")
-        % {"said": said, "prompt_id": row.prompt_id},
-    )
-    return redirect(reverse("prompts:prompts", args=[slug]))
+    words = "Saved as" if is_new else "This text was saved before, as"
+    messages.success(request, f"{words} {row.prompt_id}. Tick it below to have it asked.")
+    return redirect("prompts:graders", slug)
 
 
 @require_POST
@@ -107,16 +93,12 @@ def dry_run(request: HtmxRequest, slug: str, dry_run_id: int) -> HttpResponse:
 @require_POST
 def put_away(request: HtmxRequest, slug: str, prompt_id: int) -> HttpResponse:
     row = corpus.put_away(access.prompt_for(request.user, slug, prompt_id), by=request.user)
-    messages.success(
-        request, gettext("%(prompt_id)s is retired. Its grades stay.") % {"prompt_id": row.prompt_id}
-    )
     return _after_change(request, row.collection)
 
 
 @require_POST
 def bring_back(request: HtmxRequest, slug: str, prompt_id: int) -> HttpResponse:
     row = corpus.bring_back(access.prompt_for(request.user, slug, prompt_id), by=request.user)
-    messages.success(request, gettext("%(prompt_id)s is active again.") % {"prompt_id": row.prompt_id})
     return _after_change(request, row.collection)
 
 
@@ -128,7 +110,7 @@ def _why_not(form: PromptForm, has_model: bool) -> str:
 
 def _after_change(request: HtmxRequest, collection: Collection) -> HttpResponse:
     context = _place(collection) | screens.listed(collection)
-    to = reverse("prompts:prompts", args=[collection.slug])
+    to = reverse("prompts:graders", args=[collection.slug])
     return after_post(request, f"{LIST}#prompts", context, to=to)
 
 
@@ -137,4 +119,4 @@ def _writing(collection: Collection, form: PromptForm, said: Context) -> dict[st
 
 
 def _place(collection: Collection) -> dict[str, object]:
-    return {"collection": collection, "section": "settings"}
+    return {"collection": collection}

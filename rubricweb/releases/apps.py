@@ -6,6 +6,7 @@ class ReleasesConfig(AppConfig):
     label = "releases"
 
     def ready(self) -> None:
-        from rubricweb.jobs import kinds
+        from rubricweb.jobs import kinds, listing
 
         kinds.register("rubricweb.releases.kind.Releases")
+        listing.register("rubricweb.releases.kind.LISTING")

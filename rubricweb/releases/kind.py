@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from django.db.models import QuerySet
+from django.template.defaultfilters import filesizeformat
+
 from rubricweb.core import events
 from rubricweb.jobs.kinds import Need, TaskKind
 from rubricweb.jobs.leases import Lease
+from rubricweb.jobs.listing import TaskListing
 from rubricweb.releases.models import Release
 
 
@@ -27,3 +31,21 @@ class Releases(TaskKind[Release]):
 
     def changed(self, work: Release) -> None:
         events.publish_on_commit(work.collection.channel, "progress")
+
+
+def _listed(collection_id: int) -> QuerySet[Release]:
+    return Release.objects.filter(collection=collection_id).select_related("collection", "by")
+
+
+LISTING = TaskListing(
+    kind="releases",
+    jobs=_listed,
+    name=lambda release: f"Make the release {release.title}".strip(),
+    does=lambda release: "with the runs" if release.has_runs else "",
+    address=Release.get_absolute_url,
+    acts={},
+    is_for_its_starter=False,
+    opens="Release",
+    outcome=lambda release: filesizeformat(release.size) if release.size else "",
+    is_for_organizers=True,
+)

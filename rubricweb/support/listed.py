@@ -26,9 +26,10 @@ LISTING = Listing(
     kind="support",
     units="citations",
     jobs=_jobs,
-    name=lambda job: f"Support {job.pk}",
+    name=lambda job: f"Label support with {job.judge.llm}",
     does=_does,
     address=lambda job: reverse("support:job", args=[job.judge.collection.slug, job.pk]),
+    opens="Labels",
     rate=measured_rate,
     acts={"pause": actions.pause, "resume": actions.resume, "cancel": actions.cancel},
 )

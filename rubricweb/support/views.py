@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from urllib.parse import urlencode
 
 from django.contrib import messages
@@ -16,7 +17,7 @@ from rubricweb.accounts import roles
 from rubricweb.core.http import Context, HtmxRequest, page_or_part
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
-from rubricweb.jobs.listing import ListedJob, listed_of
+from rubricweb.jobs.listing import JobLine, Stage, lines_of
 from rubricweb.support import actions, labelling
 from rubricweb.support.agreement import agreement
 from rubricweb.support.board import board as board_of
@@ -64,12 +65,12 @@ def _place(collection: Collection) -> dict[str, object]:
     return {"collection": collection, "section": "leaderboard", "tab": "support"}
 
 
-def _jobs(request: HtmxRequest, collection: Collection) -> list[ListedJob]:
+def _jobs(request: HtmxRequest, collection: Collection) -> list[JobLine]:
     """Those that have not ended; else the latest. None for those who may not open them."""
     if not roles.holds(request.user, collection, roles.TO_SEE_RUNS):
         return []
-    rows = listed_of(LISTING, collection.pk)
-    return [row for row in rows if not row.job.has_ended] or rows[:1]
+    lines = [replace(line, acts=()) for line in lines_of(LISTING, LISTING.jobs(collection.pk))]
+    return [line for line in lines if line.stage != Stage.ENDED] or lines[:1]
 
 
 def _settings_form(collection: Collection, sent: Context | None = None) -> SettingsForm:

@@ -22,9 +22,10 @@ LISTING = Listing(
     kind="runs",
     units="topics",
     jobs=_jobs,
-    name=lambda job: f"Run {job.run.run_tag}",
+    name=lambda job: f"Make run {job.run.run_tag}",
     does=lambda job: job.system.method,
     address=_address,
+    opens="Run",
     rate=lambda _: None,
     acts={"pause": actions.pause, "resume": actions.resume, "cancel": actions.cancel},
 )

@@ -74,9 +74,9 @@ def test_regrade_and_cancel(page, places):
     page.get_by_role("link", name=re.compile("Missing grades")).click()
     expect(page.locator("#missing")).to_contain_text("29 grades missing")
     page.get_by_role("button", name="Re-grade").click()
-    expect(page.get_by_text("Grading 29 cells.")).to_be_visible()
-    expect(page.locator("#missing")).to_contain_text("0 of 29")
-    page.get_by_role("button", name="Cancel job").click()
+    expect(page.locator("#jobs")).to_contain_text("0 of 29")
+    page.get_by_role("button", name="Cancel Grade 29 pairs").click()
+    page.goto(places.of_collection("grades:missing"))
     expect(page.locator("#missing")).to_contain_text("29 grades missing")
 
 

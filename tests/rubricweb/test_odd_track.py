@@ -216,7 +216,7 @@ def seen_by_organizer(client, collection, folder: Path, manage: Callable[..., st
     """Return the texts of the pages, and of the files inside the archive and the release."""
     client.force_login(UserFactory(is_superuser=True))
     slug = collection.slug
-    pages = [f"/grades/{slug}/{page}/" for page in ("jobs", "missing", "replies", "answers")]
+    pages = [f"/collections/{slug}/{page}/" for page in ("jobs", "graders")]
     pages += [f"/api/v1/collections/{slug}/{page}/" for page in ("grades", "jobs", "graders")]
     pages += [f"/{room}/{slug}/" for room in ("collections", "review", "leaderboards")]
     answers = {page: client.get(page, follow=True) for page in pages}

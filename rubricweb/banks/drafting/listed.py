@@ -18,8 +18,9 @@ def _requests(collection_id: int) -> QuerySet[DraftRequest]:
 LISTING = TaskListing(
     kind="drafts",
     jobs=_requests,
-    name=lambda request: f"Drafts for topic {request.topic.query_id}",
+    name=lambda request: f"Draft questions for {request.topic.query_id}",
     does=str,
     address=lambda request: reverse("editor:drafts", args=[request.bank_id, request.topic_id]),
+    opens="Drafts",
     acts={"cancel": actions.cancel_request},
 )

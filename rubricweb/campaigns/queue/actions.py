@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from secrets import randbelow
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -54,6 +54,7 @@ def open_campaign(
 ) -> Campaign:
     """Freeze the chosen cells in order, each with one turn per independent assessor."""
     seed = randbelow(SEEDS) if seed is None else seed
+    choice = replace(choice, rater=choice.rater.saved())
     drawn = chosen(choice, seed=seed)
     if not drawn.cells:
         raise UnfitCampaign("No cell matches: choose other topics, kinds or cells.")
@@ -212,7 +213,7 @@ def _joined(campaign: Campaign, cells: list[humans.Cell]) -> list[CampaignCell]:
     known = {(row.revision_id, row.passage_id): row for row in campaign.cells.filter(**handed_out)}
     items = campaign.bank.items.active().filter(**handed_out)
     by_revision = {item.revision_id: item for item in items}
-    rater = raters(campaign.bank)[0]
+    rater = raters(campaign.bank)[0].saved()
     last = campaign.cells.aggregate(last=Max("order"))["last"] or 0
     new = []
     for place, cell in by_place.items():

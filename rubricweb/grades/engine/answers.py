@@ -62,7 +62,8 @@ def answered_cells(config: GraderConfig, topic_ids: Iterable[int]) -> dict[int, 
 
 def source_of(config: GraderConfig) -> GraderConfig | None:
     """The config that extracts what `config` verifies."""
-    return GraderConfig.objects.filter(fingerprint=config.options.get(ANSWERS_BY, "")).first()
+    saved = GraderConfig.objects.filter(fingerprint=config.options.get(ANSWERS_BY, "")).first()
+    return saved or config.extraction
 
 
 def _extracted(config: GraderConfig) -> GradeQuerySet:

@@ -10,6 +10,7 @@ import redis
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 from django.urls import reverse_lazy
+from django.utils.text import format_lazy
 
 from grading.errors import GraderUnavailable, UnknownGrader, UnknownPrompt
 from grading.graders import Grader, registry
@@ -77,8 +78,9 @@ class Grading(ChunkKind[JobChunk]):
         news.announce_end(job)
 
     def has_finished(self, job: GradingJob) -> None:
-        place = (job.collection.slug, job.pk)
-        page, api = reverse_lazy("grades:job", args=place), outbox.api_address("job", *place)
+        slug = job.collection.slug
+        page = format_lazy("{}?job={}", reverse_lazy("grades:jobs", args=[slug]), job.pk)
+        api = outbox.api_address("job", slug, job.pk)
         outbox.job_ended(job, job.collection, kind="grading", page=page, api=api)
 
     def has_resumed(self, job: GradingJob) -> None:

@@ -4,28 +4,29 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from typing import Any
 
 import redis
 from django.conf import settings
 
 from grading.graders import registry
-from grading.types import Outcome
+from grading.types import Outcome, Purpose
 from rubricweb.banks.models import Bank
 from rubricweb.banks.querysets import ItemQuerySet
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.grades.configs import active_configs
+from rubricweb.grades.configs import planned_configs
 from rubricweb.grades.defaults import graders_of, scored_graders
 from rubricweb.grades.engine import progress
 from rubricweb.grades.engine.missing import Missing, cells_of, failed_cells
 from rubricweb.grades.engine.price import able_workers, price
-from rubricweb.grades.engine.progress import JobRow
 from rubricweb.grades.engine.stages import left_to_start, stages, taken_cells
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob
 from rubricweb.jobs import queue
+from rubricweb.jobs.listing import JobLine
 from rubricweb.jobs.progress import Price
 from rubricweb.jobs.queue import WorkerBeat
 
-job_rows = progress.job_rows
+SILENT_SECONDS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,10 @@ class WorkerRow:
     @property
     def is_idle(self) -> bool:
         return self.doing == "idle"
+
+    @property
+    def is_silent(self) -> bool:
+        return self.heard_seconds_ago > SILENT_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +117,8 @@ class Gap:
     nobody waits for theirs. None of a bank that nobody has graded."""
     regraded: GraderConfig | None
     """The grader that Re-grade has run here, where pages show the grades of another one by default."""
+    has_run: bool
+    """Whether what Re-grade runs has grades in the collection, so that something changed since."""
     price: Price | None
     """Of the missing cells, if there are any."""
     failed: Retry | None
@@ -121,9 +128,19 @@ class Gap:
     """Of the cells: those whose answer is extracted before they can be verified; at most so many."""
     stuck: int
     """Cells that cannot be verified, because they have no answer and nobody extracts it."""
-    live: tuple[JobRow, ...]
+    live: tuple[JobLine, ...]
     workers: Workers | None
     """Told while a job waits for one, or could be started."""
+
+    @property
+    def pairs(self) -> int:
+        """Of the cells: the pairs of an item and a passage that get a grade, or else an answer."""
+        rating = [each for each in self.by_config if each.config.purpose != Purpose.EXTRACT]
+        return sum(each.cells for each in rating or self.by_config)
+
+    @property
+    def models(self) -> list[str]:
+        return list(dict.fromkeys(each.config.model_name for each in self.by_config))
 
     @property
     def is_stuck(self) -> bool:
@@ -142,11 +159,11 @@ def workers() -> Workers:
 
 def gap(collection: Collection, scope: Scope) -> Gap:
     """Of the collection's own graders."""
-    configs = active_configs(collection)
+    configs = planned_configs(collection)
     found = stages(collection, configs, topics=scope.topics, items=scope.items)
     failed = to_retry(collection, scope)
     each = _by_config(found.all)
-    live = tuple(progress.live_rows(collection))
+    live = tuple(progress.press_lines(progress.live_rows(collection)))
     living = workers() if live or each or any(one.cells for one in failed) else None
     return Gap(
         cells=sum(one.cells for one in each),
@@ -162,17 +179,16 @@ def gap(collection: Collection, scope: Scope) -> Gap:
     )
 
 
-def _other_grader(
-    collection: Collection, configs: list[GraderConfig], bank: Bank | None
-) -> dict[str, GraderConfig | None]:
-    """`Gap.shown` and `Gap.regraded`."""
+def _other_grader(collection: Collection, configs: list[GraderConfig], bank: Bank | None) -> dict[str, Any]:
+    """`Gap.shown`, `Gap.regraded` and `Gap.has_run`."""
     rows = scored_graders(collection)
     if any(row.config in configs for row in rows):
         first = graders_of(bank) if bank else [row.config for row in rows]
         run = [config for config in first if config in configs]
-        return {"shown": None, "regraded": run[0] if run and first[0] not in configs else None}
+        other = run[0] if run and first[0] not in configs else None
+        return {"shown": None, "regraded": other, "has_run": True}
     graded = (row.config for row in rows if bank is None or _has_graded(bank, row.config))
-    return {"shown": next(graded, None), "regraded": None}
+    return {"shown": next(graded, None), "regraded": None, "has_run": False}
 
 
 def _has_graded(bank: Bank, config: GraderConfig) -> bool:
@@ -182,12 +198,12 @@ def _has_graded(bank: Bank, config: GraderConfig) -> bool:
 
 def to_start(collection: Collection, scope: Scope) -> list[Missing]:
     """What one click on Re-grade would have graded, now and later."""
-    return stages(collection, active_configs(collection), topics=scope.topics, items=scope.items).all
+    return stages(collection, planned_configs(collection), topics=scope.topics, items=scope.items).all
 
 
 def to_retry(collection: Collection, scope: Scope) -> list[Missing]:
     """What one click on Retry would have graded."""
-    configs = active_configs(collection)
+    configs = planned_configs(collection)
     taken = taken_cells(collection, configs)
     failed = failed_cells(collection, configs, topics=scope.topics, items=scope.items)
     return left_to_start(collection, failed, taken)

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.db.models import Count, F, Max, QuerySet
 
 from grading.graders import registry
-from grading.types import Outcome
+from grading.types import Outcome, Purpose
+from rubricweb.core.counted import number
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.engine import breaker
+from rubricweb.grades.engine.answers import prompt_of
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk, JobPart
 from rubricweb.grades.visibility import visible_grades
-from rubricweb.jobs.listing import LISTED_JOBS
+from rubricweb.jobs.listing import LISTED_JOBS, JobLine
+from rubricweb.jobs.models import Job
 from rubricweb.jobs.progress import Progress, progress_of, rate_of
 
 if TYPE_CHECKING:
     from rubricweb.jobs.waiting import Wait
+
+
+GRADING = "grading"
+"""The kind of the lines of grading jobs, in addresses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +51,6 @@ class Errors:
 class JobRow(Progress):
     """A job as a screen shows it; its units of work are cells."""
 
-    template: ClassVar[str] = "grades/_job.html"
-
     job: GradingJob
     errors: tuple[Errors, ...]
     """Failed grades that the job made and that no retry has replaced, by class, most first."""
@@ -61,8 +66,11 @@ class JobRow(Progress):
         return not self.job.has_ended
 
     @property
-    def created_at(self) -> datetime:
-        return self.job.created_at
+    def does(self) -> str:
+        """What it asks, and about what: "How well does the passage answer it? 5 items of 2 topics"."""
+        prompt = prompt_of(self.job.config)
+        question = re.split("[,;:]", prompt.summary)[0] if prompt else ""
+        return ": ".join(filter(None, (question, self.job.scope)))
 
     @property
     def to_retry(self) -> int:
@@ -71,18 +79,111 @@ class JobRow(Progress):
 
 def job_rows(collection: Collection, *, limit: int = LISTED_JOBS) -> list[JobRow]:
     """The latest jobs of a collection, newest first, in a fixed number of queries."""
-    return _rows(collection.jobs.select_related("config", "by", "collection")[:limit])
+    return rows_of(collection.jobs.select_related("config", "by", "collection")[:limit])
+
+
+def press_lines(rows: Iterable[JobRow]) -> list[JobLine]:
+    """One line for all jobs that one press started, in the order of the rows."""
+    presses: dict[object, list[JobRow]] = defaultdict(list)
+    for row in rows:
+        presses[row.job.press or row.job.pk].append(row)
+    return [_press_line(sorted(each, key=lambda row: row.job.pk)) for each in presses.values()]
+
+
+def press_of(job: GradingJob) -> list[GradingJob]:
+    """The jobs that were started with this one, itself included."""
+    if job.press is None:
+        return [job]
+    jobs = job.collection.jobs.select_related("config", "by", "collection").filter(press=job.press)
+    return list(jobs.order_by("pk"))
+
+
+def pairs_of(jobs: Iterable[GradingJob]) -> int:
+    """How many pairs of an item and a passage these jobs of one press grade, or else extract from."""
+    totals = [(job.config.purpose != Purpose.EXTRACT, job.total) for job in jobs]
+    return sum(total for grades, total in totals if grades) or sum(total for _, total in totals)
+
+
+def _press_line(rows: list[JobRow]) -> JobLine:
+    first, jobs = rows[0].job, [row.job for row in rows]
+    rating = [row for row in rows if row.job.config.purpose != Purpose.EXTRACT] or rows
+    done, total = (sum(getattr(row, name) for row in rating) for name in ("done", "total"))
+    state = _state_of(jobs)
+    all_done, all_cells = (sum(getattr(row, name) for row in rows) for name in ("done", "total"))
+    live = [row for row in rows if row.is_live]
+    times = [row.remaining for row in live]
+    known = [time for time in times if time]
+    return JobLine(
+        kind=GRADING,
+        pk=first.pk,
+        title=_title(rating, total),
+        detail="; ".join(dict.fromkeys(job.scope for job in jobs)),
+        state=state,
+        at=first.created_at,
+        by=first.by,
+        done=done,
+        total=total,
+        failed=sum(row.to_retry for row in rows),
+        units="pairs" if total != 1 else "pair",
+        share=all_done / all_cells if all_cells else 0,
+        remaining=(sum(low for low, _ in known), sum(high for _, high in known))
+        if known and len(known) == len(times)
+        else None,
+        ended_at=max((job.ended_at for job in jobs if job.ended_at), default=None) if not live else None,
+        wait=next((row.wait for row in live if row.wait), None) if state != Job.State.RUNNING else None,
+        problem=next((text for job in jobs if (text := job.pause_reason or job.error)), ""),
+        address=first.get_absolute_url(),
+        opens="Calls",
+        acts=_acts(rows, state),
+        parts=tuple(rows),
+    )
+
+
+def _title(rows: list[JobRow], cells: int) -> str:
+    job = rows[0].job
+    verb = "Extract answers from" if job.config.purpose == Purpose.EXTRACT else "Grade"
+    failed = "failed " if job.is_retry and not job.is_again else ""
+    again = " again" if job.is_retry else ""
+    pairs = "pair" if cells == 1 else "pairs"
+    return f"{verb} {number(cells)} {failed}{pairs}{again} with {job.config.model_name}"
+
+
+def _state_of(jobs: list[GradingJob]) -> str:
+    """The state of the press: of its live jobs the most active one, else the worst end."""
+    states = {job.state for job in jobs}
+    state = Job.State
+    order = (state.RUNNING, state.CANCELLING, state.QUEUED, state.PAUSED, state.WAITING, state.FAILED)
+    return str(next((each for each in (*order, state.CANCELLED) if each in states), state.DONE))
+
+
+def _acts(rows: list[JobRow], state: str) -> tuple[str, ...]:
+    """What can be done to the press now, by the names of the addresses."""
+    if state in Job.ENDED:
+        is_cut_short = state != Job.State.DONE and any(row.done < row.total for row in rows)
+        possible = {"go-on": is_cut_short, "retry": any(row.to_retry for row in rows)}
+    else:
+        is_high = any(row.job.priority == Job.Priority.HIGH for row in rows if row.is_live)
+        is_paused, is_cancelling = state == Job.State.PAUSED, state == Job.State.CANCELLING
+        possible = {
+            "resume": is_paused,
+            "cancel": not is_cancelling,
+            "cancel-now": is_cancelling,
+            "pause": not is_paused and not is_cancelling,
+            "in-turn": is_high and not is_cancelling,
+            "first": not is_high and not is_cancelling,
+        }
+    return tuple(act for act, can in possible.items() if can)
 
 
 def live_rows(collection: Collection) -> list[JobRow]:
     """The jobs that have not ended."""
     live = collection.jobs.exclude(state__in=GradingJob.ENDED)
-    return _rows(live.select_related("config", "by", "collection"))
+    return rows_of(live.select_related("config", "by", "collection"))
 
 
 def job_progress(job: GradingJob) -> JobRow:
     """One job as it is in the database now."""
-    return _rows(GradingJob.objects.filter(pk=job.pk).select_related("config", "by", "collection"))[0]
+    return rows_of(GradingJob.objects.filter(pk=job.pk).select_related("config", "by", "collection"))[0]
 
 
 def measured_rate(config: GraderConfig) -> float | None:
@@ -109,7 +210,8 @@ def expected_rate(config: GraderConfig) -> ExpectedRate:
     return ExpectedRate(measured or guess, is_guess=not measured)
 
 
-def _rows(rows: Iterable[GradingJob]) -> list[JobRow]:
+def rows_of(rows: Iterable[GradingJob]) -> list[JobRow]:
+    """These jobs, read with collection, config and person, in their order, in a fixed number of queries."""
     from rubricweb.jobs.waiting import waits_of  # loads the queue, which readers of boards need not
 
     jobs = list(rows)

@@ -17,6 +17,8 @@ from tests.rubricweb.worlds import blind_campaign
 
 pytestmark = pytest.mark.django_db
 
+HTMX = {"HX-Request": "true"}
+
 
 @pytest.fixture
 def bank(collection):
@@ -41,12 +43,12 @@ def test_a_retry_that_costs_too_much_is_refused_beside_its_button(bank, assessor
     refused = client_of(assessor).post(address, {"part": "missing"}, headers={"HX-Request": "true"})
     assert refused.status_code == 422
     page = markup(refused)
-    assert page.index("Re-grade 1 failed cell") < page.index("Not started. About $")
+    assert page.index("Grade 1 failed pair again") < page.index("Not started. About $")
     assert not GradingJob.objects.exists()
 
 
-def start(client, collection):
-    return client.post(reverse("grades:start", args=[collection.slug]))
+def start(client, collection, **headers):
+    return client.post(reverse("grades:start", args=[collection.slug]), headers=headers)
 
 
 def test_assessors_edit_unless_the_collection_says_no(bank, assessor, viewer, outsider, client_of):
@@ -76,9 +78,9 @@ def test_assessors_start_grading_up_to_a_price(bank, assessor, viewer, outsider,
     collection.save()
     assert start(client_of(outsider), collection).status_code == 404
     assert start(client_of(viewer), collection).status_code == 403
-    assert b"price of this model is unknown" in start(client_of(assessor), collection).content
+    assert b"price of this model is unknown" in start(client_of(assessor), collection, **HTMX).content
     settings.PRICES = {"a-model": 1_000_000}
-    assert b"assessors may start up to $1.00" in start(client_of(assessor), collection).content
+    assert b"assessors may start up to $1.00" in start(client_of(assessor), collection, **HTMX).content
     refused = client_of(assessor).post(
         reverse("grades:start", args=[collection.slug]), {"part": "missing"}, headers={"HX-Request": "true"}
     )

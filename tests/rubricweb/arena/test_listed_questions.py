@@ -41,7 +41,8 @@ def battle(collection, assessor) -> Battle:
 
 
 def listed(client, battle) -> str:
-    page = client.get(reverse("grades:jobs", args=[battle.collection.slug])).content.decode()
+    response = client.get(reverse("grades:jobs", args=[battle.collection.slug]))
+    page = " ".join(response.content.decode().split())
     return page.partition('id="job-questions-')[2].partition("</li>")[0]
 
 

@@ -169,7 +169,7 @@ def known(collection, owner, assessor, settings, tmp_path) -> dict[str, object]:
 
 MADE = {
     *("api:tokens", "arena:ask", "calibration:make", "campaigns:campaign-new", "corpus:invitations"),
-    *("corpus:member", "imports:imports", "imports:new-collection", "releases:share", "prompts:ask"),
+    *("corpus:member", "imports:imports", "imports:new-collection", "releases:share", "prompts:attempt"),
     *("archives:restore", "submissions:submit"),
     *("review:subject-flags", "submissions:call-new", "webhooks:webhooks"),
 }

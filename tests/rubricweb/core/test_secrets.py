@@ -16,7 +16,6 @@ import pytest
 from django.apps import apps
 from django.conf import settings as live
 from django.db import connection, models
-from django.urls import reverse
 
 from grading.types import GradeFailure
 from rubricweb.archives.writing import write_archive
@@ -116,7 +115,7 @@ def test_a_message_shows_no_secret_though_an_earlier_version_stored_it(
     job.refresh_from_db()
     assert "[secret]" in job.error
     client.force_login(owner)
-    page = client.get(reverse("grades:job", args=[autumn.collection.slug, job.pk]))
+    page = client.get(job.get_absolute_url())
     assert page.status_code == 200
     assert "[secret]" in page.content.decode()
     assert not shows(page.content.decode(), HOSTILE)

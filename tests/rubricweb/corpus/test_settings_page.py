@@ -1,40 +1,17 @@
-"""The organizer's settings page: grader, relevance level, members."""
+"""The organizer's settings page: relevance level, members, what others may."""
 
 import re
 
 import pytest
 from django.test import Client
 
-from grading.graders import BACKENDS
 from rubricweb.accounts.models import Membership
 from rubricweb.core.models import AuditEntry
-from rubricweb.corpus.prompts import active_prompts, save_prompt
-from tests.factories import STRICT, MembershipFactory
+from tests.factories import MembershipFactory
 from tests.rubricweb.markup import markup
 
 PAGE, MEMBERS = "/collections/autumn/settings/", "/collections/autumn/people/members/"
-VALID = {"name": "Autumn", "min_relevant": "2", "grader_backend": "hf_seq2seq", "grader_llm": ""}
-
-
-def test_an_organizer_chooses_the_grader(owner, collection, client_of):
-    answer = client_of(owner).post(PAGE, VALID)
-    assert answer.status_code == 302
-    collection.refresh_from_db()
-    assert (collection.grader_backend, collection.grader_llm) == ("hf_seq2seq", "google/flan-t5-large")
-    assert AuditEntry.objects.get(verb="settings changed").by == owner
-
-
-def test_the_baseline_always_goes_by_its_own_name(owner, collection, client_of):
-    client_of(owner).post(PAGE, VALID | {"grader_backend": "lexical", "grader_llm": "google/flan-t5-large"})
-    collection.refresh_from_db()
-    assert collection.grader_llm == "lexical"
-
-
-def test_the_name_of_the_baseline_is_not_offered_as_a_model(owner, collection, client_of):
-    client = client_of(owner)
-    client.post(PAGE, VALID | {"grader_backend": "lexical"})
-    assert 'value="lexical" selected' in markup(client.get(PAGE))
-    assert client.get(PAGE).context["settings_form"]["grader_llm"].value() == ""
+VALID = {"name": "Autumn", "min_relevant": "2"}
 
 
 def test_an_organizer_describes_the_collection(owner, collection, client_of):
@@ -45,45 +22,16 @@ def test_an_organizer_describes_the_collection(owner, collection, client_of):
     assert "Leaves &amp; trees</textarea>" in markup(client.get(PAGE))
 
 
-def test_an_organizer_chooses_what_regrade_asks(owner, collection, client_of):
-    client = client_of(owner)
-    chosen = ["FagB", "QuestionCompleteConcisePromptWithAnswerKey2", "NuggetSelfRatedPrompt"]
-    assert client.post(PAGE, VALID | {"grader_prompts": chosen}).status_code == 302
-    collection.refresh_from_db()
-    assert sorted(collection.grader_prompts) == sorted(chosen)
-    page = markup(client.get(PAGE))
-    assert sorted(re.findall(r'value="(\w+)"[^>]* checked', page)) == sorted(chosen)
-    for words in ("Rates questions", "Extracts answers", "Labels passages directly", "Verifies answers"):
-        assert words in page
-    assert 'Whether the passage is relevant for the query, 0 to 1 <span class="muted">FagB</span>' in page
-    assert "Whether an answer that was extracted before is as right as the answer key, 0 to 1 " in page
-
-
-def test_the_default_prompts_are_kept_as_no_choice(owner, collection, client_of):
-    client, default = client_of(owner), BACKENDS["hf_seq2seq"].prompt_classes
-    for posted in ([*default], [*default, "FagB"], []):
-        client.post(PAGE, VALID | {"grader_prompts": posted})
-        collection.refresh_from_db()
-        assert collection.grader_prompts == (posted if "FagB" in posted else [])
-    assert sorted(re.findall(r'value="(\w+)"[^>]* checked', markup(client.get(PAGE)))) == sorted(default)
-
-
-def test_the_baseline_asks_in_its_own_way_only(owner, collection, client_of):
-    client_of(owner).post(PAGE, VALID | {"grader_backend": "lexical", "grader_prompts": ["FagB"]})
-    collection.refresh_from_db()
-    assert collection.grader_prompts == []
-
-
 @pytest.mark.parametrize(
     "wrong",
-    [{"grader_prompts": ["Oracle"]}, {"name": ""}, {"min_relevant": "0"}, {"grader_backend": "oracle"}],
+    [{"name": ""}, {"min_relevant": "0"}, {"min_relevant": "11"}],
 )
 def test_what_does_not_fit_changes_nothing(owner, collection, client_of, wrong):
-    before = (collection.name, collection.grader_backend)
+    before = (collection.name, collection.min_relevant)
     answer = client_of(owner).post(PAGE, VALID | wrong)
     assert answer.status_code == 422
     collection.refresh_from_db()
-    assert (collection.name, collection.grader_backend) == before
+    assert (collection.name, collection.min_relevant) == before
 
 
 def test_an_organizer_changes_a_role(owner, viewer, collection, client_of):
@@ -125,28 +73,6 @@ def test_wrong_methods(owner, client_of):
     assert client_of(owner).get(MEMBERS).status_code == 405
 
 
-def test_whoever_asks_about_answers_must_extract_them(owner, collection, client_of):
-    client, verifying = client_of(owner), "QuestionCompleteConcisePromptWithT5VerifiedAnswerKey2"
-    refused = client.post(PAGE, VALID | {"grader_prompts": [verifying, "NuggetExtractionPrompt"]})
-    assert refused.status_code == 422
-    assert f"{verifying} asks about extracted answers: tick a prompt" in markup(refused)
-    both = ["QuestionCompleteConciseUnanswerablePromptWithChoices", verifying]
-    assert client.post(PAGE, VALID | {"grader_prompts": both}).status_code == 302
-    collection.refresh_from_db()
-    assert collection.grader_prompts == both
-
-
-def test_own_prompts_are_offered_by_their_id(owner, collection, client_of):
-    client, row = client_of(owner), save_prompt(collection, STRICT, by=owner)[0]
-    assert f'questions, 0 to 3 <span class="muted">{row.prompt_id}</span>' in markup(client.get(PAGE))
-    assert client.post(PAGE, VALID | {"grader_prompts": [row.prompt_id]}).status_code == 302
-    collection.refresh_from_db()
-    assert active_prompts(collection) == (STRICT,)
-    client.post(PAGE, VALID | {"grader_backend": "lexical", "grader_prompts": [row.prompt_id]})
-    collection.refresh_from_db()
-    assert [prompt.prompt_class for prompt in active_prompts(collection)] == ["LexicalBaseline"]
-
-
 def test_the_page_asks_few_queries(owner, client_of, django_assert_max_num_queries):
     browser = client_of(owner)
     with django_assert_max_num_queries(6):
@@ -169,3 +95,17 @@ def test_settings_that_somebody_changed_meanwhile_are_not_overwritten(owner, col
     assert client.post(PAGE, VALID | {"name": "Mine", "seen": seen(markup(answer))}).status_code == 302
     collection.refresh_from_db()
     assert collection.name == "Mine"
+
+
+def test_settings_leave_the_grader_as_it_is(owner, collection, client_of):
+    collection.grader_backend, collection.grader_llm = "hf_seq2seq", "google/flan-t5-large"
+    collection.grader_prompts, collection.grader_options = ["NuggetSelfRatedPrompt"], {"batch_size": 4}
+    collection.save()
+    assert client_of(owner).post(PAGE, VALID | {"name": "Winter"}).status_code == 302
+    collection.refresh_from_db()
+    assert (collection.name, collection.grader_llm) == ("Winter", "google/flan-t5-large")
+    assert (collection.grader_prompts, collection.grader_options) == (
+        ["NuggetSelfRatedPrompt"],
+        {"batch_size": 4},
+    )
+    assert AuditEntry.objects.get(verb="settings changed").by == owner

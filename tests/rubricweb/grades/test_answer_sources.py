@@ -54,7 +54,7 @@ def imported(collection, item):
 
 @pytest.fixture
 def page(collection):
-    return reverse("grades:answers", args=[collection.slug])
+    return reverse("prompts:answers", args=[collection.slug])
 
 
 class TestAnswersOfAFile:
@@ -72,8 +72,8 @@ class TestAnswersOfAFile:
     def test_the_page_says_which_cells_have_none(self, collection, imported, client_of, owner):
         asking(collection, "scripted", VERIFYING)
         choose_answers(collection, imported.fingerprint, by=None)
-        missing = markup(client_of(owner).get(f"/grades/{collection.slug}/missing/"))
-        assert "2 cells cannot be verified, because they have no answer" in missing
+        missing = markup(client_of(owner).get(f"/collections/{collection.slug}/jobs/?missing=1"))
+        assert "2 answers cannot be verified" in missing
 
     def test_verdicts_of_two_sources_do_not_mix(self, collection, imported):
         extraction, verification = press(collection)
@@ -115,47 +115,34 @@ class TestAnswersOfAnotherModel:
 class TestThePage:
     def test_an_organizer_chooses(self, collection, imported, client_of, owner, page):
         client = client_of(owner)
-        shown = markup(client.get(page))
-        assert f"google/flan-t5-large · {EXTRACTING} (from a file, 3 cells)" in shown
-        answer = client.post(page, {"answers_by": imported.fingerprint}, follow=True)
-        assert "extracted by another grader" in markup(answer)
+        graders = reverse("prompts:graders", args=[collection.slug])
+        assert f"google/flan-t5-large · {EXTRACTING} (from a file, 3 answers)" in markup(client.get(graders))
+        assert client.post(page, {"answers_by": imported.fingerprint})["Location"] == graders
         collection.refresh_from_db()
         assert collection.answers_by == imported.fingerprint
         assert AuditEntry.objects.get(verb="answers to verify chosen").by == owner
-        assert f'value="{imported.fingerprint}" id="id_answers_by_1" checked' in markup(client.get(page))
+        assert f'value="{imported.fingerprint}" id="id_answers_by_1" checked' in markup(client.get(graders))
         client.post(page, {"answers_by": ""})
         collection.refresh_from_db()
         assert collection.answers_by == ""
 
     def test_a_grader_that_is_not_offered_is_refused(self, collection, imported, client_of, owner, page):
         unused = imported_config("google/flan-t5-small", EXTRACTING, Purpose.EXTRACT)
-        answer = client_of(owner).post(page, {"answers_by": unused.fingerprint})
-        assert answer.status_code == 422
+        answer = client_of(owner).post(page, {"answers_by": unused.fingerprint}, follow=True)
+        assert "Select a valid choice" in markup(answer)
         collection.refresh_from_db()
         assert collection.answers_by == ""
 
     def test_only_organizers(self, collection, client_of, developer, outsider, page):
-        assert client_of(developer).get(page).status_code == 403
-        assert client_of(outsider).get(page).status_code == 404
+        assert client_of(outsider).post(page, {"answers_by": ""}).status_code == 404
         assert client_of(developer).post(page, {"answers_by": ""}).status_code == 403
 
-    def test_it_says_where_nothing_is_verified(self, collection, client_of, owner, page):
-        warning = "uses no prompt that verifies"
-        assert warning not in markup(client_of(owner).get(page))
-        asking(collection, "scripted", EXTRACTING)
-        assert warning in markup(client_of(owner).get(page))
-
-    def test_settings_then_need_no_extraction(self, collection, imported, client_of, owner):
-        settings = reverse("corpus:settings", args=[collection.slug])
-        sent = {
-            "name": "Autumn",
-            "min_relevant": 1,
-            "grader_backend": "hf_seq2seq",
-            "grader_prompts": [VERIFYING],
-        }
-        assert client_of(owner).post(settings, sent).status_code == 422
+    def test_the_grader_then_needs_no_extraction(self, collection, imported, client_of, owner):
+        use = reverse("prompts:use", args=[collection.slug])
+        sent = {"card": "local", "grader_backend": "hf_seq2seq", "grader_prompts": [VERIFYING]}
+        assert client_of(owner).post(use, sent).status_code == 422
         choose_answers(collection, imported.fingerprint, by=None)
-        assert client_of(owner).post(settings, sent).status_code == 302
+        assert client_of(owner).post(use, sent).status_code == 302
 
 
 class TestTheCommand:

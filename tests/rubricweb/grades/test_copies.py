@@ -265,20 +265,28 @@ def organizer(blind) -> User:
     return blind.assessor
 
 
-@pytest.mark.parametrize("route", ["prompts:ask", "prompts:try"])
-def test_no_model_is_asked_about_a_blind_passage(route, blind, organizer, owner, client_of):
+def test_no_model_is_asked_about_a_blind_passage(blind, organizer, owner, client_of):
     asked = {"topic": blind.topic.pk, "item": blind.spare.revision_id, "passage_1": blind.cell.passage.doc_id}
     model = {"grader": "lexical", "prompt": "LexicalBaseline", "backend": "openai_compatible", "llm": "x"}
     prompt = {"name": "Mine", "asks": "questions", "template": STRICT.template, "read_as": "rating"}
     prompt |= {"lowest": 0, "highest": 3, "unreadable": "default"}
     form = asked | model | prompt
-    address = reverse(route, args=[blind.bank.collection.slug])
+    address = reverse("prompts:try", args=[blind.bank.collection.slug])
     refused = client_of(organizer).post(address, form)
     assert "rate passage" in refused.content.decode()
     assert "blind. Rate it first, then ask a model about it." in refused.content.decode()
     assert not DryRun.objects.exists()
     client_of(owner).post(address, form)
     assert DryRun.objects.count() == 1
+
+
+def test_no_grader_is_tried_on_a_blind_passage(blind, organizer, owner, client_of):
+    address = reverse("prompts:attempt", args=[blind.bank.collection.slug])
+    for client in (client_of(organizer), client_of(owner)):
+        client.post(address, {"card": "word-overlap", "grader_backend": "lexical"})
+    doc_id = blind.cell.passage.doc_id
+    assert not any(doc_id in run.doc_ids for run in DryRun.objects.filter(by=organizer))
+    assert DryRun.objects.filter(by=owner).exists()
 
 
 def test_a_dry_run_of_a_colleague_is_hidden_on_a_blind_passage(blind, organizer, owner, client_of):
@@ -291,7 +299,7 @@ def test_a_dry_run_of_a_colleague_is_hidden_on_a_blind_passage(blind, organizer,
         llm="lexical", topic=blind.topic, revision=blind.spare.revision, doc_ids=[doc_id], state="done",
         seconds=1, results=[reply],
     )  # fmt: skip
-    address = reverse("prompts:asked", args=[blind.bank.collection.slug, dry_run.pk])
+    address = f"{reverse('prompts:graders', args=[blind.bank.collection.slug])}?tries={dry_run.pk}"
     assert "surely a 4" in client_of(owner).get(address).content.decode()
     assert "surely a 4" not in client_of(organizer).get(address).content.decode()
 
@@ -303,6 +311,6 @@ def test_no_prompt_is_saved_while_cells_are_to_be_rated_blind(blind, organizer, 
     address = reverse("prompts:save", args=[blind.bank.collection.slug])
     refused = client_of(organizer).post(address, form)
     assert refused.status_code == 422
-    assert "You still have cells to rate blind" in refused.content.decode()
+    assert "You still have pairs to rate blind" in refused.content.decode()
     rate_cell(blind.cell.human_cell, rating=3, by=organizer, seen=0)
     assert client_of(organizer).post(address, form).status_code == 302

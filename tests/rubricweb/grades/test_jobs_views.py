@@ -9,12 +9,17 @@ import pytest
 from django.urls import reverse
 from django.utils.html import strip_tags
 
+from rubricweb.archives.models import Archive
+from rubricweb.banks.actions import revise_item
 from rubricweb.grades import actions
 from rubricweb.grades.models import GradingJob, JobChunk
+from rubricweb.imports.models import Import, ImportFile
 from rubricweb.jobs import queue
 from rubricweb.jobs.queue import WorkerBeat
 from rubricweb.jobs.run import work_on
+from rubricweb.releases.models import Release
 from tests.factories import CollectionFactory, TopicFactory, gradable
+from tests.rubricweb.grades.answering import answering
 from tests.rubricweb.markup import markup
 
 HTMX = {"HX-Request": "true"}
@@ -34,8 +39,13 @@ def url(name: str, *args: object) -> str:
     return reverse(f"grades:{name}", args=["autumn", *args])
 
 
+def cancel_of(job: GradingJob) -> str:
+    return url("steer", "grading", job.pk, "cancel")
+
+
 def test_jobs_page_shows_jobs_and_that_no_worker_lives(client_of, viewer, job):
     page = markup(client_of(viewer).get(url("jobs")))
+    assert "Grade 30 pairs with word overlap" in page
     assert "6 items of 2 topics" in page
     assert "0 of 30" in page
     assert "No worker is running: start one with <code>python manage.py worker</code>" in page
@@ -47,8 +57,9 @@ def test_jobs_page_shows_workers(client_of, viewer, job):
     queue.beat(WorkerBeat("attic-7", heard, f"job {job.pk}", "cuda (bfloat16)", backends=("hf_causal",)))
     page = markup(client_of(viewer).get(url("jobs")))
     assert "attic-7" in page
-    assert re.search(r"Last heard from \d+ s ago · cuda \(bfloat16\)", page)
-    assert "Models: Causal language model" in page
+    assert re.search(r"<dd>\d+ s ago</dd>", page)
+    assert "cuda (bfloat16)" in page
+    assert "models: Causal language model" in page
     assert "No worker is running" not in page
 
 
@@ -64,7 +75,7 @@ def test_jobs_page_part(client_of, developer, job):
     text = markup(response)
     assert text.lstrip().startswith('<div id="jobs"')
     assert "<html" not in text
-    assert url("cancel", job.pk) in text
+    assert cancel_of(job) in text
 
 
 def test_jobs_page_asks_the_database_the_same_for_many_jobs(
@@ -75,7 +86,7 @@ def test_jobs_page_asks_the_database_the_same_for_many_jobs(
             collection=collection, config=job.config, scope="1 item of 1 topic", total=4, state="done"
         )
     client = client_of(viewer)
-    with django_assert_max_num_queries(12):
+    with django_assert_max_num_queries(14):
         assert client.get(url("jobs")).status_code == 200
 
 
@@ -88,7 +99,7 @@ def test_wrong_methods(client_of, owner, job):
     client = client_of(owner)
     assert client.post(url("jobs")).status_code == 405
     assert client.get(url("start")).status_code == 405
-    assert client.get(url("cancel", job.pk)).status_code == 405
+    assert client.get(cancel_of(job)).status_code == 405
     assert client.head(url("jobs")).status_code == 200
 
 
@@ -97,7 +108,7 @@ def test_wrong_methods(client_of, owner, job):
 def test_who_may_not_start_or_cancel(request, client_of, job, who, status):
     client = client_of(request.getfixturevalue(who))
     assert client.post(url("start")).status_code == status
-    assert client.post(url("cancel", job.pk)).status_code == status
+    assert client.post(cancel_of(job)).status_code == status
     assert GradingJob.objects.get().state == GradingJob.State.QUEUED
 
 
@@ -107,13 +118,23 @@ def test_missing_counts_the_scope(client_of, developer, bank, collection):
         client_of(developer).get(url("missing"), {"bank": bank.pk, "topic": topic.pk}, headers=HTMX)
     )
     assert "<strong>15</strong> grades missing" in text
-    assert "Re-grade" in text
+    assert ">Grade 15 pairs" in text
     assert f'name="topic" value="{topic.pk}"' in text
 
 
-def test_one_grader_is_named_without_its_count(client_of, viewer, bank):
+def test_missing_names_the_model_and_a_guess_of_the_time(client_of, viewer, bank):
     words = " ".join(strip_tags(markup(client_of(viewer).get(url("missing"), headers=HTMX))).split())
-    assert words.startswith("30 grades missing, by lexical")
+    assert words == "30 grades missing. With word overlap: about 1 s (guess)."
+
+
+def test_the_button_says_regrade_only_after_something_changed(client_of, developer, bank, run):
+    client = client_of(developer)
+    assert "Re-grade" not in markup(client.get(url("missing"), headers=HTMX))
+    (job,) = actions.start_grading(bank.collection, by=developer)
+    run(job)
+    item = bank.items.first()
+    revise_item(item, text="Which pigment turns a leaf red?", seen=item.version, by=developer)
+    assert "Re-grade 5 pairs" in markup(client.get(url("missing"), headers=HTMX))
 
 
 def test_the_end_of_grading_is_announced_once(client_of, developer, bank):
@@ -129,17 +150,20 @@ def test_the_end_of_grading_is_announced_once(client_of, developer, bank):
     assert ended not in markup(client.get(url("missing"), {"was_live": ""}, headers=HTMX))
 
 
-def test_missing_is_a_page_without_javascript(client_of, viewer, bank):
-    text = markup(client_of(viewer).get(url("missing")))
-    assert "<html" in text
-    assert "<strong>30</strong> grades missing" in text
-    assert "Re-grade" not in text
+def test_missing_is_a_part_and_its_page_is_that_of_the_jobs(client_of, viewer, bank):
+    response = client_of(viewer).get(url("missing"), {"bank": bank.pk})
+    assert response["Location"] == f"{url('jobs')}?bank={bank.pk}&missing=1"
+    page = markup(client_of(viewer).get(response["Location"]))
+    assert "<strong>30</strong> grades missing" in page
+    assert "Grade 30 pairs" not in page, "a viewer starts nothing"
+    page = markup(client_of(viewer).get(url("jobs"), {"bank": bank.pk}))
+    assert f"{url('missing')}?bank={bank.pk}" in page
 
 
 def test_missing_refuses_a_foreign_topic(client_of, developer, bank):
     foreign = TopicFactory(collection=CollectionFactory())
     for topic, status in ((foreign.pk, 404), ("x", 404), ("9" * 40, 400)):
-        assert client_of(developer).get(url("missing"), {"topic": topic}).status_code == status
+        assert client_of(developer).get(url("missing"), {"topic": topic}, headers=HTMX).status_code == status
 
 
 def test_start_answers_htmx_with_the_running_job(client_of, developer, bank):
@@ -147,11 +171,12 @@ def test_start_answers_htmx_with_the_running_job(client_of, developer, bank):
     text = markup(response)
     job = GradingJob.objects.get()
     assert (job.by, job.total) == (developer, 30)
-    assert f"Job {job.pk}" in text
+    assert "Grade 30 pairs with word overlap" in text
     assert "0 of 30" in text
     assert "No worker is running" in text
     assert "grades missing" not in text
-    assert "Grading 30 cells." in text
+    assert 'data-announced="Grading 30 pairs."' in text
+    assert "toast" not in text, "the line is seen"
 
 
 def test_start_without_javascript_returns_to_next(client_of, developer, bank, collection):
@@ -174,15 +199,18 @@ def test_start_with_nothing_missing_says_so(client_of, developer, job):
 
 def test_cancel(client_of, developer, job):
     work_on("chunk", JobChunk.objects.first().pk)
-    response = client_of(developer).post(url("cancel", job.pk), {"part": "jobs"}, headers=HTMX)
-    assert '<span class="badge" data-tone="warn">cancelled</span>' in markup(response)
+    response = client_of(developer).post(cancel_of(job), {"part": "jobs"}, headers=HTMX)
+    page = markup(response)
+    assert "15 of 30 pairs" in page
+    assert "Cancelled; what was done is kept" in page
+    assert url("steer", "grading", job.pk, "go-on") in page
     job.refresh_from_db()
     assert job.state == GradingJob.State.CANCELLED
     assert job.grades.count() == 15
 
 
 def test_cancel_without_javascript(client_of, owner, job):
-    response = client_of(owner).post(url("cancel", job.pk))
+    response = client_of(owner).post(cancel_of(job))
     assert response["Location"] == url("jobs")
     assert GradingJob.objects.get().state == GradingJob.State.CANCELLED
 
@@ -191,4 +219,59 @@ def test_cancel_of_a_foreign_job_is_not_found(client_of, owner, job):
     other = GradingJob.objects.create(
         collection=CollectionFactory(), config=job.config, scope="1 item of 1 topic", total=1
     )
-    assert client_of(owner).post(url("cancel", other.pk)).status_code == 404
+    assert client_of(owner).post(cancel_of(other)).status_code == 404
+
+
+def test_what_one_press_starts_is_one_line_with_its_parts(
+    collection, client_of, developer, redis_server, monkeypatch, settings
+):
+    with answering(collection, monkeypatch, settings):
+        jobs = actions.start_grading(collection, by=developer)
+        assert len(jobs) == 2
+        client = client_of(developer)
+        page = markup(client.get(url("jobs")))
+        assert page.count('class="job-line"') == 1
+        assert "Grade 5 pairs with paper" in page
+        assert "2 parts" in page
+        assert page.count("<button") == markup(client.get(url("jobs") + "?who=mine")).count("<button")
+        opened = markup(client.get(jobs[1].get_absolute_url()))
+        assert "after the answers" in opened
+        client.post(cancel_of(jobs[0]), {"part": "jobs"}, headers=HTMX)
+        states = GradingJob.objects.values_list("state", flat=True)
+        assert set(states) == {GradingJob.State.CANCELLED}
+
+
+def test_going_on_grades_what_a_cancelled_line_left(client_of, developer, job):
+    work_on("chunk", JobChunk.objects.first().pk)
+    client = client_of(developer)
+    client.post(cancel_of(job), {"part": "jobs"}, headers=HTMX)
+    page = markup(client.post(url("steer", "grading", job.pk, "go-on"), {"part": "jobs"}, headers=HTMX))
+    assert "Grade 15 pairs with word overlap" in page
+    assert GradingJob.objects.first().total == 15
+
+
+def test_a_line_under_way_says_how_long_it_still_takes(client_of, viewer, job):
+    chunk = job.chunks.first()
+    work_on("chunk", chunk.pk)
+    job.chunks.filter(pk=chunk.pk).update(seconds=60)
+    page = " ".join(markup(client_of(viewer).get(url("jobs"))).split())
+    assert "15 of 30 pairs" in page
+    assert "42 to 90 s left" in page
+
+
+def test_mine_are_the_lines_that_the_reader_started(client_of, developer, owner, job):
+    assert "Grade 30 pairs" in markup(client_of(developer).get(url("jobs"), {"who": "mine"}))
+    page = markup(client_of(owner).get(url("jobs"), {"who": "mine"}))
+    assert "You have started nothing yet." in page
+
+
+def test_imports_releases_and_archives_are_lines_for_organizers_only(collection, client_of, owner, developer):
+    batch = Import.objects.create(collection=collection, by=owner, state="done", options={})
+    ImportFile.objects.create(batch=batch, name="queries.tsv", size=5, digest="0" * 64)
+    Release.objects.create(collection=collection, by=owner, state="done", title="Spring")
+    Archive.objects.create(collection=collection, slug=collection.slug, by=owner, state="done")
+    page = markup(client_of(owner).get(url("jobs")))
+    lines = ("Check 1 file", "Make the release Spring", "Archive the collection")
+    assert all(line in page for line in lines)
+    assert batch.get_absolute_url() in page
+    assert not any(line in markup(client_of(developer).get(url("jobs"))) for line in lines)

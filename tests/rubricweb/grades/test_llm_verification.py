@@ -130,8 +130,8 @@ def test_the_page_says_what_waits_for_an_extraction(
     extracted(active_configs(collection)[0], item, "anthocyanin", "carotene")
     gap = monitor.gap(collection, monitor.Scope(None, None))
     assert (gap.later, gap.stuck, gap.cells) == (3, 0, 10 - 2 + 2 + 3)
-    page = markup(client_of(owner).get(f"/grades/{collection.slug}/missing/"))
-    assert "3 of them verify answers that must be extracted first" in page
+    page = markup(client_of(owner).get(f"/collections/{collection.slug}/jobs/?missing=1"))
+    assert "3 of them verify answers that are extracted first" in page
 
 
 def test_a_changed_key_takes_the_verdicts_of_the_old_one_away(scripts, collection, item, redis_server):

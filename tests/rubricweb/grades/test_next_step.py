@@ -27,7 +27,7 @@ def test_each_step_follows_the_one_before(collection, owner):
     passage = factories.PassageFactory(collection=collection)
     assert offered() == ("Choose the passages", reverse("grades:pool", args=[collection.slug]))
     factories.PooledFactory(topic=topic, passage=passage)
-    missing = f"{reverse('grades:missing', args=[collection.slug])}?bank={bank.pk}"
+    missing = f"{reverse('grades:jobs', args=[collection.slug])}?bank={bank.pk}"
     assert offered() == ("See what grading takes", missing)
     config = factories.lexical_config()
     GradingJob.objects.create(collection=collection, config=config, total=1, state=GradingJob.State.RUNNING)
@@ -38,7 +38,7 @@ def test_each_step_follows_the_one_before(collection, owner):
 
 @pytest.mark.parametrize(
     "address",
-    ["/grades/{}/jobs/", "/grades/{}/missing/", "/collections/{}/work/campaigns/new/", "/arena/{}/rubric/"],
+    ["/collections/{}/jobs/", "/collections/{}/work/campaigns/new/", "/arena/{}/rubric/"],
 )
 def test_where_nothing_can_be_graded_the_next_step_is_offered(collection, owner, client_of, address):
     address, client = address.format(collection.slug), client_of(owner)
@@ -67,7 +67,7 @@ def test_screens_of_a_bank_without_grades_offer_the_step(collection, developer, 
     address = reverse(
         route, args=[collection.slug, bank.pk] if route == "review:verify" else [collection.slug]
     )
-    missing = f'href="{reverse("grades:missing", args=[collection.slug])}?bank={bank.pk}"'
+    missing = f'href="{reverse("grades:jobs", args=[collection.slug])}?bank={bank.pk}"'
 
     def empty_part(person):
         page = client_of(person).get(address).content.decode()
@@ -76,19 +76,3 @@ def test_screens_of_a_bank_without_grades_offer_the_step(collection, developer, 
     assert missing in empty_part(developer)
     assert "<a " not in empty_part(viewer)
     assert "a topic developer or an organizer does that" in empty_part(viewer)
-
-
-def test_the_page_of_missing_grades_says_where_to_go_when_none_is(collection, viewer, client_of):
-    """The part that other pages have of it says nothing then."""
-    bank = factories.gradable(collection)
-    for item in bank.items.all():
-        for pooled in item.topic.pool.all():
-            factories.grade(factories.lexical_config(), item, pooled.passage, 4)
-    address = reverse("grades:missing", args=[collection.slug])
-
-    def part(page):
-        return client_of(viewer).get(address, headers={"HX-Request": "true", "HX-Current-URL": page})
-
-    said = f'href="{reverse("leaderboards:board", args=[collection.slug])}"'
-    assert said in markup(part(f"http://testserver{address}"))
-    assert said not in markup(part(f"http://testserver{collection.get_absolute_url()}"))

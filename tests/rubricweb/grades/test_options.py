@@ -22,11 +22,16 @@ from rubricweb.leaderboards.board.types import BoardError
 from tests.factories import PassageFactory, gradable, grade
 from tests.rubricweb.markup import markup
 
-PAGE = "/collections/autumn/settings/"
-SENT = {"name": "Autumn", "min_relevant": "2", "grader_backend": "openai_compatible", "grader_llm": "gpt"}
+PAGE = "/collections/autumn/graders/"
+SENT = {"card": "server", "grader_backend": "openai_compatible", "grader_llm": "gpt"}
 RATING = "QuestionSelfRatedUnanswerablePromptWithChoices"
 EXTRACTION = "QuestionCompleteConciseUnanswerablePromptWithChoices"
 VERIFYING = "QuestionCompleteConcisePromptWithT5VerifiedAnswerKey2"
+
+
+@pytest.fixture(autouse=True)
+def server(monkeypatch):
+    monkeypatch.setattr("rubricweb.prompts.choices.server_models", lambda: (["gpt"], ""))
 
 
 def told(backend: str, prompt_class: str, **chosen) -> GraderConfig:
@@ -68,7 +73,7 @@ def test_graders_without_options_are_those_that_they_were(db, backend, llm, fing
 
 def test_settings_keep_what_is_not_the_default(owner, collection, client_of):
     sent = {"option_max_new_tokens": "100", "option_attempt": "2", "option_concurrency": "32"}
-    assert client_of(owner).post(PAGE, SENT | sent | {"option_timeout_s": "60"}).status_code == 302
+    assert client_of(owner).post(f"{PAGE}use/", SENT | sent | {"option_timeout_s": "60"}).status_code == 302
     collection.refresh_from_db()
     assert collection.grader_options == {"max_new_tokens": 100, "attempt": 2, "concurrency": 32}
     for config in active_configs(collection):
@@ -86,7 +91,7 @@ def test_settings_and_commands_take_the_options_of_thinking_models(
 ):
     sent = {"option_thinking": "off", "option_reasoning_effort": "low"}
     sent |= {"option_request_fields": ' {"top_k": 20} '}
-    assert client_of(owner).post(PAGE, SENT | sent).status_code == 302
+    assert client_of(owner).post(f"{PAGE}use/", SENT | sent).status_code == 302
     collection.refresh_from_db()
     chosen = {"thinking": "off", "reasoning_effort": "low", "request_fields": '{"top_k":20}'}
     assert collection.grader_options == chosen
@@ -103,8 +108,9 @@ def test_settings_and_commands_take_the_options_of_thinking_models(
 def test_settings_show_the_options_of_the_chosen_back_end(owner, collection, client_of):
     page = markup(client_of(owner).get(PAGE))
     assert "option_" not in page
-    assert "This grader has no options." in page
-    client_of(owner).post(PAGE, SENT | {"grader_backend": "hf_extractive"})
+    client_of(owner).post(
+        f"{PAGE}use/", SENT | {"card": "local", "grader_backend": "hf_extractive", "grader_llm": ""}
+    )
     page = markup(client_of(owner).get(PAGE))
     assert 'name="option_no_answer_bias"' in page
     assert "option_json_mode" not in page
@@ -121,7 +127,7 @@ def test_settings_show_the_options_of_the_chosen_back_end(owner, collection, cli
     ],
 )
 def test_a_value_out_of_range_is_refused_beside_its_control(owner, collection, client_of, sent, says):
-    answer = client_of(owner).post(PAGE, SENT | sent)
+    answer = client_of(owner).post(f"{PAGE}use/", SENT | sent)
     assert answer.status_code == 422
     page = markup(answer)
     (name,) = sent

@@ -14,7 +14,7 @@ from rubricweb.grades.pool_preview import preview_pool
 from tests.factories import PassageFactory, gradable, grade, lexical_config, ranked
 from tests.rubricweb.markup import markup
 
-PAGE = "/grades/autumn/pool/"
+PAGE = "/collections/autumn/pool/"
 
 
 @pytest.fixture

@@ -24,6 +24,7 @@ from rubricweb.grades.replies.dropping import keep_replies
 from rubricweb.grades.replies.models import ReplyBlock, ReplyPolicy
 from rubricweb.grades.store import GradeRow
 from rubricweb.jobs import kinds
+from rubricweb.prompts.kept import stored
 from rubricweb.review.flags.actions import open_flag
 from rubricweb.review.flags.models import Flag
 from rubricweb.review.flags.subjects import Subject
@@ -245,20 +246,21 @@ def test_workers_and_a_command_drop(collection, cells, config, capsys):
 def test_an_organizer_says_how_long(client_of, owner, assessor, outsider, collection, cells, config):
     store.save_grades(config, rows(cells))
     make_older(timedelta(days=40))
-    address = reverse("grades:replies", args=[collection.slug])
-    assert client_of(outsider).get(address).status_code == 404
-    assert client_of(assessor).get(address).status_code == 403
+    address = reverse("prompts:replies", args=[collection.slug])
+    assert client_of(outsider).post(address).status_code == 404
+    assert client_of(assessor).post(address).status_code == 403
     client = client_of(owner)
-    shown = client.get(address)
-    assert shown.context["stored"].number == 20
-    assert shown.context["stored"].older == ((30, 20), (90, 0), (365, 0))
-    assert client.post(address, {"days": "0"}).status_code == 422
+    assert stored(collection).number == 20
+    assert stored(collection).older == ((30, 20), (90, 0), (365, 0))
+    client.post(address, {"days": "0"})
+    assert not ReplyPolicy.objects.exists()
     assert client.post(address, {"days": "30"}).status_code == 302
     assert client.post(address, {"days": "30"}).status_code == 302
     entry = AuditEntry.objects.get(verb="keeping of replies changed")
     assert (entry.by, entry.detail) == (owner, "for 30 days")
     dropping.drop_due()
-    assert "Dropped so far: 20," in client.get(address).content.decode()
+    page = client.get(reverse("prompts:graders", args=[collection.slug])).content.decode()
+    assert "20 were dropped" in page
     client.post(address, {"days": ""})
     assert ReplyPolicy.objects.get().days is None
     assert client.put(address).status_code == 405

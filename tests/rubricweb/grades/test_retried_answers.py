@@ -187,8 +187,10 @@ class TestAgainOnAnAnswer:
 
 
 def test_people_are_told_of_both(collection, failed, client_of, owner):
-    said = markup(client_of(owner).post(f"/grades/{collection.slug}/retry-failed/", follow=True))
-    assert "Grading 10 failed cells again; at most 5 more are verified then." in said
+    said = markup(client_of(owner).post(f"/collections/{collection.slug}/jobs/retry-failed/", follow=True))
+    assert "Grade 5 pairs with paper" in said
+    assert "failed grades of" in said
+    assert "2 parts" in said
 
 
 def test_the_command_starts_both(collection, failed):

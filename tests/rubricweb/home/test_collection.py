@@ -93,10 +93,10 @@ def test_runs_without_a_passage_in_the_pool_are_counted(autumn, owner, viewer, c
     words = "1 run has no passage in the pool, so none of it is graded."
     page = markup(client_of(owner).get(URL))
     assert words in page
-    assert 'href="/grades/autumn/pool/"' in page
+    assert 'href="/collections/autumn/pool/"' in page
     page = markup(client_of(viewer).get(URL))
     assert words in page
-    assert 'href="/grades/autumn/pool/"' not in page
+    assert 'href="/collections/autumn/pool/"' not in page
 
 
 def test_topics_are_sorted_and_found(autumn, owner, client_of):

@@ -144,10 +144,10 @@ def test_what_is_ahead_is_named_to_those_who_see_the_jobs_of_its_collection(
     here = shown(Context({"request": page, "collection": collection, "work": release}))
     link = f'<a href="{reverse("grades:jobs", args=[collection.slug])}">import 3</a>'
     said = link if name == "import 3" else name
-    assert re.search(f"> behind: {re.escape(said)}, about (90|8.) s <", " ".join(here.split()))
+    assert re.search(f"> Queued behind {re.escape(said)}, about (90|8.) s <", " ".join(here.split()))
     works(doing="import 3", work="import-3", collection=CollectionFactory().pk)
     elsewhere = shown(Context({"request": page, "collection": collection, "work": release}))
-    assert "behind: other work, 1 s so far" in " ".join(elsewhere.split())
+    assert "Queued behind other work, 1 s so far" in " ".join(elsewhere.split())
 
 
 def test_the_usual_time_of_work_is_without_loading_its_model(collection, redis_server):

