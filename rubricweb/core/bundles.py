@@ -40,9 +40,16 @@ _EVERY_PAGE = (
 STYLES: dict[str, tuple[str, ...]] = {
     "base.css": _EVERY_PAGE,
     "analysis.css": (*_EVERY_PAGE, "css/list.css", "css/meta.css"),
-    "bank.css": (*_EVERY_PAGE, "css/bank.css", "css/banks.css"),
+    "bank.css": (*_EVERY_PAGE, "css/topic.css", "css/bank.css", "css/banks.css"),
     "board.css": (*_EVERY_PAGE, "css/leaderboards.css"),
-    "grid.css": (*_EVERY_PAGE, "css/review.css", "css/grid.css", "css/flags.css"),
+    "grid.css": (
+        *_EVERY_PAGE,
+        "css/review.css",
+        "css/topic.css",
+        "css/grid.css",
+        "css/flags.css",
+        "css/banks.css",
+    ),
     "verify.css": (*_EVERY_PAGE, "css/review.css", "css/list.css", "css/verify.css"),
 }
 

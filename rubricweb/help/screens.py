@@ -63,7 +63,6 @@ PAGES = {
     "review:cell": "read-the-grid#one-cell",
     "review:duplicates": "supervise-the-grader#near-duplicates",
     "review:flags": "supervise-the-grader#flags",
-    "review:grid": "read-the-grid",
     "review:spurious": "supervise-the-grader#spurious-items",
     "review:suspect": "supervise-the-grader#spurious-items",
     "review:uncovered": "supervise-the-grader#uncovered-passages",
@@ -84,7 +83,7 @@ PAGES = {
 
 
 def help_for(route: str) -> str:
-    """The address of the page for a route such as `review:grid`; of the help's first page for none."""
+    """The address of the page for a route such as `editor:topic`; of the help's first page for none."""
     page = PAGES.get(route) or PAGES.get(route.partition(":")[0], INDEX)
     name, _, anchor = page.partition("#")
     return address_of(name) + (f"#{anchor}" if anchor else "")

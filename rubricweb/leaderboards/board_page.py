@@ -140,9 +140,9 @@ def leaders(board: Board) -> Leaders | None:
         (row.run_tag, [HeatCell(score, round(5 * (score - low) / span)) for score in of_run])
         for row, of_run in zip(board.rows, by_run, strict=False)
     ]
-    bank, grader = board.spec.bank, f"?grader={board.spec.config.pk}"
+    bank, chosen = board.spec.bank, {"view": "grid", "grader": board.spec.config.pk}
     grids = [
-        reverse("review:grid", args=[bank.pk, topic.topic_id]) + grader if bank else ""
+        reverse("editor:topic", args=[bank.pk, topic.topic_id], query=chosen) if bank else ""
         for topic in board.leaders
     ]
     return Leaders(list(zip(board.leaders, grids, strict=True)), rows)

@@ -23,5 +23,4 @@ urlpatterns = [
     *responses,
     *spurious,
     *uncovered,
-    path("review/banks/<int:bank_id>/topics/<int:topic_id>/grid/", views.grid, name="grid"),
 ]

@@ -1,6 +1,6 @@
 // The grid by keyboard: one stop for Tab, arrows inside; the panel beside it shows the cell that has the
-// focus. Enter goes into the panel, Escape comes back to the cell, digits rate. A rating shows at once and
-// leaves through the outbox.
+// focus, or the item of its column. Enter goes into the panel, Escape comes back, digits rate. A rating shows at once
+// and leaves through the outbox.
 import { newUid, outbox } from "./outbox.js";
 import { Panel } from "./panel.js";
 import { text } from "./texts.js";
@@ -74,27 +74,19 @@ function go(row, column) {
   at(row, column).focus();
 }
 
-// What the column asks, whole and with its figures, in the corner: heads have room for a few words.
-function readOut(cell) {
-  const [readout, head] = [byId("readout"), byId("grid").rows[0].cells[cell.cellIndex]];
-  byId("grid").querySelector("[data-here]")?.removeAttribute("data-here");
-  const told = [...head.querySelectorAll(".head-text, .head-facts")].map((part) => part.cloneNode(true));
-  readout.hidden = !told.length;
-  readout.replaceChildren(...told);
-  if (told.length) head.dataset.here = "";
-}
-
 // The panel may lag behind by the time that a cell takes to load, but never shows another cell than the focused one.
 function focused(target) {
   stop(target);
   const [row, column] = state.place;
+  const head = at(0, column);
+  if (panel.isCard) return head.matches(".head") && panel.follow(head, []);
   const next = [at(row + state.step[0], column + state.step[1]), at(row + 1, column)];
-  readOut(target.closest("td, th"));
   if (target.matches("td a:not(.flag-mark)")) panel.follow(target, next);
 }
 
 async function enter(link) {
   if (!panel.hasLoaded(link)) await panel.show(link);
+  if (panel.isCard) return;
   byId("cell-title")?.focus({ preventScroll: matchMedia("(width > 40em)").matches });
 }
 
@@ -164,7 +156,7 @@ Object.assign(outbox.screen, { settles: [200, 409, 422], settle });
 document.addEventListener("pressed", (event) => {
   const { key } = event.detail;
   const cell = cellOf(event.target);
-  if (key === "Escape" && event.target.closest("#panel") && panel.shown) byId(panel.shown)?.focus();
+  if (key === "Escape" && event.target.closest("#panel") && panel.shown) at(...state.place).focus();
   else if (key === "Escape" && cell) panel.close();
   if (!cell) return;
   const [row, column] = [cell.parentElement.rowIndex, cell.cellIndex];
@@ -188,9 +180,8 @@ document.addEventListener("pressed", (event) => {
 
 document.addEventListener("click", (event) => {
   if (event.target.closest("[data-closes-panel]")) {
-    const shown = byId(panel.shown);
     panel.close();
-    return shown?.focus();
+    return at(...state.place).focus();
   }
   if (event.target.closest(".skip-link")) {
     event.preventDefault();
@@ -198,11 +189,17 @@ document.addEventListener("click", (event) => {
   }
   const again = event.target.closest("[data-rates]");
   if (again) rate(byId(again.dataset.cell), again.dataset.rates);
-  const link = event.target.closest("#grid td a");
+  const goesTo = event.target.closest("[data-opens-item], [data-goes-to]")?.dataset;
+  const link = goesTo
+    ? byId(goesTo.opensItem ?? goesTo.goesTo)
+    : event.target.closest("#grid :is(td a, .head)");
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
+  if (goesTo?.goesTo) link.focus();
   enter(link);
 });
+// The card again, once its item was changed from it.
+document.addEventListener("items-changed", () => panel.isCard && panel.show(byId(panel.shown)));
 
 // A rating, or a flag or comment: on the cell, or on the item or passage whose head has the focus; uncovered
 // is the passage.
@@ -211,6 +208,7 @@ document.addEventListener("key-action", async (event) => {
   if (state.isOpening) return; // words that were typed before their field was there
   if (/^(rate|undo)/.test(action)) return say(target.closest("td a"), action);
   const cell = target.closest("td, th");
+  if (action === "item") return at(0, cell.cellIndex).matches(".head") && enter(at(0, cell.cellIndex));
   const head = action === "uncovered" ? cell.parentElement.cells[0] : cell;
   const ofHead = `${gridOf(cell).dataset.flagsAt}?panel=1&${head.id[0] === "i" ? "item" : "passage"}=${
     head.id.slice(1)
@@ -230,11 +228,10 @@ document.addEventListener("key-action", async (event) => {
 document.addEventListener("focusin", ({ target }) => cellOf(target) && focused(target));
 // From a dialog the focus goes back by itself, but not to a cell that was replaced: then nothing visible has it.
 addEventListener("close", () => document.activeElement.offsetParent ?? at(...state.place).focus(), true);
-document.addEventListener("pointerover", ({ target }) => cellOf(target) && readOut(cellOf(target)));
 document.addEventListener("leave-field", (event) => {
   if (!event.target.closest("#panel") || !panel.shown) return;
   event.preventDefault();
-  byId(panel.shown)?.focus();
+  at(...state.place).focus();
 });
 document.addEventListener("htmx:beforeSwap", ({ detail: { target, shouldSwap } }) => {
   if (target?.id !== "grid" || !shouldSwap) return;
@@ -242,5 +239,12 @@ document.addEventListener("htmx:beforeSwap", ({ detail: { target, shouldSwap } }
 });
 document.addEventListener("htmx:afterSwap", enhance);
 enhance();
-const linked = byId(location.hash.slice(1));
-if (gridOf(linked)) enter(linked);
+// On arrival the focus is on the work: the cell or head that the address names, else the first cell.
+const linked = byId(panel.shown || location.hash.slice(1));
+const isHere = Boolean(gridOf(linked));
+if (linked?.matches("#grid td a")) enter(linked);
+else if (document.activeElement === document.body) {
+  const column = isHere ? linked.closest("th").cellIndex : 1;
+  const row = isHere ? linked.closest("tr").rowIndex : 1;
+  at(row || 1, column).focus({ preventScroll: !isHere });
+}

@@ -98,7 +98,7 @@ def test_a_grid_on_its_way_takes_no_rating_back(people, cut, places):
     rendered = page.evaluate(
         "fetch(location, { headers: { 'HX-Request': 'true' } }).then((found) => found.text())"
     )
-    grids = Held(page, "**/grid/")
+    grids = Held(page, "**/?view=grid")
     page.evaluate("htmx.trigger('#grid-live [data-live]', 'again')")
     late = grids.next()
     page.keyboard.press("2")

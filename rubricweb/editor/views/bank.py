@@ -33,17 +33,21 @@ from rubricweb.editor.what_if import WhatIf
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import MeasureSpec
 
+VIEWS = (("grid", "Grid"), ("bank", "Bank"), ("both", "Both"))
+"""The views of a topic, as its address names them."""
 
-@require_safe
-def topic(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
-    """The list of items refreshes itself; `beside` is a passage to read beside it."""
-    bank, topic = access.bank_topic_for(request.user, bank_id, topic_id)
+
+def bank_page(request: HtmxRequest, bank: Bank, topic: Topic) -> HttpResponse:
+    """Show the topic's items in a list that refreshes itself.
+
+    `item` is open beside it, or `beside` is a passage to read there.
+    """
     figures = _figures(request, bank)
     beside = passage_beside(topic, parse_id(request.GET["beside"])) if "beside" in request.GET else None
     shown = beside.passage.pk if beside else None
     sheet = editor_sheet(bank, topic, figures.graders, min_grade=figures.threshold, beside=shown)
     context = _place(bank, topic) | _page_context(request, bank, topic, figures)
-    context |= {"sheet": sheet, "figures": figures, "beside": beside}
+    context |= {"sheet": sheet, "figures": figures, "beside": beside, "view": "bank", "views_of_topic": VIEWS}
     context["can_edit"] = _can_edit(request, bank.collection)
     return page_or_part(request, "editor/topic.html", context, part="items")
 

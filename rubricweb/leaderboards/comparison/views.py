@@ -53,7 +53,11 @@ def _sheet(found: RunComparison, scored: ScoredBoard) -> PrintedTable:
     names = named_topics(spec.collection)
 
     def address(topic_id: int) -> str:
-        return reverse("review:grid", args=[spec.bank.pk, topic_id]) if spec.bank else ""
+        return (
+            reverse("editor:topic", args=[spec.bank.pk, topic_id], query={"view": "grid"})
+            if spec.bank
+            else ""
+        )
 
     rows = tuple(
         (

@@ -226,4 +226,4 @@ def _counted(scored: ScoredBoard) -> list[int]:
 
 def _grid(scored: ScoredBoard, topic_id: int) -> str:
     bank = scored.spec.bank
-    return reverse("review:grid", args=[bank.pk, topic_id]) if bank else ""
+    return reverse("editor:topic", args=[bank.pk, topic_id], query={"view": "grid"}) if bank else ""

@@ -136,7 +136,9 @@ def _duplicates(scored: ScoredBoard, form: InfluenceForm, request: HtmxRequest) 
 def _grid(scored: ScoredBoard) -> Callable[[int], str]:
     """Return the grid of a topic; a board of labels has none."""
     bank = scored.spec.bank
-    return lambda topic_id: reverse("review:grid", args=[bank.pk, topic_id]) if bank else ""
+    return lambda topic_id: (
+        reverse("editor:topic", args=[bank.pk, topic_id], query={"view": "grid"}) if bank else ""
+    )
 
 
 _VIEWS: dict[str, Callable[[ScoredBoard, InfluenceForm, HtmxRequest], Context]] = {

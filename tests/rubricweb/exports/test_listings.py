@@ -51,7 +51,7 @@ def test_the_screen_leads_to_it(bank, listing, client_of, viewer):
     topic = bank.collection.topics.get(query_id="t2")
     page = {
         "verify": f"/review/autumn/banks/{bank.pk}/verify/?topic={topic.pk}",
-        "grid": f"/review/banks/{bank.pk}/topics/{topic.pk}/grid/",
+        "grid": f"/banks/{bank.pk}/topics/{topic.pk}/?view=grid",
     }.get(listing, f"/review/banks/{bank.pk}/{listing}/?topic={topic.pk}")
     html = client_of(viewer).get(page).content.decode()
     assert f'href="{address(bank, listing)}?topic={topic.pk}' in html

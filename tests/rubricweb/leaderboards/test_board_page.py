@@ -248,7 +248,8 @@ def test_the_leaders_are_compared_by_topic(made, viewer, client_of):
     assert [(topic.query_id, grid) for topic, grid in table.topics] == [
         (
             name,
-            reverse("review:grid", args=[made.bank.pk, made.topics[name].pk]) + f"?grader={made.config.pk}",
+            reverse("editor:topic", args=[made.bank.pk, made.topics[name].pk])
+            + f"?view=grid&grader={made.config.pk}",
         )
         for name in ("t1", "t2")
     ]

@@ -221,7 +221,9 @@ def test_topics_of_a_run(made, viewer, client_of):
         ["0.0000", "0.5000", "-0.5000", "1.0000"],
     ]
     assert "no ranking, so counts 0" in shown(response)[1][0]
-    assert reverse("review:grid", args=[made.bank.pk, made.topics["t1"].pk]) in markup(response)
+    assert reverse(
+        "editor:topic", args=[made.bank.pk, made.topics["t1"].pk], query={"view": "grid"}
+    ) in markup(response)
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ class TestGrid:
 
     def grid(self, cell, client, source: str = "corrected") -> str:
         place = [cell.campaign.bank_id, cell.topic_id]
-        return markup(client.get(f"{reverse('review:grid', args=place)}?source={source}"))
+        return markup(client.get(f"{reverse('editor:topic', args=place)}?view=grid&source={source}"))
 
     def grade_in(self, html: str, cell) -> str:
         return re.search(rf'<a id="c{cell.passage_id}-{cell.item_id}" [^>]*data-grade="(\w+)"', html)[1]
@@ -106,7 +106,7 @@ class TestGrid:
         client = client_of(assessor)
         html = self.grid(cell, client, source)
         assert self.grade_in(html, cell) == "hidden"
-        assert f"{cell.passage.doc_id}, question 1, hidden until you have rated your cells" in html
+        assert f"{cell.passage.doc_id}, question 1, hidden until you rate it" in html
         assert self.grade_in(self.grid(cell, client_of(developer)), cell) == "0"
         rate(cell, rating=1, by=assessor, seen=0, uid=uuid4())
         assert self.grade_in(self.grid(cell, client, ""), cell) == "4"

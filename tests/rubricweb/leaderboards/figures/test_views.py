@@ -87,7 +87,7 @@ def test_runs_with_their_intervals(made, viewer, client_of):
 def test_topics_and_runs_lead_to_the_grid(made, viewer, client_of):
     response = client_of(viewer).get(PAGE, {"view": "heat"})
     (squares,) = figure_of(response)
-    grid = reverse("review:grid", args=[made.bank.pk, made.topics["t1"].pk])
+    grid = reverse("editor:topic", args=[made.bank.pk, made.topics["t1"].pk], query={"view": "grid"})
     assert (squares["x"][0], squares["y"][0], squares["customdata"][0]) == ("t1", "both", grid)
     assert cells_of(response)[1] == ["stray", "0.000", "1.000"]
 

@@ -39,7 +39,7 @@ def test_views(made, viewer, client_of, view, said):
 def test_items_link_to_their_grid_and_come_in_order(made, viewer, client_of):
     asked = r"(Which pigment|When does|Why does)"
     hard, easy = (client_of(viewer).get(PAGE, {"by": by, "all": "1"}) for by in ("hard", "easy"))
-    assert f"/review/banks/{made.bank.pk}/topics/{made.topics['t1'].pk}/grid/" in markup(hard)
+    assert f"/banks/{made.bank.pk}/topics/{made.topics['t1'].pk}/?view=grid" in markup(hard)
     body = re.compile(r"<tbody>.*?</tbody>", re.DOTALL)
     first, last = (re.findall(asked, body.search(markup(found))[0]) for found in (hard, easy))
     assert first[0] == last[-1] == "Which pigment", "the fewest passages cover it"
