@@ -239,12 +239,12 @@ document.addEventListener("htmx:beforeSwap", ({ detail: { target, shouldSwap } }
 });
 document.addEventListener("htmx:afterSwap", enhance);
 enhance();
-// On arrival the focus is on the work: the cell or head that the address names, else the first cell.
+// On arrival the focus is on the work: the cell or head that the address names, else the first cell. Before the styles
+// are there, nothing takes the focus.
 const linked = byId(panel.shown || location.hash.slice(1));
-const isHere = Boolean(gridOf(linked));
+addEventListener("load", () => {
+  if (linked?.matches("#grid td a") || document.activeElement !== document.body) return;
+  const place = gridOf(linked) ? linked.closest("th") : null;
+  at(place?.parentElement.rowIndex || 1, place?.cellIndex ?? 1).focus({ preventScroll: !place });
+});
 if (linked?.matches("#grid td a")) enter(linked);
-else if (document.activeElement === document.body) {
-  const column = isHere ? linked.closest("th").cellIndex : 1;
-  const row = isHere ? linked.closest("tr").rowIndex : 1;
-  at(row || 1, column).focus({ preventScroll: !isHere });
-}
