@@ -40,7 +40,7 @@ _EVERY_PAGE = (
 STYLES: dict[str, tuple[str, ...]] = {
     "base.css": _EVERY_PAGE,
     "analysis.css": (*_EVERY_PAGE, "css/list.css", "css/meta.css"),
-    "bank.css": (*_EVERY_PAGE, "css/topic.css", "css/bank.css", "css/banks.css"),
+    "bank.css": (*_EVERY_PAGE, "css/topic.css", "css/panel.css", "css/bank.css", "css/banks.css"),
     "board.css": (*_EVERY_PAGE, "css/leaderboards.css"),
     "grid.css": (
         *_EVERY_PAGE,
@@ -48,7 +48,7 @@ STYLES: dict[str, tuple[str, ...]] = {
         "css/topic.css",
         "css/grid.css",
         "css/flags.css",
-        "css/banks.css",
+        "css/panel.css",
     ),
     "verify.css": (*_EVERY_PAGE, "css/review.css", "css/list.css", "css/verify.css"),
 }

@@ -74,7 +74,7 @@ class ItemCard:
 
 
 def item_card(
-    bank: Bank, topic: Topic, name: str, rater: Rater, query: GridQuery, reader: User
+    bank: Bank, topic: Topic, rater: Rater, query: GridQuery, *, name: str, reader: User
 ) -> ItemCard | None:
     """Return the card of the item with this key, or of the first suspect; None where the topic has none."""
     grid = topic_grid(bank, topic, rater, query, reader)

@@ -15,11 +15,12 @@ from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Topic
 from rubricweb.editor.views.bank import VIEWS, bank_page
-from rubricweb.grades.raters import raters
+from rubricweb.grades.raters import Rater, raters
 from rubricweb.review import selectors
 from rubricweb.review.forms import GridForm, address_kept, kept_fields
 from rubricweb.review.item_card import item_card
 from rubricweb.review.saved_views import saved_views
+from rubricweb.review.selectors.grid_query import GridQuery
 
 
 @require_safe
@@ -42,19 +43,21 @@ def topic(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
 def _grid(request: HtmxRequest, bank: Bank, topic: Topic) -> HttpResponse:
     """Show passages x items, a window at a time; beside them a cell, an item, or all items."""
     form = GridForm(request.GET)
-    rater = form.offer(raters(bank))
-    form.offer_runs(selectors.run_tags(bank.collection))
-    form.offer_versions(bank)
-    query = form.query()
+    rater, query = _chosen(form, bank)
     card = request.GET.get("card")
     context = {
-        "collection": bank.collection, "section": "topics", "bank": bank, "topic": topic,
-        "form": form, "rater": rater, "query": query,
+        "collection": bank.collection,
+        "section": "topics",
+        "bank": bank,
+        "topic": topic,
+        "form": form,
+        "rater": rater,
+        "query": query,
         **address_kept(request),
         "view": request.GET["view"],
         "views_of_topic": VIEWS,
         "can_edit": roles.may_edit(request.user, bank.collection),
-        "card": item_card(bank, topic, card, rater, query, request.user) if card else None,
+        "card": item_card(bank, topic, rater, query, name=card, reader=request.user) if card else None,
     }
     if request.htmx.target == "panel":
         return page_or_part(request, "review/grid.html", context, part="card")
@@ -67,3 +70,11 @@ def _grid(request: HtmxRequest, bank: Bank, topic: Topic) -> HttpResponse:
         "banks": partial(banks_for, bank.collection, topic),
     }
     return page_or_part(request, "review/grid.html", context, part="table")
+
+
+def _chosen(form: GridForm, bank: Bank) -> tuple[Rater, GridQuery]:
+    """Offer the form what the bank has to choose from, and return what is chosen."""
+    rater = form.offer(raters(bank))
+    form.offer_runs(selectors.run_tags(bank.collection))
+    form.offer_versions(bank)
+    return rater, form.query()

@@ -6,8 +6,6 @@ const PAUSE_MS = 80; // nobody reads the cells that a held arrow key runs over
 const FRESH_MS = 60_000;
 const KEPT = 24; // cells fetched ahead
 
-const WIDTH = "panel-width";
-
 export class Panel {
   #element = document.getElementById("panel");
   shown = this.#element.dataset.shown ?? ""; // id of the cell or head whose panel this is
@@ -16,20 +14,9 @@ export class Panel {
   #ahead = new Map(); // by the id of a cell: its HTML, and until when it may be shown
   #timer = 0;
 
-  constructor() {
-    this.#aside.style.width = localStorage.getItem(WIDTH) ?? "";
-    const keepWidth = () => this.#aside.style.width && localStorage.setItem(WIDTH, this.#aside.style.width);
-    this.#aside.addEventListener("pointerup", keepWidth);
-  }
-
   // Once it is open it follows the focus.
   get isOpen() {
     return this.shown !== "";
-  }
-
-  // Of an item, which belongs to a head.
-  get isCard() {
-    return this.shown.startsWith("h");
   }
 
   close() {
@@ -77,11 +64,9 @@ export class Panel {
     }
     const link = document.getElementById(this.shown);
     link?.setAttribute("aria-current", "true");
-    for (const cell of document.querySelectorAll("#grid [data-here]")) delete cell.dataset.here;
-    if (!this.isCard || !link) return;
-    const { cellIndex } = link.closest("th");
-    for (const { cells } of link.closest("table").rows) {
-      if (cells[cellIndex]) cells[cellIndex].dataset.here = "";
+    const column = link?.closest("th")?.cellIndex;
+    for (const cell of document.querySelectorAll("#grid :is(td, thead th)")) {
+      cell.toggleAttribute("data-here", cell.cellIndex === column);
     }
   }
 

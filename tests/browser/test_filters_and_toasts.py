@@ -155,6 +155,7 @@ def test_what_the_server_refuses_says_why(people, places, campaign_of):
     page = people.sign_in_routed("assessor")
     page.route("**/django-htmx*.js", lambda route: route.fulfill(body=""))  # shows refusals to programmers
     page.goto(places.editor)
-    page.locator(".item-open").first.click()
-    expect(page.locator("#toasts")).to_contain_text("still wait for your blind rating. Rate them first")
+    page.locator(".item-menu > summary").first.click()
+    page.get_by_role("link", name="Retire").first.click()
+    expect(page.locator("#toasts")).to_contain_text("You are rating this question blind.")
     people.complaints = [words for words in people.complaints if "Error Code 403" not in words]

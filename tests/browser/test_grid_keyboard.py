@@ -190,19 +190,6 @@ def test_keys_turn_the_topic_to_its_other_views(grid, places):
     assert grid.url.endswith("view=grid")
 
 
-def test_the_panel_remembers_its_width(grid):
-    press(grid, "Enter")
-    expect(grid.locator("#cell-title")).to_be_focused()
-    grid.locator(".cell-panel").evaluate(
-        "(aside) => { aside.style.width = '520px'; aside.dispatchEvent(new Event('pointerup')); }"
-    )
-    grid.reload()
-    grid.locator("#grid[data-ready]").wait_for()
-    press(grid, "Enter")
-    expect(grid.locator("#cell-title")).to_be_focused()
-    assert grid.locator(".cell-panel").bounding_box()["width"] == 520
-
-
 def test_the_focus_returns_from_a_dialog_to_a_cell_that_was_replaced(people, places):
     page = people.sign_in_routed("assessor", viewport=WIDE)
     page.goto(places.grid)

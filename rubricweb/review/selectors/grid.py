@@ -96,6 +96,11 @@ class Grid:
     """All items, to pick columns from."""
     offers: tuple[Offer, ...]
 
+    @property
+    def suspects(self) -> int:
+        """Items that may be spurious."""
+        return sum(column.is_spurious for column in self.items)
+
 
 @dataclass(frozen=True, eq=False)
 class TopicGrid:

@@ -89,7 +89,7 @@ class GridColumn:
         return 0.0 if np.isnan(self.covered) else round(self.covered, 3)
 
     def measured(self, at: int, sheet: Sheet, hidden: Mask) -> GridColumn:
-        """With its measures over the whole pool; `hidden` are the cells whose grades the reader may not see."""
+        """With its measures over the whole pool; `hidden` are cells whose grades the reader may not see."""
         ratings, is_hidden = sheet.ratings[:, at], hidden[:, at]
         return replace(
             self,
