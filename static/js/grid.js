@@ -240,8 +240,8 @@ document.addEventListener("htmx:beforeSwap", ({ detail: { target, shouldSwap } }
 });
 document.addEventListener("htmx:afterSwap", enhance);
 enhance();
-// On arrival the focus is on the work: what the address names, else the first cell. Before the styles are there, nothing
-// takes it.
+// On arrival the focus is on the work: what the address names, else the first cell. Nothing takes it before the styles
+// are there.
 const last = `c${new URLSearchParams(location.search).get("at")}`;
 const named = [panel.shown, location.hash.slice(1), last].map(byId).find(gridOf);
 addEventListener("load", () => {

@@ -1,5 +1,5 @@
-// The panel beside the grid shows the cell or the item that has the focus, so that what is read is what is rated. Where its text is
-// not there yet, it names the cell at once and shows no other one meanwhile.
+// The panel beside the grid shows the cell or the item that has the focus, so that what is read is what is rated.
+// Where its text is not there yet, it names the cell at once and shows no other one meanwhile.
 import { ask } from "./session.js";
 import { text } from "./texts.js";
 const PAUSE_MS = 80; // nobody reads the cells that a held arrow key runs over

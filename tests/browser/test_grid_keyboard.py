@@ -115,7 +115,7 @@ def test_the_skip_link_leads_back_to_the_cell(grid):
     expect_place(grid, 2, 1)
 
 
-@pytest.mark.parametrize(("width", "height", "rows"), [(1440, 900, 14), (1280, 720, 9)])
+@pytest.mark.parametrize(("width", "height", "rows"), [(1440, 900, 15), (1280, 720, 10)])
 def test_much_of_the_grid_is_seen_at_once(people, places, width, height, rows):
     page = people.sign_in("assessor", viewport={"width": width, "height": height})
     page.goto(places.grid)
@@ -125,7 +125,7 @@ def test_much_of_the_grid_is_seen_at_once(people, places, width, height, rows):
     last = page.evaluate(RECTANGLE, f'#grid [aria-rowindex="{rows + 1}"] td:last-child')
     assert last["bottom"] <= frame["bottom"] <= height
     assert last["right"] <= frame["right"] == width
-    assert (width - last["left"]) / last["width"] >= 14 - COLUMNS + 1  # room for 14 columns
+    assert last["width"] >= 64  # the columns share the width, and their heads have room for three lines
     assert page.evaluate("document.documentElement.scrollHeight") <= height
 
 

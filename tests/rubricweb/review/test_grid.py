@@ -138,7 +138,8 @@ def test_passages_of_one_judgment_stand_together_and_are_sorted_among_themselves
     assert [row.doc_id for row in rows] == ["d1", "d2", "d6", "d3", "d4", "<b>d5"]
     groups = [(row.doc_id, row.group) for row in rows if row.group]
     assert [(doc_id, group.judgment, group.is_relevant, group.passages) for doc_id, group in groups] == [
-        ("d1", 3, True, 1), ("d2", 2, True, 2), ("d3", 1, False, 1), ("d4", 0, False, 1), ("<b>d5", None, False, 1),
+        ("d1", 3, True, 1), ("d2", 2, True, 2), ("d3", 1, False, 1), ("d4", 0, False, 1),
+        ("<b>d5", None, False, 1),
     ]  # fmt: skip
     assert "Judged 2" in markup(response)
     assert "Not judged" in markup(response)

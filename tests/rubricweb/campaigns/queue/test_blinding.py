@@ -219,9 +219,48 @@ class TestScreens:
             html = " ".join(markup(client_of(person).get(address)).split())
             assert re.findall(r"(\d+ hidden until you rate \w+|\d+ not graded)", html) == hidden
 
+    def test_the_card_of_an_item_counts_hidden_cells_apart(self, cell, bank, client_of, assessor, developer):
+        at = {"view": "both", "card": cell.item_id}
+        for person, hidden in ((developer, 0), (assessor, 1)):
+            response = client_of(person).get(reverse("editor:topic", args=[bank.pk, cell.topic_id]), at)
+            column = response.context["card"].column
+            assert (column.hidden, column.missing) == (hidden, 0)
+            assert ("1 hidden until you rate it" in " ".join(markup(response).split())) == bool(hidden)
+
     def test_many_at_once(self, cell, bank, client_of, assessor, developer):
         """Nobody finds a rating right unseen."""
         address = reverse("review:bulk", args=[bank.pk, cell.topic_id])
         for person, count in ((developer, 6), (assessor, 5)):
             plan = client_of(person).get(address).context["plan"]
             assert (len(plan.cells), len(plan.unchecked)) == (6, count)
+
+
+class TestEditing:
+    """Whoever rates an item blind may read it, and edits it once they have finished or released it."""
+
+    @pytest.fixture
+    def cell(self, campaign_of, developer):
+        return take(campaign_of(mode="blind", size=1), developer)[0].cell
+
+    def test_the_panel_of_the_item_releases_it(self, cell, bank, client_of, developer):
+        client, at = client_of(developer), reverse("editor:item-edit", args=[bank.pk, cell.item_id])
+        before = client.get(at)
+        assert "You are rating this question blind. Finish or release it to edit." in markup(before)
+        assert cell.item.revision.text in markup(before)
+        assert client.post(at, {"text": "Another?", "seen": 1}).status_code == 403
+        after = client.post(before.context["held"].release_at, {"next": at}, follow=True)
+        assert after.redirect_chain == [(at, 302)]
+        assert "form" in after.context
+        assert 'name="text"' in markup(after)
+
+    def test_the_bank_opens_the_item_of_its_address(self, cell, bank, client_of, developer):
+        page = reverse("editor:topic", args=[bank.pk, cell.topic_id])
+        html = markup(client_of(developer).get(page, {"item": cell.item_id}))
+        assert "Finish or release it to edit." in html
+        assert 'name="text" ' not in html.split('id="new-item"')[0]
+
+    def test_nobody_is_released_from_what_was_given_to_them(self, cell, bank, client_of, developer, owner):
+        cell.turns.filter(person=developer).update(assigned_by=owner)
+        html = markup(client_of(developer).get(reverse("editor:item-edit", args=[bank.pk, cell.item_id])))
+        assert "You are rating this question blind. Finish it to edit." in html
+        assert ">Release<" not in html
