@@ -32,6 +32,7 @@ PAGES = {
     "editor:item-answer-key": "edit-a-bank#answer-keys",
     "editor:ledger": "edit-a-bank#versions-and-the-ledger",
     "editor:secret-items": "edit-a-bank#secret-items",
+    "editor:topic": "read-the-grid",
     "editor:trial": "edit-a-bank#try-it-first",
     "editor:version-diff": "edit-a-bank#versions-and-the-ledger",
     "editor:versions": "edit-a-bank#versions-and-the-ledger",
