@@ -51,7 +51,7 @@ def test_a_filter_takes_effect_when_the_focus_leaves_it(grid):
     grid.keyboard.press("ArrowDown")
     grid.keyboard.press("Tab")
     expect(grid).to_have_url(re.compile("show=uncovered"))
-    expect(grid.get_by_label("Sort", exact=True)).to_be_focused()
+    expect(grid.get_by_label("Groups", exact=True)).to_be_focused()
     assert len(asked) == 1
 
 
