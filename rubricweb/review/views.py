@@ -45,7 +45,7 @@ def _grid(request: HtmxRequest, bank: Bank, topic: Topic) -> HttpResponse:
     form = GridForm(request.GET)
     rater, query = _chosen(form, bank)
     card = request.GET.get("card")
-    context = {
+    context: dict[str, object] = {
         "collection": bank.collection,
         "section": "topics",
         "bank": bank,
