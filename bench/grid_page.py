@@ -171,7 +171,7 @@ def measure(bank: Bank) -> None:
     client.force_login(
         User.objects.create_superuser("bench"), backend="django.contrib.auth.backends.ModelBackend"
     )
-    address = f"/review/banks/{bank.pk}/topics/{topic.pk}/grid/"
+    address = f"/banks/{bank.pk}/topics/{topic.pk}/?view=grid"
     print(f"topic {topic.query_id}: {topic.size} passages x {items} items")
 
     started = time.perf_counter()

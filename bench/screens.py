@@ -123,7 +123,7 @@ def figures(browser: Browser, url: str, banks: tuple[int, int, int, int]) -> Ite
     page.add_init_script("localStorage.setItem('rubricweb-tour', 'ended')")
     sign_in(page, url)
     page.wait_for_url(f"{url}/")
-    grid = f"{url}/review/banks/{{}}/topics/{topic}/grid/"
+    grid = f"{url}/banks/{{}}/topics/{topic}/?view=grid"
     yield from fold(page, grid.format(small))
     yield from first_visit(page, grid.format(small))
     yield "Keys until the grid has the focus", keys_to_grid(page, grid.format(small))
@@ -215,10 +215,10 @@ def shifts(page: Page, url: str, bank: int) -> Iterator[tuple[str, str]]:
     addresses += [
         reverse(one.route, args=["demo", bank] if one.takes_slug else [bank]) for one in screens.OF_BANKS
     ]
-    addresses += [f"/banks/{bank}/topics/1/", f"/review/banks/{bank}/topics/1/grid/", "/"]
+    addresses += [f"/banks/{bank}/topics/1/", f"/banks/{bank}/topics/1/?view=grid", "/"]
     page.goto(url + "/collections/demo/")
     topic = (
-        str(page.locator('main a[href*="/grid/"]').first.get_attribute("href"))
+        str(page.locator('main a[href*="view=grid"]').first.get_attribute("href"))
         .split("/topics/")[1]
         .split("/")[0]
     )

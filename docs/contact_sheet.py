@@ -82,7 +82,8 @@ def shots(page: Page, url: str, slug: str) -> Iterator[Shot]:
     yield Shot("Search", reverse("home:home"), opened=".search-opener")
     for user in ("assessor", "viewer"):
         yield Shot(f"Home of the {user}", reverse("home:home"), user)
-    grid, items = (reverse(name, args=[bank, topic]) for name in ("review:grid", "editor:topic"))
+    items = reverse("editor:topic", args=[bank, topic])
+    grid = f"{items}?view=grid"
     yield Shot("Grid of a topic", grid)
     yield Shot("A cell beside the grid", grid, opened="#grid td a[data-grade]")
     yield Shot("Bank of a topic", items)

@@ -71,7 +71,7 @@ def visit(page: Page, url: str) -> Iterator[str]:
     yield "collection"
     page.locator("main table a").first.wait_for()
     editor = page.locator('main a[href^="/banks/"]').first.get_attribute("href")
-    grid = page.locator('main a[href*="/grid/"]').first.get_attribute("href")
+    grid = page.locator('main a[href*="view=grid"]').first.get_attribute("href")
     page.goto(url + str(grid).split("?")[0])
     page.locator("#grid td a[data-grade='5']").first.click()
     page.locator("#cell-title").wait_for()

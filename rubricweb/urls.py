@@ -3,13 +3,16 @@
 from django.contrib import admin
 from django.urls import include, path
 
+from rubricweb.editor import urls as editor
+from rubricweb.review import views
+
 urlpatterns = [
     path("", include("rubricweb.core.urls")),
     path("help/", include("rubricweb.help.urls")),
     path("", include("rubricweb.corpus.urls")),
     path("", include("rubricweb.webhooks.urls")),
     path("accounts/", include("rubricweb.accounts.urls")),
-    path("", include("rubricweb.editor.urls")),
+    path("", include(([path(editor.TOPIC, views.topic, name="topic"), *editor.urlpatterns], "editor"))),
     path("collections/", include("rubricweb.grades.urls")),
     path("collections/", include("rubricweb.prompts.urls")),
     path("", include("rubricweb.imports.urls")),

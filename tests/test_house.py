@@ -36,10 +36,10 @@ TEMPLATE_LINES = 120
 WIDTH = 120
 """Of templates, scripts and styles: their formatters break neither comments nor strings nor template tags."""
 JS_LINES = 1_125
-CSS_BYTES = 42_500
+CSS_BYTES = 49_500
 """What one page loads of our own at once."""
 JS_LINES_IN_ALL = 1_215
-CSS_BYTES_IN_ALL = 44_500
+CSS_BYTES_IN_ALL = 51_500
 """With what it loads when somebody first wants it: search, topics beside a screen, keys, the tour."""
 HEAVY = {"torch", "transformers", "openai"}
 

@@ -73,7 +73,11 @@ ACTIONS = (
     KeyAction("selected", "To the actions for selected items", "KeyA"),
     KeyAction("regrade", "Grade what is missing", "Shift+KeyG"),
     KeyAction("complete", "Complete, and go on", "Enter"),
-    KeyAction("home", "To the collection's topics", "KeyG"),
+    KeyAction("view-grid", "The topic as a grid", "KeyG"),
+    KeyAction("view-bank", "The topic's bank", "KeyB"),
+    KeyAction("view-both", "Grid and bank side by side", "Shift+KeyB"),
+    KeyAction("item", "Open the question of the column", "KeyQ"),
+    KeyAction("home", "To the collection's topics", "KeyT"),
     KeyAction("help", "Keys on this page", "Shift+Slash"),
 )
 

@@ -53,16 +53,26 @@ def bank_topic_for_editor(user: User, bank_id: int, topic_id: int) -> tuple[Bank
 
 
 def item_for_editor(user: User, bank_id: int, item_id: int) -> Item:
-    """PermissionDenied carries the reason that a guard gives."""
+    """Raises Held while a guard keeps the user from it."""
     item = item_for(user, bank_id, item_id)
     roles.require(user, item.bank.collection, roles.role_to_edit(item.bank.collection))
-    if reason := next(filter(None, (guard(user, item) for guard in _guards)), ""):
-        raise PermissionDenied(reason)
+    if held := next(filter(None, (guard(user, item) for guard in _guards)), None):
+        raise held
     return item
 
 
-Guard = Callable[[User, Item], str]
-"""Why the user must not edit the item now; empty if they may."""
+class Held(PermissionDenied):
+    """The user rates the item blind, and must finish or release it before they may change it."""
+
+    def __init__(self, item: Item, *, finish_at: str, release_at: str) -> None:
+        """`release_at` takes a POST; empty where the cells were given to the user by somebody else."""
+        end = "Finish or release it to edit." if release_at else "Finish it to edit."
+        super().__init__(f"You are rating this {item.kind} blind. {end}")
+        self.item, self.finish_at, self.release_at = item, finish_at, release_at
+
+
+Guard = Callable[[User, Item], Held | None]
+"""Why the user must not edit the item now; None if they may."""
 _guards: list[Guard] = []
 
 

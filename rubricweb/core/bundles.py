@@ -40,10 +40,17 @@ _EVERY_PAGE = (
 STYLES: dict[str, tuple[str, ...]] = {
     "base.css": _EVERY_PAGE,
     "analysis.css": (*_EVERY_PAGE, "css/list.css", "css/meta.css"),
-    "bank.css": (*_EVERY_PAGE, "css/bank.css", "css/banks.css"),
+    "bank.css": (*_EVERY_PAGE, "css/topic.css", "css/panel.css", "css/bank.css", "css/banks.css"),
     "board.css": (*_EVERY_PAGE, "css/leaderboards.css", "css/board.css"),
-    "grid.css": (*_EVERY_PAGE, "css/review.css", "css/grid.css", "css/flags.css"),
     "public.css": (*_EVERY_PAGE, "css/leaderboards.css", "css/board.css", "css/public.css"),
+    "grid.css": (
+        *_EVERY_PAGE,
+        "css/review.css",
+        "css/topic.css",
+        "css/grid.css",
+        "css/flags.css",
+        "css/panel.css",
+    ),
     "verify.css": (*_EVERY_PAGE, "css/review.css", "css/list.css", "css/verify.css"),
 }
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from grading.types import FAILED, MAX_RATING, MIN_RATING, MISSING, ItemKind
+from grading.types import FAILED, MAX_RATING, MIN_RATING, MISSING, ItemKind, Ratings
 from rubricweb.banks import selectors as banks
 from rubricweb.banks.models import Bank, Item
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.corpus.pools import collection_pool
+from rubricweb.corpus.pools import TopicPool, collection_pool
 from rubricweb.grades import visibility
 from rubricweb.grades.configs import kinds_of, planned_configs
 from rubricweb.grades.defaults import ON_ITEMS, graders_of, scored_graders
@@ -19,6 +19,7 @@ from rubricweb.grades.matrices import topic_grades
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scales import name_of, scale_of, within_scale
 from rubricweb.grades.scoring import Uids
+from rubricweb.grades.topic_ratings import Sheet, judged, separation
 
 BAR_SLOT = 10
 BAR_HEIGHT = 22
@@ -58,6 +59,10 @@ class ItemFigures:
     """Passages rated `min_grade` or more."""
     counts: tuple[int, ...]
     """Passages by COLUMNS: rated 0 to 5, missing, failed."""
+    is_spurious: bool = False
+    """Many passages judged not relevant cover it."""
+    separation: str = ""
+    """How well its ratings part good passages from bad ones: see `topic_ratings.separation`."""
 
     @property
     def share(self) -> float | None:
@@ -109,6 +114,15 @@ class FiguredRow(banks.ItemRow):
     grade: int | None = None
     """On the passage that is read beside the items."""
 
+    @property
+    def tags(self) -> str:
+        """What the chips above the list find it by."""
+        figures = self.figures
+        if figures is None:
+            return ""
+        has = {"ungraded": figures.missing, "hidden": figures.hidden, "spurious": figures.is_spurious}
+        return " ".join(tag for tag, is_so in has.items() if is_so)
+
 
 @dataclass(frozen=True, slots=True)
 class FiguredGroup:
@@ -139,6 +153,10 @@ class EditorSheet:
     @property
     def missing(self) -> int:
         return sum(item.missing for item in self.figures)
+
+    @property
+    def hidden(self) -> int:
+        return sum(item.hidden for item in self.figures)
 
     @property
     def graded_share(self) -> float | None:
@@ -240,12 +258,14 @@ def item_figures(
         if config := graders.get(ItemKind(item.kind)):
             by_grader.setdefault(config, []).append(item)
     figures: dict[int, ItemFigures] = {}
+    seen_ratings: list[Ratings] = []
     for config, fellows in by_grader.items():
         uids: Uids = tuple(item.revision.uid for item in fellows)
         ratings = topic_grades(config, pool, topic.pk).matrix.columns(uids).ratings
         passage_pks = pool.by_topic[topic.pk].passage_pks
         unseen = visibility.mask(hidden, passage_pks, [item.revision_id for item in fellows])
         seen = np.where(unseen, HIDDEN, ratings)
+        seen_ratings.append(np.where(unseen, MISSING, ratings).astype(np.int8))
         counts = [(seen == value).sum(axis=0).tolist() for value in COLUMNS]
         least = within_scale(config, min_grade)
         covered = (seen >= least).sum(axis=0).tolist()
@@ -254,4 +274,19 @@ def item_figures(
         ):
             shown = ratings.shape[0] - concealed
             figures[item.pk] = ItemFigures(config, least, shown, concealed, reached, tuple(spread))
-    return figures
+    return _with_signs(figures, seen_ratings, pool.by_topic[topic.pk], collection.min_relevant)
+
+
+def _with_signs(
+    figures: dict[int, ItemFigures], ratings: list[Ratings], pool: TopicPool, min_relevant: int
+) -> dict[int, ItemFigures]:
+    """Say which items are spurious, and how well each separates passages, as the grid does."""
+    if not figures:
+        return figures
+    least = np.array([figure.min_grade for figure in figures.values()], dtype=np.int8)
+    sheet = Sheet(np.concatenate(ratings, axis=1), judged(pool), min_relevant, least)
+    signs = zip(figures.items(), sheet.spurious.tolist(), sheet.discriminations.tolist(), strict=True)
+    return {
+        pk: replace(figure, is_spurious=spurious, separation=separation(discrimination))
+        for (pk, figure), spurious, discrimination in signs
+    }

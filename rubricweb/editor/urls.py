@@ -14,7 +14,7 @@ from rubricweb.editor.views import (
     trial,
 )
 
-app_name = "editor"
+app_name = "editor"  # `topic` is in rubricweb/urls.py: it shows the grid too, which is of a room above
 TOPIC = "banks/<int:bank_id>/topics/<int:topic_id>/"
 ITEM = "banks/<int:bank_id>/items/<int:item_id>/"
 DRAFT = "banks/<int:bank_id>/drafts/<int:draft_id>/"
@@ -22,7 +22,6 @@ REQUEST = "banks/<int:bank_id>/drafting/<int:request_id>/"
 IMPORTANCE = "banks/<int:bank_id>/importance/<int:suggestion_id>/"
 urlpatterns = [
     path("collections/<slug:slug>/banks/begin/", bank.bank_begin, name="bank-begin"),
-    path(TOPIC, bank.topic, name="topic"),
     path(f"{TOPIC}add/", items.item_add, name="item-add"),
     path(f"{TOPIC}items/", chosen_items.items_change, name="items-change"),
     path(f"{TOPIC}items/undo/", chosen_items.items_undo, name="items-undo"),

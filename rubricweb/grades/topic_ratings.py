@@ -18,6 +18,8 @@ from rubricweb.grades.matrices import TopicGrades
 
 SPURIOUS_SHARE = 0.2
 """An item that covers this share of the passages judged not relevant is a spurious suspect."""
+SEPARATES_WELL, SEPARATES_SOMEWHAT = 0.3, 0.1
+"""From which correlation with a passage's other ratings an item separates passages, as in item analysis."""
 UNJUDGED = np.iinfo(np.int16).min
 CACHED_TOPICS = 8_000
 
@@ -142,6 +144,19 @@ class Sheet:
     def covering_nobody(self) -> Mask:
         """Items with ratings that cover no passage."""
         return np.asarray(self.rated.any(axis=0) & ~self.covers.any(axis=0))
+
+
+def separation(discrimination: float) -> str:
+    """How an item of this discrimination parts good passages from bad ones; empty where it is undefined.
+
+    >>> [separation(value) for value in (0.5, 0.2, -0.1, float("nan"))]
+    ['well', 'somewhat', 'hardly', '']
+    """
+    if np.isnan(discrimination):
+        return ""
+    if discrimination >= SEPARATES_WELL:
+        return "well"
+    return "somewhat" if discrimination >= SEPARATES_SOMEWHAT else "hardly"
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ PAGES = {
     "editor:drafts": "edit-a-bank#drafts",
     "editor:item-answer-key": "edit-a-bank#answer-keys",
     "editor:secret-items": "edit-a-bank#secret-items",
+    "editor:topic": "read-the-grid",
     "editor:trial": "edit-a-bank#try-it-first",
     "editor:history-diff": "edit-a-bank#history",
     "editor:history": "edit-a-bank#history",
@@ -50,7 +51,6 @@ PAGES = {
     "review": "supervise-the-grader",
     "review:cell": "read-the-grid#one-cell",
     "review:flags": "supervise-the-grader#flags",
-    "review:grid": "read-the-grid",
     "review:problems": "supervise-the-grader#problems",
     "review:verify": "supervise-the-grader#verify",
     "submissions": "take-submissions",
@@ -68,7 +68,7 @@ PAGES = {
 
 
 def help_for(route: str) -> str:
-    """The address of the page for a route such as `review:grid`; of the help's first page for none."""
+    """The address of the page for a route such as `editor:topic`; of the help's first page for none."""
     page = PAGES.get(route) or PAGES.get(route.partition(":")[0], INDEX)
     name, _, anchor = page.partition("#")
     return address_of(name) + (f"#{anchor}" if anchor else "")

@@ -115,7 +115,7 @@ def _topics(here: Sequence[Collection], words: Sequence[str]) -> Iterator[Hit]:
             yield Hit("Topics", title, topic.collection.name, address)
             continue
         place = [topic.of_bank, topic.pk]
-        yield Hit("Topics", title, "grid", reverse("review:grid", args=place))
+        yield Hit("Topics", title, "grid", reverse("editor:topic", args=place, query={"view": "grid"}))
         yield Hit("Topics", title, "items", reverse("editor:topic", args=place))
 
 

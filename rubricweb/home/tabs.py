@@ -43,7 +43,7 @@ TABS = (
                 "Topics",
                 "home:collection",
                 keywords="queries questions bank rubric grid",
-                pages=("editor:", "review:grid", "review:cell", "review:bulk", "review:response"),
+                pages=("editor:", "review:cell", "review:bulk", "review:response"),
             ),
             Screen(
                 "Problems",

@@ -9,7 +9,6 @@ from urllib.parse import urlencode
 
 from django import forms
 from django.http import HttpRequest, QueryDict
-from django.utils.translation import gettext_lazy
 
 from rubricweb.banks.models import Bank
 from rubricweb.core.chips import ChipForm
@@ -17,34 +16,35 @@ from rubricweb.core.forms import offer_choices
 from rubricweb.core.ids import parse_ids
 from rubricweb.grades.forms import GraderForm, covered_from, select_at_once
 from rubricweb.grades.raters import KINDS
-from rubricweb.review.selectors.grid_query import ITEM_FILTERS, ORDERS, SHOWS, SORTS, SOURCES, GridQuery
+from rubricweb.review.selectors.grid_query import (
+    GROUPS,
+    ITEM_FILTERS,
+    ORDERS,
+    SHOWS,
+    SORTS,
+    SOURCES,
+    GridQuery,
+)
 
 
 class GridForm(ChipForm, GraderForm):
     """The grid."""
 
-    in_toolbar = ("show", "sort", "grader", "run")
+    in_toolbar = ("show", "groups", "sort", "grader", "run")
     in_menu = ("items", "source", "min_grade", "order", "kind", "version", "rows")
     outdated = ("page", "columns", "at")
 
-    show = select_at_once(gettext_lazy("Passages"), [(name, label) for name, (label, _) in SHOWS.items()])
-    sort = select_at_once(gettext_lazy("Sort"), [(name, label) for name, (label, _) in SORTS.items()])
-    kind = select_at_once(
-        gettext_lazy("Kind of item"), [("", "all"), *((str(kind), f"{kind}s") for kind in KINDS)]
-    )
-    items = select_at_once(
-        gettext_lazy("Items"), [(name, label) for name, (label, _) in ITEM_FILTERS.items()]
-    )
+    show = select_at_once("Passages", [(name, label) for name, (label, _) in SHOWS.items()])
+    sort = select_at_once("Sort", [(name, label) for name, (label, _) in SORTS.items()])
+    groups = select_at_once("Groups", list(GROUPS.items()))
+    kind = select_at_once("Kind of item", [("", "all"), *((str(kind), f"{kind}s") for kind in KINDS)])
+    items = select_at_once("Items", [(name, label) for name, (label, _) in ITEM_FILTERS.items()])
     min_grade = covered_from()
-    run = select_at_once(gettext_lazy("Run"), ())
-    source = select_at_once(
-        gettext_lazy("Ratings by"), [(str(source), label) for source, label in SOURCES.items()]
-    )
-    order = select_at_once(
-        gettext_lazy("Order of items"), [(name, label) for name, (label, _) in ORDERS.items()]
-    )
-    version = select_at_once(gettext_lazy("Bank"), ())
-    rows = select_at_once(gettext_lazy("Rows"), (("", "compact"), ("roomy", "with their runs")))
+    run = select_at_once("Run", ())
+    source = select_at_once("Ratings by", [(str(source), label) for source, label in SOURCES.items()])
+    order = select_at_once("Order of items", [(name, label) for name, (label, _) in ORDERS.items()])
+    version = select_at_once("Bank", ())
+    rows = select_at_once("Rows", (("", "compact"), ("roomy", "with their runs")))
     page = forms.IntegerField(min_value=1, required=False)
     columns = forms.IntegerField(min_value=1, required=False)
     at = forms.RegexField(r"^\d{1,18}-\d{1,18}$", required=False)
@@ -80,6 +80,7 @@ class GridForm(ChipForm, GraderForm):
 
 
 QUERIED = (
+    "groups",
     "sort",
     "show",
     "items",

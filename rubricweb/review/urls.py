@@ -1,6 +1,6 @@
 from django.urls import path
 
-from rubricweb.review import saved_views, views
+from rubricweb.review import saved_views
 from rubricweb.review.bulk.urls import urlpatterns as bulk
 from rubricweb.review.cells.urls import urlpatterns as cells
 from rubricweb.review.flags.urls import urlpatterns as flags
@@ -19,5 +19,4 @@ urlpatterns = [
     *responses,
     path("collections/<slug:slug>/problems/", problems.problems, name="problems"),
     path("collections/<slug:slug>/problems/near-duplicates/", problems.search, name="problems-search"),
-    path("review/banks/<int:bank_id>/topics/<int:topic_id>/grid/", views.grid, name="grid"),
 ]

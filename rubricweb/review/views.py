@@ -9,33 +9,62 @@ from django.views.decorators.http import require_safe
 
 from rubricweb.accounts import roles
 from rubricweb.banks.access import bank_topic_for
-from rubricweb.banks.selectors import neighbours
+from rubricweb.banks.models import Bank
+from rubricweb.banks.selectors import banks_for, neighbours
 from rubricweb.core.http import HtmxRequest, page_or_part
-from rubricweb.grades.raters import raters
+from rubricweb.corpus.models import Topic
+from rubricweb.editor.views.bank import VIEWS, bank_page
+from rubricweb.grades.raters import Rater, raters
 from rubricweb.review import selectors
 from rubricweb.review.forms import GridForm, address_kept, kept_fields
+from rubricweb.review.item_card import item_card
 from rubricweb.review.saved_views import saved_views
+from rubricweb.review.selectors.grid_query import GridQuery
 
 
 @require_safe
-def grid(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
-    """Show passages x items of a topic, a window at a time."""
-    bank, topic = bank_topic_for(request.user, bank_id, topic_id)
+def topic(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
+    """Show a topic as its grid, as the list of its items, or both side by side: `?view=`."""
+    if request.GET.get("view") in ("grid", "both"):
+        return _grid(request, *bank_topic_for(request.user, bank_id, topic_id))
+    return bank_page(request, *bank_topic_for(request.user, bank_id, topic_id))
+
+
+def _grid(request: HtmxRequest, bank: Bank, topic: Topic) -> HttpResponse:
+    """Show passages x items, a window at a time; beside them a cell, an item, or all items."""
     form = GridForm(request.GET)
-    rater = form.offer(raters(bank))
-    form.offer_runs(selectors.run_tags(bank.collection))
-    form.offer_versions(bank)
-    query = form.query()
-    place = {"collection": bank.collection, "section": "topics", "bank": bank, "topic": topic}
-    context = place | {
+    rater, query = _chosen(form, bank)
+    card = request.GET.get("card")
+    context: dict[str, object] = {
+        "collection": bank.collection,
+        "section": "topics",
+        "bank": bank,
+        "topic": topic,
         "form": form,
         "rater": rater,
         "query": query,
+        **address_kept(request),
+        "view": request.GET["view"],
+        "views_of_topic": VIEWS,
+        "can_edit": roles.may_edit(request.user, bank.collection),
+        "card": item_card(bank, topic, rater, query, name=card, reader=request.user) if card else None,
+    }
+    if request.htmx.target == "panel":
+        return page_or_part(request, "review/grid.html", context, part="card")
+    context |= {
         "kept": kept_fields(request.GET),
         "grid": selectors.grid(bank, topic, rater, query, request.user),
         "rates_here": not rater.verifies and roles.holds(request.user, bank.collection, roles.TO_ASSESS),
         "views": saved_views(request.user, bank.collection),
         "neighbours": partial(neighbours, topic),
-        **address_kept(request),
+        "banks": partial(banks_for, bank.collection, topic),
     }
     return page_or_part(request, "review/grid.html", context, part="table")
+
+
+def _chosen(form: GridForm, bank: Bank) -> tuple[Rater, GridQuery]:
+    """Offer the form what the bank has to choose from, and return what is chosen."""
+    rater = form.offer(raters(bank))
+    form.offer_runs(selectors.run_tags(bank.collection))
+    form.offer_versions(bank)
+    return rater, form.query()

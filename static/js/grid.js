@@ -1,6 +1,6 @@
 // The grid by keyboard: one stop for Tab, arrows inside; the panel beside it shows the cell that has the
-// focus. Enter goes into the panel, Escape comes back to the cell, digits rate. A rating shows at once and
-// leaves through the outbox.
+// focus, or the item of its column. Enter goes into the panel, Escape comes back, digits rate. A rating shows at once
+// and leaves through the outbox.
 import { newUid, outbox } from "./outbox.js";
 import { Panel } from "./panel.js";
 import { text } from "./texts.js";
@@ -9,9 +9,9 @@ const byId = (id) => document.getElementById(id);
 const gridOf = (node) => node?.closest?.("#grid");
 const cellOf = (node) => (gridOf(node) ? node.closest("td, th") : null);
 const cellsOf = (row) => [...row.cells].map((cell) => cell.querySelector("a:not(.flag-mark)") ?? cell);
-const stateOf = ({ textContent, dataset: { grade, marks, seen, flags } }) =>
-  JSON.stringify([textContent, grade, marks, seen, flags]);
+const stateOf = ({ textContent: t, dataset: d }) => JSON.stringify([t, d.grade, d.marks, d.seen, d.flags]);
 const panel = new Panel();
+const isCard = () => panel.shown[0] === "h"; // of an item
 const state = {
   place: [1, 1], // row and column of the one cell in the tab order; row 0 holds the heads
   step: [1, 0], // how the focus moved last
@@ -46,7 +46,9 @@ function enhance() {
   if (!before) return;
   const known = [...grid.querySelectorAll("td a")].filter(({ id }) => before.cells.has(id));
   const changed = known.filter((link) => before.cells.get(link.id) !== stateOf(link));
-  for (const link of changed) if (before.texts.get(link.id) !== link.textContent) link.dataset.isNew = "";
+  for (const link of changed) {
+    if (JSON.parse(before.cells.get(link.id))[0] !== link.textContent) link.dataset.isNew = "";
+  }
   panel.forget(changed.map(({ id }) => id));
   if (before.held === null) return;
   const held = byId(before.held) ?? grid.querySelector('tr [tabindex="0"]');
@@ -59,7 +61,6 @@ function remember(grid) {
     held: gridOf(document.activeElement) ? document.activeElement.id : null, // "" for a cell without an id
     ticked: new Set([...grid.querySelectorAll(".tick input:checked")].map((box) => box.name + box.value)),
     cells: new Map(links.map((link) => [link.id, stateOf(link)])),
-    texts: new Map(links.map((link) => [link.id, link.textContent])),
   };
 }
 
@@ -74,28 +75,19 @@ function go(row, column) {
   at(row, column).focus();
 }
 
-// What the column asks, whole and with its figures, in the corner: heads have room for a few words.
-function readOut(cell) {
-  const [readout, head] = [byId("readout"), byId("grid").rows[0].cells[cell.cellIndex]];
-  byId("grid").querySelector("[data-here]")?.removeAttribute("data-here");
-  const told = [...head.querySelectorAll(".head-text, .head-facts")].map((part) => part.cloneNode(true));
-  readout.hidden = !told.length;
-  readout.replaceChildren(...told);
-  if (told.length) head.dataset.here = "";
-}
-
 // The panel may lag behind by the time that a cell takes to load, but never shows another cell than the focused one.
 function focused(target) {
   stop(target);
   const [row, column] = state.place;
+  const head = at(0, column);
+  if (isCard()) return head.matches(".head") && panel.follow(head, []);
   const next = [at(row + state.step[0], column + state.step[1]), at(row + 1, column)];
-  readOut(target.closest("td, th"));
   if (target.matches("td a:not(.flag-mark)")) panel.follow(target, next);
 }
 
 async function enter(link) {
   if (!panel.hasLoaded(link)) await panel.show(link);
-  byId("cell-title")?.focus({ preventScroll: matchMedia("(width > 40em)").matches });
+  if (!isCard()) byId("cell-title")?.focus({ preventScroll: matchMedia("(width > 40em)").matches });
 }
 
 function paint({ place, rating }) {
@@ -164,18 +156,17 @@ Object.assign(outbox.screen, { settles: [200, 409, 422], settle });
 document.addEventListener("pressed", (event) => {
   const { key } = event.detail;
   const cell = cellOf(event.target);
-  if (key === "Escape" && event.target.closest("#panel") && panel.shown) byId(panel.shown)?.focus();
+  if (key === "Escape" && event.target.closest("#panel") && panel.shown) at(...state.place).focus();
   else if (key === "Escape" && cell) panel.close();
   if (!cell) return;
   const [row, column] = [cell.parentElement.rowIndex, cell.cellIndex];
-  const page = 10;
   const moves = {
     ArrowUp: [row - 1, column],
     ArrowDown: [row + 1, column],
     ArrowLeft: [row, column - 1],
     ArrowRight: [row, column + 1],
-    PageUp: [Math.max(1, row - page), column],
-    PageDown: [row + page, column],
+    PageUp: [Math.max(1, row - 10), column],
+    PageDown: [row + 10, column],
     Home: [row, 0],
     End: [row, Infinity],
     "Mod+Home": [0, 0],
@@ -188,9 +179,8 @@ document.addEventListener("pressed", (event) => {
 
 document.addEventListener("click", (event) => {
   if (event.target.closest("[data-closes-panel]")) {
-    const shown = byId(panel.shown);
     panel.close();
-    return shown?.focus();
+    return at(...state.place).focus();
   }
   if (event.target.closest(".skip-link")) {
     event.preventDefault();
@@ -198,11 +188,20 @@ document.addEventListener("click", (event) => {
   }
   const again = event.target.closest("[data-rates]");
   if (again) rate(byId(again.dataset.cell), again.dataset.rates);
-  const link = event.target.closest("#grid td a");
+  // The next view begins with the cell, or its item, that has the focus here.
+  const [view, { id }, head] = [event.target.closest(".switch a"), at(...state.place), at(0, state.place[1])];
+  if (view && id[0] === "c") view.href += `&at=${id.slice(1)}#item-${head.id.slice(1)}`;
+  const goesTo = event.target.closest("[data-opens-item], [data-goes-to]")?.dataset;
+  const link = goesTo
+    ? byId(goesTo.opensItem ?? goesTo.goesTo)
+    : event.target.closest("#grid :is(td a, .head)");
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
+  if (goesTo?.goesTo) link.focus();
   enter(link);
 });
+// The card again, once its item was changed from it.
+document.addEventListener("items-changed", () => isCard() && panel.show(byId(panel.shown)));
 
 // A rating, or a flag or comment: on the cell, or on the item or passage whose head has the focus; uncovered
 // is the passage.
@@ -211,10 +210,10 @@ document.addEventListener("key-action", async (event) => {
   if (state.isOpening) return; // words that were typed before their field was there
   if (/^(rate|undo)/.test(action)) return say(target.closest("td a"), action);
   const cell = target.closest("td, th");
+  if (action === "item") return at(0, cell.cellIndex).matches(".head") && enter(at(0, cell.cellIndex));
   const head = action === "uncovered" ? cell.parentElement.cells[0] : cell;
-  const ofHead = `${gridOf(cell).dataset.flagsAt}?panel=1&${head.id[0] === "i" ? "item" : "passage"}=${
-    head.id.slice(1)
-  }`;
+  const kind = head.id[0] === "i" ? "item" : "passage";
+  const ofHead = `${gridOf(cell).dataset.flagsAt}?panel=1&${kind}=${head.id.slice(1)}`;
   const address = head.id ? ofHead : target.href;
   if (!address) return; // the corner
   if (!panel.hasLoaded(target, address)) {
@@ -230,11 +229,10 @@ document.addEventListener("key-action", async (event) => {
 document.addEventListener("focusin", ({ target }) => cellOf(target) && focused(target));
 // From a dialog the focus goes back by itself, but not to a cell that was replaced: then nothing visible has it.
 addEventListener("close", () => document.activeElement.offsetParent ?? at(...state.place).focus(), true);
-document.addEventListener("pointerover", ({ target }) => cellOf(target) && readOut(cellOf(target)));
 document.addEventListener("leave-field", (event) => {
   if (!event.target.closest("#panel") || !panel.shown) return;
   event.preventDefault();
-  byId(panel.shown)?.focus();
+  at(...state.place).focus();
 });
 document.addEventListener("htmx:beforeSwap", ({ detail: { target, shouldSwap } }) => {
   if (target?.id !== "grid" || !shouldSwap) return;
@@ -242,5 +240,13 @@ document.addEventListener("htmx:beforeSwap", ({ detail: { target, shouldSwap } }
 });
 document.addEventListener("htmx:afterSwap", enhance);
 enhance();
-const linked = byId(location.hash.slice(1));
-if (gridOf(linked)) enter(linked);
+// On arrival the focus is on the work: what the address names, else the first cell. Nothing takes it before the styles
+// are there.
+const last = `c${new URLSearchParams(location.search).get("at")}`;
+const named = [panel.shown, location.hash.slice(1), last].map(byId).find(gridOf);
+addEventListener("load", () => {
+  if (document.activeElement !== document.body) return;
+  const place = named?.closest("td, th");
+  at(place?.parentElement.rowIndex || 1, place?.cellIndex ?? 1).focus({ preventScroll: !place });
+});
+if (location.hash.startsWith("#c") && named) enter(named);

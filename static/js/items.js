@@ -95,6 +95,10 @@ class Place {
     if (this.#isHere && isLost) this.goBack();
   }
 
+  get id() {
+    return this.#id;
+  }
+
   goBack() {
     const [last, shown] = [document.getElementById(this.#id), rows().filter(visible)];
     linkOf(last?.checkVisibility() ? last : shown[this.#at] ?? shown.at(-1))?.focus();
@@ -172,6 +176,14 @@ class Finder {
     return !tag || row.dataset.tags.split(" ").includes(tag);
   }
 }
+
+htmx.config.refreshOnHistoryMiss = true; // Back from an item's address is the page without it
+
+// The grid begins with the item that had the focus here.
+document.addEventListener("click", ({ target }) => {
+  const view = target.closest(".switch a");
+  if (view && place.id) view.hash = `i${place.id.slice("item-".length)}`;
+});
 
 const finder = new Finder();
 finder.apply();

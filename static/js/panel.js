@@ -1,26 +1,18 @@
-// The panel beside the grid shows the cell that has the focus, so that what is read is what is rated. Where its text is
-// not there yet, it names the cell at once and shows no other one meanwhile.
+// The panel beside the grid shows the cell or the item that has the focus, so that what is read is what is rated.
+// Where its text is not there yet, it names the cell at once and shows no other one meanwhile.
 import { ask } from "./session.js";
 import { text } from "./texts.js";
 const PAUSE_MS = 80; // nobody reads the cells that a held arrow key runs over
 const FRESH_MS = 60_000;
 const KEPT = 24; // cells fetched ahead
 
-const WIDTH = "panel-width";
-
 export class Panel {
-  shown = ""; // id of the cell or head whose panel this is
   #element = document.getElementById("panel");
+  shown = this.#element.dataset.shown ?? ""; // id of the cell or head whose panel this is
   #aside = this.#element.closest("aside");
   #address = "";
   #ahead = new Map(); // by the id of a cell: its HTML, and until when it may be shown
   #timer = 0;
-
-  constructor() {
-    this.#aside.style.width = localStorage.getItem(WIDTH) ?? "";
-    const keepWidth = () => this.#aside.style.width && localStorage.setItem(WIDTH, this.#aside.style.width);
-    this.#aside.addEventListener("pointerup", keepWidth);
-  }
 
   // Once it is open it follows the focus.
   get isOpen() {
@@ -70,7 +62,12 @@ export class Panel {
     for (const marked of document.querySelectorAll("#grid [aria-current]")) {
       marked.removeAttribute("aria-current");
     }
-    document.getElementById(this.shown)?.setAttribute("aria-current", "true");
+    const link = document.getElementById(this.shown);
+    link?.setAttribute("aria-current", "true");
+    const column = link?.closest("th")?.cellIndex;
+    for (const cell of document.querySelectorAll("#grid :is(td, thead th)")) {
+      cell.toggleAttribute("data-here", cell.cellIndex === column);
+    }
   }
 
   #name(link, address) {
@@ -80,7 +77,7 @@ export class Panel {
     this.#aside.parentElement.dataset.panel = "open";
     this.mark();
     const name = document.createElement("p");
-    name.textContent = `${link.getAttribute("aria-label") ?? text("loading")}…`;
+    name.textContent = `${link.ariaLabel || link.title || text("loading")}…`;
     this.#element.replaceChildren(name);
     this.#element.scrollTop = 0;
     this.#element.ariaBusy = "true";
@@ -106,6 +103,6 @@ const NOT_LOADED = "<p>This cell could not be loaded. Go to another one and come
 
 // null where there is no answer, or the person is not signed in.
 async function fetched(address) {
-  const answer = await ask(address).catch(() => null);
+  const answer = await ask(address, { headers: { "HX-Target": "panel" } }).catch(() => null);
   return answer?.ok ? answer.text() : null;
 }

@@ -159,7 +159,7 @@ class Places:
 
     @property
     def grid(self) -> str:
-        return reverse("review:grid", args=[self.bank.pk, self.topic.pk])
+        return reverse("editor:topic", args=[self.bank.pk, self.topic.pk], query={"view": "grid"})
 
     @property
     def board(self) -> str:

@@ -51,7 +51,7 @@ def test_a_filter_takes_effect_when_the_focus_leaves_it(grid):
     grid.keyboard.press("ArrowDown")
     grid.keyboard.press("Tab")
     expect(grid).to_have_url(re.compile("show=uncovered"))
-    expect(grid.get_by_label("Sort", exact=True)).to_be_focused()
+    expect(grid.get_by_label("Groups", exact=True)).to_be_focused()
     assert len(asked) == 1
 
 
@@ -139,6 +139,7 @@ def test_what_the_server_refuses_says_why(people, places, campaign_of):
     page = people.sign_in_routed("assessor")
     page.route("**/django-htmx*.js", lambda route: route.fulfill(body=""))  # shows refusals to programmers
     page.goto(places.editor)
-    page.locator(".item-open").first.click()
-    expect(page.locator("#toasts")).to_contain_text("Rate or release them first")
+    page.locator(".item-menu > summary").first.click()
+    page.get_by_role("link", name="Retire").first.click()
+    expect(page.locator("#toasts")).to_contain_text("You are rating this question blind.")
     people.complaints = [words for words in people.complaints if "Error Code 403" not in words]

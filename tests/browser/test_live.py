@@ -44,7 +44,7 @@ def test_the_grid_is_fetched_once_a_visit(people, places):
     page.evaluate(
         "fetch('/healthz').then((found) => found.text())"
     )  # what the opening asked for is on its way
-    assert [url for url in asked if "/grid/" in url] == [page.url]
+    assert [url for url in asked if "view=grid" in url] == [page.url]
 
 
 def test_a_grid_that_missed_an_event_is_fetched_again(people, places):

@@ -23,7 +23,7 @@ def test_from_any_page_to_a_topic_by_keys(inspector_of, places):
     expect(field).to_have_attribute("aria-activedescendant", options.nth(1).get_attribute("id"))
     page.keyboard.press("ArrowUp")
     page.keyboard.press("Enter")
-    page.wait_for_url("**/grid/")
+    page.wait_for_url("**/?view=grid")
     page.keyboard.press("Control+k")
     expect(field).to_be_focused()
     page.keyboard.press("Escape")

@@ -31,7 +31,8 @@ def holds(page: Page, condition: str | Callable[[], object], *, within_ms: float
 
 
 class Held:
-    """`held = Held(page, "**/grid/")` keeps what matches; `held.next().continue_()` lets the first of it go.
+    """`held = Held(page, "**/?view=grid")` keeps what matches;
+    `held.next().continue_()` lets the first of it go.
 
     `times` bounds how many requests are held; later ones pass.
     """

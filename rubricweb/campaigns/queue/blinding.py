@@ -21,10 +21,12 @@ from django.db.models import (
     Value,
     When,
 )
+from django.urls import reverse
 
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
+from rubricweb.banks.access import Held
 from rubricweb.banks.models import Item
 from rubricweb.campaigns.queue.leases import LEASE
 from rubricweb.campaigns.queue.models import Campaign, CampaignCell, Turn
@@ -35,14 +37,21 @@ _RESERVED = Q(state=Turn.State.LEASED, assigned_by=None, rating=None)
 _RATED_AND_UNDONE = Q(state=Turn.State.LEASED, rating__isnull=False)
 
 
-def why_not_edit(person: User, item: Item) -> str:
-    """Why the person must not reword the item, for `banks.access`: they still have to rate it blind."""
+def held_by_rating(person: User, item: Item) -> Held | None:
+    """Return what keeps the person from changing the item, for `banks.access`: it is theirs to rate blind."""
     cells = cells_to_rate(person, item.bank.collection_id).filter(is_rated=False, item=item)
     cells = cells.exclude(campaign__mode=Campaign.Mode.ASSISTED)
-    if not (count := cells.count()):
-        return ""
-    waiting = f"You are rating this {item.kind} blind: {count} cell{'' if count == 1 else 's'}"
-    return f"{waiting} still to go. Rate or release them first, then edit it."
+    if (cell := cells.select_related("campaign").first()) is None:
+        return None
+    own = Turn.objects.filter(cell=OuterRef("pk"), person=person, state=Turn.State.LEASED)
+    named = Campaign.people.through.objects.filter(campaign=OuterRef("campaign"), user=person)
+    taken = cells.filter(Exists(own.filter(assigned_by=None, comment="")), ~Exists(named))
+    place = [item.bank.collection.slug, cell.campaign_id]
+    return Held(
+        item,
+        finish_at=reverse("campaigns:queue", args=place),
+        release_at=reverse("campaigns:queue-stop", args=place) if taken.count() == cells.count() else "",
+    )
 
 
 def cells_to_rate(person: User | None, collection_id: int) -> QuerySet[Any]:  # annotated cells

@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.http import HttpResponse, HttpResponseBadRequest, HttpResponseForbidden
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from rubricweb.accounts import roles
@@ -158,6 +159,9 @@ def queue_stop(request: HtmxRequest, slug: str, campaign_id: int) -> HttpRespons
     """Give back the cells that are not rated, so that others may take them."""
     campaign = access.campaign_for(request.user, slug, campaign_id)
     leases.hand_back(campaign, request.user)
+    to = request.POST.get("next", "")
+    if url_has_allowed_host_and_scheme(to, {request.get_host()}, require_https=request.is_secure()):
+        return redirect(to)
     return redirect("home:work", slug)
 
 

@@ -28,22 +28,26 @@ from rubricweb.editor.draft_forms import drafting_form
 from rubricweb.editor.figures import FiguredRow, editor_sheet, item_figures, rating_graders
 from rubricweb.editor.forms import FiguresForm
 from rubricweb.editor.item_forms import SeenForm, new_item_form
-from rubricweb.editor.views.items import change_url, editor_url, items_changed, to_the_row
+from rubricweb.editor.views.items import change_url, editor_url, items_changed, open_panel, to_the_row
 from rubricweb.editor.what_if import WhatIf
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import MeasureSpec
 
+VIEWS = (("grid", "Grid"), ("bank", "Bank"), ("both", "Both"))
+"""The views of a topic, as its address names them."""
 
-@require_safe
-def topic(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
-    """The list of items refreshes itself; `beside` is a passage to read beside it."""
-    bank, topic = access.bank_topic_for(request.user, bank_id, topic_id)
+
+def bank_page(request: HtmxRequest, bank: Bank, topic: Topic) -> HttpResponse:
+    """Show the topic's items in a list that refreshes itself.
+
+    `item` is open beside it, or `beside` is a passage to read there.
+    """
     figures = _figures(request, bank)
     beside = passage_beside(topic, parse_id(request.GET["beside"])) if "beside" in request.GET else None
     shown = beside.passage.pk if beside else None
     sheet = editor_sheet(bank, topic, figures.graders, min_grade=figures.threshold, beside=shown)
     context = _place(bank, topic) | _page_context(request, bank, topic, figures)
-    context |= {"sheet": sheet, "figures": figures, "beside": beside}
+    context |= {"sheet": sheet, "figures": figures, "beside": beside, "view": "bank", "views_of_topic": VIEWS}
     context["can_edit"] = _can_edit(request, bank.collection)
     return page_or_part(request, "editor/topic.html", context, part="items")
 
@@ -69,6 +73,7 @@ def _page_context(request: HtmxRequest, bank: Bank, topic: Topic, figures: Figur
     return {
         "banks": banks.banks_for(bank.collection, topic),
         "neighbours": partial(banks.neighbours, topic),
+        "panel": partial(open_panel, request, bank, parse_id(request.GET.get("item", ""))),
         "new_item": partial(new_item_form, topic),
         "drafting": partial(drafting_form, topic),
         "inbox": partial(drafts.inbox, bank, topic),
@@ -106,7 +111,8 @@ def item(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
     """Render the row of one item, to close the panel that shows it."""
     item = access.item_for(request.user, bank_id, item_id)
     bank, figures = item.bank, _figures(request, item.bank)
-    shown = item_figures(bank.collection, item.topic, [item], figures.graders, min_grade=figures.threshold)
+    fellows = banks.topic_items(bank, item.topic)  # without them nothing says how the item separates
+    shown = item_figures(bank.collection, item.topic, fellows, figures.graders, min_grade=figures.threshold)
     row = banks.item_row(item)
     figured = FiguredRow(item, row.place, row.is_last, figures=shown.get(item.pk))
     context = _place(bank, item.topic) | {"row": figured, "is_fresh": True}

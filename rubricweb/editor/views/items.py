@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import urlencode
 
 from django.contrib import messages
@@ -10,7 +11,7 @@ from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
-from django_htmx.http import retarget, trigger_client_event
+from django_htmx.http import replace_url, retarget, trigger_client_event
 
 from grading.types import Importance, ItemKind
 from rubricweb.accounts import roles
@@ -55,7 +56,11 @@ def items_changed(response: HttpResponse) -> HttpResponse:
 
 def to_the_row(request: HtmxRequest, item: Item, response: HttpResponse) -> HttpResponse:
     """Swap the item's row in the list, wherever the request came from; in a panel, that closes it."""
-    return retarget(response, f"#item-{item.pk}") if request.htmx else response
+    if not request.htmx:
+        return response
+    if "item=" in (address := request.htmx.current_url_abs_path or ""):
+        response = replace_url(response, re.sub(r"[?&]item=\d+", "", address).replace("/&", "/?"))
+    return retarget(response, f"#item-{item.pk}")
 
 
 def after_change(request: HtmxRequest, item: Item) -> HttpResponse:
@@ -93,7 +98,13 @@ def _added(form: NewItemForm, bank: Bank, topic: Topic, by: User) -> bool:
 @require_http_methods(["GET", "HEAD", "POST"])
 def item_edit(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
     """`?wording=N` starts from the item's version N."""
-    item = access.item_for_editor(request.user, bank_id, item_id)
+    try:
+        item = access.item_for_editor(request.user, bank_id, item_id)
+    except access.Held as held:
+        if request.method == "POST":
+            raise
+        context = _editing(held.item, None) | {"held": held}
+        return page_or_part(request, "editor/item_edit.html", context, part="form")
     form = wording_form(item, sent=_sent(request), text=_earlier_words(request, item))
     if form.is_valid():
         words, before = form.cleaned_data, item.revision.text
@@ -207,6 +218,22 @@ def item_move(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
             fields = {"place": before.index(item.pk), "seen": ",".join(map(str, order))}
             offer_undo(request, "Item moved.", change_url(request, item, "move"), **fields)
     return after_change(request, item)
+
+
+def open_panel(request: HtmxRequest, bank: Bank, item_id: int) -> dict[str, object] | None:
+    """Return what the panel shows of the item that the bank's address names: its wording, or its history."""
+    items = bank.items.select_related("revision", "topic", "bank__collection")
+    item = items.filter(pk=item_id).first() if item_id else None
+    if item is None:
+        return None
+    panel: dict[str, object] = {"item": item, "changes": selectors.history(item), "draft": draft_of(item)}
+    if item.is_retired or not item.revision.text or not roles.may_edit(request.user, bank.collection):
+        return panel
+    try:
+        access.item_for_editor(request.user, bank.pk, item_id)
+    except access.Held as held:
+        return panel | {"held": held}
+    return panel | {"form": wording_form(item)}
 
 
 @require_safe

@@ -215,7 +215,10 @@ class Pair:
             further = [best[one.unit]] if self.b is None else []
             official = [board.by_topic.get(one.topic_id) for board in boards]
             name = f"{one.query_id}: {self.texts[one.topic_id]}".removesuffix(": ")
-            href = reverse("review:grid", args=[spec.bank.pk, one.topic_id]) + grid_query if spec.bank else ""
+            href = ""
+            if spec.bank:
+                topic = reverse("editor:topic", args=[spec.bank.pk, one.topic_id], query={"view": "grid"})
+                href = topic + grid_query.replace("?", "&", 1)
             cells = row(one.first, one.second, one.difference, *further)
             printed.append(
                 (TextCell(name, href=href), *cells, *(TextCell(number(value)) for value in official))

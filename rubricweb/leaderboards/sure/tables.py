@@ -183,7 +183,8 @@ def _public(choice: Choice, texts: files.Texts) -> files.Texts:
 
 def _grid(choice: Choice) -> Callable[[int], str]:
     bank = choice.evidence.spec.bank
-    return lambda topic_id: reverse("review:grid", args=[bank.pk, topic_id]) if bank else ""
+    chosen = {"view": "grid"}
+    return lambda topic_id: reverse("editor:topic", args=[bank.pk, topic_id], query=chosen) if bank else ""
 
 
 TABLES = {

@@ -126,5 +126,6 @@ def _after(request: HtmxRequest, bank: Bank, topic: Topic, context: dict[str, ob
     if request.htmx:
         done = {"is_done": True, "deed": request.POST["deed"], "uid": request.POST["uid"]}
         return page_or_part(request, PAGE, context | done, part="plan")
-    query = urlencode([pair for pair in kept_fields(request.POST) if pair[0] not in {"passage", "item"}])
-    return redirect(f"{reverse('review:grid', args=[bank.pk, topic.pk])}?{query}")
+    kept = [pair for pair in kept_fields(request.POST) if pair[0] not in {"passage", "item"}]
+    query = urlencode([("view", "grid"), *kept])
+    return redirect(f"{reverse('editor:topic', args=[bank.pk, topic.pk])}?{query}")

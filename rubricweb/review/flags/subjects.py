@@ -57,7 +57,8 @@ class Subject:
             return reverse("review:cell", args=[bank, topic, self.passage.pk, self.item.pk])
         if self.item:
             return f"{reverse('editor:topic', args=[bank, topic])}#item-{self.item.pk}"
-        return f"{reverse('review:grid', args=[bank, topic])}#p{self.passage.pk if self.passage else ''}"
+        grid = reverse("editor:topic", args=[bank, topic], query={"view": "grid"})
+        return f"{grid}#p{self.passage.pk if self.passage else ''}"
 
 
 def subject_of(flag: Flag) -> Subject:

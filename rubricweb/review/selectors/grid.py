@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -20,7 +21,14 @@ from rubricweb.grades.humans import Source
 from rubricweb.grades.matrices import TopicGrades, topic_grades
 from rubricweb.grades.raters import Rater
 from rubricweb.grades.topic_answers import empty_answers
-from rubricweb.grades.topic_ratings import DIRECT_COLUMN, ItemColumn, count_cells, judged, ratings_of
+from rubricweb.grades.topic_ratings import (
+    DIRECT_COLUMN,
+    UNJUDGED,
+    ItemColumn,
+    count_cells,
+    judged,
+    ratings_of,
+)
 from rubricweb.grades.visibility import Hidden, hidden_in_topic
 from rubricweb.review.flags.selectors import OpenCounts, open_counts
 from rubricweb.review.selectors import layers
@@ -29,6 +37,7 @@ from rubricweb.review.selectors.layers import CheckedSheet, Layers, OwnRatings
 from rubricweb.review.selectors.window import (
     NO_RANK,
     GridColumn,
+    Group,
     Row,
     Window,
     first_words,
@@ -87,6 +96,11 @@ class Grid:
     """All items, to pick columns from."""
     offers: tuple[Offer, ...]
 
+    @property
+    def suspects(self) -> int:
+        """Items that may be spurious."""
+        return sum(column.is_spurious for column in self.items)
+
 
 @dataclass(frozen=True, eq=False)
 class TopicGrid:
@@ -119,7 +133,10 @@ class TopicGrid:
             rows = rows[of_run[rows] != NO_RANK]
             rows = rows[np.argsort(of_run[rows], kind="stable")]
         keys: NDArray[np.float64] = SORTS[query.sort][1](self.sheet)[rows]
-        return [int(row) for row in rows[np.argsort(-keys, kind="stable")]]
+        rows = rows[np.argsort(-keys, kind="stable")]
+        if query.groups == "judgment":
+            rows = rows[np.argsort(-self.sheet.judged[rows].astype(int), kind="stable")]
+        return [int(row) for row in rows]
 
     def window(self, columns: Sequence[GridColumn], rows: Sequence[int], flags: OpenCounts) -> Window:
         passages = [self.pool.passage_pks[row] for row in rows]
@@ -140,15 +157,35 @@ def grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: User)
     columns.object_list = _headed(list(columns), flags)
     page = Paginator(order, rows).get_page(number)
     window = whole.window(list(columns), list(page), flags)
-    shown = tuple(window.row(row, page.start_index() + place) for place, row in enumerate(page))
-    return Grid(columns, shown, page, _counts(whole), whole.items, _offers(whole))
+    shown = [window.row(row, page.start_index() + place) for place, row in enumerate(page)]
+    if query.groups == "judgment":
+        shown = _grouped(shown, whole, order)
+    return Grid(columns, tuple(shown), page, _counts(whole), whole.items, _offers(whole))
+
+
+def _grouped(rows: list[Row], grid: TopicGrid, order: list[int]) -> list[Row]:
+    """Let the first row of each judgment open its group; one group alone needs no line."""
+    sizes = Counter(grid.sheet.judged[order].tolist())
+    if len(sizes) < 2:
+        return rows
+    before = [None, *(row.judgment for row in rows)]
+    return [
+        replace(row, group=Group(row.judgment, row.is_relevant, sizes[_judged(row)]))
+        if place == 0 or row.judgment != before[place]
+        else row
+        for place, row in enumerate(rows)
+    ]
+
+
+def _judged(row: Row) -> int:
+    return UNJUDGED if row.judgment is None else row.judgment
 
 
 def _headed(columns: list[GridColumn], flags: OpenCounts) -> list[GridColumn]:
-    """With their flags, and whether a line parts them from columns of another kind."""
-    kinds = [columns[0].kind, *(column.kind for column in columns)] if columns else []
+    """With their flags, and whether they open their kind."""
+    kinds = [None, *(column.kind for column in columns)]
     return [
-        replace(column, flags=flags.items.get(column.pk, 0), is_first_of_kind=column.kind != before)
+        replace(column, flags=flags.items.get(column.pk, 0), opens_kind=column.kind != before)
         for before, column in zip(kinds, columns, strict=False)
     ]
 
@@ -186,9 +223,12 @@ def topic_grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader:
         highest=rater.highest,
     )
     hidden = hidden_in_topic(reader, topic)
-    mask = visibility.mask(hidden.people, pool.passage_pks, [column.revision_pk for column in items])
-    sheet = layers.blinded(sheet, mask, Source(query.source))
-    measured = tuple(column.measured(at, sheet) for at, column in enumerate(items))
+    revisions = [column.revision_pk for column in items]
+    from_people, from_graders = (
+        visibility.mask(places, pool.passage_pks, revisions) for places in (hidden.people, hidden.graders)
+    )
+    sheet = layers.blinded(sheet, from_people, Source(query.source))
+    measured = tuple(column.measured(at, sheet, from_graders) for at, column in enumerate(items))
     return TopicGrid(collection, pool, measured, sheet, own, rater, query, hidden)
 
 
@@ -228,17 +268,19 @@ def columns_of(bank: Bank, topic: Topic, query: GridQuery) -> list[GridColumn]:
     if query.version:
         version = bank.versions.get(number=query.version)
         entries = version.entries.filter(item__topic=topic, item__kind__in=kinds).order_by("position", "pk")
-        fields = ("item_id", "item__kind", "revision_id", "revision__uid", "revision__text")
+        fields = ("item_id", "item__kind", "revision_id", "revision__uid", "revision__text", "importance")
         rows = list(entries.values_list(*fields))
     else:
         active = bank.items.active().for_topic(topic).of_kinds(query.kinds).order_by("position", "pk")
-        rows = list(active.values_list("pk", "kind", "revision_id", "revision__uid", "revision__text"))
+        rows = list(
+            active.values_list("pk", "kind", "revision_id", "revision__uid", "revision__text", "importance")
+        )
     columns = []
     for kind in query.kinds:
         of_kind = [row for row in rows if row[1] == kind]
         columns += [
-            GridColumn(pk, kind, number, revision_pk, uid, text, at=0)
-            for number, (pk, _, revision_pk, uid, text) in enumerate(of_kind, 1)
+            GridColumn(pk, kind, number, revision_pk, uid, text, at=0, importance=importance)
+            for number, (pk, _, revision_pk, uid, text, importance) in enumerate(of_kind, 1)
         ]
     return columns
 

@@ -38,7 +38,6 @@ SHOWS: dict[str, tuple[str, Callable[[CheckedSheet], Mask]]] = {
 SORTS: dict[str, tuple[str, Callable[[CheckedSheet], NDArray[np.float64]]]] = {
     "pool": ("pool order", lambda sheet: np.zeros(len(sheet.judged))),
     "label": ("label", lambda sheet: sheet.labels.astype(float)),
-    "judgment": ("judgment", lambda sheet: sheet.judged.astype(float)),
     "disagreement": ("disagreement", lambda sheet: sheet.disagreement),
     "covered": ("items covered", lambda sheet: sheet.covers.sum(axis=1).astype(float)),
     "unsure": ("low confidence", lambda sheet: sheet.unsure.sum(axis=1).astype(float)),
@@ -58,6 +57,7 @@ ORDERS: dict[str, tuple[str, Callable[[GridColumn], float]]] = {
         lambda column: -undefined_last(-column.discrimination),
     ),
 }
+GROUPS = {"judgment": "judgment", "none": "none"}
 SOURCES = {
     Source.GRADER: "the grader",
     Source.HUMANS: "people",
@@ -69,7 +69,10 @@ SOURCES = {
 class GridQuery:
     """What of a topic to show; every field is in the address."""
 
+    groups: str = "judgment"
+    """`judgment`: passages of one human judgment stand together, the most relevant first; or `none`."""
     sort: str = "pool"
+    """Within a group."""
     show: str = "all"
     items: str = "all"
     order: str = "bank"

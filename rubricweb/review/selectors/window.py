@@ -12,11 +12,12 @@ from django.utils.translation import gettext_lazy
 from numpy.typing import NDArray
 
 from grading.types import ANSWERED, FAILED, MISSING, ItemKind, Outcome
+from rubricweb.banks.models import Item
 from rubricweb.corpus.models import Passage
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades.humans import Source
 from rubricweb.grades.models import Grade, GraderConfig, HumanGrade
-from rubricweb.grades.topic_ratings import UNJUDGED, ItemColumn, Sheet
+from rubricweb.grades.topic_ratings import UNJUDGED, ItemColumn, Mask, Sheet, separation
 from rubricweb.grades.visibility import Places
 from rubricweb.review.flags.selectors import OpenCounts
 from rubricweb.review.selectors.layers import CheckedSheet, OwnRating, OwnRatings
@@ -53,11 +54,30 @@ class GridColumn:
     is_covering_nobody: bool = False
     flags: int = 0
     """Open flags on the item itself; rows and cells have their own."""
-    is_first_of_kind: bool = False
+    opens_kind: bool = False
+    """The first column of its kind in the window."""
+    importance: str = Item.Weight.VITAL
+    missing: int = 0
+    failed: int = 0
+    hidden: int = 0
+    """Cells that the reader may not see yet; not `missing`."""
 
     @property
     def name(self) -> str:
         return f"{self.kind} {self.number}"
+
+    @property
+    def short_name(self) -> str:
+        """Q3 or N3."""
+        return f"{self.kind[0].upper()}{self.number}"
+
+    @property
+    def importance_label(self) -> str:
+        return str(Item.Weight(self.importance).label)
+
+    @property
+    def separation(self) -> str:
+        return separation(self.discrimination)
 
     @property
     def column(self) -> ItemColumn:
@@ -68,7 +88,9 @@ class GridColumn:
         """For the progress bar: 0 if nothing is rated."""
         return 0.0 if np.isnan(self.covered) else round(self.covered, 3)
 
-    def measured(self, at: int, sheet: Sheet) -> GridColumn:
+    def measured(self, at: int, sheet: Sheet, hidden: Mask) -> GridColumn:
+        """With its measures over the whole pool; `hidden` are cells whose grades the reader may not see."""
+        ratings, is_hidden = sheet.ratings[:, at], hidden[:, at]
         return replace(
             self,
             at=at,
@@ -77,6 +99,9 @@ class GridColumn:
             discrimination=float(sheet.discriminations[at]),
             is_spurious=bool(sheet.spurious[at]),
             is_covering_nobody=bool(sheet.covering_nobody[at]),
+            missing=int(((ratings == MISSING) & ~is_hidden).sum()),
+            failed=int((ratings == FAILED).sum()),
+            hidden=int(is_hidden.sum()),
         )
 
 
@@ -108,6 +133,15 @@ class RunRank:
 
 
 @dataclass(frozen=True, slots=True)
+class Group:
+    """Passages of one human judgment."""
+
+    judgment: int | None
+    is_relevant: bool
+    passages: int
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """One passage."""
 
@@ -126,6 +160,8 @@ class Row:
     flags: int
     words: str
     """The first ones of its text."""
+    group: Group | None = None
+    """Of the first passage of its group in the window."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +203,7 @@ class Window:
     def cells(self, row: int, at: int) -> tuple[GridCell, ...]:
         """The cells of a row of the pool, which is row `at` of the sheet."""
         passage, doc_id = self.pool.passage_pks[row], self.pool.doc_ids[row]
-        base = f"../cells/{passage}"  # from review:grid to review:cell; short, because there are many
+        base = f"cells/{passage}"  # from editor:topic to review:cell; short, because there are many
         ratings: list[int] = self.sheet.ratings[at].tolist()
         remarks = dict(self._remarks(at))
         cells = []
@@ -277,8 +313,7 @@ def answer_state(rating: int, *, is_empty: bool) -> str:
 
 
 def _hidden(cell: GridCell, place: str) -> GridCell:
-    name = f"{place}, hidden until you have rated your cells of the passage"
-    return replace(cell, text="?", state="hidden", mark="", name=name)
+    return replace(cell, text="", state="hidden", mark="", name=f"{place}, hidden until you rate it")
 
 
 def _flagged(cell: GridCell, flags: int) -> GridCell:

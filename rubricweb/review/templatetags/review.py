@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.utils.html import conditional_escape, escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from rubricweb.core.templatetags.core import grade_chip, percent
+from rubricweb.core.templatetags.core import grade_chip, icon, percent
 from rubricweb.grades.raters import Rater
 from rubricweb.review.selectors.window import ANSWER_SHADES, ANSWER_SIGNS, ANSWER_WORDS, GridCell, Row
 from rubricweb.review.verify.estimates import Share
@@ -70,9 +70,22 @@ def grid_cell(cell: GridCell, suffix: str) -> SafeString:
     seldom += f' data-seen="{cell.seen}"' if cell.seen else ""
     own = f"<b>{cell.own}</b>" if cell.own else ""
     shade = ANSWER_SHADES.get(cell.state, cell.state)
+    text = icon("lock") if cell.state == "hidden" else cell.text
     return mark_safe(  # noqa: S308
         f'<a id="{cell.id}" href="{cell.href}{conditional_escape(suffix)}" data-grade="{shade}"'
-        f' aria-label="{escape(cell.name)}"{seldom}>{cell.text}{own}</a>'
+        f' aria-label="{escape(cell.name)}"{seldom}>{text}{own}</a>'
+    )
+
+
+@register.simple_tag
+def separation_sign(separation: str) -> SafeString:
+    """Show how well an item separates passages: a full, half or empty disc; a dash where it is undefined."""
+    if not separation:
+        return format_html('<span class="muted" title="too few grades">{}</span>', DASH)
+    return format_html(
+        '<span class="separation" data-separates="{0}" title="separates {0}">'
+        '<span class="visually-hidden">{0}</span></span>',
+        separation,
     )
 
 

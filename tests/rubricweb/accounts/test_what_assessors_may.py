@@ -68,7 +68,7 @@ def test_nobody_edits_what_they_are_to_rate_blind(bank, assessor, owner, client_
     item = campaign.cells.first().item
     answer = edit(client_of(assessor), item)
     assert answer.status_code == 403
-    assert b"for your blind rating. Rate them first, then edit it." in answer.content
+    assert b"You are rating this question blind. Finish it to edit." in answer.content
     assert edit(client_of(owner), item).status_code == 302
 
 

@@ -51,7 +51,7 @@ def test_the_screen_leads_to_it(bank, listing, client_of, viewer):
     topic = bank.collection.topics.get(query_id="t2")
     page = {
         "verify": f"/collections/autumn/work/verify/{bank.pk}/?topic={topic.pk}",
-        "grid": f"/review/banks/{bank.pk}/topics/{topic.pk}/grid/",
+        "grid": f"/banks/{bank.pk}/topics/{topic.pk}/?view=grid",
         "spurious": f"/collections/autumn/problems/?topic={topic.pk}&kind=misleading",
         "uncovered": f"/collections/autumn/problems/?topic={topic.pk}&kind=uncovered",
     }[listing]

@@ -124,7 +124,7 @@ def test_missing_leads_whoever_may_grade_to_the_grades_of_a_re_grade(
 ):
     """On the page where it was pressed; not where the address names a grader, nor before it has grades."""
     address = reverse("grades:missing", args=[collection.slug])
-    grid = reverse("review:grid", args=[old.pk, old.items.first().topic_id])
+    grid = reverse("editor:topic", args=[old.pk, old.items.first().topic_id], query={"view": "grid"})
 
     def shown(user, page):
         headers = {"HX-Request": "true", "HX-Current-URL": f"http://testserver{page}"}

@@ -64,7 +64,7 @@ def test_the_threshold_of_a_prompt_that_is_not_known_here_is_said_to_be_ours(cli
         grade(rates, nugget, pooled.passage, 4)
         save_grades(label, [GradeRow(nugget.topic_id, direct.pk, pooled.passage_id, 1, "numeric")])
     client, board = client_of(viewer), f"/collections/{collection.slug}/leaderboards/"
-    grid = reverse("review:grid", args=[nugget.bank_id, nugget.topic_id])
+    grid = reverse("editor:topic", args=[nugget.bank_id, nugget.topic_id], query={"view": "grid"})
     labels = "The prompt OracleLabel is not known here: its labels count from 1 by default."
     grades = "The prompt NuggetOracle is not known here: its grades count from 4 by default."
     files = reverse("exports:leaderboard", args=[collection.slug])
@@ -136,7 +136,7 @@ def test_the_grid_takes_its_threshold_from_the_scale(client_of, viewer, nugget):
     collection = nugget.bank.collection
     collection.grader_prompts = ["NuggetAssignment"]
     collection.save()
-    address = reverse("review:grid", args=[nugget.bank_id, nugget.topic_id])
+    address = reverse("editor:topic", args=[nugget.bank_id, nugget.topic_id], query={"view": "grid"})
     page = markup(client_of(viewer).get(address))
     (field,) = re.findall(r"<input[^>]*name=\"min_grade\"[^>]*>", page)
     assert ('max="2"' in field, 'value="2"' in field) == (True, True)

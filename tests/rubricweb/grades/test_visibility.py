@@ -333,7 +333,7 @@ def test_nothing_is_hidden_after_rating(bank, assessor, owner):
 def test_the_grid_tells_hidden_grades_from_missing_ones(bank, assessor, viewer, owner, client_of):
     HumanGrade.objects.filter(by=assessor).delete()
     cell = blind_campaign(bank, by=owner).cells.first()
-    address = reverse("review:grid", args=[bank.pk, cell.topic_id])
+    address = reverse("editor:topic", args=[bank.pk, cell.topic_id], query={"view": "grid"})
     seen, assessed = (client_of(who).get(address).context["grid"].counts for who in (viewer, assessor))
     assert (seen.missing, seen.hidden) == (0, 0)
     hidden = hidden_from(assessor, bank.collection_id)[cell.topic_id].graders

@@ -17,7 +17,7 @@ HTMX = {"HX-Request": "true"}
 
 
 def at(autumn):
-    return autumn.grid.replace("/grid/", "/bulk/")
+    return f"/review/banks/{autumn.bank.pk}/topics/{autumn.topic.pk}/bulk/"
 
 
 def ticks(autumn, doc_ids=(), items=()):
@@ -112,7 +112,7 @@ def test_what_changed_meanwhile_is_shown_again(autumn, assessor, client_of):
 def test_the_grid_hands_its_filters_on(autumn, assessor, client_of):
     """Also the filter of items, whose name is that of a method of the address."""
     address = {"show": "failed", "items": "all", "hide": autumn.items[0].pk, "page": 1}
-    response = client_of(assessor).get(autumn.grid, address)
+    response = client_of(assessor).get(autumn.grid, {"view": "grid", **address})
     assert response.context["kept"] == [
         ("show", "failed"),
         ("items", "all"),
@@ -123,4 +123,4 @@ def test_the_grid_hands_its_filters_on(autumn, assessor, client_of):
 
 def test_without_htmx_it_goes_back_to_the_same_grid(autumn, assessor, client_of):
     sent = {"show": "uncovered", **ticks(autumn, ["d2"], [0]), **deed(autumn, "right", 1)}
-    assert client_of(assessor).post(at(autumn), sent).url == f"{autumn.grid}?show=uncovered"
+    assert client_of(assessor).post(at(autumn), sent).url == f"{autumn.grid}&show=uncovered"

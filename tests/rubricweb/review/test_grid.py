@@ -23,11 +23,13 @@ from tests.rubricweb.markup import markup
 
 def shown(client, autumn, **address):
     """The doc ids of the rows, in order."""
-    return [row.doc_id for row in client.get(autumn.grid, address).context["grid"].rows]
+    return [row.doc_id for row in client.get(autumn.grid, {"view": "grid", **address}).context["grid"].rows]
 
 
 def columns(client, autumn, **address):
-    return [column.name for column in client.get(autumn.grid, address).context["grid"].columns]
+    return [
+        column.name for column in client.get(autumn.grid, {"view": "grid", **address}).context["grid"].columns
+    ]
 
 
 def states(response):
@@ -55,7 +57,7 @@ def test_failed_and_missing_are_never_zero(autumn, viewer, client_of):
 def test_rows_say_judgment_label_and_runs(autumn, viewer, client_of):
     rows = {row.doc_id: row for row in client_of(viewer).get(autumn.grid).context["grid"].rows}
     assert [(r.judgment, r.label, r.covered) for r in rows.values()] == [
-        (3, 5, 1), (2, 1, 0), (1, 4, 1), (0, 2, 0), (None, -1, 0), (2, -1, 0),
+        (3, 5, 1), (2, 1, 0), (2, -1, 0), (1, 4, 1), (0, 2, 0), (None, -1, 0),
     ]  # fmt: skip
     assert [(run.run_tag, run.rank) for run in rows["d1"].runs] == [("bm25", 1), ("dense", 2)]
     assert [(run.run_tag, run.rank) for run in rows["d3"].runs] == [("dense", 1), ("bm25", 3)]
@@ -74,20 +76,20 @@ def test_the_toolbar_offers_what_is_worth_a_look(autumn, viewer, client_of):
     assert [(offer.name, offer.passages) for offer in offers] == [
         ("uncovered", 1), ("disagree", 2), ("failed", 1),
     ]  # fmt: skip
-    taken = client.get(autumn.grid, {"show": "failed"}).context["grid"].offers
+    taken = client.get(autumn.grid, {"view": "grid", "show": "failed"}).context["grid"].offers
     assert [offer.name for offer in taken] == ["uncovered", "disagree"]
 
 
 def test_what_filters_can_be_taken_back(autumn, viewer, client_of):
     address = {"show": "failed", "min_grade": 3, "order": "bank", "page": 2, "rows": "compact"}
-    form = client_of(viewer).get(autumn.grid, address).context["form"]
+    form = client_of(viewer).get(autumn.grid, {"view": "grid", **address}).context["form"]
     chips = {chip.field.name: chip for chip in form.chips if chip.is_on}
     assert not form.errors
     assert {name: chip.shown for name, chip in chips.items()} == {
         "show": "with failed grades",
         "min_grade": "3",
     }
-    assert chips["show"].address_without == "min_grade=3&order=bank&rows=compact"
+    assert chips["show"].address_without == "view=grid&min_grade=3&order=bank&rows=compact"
     assert not any(chip.is_on for chip in client_of(viewer).get(autumn.grid).context["form"].chips)
 
 
@@ -104,11 +106,11 @@ def test_heads_say_coverage_and_spurious_rate(autumn, viewer, client_of):
 @pytest.mark.parametrize(
     ("show", "doc_ids"),
     [
-        ("all", ["d1", "d2", "d3", "d4", "<b>d5", "d6"]),
+        ("all", ["d1", "d2", "d6", "d3", "d4", "<b>d5"]),
         ("uncovered", ["d2"]),
         ("disagree", ["d2", "d3"]),
         ("failed", ["d2"]),
-        ("missing", ["d3", "<b>d5", "d6"]),
+        ("missing", ["d6", "d3", "<b>d5"]),
         ("ungraded-relevant", ["d6"]),
     ],
 )
@@ -121,18 +123,32 @@ def test_filters(autumn, viewer, client_of, show, doc_ids):
     [
         ("pool", ["d1", "d2", "d3", "d4", "<b>d5", "d6"]),
         ("label", ["d1", "d3", "d4", "d2", "<b>d5", "d6"]),
-        ("judgment", ["d1", "d2", "d6", "d3", "d4", "<b>d5"]),
         # |judgment/3 - label/5|: d3 7/15, d2 7/15, d4 6/15, d1 0; the others lack one of the two.
         ("disagreement", ["d2", "d3", "d4", "d1", "<b>d5", "d6"]),
         ("covered", ["d1", "d3", "d2", "d4", "<b>d5", "d6"]),
     ],
 )
 def test_sorts(autumn, viewer, client_of, sort, doc_ids):
-    assert shown(client_of(viewer), autumn, sort=sort) == doc_ids
+    assert shown(client_of(viewer), autumn, sort=sort, groups="none") == doc_ids
+
+
+def test_passages_of_one_judgment_stand_together_and_are_sorted_among_themselves(autumn, viewer, client_of):
+    response = client_of(viewer).get(autumn.grid, {"view": "grid", "sort": "label"})
+    rows = response.context["grid"].rows
+    assert [row.doc_id for row in rows] == ["d1", "d2", "d6", "d3", "d4", "<b>d5"]
+    groups = [(row.doc_id, row.group) for row in rows if row.group]
+    assert [(doc_id, group.judgment, group.is_relevant, group.passages) for doc_id, group in groups] == [
+        ("d1", 3, True, 1), ("d2", 2, True, 2), ("d3", 1, False, 1), ("d4", 0, False, 1),
+        ("<b>d5", None, False, 1),
+    ]  # fmt: skip
+    assert "Judged 2" in markup(response)
+    assert "Not judged" in markup(response)
+    alone = client_of(viewer).get(autumn.grid, {"view": "grid", "show": "failed"}).context["grid"].rows
+    assert [row.group for row in alone] == [None], "one group needs no line"
 
 
 def test_a_run_shows_its_passages_in_its_order(autumn, viewer, client_of):
-    assert shown(client_of(viewer), autumn, run="dense") == ["d3", "d1"]
+    assert shown(client_of(viewer), autumn, run="dense", groups="none") == ["d3", "d1"]
 
 
 def test_min_grade_moves_what_covers(autumn, viewer, client_of):
@@ -155,7 +171,9 @@ def test_retired_items_leave_the_grid(autumn, owner, client_of):
 
 
 def test_wrong_values_are_named_and_the_default_stands(autumn, viewer, client_of):
-    response = client_of(viewer).get(autumn.grid, {"show": "everything", "min_grade": "9", "page": "x"})
+    response = client_of(viewer).get(
+        autumn.grid, {"view": "grid", "show": "everything", "min_grade": "9", "page": "x"}
+    )
     assert response.status_code == 200
     assert len(response.context["grid"].rows) == 6
     html = markup(response)
@@ -178,7 +196,7 @@ def test_of_a_passage_only_the_first_words_travel_with_the_grid(autumn, viewer, 
 
 
 def test_aria(autumn, viewer, client_of):
-    html = markup(client_of(viewer).get(autumn.grid, {"show": "failed"}))
+    html = markup(client_of(viewer).get(autumn.grid, {"view": "grid", "show": "failed"}))
     assert re.search(r'<table id="grid"[^>]*role="grid"[^>]*aria-rowcount="2" aria-colcount="4"', html)
     assert '<tr aria-rowindex="2">' in html
     assert [int(n) for n in re.findall(r'<td[^>]*aria-colindex="(\d+)"', html)] == [2, 3, 4]
@@ -192,10 +210,12 @@ def test_windows(autumn, viewer, client_of):
     for n in range(35):
         ItemFactory(bank=autumn.bank, topic=autumn.topic, kind="nugget", text=f"fact {n}")
     client = client_of(viewer)
-    first, second = (client.get(autumn.grid, {"page": page}).context["grid"] for page in (1, 2))
+    first, second = (
+        client.get(autumn.grid, {"view": "grid", "page": page}).context["grid"] for page in (1, 2)
+    )
     assert (len(first.rows), len(second.rows), second.rows[0].number) == (36, 30, 37)
     assert len(first.columns) == 30
-    response = client.get(autumn.grid, {"columns": 2})
+    response = client.get(autumn.grid, {"view": "grid", "columns": 2})
     assert len(response.context["grid"].columns) == 8
     assert 'aria-colindex="32"' in markup(response)
     assert len(client.get(autumn.grid).content) < 300_000
@@ -218,7 +238,7 @@ def test_more_passages_and_runs_take_no_more_queries(autumn, viewer, client_of):
     with CaptureQueriesContext(connection) as many:
         grid = client.get(autumn.grid).context["grid"]
     assert (len(grid.rows), grid.rows[0].run_count, len(grid.rows[0].runs)) == (36, 7, 3)
-    assert len(many) == len(few) <= 25
+    assert len(many) == len(few) <= 26
 
 
 def test_htmx_gets_the_table_and_the_counts(autumn, viewer, client_of):
@@ -234,5 +254,5 @@ def test_access(autumn, viewer, outsider, client_of, client):
     assert client_of(viewer).post(autumn.grid).status_code == 405
     assert client.get(autumn.grid).status_code == 302
     elsewhere = TopicFactory()
-    wrong = f"/review/banks/{autumn.bank.pk}/topics/{elsewhere.pk}/grid/"
+    wrong = f"/banks/{autumn.bank.pk}/topics/{elsewhere.pk}/?view=grid"
     assert client_of(viewer).get(wrong).status_code == 404

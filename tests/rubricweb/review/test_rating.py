@@ -18,7 +18,7 @@ HTMX = {"HX-Request": "true"}
 
 
 def cells(client, autumn, **address):
-    grid = client.get(autumn.grid, address).context["grid"]
+    grid = client.get(autumn.grid, {"view": "grid", **address}).context["grid"]
     return {row.doc_id: row.cells for row in grid.rows}
 
 
@@ -151,19 +151,19 @@ def test_the_grid_as_of_a_version(autumn, owner, client_of):
     revise_item(autumn.items[0], text="Which colour?", seen=autumn.items[0].version, by=owner)
     then = cells(client, autumn, version=1)
     assert [then[doc_id][0].state for doc_id in ("d1", "d2", "d3", "d4")] == ["5", "1", "4", "0"]
-    assert "Which pigment" in markup(client.get(autumn.grid, {"version": 1}))
+    assert "Which pigment" in markup(client.get(autumn.grid, {"view": "grid", "version": 1}))
     old = markup(client.get(autumn.cell("d1", 0), {"version": 1}))
     assert "Which pigment makes leaves red?" in old
     assert client.get(autumn.cell("d1", 0), {"version": 7}).status_code == 404
-    wrong = client.get(autumn.grid, {"version": 7})
+    wrong = client.get(autumn.grid, {"view": "grid", "version": 7})
     assert "7 is not one of the available choices" in markup(wrong)
 
 
 def test_columns_are_ordered_and_left_out(autumn, viewer, client_of):
     client = client_of(viewer)
-    grid = client.get(autumn.grid, {"order": "spurious"}).context["grid"]
+    grid = client.get(autumn.grid, {"view": "grid", "order": "spurious"}).context["grid"]
     assert [column.name for column in grid.columns] == ["question 1", "question 2", "nugget 1"]
-    hidden = client.get(autumn.grid, {"hide": [autumn.items[0].pk, "x"]}).context["grid"]
+    hidden = client.get(autumn.grid, {"view": "grid", "hide": [autumn.items[0].pk, "x"]}).context["grid"]
     assert [column.name for column in hidden.columns] == ["question 2", "nugget 1"]
 
 
@@ -195,7 +195,7 @@ def test_views_belong_to_one_person(autumn, viewer, assessor, outsider, client_o
 def test_a_permalink_shows_the_window_of_its_cell(autumn, viewer, client_of):
     client = client_of(viewer)
     passage = autumn.passages["d4"].pk
-    grid = client.get(autumn.grid, {"at": f"{passage}-{autumn.items[2].pk}"}).context["grid"]
+    grid = client.get(autumn.grid, {"view": "grid", "at": f"{passage}-{autumn.items[2].pk}"}).context["grid"]
     assert (grid.page.number, grid.columns.number) == (1, 1)
     assert len(raters(autumn.bank)) == 1
-    assert client.get(autumn.grid, {"at": "x"}).status_code == 200
+    assert client.get(autumn.grid, {"view": "grid", "at": "x"}).status_code == 200

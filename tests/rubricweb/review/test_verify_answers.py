@@ -346,7 +346,7 @@ def test_answer_of_another_grader_is_shown_beside_the_verdict(verified, assessor
 
 
 def test_bulk_offers_no_verdicts_at_once(verified, owner, client_of):
-    at = verified.grid.replace("/grid/", "/bulk/")
+    at = f"/review/banks/{verified.bank.pk}/topics/{verified.topic.pk}/bulk/"
     plan = client_of(owner).get(at).context["plan"]
     assert (plan.unchecked, plan.to_grade) == ((), 1)
 

@@ -124,7 +124,7 @@ class TestGrid:
 
     def grid(self, cell, client, source: str = "corrected") -> str:
         place = [cell.campaign.bank_id, cell.topic_id]
-        return markup(client.get(f"{reverse('review:grid', args=place)}?source={source}"))
+        return markup(client.get(f"{reverse('editor:topic', args=place)}?view=grid&source={source}"))
 
     def grade_in(self, html: str, cell) -> str:
         return re.search(rf'<a id="c{cell.passage_id}-{cell.item_id}" [^>]*data-grade="(\w+)"', html)[1]
@@ -150,7 +150,7 @@ class TestGrid:
         client = client_of(assessor)
         html = self.grid(cell, client, source)
         assert self.grade_in(html, cell) == "hidden"
-        assert f"{cell.passage.doc_id}, question 1, hidden until you have rated your cells" in html
+        assert f"{cell.passage.doc_id}, question 1, hidden until you rate it" in html
         assert self.grade_in(self.grid(cell, client_of(developer)), cell) == "0"
         rate(cell, rating=1, by=assessor, seen=0, uid=uuid4())
         assert self.grade_in(self.grid(cell, client, ""), cell) == "4"
@@ -263,9 +263,17 @@ class TestScreens:
 
     def test_the_bank_tells_hidden_grades_from_missing_ones(self, cell, bank, client_of, assessor, developer):
         address = reverse("editor:topic", args=[bank.pk, cell.topic_id])
-        for person, hidden in ((developer, []), (assessor, ["1 hidden"])):
+        for person, hidden in ((developer, []), (assessor, ["1 hidden until you rate it"])):
             html = " ".join(markup(client_of(person).get(address)).split())
-            assert re.findall(r"<span>(\d+ hidden|\d+ not graded)</span>", html.replace("> ", ">")) == hidden
+            assert re.findall(r"(\d+ hidden until you rate \w+|\d+ not graded)", html) == hidden
+
+    def test_the_card_of_an_item_counts_hidden_cells_apart(self, cell, bank, client_of, assessor, developer):
+        at = {"view": "both", "card": cell.item_id}
+        for person, hidden in ((developer, 0), (assessor, 1)):
+            response = client_of(person).get(reverse("editor:topic", args=[bank.pk, cell.topic_id]), at)
+            column = response.context["card"].column
+            assert (column.hidden, column.missing) == (hidden, 0)
+            assert ("1 hidden until you rate it" in " ".join(markup(response).split())) == bool(hidden)
 
     def test_many_at_once(self, cell, bank, client_of, assessor, developer):
         """Nobody finds a rating right unseen."""
@@ -273,3 +281,34 @@ class TestScreens:
         for person, count in ((developer, 6), (assessor, 5)):
             plan = client_of(person).get(address).context["plan"]
             assert (len(plan.cells), len(plan.unchecked)) == (6, count)
+
+
+class TestEditing:
+    """Whoever rates an item blind may read it, and edits it once they have finished or released it."""
+
+    @pytest.fixture
+    def cell(self, campaign_of, developer):
+        return take(campaign_of(mode="blind", size=1), developer)[0].cell
+
+    def test_the_panel_of_the_item_releases_it(self, cell, bank, client_of, developer):
+        client, at = client_of(developer), reverse("editor:item-edit", args=[bank.pk, cell.item_id])
+        before = client.get(at)
+        assert "You are rating this question blind. Finish or release it to edit." in markup(before)
+        assert cell.item.revision.text in markup(before)
+        assert client.post(at, {"text": "Another?", "seen": 1}).status_code == 403
+        after = client.post(before.context["held"].release_at, {"next": at}, follow=True)
+        assert after.redirect_chain == [(at, 302)]
+        assert "form" in after.context
+        assert 'name="text"' in markup(after)
+
+    def test_the_bank_opens_the_item_of_its_address(self, cell, bank, client_of, developer):
+        page = reverse("editor:topic", args=[bank.pk, cell.topic_id])
+        html = markup(client_of(developer).get(page, {"item": cell.item_id}))
+        assert "Finish or release it to edit." in html
+        assert 'name="text" ' not in html.split('id="new-item"')[0]
+
+    def test_nobody_is_released_from_what_was_given_to_them(self, cell, bank, client_of, developer, owner):
+        cell.turns.filter(person=developer).update(assigned_by=owner)
+        html = markup(client_of(developer).get(reverse("editor:item-edit", args=[bank.pk, cell.item_id])))
+        assert "You are rating this question blind. Finish it to edit." in html
+        assert ">Release<" not in html

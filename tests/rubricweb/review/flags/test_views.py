@@ -309,7 +309,7 @@ def test_flags_show_in_grid_cell_editor_and_topic_list(place, flag, client_of, a
     actions.open_flag(place.passage, kind=Kind.UNCOVERED, by=assessor)
     client, (item, passage) = client_of(assessor), (place.items[0].pk, place.passages[0].pk)
     at = [place.bank.pk, place.topic.pk]
-    grid = markup(client.get(reverse("review:grid", args=at)))
+    grid = markup(client.get(reverse("editor:topic", args=at, query={"view": "grid"})))
     assert re.search(rf'id="c{passage}-{item}" [^>]*, 1 open flag"[^>]* data-flags>', grid)
     assert grid.count(" data-flags>") == 1
     for query in (f"?item={item}", f"?passage={passage}"):
