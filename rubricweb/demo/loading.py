@@ -27,26 +27,26 @@ ACCOUNTS = {
 FOLDER = Path(settings.FILES_DIR) / "fixtures" / "demo"
 
 
-def demo_files() -> ImportFiles:
+def demo_files(folder: Path) -> ImportFiles:
     return ImportFiles(
-        name="Demo: five everyday questions",
-        queries=FOLDER / "queries.json",
-        graded=(FOLDER / "passages.jsonl",),
-        banks=(FOLDER / "questions.jsonl", FOLDER / "nuggets.jsonl"),
-        runs=FOLDER / "runs",
-        qrels=FOLDER / "qrels.txt",
+        name="Demo: everyday questions",
+        queries=folder / "topics.jsonl",
+        graded=(folder / "passages.jsonl",),
+        banks=(folder / "questions.jsonl", folder / "nuggets.jsonl"),
+        runs=folder / "runs",
+        qrels=folder / "qrels.txt",
         min_relevant=2,
     )
 
 
 @transaction.atomic
-def load_demo() -> Collection:
-    """Import the collection, make the accounts, and grade every cell with the lexical baseline, in this
+def load_demo(folder: Path = FOLDER) -> Collection:
+    """Import the collection of `folder`, make the accounts, and grade every cell with the lexical baseline, in this
     process.
 
     All or nothing: an interrupted start is repeated by the next.
     """
-    import_collection(SLUG, files=demo_files(), by=None)
+    import_collection(SLUG, files=demo_files(folder), by=None)
     collection: Collection = Collection.objects.get(slug=SLUG)
     for username, role in ACCOUNTS.items():
         set_role(_account(username), collection, role=role, by=None)
