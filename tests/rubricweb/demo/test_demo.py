@@ -16,15 +16,29 @@ from pathlib import Path
 import pytest
 
 from rubricweb.accounts.models import User
+from rubricweb.campaigns.adjudication.selectors import Query, conflicts
+from rubricweb.campaigns.queue.models import Turn
+from rubricweb.core.reader import everything
 from rubricweb.corpus.models import Collection
 from rubricweb.demo.loading import ACCOUNTS, PASSWORD, SLUG, load_demo
-from rubricweb.demo.making import RUNS, make_runs
-from rubricweb.demo.reviewing import OKAY_NUGGETS, RATED_TOPIC, begin_review
+from rubricweb.demo.making import MADE
+from rubricweb.demo.management.commands.demo import STEPS
+from rubricweb.demo.reviewing import (
+    BEGUN,
+    CONFLICTS,
+    DECIDED,
+    FINISHED,
+    OKAY_NUGGETS,
+    RETIRED,
+    REWORDED,
+)
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.models import Grade, GradingJob
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.leaderboards.board import selectors
 from rubricweb.leaderboards.board.types import BoardSpec
+from rubricweb.submissions.models import Submission
+from rubricweb.support.models import SupportEvent
 from tests.schema import copy_sqlite
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -34,48 +48,72 @@ START_SECONDS = 240
 started: list[subprocess.Popen[str]] = []
 
 
+@pytest.fixture
+def demo(db, redis_server, settings, tmp_path) -> Collection:
+    """The demo as `manage.py demo` loads it, step by step."""
+    settings.DATA_DIR = tmp_path
+    collection = load_demo()
+    for step in STEPS.values():
+        step(collection)
+    return collection
+
+
 @pytest.mark.django_db
 def test_loading_grades_every_cell(redis_server):
     collection = load_demo()
     job = GradingJob.objects.get(collection=collection)
     assert job.state == "done"
-    assert Grade.objects.filter(job=job).count() == job.total == 146 * 12
+    assert Grade.objects.filter(job=job).count() == job.total == 146 * 12 + 13 * 15 * 9
     assert collection.runs.count() == 10
+    assert collection.topics.exclude(narrative="").exclude(attributes={}).count() == 18
     assert User.objects.get(username="viewer").check_password(PASSWORD)
     assert collection.memberships.count() == len(ACCOUNTS)
 
 
-@pytest.mark.django_db
-def test_review_has_begun(redis_server):
-    collection = load_demo()
-    begin_review(collection)
-    bank = collection.banks.get()
-    assert bank.versions.get().entries.count() == bank.items.count()
-    assert set(bank.items.filter(importance="okay").values_list("kind", "weight")) == {("nugget", 0.5)}
+def test_the_whole_demo_fills_every_room(demo):
+    bank = demo.banks.get()
+    assert [version.name for version in bank.versions.order_by("pk")] == [
+        "As imported",
+        "After the first review",
+    ]
     assert bank.items.filter(importance="okay").count() == len(OKAY_NUGGETS)
-    topic = collection.topics.get(query_id=RATED_TOPIC)
-    cells = topic.pool.count() * bank.items.for_topic(topic).count()
-    assert collection.campaigns.get().turns.count() == 2 * cells
-    assert bank.flags.get().events.count() == 3
+    assert not bank.items.active().filter(revision__text=RETIRED).exists()
+    assert bank.items.filter(revision__text__in=REWORDED.values()).count() == len(REWORDED)
+    done, begun = demo.campaigns.order_by("pk")
+    assert not done.is_open
+    assert done.turns.filter(state=Turn.State.SUBMITTED).count() == done.turns.count() == 2 * FINISHED
+    assert begun.turns.filter(state=Turn.State.SUBMITTED).count() == 2 * BEGUN
+    assert begun.turns.filter(state=Turn.State.LEASED).count() == 0
+    differing = conflicts(demo, Query(), None)
+    assert (differing.open, differing.decided) == (CONFLICTS - DECIDED, DECIDED)
+    assert demo.battles.count() == 60
+    assert SupportEvent.objects.filter(topic__collection=demo).count() == 100
+    assert bank.flags.count() == 4
+    outcomes = Submission.objects.order_by("pk").values_list("outcome", "run__state")
+    assert list(outcomes) == [("refused", None), *[("taken", "accepted")] * 4]
+    assert demo.releases.get().state == "done"
+    assert demo.public_boards.get().is_open
+    assert demo.official_scores.count() == 14
 
 
-@pytest.mark.django_db
-def test_runs_are_made_and_graded(redis_server, settings, tmp_path):
-    settings.DATA_DIR = tmp_path
-    collection = load_demo()
-    make_runs(collection)
-    answers = collection.runs.get(run_tag="made_best_sentences").responses
-    assert answers.count() == collection.topics.count() == 5
+def test_the_board_of_the_demo_tells_top_from_bottom(demo):
+    config = GradingJob.objects.filter(collection=demo).first().config
+    spec = BoardSpec(demo, config, demo.banks.get(), kinds_of(config), MeasureSpec())
+    with everything():
+        board = selectors.board(spec)
+    assert board.top.first == ("maple_cited",)
+    assert board.top.n_not_behind >= 3
+    behind = {row.run_tag for row in board.rows if row.is_behind}
+    assert {"maple_long", "tern_plain", "tern_bold", "random"} <= behind
+    assert {row.judged for row in board.rows} == {1.0}
+
+
+def test_the_made_run_cites_what_it_says(demo):
+    answers = demo.runs.get(run_tag=MADE).responses
+    assert answers.count() == demo.topics.count() == 18
     for answer in answers.all():
         assert answer.sentences
         assert all(sentence["citations"] for sentence in answer.sentences)
-    config = GradingJob.objects.filter(collection=collection).first().config
-    spec = BoardSpec(collection, config, collection.banks.get(), kinds_of(config), MeasureSpec())
-    board = selectors.board(spec)
-    judged = {row.run_tag: row.judged for row in board.rows}
-    assert judged["made_best_sentences"] == 1.0
-    assert judged["made_bm25"] > 0.5
-    assert {row.n_answered for row in board.rows if row.run_tag in RUNS} == {5}
 
 
 @pytest.mark.django_db
