@@ -14,7 +14,7 @@ from uuid import uuid4
 from django.db import transaction
 from django.utils import timezone
 
-from grading.types import Importance, ItemKind
+from grading.types import MAX_RATING, MIN_RATING, Importance, ItemKind
 from rubricweb.accounts.actions import set_role
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
@@ -103,7 +103,7 @@ def _finish_campaign(bank: Bank, by: User) -> None:
     apart = sorted(campaign.cells.all(), key=lambda cell: (abs(near[cell.pk] - 3), cell.order))[:CONFLICTS]
     lenient, strict = _assessors()
     _rate(campaign, lenient, FINISHED, near)
-    _rate(campaign, strict, FINISHED, near | {cell.pk: (near[cell.pk] + 3) % 6 for cell in apart})
+    _rate(campaign, strict, FINISHED, _nearly(near) | {cell.pk: (near[cell.pk] + 3) % 6 for cell in apart})
     _space_out(campaign, days=3)
     for cell in apart[:DECIDED]:
         place = CellKey(cell.topic_id, cell.revision_id, cell.passage_id)
@@ -117,8 +117,9 @@ def _begin_campaign(bank: Bank, by: User) -> None:
     plan = CampaignPlan("Is the baseline right?", mode=Campaign.Mode.BLIND, assessors=len(ASSESSORS))
     campaign = open_campaign(_choice(bank, [topic], Campaign.Cells.ALL, size=OPEN), plan, by=by, seed=SEED)
     near = _near_truth(campaign.cells.select_related("passage"))
-    for person in _assessors():
-        _rate(campaign, person, BEGUN, near)
+    lenient, strict = _assessors()
+    _rate(campaign, lenient, BEGUN, near)
+    _rate(campaign, strict, BEGUN, _nearly(near))
     _space_out(campaign, days=1)
 
 
@@ -137,15 +138,14 @@ def _assessors() -> list[User]:
     return [User.objects.get(username=name) for name in ASSESSORS]
 
 
-def _rate(campaign: Campaign, person: User, count: int, near: Mapping[int, int]) -> None:
-    """Rate the next cells of the queue as the page does, most of them as `near` has it."""
+def _rate(campaign: Campaign, person: User, count: int, ratings: Mapping[int, int]) -> None:
+    """Rate the next cells of the queue, as the page does."""
     rated = 0
     while rated < count:
         take_missing(campaign, person, count=MOST_HELD)
         held = campaign.turns.filter(person=person, state=Turn.State.LEASED)
         for turn in held.select_related("cell__campaign__collection")[: count - rated]:
-            rating = _blurred(near[turn.cell_id], f"{person} {turn.order}")
-            queue.rate(turn.cell, rating=rating, by=person, seen=0, uid=uuid4())
+            queue.rate(turn.cell, rating=ratings[turn.cell_id], by=person, seen=0, uid=uuid4())
             rated += 1
     hand_back(campaign, person)
 
@@ -156,26 +156,36 @@ def _near_truth(cells: Iterable[CampaignCell]) -> dict[int, int]:
     ids = {"revision__in": {cell.revision_id for cell in cells}}
     ids |= {"passage__in": {cell.passage_id for cell in cells}}
     graded = Grade.objects.filter(**ids).values_list("revision", "passage", "rating")
-    ratings = {(revision, passage): rating or 0 for revision, passage, rating in graded}
+    by_grader = {(revision, passage): rating or 0 for revision, passage, rating in graded}
     judged = Judgment.objects.filter(topic__in={cell.topic_id for cell in cells}, relevance__lt=2)
     poor = set(judged.values_list("topic", "doc_id"))
     wrong = {
         " ".join(sentence["text"] for sentence in answer.sentences)
         for answer in Response.objects.filter(run__run_tag=WRONG_RUN)
     }
+    near = {}
+    for cell in cells:
+        is_poor = (cell.topic_id, cell.passage.doc_id) in poor or cell.passage.text in wrong
+        rating = min(by_grader.get((cell.revision_id, cell.passage_id), 0), 1 if is_poor else MAX_RATING)
+        near[cell.pk] = min(MAX_RATING, max(MIN_RATING, rating + _step(f"truth {cell.order}")))
+    return near
+
+
+def _nearly(ratings: Mapping[int, int]) -> dict[int, int]:
+    """Return what another careful reader would say: now and then one more or less, on the same side of the
+    threshold.
+    """
+    moved = {cell: rating + _step(f"reader {place}") for place, (cell, rating) in enumerate(ratings.items())}
+    same_side = ({0, 1, 2, 3}, {4, 5})
     return {
-        cell.pk: min(
-            ratings.get((cell.revision_id, cell.passage_id), 0),
-            1 if (cell.topic_id, cell.passage.doc_id) in poor or cell.passage.text in wrong else 5,
-        )
-        for cell in cells
+        cell: moved[cell] if any({rating, moved[cell]} <= side for side in same_side) else rating
+        for cell, rating in ratings.items()
     }
 
 
-def _blurred(rating: int, seed: str) -> int:
-    """Move a rating by one step, up or down, in one of three cases."""
-    step = sha256(seed.encode()).digest()[0] % 6 - 1
-    return min(5, max(0, rating + (step if step in (-1, 1) else 0)))
+def _step(seed: str) -> int:
+    """Return -1 or 1 in one of three cases, else 0."""
+    return {0: -1, 1: 1}.get(sha256(seed.encode()).digest()[0] % 6, 0)
 
 
 def _space_out(campaign: Campaign, *, days: int) -> None:

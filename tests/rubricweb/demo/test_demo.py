@@ -84,7 +84,7 @@ def test_the_whole_demo_fills_every_room(demo):
     assert done.turns.filter(state=Turn.State.SUBMITTED).count() == done.turns.count() == 2 * FINISHED
     assert begun.turns.filter(state=Turn.State.SUBMITTED).count() == 2 * BEGUN
     assert begun.turns.filter(state=Turn.State.LEASED).count() == 0
-    differing = conflicts(demo, Query(), None)
+    differing = conflicts(demo, Query(), User.objects.get(username="organizer"))
     assert (differing.open, differing.decided) == (CONFLICTS - DECIDED, DECIDED)
     assert demo.battles.count() == 60
     assert SupportEvent.objects.filter(topic__collection=demo).count() == 100
