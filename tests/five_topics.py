@@ -22,6 +22,6 @@ def write_five_topics(folder: Path) -> Path:
 
 def _query_id(line: str) -> str:
     if not line.startswith(("{", "[")):
-        return line.split()[0]
+        return line.split(maxsplit=1)[0]
     content = json.loads(line)
     return str(content[0] if isinstance(content, list) else content.get("request_id") or content["query_id"])

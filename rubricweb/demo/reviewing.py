@@ -7,9 +7,9 @@ dozen conflicts placed on purpose.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from hashlib import sha256
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from django.db import transaction
 from django.utils import timezone
@@ -190,17 +190,19 @@ def _step(seed: str) -> int:
 
 def _space_out(campaign: Campaign, *, days: int) -> None:
     """Let the ratings have been given one after the other, some days ago."""
-    turns, events = [], []
+    turns, moments = [], dict[UUID, datetime]()
     for person in _assessors():
         moment = timezone.now() - timedelta(days=days)
         for turn in campaign.turns.filter(person=person, state=Turn.State.SUBMITTED).order_by("order"):
             moment += timedelta(seconds=SECONDS + turn.order % 7)
             turn.taken_at, turn.done_at = moment - timedelta(seconds=SECONDS), moment
             turns.append(turn)
-            event = HumanGrade.objects.get(uid=turn.uid)
-            event.at = moment
-            events.append(event)
+            if turn.uid:
+                moments[turn.uid] = moment
     Turn.objects.bulk_update(turns, ["taken_at", "done_at"])
+    events = HumanGrade.objects.filter(uid__in=moments)
+    for event in events:
+        event.at = moments[event.uid]
     HumanGrade.objects.bulk_update(events, ["at"])
 
 
@@ -244,7 +246,8 @@ def _flag(bank: Bank) -> None:
 
 
 def _item(bank: Bank, text: str) -> Item:
-    return bank.items.select_related("topic").get(revision__text=text)
+    item: Item = bank.items.select_related("topic").get(revision__text=text)
+    return item
 
 
 def _passage(item: Item, doc_id: str) -> Passage:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from hashlib import sha256
 from uuid import uuid4
@@ -43,17 +44,18 @@ def vote_and_label(collection: Collection) -> None:
     organizer = User.objects.get(username="organizer")
     change_arena(collection, drawing=Arena.Drawing.RANDOM, is_board_open=True, by=organizer)
     Arena.objects.filter(collection=collection).update(seed=1816)
+    tags = dict(collection.runs.values_list("pk", "run_tag"))
     for username in ASSESSORS:
         person = User.objects.get(username=username)
         for number in range(VOTES):
-            _vote(next_battle(collection, by=person), number, person)
+            _vote(next_battle(collection, by=person), tags, number, person)
         _space_out(person)
-        _label(collection, LABELLED[username], person)
+        _label(collection, LABELLED[username], tags, person)
     change_arena(collection, drawing=Arena.Drawing.SHARPEN, is_board_open=True, by=organizer)
 
 
-def _vote(battle: Battle, number: int, person: User) -> None:
-    left, right = battle.left.run_tag, battle.right.run_tag
+def _vote(battle: Battle, tags: Mapping[int, str], number: int, person: User) -> None:
+    left, right = (tags[run] for run, _ in battle.places)
     seed = f"{person} {battle.query_id} {left} {right}"
     lead = ANSWERS[left] - ANSWERS[right] + _chance(seed) % 5 - 2
     if max(ANSWERS[left], ANSWERS[right]) <= 2 and abs(lead) < 2:
@@ -71,9 +73,8 @@ def _vote(battle: Battle, number: int, person: User) -> None:
         give_reason(battle, Said({tag}, text, uuid4()), by=person)
 
 
-def _label(collection: Collection, places: range, person: User) -> None:
+def _label(collection: Collection, places: range, tags: Mapping[int, str], person: User) -> None:
     order = cited(collection).in_random_order(JudgedCitations.FIRST)
-    tags = dict(collection.runs.values_list("pk", "run_tag"))
     run_of = {
         (answer.topic_id, md5): tags[answer.run_id]
         for answer in cited(collection).answers
