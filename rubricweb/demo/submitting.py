@@ -37,8 +37,8 @@ def submit_runs(collection: Collection) -> None:
         set_role(account(team), collection, role=Role.PARTICIPANT, team=team, by=organizer)
     call = _call(collection, organizer)
     _receive(call, REFUSED, Described(description="Our first try."))
-    for priority, (run_tag, description) in enumerate(RUNS.items()):
-        described = Described(Run.Type.AUTOMATIC, priority=priority % 2 + 1, description=description)
+    for run_tag, description in RUNS.items():
+        described = Described(Run.Type.AUTOMATIC, description=description)
         accept(_receive(call, run_tag, described), by=organizer)
 
 
@@ -51,7 +51,7 @@ def _call(collection: Collection, by: User) -> Call:
         deadline=now + timedelta(days=14),
         time_zone="UTC",
         runs_per_team=3,
-        asks_priority=True,
+        asks_priority=False,
         checks_documents=True,
         passages_of=Response.PassagesOf.RESPONSE,
         text="Answer each topic in at most 100 words. Cite the passages of the collection that say so.",
