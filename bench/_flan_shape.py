@@ -36,7 +36,8 @@ SURE, APART, ENDS = 14.0, 2.0, 40.0
 
 def demo_pairs(wanted: int) -> list[CellToGrade]:
     """Questions of the demo collection on passages of their topic, in turn, as often as need be."""
-    queries = json.loads((DEMO / "queries.json").read_text(encoding="utf-8"))
+    topics = map(json.loads, (DEMO / "topics.jsonl").read_text(encoding="utf-8").splitlines())
+    queries = {topic["request_id"]: topic["title"] for topic in topics}
     questions = _questions()
     pairs = []
     for line in (DEMO / "passages.jsonl").read_text(encoding="utf-8").splitlines():

@@ -30,7 +30,7 @@ from grading.generation import DraftTask, draft
 from grading.graders.gguf import SMOLLM2
 from grading.types import ItemKind, Topic
 
-QUERIES = ROOT / "fixtures" / "demo" / "queries.json"
+TOPICS = ROOT / "fixtures" / "demo" / "topics.jsonl"
 AT_MOST = 8.0
 """Processor seconds a draft, on average."""
 
@@ -137,7 +137,8 @@ def texts_of(writer: Counting, topic: Topic) -> list[str]:
 
 
 def topics() -> list[Topic]:
-    queries = json.loads(QUERIES.read_text(encoding="utf-8"))
+    topics = map(json.loads, TOPICS.read_text(encoding="utf-8").splitlines())
+    queries = {topic["request_id"]: topic["title"] for topic in topics}
     return [Topic(query_id, text) for query_id, text in queries.items()]
 
 

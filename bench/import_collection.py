@@ -45,7 +45,7 @@ def demo_arguments(folder: Path) -> list[str]:
                 passage["exam_grades"] = [ratings(query_id, len(passage["text"]))]
             out.write(json.dumps([query_id, passages]) + "\n")
     banks = [f"--bank={DEMO / name}" for name in ("questions.jsonl", "nuggets.jsonl")]
-    files = [f"--queries={DEMO / 'queries.json'}", f"--qrels={DEMO / 'qrels.txt'}", f"--runs={DEMO / 'runs'}"]
+    files = [f"--queries={DEMO / 'topics.jsonl'}", f"--qrels={DEMO / 'qrels.txt'}", f"--runs={DEMO / 'runs'}"]
     return [*files, *banks, f"--graded={graded}"]
 
 

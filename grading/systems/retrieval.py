@@ -9,6 +9,7 @@ memory-mapped.
 from __future__ import annotations
 
 import json
+import logging
 import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -167,6 +168,7 @@ class PassageIndex:
         if self._scores is None:
             import bm25s  # it imports scipy, which the web process does without
 
+            logging.getLogger("bm25s").setLevel(logging.WARNING)  # it tells of each index it builds
             self._scores = bm25s.BM25(k1=K1, b=B, method="lucene", csc_backend="scipy")
             corpus = bm25s.tokenization.Tokenized(self.words, self.vocabulary)
             self._scores.index(corpus, create_empty_token=False, show_progress=False)

@@ -27,36 +27,42 @@ ACCOUNTS = {
 FOLDER = Path(settings.FILES_DIR) / "fixtures" / "demo"
 
 
-def demo_files() -> ImportFiles:
+def demo_files(folder: Path) -> ImportFiles:
     return ImportFiles(
-        name="Demo: five everyday questions",
-        queries=FOLDER / "queries.json",
-        graded=(FOLDER / "passages.jsonl",),
-        banks=(FOLDER / "questions.jsonl", FOLDER / "nuggets.jsonl"),
-        runs=FOLDER / "runs",
-        qrels=FOLDER / "qrels.txt",
+        name="Demo: everyday questions",
+        queries=folder / "topics.jsonl",
+        graded=(folder / "passages.jsonl",),
+        banks=(folder / "questions.jsonl", folder / "nuggets.jsonl"),
+        runs=folder / "runs",
+        qrels=folder / "qrels.txt",
         min_relevant=2,
     )
 
 
 @transaction.atomic
-def load_demo() -> Collection:
-    """Import the collection, make the accounts, and grade every cell with the lexical baseline, in this
-    process.
+def load_demo(folder: Path = FOLDER) -> Collection:
+    """Import the collection of `folder`, make the accounts, and grade every cell with the lexical baseline,
+    in this process.
 
     All or nothing: an interrupted start is repeated by the next.
     """
-    import_collection(SLUG, files=demo_files(), by=None)
+    import_collection(SLUG, files=demo_files(folder), by=None)
     collection: Collection = Collection.objects.get(slug=SLUG)
     for username, role in ACCOUNTS.items():
-        set_role(_account(username), collection, role=role, by=None)
-    started = start_grading(collection, by=User.objects.get(username="developer"))
-    for chunk in JobChunk.objects.filter(job__in=started).values_list("pk", flat=True):
-        work_on("chunk", chunk)
+        set_role(account(username), collection, role=role, by=None)
+    grade(collection)
     return collection
 
 
-def _account(username: str) -> User:
+def grade(collection: Collection) -> None:
+    """Grade what has no grade, in this process, as a worker would."""
+    started = start_grading(collection, by=User.objects.get(username="developer"))
+    for chunk in JobChunk.objects.filter(job__in=started).values_list("pk", flat=True):
+        work_on("chunk", chunk)
+
+
+def account(username: str) -> User:
+    """Return the account of that name, made with the demo's password where there is none."""
     user, is_new = User.objects.get_or_create(
         username=username, defaults={"first_name": username.capitalize()}
     )

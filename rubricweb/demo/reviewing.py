@@ -1,22 +1,41 @@
-"""Review work for the demo: a named version, weights, a campaign, a flag."""
+"""People at work on the demo: versions of the bank, two campaigns, conflicts and decisions, flags.
+
+What they say is made up for it: near the judgment of a passage and what the baseline found in it, with a
+dozen conflicts placed on purpose.
+"""
 
 from __future__ import annotations
 
-from django.db import transaction
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from hashlib import sha256
+from uuid import UUID, uuid4
 
-from grading.types import Importance, ItemKind
+from django.db import transaction
+from django.utils import timezone
+
+from grading.types import MAX_RATING, MIN_RATING, Importance, ItemKind
+from rubricweb.accounts.actions import set_role
 from rubricweb.accounts.models import User
-from rubricweb.banks.actions import weigh_item
+from rubricweb.accounts.roles import Role
+from rubricweb.banks.actions import add_item, retire_item, revise_item, weigh_item
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.versions import name_version
-from rubricweb.campaigns.queue.actions import CampaignPlan, open_campaign
-from rubricweb.campaigns.queue.models import Campaign
+from rubricweb.campaigns.adjudication.actions import decide
+from rubricweb.campaigns.agreement.latest_ratings import CellKey
+from rubricweb.campaigns.queue import actions as queue
+from rubricweb.campaigns.queue.actions import CampaignPlan, close_campaign, open_campaign
+from rubricweb.campaigns.queue.leases import MOST_HELD, hand_back, take_missing
+from rubricweb.campaigns.queue.models import Campaign, CampaignCell, Turn
 from rubricweb.campaigns.queue.population import Choice
-from rubricweb.corpus.models import Collection
+from rubricweb.corpus.models import Collection, Judgment, Passage, Response, Topic
+from rubricweb.demo.loading import account, grade
+from rubricweb.grades.models import Grade, HumanGrade
 from rubricweb.grades.raters import raters
-from rubricweb.review.flags.actions import assign, open_flag, reply
+from rubricweb.review.flags.actions import assign, open_flag, reply, resolve
 from rubricweb.review.flags.subjects import Kind, Subject
 
+ASSESSORS = ("assessor", "colleague")
 OKAY_NUGGETS = (
     "shorter days trigger the change",
     "regular feeding keeps the culture active",
@@ -24,36 +43,172 @@ OKAY_NUGGETS = (
     "ear cups block high frequencies",
     "low citrate removes protection",
 )
+REWORDED = {
+    "What sounds do cats make?": "Which sounds do grown cats keep for people?",
+    "What do bees eat?": "How much honey does a colony need for the winter?",
+}
+RETIRED = "Why does food spoil?"
+ADDED = {"cats also purr when in pain": "cats also purr when hurt or in pain"}
+"""Nugget -> one that says the same."""
 RATED_TOPIC = "t1"
+FINISHED, OPEN, BEGUN = 60, 60, 15
+"""Cells of the campaign that is done and of the one that is open, and how many of the latter each assessor
+has rated.
+"""
+CONFLICTS, DECIDED = 14, 2
+"""Cells on which the two assessors differ by more than one step, and how many of them are decided."""
+WRONG_RUN = "tern_bold"
+"""Its answers are right about nothing."""
+SECONDS = 19
+"""From one rating to the next."""
 SEED = 1816
+
+
+@transaction.atomic
+def revise_bank(collection: Collection) -> None:
+    """Name the bank as it came, make a second version of it, and grade what is new."""
+    bank, developer = collection.banks.get(), User.objects.get(username="developer")
+    organizer = User.objects.get(username="organizer")
+    name_version(bank, name="As imported", note="Before anybody changed a word.", by=organizer)
+    for item in bank.items.filter(revision__text__in=OKAY_NUGGETS):
+        weigh_item(item, importance=Importance.OKAY, seen=item.version, by=developer)
+    items = {item.revision.text: item for item in bank.items.select_related("revision", "topic")}
+    for before, after in REWORDED.items():
+        revise_item(items[before], text=after, seen=items[before].version, by=developer)
+    retire_item(items[RETIRED], seen=items[RETIRED].version, by=developer)
+    for twin, text in ADDED.items():
+        add_item(bank, items[twin].topic, kind=ItemKind.NUGGET, text=text, by=developer)
+    grade(collection)
+    note = "Two vague questions are sharper, one that anything answered is gone."
+    name_version(bank, name="After the first review", note=note, by=organizer)
 
 
 @transaction.atomic
 def begin_review(collection: Collection) -> None:
     """Through the same actions as in the browser."""
     bank = collection.banks.get()
-    people = {user.username: user for user in User.objects.filter(memberships__collection=collection)}
-    name_version(bank, name="As imported", note="Before anybody changed a word.", by=people["organizer"])
-    for item in bank.items.filter(revision__text__in=OKAY_NUGGETS):
-        weigh_item(item, importance=Importance.OKAY, seen=item.version, by=people["developer"])
-    _open_campaign(bank, people["organizer"])
-    _flag(bank, people)
+    organizer = User.objects.get(username="organizer")
+    set_role(account("colleague"), collection, role=Role.ASSESSOR, by=organizer)
+    _finish_campaign(bank, organizer)
+    _begin_campaign(bank, organizer)
+    _flag(bank)
 
 
-def _open_campaign(bank: Bank, by: User) -> None:
-    """Blind, two assessors per cell, every item of every passage of one topic: each passage is read once."""
-    choice = Choice(
+def _finish_campaign(bank: Bank, by: User) -> None:
+    """A sample that both assessors rated, with their conflicts; the first of these are decided."""
+    choice = _choice(bank, bank.collection.topics.all(), Campaign.Cells.COVER, size=FINISHED)
+    plan = CampaignPlan("Does the board hold?", mode=Campaign.Mode.BLIND, assessors=len(ASSESSORS))
+    campaign = open_campaign(choice, plan, by=by, seed=SEED)
+    near = _near_truth(campaign.cells.select_related("passage"))
+    apart = sorted(campaign.cells.all(), key=lambda cell: (abs(near[cell.pk] - 3), cell.order))[:CONFLICTS]
+    lenient, strict = _assessors()
+    _rate(campaign, lenient, FINISHED, near)
+    _rate(campaign, strict, FINISHED, _nearly(near) | {cell.pk: (near[cell.pk] + 3) % 6 for cell in apart})
+    _space_out(campaign, days=3)
+    for cell in apart[:DECIDED]:
+        place = CellKey(cell.topic_id, cell.revision_id, cell.passage_id)
+        decide(place, rating=3, by=by, seen=0, reason="It says so in passing, and does not explain it.")
+    close_campaign(campaign, by=by)
+
+
+def _begin_campaign(bank: Bank, by: User) -> None:
+    """Blind, two assessors a cell, passages of one topic with all that they seem to answer."""
+    topic = bank.collection.topics.get(query_id=RATED_TOPIC)
+    plan = CampaignPlan("Is the baseline right?", mode=Campaign.Mode.BLIND, assessors=len(ASSESSORS))
+    campaign = open_campaign(_choice(bank, [topic], Campaign.Cells.ALL, size=OPEN), plan, by=by, seed=SEED)
+    near = _near_truth(campaign.cells.select_related("passage"))
+    lenient, strict = _assessors()
+    _rate(campaign, lenient, BEGUN, near)
+    _rate(campaign, strict, BEGUN, _nearly(near))
+    _space_out(campaign, days=1)
+
+
+def _choice(bank: Bank, topics: Iterable[Topic], cells: Campaign.Cells, *, size: int) -> Choice:
+    return Choice(
         bank=bank,
-        topics=(bank.collection.topics.get(query_id=RATED_TOPIC),),
+        topics=tuple(topics),
         kinds=frozenset({ItemKind.QUESTION, ItemKind.NUGGET}),
         rater=raters(bank)[0],
+        cells=cells,
+        size=size,
     )
-    plan = CampaignPlan("Is the baseline right?", mode=Campaign.Mode.BLIND, assessors=2)
-    open_campaign(choice, plan, by=by, seed=SEED)
 
 
-def _flag(bank: Bank, people: dict[str, User]) -> None:
-    item: Item = bank.items.get(revision__text="Why is 1816 called the year without a summer?")
+def _assessors() -> list[User]:
+    return [User.objects.get(username=name) for name in ASSESSORS]
+
+
+def _rate(campaign: Campaign, person: User, count: int, ratings: Mapping[int, int]) -> None:
+    """Rate the next cells of the queue, as the page does."""
+    rated = 0
+    while rated < count:
+        take_missing(campaign, person, count=MOST_HELD)
+        held = campaign.turns.filter(person=person, state=Turn.State.LEASED)
+        for turn in held.select_related("cell__campaign__collection")[: count - rated]:
+            queue.rate(turn.cell, rating=ratings[turn.cell_id], by=person, seen=0, uid=uuid4())
+            rated += 1
+    hand_back(campaign, person)
+
+
+def _near_truth(cells: Iterable[CampaignCell]) -> dict[int, int]:
+    """Return what a careful reader would say of each cell, as far as judgments and the baseline tell."""
+    cells = list(cells)
+    ids = {"revision__in": {cell.revision_id for cell in cells}}
+    ids |= {"passage__in": {cell.passage_id for cell in cells}}
+    graded = Grade.objects.filter(**ids).values_list("revision", "passage", "rating")
+    by_grader = {(revision, passage): rating or 0 for revision, passage, rating in graded}
+    judged = Judgment.objects.filter(topic__in={cell.topic_id for cell in cells}, relevance__lt=2)
+    poor = set(judged.values_list("topic", "doc_id"))
+    wrong = {
+        " ".join(sentence["text"] for sentence in answer.sentences)
+        for answer in Response.objects.filter(run__run_tag=WRONG_RUN)
+    }
+    near = {}
+    for cell in cells:
+        is_poor = (cell.topic_id, cell.passage.doc_id) in poor or cell.passage.text in wrong
+        rating = min(by_grader.get((cell.revision_id, cell.passage_id), 0), 1 if is_poor else MAX_RATING)
+        near[cell.pk] = min(MAX_RATING, max(MIN_RATING, rating + _step(f"truth {cell.order}")))
+    return near
+
+
+def _nearly(ratings: Mapping[int, int]) -> dict[int, int]:
+    """Return what another careful reader would say: now and then one more or less, on the same side of the
+    threshold.
+    """
+    moved = {cell: rating + _step(f"reader {place}") for place, (cell, rating) in enumerate(ratings.items())}
+    same_side = ({0, 1, 2, 3}, {4, 5})
+    return {
+        cell: moved[cell] if any({rating, moved[cell]} <= side for side in same_side) else rating
+        for cell, rating in ratings.items()
+    }
+
+
+def _step(seed: str) -> int:
+    """Return -1 or 1 in one of three cases, else 0."""
+    return {0: -1, 1: 1}.get(sha256(seed.encode()).digest()[0] % 6, 0)
+
+
+def _space_out(campaign: Campaign, *, days: int) -> None:
+    """Let the ratings have been given one after the other, some days ago."""
+    turns, moments = [], dict[UUID, datetime]()
+    for person in _assessors():
+        moment = timezone.now() - timedelta(days=days)
+        for turn in campaign.turns.filter(person=person, state=Turn.State.SUBMITTED).order_by("order"):
+            moment += timedelta(seconds=SECONDS + turn.order % 7)
+            turn.taken_at, turn.done_at = moment - timedelta(seconds=SECONDS), moment
+            turns.append(turn)
+            if turn.uid:
+                moments[turn.uid] = moment
+    Turn.objects.bulk_update(turns, ["taken_at", "done_at"])
+    events = HumanGrade.objects.filter(uid__in=moments)
+    for event in events:
+        event.at = moments[event.uid]
+    HumanGrade.objects.bulk_update(events, ["at"])
+
+
+def _flag(bank: Bank) -> None:
+    people = {user.username: user for user in User.objects.filter(memberships__collection=bank.collection)}
+    item = _item(bank, "Why is 1816 called the year without a summer?")
     flag = open_flag(
         Subject(bank, item.topic, item, None),
         kind=Kind.DUPLICATE,
@@ -66,3 +221,34 @@ def _flag(bank: Bank, people: dict[str, User]) -> None:
         text="The nugget only names it; the question asks why. I would keep both.",
         by=people["developer"],
     )
+    item = _item(bank, "What colour is the sky?")
+    open_flag(
+        Subject(bank, item.topic, item, None),
+        kind=Kind.SPURIOUS,
+        text="Whatever names a colour answers this, even the advertisement for wall paint.",
+        by=people["colleague"],
+    )
+    passage = _passage(item, "d604")
+    open_flag(
+        Subject(bank, item.topic, None, passage),
+        kind=Kind.UNCOVERED,
+        text="A good passage on who found it out, and no question asks for that.",
+        by=people["assessor"],
+    )
+    item = _item(bank, "Which big cats can purr?")
+    flag = open_flag(
+        Subject(bank, item.topic, item, _passage(item, "d902")),
+        kind=Kind.COMMENT,
+        text="This passage says that tigers purr. Is that an answer?",
+        by=people["colleague"],
+    )
+    resolve(flag, seen=flag.version, by=people["developer"], text="It is wrong from end to end: 0.")
+
+
+def _item(bank: Bank, text: str) -> Item:
+    item: Item = bank.items.select_related("topic").get(revision__text=text)
+    return item
+
+
+def _passage(item: Item, doc_id: str) -> Passage:
+    return Passage.objects.get(pooled_in__topic=item.topic, doc_id=doc_id)

@@ -34,6 +34,7 @@ from tests.browser import WORKED_ON, chromium
 from tests.browser.inspector import Inspector
 from tests.browser.slowness import slowed_down
 from tests.browser.waiting import PAUSE_MS, WAIT_MS
+from tests.five_topics import write_five_topics
 from tests.servers import url_of_test_database
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -129,9 +130,14 @@ def worker(_environment: dict[str, str], demo: Collection) -> Iterator[subproces
 
 
 @pytest.fixture
-def demo(transactional_db: None, redis_server) -> Collection:
-    """The demo collection, imported and graded by the lexical baseline."""
-    return load_demo()
+def demo(transactional_db: None, redis_server, five_topics: Path) -> Collection:
+    """Five topics of the demo collection, imported and graded by the lexical baseline."""
+    return load_demo(five_topics)
+
+
+@pytest.fixture(scope="session")
+def five_topics(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_five_topics(tmp_path_factory.mktemp("demo") / "five")
 
 
 @dataclass(frozen=True)

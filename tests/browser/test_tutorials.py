@@ -5,17 +5,25 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Error
 
-from rubricweb.demo.making import make_runs
-from rubricweb.demo.reviewing import begin_review
+from rubricweb.corpus.models import Collection
+from rubricweb.demo.loading import load_demo
+from rubricweb.demo.management.commands.demo import STEPS
 from tests.browser.tutorials import FOLDER, steps
 
 pytestmark = pytest.mark.usefixtures("streams_break_off")  # of whoever signs in as somebody else
 
 
+@pytest.fixture
+def demo(transactional_db: None, redis_server) -> Collection:
+    """All of it, where other tests have five topics."""
+    collection = load_demo()
+    for step in STEPS.values():
+        step(collection)
+    return collection
+
+
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.md")), ids=lambda path: path.stem)
 def test_the_tutorial_can_be_followed(people, demo, worker, path):
-    begin_review(demo)
-    make_runs(demo)
     people.leaves = True
     page = people.visit(viewport={"width": 1440, "height": 900})
     for step in steps(path):

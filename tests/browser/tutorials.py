@@ -90,6 +90,7 @@ def _unfold(page: Page, name: str) -> None:
 
 
 def _press(page: Page, name: str) -> None:
+    page.wait_for_function(ALL_SENT)  # a reader is slower
     _visible(page.get_by_role("button", name=name)).click()
 
 

@@ -16,15 +16,29 @@ from pathlib import Path
 import pytest
 
 from rubricweb.accounts.models import User
+from rubricweb.campaigns.adjudication.selectors import Query, conflicts
+from rubricweb.campaigns.queue.models import Turn
+from rubricweb.core.reader import everything
 from rubricweb.corpus.models import Collection
 from rubricweb.demo.loading import ACCOUNTS, PASSWORD, SLUG, load_demo
-from rubricweb.demo.making import RUNS, make_runs
-from rubricweb.demo.reviewing import OKAY_NUGGETS, RATED_TOPIC, begin_review
+from rubricweb.demo.making import MADE
+from rubricweb.demo.management.commands.demo import STEPS
+from rubricweb.demo.reviewing import (
+    BEGUN,
+    CONFLICTS,
+    DECIDED,
+    FINISHED,
+    OKAY_NUGGETS,
+    RETIRED,
+    REWORDED,
+)
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.models import Grade, GradingJob
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.leaderboards.board import selectors
 from rubricweb.leaderboards.board.types import BoardSpec
+from rubricweb.submissions.models import Submission
+from rubricweb.support.models import SupportEvent
 from tests.schema import copy_sqlite
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -34,48 +48,87 @@ START_SECONDS = 240
 started: list[subprocess.Popen[str]] = []
 
 
+@pytest.fixture
+def demo(db, redis_server, settings, tmp_path) -> Collection:
+    """The demo as `manage.py demo` loads it, step by step."""
+    settings.DATA_DIR = tmp_path
+    collection = load_demo()
+    for step in STEPS.values():
+        step(collection)
+    return collection
+
+
 @pytest.mark.django_db
 def test_loading_grades_every_cell(redis_server):
     collection = load_demo()
     job = GradingJob.objects.get(collection=collection)
     assert job.state == "done"
-    assert Grade.objects.filter(job=job).count() == job.total == 146 * 12
+    assert Grade.objects.filter(job=job).count() == job.total == 146 * 12 + 13 * 15 * 9
     assert collection.runs.count() == 10
+    assert collection.topics.exclude(narrative="").exclude(attributes={}).count() == 18
     assert User.objects.get(username="viewer").check_password(PASSWORD)
     assert collection.memberships.count() == len(ACCOUNTS)
 
 
-@pytest.mark.django_db
-def test_review_has_begun(redis_server):
-    collection = load_demo()
-    begin_review(collection)
-    bank = collection.banks.get()
-    assert bank.versions.get().entries.count() == bank.items.count()
-    assert set(bank.items.filter(importance="okay").values_list("kind", "weight")) == {("nugget", 0.5)}
+def test_the_whole_demo_fills_every_room_and_tells_top_from_bottom(demo):
+    """In one test, because loading takes seconds."""
+    assert_the_bank_has_two_versions(demo)
+    assert_people_rated_and_disagreed(demo)
+    assert_teams_sent_runs_in(demo)
+    assert_the_board_tells_top_from_bottom(demo)
+    assert_the_made_run_cites_what_it_says(demo)
+    assert demo.battles.count() == 60
+    assert SupportEvent.objects.filter(topic__collection=demo).count() == 100
+    assert demo.releases.get().state == "done"
+    assert demo.public_boards.get().is_open
+    assert demo.official_scores.count() == 14
+
+
+def assert_the_bank_has_two_versions(demo: Collection) -> None:
+    bank = demo.banks.get()
+    assert [version.name for version in bank.versions.order_by("pk")] == [
+        "As imported",
+        "After the first review",
+    ]
     assert bank.items.filter(importance="okay").count() == len(OKAY_NUGGETS)
-    topic = collection.topics.get(query_id=RATED_TOPIC)
-    cells = topic.pool.count() * bank.items.for_topic(topic).count()
-    assert collection.campaigns.get().turns.count() == 2 * cells
-    assert bank.flags.get().events.count() == 3
+    assert not bank.items.active().filter(revision__text=RETIRED).exists()
+    assert bank.items.filter(revision__text__in=REWORDED.values()).count() == len(REWORDED)
+    assert bank.flags.count() == 4
 
 
-@pytest.mark.django_db
-def test_runs_are_made_and_graded(redis_server, settings, tmp_path):
-    settings.DATA_DIR = tmp_path
-    collection = load_demo()
-    make_runs(collection)
-    answers = collection.runs.get(run_tag="made_best_sentences").responses
-    assert answers.count() == collection.topics.count() == 5
+def assert_people_rated_and_disagreed(demo: Collection) -> None:
+    done, begun = demo.campaigns.order_by("pk")
+    assert not done.is_open
+    assert done.turns.filter(state=Turn.State.SUBMITTED).count() == done.turns.count() == 2 * FINISHED
+    assert begun.turns.filter(state=Turn.State.SUBMITTED).count() == 2 * BEGUN
+    assert begun.turns.filter(state=Turn.State.LEASED).count() == 0
+    differing = conflicts(demo, Query(), User.objects.get(username="organizer"))
+    assert (differing.open, differing.decided) == (CONFLICTS - DECIDED, DECIDED)
+
+
+def assert_teams_sent_runs_in(demo: Collection) -> None:
+    outcomes = Submission.objects.order_by("pk").values_list("outcome", "run__state")
+    assert list(outcomes) == [("refused", None), *[("taken", "accepted")] * 4]
+
+
+def assert_the_board_tells_top_from_bottom(demo: Collection) -> None:
+    config = GradingJob.objects.filter(collection=demo).first().config
+    spec = BoardSpec(demo, config, demo.banks.get(), kinds_of(config), MeasureSpec())
+    with everything():
+        board = selectors.board(spec)
+    assert board.top.first == ("maple_cited",)
+    assert board.top.n_not_behind >= 3
+    behind = {row.run_tag for row in board.rows if row.is_behind}
+    assert {"maple_long", "tern_plain", "tern_bold", "random"} <= behind
+    assert {row.judged for row in board.rows} == {1.0}
+
+
+def assert_the_made_run_cites_what_it_says(demo: Collection) -> None:
+    answers = demo.runs.get(run_tag=MADE).responses
+    assert answers.count() == demo.topics.count() == 18
     for answer in answers.all():
         assert answer.sentences
         assert all(sentence["citations"] for sentence in answer.sentences)
-    config = GradingJob.objects.filter(collection=collection).first().config
-    spec = BoardSpec(collection, config, collection.banks.get(), kinds_of(config), MeasureSpec())
-    board = selectors.board(spec)
-    judged = {row.run_tag: row.judged for row in board.rows}
-    assert judged["made_best_sentences"] == 1.0
-    assert judged["made_bm25"] > 0.5
-    assert {row.n_answered for row in board.rows if row.run_tag in RUNS} == {5}
 
 
 @pytest.mark.django_db
@@ -247,7 +300,10 @@ def test_where_no_redis_server_is_found_the_demo_grades_on_a_stand_in(tmp_path):
 
     with sqlite3.connect(data / "rubricweb.sqlite3") as database:
         all_grades = database.execute("SELECT count(*) FROM grades_grade").fetchone()
-        deleted = database.execute("DELETE FROM grades_grade WHERE id % 2 = 0").rowcount
+        now = "SELECT revision_id FROM banks_item WHERE retired_at IS NULL"
+        deleted = database.execute(
+            f"DELETE FROM grades_grade WHERE id % 2 = 0 AND revision_id IN ({now})"
+        ).rowcount
         # As every writer does: a worker that is idle keeps the ratings as they were under the old number.
         database.execute("UPDATE grades_matrixstamp SET number = number + 1")
     command = [sys.executable, "manage.py", "grade", SLUG, "--llm", "lexical", "--wait", "--json"]

@@ -18,7 +18,7 @@ def test_the_model_is_to_grade_every_cell_once(redis_server):
     assert {job.config.prompt_class for job in jobs} == set(PROMPTS)
     assert {job.config.options["constrained"] for job in jobs} == {True}
     assert {job.priority for job in jobs} == {"low"}, "a person's Re-grade goes before"
-    assert sum(job.total for job in jobs) == by_baseline == 146 * 12
+    assert sum(job.total for job in jobs) == by_baseline == 146 * 12 + 13 * 15 * 9
     assert "a very small model" in collection.name
     name = collection.name
     assert grade_with_model(collection, "smollm2") == []

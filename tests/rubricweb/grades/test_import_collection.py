@@ -259,7 +259,7 @@ def test_as_a_process(folder, everything, database_url, caplog):
 def test_the_demo_collection(folder):
     demo = ROOT / "fixtures" / "demo"
     arguments = (
-        *("--queries", demo / "queries.json"),
+        *("--queries", demo / "topics.jsonl"),
         *("--graded", demo / "passages.jsonl"),
         *("--bank", demo / "questions.jsonl"),
         *("--bank", demo / "nuggets.jsonl"),
@@ -270,6 +270,6 @@ def test_the_demo_collection(folder):
     passages = [json.loads(line)[1] for line in (demo / "passages.jsonl").read_text().splitlines()]
     assert imported["topics"]["new"] == len(passages)
     assert imported["pooled"]["new"] == sum(map(len, passages))
-    assert imported["items"]["new"] == 12 * len(passages)
+    assert imported["items"]["new"] == 12 * 5 + 9 * 13  # five topics have more of everything
     assert imported["runs"]["new"] == len(list((demo / "runs").iterdir())) + 2  # two rank inside the passages
     assert folder.load(*arguments)["changed"] is False

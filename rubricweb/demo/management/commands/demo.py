@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 from argparse import ArgumentParser
+from collections.abc import Callable
 from contextlib import nullcontext
 from types import FrameType
 
@@ -13,13 +14,28 @@ from django.db import transaction
 from environs import Env
 
 from grading.errors import GraderUnavailable
+from rubricweb.accounts.models import Membership
+from rubricweb.accounts.roles import Role
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.models import Collection
-from rubricweb.demo.loading import ACCOUNTS, PASSWORD, SLUG, load_demo
-from rubricweb.demo.making import make_runs
+from rubricweb.demo.loading import PASSWORD, SLUG, load_demo
+from rubricweb.demo.making import make_run
 from rubricweb.demo.processes import CannotStart, check_port, running_redis, serve
-from rubricweb.demo.reviewing import begin_review
+from rubricweb.demo.reviewing import begin_review, revise_bank
+from rubricweb.demo.sharing import publish
 from rubricweb.demo.small_model import MODELS, check_model, grade_with_model, unpacked_meanwhile
+from rubricweb.demo.submitting import submit_runs
+from rubricweb.demo.voting import vote_and_label
+
+STEPS: dict[str, Callable[[Collection], None]] = {
+    "Two teams send in four runs of answers ...": submit_runs,
+    "Making a run of the best sentences ...": make_run,
+    "Rewording the bank, and grading what is new ...": revise_bank,
+    "Two assessors rate 150 cells, and disagree on some ...": begin_review,
+    "They vote on 60 pairs of answers, and label 100 citations ...": vote_and_label,
+    "Publishing a leaderboard and a release ...": publish,
+}
+"""What is said, and what is done then; all on the collection as it was loaded."""
 
 
 class Command(OperatorCommand):
@@ -58,13 +74,12 @@ class Command(OperatorCommand):
         self._say("Bringing the database up to date ...")
         call_command("migrate", verbosity=0)
         if not Collection.objects.filter(slug=SLUG).exists():
-            self._say("Loading and grading the demo collection ...")
             with transaction.atomic():
+                self._say("Loading 18 topics with their passages, questions and runs, and grading them ...")
                 collection = load_demo()
-                self._say("Opening a campaign and a flag ...")
-                begin_review(collection)
-                self._say("Making two runs ...")
-                make_runs(collection)
+                for line, step in STEPS.items():
+                    self._say(line)
+                    step(collection)
 
     def _say(self, step: str) -> None:
         self.stdout.write(step)
@@ -83,8 +98,10 @@ class Command(OperatorCommand):
             f"\nRubricWeb runs at http://127.0.0.1:{port}/  (Ctrl-C stops it)\n"
             f"\nDemo accounts, all with the password {PASSWORD}:"
         )
-        for username, role in ACCOUNTS.items():
-            self.stdout.write(f"  {username:<10} {role.label}")
+        members = Membership.objects.filter(collection__slug=SLUG).select_related("user").order_by("pk")
+        for member in members:
+            of_team = f" of team {member.team}" if member.team else ""
+            self.stdout.write(f"  {member.user.username:<10} {Role(member.role).label}{of_team}")
         self.stdout.write("")
         self.stdout.flush()
 
