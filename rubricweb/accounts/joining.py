@@ -37,9 +37,9 @@ def join(request: HtmxRequest, token: str) -> HttpResponse:
     sent = request.POST if request.method == "POST" else None
     form, team_form = NewAccountForm(sent), TeamForm(sent)
     team = (request.POST.get("team") or "").strip()
-    needed = [] if request.user.is_authenticated else [form]
-    needed += [team_form] if invitation.names_no_team else []
-    if sent is not None and all(one.is_valid() for one in needed):
+    is_signed_in = bool(request.user.is_authenticated)
+    is_fit = (is_signed_in or form.is_valid()) and (not invitation.names_no_team or team_form.is_valid())
+    if request.method == "POST" and is_fit:
         try:
             return _joined(request, invitation, form, team=team)
         except InvitationOver:

@@ -40,7 +40,7 @@ class ResourceSchema(AutoSchema):
             return f"List {first[:1].lower()}{first[1:]}".rstrip(".")
         return inspect.cleandoc(getattr(self.view, self.method.lower()).__doc__ or "").rstrip(".")
 
-    def get_description(self) -> str:
+    def get_description(self) -> str:  # type: ignore[override]  # as drf-spectacular calls it
         """Return the docstring of the resource, which all its methods share."""
         return inspect.cleandoc(type(self.view).__doc__ or "")
 

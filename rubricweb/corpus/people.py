@@ -51,6 +51,11 @@ class MemberForm(RoleForm):
 class LinkForm(RoleForm):
     """A link to join: the role, for how many people, how long."""
 
+    team = forms.CharField(
+        required=False,
+        max_length=TEAM_CHARS,
+        help_text="Of participants. Empty: one link for many teams, each named by who joins.",
+    )
     max_uses = forms.IntegerField(
         label="People",
         min_value=1,
@@ -59,12 +64,6 @@ class LinkForm(RoleForm):
         help_text=f"How many can join with it: 1, or {EACH_THEIR_OWN} where each names a team.",
     )
     days = forms.IntegerField(label="Days", min_value=1, max_value=MOST_DAYS, initial=7)
-
-    def __init__(self, *args: object, **kwargs: object) -> None:
-        super().__init__(*args, **kwargs)
-        self.fields[
-            "team"
-        ].help_text = "Of participants. Empty: one link for many teams, each named by who joins."
 
     @property
     def offer(self) -> Joining:

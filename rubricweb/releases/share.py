@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.http import HttpResponse
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
 
@@ -20,6 +20,7 @@ from rubricweb.leaderboards.board import values
 from rubricweb.leaderboards.board_page import query_of, refused
 from rubricweb.leaderboards.forms import BoardToolbar, LabelForm
 from rubricweb.leaderboards.public.forms import PublishForm
+from rubricweb.leaderboards.public.models import PublicBoard
 from rubricweb.leaderboards.public.selectors import new_board
 from rubricweb.releases import actions, selectors
 from rubricweb.releases.forms import ReleaseForm
@@ -40,71 +41,63 @@ def share(request: HtmxRequest, slug: str) -> HttpResponse:
     """
     is_post = request.method == "POST"
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE if is_post else roles.TO_VIEW)
-    context = _files(request, collection)
-    if roles.holds(request.user, collection, roles.TO_ORGANIZE):
-        context |= _published(request, collection) | _released(request, collection)
-        if is_post and (address := _make(request, collection, context)):
-            return redirect(address)
-    response = page_or_part(request, PAGE, context, part="share")
-    is_refused = bool(context["form"].graders) and not context["is_valid"]
-    response.status_code = 422 if is_post or is_refused else 200
-    return refused(response) if is_refused else response
-
-
-def _files(request: HtmxRequest, collection: Collection) -> dict[str, object]:
     visibility.count_ratings(collection.pk)  # the page says what its files lack
     form = BoardToolbar(request.GET, collection=collection)
     labels = LabelForm(request.GET, collection=collection, auto_id="qrels_%s")
+    is_valid = bool(form.graders) and form.is_valid() and labels.is_valid()
     context: dict[str, object] = {
         "collection": collection,
         "form": form,
         "labels": labels,
-        "is_valid": bool(form.graders) and form.is_valid() and labels.is_valid(),
+        "is_valid": is_valid,
         "flags_form": FlagsExportForm(auto_id="flags_%s"),
         "one_way": ONE_WAY,
     }
-    if context["is_valid"]:
-        context |= {
-            "query": query_of(form),
-            "labels_query": query_of(labels),
-            "summary": qrels_summary(labels.spec),
-            "file_name": naming.qrels_name(labels.spec),
-            "shown": SHOWN_LOSSES,
-            "board_losses": values.LOSSES,
-        }
-    return context
+    context |= _files(collection, form, labels) if is_valid else {}
+    if roles.holds(request.user, collection, roles.TO_ORGANIZE):
+        board = PublishForm(
+            _sent(request, "board"),
+            initial={"title": f"Leaderboard of {collection}"},
+            auto_id="publish_%s",
+        )
+        unsaved = Release(collection=collection, title=collection.name)
+        release = ReleaseForm(_sent(request, "release"), instance=unsaved)
+        preview = selectors.preview(collection)
+        if release.is_bound and release.is_valid() and not preview.refusal:
+            return redirect(actions.start_release(release.save(commit=False), by=request.user))
+        if board.is_bound and is_valid and board.is_valid():
+            made = board.publish(collection, query=query_of(form), by=request.user)
+            if made:
+                return _with_new(request, made)
+        context |= {"publish_form": board, "release_form": release, "preview": preview}
+        context |= {"published": collection.public_boards.all(), "releases": selectors.releases(collection)}
+        if new := new_board(collection, request.GET.get("new", "")):
+            context |= {"new": new, "new_link": request.build_absolute_uri(new.get_absolute_url())}
+    response = page_or_part(request, PAGE, context, part="share")
+    is_refused = bool(form.graders) and not is_valid
+    response.status_code = 422 if is_post or is_refused else 200
+    return refused(response) if is_refused else response
 
 
-def _published(request: HtmxRequest, collection: Collection) -> dict[str, object]:
-    sent = request.POST if request.POST.get("make") == "board" else None
-    form = PublishForm(sent, initial={"title": f"Leaderboard of {collection}"}, auto_id="publish_%s")
-    context = {"publish_form": form, "published": collection.public_boards.all()}
-    if new := new_board(collection, request.GET.get("new", "")):
-        context |= {"new": new, "new_link": request.build_absolute_uri(new.get_absolute_url())}
-    return context
+def _sent(request: HtmxRequest, make: str) -> QueryDict | None:
+    return request.POST if request.POST.get("make") == make else None
 
 
-def _released(request: HtmxRequest, collection: Collection) -> dict[str, object]:
-    sent = request.POST if request.POST.get("make") == "release" else None
-    form = ReleaseForm(sent, instance=Release(collection=collection, title=collection.name))
+def _files(collection: Collection, form: BoardToolbar, labels: LabelForm) -> dict[str, object]:
     return {
-        "release_form": form,
-        "preview": selectors.preview(collection),
-        "releases": selectors.releases(collection),
+        "query": query_of(form),
+        "labels_query": query_of(labels),
+        "summary": qrels_summary(labels.spec),
+        "file_name": naming.qrels_name(labels.spec),
+        "shown": SHOWN_LOSSES,
+        "board_losses": values.LOSSES,
     }
 
 
-def _make(request: HtmxRequest, collection: Collection, context: dict[str, object]) -> str:
-    """Make what the POST asks for and return where to go; empty where its form has an error."""
-    release_form, publish_form = context["release_form"], context["publish_form"]
-    if release_form.is_bound and release_form.is_valid() and not context["preview"].refusal:
-        return actions.start_release(release_form.save(commit=False), by=request.user).get_absolute_url()
-    if publish_form.is_bound and context["is_valid"] and publish_form.is_valid():
-        made = publish_form.publish(collection, query=context["query"], by=request.user)
-        if made:
-            frozen = " and frozen" if made.is_frozen else ""
-            messages.success(request, f"Published{frozen}. Anybody with the link can read it.")
-            address = request.GET.copy()
-            address["new"] = str(made.pk)
-            return f"{request.path}?{address.urlencode()}"
-    return ""
+def _with_new(request: HtmxRequest, made: PublicBoard) -> HttpResponse:
+    """Lead to the choices that the address has, with the link of the new board above them."""
+    frozen = " and frozen" if made.is_frozen else ""
+    messages.success(request, f"Published{frozen}. Anybody with the link can read it.")
+    address = request.GET.copy()
+    address["new"] = str(made.pk)
+    return redirect(f"{request.path}?{address.urlencode()}")

@@ -41,7 +41,6 @@ def test_the_sheet_lists_what_the_page_has(page):
     page.keyboard.press("Escape")
     expect(sheet).to_be_hidden()
     counter(page, "rate-3")
-    page.locator(".who summary").click()
     page.get_by_role("link", name="Keys", exact=True).click()
     expect(sheet.get_by_text("Rate 3")).to_be_visible()
     sheet.get_by_role("button", name="Close").click()

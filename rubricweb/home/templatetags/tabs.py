@@ -32,7 +32,7 @@ def place_among_tabs(context: Context) -> Place:
     """Return the tabs of the context's `collection`; none for outsiders and where there is no collection."""
     request, collection = context.get("request"), context.get("collection")
     match = request.resolver_match if request else None  # none of an error page
-    if not (match and collection and request.user.is_authenticated):
+    if request is None or match is None or not collection or not request.user.is_authenticated:
         return Place((), None)
     role = roles.role_of(request.user, collection)
     return Place(screens_for(role) if role else (), screen_at(match.view_name))
