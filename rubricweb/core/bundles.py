@@ -40,13 +40,21 @@ _EVERY_PAGE = (
 STYLES: dict[str, tuple[str, ...]] = {
     "base.css": _EVERY_PAGE,
     "analysis.css": (*_EVERY_PAGE, "css/list.css", "css/meta.css"),
-    "bank.css": (*_EVERY_PAGE, "css/topic.css", "css/panel.css", "css/bank.css", "css/banks.css"),
+    "bank.css": (
+        *_EVERY_PAGE,
+        "css/topic.css",
+        "css/narrative.css",
+        "css/panel.css",
+        "css/bank.css",
+        "css/banks.css",
+    ),
     "board.css": (*_EVERY_PAGE, "css/leaderboards.css", "css/board.css"),
     "public.css": (*_EVERY_PAGE, "css/leaderboards.css", "css/board.css", "css/public.css"),
     "grid.css": (
         *_EVERY_PAGE,
         "css/review.css",
         "css/topic.css",
+        "css/narrative.css",
         "css/grid.css",
         "css/flags.css",
         "css/panel.css",

@@ -19,6 +19,8 @@ class Place:
     """With the screens below each that the person's role opens."""
     screen: Screen | None
     """The one that the page is, or lies below."""
+    is_screen: bool = False
+    """It is that screen itself."""
 
     @property
     def side(self) -> tuple[Tab, tuple[Screen, ...]] | None:
@@ -35,4 +37,6 @@ def place_among_tabs(context: Context) -> Place:
     if request is None or match is None or not collection or not request.user.is_authenticated:
         return Place((), None)
     role = roles.role_of(request.user, collection)
-    return Place(screens_for(role) if role else (), screen_at(match.view_name))
+    screen = screen_at(match.view_name)
+    is_screen = screen is not None and screen.route == match.view_name
+    return Place(screens_for(role) if role else (), screen, is_screen)
