@@ -80,6 +80,10 @@ class FrozenRow(Exact):
     n_topics: Count
     others: list[FrozenOther]
     n_answered: Count | None = None
+    rank: Count | None = None
+    is_behind: bool | None = None
+    by_topic: list[Number | None] = msgspec.field(default_factory=list)
+    """Boards that were frozen before version 3 have neither rank, band nor topics."""
 
 
 class FrozenHead(Exact):
@@ -103,6 +107,15 @@ class FrozenBoard(Exact):
     statements: list[FrozenStatement]
     headline: str = ""
     """Boards that were frozen before version 2 have none."""
+    resolution: str = ""
+    collection: str = ""
+    graded_by: str = ""
+    checked: list[Count] = msgspec.field(default_factory=list)
+    n_topics: Count = 0
+    n_items: Count = 0
+    made: str = ""
+    topics: list[str] = msgspec.field(default_factory=list)
+    """Boards that were frozen before version 3 have none of these."""
 
 
 class Estimated(Exact):

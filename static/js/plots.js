@@ -9,8 +9,8 @@ function oneStop() {
   }
 }
 
-document.addEventListener("keydown", (event) => {
-  const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+document.addEventListener("pressed", (event) => {
+  const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.detail.key];
   const plot = step && event.target.closest("svg[data-plot]");
   const links = plot ? linksOf(plot) : [];
   const next = links[links.indexOf(event.target.closest("a")) + step];
@@ -24,12 +24,11 @@ document.addEventListener("click", async (event) => {
   if (!link) return;
   event.preventDefault();
   const image = new Image();
-  image.src = URL.createObjectURL(await (await fetch(link.href)).blob());
+  image.src = link.href;
   await image.decode();
   const canvas = document.createElement("canvas");
   [canvas.width, canvas.height] = [3 * image.width, 3 * image.height];
   canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-  URL.revokeObjectURL(image.src);
   const saved = document.createElement("a");
   [saved.href, saved.download] = [canvas.toDataURL("image/png"), link.dataset.png];
   saved.click();

@@ -218,7 +218,7 @@ def seen_by_organizer(client, collection, folder: Path, manage: Callable[..., st
     slug = collection.slug
     pages = [f"/collections/{slug}/{page}/" for page in ("jobs", "graders")]
     pages += [f"/api/v1/collections/{slug}/{page}/" for page in ("grades", "jobs", "graders")]
-    pages += [f"/{room}/{slug}/" for room in ("collections", "review", "leaderboards")]
+    pages += [f"/collections/{slug}/{page}" for page in ("", "work/", "leaderboards/", "problems/")]
     answers = {page: client.get(page, follow=True) for page in pages}
     assert {answer.status_code for answer in answers.values()} == {200}
     seen = {page: markup(answer) for page, answer in answers.items()}

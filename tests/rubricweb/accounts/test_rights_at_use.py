@@ -171,6 +171,7 @@ def test_a_door_is_open_as_long_as_its_maker_may_open_it(case, use_of, end):
 OPEN_TO_ALL = {
     "password_forgotten": "it mails a link to the account's own address",
     "public": "what an organizer published is the collection's, and shows no more to who was one",
+    "public_file": "as `public`, as a file",
     "session": "it says who is signed in already",
     "index": "documentation",
     "page": "documentation",

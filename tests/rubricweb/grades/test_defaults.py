@@ -79,7 +79,7 @@ def board(client, collection, **query):
 
 def test_an_imported_collection_is_fully_graded_on_its_pages(client_of, viewer, collection, new, imported):
     client = client_of(viewer)
-    card = client.get("/").context["cards"][0]
+    card = client.get("/").context["rows"][0].card
     assert (card.cells, card.graded, card.is_imported) == (6, 6, True)
     page = client.get(collection.get_absolute_url())
     assert page.context["bank"].name == "imported"
@@ -116,7 +116,7 @@ def test_grading_with_another_does_not_change_what_an_address_shows(
     assert default_grader(collection) == imported
     assert board(client, collection).spec.config == imported
     assert client.get(collection.get_absolute_url()).context["rater"].configs == (imported,)
-    assert client.get("/").context["cards"][0].share == 1
+    assert client.get("/").context["rows"][0].card.share == 1
 
 
 def test_missing_leads_whoever_may_grade_to_the_grades_of_a_re_grade(
@@ -133,11 +133,11 @@ def test_missing_leads_whoever_may_grade_to_the_grades_of_a_re_grade(
     assert "this page shows another grader" not in markup(shown(owner, grid))
     old.items.first().revision.topic.revisions.update(text="Which pigment?")
     grade(lexical_config(), old.items.first(), passages[0], 2)
-    page = shown(owner, f"{grid}?page=2&show=failed")
-    assert page.context["look_at"] == f"{grid}?show=failed&grader={lexical_config().pk}"
+    page = shown(owner, f"{grid}&page=2&show=failed")
+    assert page.context["look_at"] == f"{grid}&show=failed&grader={lexical_config().pk}"
     assert "this page shows another grader" in markup(page)
     assert client_of(owner).get(page.context["look_at"]).context["rater"].configs == (lexical_config(),)
-    assert "this page shows another grader" not in markup(shown(owner, f"{grid}?grader={imported.pk}"))
+    assert "this page shows another grader" not in markup(shown(owner, f"{grid}&grader={imported.pk}"))
     assert "this page shows another grader" not in markup(shown(viewer, grid))
 
 
