@@ -187,7 +187,7 @@ def test_no_answer_depends_on_a_hidden_rating(part, build, others, assessor, vie
     before = blind.answers(routes_of(part))
     shown = {request: seeing.answer(request) for request in before if "?" not in request}
     two_worlds.change(others)
-    assert len(before) > 25
+    assert len(before) > 20
     assert blind.differing(before) == []
     assert len(seeing.differing(shown)) > 3
 
@@ -249,11 +249,14 @@ def test_what_hides_says_how_much(role, build, collection, client_of):
         address = route.address(values)
         mine, theirs = (Answered.of(client_of(user).get(address), own) for user in (rating, seeing))
         if mine.text != theirs.text:
-            (saying if mine.says(hidden) else silent).append(told_apart(address, mine.text, theirs.text))
+            is_told = mine.says(hidden) or HELD in mine.text
+            (saying if is_told else silent).append(told_apart(address, mine.text, theirs.text))
     assert not silent, "\n".join(silent)
     assert len(saying) > 20
 
 
+HELD = "You are rating this question blind."
+"""Of an item that its rater may not change yet: the page shows nothing that could be counted."""
 HANDING_OUT = {
     "home:home",
     "home:work",

@@ -98,7 +98,8 @@ def test_home_and_releases_tell_the_same_of_an_open_campaign_that_is_rated(
     (campaigns,) = (step for step in shown.open if step.name == "Campaigns")
     assert not checked.is_done
     assert checked.detail.startswith(f"Campaigns: {campaigns.detail}; ")
-    assert "Campaigns: 8 cells are left out until their campaigns are closed. View" in text(client.get(SHARE))
+    assert "8 cells are left out until their campaigns are closed" in campaigns.detail
+    assert f"Campaigns: {campaigns.detail}. {campaigns.verb}" in text(client.get(SHARE))
     close_campaign(campaign, by=owner)
     assert "Campaigns" not in text(client.get(SHARE))
 
