@@ -53,7 +53,7 @@ class Cell:
     @property
     def label(self) -> str:
         """What is said of it under the pointer."""
-        score = "not counted" if self.score is None else f"{self.score:.2f}"
+        score = "not counted" if self.score is None else f"{self.score:z.2f}"
         return f"{self.topic.name} {Truncator(self.topic.text).chars(40)} · {score}"
 
 

@@ -151,7 +151,7 @@ def scatter(pairs: Sequence[tuple[str, float, float]], first: Sequence[str]) -> 
                 below,
                 name,
                 name in first,
-                f"{name}: {y:.3f} here, {x:.3f} there",
+                f"{name}: {y:z.3f} here, {x:z.3f} there",
                 ends[is_left] if is_named and is_free else None,
                 is_left,
             )

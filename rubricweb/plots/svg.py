@@ -103,7 +103,7 @@ def tick_label(value: float, ticks: Sequence[float]) -> str:
 
 def text(x: float, y: float, label: str, kind: str = "") -> str:
     """Return a line of text; `kind` is a list of classes: `middle` and `end` say what stands at `x`."""
-    return f'<text x="{x:.1f}" y="{y:.1f}"{_class(kind)}>{escape(label)}</text>'
+    return f'<text dir="auto" x="{x:.1f}" y="{y:.1f}"{_class(kind)}>{escape(label)}</text>'
 
 
 def line(start: tuple[float, float], end: tuple[float, float], kind: str, title: str = "") -> str:

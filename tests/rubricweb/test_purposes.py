@@ -161,7 +161,8 @@ def test_pages_say_what_is_graded(place, collection, owner, client_of, prompts):
         client.get(collection.get_absolute_url()),
         client.get("/"),
     ]
-    (card,) = pages[2].context["cards"]
+    (row,) = pages[2].context["rows"]
+    card = row.card
     assert (pages[0].context["grid"].counts.share, pages[1].context["totals"].share, card.share) == (1, 1, 1)
     assert {name: raters(bank)[0].name in markup(page) for name, page in zip("gch", pages, strict=True)} == {
         "g": True,

@@ -62,7 +62,7 @@ class Effect:
 
     @property
     def size(self) -> str:
-        return f"\N{LESS-THAN OR EQUAL TO} {self.change:.3f}" if self.change >= SMALL else f"< {SMALL}"
+        return f"\N{LESS-THAN OR EQUAL TO} {self.change:z.3f}" if self.change >= SMALL else f"< {SMALL}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,7 +105,8 @@ def test_its_missing_cells_are_counted_nowhere(client_of, owner, collection, ite
         .counts
     )
     assert (counts.cells, counts.missing) == (1, 0)
-    (card,) = client.get("/").context["cards"]
+    (row,) = client.get("/").context["rows"]
+    card = row.card
     assert (card.cells, card.graded) == (1, 1)
     missing = client.get(reverse("grades:missing", args=[collection.slug]))
     assert (missing.context["gap"].cells, missing.context["gap"].wordless) == (0, 1)
