@@ -47,7 +47,7 @@ def tsv_lines(table: DataTable) -> list[str]:
     """
     comments = [f"# {_plain(name)}: {_plain(value)}" for name, value in table.stated]
     rows = ("\t".join(_text(value) for value in row) for row in table.rows)
-    return [*comments, "\t".join(_plain(name) for name in table.columns), *rows]
+    return [*comments, "\t".join(without_formula(_plain(name)) for name in table.columns), *rows]
 
 
 def without_formula(text: str) -> str:

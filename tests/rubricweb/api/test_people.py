@@ -59,8 +59,10 @@ def test_an_invitation_shows_its_link_once_and_is_revoked(collection, owner, scr
     assert ("link" in row, row["max_uses"]) == (False, 2)
     assert script.delete(f"{AT}invitations/{row['id']}/").status_code == 204
     assert not Invitation.objects.usable().exists()
-    teamless = script.post(f"{AT}invitations/", {"role": "participant"}, format="json")
-    assert (teamless.status_code, [*teamless.json()["errors"]]) == (400, ["team"])
+    for_many = script.post(f"{AT}invitations/", {"role": "participant"}, format="json")
+    assert (for_many.status_code, for_many.json()["team"], for_many.json()["max_uses"]) == (201, "", 40)
+    wrong = script.post(f"{AT}invitations/", {"role": "viewer", "team": "oak"}, format="json")
+    assert (wrong.status_code, [*wrong.json()["errors"]]) == (400, ["team"])
 
 
 @pytest.fixture

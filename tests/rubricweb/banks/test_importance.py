@@ -151,7 +151,7 @@ def test_from_the_button_to_the_decision(client_of, developer, bank, topic, nugg
 
 
 def page(client, bank, topic):
-    return markup(client.get(url("drafts", bank.pk, topic.pk)))
+    return markup(client.get(url("drafts", bank.pk, topic.pk), follow=True))
 
 
 def test_a_refusal_is_said_in_the_form(client_of, developer, bank, topic):

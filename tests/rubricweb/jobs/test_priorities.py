@@ -117,20 +117,22 @@ def test_the_order_is_kept_over_pause_and_resume(two, developer, django_capture_
     assert awaited.grades.count() == 6
 
 
-def url(name: str, job: GradingJob) -> str:
-    return reverse(f"grades:{name}", args=["autumn", job.pk])
+def url(act: str, job: GradingJob) -> str:
+    return reverse("grades:steer", args=["autumn", "grading", job.pk, act])
 
 
 def test_the_monitor_raises_and_lowers(client_of, developer, two):
     client, (_, job) = client_of(developer), two
-    page = markup(client.get(reverse("grades:jobs", args=["autumn"])))
+    opened = {"job": job.pk}
+    page = markup(client.get(reverse("grades:jobs", args=["autumn"]), opened))
     assert url("first", job) in page
     assert url("in-turn", job) not in page
-    text = markup(client.post(url("first", job), {"part": "jobs"}, headers=HTMX))
-    assert f"Job {job.pk} now has high priority." in text
-    assert url("in-turn", job) in text
-    text = markup(client.post(url("in-turn", job), {"part": "job"}, headers=HTMX))
-    assert f"Job {job.pk} now has normal priority." in text
+    assert url("in-turn", job) in markup(client.post(url("first", job), opened, headers=HTMX))
+    job.refresh_from_db()
+    assert job.priority == "high"
+    assert url("first", job) in markup(client.post(url("in-turn", job), opened, headers=HTMX))
+    job.refresh_from_db()
+    assert job.priority == "default"
     assert client.get(url("first", job)).status_code == 405
 
 

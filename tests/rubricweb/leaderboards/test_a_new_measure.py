@@ -125,7 +125,7 @@ def test_pictures_draw_it(made, shown_on):
 def test_what_moved_is_explained_by_items(shown_on):
     run = Run.objects.get(run_tag="both").pk
     shown = shown_on(f"{BOARD}compare/", {"measure": "half_cover", "then_min_grade": "5", "run": run})
-    assert "These parts add up to the difference of the scores." in shown
+    assert "The items below add up to the difference." in shown
     assert "+0.2500" in shown
 
 

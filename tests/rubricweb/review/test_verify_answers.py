@@ -16,7 +16,7 @@ from rubricweb.campaigns.queue.population import Choice
 from rubricweb.core.reader import Reader, reading_as
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades.answer_verdicts import AnswerVerdict
-from rubricweb.grades.configs import config_for, imported_config
+from rubricweb.grades.configs import config_for, imported_config, saved_config
 from rubricweb.grades.humans import Cell, Source, judge_answer, rate_cell, ratings_by
 from rubricweb.grades.models import Grade, HumanGrade
 from rubricweb.grades.raters import KINDS, active_raters, raters
@@ -338,10 +338,11 @@ def test_answer_of_another_grader_is_shown_beside_the_verdict(verified, assessor
     verified.collection.grader_prompts = [BY_MODEL]
     verified.collection.save()
     (rater,) = active_raters(verified.collection)
+    config = saved_config(rater.configs[0])
     row = Grade(topic=verified.topic, revision=verified.items[0].revision, passage=verified.passages["d4"])
     row.rating, row.outcome = 0, "numeric"
-    save_grades(rater.configs[0], [row])
-    page = client_of(assessor).get(f"{verified.cell('d4', 0)}?grader={rater.pk}", headers=HTMX)
+    save_grades(config, [row])
+    page = client_of(assessor).get(f"{verified.cell('d4', 0)}?grader={config.pk}", headers=HTMX)
     assert page.context["cell"].answer == "carotene"
 
 

@@ -108,7 +108,7 @@ def test_its_missing_cells_are_counted_nowhere(client_of, owner, collection, ite
     (row,) = client.get("/").context["rows"]
     card = row.card
     assert (card.cells, card.graded) == (1, 1)
-    missing = client.get(reverse("grades:missing", args=[collection.slug]))
+    missing = client.get(reverse("grades:missing", args=[collection.slug]), follow=True)
     assert (missing.context["gap"].cells, missing.context["gap"].wordless) == (0, 1)
     client.post(reverse("grades:start", args=[collection.slug]))
     assert not GradingJob.objects.exists()

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from rubricweb.campaigns.queue.actions import assign_cells, close_campaign, rate, undo
-from rubricweb.campaigns.queue.blinding import why_not_edit
+from rubricweb.campaigns.queue.blinding import held_by_rating
 from rubricweb.campaigns.queue.leases import LEASE
 from rubricweb.campaigns.queue.models import Turn
 from rubricweb.corpus.models import Judgment
@@ -82,13 +82,13 @@ def test_opening_the_queue_again_later_reserves_only(campaign_of, developer, col
     Turn.objects.filter(pk=turn.pk).update(done_at=timezone.now() - 2 * LEASE)
     (later,) = take(campaign, developer, count=1)
     assert hidden_places(developer, collection) == set()
-    assert why_not_edit(developer, later.cell.item) == ""
+    assert held_by_rating(developer, later.cell.item) is None
     rate(later.cell, rating=2, by=developer, seen=0, uid=uuid4())
     (another,) = take(campaign, developer, count=1)
     assert hidden_places(developer, collection) == {place_of(another)}
-    assert "You are rating this question blind: 1 cell still to go." in why_not_edit(
-        developer, another.cell.item
-    )
+    held = held_by_rating(developer, another.cell.item)
+    assert "You are rating this question blind." in str(held)
+    assert held.release_at
 
 
 def test_a_reserved_cell_goes_to_nobody_else(campaign_of, developer, second, collection):
