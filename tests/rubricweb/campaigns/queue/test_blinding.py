@@ -288,7 +288,10 @@ class TestEditing:
 
     @pytest.fixture
     def cell(self, campaign_of, developer):
-        return take(campaign_of(mode="blind", size=1), developer)[0].cell
+        """The second of two: what is held hides and blocks from the first rating on."""
+        rated, kept, *_ = take(campaign_of(mode="blind", size=2), developer, count=2)
+        rate(rated.cell, rating=2, by=developer, seen=0, uid=uuid4())
+        return kept.cell
 
     def test_the_panel_of_the_item_releases_it(self, cell, bank, client_of, developer):
         client, at = client_of(developer), reverse("editor:item-edit", args=[bank.pk, cell.item_id])
