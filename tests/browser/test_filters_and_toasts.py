@@ -58,7 +58,7 @@ def test_a_filter_takes_effect_when_the_focus_leaves_it(grid):
 def test_links_in_a_menu_are_as_high_as_a_target(people, places):
     page = people.sign_in("assessor", viewport=WIDE)
     page.goto(places.board)
-    page.locator("summary", has_text="Export").click()
+    page.locator("summary", has_text="Download").click()
     assert page.get_by_role("link", name="LaTeX").bounding_box()["height"] >= 24
 
 

@@ -49,7 +49,7 @@ def test_the_sheet_lists_what_the_page_has(page):
 
 def test_a_key_presses_its_element(page, places):
     page.goto(places.of_collection("releases:share"))
-    page.keyboard.press("g")
+    page.keyboard.press("t")
     expect(page).to_have_url(f"{page.url.split('/collections/')[0]}{places.of_collection('home:collection')}")
 
 
@@ -157,7 +157,7 @@ def test_a_key_of_ones_own_works_after_a_reload_and_a_double_one_is_refused(page
     expect(home).to_have_value("Shift + H")
     for _ in range(2):
         page.goto(places.of_collection("releases:share"))
-        page.keyboard.press("g")
+        page.keyboard.press("t")
         page.keyboard.press("Shift+H")
         expect(page.get_by_role("heading", name=places.collection.name)).to_be_visible()
     page.goto("/accounts/keys/")

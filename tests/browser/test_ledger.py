@@ -57,7 +57,7 @@ def test_the_board_moves_while_one_tries(people, places):
     expect(board).to_contain_text("No run moves")
     page.get_by_label("Include", exact=True).first.uncheck()
     expect(board.locator("tr[data-moved]")).not_to_have_count(0)
-    expect(board).to_contain_text(re.compile(r"[1-9] of 10 runs move"))
+    expect(board).to_contain_text(re.compile(r"[1-9] of \d+ runs move"))
     page.get_by_label("Solo", exact=True).nth(1).check()
     expect(board.locator("tr[data-moved]")).not_to_have_count(0)
     page.get_by_label("All active items").check()

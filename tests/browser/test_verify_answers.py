@@ -124,7 +124,7 @@ def test_verified_answers_are_accessible(inspector_of, places, verified):
     inspector.open(f"{verified}&view=list")
     inspector.inspect("list of verified answers")
     inspector.operate("list of verified answers")
-    inspector.open(f"{places.grid}?{verified.rpartition('&')[2]}")
+    inspector.open(f"{places.grid}&{verified.rpartition('&')[2]}")
     inspector.page.locator("#grid td a").first.click()
     expect(inspector.page.locator("#cell-title")).to_be_visible()
     inspector.inspect("grid of verified answers")
