@@ -22,7 +22,7 @@ DEAF = "window.EventSource = class extends EventTarget { close() {} };"
 @pytest.fixture
 def grid(people, places) -> Page:
     page = people.sign_in_routed("assessor", viewport=WIDE)
-    page.goto(places.grid)
+    page.goto(f"{places.grid}&groups=none")
     page.locator("#grid[data-ready]").wait_for()
     page.locator('#grid td [tabindex="0"]').focus()
     return page
@@ -110,7 +110,7 @@ def test_uncovered_is_of_the_passage_and_heads_are_flagged_too(grid, places):
 
 def test_a_viewer_sees_the_threads_but_no_form(people, places, flag):
     page = people.sign_in("viewer", viewport=WIDE)
-    page.goto(places.grid)
+    page.goto(f"{places.grid}&groups=none")
     page.locator("#grid[data-ready]").wait_for()
     page.locator('#grid td [tabindex="0"]').focus()
     page.keyboard.press("s")
@@ -292,7 +292,7 @@ def test_everybody_can_use_them(inspector_of, places, flag):
     }.items():
         looked.open(address)
         looked.inspect(name)
-    looked.open(places.grid)
+    looked.open(f"{places.grid}&groups=none")
     page.locator("#grid[data-ready]").wait_for()
     page.locator('#grid td [tabindex="0"]').focus()
     page.keyboard.press("s")
