@@ -51,7 +51,6 @@ def test_pages(inspector_of, campaign):
         "queue": (campaign.pk,),
         "queue-cell": (campaign.pk, done),
         "decide": (),
-        "agreement": (),
     }.items():
         inspector.open(reverse(f"campaigns:{name}", args=[slug, *more]))
         inspector.inspect(name)
