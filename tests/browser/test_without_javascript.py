@@ -57,7 +57,7 @@ def test_preview_and_save(page, places):
 def test_retire_and_restore(page, places):
     item_of(page, places).locator("summary").click()
     item_of(page, places).get_by_role("link", name="Retire…").click()
-    expect(page.locator("main")).to_contain_text("1 label changes; gen_rag 5 → 7.")
+    expect(page.locator("main")).to_contain_text("1 label changes; no run changes rank.")
     page.get_by_role("button", name="Retire").click()
     changed = page.get_by_label("Last change")
     expect(changed).to_contain_text("Question retired:")
