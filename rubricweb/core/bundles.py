@@ -48,7 +48,7 @@ STYLES: dict[str, tuple[str, ...]] = {
         "css/bank.css",
         "css/banks.css",
     ),
-    "board.css": (*_EVERY_PAGE, "css/leaderboards.css", "css/board.css"),
+    "board.css": (*_EVERY_PAGE, "css/leaderboards.css", "css/board.css", "css/plots.css"),
     "public.css": (*_EVERY_PAGE, "css/leaderboards.css", "css/board.css", "css/public.css"),
     "grid.css": (
         *_EVERY_PAGE,

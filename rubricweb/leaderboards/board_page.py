@@ -26,6 +26,7 @@ from rubricweb.leaderboards.board.types import Board, BoardCorrelation, BoardRow
 from rubricweb.leaderboards.board_plots import Dot, DotAxis, Spread
 from rubricweb.leaderboards.forms import BoardToolbar, LabelForm
 from rubricweb.leaderboards.sorting import band_rows, changed, further_heads, in_order, is_ranked, score_head
+from rubricweb.plots.cells import shade
 
 PAGE = "leaderboards/board.html"
 WHISKERS = f"{100 * LEVEL:g} % interval over topics"
@@ -188,7 +189,7 @@ def board_context(shown: Board, query: str, sent: Mapping[str, str], before: str
         "n_topics_in_all": shown.n_topics + shown.n_left_out,
         "unasked": shown.without_items[:NAMED_TOPICS],
         "n_unasked_more": max(len(shown.without_items) - NAMED_TOPICS, 0),
-        "agreements": [_agreement(one, shown) for one in shown.correlations],
+        "agreements": [_agreement(one, shown, label) for one in shown.correlations],
         "parting": _parting(shown),
         "check": {"cells": CHECK_CELLS, "seconds": CHECK_CELLS * SECONDS_A_CELL},
         "share_checked": shown.verified[0] / (shown.verified[1] or 1),
@@ -224,7 +225,7 @@ def _lines(shown: Board, rendering: rank_changes.Rendering, axis: DotAxis | None
             band=board_plots.BANDS[bool(row.is_behind)] if is_banded else "",
             band_rows=n_rows if is_banded else 0,
             cells=tuple(
-                Cell(board_plots.shade(None if score is None else score / max(highest, 1.0)), score, topic)
+                Cell(None if score is None else shade(score / max(highest, 1.0)), score, topic)
                 for score, topic in zip(row.by_topic, shown.topics, strict=True)
             ),
         )
@@ -238,7 +239,7 @@ def _is_mixed(rows: Sequence[BoardRow]) -> bool:
     return known != sorted(known)
 
 
-def _agreement(other: BoardCorrelation, shown: Board) -> dict[str, object]:
+def _agreement(other: BoardCorrelation, shown: Board, name: str) -> dict[str, object]:
     """Return how far the order of runs agrees with another board, with a drawing of both scores."""
     scores = {row.run_tag: row.score for row in shown.rows}
     pairs = [(tag, theirs, ours) for tag, theirs in other.scores if (ours := scores.get(tag)) is not None]
@@ -250,7 +251,7 @@ def _agreement(other: BoardCorrelation, shown: Board) -> dict[str, object]:
         "n_runs": other.kendall.n,
         "tau": other.kendall.value if enough else None,
         "reason": other.kendall.reason if enough else "",
-        "scatter": board_plots.scatter(pairs, first) if len(pairs) > 1 else None,
+        "scatter": board_plots.scatter(pairs, first, (other.measure, name)) if len(pairs) > 1 else None,
     }
 
 

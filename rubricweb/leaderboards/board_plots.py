@@ -1,7 +1,4 @@
-"""The drawings of a board as numbers for its templates: dots on one axis, strips, scatter and ticks.
-
-Places are percentages of the drawing's width, so that it fits any column; the scatter has its own square.
-"""
+"""The drawings of a board: dots on one axis and ticks as percentages of any column's width, and a scatter."""
 
 from __future__ import annotations
 
@@ -9,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from rubricweb.leaderboards import score_axis
+from rubricweb.plots import scatter as plots
+from rubricweb.plots.scatter import Point
+from rubricweb.plots.svg import Plot
 
 BANDS = {False: "not clearly behind", True: "clearly behind"}
 """The first run, that is."""
@@ -20,14 +20,10 @@ CUT_FROM = 8
 """With fewer runs all are on the axis."""
 GHOST_FROM = 0.006
 """With a smaller change the dot of before would stand under the dot of now."""
-SHADES = (0.1, 0.3, 0.5, 0.7, 0.9)
-"""The ends of the bins of a colour."""
-SIDE, LEFT, BOTTOM = 200, 30, 22
-"""Of a scatter: its square, and what stands left of it and below."""
-NAMED, GAP, LETTER = 2, 7, 6
-"""How many first runs have their names beside their points, how far off these are, and a letter's width."""
+NAMED = 2
+"""How many first runs have their names beside their marks in a scatter."""
 LABELLED_FROM = 0.25
-"""Share of the axes: a point that lies further off the diagonal has its name beside it."""
+"""Share of the ranges: a run that lies further off the diagonal has its name beside its mark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,78 +89,20 @@ def dot_axis(spreads: Sequence[Spread]) -> DotAxis | None:
     return replace(bare, ticks=tuple((bare.at(value), label) for value, label in axis.labels))
 
 
-def shade(score: float | None) -> int | None:
-    """Return 0 to 5 for a score from 0 to 1; None where there is none.
-
-    >>> [shade(score) for score in (0.0, 0.1, 0.49, 0.95, None)]
-    [0, 1, 2, 5, None]
-    """
-    return None if score is None else sum(score >= end for end in SHADES)
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    x: float
-    y: float
-    name: str
-    is_first: bool
-    title: str
-    label_at: float | None = None
-    """Where its name begins; None for a point without a name beside it."""
-    is_left: bool = False
-    """Its name ends there instead, since there is no room to the right."""
-
-
-@dataclass(frozen=True, slots=True)
-class Scatter:
-    """Two scores of the same runs, each on an axis of its own that starts at the lowest round number."""
-
-    points: tuple[Point, ...]
-    x_ticks: tuple[tuple[float, str], ...]
-    y_ticks: tuple[tuple[float, str], ...]
-
-
-def scatter(pairs: Sequence[tuple[str, float, float]], first: Sequence[str]) -> Scatter | None:
-    """Return the drawing of (name, x, y); the first runs and the farthest from the diagonal are named."""
-    across = score_axis.axis_of([x for _, x, _ in pairs])
-    up = score_axis.axis_of([y for _, _, y in pairs])
-    if across is None or up is None:
-        return None
-    places = [
-        (round(LEFT + _share(across, x) * SIDE, 1), round((1 - _share(up, y)) * SIDE, 1)) for _, x, y in pairs
-    ]
-    off = [abs((x - LEFT) + y - SIDE) for x, y in places]
+def scatter(pairs: Sequence[tuple[str, float, float]], first: Sequence[str], axes: tuple[str, str]) -> Plot:
+    """Return a mark for each (name, x, y); two first runs and one far off the diagonal are named."""
+    (left, width), (low, height) = _range([x for _, x, _ in pairs]), _range([y for _, _, y in pairs])
+    off = [abs((x - left) / width - (y - low) / height) for _, x, y in pairs]
     farthest = max(range(len(pairs)), key=off.__getitem__)
-    points = []
-    for number, ((name, x, y), (right, below)) in enumerate(zip(pairs, places, strict=True)):
-        is_left = right > LEFT + SIDE / 2
-        is_named = name in first[:NAMED] or (number == farthest and off[number] >= LABELLED_FROM * SIDE)
-        ends = (
-            (right - LETTER * len(name), right - GAP)
-            if is_left
-            else (right + GAP, right + LETTER * len(name))
-        )
-        is_free = not any(ends[0] <= x <= ends[1] and abs(y - below) < 2 * GAP for x, y in places)
-        points.append(
-            Point(
-                right,
-                below,
-                name,
-                name in first,
-                f"{name}: {y:z.3f} here, {x:z.3f} there",
-                ends[is_left] if is_named and is_free else None,
-                is_left,
-            )
-        )
-    return Scatter(
-        tuple(points),
-        tuple((round(LEFT + _share(across, value) * SIDE, 1), label) for value, label in across.labels),
-        tuple((round((1 - _share(up, value)) * SIDE, 1), label) for value, label in up.labels),
-    )
+    named = {*first[:NAMED], *([pairs[farthest][0]] if off[farthest] >= LABELLED_FROM else [])}
+    points = [Point(name, x, y, is_named=name in named) for name, x, y in pairs]
+    sentence = f"{len(pairs)} runs: {axes[1]} against {axes[0]}"
+    return plots.scatter(points, name="agreement", sentence=sentence, axes=axes, is_equal=False)
 
 
-def _share(axis: score_axis.Axis, value: float) -> float:
-    return (value - axis.start) / (axis.end - axis.start) if axis.end > axis.start else 0.5
+def _range(values: Sequence[float]) -> tuple[float, float]:
+    """Return where the values begin and how far they go, 1 where they are equal."""
+    return min(values), (max(values) - min(values)) or 1.0
 
 
 def ticks(scores: Sequence[float | None], low: float, high: float) -> list[float]:

@@ -15,6 +15,7 @@ from rubricweb.leaderboards.board_plots import Dot, DotAxis, Spread
 from rubricweb.leaderboards.public.documents import Document, left_out
 from rubricweb.leaderboards.public.models import PublicBoard
 from rubricweb.leaderboards.sorting import band_rows
+from rubricweb.plots.cells import shade
 
 SORTS = ("", "score", "run")
 """By rank, the lowest score first, by name."""
@@ -99,7 +100,7 @@ def _lines(document: Document, axis: DotAxis | None, sort: str) -> list[Line]:
             board_plots.BANDS[bool(row["is_behind"])] if is_banded else "",
             n_rows if is_banded else 0,
             [
-                (topic, score, board_plots.shade(None if score is None else score / highest))
+                (topic, score, None if score is None else shade(score / highest))
                 for topic, score in zip(topics, row.get("by_topic", []), strict=True)
             ],
         )

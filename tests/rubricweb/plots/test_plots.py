@@ -90,7 +90,7 @@ def test_names_of_close_points_do_not_cover_each_other():
         Point("far", 0.0, 0.0)
     ]
     plot = scatter(points, name="s", sentence="", axes=("x", "y"))
-    places = re.findall(r'<text x="([\d.]+)" y="([\d.]+)" class="name">run_', plot.body)
+    places = re.findall(r'<text dir="auto" x="([\d.]+)" y="([\d.]+)" class="name">run_', plot.body)
     assert len(places) == len(set(places)) == 3
 
 
