@@ -70,7 +70,9 @@ def test_every_screen_moves_without_a_reload(developer, organizer, places, reque
     expect(developer.locator("#announced")).to_have_text("Grading has ended.")
     expect(grades_of(grid, places)).to_have_text([re.compile("^[0-5]$")] * 29)
     expect(scores).not_to_have_text(before)
-    expect(organizer.locator(".board-change [data-change]").first).to_contain_text(re.compile("[▲▼](up|down)"))
+    expect(organizer.locator(".board-change [data-change]").first).to_contain_text(
+        re.compile("[▲▼](up|down)")
+    )
     expect(organizer.locator("#board-news[aria-live=polite]")).to_contain_text(
         re.compile(r"\d+ runs? (moved|changed)")
     )
