@@ -183,8 +183,10 @@ def test_heads_lie_inside_their_band(people, places, heads):
 def test_keys_turn_the_topic_to_its_other_views(grid, places):
     press(grid, "Shift+B")
     expect(grid.locator("#grid-items")).to_contain_text(places.item.revision.text)
+    grid.wait_for_load_state()
     press(grid, "b")
     expect(grid.locator("#items")).to_contain_text(places.item.revision.text)
+    grid.wait_for_load_state()  # the script that listens to keys is there
     press(grid, "g")
     expect(grid.locator("#grid[data-ready]")).to_be_visible()
     assert grid.url.endswith("view=grid")
