@@ -1,17 +1,25 @@
-"""Make the notebook from its page: `python docs/notebook.py`. Outputs are not stored."""
+"""Make the notebook from its section of the help: `python docs/notebook.py`. Outputs are not stored."""
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 from markdown_it import MarkdownIt
 
 DOCS = Path(__file__).resolve().parent
-PAGE = DOCS / "help" / "notebook.md"
+PAGE = DOCS / "help" / "programs.md"
+TITLE = "## From files to a leaderboard in Python"
 NOTEBOOK = DOCS / "notebooks" / "from-files-to-a-leaderboard.ipynb"
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
+
+
+def section() -> str:
+    """Return the section of the page with its headings one level up."""
+    text = PAGE.read_text(encoding="utf-8")
+    return re.sub(r"^#(#+ )", r"\1", text[text.index(TITLE) :], flags=re.MULTILINE)
 
 
 def cells(markdown: str) -> list[dict[str, Any]]:
@@ -52,4 +60,4 @@ def _source(text: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    NOTEBOOK.write_text(notebook(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    NOTEBOOK.write_text(notebook(section()), encoding="utf-8")

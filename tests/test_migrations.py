@@ -1,4 +1,4 @@
-"""Migrations that the version before can live with: docs/keeping.md, "Upgrade without a pause"."""
+"""Migrations that the version before can live with: docs/help/server.md, "Upgrade without a pause"."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """All file formats. To add one, write its reader and writer with a `Format`, and a line in FORMATS.
 
-Imports, pages and docs/formats.md read what is said here. A file of the format in fixtures/formats is its
+Imports, pages and docs/help/files.md read what is said here. A file of the format in fixtures/formats is its
 test: it is recognised, read, written and read again, and after random changes refused with file and line.
 """
 
@@ -38,7 +38,7 @@ FORMATS: tuple[Format, ...] = (
     *leaderboards.FORMATS,
     *listings.FORMATS,
 )
-"""In the order of docs/formats.md."""
+"""In the order of docs/help/files.md."""
 
 
 def find(name: str) -> Format:
@@ -73,7 +73,7 @@ def recognise(path: Path, *contents: Content) -> Format:
 
 
 def table() -> list[str]:
-    """Return the table of docs/formats.md as lines of Markdown."""
+    """Return the table of docs/help/files.md as lines of Markdown."""
     head = ("format", "name", "content", "read", "write", "lossless", "source")
     rows = [head, ("---",) * len(head)]
     for one in FORMATS:

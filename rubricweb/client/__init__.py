@@ -1,6 +1,6 @@
 """Read and change a workbench from Python, through its API: `Client`, and `AsyncClient` for asyncio.
 
-Imports nothing of Django. docs/help/python.md shows it in use.
+Imports nothing of Django. docs/help/programs.md shows it in use.
 
     with Client("https://rubric.example.org", token) as rubric:
         board = rubric.board("rag25", measure="rubric_cover")

@@ -11,38 +11,18 @@ from rubricweb.help.markdown import Document, parse
 
 INDEX = "index"
 CONTENTS: dict[str, tuple[str, ...]] = {
-    "Start": (INDEX, "method", "glossary"),
-    "Tutorials": (
+    "Start": (
+        INDEX,
         "tutorials/assessor",
         "tutorials/topic-developer",
         "tutorials/organizer",
         "tutorials/participant",
     ),
-    "How to": (
-        "find-your-way",
-        "rate-passages",
-        "compare-answers",
-        "read-the-grid",
-        "edit-a-bank",
-        "supervise-the-grader",
-        "grade",
-        "read-a-leaderboard",
-        "support",
-        "import-files",
-        "export-and-release",
-        "take-submissions",
-        "make-runs",
-        "scripts",
-        "python",
-        "notebook",
-        "autojudge",
-        "webhooks",
-        "people-and-settings",
-    ),
-    "Reference": ("measures", "certainty", "prompts", "systems", "formats", "commands"),
-    "Run a server": ("track", "deployment", "size", "security", "keeping"),
+    "Work with it": ("topics", "work", "results", "runs", "files", "graders", "people"),
+    "Run it": ("server", "programs", "commands"),
+    "Look up": ("measures", "certainty", "glossary"),
 }
-"""The names of the pages by section; `track` is `docs/help/track.md` or `docs/track.md`."""
+"""The names of the pages by section; `measures` is `docs/help/measures.md` or `docs/measures.md`."""
 
 
 def page_names() -> list[str]:

@@ -1,7 +1,7 @@
 """Whether this worker's code fits the database, while an upgrade runs and old and new workers live together.
 
 Migrations only add until every process is new; one that takes away is a release later, and has `_contract` in
-its name, by which older workers know that they are too old. docs/keeping.md has the rules.
+its name, by which older workers know that they are too old. docs/help/server.md has the rules.
 """
 
 from __future__ import annotations

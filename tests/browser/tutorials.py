@@ -103,7 +103,7 @@ def _type(page: Page, text: str, label: str) -> None:
 
 
 def _choose(page: Page, text: str, label: str) -> None:
-    _visible(page.get_by_label(label)).select_option(text)
+    _visible(page.get_by_label(label).and_(page.locator("select"))).select_option(text)
 
 
 def _choose_file(page: Page, path: str, label: str) -> None:

@@ -110,7 +110,7 @@ def test_only_what_can_change_the_grades_of_a_prompt_is_frozen() -> None:
 
 
 def test_the_documentation_lists_every_option_as_it_is() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "prompts.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "docs" / "help" / "graders.md").read_text(encoding="utf-8")
     rows = [line for line in text.splitlines() if line.startswith("| `")]
     for backend in registry.known_backends():
         for name, option in backend.options.items():

@@ -252,7 +252,7 @@ def test_an_unknown_class_is_refused_with_the_known_ones() -> None:
         prompts.get("FagZ")
 
 
-DOCS = (Path(__file__).parents[2] / "docs" / "prompts.md").read_text(encoding="utf-8")
+DOCS = (Path(__file__).parents[2] / "docs" / "help" / "graders.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("prompt", prompts.known(), ids=lambda prompt: prompt.prompt_class)

@@ -1,4 +1,4 @@
-"""The steps of docs/track.md, done as they stand there on the files of a tiny track."""
+"""The steps of docs/help/commands.md, done as they stand there on the files of a tiny track."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NUGGETS = {"2024-1": "Bees dance to tell where food is", "2024-2": "Anthocyanins
 
 
 def steps() -> dict[str, str]:
-    text = (ROOT / "docs/track.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/help/commands.md").read_text(encoding="utf-8")
     return dict(re.findall(r"```bash (\w+)\n(.*?)```", text, re.DOTALL))
 
 

@@ -33,7 +33,7 @@ def test_it_is_valid_and_names_every_address(schema):
 
 
 def test_the_help_names_every_address(schema):
-    text = (settings.BASE_DIR / "docs/help/scripts.md").read_text()
+    text = (settings.BASE_DIR / "docs/help/programs.md").read_text()
     of_collection = f"/{V1}collections/{{slug}}/"
     named = {path.removeprefix(of_collection) or of_collection for path in schema["paths"]}
     missing = {path for path in named if f"`{path}`" not in text} - {of_collection}

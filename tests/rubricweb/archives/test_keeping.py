@@ -1,4 +1,4 @@
-"""The steps of docs/keeping.md, executed as they stand there: backup, restore, upgrade, archive."""
+"""The steps of docs/help/server.md, executed as they stand there: backup, restore, upgrade, archive."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OLDER = {"archives": "zero", "accounts": "0003"}
 
 
 def steps() -> dict[str, str]:
-    text = (ROOT / "docs/keeping.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/help/server.md").read_text(encoding="utf-8")
     return dict(re.findall(r"```bash ([\w-]+)\n(.*?)```", text, re.DOTALL))
 
 

@@ -1,4 +1,4 @@
-"""The notebook of the documentation: the same as its page, and it runs against a server and a worker."""
+"""The notebook of the documentation: the same as its section of the help, and it runs against a server and a worker."""
 
 from __future__ import annotations
 
@@ -30,11 +30,12 @@ def made_by_script():
     return module
 
 
-def test_the_notebook_is_its_page():
+def test_the_notebook_is_its_section_of_the_help():
     script = made_by_script()
-    page = script.PAGE.read_text(encoding="utf-8")
-    assert script.NOTEBOOK.read_text(encoding="utf-8") == script.notebook(page)
-    assert sum(cell["cell_type"] == "code" for cell in script.cells(page)) > 8
+    section = script.section()
+    assert script.NOTEBOOK.read_text(encoding="utf-8") == script.notebook(section)
+    assert section.startswith("# From files to a leaderboard in Python\n")
+    assert sum(cell["cell_type"] == "code" for cell in script.cells(section)) > 8
 
 
 @pytest.fixture

@@ -1,11 +1,11 @@
-"""The methods that organizers choose from stand in docs/systems.md with the calls that they take."""
+"""The methods that organizers choose from stand in docs/help/runs.md with the calls that they take."""
 
 from pathlib import Path
 
 from grading.systems.pipeline import Answering
 from rubricweb.systems.methods import METHODS, PRESETS
 
-DOCS = Path(__file__).resolve().parents[3] / "docs" / "systems.md"
+DOCS = Path(__file__).resolve().parents[3] / "docs" / "help" / "runs.md"
 
 
 def test_the_table_of_methods_is_that_of_the_docs():

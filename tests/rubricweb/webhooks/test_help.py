@@ -1,4 +1,4 @@
-"""The page of the help: what it says of signatures runs, and what it lists is what there is."""
+"""What the help says of webhooks: what it says of signatures runs, and what it lists is what there is."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from standardwebhooks import WebhookVerificationError
 from rubricweb.webhooks.deliveries import WAITS, headers_of
 from rubricweb.webhooks.models import CHOSEN, Endpoint, Message
 
-TEXT = (Path(__file__).resolve().parents[3] / "docs/help/webhooks.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[3] / "docs/help/programs.md").read_text(encoding="utf-8")
+TEXT = PAGE.partition("\n## Webhooks\n")[2].partition("\n## ")[0]
 
 
 def block(language: str) -> str:
