@@ -36,7 +36,7 @@ see_everything()
 from django.urls import reverse  # noqa: E402
 from screenshots import demo, sign_in  # noqa: E402
 
-from rubricweb.home import screens  # noqa: E402
+from rubricweb.home import tabs  # noqa: E402
 from tests.browser import chromium  # noqa: E402
 from tests.browser.waiting import holds  # noqa: E402
 
@@ -70,19 +70,18 @@ class Shot:
 def shots(page: Page, url: str, slug: str) -> Iterator[Shot]:
     """Every screen that the search offers an organizer, a topic's with what opens there, others' homes."""
     page.goto(f"{url}{reverse('home:collection', args=[slug])}")
-    editor = str(page.locator('main a[href^="/banks/"]').first.get_attribute("href"))
-    bank, topic = re.findall(r"\d+", editor)[:2]
+    topic = str(page.locator('main table a[href*="/topics/"]').first.get_attribute("href"))
     page.goto(f"{url}{reverse('campaigns:campaigns', args=[slug])}")
-    queues = page.locator('main table a[href*="/queue/"]')
-    for screen in screens.SITE:
-        if screen.route in screens.OF_STAFF:
+    queues = page.locator('main table a[href*="/work/rate/"]')
+    for screen in tabs.SITE:
+        if screen.route in tabs.OF_STAFF:
             continue
         yield Shot(screen.name, reverse(screen.route))
     yield Shot("Sign in", reverse("accounts:login"), user="")
     yield Shot("Search", reverse("home:home"), opened=".search-opener")
     for user in ("assessor", "viewer"):
         yield Shot(f"Home of the {user}", reverse("home:home"), user)
-    items = reverse("editor:topic", args=[bank, topic])
+    items = topic.partition("?")[0]
     grid = f"{items}?view=grid"
     yield Shot("Grid of a topic", grid)
     yield Shot("A cell beside the grid", grid, opened="#grid td a[data-grade]")
@@ -90,10 +89,12 @@ def shots(page: Page, url: str, slug: str) -> Iterator[Shot]:
     yield Shot("An item beside the bank", items, opened=".item-open")
     for link in queues.all()[:1]:
         yield Shot("The queue", str(link.get_attribute("href")), "assessor")
-    for screen in screens.OF_BANKS:
-        yield Shot(screen.name, reverse(screen.route, args=[slug, bank] if screen.takes_slug else [bank]))
-    for screen in screens.OF_COLLECTIONS:
+    for tab in tabs.TABS[:-1]:
+        for screen in tab.entries:
+            yield Shot(screen.name, reverse(screen.route, args=[slug]))
+    for screen in tabs.MORE:
         yield Shot(screen.name, reverse(screen.route, args=[slug]))
+    yield Shot("Submit", reverse("submissions:team", args=[slug]), "maple")
     yield Shot("Patterns", reverse("core:patterns"))
 
 

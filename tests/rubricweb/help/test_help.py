@@ -147,6 +147,44 @@ def test_a_tutorial_is_made_of_steps(path):
     assert path.read_text(encoding="utf-8").count(f"## {FURTHER}") == 1
 
 
+def vocabulary() -> dict[str, tuple[str, ...]]:
+    """Return each term of the glossary with the synonyms that its meaning has in italics."""
+    text = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([^|(]+?)(?: \(.*\))? \| ([^|]+) \| `", text, re.MULTILINE)
+    return {term: (term, *re.findall(r"\*([\w ]+)\*", meaning)) for term, meaning in rows}
+
+
+def terms_in(text: str) -> set[str]:
+    """Return the terms that the prose uses; what stands on screens and in addresses is no prose."""
+    prose = " ".join(line for line in text.splitlines() if not line.startswith("- "))
+    prose = re.sub(r"`[^`]*`", "", prose.casefold())
+    forms = {
+        term: "|".join(word.removesuffix("ed") for word in synonyms)
+        for term, synonyms in vocabulary().items()
+    }
+    return {term for term, stems in forms.items() if re.search(rf"\b(?:{stems})(?:s|d|ed)?\b", prose)}
+
+
+@pytest.mark.parametrize(
+    ("name", "result", "most"),
+    [
+        ("assessor", "- Press the key `4`", 6),
+        ("topic-developer", "## Name a version", 10),
+        ("organizer", "- Press **Publish**", 14),
+    ],
+)
+def test_a_tutorial_needs_few_words_before_its_first_result(name, result, most):
+    before, reached, _ = (FOLDER / f"{name}.md").read_text(encoding="utf-8").partition(result)
+    assert reached
+    assert 3 < len(terms_in(before)) <= most, terms_in(before)
+
+
+def test_the_glossary_begins_with_the_words_that_come_first():
+    text = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
+    counts = [len(re.findall(r"^\| [^|]+ \| [^|]+ \| `", part, re.MULTILINE)) for part in text.split("\n## ")]
+    assert counts[:4] == [0, 6, 4, 4]
+
+
 @pytest.mark.parametrize(
     ("text", "refusal"),
     [
