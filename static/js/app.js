@@ -10,7 +10,7 @@ import { fail, person } from "./session.js";
 import { text } from "./texts.js";
 import "./toasts.js";
 
-for (const tab of document.querySelectorAll("nav [aria-current]")) {
+for (const tab of document.querySelectorAll("nav:not(.help-contents) [aria-current]")) {
   tab.scrollIntoView({ block: "nearest", inline: "center" }); // narrow screens
 }
 

@@ -1,8 +1,10 @@
-"""The tour of the demo: offered once, walked by keyboard, and remembered when it has ended."""
+"""The tour of the demo: offered once, walked by keyboard, remembered when it has ended; help on a phone."""
 
 from __future__ import annotations
 
 from playwright.sync_api import expect
+
+from tests.browser.inspector import NARROW
 
 HEADINGS = ["Topics", "Leaderboard", "Then and now", "My work", "Jobs", "Help"]
 
@@ -38,3 +40,13 @@ def test_the_tour_is_offered_on_the_first_page_only_and_escape_ends_it(people, p
     page.reload()
     expect(page.get_by_role("heading", level=1)).to_be_visible()
     expect(tour).to_be_hidden()
+
+
+def test_help_opens_at_its_top_on_a_phone(people):
+    page = people.visit(viewport=NARROW)
+    page.goto("/help/work/")
+    page.wait_for_load_state("load")
+    expect(page.get_by_role("heading", level=1)).to_be_in_viewport()
+    page.goto("/help/work/#flags")
+    page.wait_for_load_state("load")
+    expect(page.get_by_role("heading", name="Flags")).to_be_in_viewport()
