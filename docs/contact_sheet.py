@@ -36,6 +36,7 @@ see_everything()
 from django.urls import reverse  # noqa: E402
 from screenshots import demo, sign_in  # noqa: E402
 
+from rubricweb.accounts.roles import Role  # noqa: E402
 from rubricweb.home import tabs  # noqa: E402
 from tests.browser import chromium  # noqa: E402
 from tests.browser.waiting import holds  # noqa: E402
@@ -89,12 +90,12 @@ def shots(page: Page, url: str, slug: str) -> Iterator[Shot]:
     yield Shot("An item beside the bank", items, opened=".item-open")
     for link in queues.all()[:1]:
         yield Shot("The queue", str(link.get_attribute("href")), "assessor")
-    for tab in tabs.TABS[:-1]:
-        for screen in tab.entries:
-            yield Shot(screen.name, reverse(screen.route, args=[slug]))
+    for role, user in ((Role.ORGANIZER, "organizer"), (Role.PARTICIPANT, "maple")):
+        for tab, entries in tabs.screens_for(role):
+            for screen in entries:
+                yield Shot(f"{tab.name}: {screen.name}", reverse(screen.route, args=[slug]), user)
     for screen in tabs.MORE:
         yield Shot(screen.name, reverse(screen.route, args=[slug]))
-    yield Shot("Submit", reverse("submissions:team", args=[slug]), "maple")
     yield Shot("Patterns", reverse("core:patterns"))
 
 
