@@ -3,8 +3,8 @@
     python bench/rolling_upgrade.py [--before COMMIT]
 
 A SQLite database that this code has migrated, and a Redis of its own. The earlier commit must be one after
-the rule of docs/help/server.md, "Upgrade without a pause": before it, old code cannot write to new tables. Prints
-what became of a job for each pair of who starts it and who grades it; exits 1 where a cell is lost.
+the rule of docs/help/server.md, "Upgrade without a pause": before it, old code cannot write to new tables.
+Prints what became of a job for each pair of who starts it and who grades it; exits 1 where a cell is lost.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The notebook of the documentation: the same as its section of the help, and it runs against a server and a worker."""
+"""The notebook of the documentation: the same as its section of the help, and it runs against a server."""
 
 from __future__ import annotations
 
