@@ -47,6 +47,5 @@ class Held:
 
     def next(self) -> Route:
         """The first request that was not let go yet, as soon as we are told of it."""
-        while not self._routes:
-            self._page.wait_for_timeout(PAUSE_MS)
+        assert holds(self._page, lambda: self._routes), "nothing was asked"
         return self._routes.pop(0)
