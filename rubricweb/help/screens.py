@@ -12,7 +12,6 @@ PAGES = {
     "arena": "compare-answers",
     "arena:ask": "compare-answers#ask-a-question-of-your-own",
     "arena:board": "compare-answers#the-vote-board",
-    "arena:rubric": "compare-answers#the-rubric-beside-the-votes",
     "archives": "keeping#archive-and-restore-a-collection",
     "campaigns": "rate-passages",
     "campaigns:decide": "supervise-the-grader#adjudicate",

@@ -277,9 +277,9 @@ def _asked(collection: Collection, viewer: User) -> dict[str, object]:
         collection=collection, person=viewer, number=99, question=question, drawn="asked",
         left_digest="1", right_digest="2", names_shown_at=timezone.now(),
     )  # fmt: skip
-    routes = ("pending", "cancel", "go-on", "how-made")
+    routes = ("pending", "cancel", "go-on")
     battles = {f"arena:{name} battle_id": battle.pk for name in routes}
-    return {"question_id": question.pk, "arena:how-made side": "left"} | battles
+    return {"question_id": question.pk} | battles
 
 
 def _kept(collection: Collection, viewer: User) -> dict[str, object]:
