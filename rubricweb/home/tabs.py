@@ -76,7 +76,13 @@ TABS = (
                 "adjudication conflicts assessors overruled",
             ),
             Screen("Verify", "review:verify", keywords="verify grading check right wrong"),
-            Screen("Label", "support:label", roles.TO_ASSESS, "support citations passages sentences"),
+            Screen(
+                "Label",
+                "support:label",
+                roles.TO_ASSESS,
+                "support citations passages sentences",
+                pages=("support:take-back",),
+            ),
             Screen(
                 "Vote",
                 "arena:vote",
@@ -109,7 +115,7 @@ TABS = (
             Screen(
                 "Support",
                 "support:board",
-                keywords="citations attribution sentences precision recall",
+                keywords="citations attribution sentences precision recall ask a model",
                 pages=("support:",),
             ),
             Screen(
@@ -206,7 +212,6 @@ SITE = (
 MORE = (
     Screen("Flags", "review:flags", keywords="remarks comments"),
     Screen("New campaign", "campaigns:campaign-new", roles.TO_ORGANIZE, "rate cells assessors"),
-    Screen("Ask a model about support", "support:ask", roles.TO_ORGANIZE, "citations label"),
     Screen("New call for submissions", "submissions:call-new", roles.TO_ORGANIZE, "deadline teams"),
     Screen("Webhooks", "webhooks:webhooks", roles.TO_ORGANIZE, "notify events secret endpoint"),
     Screen("Archive", "archives:archive", roles.TO_ORGANIZE, "backup whole collection"),

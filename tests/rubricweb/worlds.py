@@ -299,7 +299,7 @@ def _kept(collection: Collection, viewer: User) -> dict[str, object]:
 def _supported(collection: Collection) -> dict[str, object]:
     judge = SupportJudge.objects.create(collection=collection, backend="lexical", llm="x", prompt_id="P@1")
     job = judge.jobs.create(citations="all", state="done", total=1, most_calls=1)
-    jobs = {f"support:{name} job_id": job.pk for name in ("job", "limits", "retry")}
+    jobs = {f"support:{name} job_id": job.pk for name in ("limits", "retry")}
     steered = {"grades:steer kind": "support", "grades:steer job_id": job.pk, "grades:steer act": "pause"}
     return {**jobs, **steered, "exports:support file": "jsonl"}
 

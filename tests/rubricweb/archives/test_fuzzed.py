@@ -217,7 +217,7 @@ def places(collection: Collection, staff: User) -> dict[str, object]:
         "exports:support file": "jsonl", "grades:steer kind": "support", "grades:steer act": "pause",
     }  # fmt: skip
     supported = pk(SupportJob.objects.filter(judge__collection=collection))
-    for name in ("job", "limits", "retry"):
+    for name in ("limits", "retry"):
         known[f"support:{name} job_id"] = supported
     for name in ("pending", "cancel", "go-on"):
         known[f"arena:{name} battle_id"] = asked
