@@ -9,6 +9,7 @@ VOTES = "collections/<slug:slug>/votes/"
 app_name = "arena"
 urlpatterns = [
     path(VOTE, voting.vote, name="vote"),
+    path(f"{VOTE}next/", voting.next_pair, name="next"),
     path(f"{VOTE}by-name/", voting.by_name, name="by-name"),
     path(f"{VOTE}ask/", fresh.ask, name="ask"),
     path(f"{VOTE}questions/<int:question_id>/adopt/", fresh.adopt, name="adopt"),

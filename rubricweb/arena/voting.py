@@ -29,8 +29,25 @@ PAGE = "arena/vote.html"
 
 @require_safe
 def vote(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Show the pair of answers that waits for this person, else draw one."""
-    return _next_page(request, collection_for(request.user, slug, needed=roles.TO_ASSESS))
+    """Show the pair of answers that waits for this person; without one, the form that draws it at once."""
+    collection = collection_for(request.user, slug, needed=roles.TO_ASSESS)
+    if waits := actions.waiting_battle(collection, request.user):
+        return _battle_page(request, access.battle_for(request.user, slug, waits.pk))
+    context = context_of(request, collection)
+    context["has_pairs"] = bool(paired_topics(stored_answers(collection)))
+    return page_or_part(request, PAGE, context, part="battle")
+
+
+@require_POST
+def next_pair(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Draw a pair where none waits, and show it."""
+    collection = collection_for(request.user, slug, needed=roles.TO_ASSESS)
+    try:
+        drawn = actions.next_battle(collection, by=request.user)
+    except NothingToDraw as refusal:
+        messages.info(request, str(refusal))
+        return redirect("arena:vote", slug)
+    return _after(request, drawn) if request.htmx else redirect("arena:vote", slug)
 
 
 @require_safe
@@ -86,9 +103,8 @@ def reason(request: HtmxRequest, slug: str, battle_id: int) -> HttpResponse:
 @require_POST
 def skip(request: HtmxRequest, slug: str, battle_id: int) -> HttpResponse:
     """Give up the battle, and go on to the next one."""
-    skipped = access.battle_for(request.user, slug, battle_id)
-    actions.skip(skipped)
-    return _next_page(request, skipped.collection) if request.htmx else redirect("arena:vote", slug)
+    actions.skip(access.battle_for(request.user, slug, battle_id))
+    return next_pair(request, slug)
 
 
 @require_safe
@@ -132,16 +148,6 @@ def context_of(request: HtmxRequest, collection: Collection) -> dict[str, object
         "standing": selectors.standing(collection, request.user),
         "page": "vote",
     }
-
-
-def _next_page(request: HtmxRequest, collection: Collection) -> HttpResponse:
-    try:
-        drawn = actions.next_battle(collection, by=request.user)
-    except NothingToDraw as refusal:
-        context = context_of(request, collection)
-        context |= {"refusal": refusal, "has_pairs": bool(paired_topics(stored_answers(collection)))}
-        return page_or_part(request, PAGE, context, part="battle")
-    return _battle_page(request, access.battle_for(request.user, collection.slug, drawn.pk))
 
 
 def _after(request: HtmxRequest, changed: Battle) -> HttpResponse:

@@ -1,5 +1,6 @@
 // A battle: the passage of the citation that is pointed at, focused or stepped to stands beside its claim; a verdict
-// hands the focus on to the next question, and the last one votes. Without this script the passages are a list, and citations lead there.
+// hands the focus on to the next question, and the last one votes. Without this script the passages are a list, and
+// citations lead there.
 import "./outbox.js";
 import { text } from "./texts.js";
 class Evidence {
@@ -20,7 +21,8 @@ class Evidence {
       if (target.closest("[data-closes-evidence]")) this.#show(-1);
     });
     addEventListener("pressed", ({ detail: { key } }) => {
-      if (key === "Escape" && !document.querySelector("dialog[open]")) this.#show(-1);
+      const isHere = this.#pane.isConnected && !document.querySelector("dialog[open]");
+      if (key === "Escape" && isHere) this.#show(-1);
     });
   }
 
@@ -99,5 +101,5 @@ begin();
 addEventListener("htmx:afterSettle", ({ detail }) => {
   if (detail.elt.id !== "battle") return;
   begin();
-  document.querySelector("#ballot fieldset, .ballot-next")?.focus();
+  document.querySelector("#ballot fieldset, .next-pair button")?.focus();
 });

@@ -58,7 +58,7 @@ def test_the_next_pair_comes_into_the_page_and_takes_the_keys(page):
         expect(page.get_by_text("Names are hidden until you have voted", exact=True)).to_be_visible()
         page.keyboard.press("1")
         page.keyboard.press("2")
-        expect(page.get_by_role("link", name="Next pair Enter")).to_be_focused()
+        expect(page.get_by_role("button", name="Next pair Enter")).to_be_focused()
         page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="You have seen every pair")).to_be_visible()
     assert list(Vote.objects.values_list("answer", "evidence")) == [("left", "tie")] * 3
@@ -77,6 +77,7 @@ def test_arrows_within_the_choices_do_not_vote(page):
 def test_without_javascript(people, places, answers):
     page = people.sign_in("assessor", java_script_enabled=False)
     page.goto(reverse("arena:vote", args=[places.collection.slug]))
+    page.get_by_role("button", name="Next pair").click()
     expect(page.get_by_text("A passage that every answer cites.").first).to_be_visible()
     page.get_by_role("group", name="Which answer").get_by_role("radio", name="Tie").check(force=True)
     page.get_by_role("group", name="Whose citations").get_by_role("radio", name="Right").check(force=True)
