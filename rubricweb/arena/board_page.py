@@ -35,9 +35,16 @@ EVENTS = "jsonl"
 
 @require_safe
 def board(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Show strengths with intervals, how far voters agree, and where a rubric prefers the other answer."""
-    arena, form = access.arena_for_board(request.user, slug), VotesForm(request.GET)
+    """Show strengths with intervals, how far voters agree, and where a rubric prefers the other answer.
+
+    While votes are gathered blind, it says so to those who vote, and nothing else.
+    """
+    arena, form = access.arena_for(request.user, slug), VotesForm(request.GET)
     collection = arena.collection
+    if not access.may_see_board(request.user, arena):
+        return page_or_part(
+            request, "arena/board.html", {"collection": collection, "is_closed": True}, part="board"
+        )
     context = {"collection": collection, "arena": arena, "form": form, "file_kinds": FILE_KINDS}
     context |= _rubric(collection, form)
     votes = _board(collection, form)
@@ -137,7 +144,8 @@ def _picture(votes: VoteBoard, slug: str) -> Picture:
         DotRow(
             row.run_tag,
             row.strength,
-            *((row.low, row.high) if row.has_interval else (None, None)),
+            low=row.low if row.has_interval else None,
+            high=row.high if row.has_interval else None,
             href=f"{reverse('leaderboards:compare', args=[slug])}?a={row.run_id}",
             kind="lead" if votes.has_intervals and row in first else "",
         )

@@ -112,7 +112,7 @@ VERDICTS = [(verdict.value, noun) for verdict, noun in NOUNS.items()]
 class BoardForm(ChipForm, AddressForm):
     """Which votes a board counts."""
 
-    in_toolbar = ("verdict", "named", "length")
+    in_toolbar: tuple[str, ...] = ("verdict", "named", "length")
 
     verdict = forms.ChoiceField(
         label="Votes on",

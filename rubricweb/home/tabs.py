@@ -121,7 +121,7 @@ TABS = (
             Screen(
                 "Votes",
                 "arena:board",
-                roles.TO_SEE_RUNS,
+                roles.TO_VIEW,
                 "arena bradley terry strength rubric disagree preference",
                 pages=tuple(
                     f"arena:{name}" for name in ("board-file", "votes-file", "keep-board", "settings")

@@ -143,7 +143,8 @@ def _pictures(board: SupportBoard, slug: str) -> list[Picture]:
             DotRow(
                 run_tag,
                 mean.value,
-                *((mean.low, mean.high) if mean.has_interval else (None, None)),
+                low=mean.low if mean.has_interval else None,
+                high=mean.high if mean.has_interval else None,
                 href=f"{reverse('leaderboards:compare', args=[slug])}?a={run_id}",
                 kind="lead",
             )

@@ -170,7 +170,7 @@ ROLES = {
     VOTE: (200, 200, 200, 403, 404),
     f"{VOTE}ask/": (200, 200, 200, 403, 404),
     f"{VOTE}by-name/": (200, 200, 200, 403, 404),
-    VOTES: (200, 200, 403, 403, 404),
+    VOTES: (200, 200, 200, 200, 404),
     f"{VOTES}file/csv/": (200, 200, 403, 403, 404),
     f"{VOTES}file/svg/": (404, 404, 403, 403, 404),
     f"{VOTES}file/xls/": (404, 404, 403, 403, 404),
@@ -189,12 +189,23 @@ def test_roles_and_methods(owner, developer, assessor, viewer, outsider, bank, c
     assert clients[0].post(VOTES).status_code == 405
 
 
+def test_a_closed_board_says_so_and_nothing_of_votes(assessor, viewer, topics, runs, bank, client_of):
+    voted(assessor, topics[0], runs[0], runs[1], "left")
+    for person in (assessor, viewer):
+        for headers in ({}, {"HX-Request": "true"}):
+            response = client_of(person).get(VOTES, headers=headers)
+            page = markup(response)
+            assert "The vote board opens when an organizer ends the blind voting." in page
+            assert "1 vote" not in page
+            assert not any(part in page for part in ("<table", "data-plot"))
+
+
 def test_an_organizer_opens_the_board_to_all(owner, viewer, bank, client_of):
     sent = {"drawing": "random", "is_board_open": "on"}
     client_of(owner).post(f"{VOTES}settings/", sent)
     arena = Arena.objects.get()
     assert (arena.drawing, arena.is_board_open) == ("random", True)
-    assert client_of(viewer).get(VOTES).status_code == 200
+    assert "No votes yet" in markup(client_of(viewer).get(VOTES))
     assert "at random: every pair and topic" in markup(client_of(owner).get(VOTE))
 
 
