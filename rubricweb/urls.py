@@ -22,7 +22,7 @@ urlpatterns = [
     path("", include("rubricweb.arena.urls")),
     path("", include("rubricweb.submissions.urls")),
     path("", include("rubricweb.systems.urls")),
-    path("support/", include("rubricweb.support.urls")),
+    path("", include("rubricweb.support.urls")),
     path("calibration/", include("rubricweb.calibration.urls")),
     path("", include("rubricweb.leaderboards.urls")),
     path("exports/", include("rubricweb.exports.urls")),

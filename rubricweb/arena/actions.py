@@ -43,12 +43,24 @@ class Said:
     uid: UUID
 
 
+def waiting_battle(collection: Collection, person: User) -> Battle | None:
+    """Return the blind battle that was drawn for this person and has no vote yet."""
+    accepted = collection.runs.accepted()
+    battles = collection.battles.filter(person=person, names_shown_at=None, skipped_at=None, votes=None)
+    answers = stored_answers(collection)
+    for battle in battles.filter(left__in=accepted, right__in=accepted).order_by("pk"):
+        sides = [answers.get(place) for place in battle.places]
+        if sides == [battle.left_digest, battle.right_digest]:
+            return battle
+    return None
+
+
 @transaction.atomic
 def next_battle(collection: Collection, *, by: User) -> Battle:
     """Return the blind battle that waits for this person's vote, else a new one. Raises NothingToDraw."""
     arena = locked_arena(collection)
-    if (waiting := _waiting(arena.collection, by)) is not None:
-        return waiting
+    if (waits := waiting_battle(arena.collection, by)) is not None:
+        return waits
     number = next_number(arena.collection, by)
     drawn = draw(arena, by, number)
     topic, left, right = drawn.sides
@@ -142,17 +154,6 @@ def keep_board(collection: Collection, board: VoteBoard, *, by: User) -> str:
     scores = {tags[row.run_id]: row.strength for row in board.rows}
     put_official_scores(collection, scores, name=name, measure=f"strength of {board.votes} votes", by=by)
     return name
-
-
-def _waiting(collection: Collection, person: User) -> Battle | None:
-    accepted = collection.runs.accepted()
-    battles = collection.battles.filter(person=person, names_shown_at=None, skipped_at=None, votes=None)
-    answers = stored_answers(collection)
-    for battle in battles.filter(left__in=accepted, right__in=accepted).order_by("pk"):
-        sides = [answers.get(place) for place in battle.places]
-        if sides == [battle.left_digest, battle.right_digest]:
-            return battle
-    return None
 
 
 def _new_battle(

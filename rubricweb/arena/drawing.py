@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from math import comb
 from zlib import crc32
 
 import numpy as np
@@ -90,6 +91,24 @@ def unseen(collection: Collection, person: User, numbering: Numbering) -> list[C
         (runs[run], topics[topic]): digest for (run, topic), digest in stored_answers(collection).items()
     }
     return [one for one in candidates(answers) if (one.topic, frozenset(one.pair)) not in seen]
+
+
+def count_unseen(collection: Collection, person: User) -> int:
+    """Return how many pairs `unseen` has, without a row for each."""
+    answers = stored_answers(collection)
+    of_topic: dict[int, Counter[str]] = {}
+    for (_, topic), digest in answers.items():
+        of_topic.setdefault(topic, Counter())[digest] += 1
+    pairs = sum(
+        comb(digests.total(), 2) - sum(comb(same, 2) for same in digests.values())
+        for digests in of_topic.values()
+    )
+    battles = Battle.objects.filter(collection=collection, person=person, question=None)
+    places = (
+        [(run, topic) for run in runs] for topic, *runs in battles.values_list("topic", "left", "right")
+    )
+    seen = ([answers.get(place) for place in both] for both in places)
+    return pairs - sum(None not in both and both[0] != both[1] for both in seen)
 
 
 def candidates(answers: Mapping[Place, str]) -> Iterable[Candidate]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from uuid import UUID
 
 from django import forms
-from django.utils.translation import gettext, gettext_lazy
 
 from rubricweb.arena import selectors
 from rubricweb.arena.actions import Ballot, Said
@@ -31,10 +30,8 @@ class EventForm(forms.Form):
 
 
 class BallotForm(EventForm):
-    answer = forms.ChoiceField(label=gettext_lazy("Which answer is better?"), choices=Vote.Verdict.choices)
-    evidence = forms.ChoiceField(
-        label=gettext_lazy("Whose citations hold?"), choices=Vote.Verdict.choices, required=False
-    )
+    answer = forms.ChoiceField(label="Which answer is better?", choices=Vote.Verdict.choices)
+    evidence = forms.ChoiceField(label="Whose citations hold?", choices=Vote.Verdict.choices, required=False)
 
     def require_evidence(self, *, is_asked: bool) -> None:
         """The second verdict is asked for where an answer cites anything, and not taken elsewhere."""
@@ -54,13 +51,13 @@ class ReasonForm(forms.Form):
 
     uid = forms.UUIDField(widget=forms.HiddenInput)
     tags = forms.MultipleChoiceField(
-        label=gettext_lazy("It is more"),
+        label="It is more",
         choices=Reason.Tag.choices,
         required=False,
         widget=forms.CheckboxSelectMultiple,
     )
     text = forms.CharField(
-        label=gettext_lazy("In your words"),
+        label="In your words",
         max_length=500,
         required=False,
         widget=forms.TextInput(attrs={"size": 40}),
@@ -69,7 +66,7 @@ class ReasonForm(forms.Form):
     def clean(self) -> dict[str, object]:
         cleaned: dict[str, object] = super().clean() or self.cleaned_data
         if not self.errors and not (cleaned["tags"] or cleaned["text"]):
-            raise forms.ValidationError(gettext("Choose a word or write a few."))
+            raise forms.ValidationError("Choose a word or write a few.")
         return cleaned
 
     @property
@@ -81,9 +78,9 @@ class ReasonForm(forms.Form):
 class PairForm(forms.Form):
     """Two answers to a topic, chosen by name."""
 
-    topic = forms.ChoiceField(label=gettext_lazy("Topic"))
-    left = forms.ChoiceField(label=gettext_lazy("Left"))
-    right = forms.ChoiceField(label=gettext_lazy("Right"))
+    topic = forms.ChoiceField(label="Topic")
+    left = forms.ChoiceField(label="Left")
+    right = forms.ChoiceField(label="Right")
 
     def offer(self, collection: Collection) -> None:
         """Runs go by the names that the reader may see."""
@@ -103,12 +100,10 @@ class ArenaForm(forms.ModelForm):  # type: ignore[type-arg]  # of Arena
         model = Arena
         fields = ("drawing", "is_board_open")
         labels = {
-            "drawing": gettext_lazy("How battles are drawn"),
-            "is_board_open": gettext_lazy("Assessors and viewers see the vote board"),
+            "drawing": "How battles are drawn",
+            "is_board_open": "Assessors and viewers see the vote board",
         }
-        help_texts = {
-            "is_board_open": gettext_lazy("Open it when blind voting is over, because it shows who leads.")
-        }
+        help_texts = {"is_board_open": "Open it when blind voting is over, because it shows who leads."}
 
 
 VERDICTS = [(verdict.value, noun) for verdict, noun in NOUNS.items()]
@@ -117,23 +112,23 @@ VERDICTS = [(verdict.value, noun) for verdict, noun in NOUNS.items()]
 class BoardForm(ChipForm, AddressForm):
     """Which votes a board counts."""
 
-    in_toolbar = ("verdict", "named", "length")
+    in_toolbar: tuple[str, ...] = ("verdict", "named", "length")
 
     verdict = forms.ChoiceField(
-        label=gettext_lazy("Votes on"),
+        label="Votes on",
         choices=VERDICTS,
         required=False,
         initial=Verdict.ANSWER.value,
     )
     named = forms.BooleanField(
-        label=gettext_lazy("Votes of people who knew the names"),
+        label="Votes of people who knew the names",
         required=False,
-        widget=forms.Select(choices=[("", gettext_lazy("left out")), ("on", gettext_lazy("counted"))]),
+        widget=forms.Select(choices=[("", "left out"), ("on", "counted")]),
     )
     length = forms.BooleanField(
-        label=gettext_lazy("Length of answers"),
+        label="Length of answers",
         required=False,
-        widget=forms.Select(choices=[("", gettext_lazy("as written")), ("on", gettext_lazy("held equal"))]),
+        widget=forms.Select(choices=[("", "as written"), ("on", "held equal")]),
     )
 
     @property
@@ -149,22 +144,18 @@ class BoardForm(ChipForm, AddressForm):
         return bool(self.value("named", False))
 
 
-class RubricForm(ChipForm, GraderForm):
-    """A rubric with its grader, and the votes that it is held against."""
+class VotesForm(BoardForm, GraderForm):
+    """Which votes a board counts, and the rubric with its grader that is held against them."""
 
-    in_toolbar = ("verdict", "bank", "grader", "min_grade")
+    in_toolbar = (*BoardForm.in_toolbar, "bank", "grader", "min_grade")
 
-    verdict = forms.ChoiceField(label=gettext_lazy("Votes on"), choices=VERDICTS, required=False)
-    bank = forms.ChoiceField(label=gettext_lazy("Bank"), required=False)
+    bank = forms.ChoiceField(label="Bank", required=False)
     min_grade = covered_from()
 
     def default_value(self, name: str) -> object:
-        named = {"verdict": Verdict.ANSWER.value, "min_grade": self.default_min_grade}
-        return named.get(name, self.data.get(name))
-
-    @property
-    def chosen(self) -> Verdict:
-        return Verdict(self.value("verdict", Verdict.ANSWER.value))
+        if name in BoardForm.in_toolbar:
+            return super().default_value(name)
+        return self.default_min_grade if name == "min_grade" else self.data.get(name)
 
     def offer_banks(self, banks: list[Bank]) -> Bank:
         """Offer these banks, and return the one in the address, else the first."""

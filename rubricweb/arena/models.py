@@ -11,7 +11,6 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Greatest, Least
 from django.urls import reverse
-from django.utils.translation import gettext_lazy
 
 from rubricweb.arena.fresh.models import FreshAnswer, Question
 from rubricweb.arena.querysets import VoteQuerySet
@@ -36,9 +35,9 @@ class Arena(models.Model):
     class Drawing(models.TextChoices):
         SHARPEN = (
             "sharpen",
-            gettext_lazy("to sharpen the board: the least certain pair, on the topic with fewest votes"),
+            "to sharpen the board: the least certain pair, on the topic with fewest votes",
         )
-        RANDOM = "random", gettext_lazy("at random: every pair and topic is equally likely")
+        RANDOM = "random", "at random: every pair and topic is equally likely"
 
     collection = models.OneToOneField(Collection, on_delete=models.CASCADE, related_name="arena")
     drawing = models.CharField(max_length=20, choices=Drawing, default=Drawing.SHARPEN)
@@ -55,11 +54,11 @@ class Battle(models.Model):
     """Two answers to one topic, side by side for one person."""
 
     class Drawn(models.TextChoices):
-        SHARPEN = "sharpen", gettext_lazy("drawn to sharpen the board")
-        RANDOM = "random", gettext_lazy("drawn at random")
-        REPEAT = "repeat", gettext_lazy("drawn again after somebody else, to measure how far voters agree")
-        CHOSEN = "chosen", gettext_lazy("chosen by name")
-        ASKED = "asked", gettext_lazy("made for a question")
+        SHARPEN = "sharpen", "drawn to sharpen the board"
+        RANDOM = "random", "drawn at random"
+        REPEAT = "repeat", "drawn again after somebody else, to measure how far voters agree"
+        CHOSEN = "chosen", "chosen by name"
+        ASKED = "asked", "made for a question"
 
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="battles")
     topic = models.ForeignKey(Topic, null=True, on_delete=models.CASCADE, related_name="battles")
@@ -146,10 +145,10 @@ class Vote(models.Model):
     """One event of a battle: a vote, or that it was taken back. Rows are added, never changed."""
 
     class Verdict(models.TextChoices):
-        LEFT = "left", gettext_lazy("left better")
-        TIE = "tie", gettext_lazy("tie")
-        RIGHT = "right", gettext_lazy("right better")
-        BOTH_BAD = "both_bad", gettext_lazy("both bad")
+        LEFT = "left", "left better"
+        TIE = "tie", "tie"
+        RIGHT = "right", "right better"
+        BOTH_BAD = "both_bad", "both bad"
 
     battle = models.ForeignKey(Battle, on_delete=models.CASCADE, related_name="votes")
     number = models.PositiveSmallIntegerField()
@@ -187,11 +186,11 @@ class Reason(models.Model):
     """Why somebody voted so: said after the vote, and again if they like; the last one holds."""
 
     class Tag(models.TextChoices):
-        CORRECT = "correct", gettext_lazy("correct")
-        COMPLETE = "complete", gettext_lazy("complete")
-        WELL_CITED = "well_cited", gettext_lazy("well cited")
-        CONCISE = "concise", gettext_lazy("concise")
-        STYLE = "style", gettext_lazy("style")
+        CORRECT = "correct", "correct"
+        COMPLETE = "complete", "complete"
+        WELL_CITED = "well_cited", "well cited"
+        CONCISE = "concise", "concise"
+        STYLE = "style", "style"
 
     vote = models.ForeignKey(Vote, on_delete=models.CASCADE, related_name="reasons")
     tags = models.JSONField(default=list, blank=True)

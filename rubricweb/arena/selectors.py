@@ -9,8 +9,9 @@ import numpy as np
 from rubricweb.accounts.models import User
 from rubricweb.arena.answers import Answer, answers_of, paired_topics, stored_answers
 from rubricweb.arena.coverage import AskedItem, Coverage, coverages
+from rubricweb.arena.drawing import count_unseen
 from rubricweb.arena.fresh.systems import SYSTEMS
-from rubricweb.arena.models import Arena, Battle, Reason, Vote
+from rubricweb.arena.models import Battle, Reason, Vote
 from rubricweb.arena.votes import reason_of
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection, Run, Topic
@@ -172,38 +173,27 @@ def preferences(view: BattleView, rubric: RubricView) -> Preferences:
 
 
 @dataclass(frozen=True, slots=True)
-class ArenaView:
-    """The first page of the arena."""
+class Standing:
+    """What a person has done here, and what is left."""
 
-    runs: int
-    """With stored answers."""
-    topics: int
-    """That two or more of them answered."""
     votes: int
-    """All that hold on stored answers, of everybody."""
-    mine: tuple[tuple[Battle, Vote | None], ...]
-    """The person's battles with the last event of each, the newest first; at most SHOWN_BATTLES."""
-    my_votes: int
+    """Theirs that hold."""
+    left: int
+    """Pairs of answers that they have not seen."""
+    battles: tuple[tuple[Battle, Vote | None], ...]
+    """With the last event of each, the newest first; at most SHOWN_BATTLES."""
 
 
-def arena_view(arena: Arena, person: User) -> ArenaView:
-    answers = stored_answers(arena.collection)
-    votes = Vote.objects.holding(arena.collection)
-    battles = Battle.objects.filter(collection=arena.collection, person=person)
-    listed = battles.select_related("topic", "collection", "question__topic").prefetch_related("votes")[
-        :SHOWN_BATTLES
-    ]
-    return ArenaView(
-        runs=len({run for run, _ in answers}),
-        topics=len(paired_topics(answers)),
-        votes=votes.count(),
-        mine=tuple((battle, _last(list(battle.votes.all()))) for battle in listed),
-        my_votes=votes.filter(battle__person=person).count(),
+def standing(collection: Collection, person: User) -> Standing:
+    battles = Battle.objects.filter(collection=collection, person=person)
+    latest = battles.select_related("topic", "collection", "question__topic").prefetch_related("votes")
+    return Standing(
+        votes=Vote.objects.holding(collection).filter(battle__person=person).count(),
+        left=count_unseen(collection, person),
+        battles=tuple(
+            (battle, next(reversed(battle.votes.all()), None)) for battle in latest[:SHOWN_BATTLES]
+        ),
     )
-
-
-def _last(votes: list[Vote]) -> Vote | None:
-    return votes[-1] if votes else None
 
 
 def answering_runs(collection: Collection) -> list[Run]:

@@ -76,8 +76,20 @@ TABS = (
                 "adjudication conflicts assessors overruled",
             ),
             Screen("Verify", "review:verify", keywords="verify grading check right wrong"),
-            Screen("Label", "support:label", roles.TO_ASSESS, "support citations passages sentences"),
-            Screen("Vote", "arena:arena", keywords="arena battle answers side by side", pages=("arena:",)),
+            Screen(
+                "Label",
+                "support:label",
+                roles.TO_ASSESS,
+                "support citations passages sentences",
+                pages=("support:take-back",),
+            ),
+            Screen(
+                "Vote",
+                "arena:vote",
+                roles.TO_ASSESS,
+                "arena battle answers side by side ask question by name",
+                pages=("arena:",),
+            ),
         ),
     ),
     Tab(
@@ -103,15 +115,17 @@ TABS = (
             Screen(
                 "Support",
                 "support:board",
-                keywords="citations attribution sentences precision recall",
+                keywords="citations attribution sentences precision recall ask a model",
                 pages=("support:",),
             ),
             Screen(
                 "Votes",
                 "arena:board",
-                roles.TO_SEE_RUNS,
-                "arena bradley terry strength",
-                pages=("arena:rubric",),
+                roles.TO_VIEW,
+                "arena bradley terry strength rubric disagree preference",
+                pages=tuple(
+                    f"arena:{name}" for name in ("board-file", "votes-file", "keep-board", "settings")
+                ),
             ),
             Screen(
                 "Share",
@@ -198,10 +212,6 @@ SITE = (
 MORE = (
     Screen("Flags", "review:flags", keywords="remarks comments"),
     Screen("New campaign", "campaigns:campaign-new", roles.TO_ORGANIZE, "rate cells assessors"),
-    Screen("Ask a model about support", "support:ask", roles.TO_ORGANIZE, "citations label"),
-    Screen("Answers by name", "arena:by-name", roles.TO_ASSESS, "arena compare two runs"),
-    Screen("Ask", "arena:ask", roles.TO_ASSESS, "arena question fresh answers systems"),
-    Screen("Rubric and votes", "arena:rubric", roles.TO_SEE_RUNS, "arena explain disagree preference"),
     Screen("New call for submissions", "submissions:call-new", roles.TO_ORGANIZE, "deadline teams"),
     Screen("Webhooks", "webhooks:webhooks", roles.TO_ORGANIZE, "notify events secret endpoint"),
     Screen("Archive", "archives:archive", roles.TO_ORGANIZE, "backup whole collection"),

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
-from rubricweb.arena.drawing import Numbering, unseen
+from rubricweb.arena.drawing import count_unseen
 from rubricweb.campaigns.queue.models import Campaign, Turn
 from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.corpus.access import collection_for
@@ -68,7 +68,7 @@ KINDS = (
         "support:label",
     ),
     KindOfWork(
-        Kind.VOTE, "to vote on", "Which of two answers serves the asker better?", "Vote", "arena:arena"
+        Kind.VOTE, "to vote on", "Which of two answers serves the asker better?", "Vote", "arena:vote"
     ),
     KindOfWork(
         Kind.ANSWER,
@@ -160,8 +160,8 @@ def _open_ended(user: User, collection: Collection, role: Role) -> Iterator[Task
     address = reverse("support:label", args=[collection.slug])
     left = labelling.progress(collection, user).left
     yield Task(left, "citations to label", collection, address, "Label", Kind.LABEL)
-    address = reverse("arena:arena", args=[collection.slug])
-    count = min(PORTION, len(unseen(collection, user, Numbering.of(collection))))
+    address = reverse("arena:vote", args=[collection.slug])
+    count = min(PORTION, count_unseen(collection, user))
     yield Task(count, "pairs to vote on", collection, address, "Vote", Kind.VOTE)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from django import forms
 from django.http import QueryDict
-from django.utils.translation import gettext_lazy
 
 from grading.support.asking import LONGEST_REPLY
 from grading.support.scores import JudgedCitations, Support
@@ -27,8 +26,8 @@ class BoardForm(ChipForm):
 
     in_toolbar = ("rater", "citations")
 
-    rater = forms.ChoiceField(label=gettext_lazy("Labels of"), required=False)
-    citations = forms.ChoiceField(label=gettext_lazy("Citations judged"), required=False, choices=CITATIONS)
+    rater = forms.ChoiceField(label="Labels of", required=False)
+    citations = forms.ChoiceField(label="Citations judged", required=False, choices=CITATIONS)
 
     def __init__(self, address: QueryDict) -> None:
         self.address = address
@@ -52,19 +51,15 @@ class BoardForm(ChipForm):
 class AskForm(forms.Form):
     """Which model is asked about which citations."""
 
-    backend = forms.ChoiceField(label=gettext_lazy("Runs by"))
-    llm = forms.CharField(label=gettext_lazy("Model"), max_length=200)
-    citations = forms.ChoiceField(
-        label=gettext_lazy("Citations judged"), choices=CITATIONS, initial=DEFAULT_CITATIONS
-    )
+    backend = forms.ChoiceField(label="Runs by")
+    llm = forms.CharField(label="Model", max_length=200)
+    citations = forms.ChoiceField(label="Citations judged", choices=CITATIONS, initial=DEFAULT_CITATIONS)
     longest_reply = forms.IntegerField(
-        label=gettext_lazy("Longest reply, in tokens"),
+        label="Longest reply, in tokens",
         min_value=1,
         max_value=LONGEST,
         initial=LONGEST_REPLY,
-        help_text=gettext_lazy(
-            "A label takes a few. A model that reasons before it answers needs many more."
-        ),
+        help_text="A label takes a few. A model that reasons before it answers needs many more.",
     )
 
     def offer(self, collection: Collection) -> None:
@@ -83,20 +78,20 @@ class AskForm(forms.Form):
 class SettingsForm(forms.Form):
     """What people who label are asked, and what they see first."""
 
-    citations = forms.ChoiceField(label=gettext_lazy("People label"), choices=CITATIONS)
+    citations = forms.ChoiceField(label="People label", choices=CITATIONS)
     sample = forms.IntegerField(
-        label=gettext_lazy("How many, drawn at random"),
+        label="How many, drawn at random",
         required=False,
         min_value=1,
         max_value=MAX_ID,
-        widget=forms.NumberInput(attrs={"placeholder": gettext_lazy("all")}),
+        widget=forms.NumberInput(attrs={"placeholder": "all"}),
     )
     shown_judge = forms.ModelChoiceField(
         SupportJudge.objects.none(),
-        label=gettext_lazy("Show first the label of"),
+        label="Show first the label of",
         required=False,
-        empty_label=gettext_lazy("nobody: people label from scratch"),
-        help_text=gettext_lazy(
+        empty_label="nobody: people label from scratch",
+        help_text=(
             "A label that is shown first draws people to it: 72 % agreed where they saw it, and 56 %"
             " where they did not (Thakur et al. 2025). Both are counted apart."
         ),

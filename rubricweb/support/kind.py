@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 
 from django.db.models.functions import Now
-from django.urls import reverse_lazy
+from django.utils.functional import lazy
 
 from grading.graders.backend_options import Thinking
 from grading.graders.replies import NoReply
@@ -54,8 +54,7 @@ class SupportLabels(ChunkKind[SupportChunk]):
 
     def has_finished(self, job: SupportJob) -> None:
         collection = job.judge.collection
-        page = reverse_lazy("support:job", args=[collection.slug, job.pk])
-        outbox.job_ended(job, collection, kind="support", page=page)
+        outbox.job_ended(job, collection, kind="support", page=lazy(job.get_absolute_url, str)())
 
     def job_changed(self, job: SupportJob) -> None:
         events.publish(job.judge.collection.channel, "progress")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django.db.models import QuerySet
-from django.urls import reverse
 
 from rubricweb.jobs.listing import Listing
 from rubricweb.support import actions
@@ -28,8 +27,8 @@ LISTING = Listing(
     jobs=_jobs,
     name=lambda job: f"Label support with {job.judge.llm}",
     does=_does,
-    address=lambda job: reverse("support:job", args=[job.judge.collection.slug, job.pk]),
-    opens="Labels",
+    address=SupportJob.get_absolute_url,
+    opens="Details",
     rate=measured_rate,
     acts={"pause": actions.pause, "resume": actions.resume, "cancel": actions.cancel},
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
+from django.urls import reverse
 
 from grading.support.asking import LONGEST_REPLY
 from grading.support.scores import JudgedCitations, Support
@@ -133,6 +134,10 @@ class SupportJob(LimitedJob):
         return (
             f"support by {self.judge}, failed labels again" if self.is_retry else f"support by {self.judge}"
         )
+
+    def get_absolute_url(self) -> str:
+        """Return the address of the page of support with this job opened on it."""
+        return f"{reverse('support:board', args=[self.judge.collection.slug])}?job={self.pk}#job"
 
     @property
     def rule(self) -> JudgedCitations:

@@ -1,15 +1,15 @@
 from django.urls import path
 
-from rubricweb.support import job_views, label_views, views
+from rubricweb.support import asking, board_page, label_page
 
+LABEL, SUPPORT = "collections/<slug:slug>/work/label/", "collections/<slug:slug>/support/"
 app_name = "support"
 urlpatterns = [
-    path("<slug:slug>/", views.board, name="board"),
-    path("<slug:slug>/ask/", job_views.ask, name="ask"),
-    path("<slug:slug>/jobs/<int:job_id>/", job_views.job, name="job"),
-    path("<slug:slug>/jobs/<int:job_id>/limits/", job_views.limits, name="limits"),
-    path("<slug:slug>/jobs/<int:job_id>/retry/", job_views.retry, name="retry"),
-    path("<slug:slug>/labelling/", views.choose, name="choose"),
-    path("<slug:slug>/label/", label_views.label, name="label"),
-    path("<slug:slug>/label/take-back/", label_views.take_back, name="take-back"),
+    path(LABEL, label_page.label, name="label"),
+    path(f"{LABEL}take-back/", label_page.take_back, name="take-back"),
+    path(SUPPORT, board_page.board, name="board"),
+    path(f"{SUPPORT}labelling/", board_page.choose, name="choose"),
+    path(f"{SUPPORT}ask/", asking.ask, name="ask"),
+    path(f"{SUPPORT}jobs/<int:job_id>/limits/", asking.limits, name="limits"),
+    path(f"{SUPPORT}jobs/<int:job_id>/retry/", asking.retry, name="retry"),
 ]

@@ -1,5 +1,6 @@
 // A battle: the passage of the citation that is pointed at, focused or stepped to stands beside its claim; a verdict
-// hands the focus on to the next question. Without this script the passages are a list, and citations lead there.
+// hands the focus on to the next question, and the last one votes. Without this script the passages are a list, and
+// citations lead there.
 import "./outbox.js";
 import { text } from "./texts.js";
 class Evidence {
@@ -20,7 +21,8 @@ class Evidence {
       if (target.closest("[data-closes-evidence]")) this.#show(-1);
     });
     addEventListener("pressed", ({ detail: { key } }) => {
-      if (key === "Escape" && !document.querySelector("dialog[open]")) this.#show(-1);
+      const isHere = this.#pane.isConnected && !document.querySelector("dialog[open]");
+      if (key === "Escape" && isHere) this.#show(-1);
     });
   }
 
@@ -66,7 +68,7 @@ class Evidence {
   }
 }
 
-// A digit answers a question and goes on; arrows within the choices only move among them.
+// A digit or a click answers a question and goes on, the last one votes; arrows only move among the choices.
 class Ballot {
   #form;
   #key = "";
@@ -82,7 +84,8 @@ class Ballot {
   #goOn() {
     if (/^Arrow/.test(this.#key)) return;
     const open = [...this.#form.querySelectorAll("fieldset")].find((one) => !one.querySelector(":checked"));
-    (open ?? this.#form.querySelector("button")).focus();
+    if (open) open.focus();
+    else this.#form.requestSubmit(this.#form.querySelector("button"));
   }
 }
 
@@ -94,7 +97,9 @@ function begin() {
 }
 
 begin();
-// Answers that were made while this page waited have come into it.
+// The vote, the next pair, or answers that were made while this page waited have come into it.
 addEventListener("htmx:afterSettle", ({ detail }) => {
-  if (detail.elt.id === "battle") begin();
+  if (detail.elt.id !== "battle") return;
+  begin();
+  document.querySelector("#ballot fieldset, .next-pair button")?.focus();
 });

@@ -100,15 +100,13 @@ def verdicts(places, verified) -> Screen:  # noqa: F811
 @pytest.fixture
 def battle(places, answers) -> Screen:  # noqa: F811
     def opened(page: Page) -> None:
-        page.goto(places.of_collection("arena:arena"))
-        page.keyboard.press("Enter")
-        page.wait_for_url("**/arena/*/")
+        page.goto(places.of_collection("arena:vote"))
         page.locator("#ballot").wait_for()
 
     def saved() -> list[tuple[str, str]]:
         return list(Vote.objects.values_list("answer", "evidence"))
 
-    return Screen(opened, ("1", "4", "Enter"), saved, [("left", "both_bad")])
+    return Screen(opened, ("1", "4"), saved, [("left", "both_bad")])
 
 
 @pytest.fixture

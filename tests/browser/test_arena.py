@@ -29,12 +29,11 @@ def answers(places) -> None:
 @pytest.fixture
 def page(people, places, answers) -> Page:
     page = people.sign_in("assessor", viewport=WIDE)
-    page.goto(reverse("arena:arena", args=[places.collection.slug]))
+    page.goto(reverse("arena:vote", args=[places.collection.slug]))
     return page
 
 
 def test_a_battle_by_keys(page):
-    page.keyboard.press("Enter")
     expect(page.get_by_text("Names are hidden until you have voted", exact=True)).to_be_visible()
     page.keyboard.press("ArrowRight")
     expect(page.get_by_text("A passage that every answer cites.").first).to_be_visible()
@@ -43,8 +42,6 @@ def test_a_battle_by_keys(page):
     page.keyboard.press("1")
     expect(page.get_by_role("group", name="Whose citations hold?")).to_be_focused()
     page.keyboard.press("4")
-    expect(page.get_by_role("button", name="Vote")).to_be_focused()
-    page.keyboard.press("Enter")
     expect(page.get_by_text("Voted, names shown")).to_be_visible()
     battle = Battle.objects.get()
     assert list(battle.votes.values_list("answer", "evidence", "is_blind")) == [("left", "both_bad", True)]
@@ -56,10 +53,31 @@ def test_a_battle_by_keys(page):
     expect(page.locator("#ballot :checked")).to_have_count(0)
 
 
+def test_the_next_pair_comes_into_the_page_and_takes_the_keys(page):
+    for _ in range(3):
+        expect(page.get_by_text("Names are hidden until you have voted", exact=True)).to_be_visible()
+        page.keyboard.press("1")
+        page.keyboard.press("2")
+        expect(page.get_by_role("button", name="Next pair Enter")).to_be_focused()
+        page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="You have seen every pair")).to_be_visible()
+    assert list(Vote.objects.values_list("answer", "evidence")) == [("left", "tie")] * 3
+
+
+def test_arrows_within_the_choices_do_not_vote(page):
+    page.get_by_role("group", name="Which answer").get_by_role("radio", name="Left").focus()
+    page.keyboard.press("ArrowRight")
+    page.get_by_role("group", name="Whose citations").get_by_role("radio", name="Left").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#ballot :checked")).to_have_count(2)
+    expect(page.get_by_role("button", name="Vote")).to_be_visible()
+    assert not Vote.objects.exists()
+
+
 def test_without_javascript(people, places, answers):
     page = people.sign_in("assessor", java_script_enabled=False)
-    page.goto(reverse("arena:arena", args=[places.collection.slug]))
-    page.get_by_role("button", name="Next battle").click()
+    page.goto(reverse("arena:vote", args=[places.collection.slug]))
+    page.get_by_role("button", name="Next pair").click()
     expect(page.get_by_text("A passage that every answer cites.").first).to_be_visible()
     page.get_by_role("group", name="Which answer").get_by_role("radio", name="Tie").check(force=True)
     page.get_by_role("group", name="Whose citations").get_by_role("radio", name="Right").check(force=True)
@@ -69,18 +87,14 @@ def test_without_javascript(people, places, answers):
 
 def test_accessible(inspector_of, places, answers):
     inspector = inspector_of("organizer")
-    inspector.open(reverse("arena:arena", args=[places.collection.slug]))
-    inspector.inspect("arena")
-    inspector.page.keyboard.press("Enter")
+    inspector.open(reverse("arena:vote", args=[places.collection.slug]))
     expect(inspector.page.locator("#ballot")).to_be_visible()
     inspector.page.locator("a.cite").first.focus()
     inspector.inspect("battle")
     for key in ("1", "2"):
         inspector.page.keyboard.press(key)
-    expect(inspector.page.get_by_role("button", name="Vote")).to_be_focused()
-    inspector.page.keyboard.press("Enter")
     expect(inspector.page.get_by_text("Voted, names shown")).to_be_visible()
     inspector.inspect("battle, voted")
-    for name in ("board", "rubric", "by-name"):
+    for name in ("board", "ask", "by-name"):
         inspector.open(reverse(f"arena:{name}", args=[places.collection.slug]))
         inspector.inspect(f"arena, {name}")

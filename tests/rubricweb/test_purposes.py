@@ -190,7 +190,7 @@ def test_pages_say_where_no_item_is_graded(place, collection, owner, client_of, 
         "grid": client.get(f"/banks/{bank.pk}/topics/{topic.pk}/?view=grid"),
         "verify": client.get(f"/collections/{collection.slug}/work/verify/{bank.pk}/"),
         "problems": client.get(f"/collections/{collection.slug}/problems/"),
-        "rubric and votes": client.get(f"/arena/{collection.slug}/rubric/"),
+        "rubric and votes": client.get(f"/collections/{collection.slug}/votes/"),
     }
     assert {name for name, page in pages.items() if note not in markup(page)} == set()
     empty = ("verify", "problems")

@@ -277,9 +277,9 @@ def _asked(collection: Collection, viewer: User) -> dict[str, object]:
         collection=collection, person=viewer, number=99, question=question, drawn="asked",
         left_digest="1", right_digest="2", names_shown_at=timezone.now(),
     )  # fmt: skip
-    routes = ("pending", "cancel", "go-on", "how-made")
+    routes = ("pending", "cancel", "go-on")
     battles = {f"arena:{name} battle_id": battle.pk for name in routes}
-    return {"question_id": question.pk, "arena:how-made side": "left"} | battles
+    return {"question_id": question.pk} | battles
 
 
 def _kept(collection: Collection, viewer: User) -> dict[str, object]:
@@ -299,7 +299,7 @@ def _kept(collection: Collection, viewer: User) -> dict[str, object]:
 def _supported(collection: Collection) -> dict[str, object]:
     judge = SupportJudge.objects.create(collection=collection, backend="lexical", llm="x", prompt_id="P@1")
     job = judge.jobs.create(citations="all", state="done", total=1, most_calls=1)
-    jobs = {f"support:{name} job_id": job.pk for name in ("job", "limits", "retry")}
+    jobs = {f"support:{name} job_id": job.pk for name in ("limits", "retry")}
     steered = {"grades:steer kind": "support", "grades:steer job_id": job.pk, "grades:steer act": "pause"}
     return {**jobs, **steered, "exports:support file": "jsonl"}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django import forms
-from django.utils.translation import gettext, gettext_lazy
 
 from grading.formats.ids import is_one_word
 from rubricweb.accounts import roles
@@ -24,19 +23,19 @@ class QuestionForm(forms.Form):
     """A question, or a topic of the collection, and two systems."""
 
     text = forms.CharField(
-        label=gettext_lazy("Question"),
+        label="Question",
         max_length=1_000,
         required=False,
         widget=forms.Textarea(attrs={"rows": 2}),
     )
-    topic = forms.ChoiceField(label=gettext_lazy("Or a topic"), required=False)
-    first = forms.ChoiceField(label=gettext_lazy("One system"), required=False)
-    second = forms.ChoiceField(label=gettext_lazy("The other"), required=False)
+    topic = forms.ChoiceField(label="Or a topic", required=False)
+    first = forms.ChoiceField(label="One system", required=False)
+    second = forms.ChoiceField(label="The other", required=False)
     most_calls = forms.IntegerField(
-        label=gettext_lazy("Maximum number of model calls"), min_value=1, max_value=MOST_CALLS, initial=CALLS
+        label="Maximum number of model calls", min_value=1, max_value=MOST_CALLS, initial=CALLS
     )
     most_dollars = forms.FloatField(
-        label=gettext_lazy("Maximum cost, in US dollars"), min_value=0, max_value=1e4, initial=DOLLARS
+        label="Maximum cost, in US dollars", min_value=0, max_value=1e4, initial=DOLLARS
     )
 
     def offer(self, collection: Collection, person: User) -> None:
@@ -55,7 +54,7 @@ class QuestionForm(forms.Form):
         elif roles.role_of(person, collection) == Role.ASSESSOR:
             most = float(collection.assessors_grade_up_to)
             self.fields["most_dollars"] = forms.FloatField(
-                label=gettext("Maximum cost, in US dollars"),
+                label="Maximum cost, in US dollars",
                 min_value=0,
                 max_value=most,
                 initial=min(most, DOLLARS),
@@ -68,10 +67,10 @@ class QuestionForm(forms.Form):
     def clean(self) -> dict[str, object]:
         cleaned: dict[str, object] = super().clean() or self.cleaned_data
         if bool(cleaned.get("text")) == bool(cleaned.get("topic")) and "text" not in self.errors:
-            self.add_error("text", gettext("Write a question, or choose a topic."))
+            self.add_error("text", "Write a question, or choose a topic.")
         first, second = cleaned.get("first"), cleaned.get("second")
         if first and first == second:
-            self.add_error("second", gettext("Choose two different systems."))
+            self.add_error("second", "Choose two different systems.")
         return cleaned
 
     @property
@@ -88,12 +87,12 @@ class QuestionForm(forms.Form):
 
 
 class AdoptForm(forms.Form):
-    query_id = forms.CharField(label=gettext_lazy("Id of the topic"), max_length=200)
+    query_id = forms.CharField(label="Id of the topic", max_length=200)
 
     def clean_query_id(self) -> str:
         query_id = str(self.cleaned_data["query_id"])
         if not is_one_word(query_id):
-            raise forms.ValidationError(gettext("An id is one word."))
+            raise forms.ValidationError("An id is one word.")
         return query_id
 
 

@@ -1,4 +1,4 @@
-"""The questions of a collection, and how the systems fared that answered them."""
+"""The questions of a collection: how far their answers are, how they were made, and how the systems fared."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rubricweb.arena.fresh.models import Question
+from django.core.paginator import Paginator
+
+from rubricweb.arena.fresh.models import SIDES, Question
 from rubricweb.arena.fresh.systems import SYSTEMS
 from rubricweb.arena.models import Vote
 from rubricweb.corpus.models import Collection
+from rubricweb.systems.selectors import steps_of
 
-SHOWN = 100
+SHOWN, STEPS_A_PAGE = 100, 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,26 @@ def questions(collection: Collection) -> list[Question]:
     """The latest first, at most SHOWN."""
     rows = collection.arena_questions.select_related("by", "topic", "adopted_as", "battle")
     return list(rows[:SHOWN])
+
+
+def waiting(question: Question) -> dict[str, object]:
+    """Return what a battle shows while its answers are made; nothing once they are."""
+    if question.is_ready:
+        return {}
+    return {"question": question, "ready": question.chunks.filter(state="done").count()}
+
+
+def made_of(question: Question | None, side: str, page: str | None) -> dict[str, object]:
+    """Return every step behind one side's answer, a page of them; nothing where no side is asked about.
+
+    It says whose answer it is: for battles whose names are shown.
+    """
+    if question is None or side not in SIDES:
+        return {}
+    chunk = question.chunks.get(number=SIDES.index(side))
+    steps = steps_of(question.collection, chunk.result) if chunk.result else None
+    made = Paginator(steps.made.steps if steps else (), STEPS_A_PAGE).get_page(page)
+    return {"chunk": chunk, "steps": steps, "page_of_steps": made}
 
 
 def tallies(collection: Collection) -> list[SystemTally]:

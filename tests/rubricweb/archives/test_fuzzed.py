@@ -212,14 +212,14 @@ def places(collection: Collection, staff: User) -> dict[str, object]:
         "accounts:join token": "x",
         "battle_id": pk(battles),
         "question_id": pk(collection.arena_questions),
-        "arena:board-file form": "json", "arena:votes-file form": "csv", "arena:how-made side": "left",
+        "arena:board-file form": "json", "arena:votes-file form": "csv",
         "card_id": pk(CalibrationCard.objects.filter(bank=bank)),
         "exports:support file": "jsonl", "grades:steer kind": "support", "grades:steer act": "pause",
     }  # fmt: skip
     supported = pk(SupportJob.objects.filter(judge__collection=collection))
-    for name in ("job", "limits", "retry"):
+    for name in ("limits", "retry"):
         known[f"support:{name} job_id"] = supported
-    for name in ("pending", "cancel", "go-on", "how-made"):
+    for name in ("pending", "cancel", "go-on"):
         known[f"arena:{name} battle_id"] = asked
     return known | {"grades:steer job_id": supported}
 

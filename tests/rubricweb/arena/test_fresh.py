@@ -80,7 +80,7 @@ def address(name, battle, *more):
 
 def vote(client, battle, answer="left"):
     sent = {"uid": uuid4(), "seen": 0, "answer": answer, "evidence": "tie"}
-    return client.post(address("vote", battle), sent)
+    return client.post(address("cast", battle), sent)
 
 
 def test_a_question_is_answered_twice_without_a_model_and_compared_blind(collection, assessor, client_of):
@@ -156,7 +156,7 @@ def test_models_answer_within_limits_and_the_rest_goes_on(collection, owner, cli
     vote(client, battle)
     systems = [chunk.system for chunk in question.chunks.all()]
     assert sorted(systems) == ["ragnarok", "rifer"]
-    page = client.get(address("how-made", battle, "left")).content.decode()
+    page = client.get(battle.get_absolute_url(), {"made": "left"}).content.decode()
     assert {"ragnarok": "ChatQa@1", "rifer": "KeyFacts@1"}[systems[0]] in page
 
 
@@ -175,11 +175,14 @@ def test_an_assessor_spends_no_more_than_the_collection_allows(
 def test_how_it_was_made_waits_for_the_vote(collection, assessor, client_of):
     client = client_of(assessor)
     battle = answered(asked(client, collection))
-    for name in (("how-made", "left"), ("battle-json",)):
-        assert client.get(address(name[0], battle, *name[1:])).status_code == 403
+    at = battle.get_absolute_url()
+    blind = client.get(at, {"made": "left"}).content.decode()
+    assert "answer was made" not in blind
+    assert "Best sentences" not in blind
+    assert client.get(address("battle-json", battle)).status_code == 403
     vote(client, battle)
-    assert client.get(address("how-made", battle, "right")).status_code == 200
-    assert client.get(address("how-made", battle, "middle")).status_code == 404
+    assert "How the right answer was made" in client.get(at, {"made": "right"}).content.decode()
+    assert "answer was made" not in client.get(at, {"made": "middle"}).content.decode()
 
 
 def test_votes_on_fresh_answers_are_counted_by_system(collection, assessor, owner, client_of):

@@ -70,7 +70,7 @@ def test_where_the_rubric_disagrees_the_reasons_stand_beside(
     actions.give_reason(other, said(Tag.WELL_CITED, Tag.STYLE), by=owner)
     [one] = rubric_and_votes(bank, raters(bank)[0], 4).disagreements
     assert one.tags == [("well cited", 2), ("style", 1)]
-    page = client_of(owner).get(reverse("arena:rubric", args=[bank.collection.slug])).content.decode()
+    page = client_of(owner).get(reverse("arena:board", args=[bank.collection.slug])).content.decode()
     assert "It cites its source." in page
 
 

@@ -145,20 +145,20 @@ def test_what_was_asked_may_still_be_labelled_after_organizers_chose_a_sample(
     last = labelling.asked(many)[-1]
     actions.choose(many, citations=FIRST, sample=5, shown_judge=None, by=owner)
     sent = {"topic": last.topic_id, "sentence": last.sentence_md5, "doc": last.doc_id, "label": Support.FULL}
-    answer = client_of(assessor).post("/support/autumn/label/", {**sent, "uid": "1" * 32})
+    answer = client_of(assessor).post("/collections/autumn/work/label/", {**sent, "uid": "1" * 32})
     assert answer.status_code == 302
     assert labelling.mine(many, assessor)[last].label == Support.FULL
 
 
 def test_page_says_what_a_sample_costs_and_what_it_gives(many, owner, assessor, client_of):
     client = client_of(owner)
-    page = " ".join(client.get("/support/autumn/").content.decode().split())
+    page = " ".join(client.get("/collections/autumn/support/").content.decode().split())
     assert f"People have labelled 0 of {len(labelling.asked(many))} citations" in page
     assert "estimate the precision of most runs to within 0." in page
     assert "from 20 of its citations on" in page
     chosen = {"citations": "first", "sample": "150", "shown_judge": ""}
-    assert client.post("/support/autumn/labelling/", chosen).status_code == 302
+    assert client.post("/collections/autumn/support/labelling/", chosen).status_code == 302
     label(many, assessor, labelling.asked(many)[:149])
-    page = " ".join(client.get("/support/autumn/").content.decode().split())
+    page = " ".join(client.get("/collections/autumn/support/").content.decode().split())
     assert "Intervals hold once the 150 that are asked for are labelled" in page
     assert page.count("/compare/?") >= 6

@@ -90,7 +90,7 @@ def test_the_page_of_the_job_says_why_there_is_no_label(sea, owner, server, judg
     judge.of_bread = SHAPES["refusal"]
     job = labels_of(sea, owner)
     client.force_login(owner)
-    assert "the model refused: I will not rate 2." in client.get(f"/support/{sea.slug}/jobs/{job.pk}/").text
+    assert "the model refused: I will not rate 2." in client.get(job.get_absolute_url()).text
 
 
 def test_a_server_that_answers_nobody_ends_the_attempt(sea, owner, server, judge, settings):

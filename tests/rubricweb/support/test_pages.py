@@ -12,7 +12,8 @@ from rubricweb.support import actions, labelling
 from rubricweb.support.models import SupportEvent, SupportJob, SupportJudge, SupportLabel, SupportSettings
 from tests.rubricweb.support.conftest import MOON, SUN
 
-BOARD, ASK, LABEL = "/support/autumn/", "/support/autumn/ask/", "/support/autumn/label/"
+BOARD, LABEL = "/collections/autumn/support/", "/collections/autumn/work/label/"
+ASK, JOBS = f"{BOARD}ask/", f"{BOARD}jobs/"
 BACK = f"{LABEL}take-back/"
 CHOSEN = {"backend": "openai_compatible", "llm": "m", "citations": "all", "longest_reply": 32}
 START = CHOSEN | {"most_calls": 99}
@@ -58,7 +59,7 @@ def test_an_assessor_reads_pseudonyms_and_may_not_ask_a_model(sea, judge, assess
     assert "alpha" not in page
     assert "Label citations" in page
     assert "Ask a model" not in page
-    for address in (ASK, "/support/autumn/labelling/"):
+    for address in (ASK, f"{BOARD}labelling/"):
         assert client.post(address).status_code == 403
 
 
@@ -71,6 +72,28 @@ def test_outsiders_find_nothing(sea, outsider, client_of, address):
 def test_viewers_do_not_label(sea, viewer, client_of):
     assert client_of(viewer).get(LABEL).status_code == 403
     assert client_of(viewer).post(BACK).status_code == 403
+
+
+def test_the_scores_are_drawn_with_their_intervals(sea, judge, owner, client_of):
+    pictures = {one.name: one.plot.body for one in client_of(owner).get(BOARD).context["pictures"]}
+    assert list(pictures) == ["precision", "recall"]
+    assert "alpha: 0.750" in pictures["precision"]
+    assert "beta: 0.500" in pictures["precision"]
+
+
+def test_nothing_is_drawn_before_anything_is_labelled(sea, owner, client_of):
+    page = client_of(owner).get(BOARD)
+    assert page.context["pictures"] == []
+    assert "Weighted precision" in text_of(page)
+
+
+def test_the_form_for_asking_a_model_stands_folded_on_the_board(sea, owner, client_of):
+    client = client_of(owner)
+    assert '<details id="ask" >' in client.get(BOARD).content.decode()
+    assert '<details id="ask" open>' in client.get(ASK).content.decode()
+    preview = client.get(ASK, CHOSEN, **HTMX)
+    assert "4, one per citation" in text_of(preview)
+    assert preview.content.decode().strip().startswith("<details")
 
 
 def test_a_collection_without_answers_says_so(collection, owner, client_of):
@@ -144,18 +167,21 @@ def test_a_job_is_steered_on_the_list_of_jobs(sea, owner, developer, client_of):
     assert client_of(developer).post(f"/collections/autumn/jobs/support/{job.pk}/pause/").status_code == 403
 
 
-def test_the_page_of_a_job_has_its_limits(sea, owner, client_of, developer, assessor):
+def test_a_job_opens_on_the_board_with_its_limits(sea, owner, client_of, developer, assessor):
     client = client_of(owner)
     client.post(ASK, START)
     job = SupportJob.objects.get()
-    page = f"/support/autumn/jobs/{job.pk}/"
+    page, limits = job.get_absolute_url(), f"{JOBS}{job.pk}/limits/"
     assert "0, at most 99" in text_of(client.get(page))
-    assert client.post(f"{page}limits/", {"most_calls": 0}).status_code == 422
-    assert client.post(f"{page}limits/", {"most_calls": 17}).status_code == 302
-    assert "0, at most 17" in text_of(client.get(page, **HTMX))
+    refused = client.post(limits, {"most_calls": 0})
+    assert (refused.status_code, "most_calls" in refused.context["limits_form"].errors) == (422, True)
+    assert client.post(limits, {"most_calls": 17}).url == page
+    part = client.get(page, **HTMX, HTTP_HX_TARGET="job")
+    assert "0, at most 17" in text_of(part)
+    assert part.content.decode().strip().startswith('<div id="job"')
     assert "Change limits" not in text_of(client_of(developer).get(page))
     assert client_of(assessor).get(page).status_code == 403
-    assert client_of(developer).post(f"{page}limits/", {"most_calls": 3}).status_code == 403
+    assert client_of(developer).post(limits, {"most_calls": 3}).status_code == 403
 
 
 def test_failed_labels_are_shown_and_asked_for_again(sea, judge, owner, client_of, cite):
@@ -164,12 +190,12 @@ def test_failed_labels_are_shown_and_asked_for_again(sea, judge, owner, client_o
         label=None, reply="Hm <b>."
     )
     job = SupportJob.objects.create(judge=judge, citations="all", most_calls=9, total=2, state=Job.State.DONE)
-    client, page = client_of(owner), f"/support/autumn/jobs/{job.pk}/"
-    said = client.get(page).content.decode()
+    client, retry = client_of(owner), f"{JOBS}{job.pk}/retry/"
+    said = client.get(job.get_absolute_url()).content.decode()
     assert "1 reply of this model without a label" in said
     assert "Hm &lt;b&gt;." in said
-    assert client.post(f"{page}retry/").status_code == 422
-    assert client.post(f"{page}retry/", {"most_calls": 4}).status_code == 302
+    assert client.post(retry).status_code == 422
+    assert client.post(retry, {"most_calls": 4}).status_code == 302
     again = SupportJob.objects.get(is_retry=True)
     assert (again.total, again.most_calls) == (1, 4)
 
@@ -258,7 +284,7 @@ def test_labels_are_made_from_scratch_unless_organizers_show_one_first(
     assert "m says" not in text_of(client.get(LABEL))
     decide(client, moon, 2)
     chosen = {"citations": "first", "shown_judge": judge.pk}
-    assert client_of(owner).post("/support/autumn/labelling/", chosen).status_code == 302
+    assert client_of(owner).post(f"{BOARD}labelling/", chosen).status_code == 302
     assert SupportSettings.objects.get().shown_judge == judge
 
     page = text_of(client.post(BACK, **HTMX))

@@ -1,4 +1,4 @@
-"""The labelling screen: one citation, three keys."""
+"""Work > Label: one citation, three keys."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PAGE = "support/label.html"
 MEANINGS = {
     Support.FULL: "everything that the sentence says",
     Support.PARTIAL: "part of it",
-    Support.NONE: "nothing of it, or the opposite",
+    Support.NONE: "no support, or contradicts it",
 }
 
 
@@ -67,8 +67,6 @@ def _context(request: HtmxRequest, collection: Collection, first: Citation | Non
     choices = [(one.value, one.name.lower(), MEANINGS[one], keys[f"rate-{one.value}"]) for one in MEANINGS]
     return {
         "collection": collection,
-        "section": "leaderboard",
-        "tab": "support",
         "cards": labelling.next_cards(collection, request.user, first=first),
         "progress": labelling.progress(collection, request.user),
         "choices": choices,

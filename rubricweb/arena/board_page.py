@@ -1,0 +1,170 @@
+"""Results > Votes: strengths of runs from people's votes, and the rubric beside these votes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse, JsonResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from rubricweb.accounts import roles
+from rubricweb.arena import access, actions, files
+from rubricweb.arena.board import VoteBoard, vote_board
+from rubricweb.arena.forms import ArenaForm, BoardForm, VotesForm
+from rubricweb.arena.models import Arena
+from rubricweb.arena.rubric import rubric_and_votes
+from rubricweb.arena.votes import NOUNS
+from rubricweb.core import spreadsheets
+from rubricweb.core.http import Context, HtmxRequest, page_or_part
+from rubricweb.corpus.access import collection_for
+from rubricweb.corpus.models import Collection
+from rubricweb.corpus.pseudonyms import naming
+from rubricweb.grades import defaults
+from rubricweb.grades.raters import raters
+from rubricweb.plots.pictures import Picture
+from rubricweb.plots.rows import DotRow, dot_rows
+
+FILE_KINDS = ("csv", "tsv", "json")
+PICTURE = "svg"
+EVENTS = "jsonl"
+"""Of votes only: what an import reads again."""
+
+
+@require_safe
+def board(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Show strengths with intervals, how far voters agree, and where a rubric prefers the other answer.
+
+    While votes are gathered blind, it says so to those who vote, and nothing else.
+    """
+    arena, form = access.arena_for(request.user, slug), VotesForm(request.GET)
+    collection = arena.collection
+    if not access.may_see_board(request.user, arena):
+        return page_or_part(
+            request, "arena/board.html", {"collection": collection, "is_closed": True}, part="board"
+        )
+    context = {"collection": collection, "arena": arena, "form": form, "file_kinds": FILE_KINDS}
+    context |= _rubric(collection, form)
+    votes = _board(collection, form)
+    context |= {"board": votes, "duels": list(zip(votes.rows, votes.duels, strict=True))}
+    context |= {"picture": _picture(votes, slug), "settings_form": ArenaForm(instance=arena)}
+    return page_or_part(request, "arena/board.html", context, part="board")
+
+
+@require_safe
+def board_file(request: HtmxRequest, slug: str, form: str) -> HttpResponse:
+    """Send the vote board as csv, tsv or json, or its picture as svg."""
+    arena, chosen = access.arena_for_board(request.user, slug), BoardForm(request.GET)
+    votes = _board(arena.collection, chosen)
+    name = f"{slug}-votes-{votes.verdict}"
+    plot = _picture(votes, slug).plot
+    if form == PICTURE and plot:
+        response = HttpResponse(plot.file, content_type="image/svg+xml")
+        response["Content-Disposition"] = f'attachment; filename="{name}.{form}"'
+        return response
+    return _file(name, form, files.board_rows(votes), lambda: files.board_document(votes, slug))
+
+
+@require_safe
+def votes_file(request: HtmxRequest, slug: str, form: str) -> HttpResponse:
+    """Send the votes that count, each with its reason, as csv, tsv or json; or all events of all as jsonl."""
+    arena, chosen = access.arena_for_board(request.user, slug), BoardForm(request.GET)
+    if form == EVENTS:
+        may_see = roles.holds(request.user, arena.collection, roles.TO_EDIT_BANK)
+        name = naming(arena.collection, with_names=may_see and "names" in request.GET)
+        lines = [f"{line}\n" for line in files.vote_events(arena.collection, name)]
+        response = HttpResponse("".join(lines), content_type="application/jsonl; charset=utf-8")
+        response["Content-Disposition"] = f'attachment; filename="{slug}-votes.jsonl"'
+        return response
+    rows = list(files.vote_rows(arena.collection, with_named=chosen.with_named))
+    return _file(f"{slug}-votes", form, rows, lambda: files.vote_documents(rows))
+
+
+@require_POST
+def keep_board(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Keep the vote board of this moment as an official board, which others can be compared with."""
+    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    form = BoardForm(request.POST)
+    votes = vote_board(collection, form.chosen, at_equal_length=form.at_equal_length)
+    if votes.rows:
+        name = actions.keep_board(collection, votes, by=request.user)
+        messages.success(request, f"Kept as the official board “{name}”.")
+    return redirect("leaderboards:sure", slug)
+
+
+@require_POST
+def settings(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Set how battles are drawn, and whether everybody sees the board."""
+    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    form = ArenaForm(request.POST)
+    if form.is_valid():
+        drawing, is_open = Arena.Drawing(form.cleaned_data["drawing"]), form.cleaned_data["is_board_open"]
+        actions.change_arena(collection, drawing=drawing, is_board_open=is_open, by=request.user)
+        messages.success(request, "Saved.")
+    return redirect("arena:board", slug)
+
+
+def _board(collection: Collection, form: BoardForm) -> VoteBoard:
+    return vote_board(
+        collection, form.chosen, with_named=form.with_named, at_equal_length=form.at_equal_length
+    )
+
+
+def _rubric(collection: Collection, form: VotesForm) -> Context:
+    """Hold the chosen bank against the votes; nothing without a bank."""
+    banks = defaults.banks(collection)
+    if not banks:
+        form.in_toolbar = BoardForm.in_toolbar
+        return {}
+    bank = form.offer_banks(banks)
+    rater = form.offer(raters(bank))
+    min_grade = form.value("min_grade", form.default_min_grade)
+    votes = rubric_and_votes(bank, rater, min_grade, verdict=form.chosen)
+    return {
+        "banks": banks,
+        "of_bank": bank,
+        "rater": rater,
+        "min_grade": min_grade,
+        "rubric_and_votes": votes,
+    }
+
+
+def _picture(votes: VoteBoard, slug: str) -> Picture:
+    """Return the strengths as dots on one axis, under what they say of the first runs."""
+    first = [row for row in votes.rows if row.ranks[0] == 1]
+    if not votes.has_intervals:
+        title = "Too few topics to tell which run is stronger"
+    elif len(first) == 1:
+        title = f"{first[0].run_tag} wins most votes"
+    else:
+        title = f"{len(first)} of {len(votes.rows)} runs may be the strongest"
+    rows = [
+        DotRow(
+            row.run_tag,
+            row.strength,
+            low=row.low if row.has_interval else None,
+            high=row.high if row.has_interval else None,
+            href=f"{reverse('leaderboards:compare', args=[slug])}?a={row.run_id}",
+            kind="lead" if votes.has_intervals and row in first else "",
+        )
+        for row in votes.rows
+    ]
+    noun = NOUNS[votes.verdict]
+    plot = dot_rows(rows, name="strengths", sentence=title, axis=f"strength by votes on {noun}")
+    return Picture("strengths", title, plot=plot if rows else None)
+
+
+def _file(
+    name: str, form: str, rows: Iterable[tuple[object, ...]], document: Callable[[], object]
+) -> HttpResponse:
+    if form not in FILE_KINDS:
+        raise Http404(f"{', '.join(FILE_KINDS)}.")
+    if form == "json":
+        response: HttpResponse = JsonResponse(document(), safe=False, json_dumps_params={"indent": 2})
+    else:
+        lines = spreadsheets.lines(rows, form)
+        response = HttpResponse("".join(lines), content_type=spreadsheets.CONTENT_TYPES[form])
+    response["Content-Disposition"] = f'attachment; filename="{name}.{form}"'
+    return response

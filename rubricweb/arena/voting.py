@@ -1,0 +1,194 @@
+"""Work > Vote: the next two answers, the vote, what it reveals, and two answers that are chosen by name."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpResponse, JsonResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from rubricweb.accounts import roles
+from rubricweb.arena import access, actions, files, selectors
+from rubricweb.arena.answers import paired_topics, stored_answers
+from rubricweb.arena.errors import ArenaError, NothingToDraw
+from rubricweb.arena.forms import BallotForm, EventForm, PairForm, ReasonForm
+from rubricweb.arena.fresh.selectors import made_of, waiting
+from rubricweb.arena.models import Battle
+from rubricweb.arena.selectors import BattleView
+from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part
+from rubricweb.corpus.access import collection_for
+from rubricweb.corpus.models import Collection
+from rubricweb.grades import defaults
+from rubricweb.grades.raters import raters
+
+PAGE = "arena/vote.html"
+
+
+@require_safe
+def vote(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Show the pair of answers that waits for this person; without one, the form that draws it at once."""
+    collection = collection_for(request.user, slug, needed=roles.TO_ASSESS)
+    if waits := actions.waiting_battle(collection, request.user):
+        return _battle_page(request, access.battle_for(request.user, slug, waits.pk))
+    context = context_of(request, collection)
+    context["has_pairs"] = bool(paired_topics(stored_answers(collection)))
+    return page_or_part(request, PAGE, context, part="battle")
+
+
+@require_POST
+def next_pair(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Draw a pair where none waits, and show it."""
+    collection = collection_for(request.user, slug, needed=roles.TO_ASSESS)
+    try:
+        drawn = actions.next_battle(collection, by=request.user)
+    except NothingToDraw as refusal:
+        messages.info(request, str(refusal))
+        return redirect("arena:vote", slug)
+    return _after(request, drawn) if request.htmx else redirect("arena:vote", slug)
+
+
+@require_safe
+def battle(request: HtmxRequest, slug: str, battle_id: int) -> HttpResponse:
+    """Show two answers side by side; whose they are, and what a rubric sees in them, only after the vote."""
+    return _battle_page(request, access.battle_for(request.user, slug, battle_id))
+
+
+@require_POST
+def cast(request: HtmxRequest, slug: str, battle_id: int) -> HttpResponse:
+    """Add the vote."""
+    voted = access.battle_for(request.user, slug, battle_id)
+    view, form = selectors.battle_view(voted), BallotForm(request.POST)
+    form.require_evidence(is_asked=view.asks_evidence)
+    if not view.sides:
+        raise Http404("An answer was replaced since.")
+    if not form.is_valid():
+        return _battle_page(request, voted, form)
+    try:
+        actions.vote(voted, form.ballot, by=request.user, seen=form.cleaned_data["seen"])
+    except ArenaError as refusal:
+        messages.warning(request, str(refusal))
+    return _after(request, voted)
+
+
+@require_POST
+def take_back(request: HtmxRequest, slug: str, battle_id: int) -> HttpResponse:
+    """Withdraw the vote; the event stays."""
+    voted = access.battle_for(request.user, slug, battle_id)
+    form = EventForm(request.POST)
+    if form.is_valid():
+        try:
+            actions.take_back(voted, by=request.user, uid=form.sent_uid, seen=form.cleaned_data["seen"])
+        except ArenaError as refusal:
+            messages.warning(request, str(refusal))
+    return _after(request, voted)
+
+
+@require_POST
+def reason(request: HtmxRequest, slug: str, battle_id: int) -> HttpResponse:
+    """Save why the person voted so."""
+    voted = access.battle_for(request.user, slug, battle_id)
+    form = ReasonForm(request.POST)
+    if not form.is_valid():
+        return _battle_page(request, voted, reason_form=form)
+    try:
+        actions.give_reason(voted, form.said, by=request.user)
+    except ArenaError as refusal:
+        messages.warning(request, str(refusal))
+    return _after(request, voted)
+
+
+@require_POST
+def skip(request: HtmxRequest, slug: str, battle_id: int) -> HttpResponse:
+    """Give up the battle, and go on to the next one."""
+    actions.skip(access.battle_for(request.user, slug, battle_id))
+    return next_pair(request, slug)
+
+
+@require_safe
+def battle_json(request: HtmxRequest, slug: str, battle_id: int) -> HttpResponse:
+    """Send the battle as JSON, once the names are shown."""
+    shown = access.battle_for(request.user, slug, battle_id)
+    if shown.is_blind:
+        raise PermissionDenied("The names are part of it: vote first.")
+    document = files.battle_document(selectors.battle_view(shown))
+    return JsonResponse(document, json_dumps_params={"indent": 2, "ensure_ascii": False})
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def by_name(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Choose two runs and a topic; POST opens their answers with the names.
+
+    Apart from the next pair, since the names of all runs are on it.
+    """
+    collection = collection_for(request.user, slug, needed=roles.TO_ASSESS)
+    form = PairForm(request.POST or None)
+    form.offer(collection)
+    if form.is_bound and form.is_valid():
+        topic = collection.topics.get(pk=form.chosen("topic"))
+        runs = collection.runs.in_bulk([form.chosen("left"), form.chosen("right")])
+        left, right = (runs[form.chosen(side)] for side in ("left", "right"))
+        try:
+            return redirect(actions.choose_battle(topic, left, right, by=request.user))
+        except ArenaError as refusal:
+            form.add_error(None, str(refusal))
+    context = context_of(request, collection) | {"form": form, "page": "by-name"}
+    return form_response(request, PAGE, context, part="battle")
+
+
+def context_of(request: HtmxRequest, collection: Collection) -> dict[str, object]:
+    """Return what the page has whatever is compared."""
+    arena = access.arena_of(collection)
+    return {
+        "collection": collection,
+        "arena": arena,
+        "may_see_board": access.may_see_board(request.user, arena),
+        "standing": selectors.standing(collection, request.user),
+        "page": "vote",
+    }
+
+
+def _after(request: HtmxRequest, changed: Battle) -> HttpResponse:
+    """Show the battle as it is now: in place for scripts."""
+    if not request.htmx:
+        return redirect(changed)
+    return _battle_page(request, access.battle_for(request.user, changed.collection.slug, changed.pk))
+
+
+def _battle_page(
+    request: HtmxRequest,
+    shown: Battle,
+    form: BallotForm | None = None,
+    reason_form: ReasonForm | None = None,
+) -> HttpResponse:
+    view = selectors.battle_view(shown)
+    is_refused = bool(form or reason_form)
+    if form is None:
+        form = BallotForm(initial={"uid": uuid.uuid4(), "seen": view.seen})
+        form.require_evidence(is_asked=view.asks_evidence)
+    context = context_of(request, shown.collection)
+    context |= {"battle": shown, "view": view, "form": form}
+    context["reason_form"] = reason_form or ReasonForm(initial={"uid": uuid.uuid4()})
+    if shown.question:
+        context |= waiting(shown.question)
+    if not shown.is_blind:
+        context |= _rubric_context(view)
+        context |= made_of(shown.question, request.GET.get("made", ""), request.GET.get("page"))
+    response = page_or_part(request, PAGE, context, part="battle")
+    response.status_code = 422 if is_refused else 200
+    return response
+
+
+def _rubric_context(view: BattleView) -> Context:
+    """Return what the default bank and grader see in the two answers."""
+    bank = next(iter(defaults.banks(view.battle.collection)), None)
+    if bank is None or view.battle.question or not view.sides:
+        return {}
+    rater = raters(bank)[0]
+    if not rater.grades_items:
+        return {}
+    rubric = selectors.rubric_view(view.battle, bank, rater, rater.min_grade)
+    context = {"rubric": rubric, "rater": rater, "of_bank": bank}
+    return context | ({"preferences": selectors.preferences(view, rubric)} if rubric else {})
