@@ -57,7 +57,6 @@ PAGES = {
     "systems": "make-runs",
     "submissions:submission": "tutorials/participant",
     "submissions:submit": "tutorials/participant",
-    "submissions:team": "tutorials/participant",
     "support": "support",
     "support:label": "support#label-citations",
     "support:ask": "support#ask-a-model",

@@ -184,7 +184,7 @@ TABS = (
         ),
         has_list=True,
     ),
-    Tab("Submit", (Screen("Submit", "submissions:team", roles.TO_SUBMIT, "runs upload team"),)),
+    Tab("Submit", (Screen("Submit", "submissions:submit", roles.TO_SUBMIT, "runs upload team"),)),
 )
 SITE = (
     Screen("Home", "home:home", keywords="waiting tasks collections"),

@@ -57,6 +57,8 @@ class Call(models.Model):
     """What of a response becomes a passage."""
     text = models.TextField(blank=True)
     """What participants read."""
+    shows_scores = models.BooleanField(default=False, db_default=False)
+    """Whether teams see the scores of their own runs before a board is published."""
     version = models.PositiveIntegerField(default=1)
     """Counts the edits, so that a writer does not overwrite what they have not seen."""
 
@@ -89,6 +91,10 @@ class Call(models.Model):
     @property
     def is_open(self) -> bool:
         return self.phase is self.Phase.OPEN
+
+    @property
+    def has_opened(self) -> bool:
+        return self.phase is not self.Phase.EARLY
 
     def phase_at(self, moment: datetime) -> Call.Phase:
         """The whole last second is in time."""

@@ -28,7 +28,7 @@ from rubricweb.submissions import access, actions, files
 from rubricweb.submissions.access import Desk
 from rubricweb.submissions.actions import Described
 from rubricweb.submissions.findings import from_json
-from rubricweb.submissions.forms import REASON_CHARS
+from rubricweb.submissions.reports import REASON_CHARS
 from rubricweb.submissions.models import Call, Submission
 
 WRITES = {"POST": Token.Scope.SUBMIT}
