@@ -73,7 +73,7 @@ def test_from_home_to_a_corrected_run(people, call, inspector_of, places):
 def test_another_track_shows_its_rules_before_the_call_opens(people, call, places):
     page = people.sign_in("organizer")
     page.goto(places.of_collection("submissions:call-new"))
-    page.get_by_label("Rules of").select_option(label="TREC RAG 2024")
+    page.get_by_label("Rules of", exact=True).select_option(label="TREC RAG 2024")
     expect(page.get_by_role("heading", name="Rules of TREC RAG 2024")).to_be_visible()
     page.get_by_label("Task").fill("retrieval")
     page.get_by_role("button", name="Open the call").click()
