@@ -39,6 +39,7 @@ PAGES = {
     "grades:pool": "import-files#runs-and-the-pool",
     "help": INDEX,
     "home": "find-your-way",
+    "home:results": "tutorials/participant",
     "imports": "import-files",
     "leaderboards": "read-a-leaderboard",
     "calibration": "read-a-leaderboard#calibration",

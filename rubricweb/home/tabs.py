@@ -184,8 +184,11 @@ TABS = (
         ),
         has_list=True,
     ),
-    Tab("Submit", (Screen("Submit", "submissions:submit", roles.TO_SUBMIT, "runs upload team"),)),
+    Tab("Submit", (Screen("Submit", "submissions:submit", roles.TO_SUBMIT, "runs upload team topics"),)),
+    Tab("Results", (Screen("Results", "home:results", roles.TO_SUBMIT, "scores board published"),)),
 )
+OF_TEAMS = 2
+"""The last tabs, which participants have instead of the others."""
 SITE = (
     Screen("Home", "home:home", keywords="waiting tasks collections"),
     Screen("Help", "help:index", keywords="documentation tutorials guide"),
@@ -214,9 +217,9 @@ OF_STAFF = ("imports:new-collection", "archives:restore")
 def screens_for(role: Role) -> tuple[tuple[Tab, tuple[Screen, ...]], ...]:
     """Return the tabs of a member with the screens that the role opens; tabs without any are left out.
 
-    Participants have their own, and no other: all other pages answer them as outsiders.
+    Participants have their own, and no others: all other pages answer them as outsiders.
     """
-    offered = TABS[-1:] if role is Role.PARTICIPANT else TABS[:-1]
+    offered = TABS[-OF_TEAMS:] if role is Role.PARTICIPANT else TABS[:-OF_TEAMS]
     return tuple((tab, entries) for tab in offered if (entries := tab.visible_to(role)))
 
 

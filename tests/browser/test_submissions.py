@@ -32,7 +32,7 @@ def run(run_id: str, call: Call) -> dict[str, object]:
 def test_from_home_to_a_corrected_run(people, call, inspector_of, places):
     page = people.sign_in("viewer")
     page.goto("/")
-    page.get_by_role("link", name="Submit a run").first.click()
+    expect(page.get_by_role("heading", name="Submit a run for generation")).to_be_visible()
     file = page.get_by_label("File", exact=True)
     file.set_input_files([run("no blanks", call)])
     page.get_by_role("button", name="Check only").click()
@@ -54,8 +54,8 @@ def test_from_home_to_a_corrected_run(people, call, inspector_of, places):
     page.get_by_role("button", name="Withdraw the run").click()
     expect(page.locator("#outcome")).to_contain_text("The run is withdrawn")
     for name, address in {
-        "home of a participant": "/",
         "submit": places.of_collection("submissions:submit"),
+        "results": places.of_collection("home:results"),
         "taken": page.url,
     }.items():
         inspector.open(address)

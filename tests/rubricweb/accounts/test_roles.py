@@ -14,7 +14,10 @@ from tests.factories import MembershipFactory
 from tests.rubricweb.routes import routes
 from tests.rubricweb.worlds import blind_campaign, parameters, world
 
-SUBMITTING = ("submissions:", "accounts:", "api:call", "api:submission")
+SUBMITTING = (
+    *("submissions:", "accounts:", "api:call", "api:submission"),
+    *("exports:topics-file", "home:results"),
+)
 ORDER = [Role.PARTICIPANT, Role.VIEWER, Role.ASSESSOR, Role.DEVELOPER, Role.ORGANIZER]
 
 
