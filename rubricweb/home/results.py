@@ -70,7 +70,7 @@ def own_scores(collection: Collection, team: str) -> OwnScores | None:
     """
     counted = Submission.objects.counted().filter(call__collection=collection, call__shows_scores=True)
     of_team = counted.filter(team=team, run__state=Run.State.ACCEPTED)
-    names = {run: name for run, *name in of_team.values_list("run", "run__run_tag", "call__task")}
+    names = {run: (tag, task) for run, tag, task in of_team.values_list("run", "run__run_tag", "call__task")}
     form = BoardForm(QueryDict(), collection=collection)
     if not names or not form.graders or not form.is_valid():
         return None
@@ -97,7 +97,7 @@ def _places(board: Board) -> list[tuple[str, int]]:
 
 
 def _own_run(
-    row: BoardRow, name: Sequence[str], axis: DotAxis | None, places: Sequence[tuple[str, int]]
+    row: BoardRow, name: tuple[str, str], axis: DotAxis | None, places: Sequence[tuple[str, int]]
 ) -> OwnRun:
     scores = [(name, row.by_topic[column]) for name, column in places]
     highest = max([1.0, *(score for _, score in scores if score is not None)])

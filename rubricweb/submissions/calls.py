@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
@@ -137,14 +138,19 @@ def new_call_form(collection: Collection, posted: QueryDict | None = None, **ini
 
 
 def call_form(
-    call: Call, posted: QueryDict | None = None, terms: CallTerms | None = None, **initial: str
+    call: Call,
+    posted: QueryDict | None = None,
+    *,
+    terms: CallTerms | None = None,
+    chosen: Mapping[str, str] | None = None,
 ) -> CallForm:
     """Return the form of the call, or of `terms` over the version that it has now."""
     values: dict[str, Any] = {name: getattr(terms or call, name) for name in CallTerms.__slots__}
     zone = ZoneInfo(values["time_zone"])
     for name in ("opens_at", "deadline"):
         values[name] = values[name].astimezone(zone).strftime(LOCAL)
-    values |= {"seen": call.version, "track": preset_of(call.parsed_rules, call.takes).name} | initial
+    values |= {"seen": call.version, "track": preset_of(call.parsed_rules, call.takes).name}
+    values |= chosen or {}
     form = CallForm(posted, initial=values, auto_id="call-%s")
     others = call.collection.calls.exclude(pk=call.pk)
     form.taken = frozenset(others.values_list("task", flat=True))
@@ -165,7 +171,7 @@ def call_new(request: HtmxRequest, slug: str) -> HttpResponse:
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     posted = request.POST if request.method == "POST" else None
     form = new_call_form(collection, posted, **_chosen(request))
-    rules = _rules_for(form, None)
+    rules = _rules_for(form, None, posted)
     if not (posted and form.is_valid() and rules.is_valid()):
         return _call_page(request, collection, None, form, rules)
     call = actions.open_call(collection, form.terms(), rules.rules, by=request.user)
@@ -178,14 +184,14 @@ def call(request: HtmxRequest, slug: str, call_id: int) -> HttpResponse:
     """Change a call and its rules; files that were checked already keep their reports."""
     row = access.call_for_organizer(request.user, slug, call_id)
     posted = request.POST if request.method == "POST" else None
-    form = call_form(row, posted, **_chosen(request))
-    rules = _rules_for(form, row)
+    form = call_form(row, posted, chosen=_chosen(request))
+    rules = _rules_for(form, row, posted)
     if not (posted and form.is_valid() and rules.is_valid()):
         return _call_page(request, row.collection, row, form, rules)
     try:
         actions.change_call(row, form.terms(), rules.rules, seen=form.cleaned_data["seen"], by=request.user)
     except CallConflict as conflict:
-        form = call_form(conflict.call, terms=form.terms(), track=form.cleaned_data["track"])
+        form = call_form(conflict.call, terms=form.terms(), chosen={"track": form.cleaned_data["track"]})
         rules = rules_form(rules.rules, form["takes"].initial)
         return _call_page(request, row.collection, conflict.call, form, rules, is_conflict=True)
     messages.success(request, f"The call for {row} is saved. Its rules apply to files submitted from now on.")
@@ -199,7 +205,7 @@ def _chosen(request: HtmxRequest) -> dict[str, str]:
     return {name: value for name, value in given.items() if value in offered[name]}
 
 
-def _rules_for(form: CallForm, call: Call | None) -> RulesForm:
+def _rules_for(form: CallForm, call: Call | None, posted: QueryDict | None) -> RulesForm:
     """Return the rules of the track that the form names, or the call's own while it names theirs.
 
     Rules that the page has not shown are not taken from what it sent: it shows them first.
@@ -208,10 +214,10 @@ def _rules_for(form: CallForm, call: Call | None) -> RulesForm:
     is_own = call is not None and track == preset_of(call.parsed_rules, call.takes).name
     base = call.parsed_rules if call is not None and is_own else _rules_named(track)
     takes = takes if takes in Call.Takes.values else Call.Takes.RESPONSES.value
-    is_seen = form.is_bound and form.data.get("rules_shown") == f"{track} {takes}"
-    if form.is_bound and not is_seen and form.is_valid():
+    is_seen = posted is not None and posted.get("rules_shown") == f"{track} {takes}"
+    if posted is not None and not is_seen and form.is_valid():
         form.add_error("track", "These are the rules of your choice. Read them, then save.")
-    return rules_form(base, takes, form.data if is_seen else None)
+    return rules_form(base, takes, posted if is_seen else None)
 
 
 def _rules_named(track: str) -> Rules:
@@ -245,9 +251,9 @@ def _call_page(
 def deadline(request: HtmxRequest, slug: str, call_id: int) -> HttpResponse:
     """Extend the call, or close it now."""
     row = access.call_for_organizer(request.user, slug, call_id)
-    moment = timezone.now().replace(microsecond=0) - timedelta(seconds=1)
-    if "close" not in request.POST:
-        moment = _moment_in(row.zone, request.POST.get("deadline", ""))
+    just_over = timezone.now().replace(microsecond=0) - timedelta(seconds=1)
+    is_closed = "close" in request.POST
+    moment = just_over if is_closed else _moment_in(row.zone, request.POST.get("deadline", ""))
     if moment is None or moment <= row.opens_at:
         messages.error(request, "The deadline must be a time after the opening. Nothing was changed.")
     else:

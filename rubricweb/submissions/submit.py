@@ -65,13 +65,14 @@ def submit_form(
 
     A file that is only checked needs no priority.
     """
-    posted = (request.POST, request.FILES) if request and request.method == "POST" else (None, None)
-    form = SubmitForm(*posted, initial=initial, auto_id="submit-%s")
+    posted = request.POST if request and request.method == "POST" else None
+    uploaded = request.FILES if request and request.method == "POST" else None
+    form = SubmitForm(posted, uploaded, initial=initial, auto_id="submit-%s")
     offer_choices(form, "type", Run.Type.choices)
     if team:
         del form.fields["team"]
     if call.asks_priority:
-        form.fields["priority"].required = "check" not in (posted[0] or ())
+        form.fields["priority"].required = "check" not in (posted or ())
     else:
         del form.fields["priority"]
     if request and too_large(request):
@@ -125,7 +126,7 @@ def _chosen(cards: Sequence[CallCard], pk: str) -> CallCard | None:
             raise Http404("No such call.")
         return named[0]
     still_open = [card for card in cards if card.call.is_open]
-    return (still_open or [*cards[::-1]] or [None])[0]
+    return next(iter([*still_open, *cards[::-1]]), None)
 
 
 def _dry_report(place: Desk, call: Call, form: SubmitForm) -> object | None:

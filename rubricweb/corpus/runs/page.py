@@ -117,9 +117,10 @@ def run_form(run: Run, posted: QueryDict | None = None, described: RunDescriptio
 def runs(request: HtmxRequest, slug: str) -> HttpResponse:
     """The list; the address says which run is being edited or removed."""
     collection = access.collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
-    context = _listed(collection)
+    listed = run_list(collection)
+    context: dict[str, object] = {"collection": collection, "runs": listed}
     opened = parse_id(request.GET.get("edit") or request.GET.get("remove", ""))
-    run = next((row.run for row in context["runs"].rows if row.run.pk == opened), None)
+    run = next((row.run for row in listed.rows if row.run.pk == opened), None)
     if run and "edit" in request.GET:
         context |= {"edited": run, "form": run_form(run)}
     elif run and not run.is_accepted:
