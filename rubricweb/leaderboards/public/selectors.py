@@ -84,7 +84,7 @@ def _anonymous(public: PublicBoard, board: Board) -> Board:
 
 
 def reading(collection: Collection) -> AbstractContextManager[None]:
-    """Read as everybody, for whom cells that assessors are to rate blind do not count: one of them may read it."""
+    """Read as everybody, for whom cells to be rated blind do not count: one of the readers may rate them."""
     return everything() if collection.public_counts_blind else visibility.reading_for_everybody()
 
 
