@@ -62,4 +62,4 @@ def _joined(request: HtmxRequest, invitation: Invitation, form: NewAccountForm, 
     messages.success(request, invitations.joined_message(invitation, is_new=is_new))
     is_participant = invitation.role == Role.PARTICIPANT
     slug = invitation.collection.slug
-    return redirect("submissions:team", slug) if is_participant else redirect(invitation.collection)
+    return redirect("submissions:submit", slug) if is_participant else redirect(invitation.collection)

@@ -1,7 +1,7 @@
 """Five roles, each including the ones before it. Everything that depends on a role asks here.
 
-Participants hand in their team's runs and reach nothing else of a collection: to them all other pages answer
-as to outsiders.
+Participants get the topics, hand in their team's runs and read the results that organizers show them. They
+reach nothing else of a collection: to them all other pages answer as to outsiders.
 """
 
 from __future__ import annotations

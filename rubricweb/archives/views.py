@@ -12,7 +12,7 @@ from django.http import FileResponse, Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils.translation import gettext
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from rubricweb.accounts import roles
 from rubricweb.archives import actions, pieces, removal
@@ -138,14 +138,12 @@ def restoration(request: HtmxRequest, restoration_id: int) -> HttpResponse:
     return page_or_part(request, "archives/restoration.html", context, part="restoration")
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_POST
 def run_remove(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
-    """Say what a removal of the run does; POST removes it."""
+    """Remove the run, about which the list of runs has asked."""
     run = run_for_organizer(request.user, slug, run_id)
-    if request.method == "POST" and _removed(request, partial(pieces.remove_run, run, by=request.user), run):
-        return redirect("corpus:runs", slug)
-    back = reverse("corpus:runs", args=[slug])
-    return _removal_page(request, run.collection, run, pieces.removal_of_run(run), back)
+    _removed(request, partial(pieces.remove_run, run, by=request.user), run)
+    return redirect("corpus:runs", slug)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

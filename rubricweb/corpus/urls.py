@@ -2,7 +2,7 @@ from django.urls import path
 
 from rubricweb.corpus import people, views
 from rubricweb.corpus.audit import views as audit_views
-from rubricweb.corpus.runs import views as run_views
+from rubricweb.corpus.runs import page as run_page
 
 PEOPLE = "collections/<slug:slug>/people/"
 
@@ -18,8 +18,8 @@ urlpatterns = [
     path(f"{PEOPLE}links/<int:invitation_id>/revoke/", people.revoke, name="invitation-revoke"),
     path("collections/<slug:slug>/audit/", audit_views.audit, name="audit"),
     path("collections/<slug:slug>/audit/<str:form>/", audit_views.audit_file, name="audit-file"),
-    path("collections/<slug:slug>/runs/", run_views.runs, name="runs"),
-    path("collections/<slug:slug>/runs/<int:run_id>/edit/", run_views.run_edit, name="run-edit"),
-    path("collections/<slug:slug>/runs/<int:run_id>/accept/", run_views.run_accept, name="run-accept"),
-    path("collections/<slug:slug>/runs/<int:run_id>/withdraw/", run_views.run_withdraw, name="run-withdraw"),
+    path("collections/<slug:slug>/runs/", run_page.runs, name="runs"),
+    path("collections/<slug:slug>/runs/<int:run_id>/edit/", run_page.run_edit, name="run-edit"),
+    path("collections/<slug:slug>/runs/<int:run_id>/accept/", run_page.run_accept, name="run-accept"),
+    path("collections/<slug:slug>/runs/<int:run_id>/withdraw/", run_page.run_withdraw, name="run-withdraw"),
 ]

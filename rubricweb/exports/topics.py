@@ -19,11 +19,13 @@ from grading.errors import BadFormat
 from grading.formats import topics as topic_files
 from grading.formats.topic_dialects import TopicEntry
 from grading.formats.topics import FORMATS, TOPICS_TSV, format_name_of, write_topics
+from rubricweb.accounts import roles
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus import convert
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.exports.naming import joined
+from rubricweb.submissions.access import collection_with_topics
 
 SHOWN = 500
 """How many losses the page lists."""
@@ -98,11 +100,13 @@ def topics_page(request: HtmxRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def topics_file(request: HtmxRequest, slug: str) -> HttpResponse:
-    collection = collection_for(request.user, slug)
+    """The topics in the format of the address, or without one in that in which most came."""
+    collection = collection_with_topics(request.user, slug)
+    back = "exports:topics" if roles.holds(request.user, collection, roles.TO_VIEW) else "submissions:submit"
     form = TopicFormatForm(request.GET)
-    if not form.is_valid():
-        return redirect("exports:topics", slug)
-    export = topic_export(collection, form.cleaned_data["format"])
+    if request.GET and not form.is_valid():
+        return redirect(back, slug)
+    export = topic_export(collection, form.cleaned_data["format"] if request.GET else "")
     try:
         content = export.content()
     except BadFormat as error:
@@ -110,7 +114,7 @@ def topics_file(request: HtmxRequest, slug: str) -> HttpResponse:
             request,
             gettext("The topics cannot be written in this format: %(problem)s.") % {"problem": error.problem},
         )
-        return redirect("exports:topics", slug)
+        return redirect(back, slug)
     response = HttpResponse(content, content_type="text/plain; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{export.file_name}"'
     return response

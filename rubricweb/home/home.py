@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -24,7 +25,8 @@ from rubricweb.home.collections import CollectionCard, cards
 from rubricweb.home.waiting import Task, waiting_for
 from rubricweb.home.work import work_of
 from rubricweb.review.flags.models import Flag
-from rubricweb.submissions.selectors import tracks
+from rubricweb.submissions.models import Call
+from rubricweb.submissions.selectors import Track, tracks
 
 ACTIVITIES = 6
 JOIN = "accounts:join"
@@ -60,8 +62,14 @@ class OthersTask:
 
 @require_safe
 def home(request: HtmxRequest) -> HttpResponse:
-    """Show what waits for the user, and their collections; the only one with all that its role has to do."""
-    listed = cards(request.user)
+    """Show what waits for the user, and their collections; the only one with all that its role has to do.
+
+    A participant with a single open call comes to where runs are submitted for it.
+    """
+    listed, teams = cards(request.user), tracks(request.user)
+    invitations = invitations_for(request.user)
+    if not (listed or invitations or roles.may_create(request.user)) and (only := _only_call(teams)):
+        return redirect("submissions:submit", only.collection.slug)
     waiting = waiting_for(request.user, {card.collection: card.role for card in listed})
     stations = ways_to_release(listed, waiting.open)
     rows = [
@@ -74,8 +82,8 @@ def home(request: HtmxRequest) -> HttpResponse:
     ]
     context = {
         "rows": rows,
-        "tracks": tracks(request.user),
-        "invitations": invitations_for(request.user),
+        "tracks": teams,
+        "invitations": invitations,
         "waiting": waiting,
         **(_of_only(request.user, rows[0]) if len(rows) == 1 else {}),
     }
@@ -93,6 +101,11 @@ def follow_link(request: HtmxRequest) -> HttpResponse:
         pass
     messages.error(request, "That is no invitation link. It contains /accounts/join/.")
     return redirect("home:home")
+
+
+def _only_call(teams: Sequence[Track]) -> Call | None:
+    calls = [card.call for track in teams for card in track.calls if card.call.is_open]
+    return calls[0] if len(teams) == len(calls) == 1 else None
 
 
 def _of_only(user: User, row: CollectionRow) -> Context:

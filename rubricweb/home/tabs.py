@@ -4,6 +4,7 @@ search of screens are made from.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from rubricweb.accounts import roles
@@ -198,8 +199,18 @@ TABS = (
         ),
         has_list=True,
     ),
-    Tab("Submit", (Screen("Submit", "submissions:team", roles.TO_SUBMIT, "runs upload team"),)),
+    Tab(
+        "Submit",
+        (
+            Screen(
+                "Submit", "submissions:submit", roles.TO_SUBMIT, "runs upload team topics", ("submissions:",)
+            ),
+        ),
+    ),
+    Tab("Results", (Screen("Results", "home:results", roles.TO_SUBMIT, "scores board published"),)),
 )
+OF_TEAMS = 2
+"""The last tabs, which participants have instead of the others."""
 SITE = (
     Screen("Home", "home:home", keywords="waiting tasks collections"),
     Screen("Help", "help:index", keywords="documentation tutorials guide"),
@@ -224,19 +235,34 @@ OF_STAFF = ("imports:new-collection", "archives:restore")
 def screens_for(role: Role) -> tuple[tuple[Tab, tuple[Screen, ...]], ...]:
     """Return the tabs of a member with the screens that the role opens; tabs without any are left out.
 
-    Participants have their own, and no other: all other pages answer them as outsiders.
+    Participants have their own, and no others: all other pages answer them as outsiders.
     """
-    offered = TABS[-1:] if role is Role.PARTICIPANT else TABS[:-1]
+    offered = TABS[-OF_TEAMS:] if role is Role.PARTICIPANT else TABS[:-OF_TEAMS]
     return tuple((tab, entries) for tab in offered if (entries := tab.visible_to(role)))
 
 
-def screen_at(route: str) -> Screen | None:
+def screen_at(route: str, role: Role | None = None) -> Screen | None:
     """Return the screen of a route such as `editor:topic`, or the one that the route is reached from.
+
+    Those of the role come first: what teams submit lies below Submit for them, and for organizers elsewhere.
 
     >>> screen_at("editor:topic").name, screen_at("core:patterns")
     ('Topics', None)
+    >>> screen_at("submissions:submission", Role.PARTICIPANT).name
+    'Submit'
     """
-    return _BY_ROUTE.get(route) or _BY_ROUTE.get(route.partition(":")[0] + ":")
+    room = route.partition(":")[0] + ":"
+    own = _pages(screens for _, screens in screens_for(role)) if role else {}
+    return own.get(route) or own.get(room) or _BY_ROUTE.get(route) or _BY_ROUTE.get(room)
 
 
-_BY_ROUTE = {page: screen for tab in TABS for screen in tab.entries for page in (*screen.pages, screen.route)}
+def _pages(of_tabs: Iterable[tuple[Screen, ...]]) -> dict[str, Screen]:
+    """Return screens by the routes of their pages; the first of several that name a room has it."""
+    pages: dict[str, Screen] = {}
+    for screen in (screen for screens in of_tabs for screen in screens):
+        for page in (*screen.pages, screen.route):
+            pages.setdefault(page, screen)
+    return pages
+
+
+_BY_ROUTE = _pages(tab.entries for tab in TABS)

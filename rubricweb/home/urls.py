@@ -1,6 +1,6 @@
 from django.urls import path
 
-from rubricweb.home import home, views, work
+from rubricweb.home import home, results, views, work
 
 app_name = "home"
 urlpatterns = [
@@ -10,4 +10,5 @@ urlpatterns = [
     path("search/", views.search, name="search"),
     path("collections/<slug:slug>/", views.collection, name="collection"),
     path("collections/<slug:slug>/work/", work.work, name="work"),
+    path("collections/<slug:slug>/results/", results.results, name="results"),
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django.core.exceptions import PermissionDenied
+from django.http import Http404
 from django.shortcuts import get_object_or_404
 
 from rubricweb.accounts import roles
@@ -37,6 +38,15 @@ def desk_for(user: User, slug: str) -> Desk:
     if not held.includes(roles.TO_ORGANIZE):
         raise PermissionDenied(f"Teams and organizers submit here; you are {held.label}.")
     return Desk(collection, "")
+
+
+def collection_with_topics(user: User, slug: str) -> Collection:
+    """Return the collection to members, and to participants once one of its calls has opened."""
+    collection = collection_for(user, slug, needed=roles.TO_SUBMIT)
+    held = roles.require(user, collection, roles.TO_SUBMIT)
+    if held is Role.PARTICIPANT and not any(call.has_opened for call in collection.calls.all()):
+        raise Http404("No call has opened yet.")
+    return collection
 
 
 def call_to_submit(user: User, slug: str, call_id: int) -> tuple[Desk, Call]:

@@ -45,6 +45,7 @@ class CallTerms:
     checks_documents: bool
     passages_of: str
     text: str
+    shows_scores: bool = False
 
 
 class CallConflict(Exception):
@@ -76,27 +77,31 @@ def open_call(collection: Collection, terms: CallTerms, rules: Rules, *, by: Use
 
 
 @transaction.atomic
-def change_call(call: Call, terms: CallTerms, *, seen: int, by: User | None) -> Call:
-    """Change everything but the rules, where `seen` is the call's version. Raises CallConflict."""
-    before = {name: getattr(call, name) for name in asdict(terms)}
-    changed = {name: value for name, value in asdict(terms).items() if value != before[name]}
-    return _change(call, changed, seen=seen, by=by)
+def change_call(call: Call, terms: CallTerms, rules: Rules, *, seen: int, by: User | None) -> Call:
+    """Change the call where `seen` is its version. New rules hold for what comes from now on.
 
-
-@transaction.atomic
-def change_rules(call: Call, rules: Rules, *, seen: int, by: User | None) -> Call:
-    """Change the rules for what is sent in from now on. Raises CallConflict."""
-    return _change(call, {"rules": rules_as_json(rules)}, seen=seen, by=by)
-
-
-def _change(call: Call, changed: dict[str, object], *, seen: int, by: User | None) -> Call:
+    Raises CallConflict.
+    """
+    now = asdict(terms) | {"rules": rules_as_json(rules)}
+    changed = {name: value for name, value in now.items() if value != getattr(call, name)}
     rows = Call.objects.filter(pk=call.pk, version=seen)
     written = rows.update(version=F("version") + 1, **changed)
     call.refresh_from_db()
     if not written:
         raise CallConflict(call)
-    words = ", ".join(changed) or "nothing new"
-    audit.record("call for submissions changed", call, by=by, detail=f"{call.task}: {words}")
+    what = ", ".join(changed) or "nothing new"
+    audit.record("call for submissions changed", call, by=by, detail=f"{call.task}: {what}")
+    return call
+
+
+@transaction.atomic
+def move_deadline(call: Call, deadline: datetime, *, by: User | None) -> Call:
+    """Extend the call, or close it: files are in time until `deadline`."""
+    zone = call.zone
+    detail = f"{call.task}: {call.deadline.astimezone(zone):%F %T} to {deadline.astimezone(zone):%F %T %Z}"
+    Call.objects.filter(pk=call.pk).update(deadline=deadline, version=F("version") + 1)
+    call.refresh_from_db()
+    audit.record("deadline moved", call, by=by, detail=detail)
     return call
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 from django.db import transaction
+from django.utils import timezone
 
 from grading.errors import BadFormat
 from grading.response_passages import PassagesOf
@@ -24,11 +25,14 @@ from rubricweb.grades.importers import ImportFiles, import_files
 from rubricweb.jobs import endings
 from rubricweb.jobs.leases import Lease
 from rubricweb.submissions import files
+from rubricweb.submissions.actions import NotTaken
 from rubricweb.submissions.documents import documents_of
 from rubricweb.submissions.findings import MOST_EACH, Group, as_json, error, grouped, total, warning
 from rubricweb.submissions.models import Call, Submission, SubmissionQuerySet
 
 logger = logging.getLogger(__name__)
+DRY_BYTES = 20_000_000
+"""Unpacked files up to this size are checked, and not submitted, while their sender waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,10 @@ class Report:
     def errors(self) -> int:
         return total(self.groups, Severity.ERROR)
 
+    @property
+    def warnings(self) -> int:
+        return total(self.groups, Severity.WARNING)
+
     def with_error(self, group: Group) -> Report:
         return replace(self, groups=(group, *self.groups))
 
@@ -54,7 +62,7 @@ class Report:
         return {
             "findings": as_json(self.groups),
             "errors": self.errors,
-            "warnings": total(self.groups, Severity.WARNING),
+            "warnings": self.warnings,
             "run_tag": self.run_tag[: Submission._meta.get_field("run_tag").max_length],
             "topics": self.topics,
             "rules_version": submission.call.version,
@@ -73,7 +81,7 @@ def check(lease: Lease[Submission]) -> None:
     """End the work with a run, or with what is wrong and nothing imported."""
     submission = lease.work
     try:
-        with files.unpacked(submission) as path:
+        with files.unpacked(files.path_of(submission), name=submission.name) as path:
             report = report_on(submission, path)
             if not report.errors:
                 _take(lease, report, path)
@@ -83,6 +91,27 @@ def check(lease: Lease[Submission]) -> None:
     except Refused as refused:
         report = report.with_error(refused.group)
     _refuse(lease, report)
+
+
+def dry_check(call: Call, name: str, chunks: Iterable[bytes], *, team: str) -> Report:
+    """Return the report that the team's file would get, and keep nothing of it. Raises NotTaken."""
+    if not call.has_opened:
+        raise NotTaken("The call is not open yet.")
+    with files.incoming(name, chunks) as file:
+        _require_small(file.path)
+        submission = Submission(call=call, team=team, name=file.name, received_at=timezone.now())
+        try:
+            with files.unpacked(file.path, name=file.name) as path:
+                _require_small(path)
+                return report_on(submission, path)
+        except BadFormat as problem:
+            return Report((error("malformed", *_parts(problem), line=problem.line),), "", 0)
+
+
+def _require_small(path: Path) -> None:
+    if files.is_larger(path, DRY_BYTES):
+        most = f"{DRY_BYTES / 1_000_000:g} MB"
+        raise NotTaken(f"Check only takes files of up to {most}. This one is checked once you submit it.")
 
 
 def report_on(submission: Submission, path: Path) -> Report:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import shutil
 import tempfile
+import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,17 +76,30 @@ def remove(submission: Submission) -> None:
 
 
 @contextmanager
-def unpacked(submission: Submission) -> Iterator[Path]:
-    """The file to read: that of a zip, which lasts as long as the block. Raises BadFormat for a bad zip."""
-    path = path_of(submission)
+def unpacked(path: Path, *, name: str) -> Iterator[Path]:
+    """Yield the file to read: that of a zip for as long as the block. Raises BadFormat for a bad zip."""
     if not zips.is_zip(path):
         yield path
         return
-    entries = zips.entries(path, name=submission.name)
+    entries = zips.entries(path, name=name)
     if len(entries) != 1:
         raise BadFormat(f"the zip has {len(entries):,} files, expected one, the run")
     with tempfile.TemporaryDirectory(dir=settings.DATA_DIR, prefix="submission-") as folder:
         target = Path(folder) / file_name(entries[0])
         with target.open("wb") as stream:
-            stream.writelines(zips.chunks(path, entries[0], name=submission.name))
+            stream.writelines(zips.chunks(path, entries[0], name=name))
         yield target
+
+
+def is_larger(path: Path, size: int) -> bool:
+    """Whether a file has more bytes than `size` once it is unpacked; False for one that is damaged."""
+    with suppress(OSError, EOFError, ValueError, zlib.error, zipfile.BadZipFile):
+        if zips.is_zip(path):
+            with zipfile.ZipFile(path) as archive:
+                return sum(entry.file_size for entry in archive.infolist()) > size
+        with path.open("rb") as stream:
+            is_gzip = stream.read(2) == b"\x1f\x8b"
+        if is_gzip:
+            with gzip.open(path) as stream:
+                return len(stream.read(size + 1)) > size
+    return path.stat().st_size > size

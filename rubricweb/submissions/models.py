@@ -10,7 +10,6 @@ from django.conf import settings
 from django.db import models
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.translation import gettext_lazy
 
 from rubricweb.accounts.models import TEAM_CHARS
 from rubricweb.corpus.models import Collection, Response, Run
@@ -28,13 +27,13 @@ class Call(models.Model):
     """A task of a collection for which participants send in runs, until a deadline, by its rules."""
 
     class Takes(models.TextChoices):
-        RESPONSES = "responses", gettext_lazy("generated answers")
-        RUN = "run", gettext_lazy("TREC runs")
+        RESPONSES = "responses", "generated answers"
+        RUN = "run", "TREC runs"
 
     class Phase(models.TextChoices):
-        EARLY = "early", gettext_lazy("not open yet")
-        OPEN = "open", gettext_lazy("open")
-        CLOSED = "closed", gettext_lazy("closed")
+        EARLY = "early", "not open yet"
+        OPEN = "open", "open"
+        CLOSED = "closed", "closed"
 
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="calls")
     task = models.CharField(max_length=100)
@@ -57,6 +56,8 @@ class Call(models.Model):
     """What of a response becomes a passage."""
     text = models.TextField(blank=True)
     """What participants read."""
+    shows_scores = models.BooleanField(default=False, db_default=False)
+    """Whether teams see the scores of their own runs before a board is published."""
     version = models.PositiveIntegerField(default=1)
     """Counts the edits, so that a writer does not overwrite what they have not seen."""
 
@@ -89,6 +90,10 @@ class Call(models.Model):
     @property
     def is_open(self) -> bool:
         return self.phase is self.Phase.OPEN
+
+    @property
+    def has_opened(self) -> bool:
+        return self.phase is not self.Phase.EARLY
 
     def phase_at(self, moment: datetime) -> Call.Phase:
         """The whole last second is in time."""
@@ -125,12 +130,12 @@ class Submission(Task):
     """A file that a team sent in for a call, and what became of it. Later files of a run are other rows."""
 
     class Outcome(models.TextChoices):
-        UNCHECKED = "", gettext_lazy("being checked")
-        REFUSED = "refused", gettext_lazy("refused")
-        LATE = "late", gettext_lazy("late")
-        REJECTED = "rejected", gettext_lazy("rejected")
-        TAKEN = "taken", gettext_lazy("taken")
-        REPLACED = "replaced", gettext_lazy("replaced")
+        UNCHECKED = "", "being checked"
+        REFUSED = "refused", "refused"
+        LATE = "late", "late"
+        REJECTED = "rejected", "rejected"
+        TAKEN = "taken", "taken"
+        REPLACED = "replaced", "replaced"
 
     call = models.ForeignKey(Call, on_delete=models.CASCADE, related_name="submissions")
     team = models.CharField(max_length=TEAM_CHARS)

@@ -9,11 +9,10 @@ from typing import Any
 
 from django import forms
 from django.http import QueryDict
-from django.utils.translation import gettext_lazy
 
 from grading.errors import BadFormat
 from grading.formats.responses import Dialect, Shape
-from grading.submissions import Rules, Severity, rules_as_json, rules_from_json
+from grading.submissions import Rules, Severity, rules_as_json, rules_from_json, rules_of, tracks
 from grading.submissions.findings import CATEGORIES
 from rubricweb.submissions.models import Call
 
@@ -140,11 +139,12 @@ class RuleRow:
 
 
 class RulesForm(forms.Form):
-    """`seen` is the version of the call that the writer started from."""
+    """Rules for one kind of file, each with its parameters and how bad it is to break it."""
 
-    label = forms.CharField(label=gettext_lazy("Name of the rules"), max_length=200)
-    seen = forms.IntegerField(min_value=1, widget=forms.HiddenInput)
+    label = forms.CharField(label="Name of the rules", max_length=200)
 
+    base: Rules
+    """What the form began with."""
     stored: dict[str, Any]  # Any: what JSON holds
     parameters: Mapping[str, Parameters]
     sections: Mapping[str, tuple[str, ...]]
@@ -183,13 +183,11 @@ class RulesForm(forms.Form):
         return RuleRow(category, CATEGORIES[category], parameters, self[_severity(category)])
 
 
-def rules_form(call: Call, sent: QueryDict | None = None, *, rules: Rules | None = None) -> RulesForm:
-    """The rules of the call, or `rules` over its present version."""
-    stored = rules_as_json(rules or call.parsed_rules)
-    is_responses = call.takes == Call.Takes.RESPONSES
-    parameters = OF_RESPONSES if is_responses else OF_RANKINGS
-    sections = RESPONSE_SECTIONS if is_responses else RANKING_SECTIONS
-    initial: dict[str, Any] = {"label": stored["label"], "seen": call.version}
+def rules_form(rules: Rules, takes: str, sent: QueryDict | None = None) -> RulesForm:
+    """Return the form of the rules for files that a call `takes`, as they are or as `sent`."""
+    stored = rules_as_json(rules)
+    parameters, sections = _of(takes)
+    initial: dict[str, Any] = {"label": stored["label"]}
     fields: dict[str, forms.Field] = {}
     for path, field in (entry for one in parameters.values() for entry in one.items()):
         fields[_name(path)], initial[_name(path)] = field(), _get(stored, path)
@@ -199,8 +197,72 @@ def rules_form(call: Call, sent: QueryDict | None = None, *, rules: Rules | None
         initial[_severity(category)] = _severity_in(stored, category)
     form = RulesForm(sent, initial=initial, auto_id="rule-%s")
     form.fields.update(fields)
-    form.stored, form.parameters, form.sections = stored, parameters, sections
+    form.base, form.stored, form.parameters, form.sections = rules, stored, parameters, sections
     return form
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """The rules of a track, and where a call's own differ from them."""
+
+    name: str
+    label: str
+    differences: tuple[str, ...]
+
+
+def preset_of(rules: Rules, takes: str) -> Preset:
+    """Return the track whose rules these come from, or else are most like."""
+    names = [rules.name] if rules.name in tracks() else tracks()
+    presets = [
+        Preset(name, rules_of(name).label, differences(rules, rules_of(name), takes)) for name in names
+    ]
+    return min(presets, key=lambda preset: len(preset.differences))
+
+
+def differences(rules: Rules, preset: Rules, takes: str) -> tuple[str, ...]:
+    """Return in words what is not as in the preset, for files that the call `takes`."""
+    ours, theirs = rules_as_json(rules), rules_as_json(preset)
+    parameters, sections = _of(takes)
+    lines = []
+    for category in (one for section in sections.values() for one in section):
+        meaning = CATEGORIES[category]
+        severity, usual = _severity_in(ours, category), _severity_in(theirs, category)
+        if severity != usual:
+            lines.append(f"{meaning}: {severity}, not {usual}")
+        for path, field in parameters.get(category, {}).items():
+            value, usual = _in_words(_get(ours, path)), _in_words(_get(theirs, path))
+            if value != usual:
+                lines.append(f"{meaning}, {str(field().label).lower()}: {value}, not {usual}")
+    return tuple(lines)
+
+
+def in_words(rules: Rules, takes: str) -> list[tuple[str, str, str]]:
+    """Return each rule that is checked: how bad it is to break it, what breaks it, and its parameters."""
+    stored = rules_as_json(rules)
+    parameters, sections = _of(takes)
+    lines = []
+    for category in (one for section in sections.values() for one in section):
+        if (severity := _severity_in(stored, category)) != OFF:
+            values = [
+                f"{str(field().label).lower()}: {_in_words(_get(stored, path))}"
+                for path, field in parameters.get(category, {}).items()
+            ]
+            lines.append((severity, CATEGORIES[category], ", ".join(values)))
+    return sorted(lines, key=lambda line: line[0] != Severity.ERROR)
+
+
+def _of(takes: str) -> tuple[Mapping[str, Parameters], Mapping[str, tuple[str, ...]]]:
+    if takes == Call.Takes.RESPONSES:
+        return OF_RESPONSES, RESPONSE_SECTIONS
+    return OF_RANKINGS, RANKING_SECTIONS
+
+
+def _in_words(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
+    return "none" if value in (None, "") else str(value)
 
 
 def _severity_in(stored: Mapping[str, Any], category: str) -> str:

@@ -6,8 +6,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from django.utils.translation import gettext, ngettext
-
 from rubricweb.accounts.models import Membership, User
 from rubricweb.accounts.roles import Role
 from rubricweb.corpus.models import Collection, Run
@@ -73,10 +71,8 @@ class CallCounts:
     @property
     def words(self) -> str:
         """How many runs, and of how many teams."""
-        runs = ngettext("%(n)s run", "%(n)s runs", self.runs) % {"n": self.runs}
-        if self.teams == 1:
-            return gettext("%(runs)s of 1 team") % {"runs": runs}
-        return gettext("%(runs)s of %(teams)s teams") % {"runs": runs, "teams": self.teams}
+        runs = f"{self.runs} run{'' if self.runs == 1 else 's'}"
+        return f"{runs} of {self.teams} team{'' if self.teams == 1 else 's'}"
 
     @property
     def outcome_words(self) -> str:

@@ -8,7 +8,7 @@ from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.corpus.access import collection_for
-from rubricweb.systems.models import SystemChunk, SystemJob
+from rubricweb.systems.models import SystemJob
 
 
 def job_for(user: User, slug: str, run_id: int, *, needed: Role = roles.TO_SEE_RUNS) -> SystemJob:
@@ -17,10 +17,3 @@ def job_for(user: User, slug: str, run_id: int, *, needed: Role = roles.TO_SEE_R
     jobs = collection.system_jobs.select_related("collection", "run", "by")
     job: SystemJob = get_object_or_404(jobs, run=run_id)
     return job
-
-
-def chunk_for(user: User, slug: str, run_id: int, topic_id: int) -> SystemChunk:
-    job = job_for(user, slug, run_id)
-    chunk: SystemChunk = get_object_or_404(job.chunks.select_related("topic"), topic=topic_id)
-    chunk.job = job
-    return chunk

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from django import forms
 from django.http import QueryDict
-from django.utils.translation import gettext, gettext_lazy
 
 from grading.systems.pipeline import LABELS, MOST_PASSES, SOURCES, SystemSpec
 from grading.systems.reranking import rating_prompts
@@ -20,50 +19,42 @@ DEEPEST, MOST_SOURCES, MOST_WORDS = 1_000, 100, 2_000
 class MakeForm(forms.Form):
     """Of one method: fields that it does not take are left out."""
 
-    run_tag = forms.CharField(label=gettext_lazy("Name of the run"), max_length=200)
+    run_tag = forms.CharField(label="Name of the run", max_length=200)
     runs = forms.MultipleChoiceField(
-        label=gettext_lazy("Start from"),
+        label="Start from",
         required=False,
-        help_text=gettext_lazy("If you choose none: BM25. Several runs are fused."),
+        help_text="If you choose none: BM25. Several runs are fused.",
     )
     corpus = forms.ChoiceField(
-        label=gettext_lazy("Search"),
+        label="Search",
         required=False,
-        help_text=gettext_lazy("A corpus on this server's disk; passages that the run names are imported."),
+        help_text="A corpus on this server's disk; passages that the run names are imported.",
     )
-    depth = forms.IntegerField(label=gettext_lazy("Passages to retrieve"), min_value=1, max_value=DEEPEST)
+    depth = forms.IntegerField(label="Passages to retrieve", min_value=1, max_value=DEEPEST)
     rerank_passes = forms.IntegerField(
-        label=gettext_lazy("Passes of reranking"),
+        label="Passes of reranking",
         min_value=0,
         max_value=MOST_PASSES,
-        help_text=gettext_lazy("By the same model, before it answers."),
+        help_text="By the same model, before it answers.",
     )
     rating_prompt = forms.ChoiceField(
-        label=gettext_lazy("Prompt"),
+        label="Prompt",
         choices=[
             (one.prompt_class, f"{one.prompt_class}: {one.source.partition(',')[0]}")
             for one in rating_prompts().values()
         ],
-        help_text=gettext_lazy("Asked for each passage, with the topic's query as the question."),
+        help_text="Asked for each passage, with the topic's query as the question.",
     )
-    sources = forms.IntegerField(
-        label=gettext_lazy("Passages to answer from"), min_value=1, max_value=MOST_SOURCES
-    )
-    max_words = forms.IntegerField(
-        label=gettext_lazy("Longest answer, in words"), min_value=1, max_value=MOST_WORDS
-    )
-    style = forms.ChoiceField(label=gettext_lazy("Ask for"))
-    backend = forms.ChoiceField(label=gettext_lazy("Back-end"), choices=writer_choices)
+    sources = forms.IntegerField(label="Passages to answer from", min_value=1, max_value=MOST_SOURCES)
+    max_words = forms.IntegerField(label="Longest answer, in words", min_value=1, max_value=MOST_WORDS)
+    style = forms.ChoiceField(label="Ask for")
+    backend = forms.ChoiceField(label="Back-end", choices=writer_choices)
     llm = forms.CharField(
-        label=gettext_lazy("Model"),
+        label="Model",
         max_length=200,
-        help_text=gettext_lazy(
-            "As the worker or server knows it: a name such as google/flan-t5-large, or a folder."
-        ),
+        help_text="As the worker or server knows it: a name such as google/flan-t5-large, or a folder.",
     )
-    topics = forms.MultipleChoiceField(
-        label=gettext_lazy("Topics"), required=False, help_text=gettext_lazy("If you choose none: all.")
-    )
+    topics = forms.MultipleChoiceField(label="Topics", required=False, help_text="If you choose none: all.")
 
     def __init__(self, collection: Collection, method: Method, sent: QueryDict, *, is_sent: bool) -> None:
         """Without `is_sent`, what the address already says is only the beginning."""
@@ -92,14 +83,14 @@ class MakeForm(forms.Form):
         """Nothing is asked where there is none."""
         offered = [(name, name) for name in corpora.names()]
         if offered:
-            offer_choices(self, "corpus", [("", gettext("the collection's passages")), *offered])
+            offer_choices(self, "corpus", [("", "the collection's passages"), *offered])
         else:
             del self.fields["corpus"]
 
     def clean_corpus(self) -> str:
         corpus = str(self.cleaned_data["corpus"])
         if corpus and self.cleaned_data.get("runs"):
-            raise forms.ValidationError(gettext("Start from runs, or search a corpus."))
+            raise forms.ValidationError("Start from runs, or search a corpus.")
         return corpus
 
     def _fit(self, method: Method) -> None:
@@ -114,23 +105,21 @@ class MakeForm(forms.Form):
     def clean_run_tag(self) -> str:
         tag = str(self.cleaned_data["run_tag"])
         if len(tag.split()) != 1:
-            raise forms.ValidationError(
-                gettext("A run's name is one word: files separate columns by spaces.")
-            )
+            raise forms.ValidationError("A run's name is one word: files separate columns by spaces.")
         if Run.objects.filter(collection=self._collection, run_tag=tag).exists():
-            raise forms.ValidationError(gettext("This collection has a run of this name already."))
+            raise forms.ValidationError("This collection has a run of this name already.")
         return tag
 
     def clean_runs(self) -> list[str]:
         runs: list[str] = self.cleaned_data["runs"]
         if self._method.name == "fusion" and len(runs) < 2:
-            raise forms.ValidationError(gettext("Choose at least two runs."))
+            raise forms.ValidationError("Choose at least two runs.")
         return runs
 
     def clean_rerank_passes(self) -> int:
         passes = int(self.cleaned_data["rerank_passes"])
         if self._method.name == "rerank" and not passes:
-            raise forms.ValidationError(gettext("Reranking takes at least one pass."))
+            raise forms.ValidationError("Reranking takes at least one pass.")
         return passes
 
     @property

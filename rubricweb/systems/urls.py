@@ -3,11 +3,11 @@ from django.urls import path
 from rubricweb.systems import views
 
 app_name = "systems"
-MADE = "collections/<slug:slug>/runs/<int:run_id>/made/"
+MAKE = "collections/<slug:slug>/make/"
+MADE = f"{MAKE}<int:run_id>/"
 urlpatterns = [
-    path("collections/<slug:slug>/make-run/", views.make, name="make"),
+    path(MAKE, views.make, name="make"),
     path(MADE, views.made, name="made"),
-    path(f"{MADE}<int:topic_id>/", views.made_topic, name="made-topic"),
     path(f"{MADE}pause/", views.pause, name="pause"),
     path(f"{MADE}resume/", views.resume, name="resume"),
     path(f"{MADE}cancel/", views.cancel, name="cancel"),

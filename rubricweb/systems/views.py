@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from rubricweb.accounts import roles
-from rubricweb.core.http import Context, HtmxRequest, after_post, form_response, page_or_part
+from rubricweb.core.http import HtmxRequest, after_post, form_response, page_or_part
+from rubricweb.core.ids import parse_id
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.engine import monitor
@@ -26,24 +27,24 @@ from rubricweb.systems.methods import METHODS, PRESETS
 from rubricweb.systems.models import SystemJob
 from rubricweb.systems.price import price
 
-MADE = "systems/made.html"
+MAKE, MADE = "systems/make.html", "systems/made.html"
 STEPS_A_PAGE = 20
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def make(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Choose a method, preview what the run takes; POST starts it."""
+    """Choose a method, preview what the run takes; POST starts it. Below are the runs that were made here."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
-    sent = request.POST if request.method == "POST" else request.GET
-    method = METHODS.get(sent.get("method", ""))
+    given = request.POST if request.method == "POST" else request.GET
+    method = METHODS.get(given.get("method", ""))
+    context = {"collection": collection, "methods": METHODS.values(), "method": method, "presets": PRESETS}
+    context["rows"] = selectors.job_rows(collection)
     if method is None:
-        context = {"collection": collection, "section": "runs", "methods": METHODS.values()}
-        context |= {"presets": PRESETS, "rows": selectors.job_rows(collection)}
-        return render(request, "systems/make.html", context)
-    form = MakeForm(collection, method, sent, is_sent="run_tag" in sent or request.method == "POST")
-    context = {"collection": collection, "section": "runs", "method": method, "form": form}
+        return render(request, MAKE, context)
+    form = MakeForm(collection, method, given, is_sent="run_tag" in given or request.method == "POST")
+    context["form"] = form
     if not (form.is_bound and form.is_valid()):
-        return form_response(request, "systems/make_form.html", context)
+        return form_response(request, MAKE, context)
     expected = price(
         collection, form.spec, len(form.chosen_topics), workers=monitor.workers().able(form.spec.backend)
     )
@@ -52,7 +53,7 @@ def make(request: HtmxRequest, slug: str) -> HttpResponse:
         return _start(request, collection, form, limits.limits if expected.calls else Limits(1))
     context |= {"expected": expected, "limits": limits, "workers": monitor.workers()}
     status = 422 if limits.is_bound else 200
-    return form_response(request, "systems/make_form.html", context, status=status)
+    return form_response(request, MAKE, context, status=status)
 
 
 def _start(request: HtmxRequest, collection: Collection, form: MakeForm, limits: Limits) -> HttpResponse:
@@ -68,28 +69,26 @@ def _start(request: HtmxRequest, collection: Collection, form: MakeForm, limits:
     except (TagTaken, ValueError) as refusal:
         messages.error(request, str(refusal))
         return redirect("systems:make", collection.slug)
-    messages.success(
-        request, gettext("Making %(run)s. It counts once all topics are done.") % {"run": job.run}
-    )
+    messages.success(request, f"Making {job.run}. It counts once all topics are done.")
     return redirect("systems:made", collection.slug, job.run_id)
 
 
 @require_safe
 def made(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
-    """How a run is made or was: its progress, its provenance, its topics; live."""
+    """How a run is made or was: its progress, its provenance, its topics; live.
+
+    Below the row of the topic in the address: its answer, facts, passages, and each call of the model.
+    """
     job = access.job_for(request.user, slug, run_id)
-    return page_or_part(request, MADE, _context(request, job), part="job")
-
-
-@require_safe
-def made_topic(request: HtmxRequest, slug: str, run_id: int, topic_id: int) -> HttpResponse:
-    """One topic: its answer, the facts behind it, the passages, and each call of the model."""
-    chunk = access.chunk_for(request.user, slug, run_id, topic_id)
-    steps = selectors.topic_steps(chunk)
-    context = {"collection": chunk.job.collection, "section": "runs", "chunk": chunk, "steps": steps}
-    if steps:
-        context["page"] = Paginator(steps.made.steps, STEPS_A_PAGE).get_page(request.GET.get("page"))
-    return render(request, "systems/made_topic.html", context)
+    context = _context(request, job)
+    if opened := parse_id(request.GET.get("topic", "")):
+        chunk = get_object_or_404(job.chunks.select_related("topic"), topic=opened)
+        chunk.job = job
+        steps = selectors.topic_steps(chunk)
+        context |= {"opened_topic": opened, "steps": steps}
+        if steps:
+            context["page"] = Paginator(steps.made.steps, STEPS_A_PAGE).get_page(request.GET.get("page"))
+    return page_or_part(request, MADE, context, part="job")
 
 
 @require_POST
@@ -124,10 +123,10 @@ def limits(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
 
 
 def _steered(
-    request: HtmxRequest, slug: str, run_id: int, steer: Callable[..., SystemJob], words: str
+    request: HtmxRequest, slug: str, run_id: int, steer: Callable[..., SystemJob], done: str
 ) -> HttpResponse:
     job = access.job_for(request.user, slug, run_id, needed=roles.TO_ORGANIZE)
-    messages.info(request, words.format(steer(job, by=request.user).run))
+    messages.info(request, done.format(steer(job, by=request.user).run))
     return _after(request, slug, run_id)
 
 
@@ -144,12 +143,11 @@ def _limits_form(job: SystemJob, request: HtmxRequest | None = None) -> LimitsFo
     return form
 
 
-def _context(request: HtmxRequest, job: SystemJob, form: LimitsForm | None = None) -> Context:
+def _context(request: HtmxRequest, job: SystemJob, form: LimitsForm | None = None) -> dict[str, Any]:
     may_organize = roles.holds(request.user, job.collection, roles.TO_ORGANIZE)
     has_limits = may_organize and job.system.needs_model and not job.has_ended
     return {
         "collection": job.collection,
-        "section": "runs",
         "row": selectors.job_row(job),
         "system": job.system,
         "topics": selectors.topic_rows(job),

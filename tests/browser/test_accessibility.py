@@ -39,7 +39,7 @@ def test_pages(inspector, places):
         "bank export": reverse("exports:bank", args=[places.collection.slug, places.item.bank_id]),
         "settings": places.of_collection("corpus:settings"),
         "runs": places.of_collection("corpus:runs"),
-        "run's description": reverse("corpus:run-edit", args=[places.collection.slug, run.pk]),
+        "run's description": places.of_collection("corpus:runs") + f"?edit={run.pk}",
         "pool": places.of_collection("grades:pool") + "?depth=3",
         "graders": places.of_collection("prompts:graders"),
         "another grader": places.of_collection("prompts:graders") + "?card=server",

@@ -32,15 +32,19 @@ def run(run_id: str, call: Call) -> dict[str, object]:
 def test_from_home_to_a_corrected_run(people, call, inspector_of, places):
     page = people.sign_in("viewer")
     page.goto("/")
-    page.get_by_role("link", name=call.collection.name).click()
-    page.get_by_role("link", name="Submit a run for generation").click()
-    page.get_by_label("File", exact=True).set_input_files([run("no blanks", call)])
-    page.get_by_role("button", name="Submit and check").press("Enter")
+    expect(page.get_by_role("heading", name="Submit a run for generation")).to_be_visible()
+    file = page.get_by_label("File", exact=True)
+    file.set_input_files([run("no blanks", call)])
+    page.get_by_role("button", name="Check only").click()
+    expect(page.locator("#checked")).to_contain_text("would be refused")
+    page.get_by_role("button", name="Submit and check", exact=True).press("Enter")
     expect(page.locator("#outcome")).to_contain_text("Refused")
     inspector = inspector_of("viewer")
     inspector.open(page.url)
     inspector.inspect("report")
-    page.get_by_label("File", exact=True).set_input_files([run("reader-1", call)])
+    file.set_input_files([run("reader-1", call)])
+    page.get_by_role("button", name="Check only").click()
+    expect(page.locator("#checked")).to_contain_text("reader-1 would be accepted")
     page.get_by_role("button", name="Submit and check again").press("Enter")
     expect(page.locator("#outcome")).to_contain_text("The run reader-1 is in")
     page.evaluate("window.confirm = (words) => (document.title = words) === ''")
@@ -50,9 +54,8 @@ def test_from_home_to_a_corrected_run(people, call, inspector_of, places):
     page.get_by_role("button", name="Withdraw the run").click()
     expect(page.locator("#outcome")).to_contain_text("The run is withdrawn")
     for name, address in {
-        "home of a participant": "/",
-        "submissions of a team": places.of_collection("submissions:team"),
-        "submit": f"/collections/{call.collection.slug}/calls/{call.pk}/submit/",
+        "submit": places.of_collection("submissions:submit"),
+        "results": places.of_collection("home:results"),
         "taken": page.url,
     }.items():
         inspector.open(address)
@@ -61,7 +64,17 @@ def test_from_home_to_a_corrected_run(people, call, inspector_of, places):
     for name, address in {
         "desk": places.of_collection("submissions:desk"),
         "new call": places.of_collection("submissions:call-new"),
-        "rules": f"/collections/{call.collection.slug}/calls/{call.pk}/rules/",
+        "call": f"/collections/{call.collection.slug}/submissions/calls/{call.pk}/",
     }.items():
         organizer.open(address)
         organizer.inspect(name)
+
+
+def test_another_track_shows_its_rules_before_the_call_opens(people, call, places):
+    page = people.sign_in("organizer")
+    page.goto(places.of_collection("submissions:call-new"))
+    page.get_by_label("Rules of", exact=True).select_option(label="TREC RAG 2024")
+    expect(page.get_by_role("heading", name="Rules of TREC RAG 2024")).to_be_visible()
+    page.get_by_label("Task").fill("retrieval")
+    page.get_by_role("button", name="Open the call").click()
+    expect(page.get_by_role("heading", name="retrieval")).to_be_visible()

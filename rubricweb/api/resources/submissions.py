@@ -28,8 +28,8 @@ from rubricweb.submissions import access, actions, files
 from rubricweb.submissions.access import Desk
 from rubricweb.submissions.actions import Described
 from rubricweb.submissions.findings import from_json
-from rubricweb.submissions.forms import REASON_CHARS
 from rubricweb.submissions.models import Call, Submission
+from rubricweb.submissions.reports import REASON_CHARS
 
 WRITES = {"POST": Token.Scope.SUBMIT}
 STEERS = ("withdraw", "accept", "reject", "undo-rejection", "let-in")

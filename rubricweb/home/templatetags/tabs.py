@@ -37,6 +37,6 @@ def place_among_tabs(context: Context) -> Place:
     if request is None or match is None or not collection or not request.user.is_authenticated:
         return Place((), None)
     role = roles.role_of(request.user, collection)
-    screen = screen_at(match.view_name)
+    screen = screen_at(match.view_name, role)
     is_screen = screen is not None and screen.route == match.view_name
     return Place(screens_for(role) if role else (), screen, is_screen)

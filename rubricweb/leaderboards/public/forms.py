@@ -14,7 +14,8 @@ from rubricweb.leaderboards.public.models import PublicBoard
 
 class PublishForm(forms.Form):
     title = forms.CharField(
-        max_length=120, help_text=gettext_lazy("Shown above the board to anybody with the link.")
+        max_length=120,
+        help_text="Anybody with the link reads the board, and participants find it under Results.",
     )
     kind = forms.ChoiceField(
         label=gettext_lazy("The link shows"),

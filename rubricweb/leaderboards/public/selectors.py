@@ -66,7 +66,7 @@ def published(public: PublicBoard) -> Published | None:
     form = BoardForm(QueryDict(public.query), collection=public.collection)
     if not form.graders or not form.is_valid():
         return None
-    with _reading(public.collection):
+    with reading(public.collection):
         board = selectors.board(form.spec)
         if public.is_anonymous:
             board = _anonymous(public, board)
@@ -83,8 +83,8 @@ def _anonymous(public: PublicBoard, board: Board) -> Board:
     return replace(board, rows=rows, top=replace(board.top, first=first))
 
 
-def _reading(collection: Collection) -> AbstractContextManager[None]:
-    """As everybody, for whom cells that assessors are to rate blind do not count: one of them may read it."""
+def reading(collection: Collection) -> AbstractContextManager[None]:
+    """Read as everybody, for whom cells to be rated blind do not count: one of the readers may rate them."""
     return everything() if collection.public_counts_blind else visibility.reading_for_everybody()
 
 

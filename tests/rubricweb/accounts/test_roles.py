@@ -14,7 +14,10 @@ from tests.factories import MembershipFactory
 from tests.rubricweb.routes import routes
 from tests.rubricweb.worlds import blind_campaign, parameters, world
 
-SUBMITTING = ("submissions:", "accounts:", "api:call", "api:submission")
+SUBMITTING = (
+    *("submissions:", "accounts:", "api:call", "api:submission"),
+    *("exports:topics-file", "home:results", "home:home"),
+)
 ORDER = [Role.PARTICIPANT, Role.VIEWER, Role.ASSESSOR, Role.DEVELOPER, Role.ORGANIZER]
 
 
@@ -62,7 +65,7 @@ def test_participants_have_a_team_and_nobody_else(viewer, collection, role, team
 def test_every_other_page_answers_a_participant_as_an_outsider(
     collection, owner, assessor, participant, outsider, client_of
 ):
-    """But for the pages where teams submit."""
+    """But for the pages where teams submit, to which Home leads, and their results."""
     second = MembershipFactory(collection=collection, role=Role.ASSESSOR).user
     bank = world(collection, owner, second)
     known = parameters(bank, assessor, blind_campaign(bank, by=owner))

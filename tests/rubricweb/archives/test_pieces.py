@@ -48,8 +48,11 @@ def test_a_withdrawn_run_goes_with_its_rankings(topic, owner, client_of):
     first, second = ranked(topic, {"alpha": ["d1"], "beta": ["d1"]})
     client, stamp = client_of(owner), topic.collection.stamp
     assert "withdraw it first" in words(client.post(page(first), follow=True))
-    assert page(withdrawn(first)) in markup(client.get("/collections/autumn/runs/"))
-    assert "1 ranking" in words(client.get(page(first)))
+    withdrawn(first)
+    listed = client.get("/collections/autumn/runs/", {"remove": first.pk})
+    assert page(first) in markup(listed)
+    assert "1 ranking and 0 generated answers go with it" in words(listed)
+    assert page(second) not in markup(client.get("/collections/autumn/runs/", {"remove": second.pk}))
     assert client.post(page(first))["Location"] == "/collections/autumn/runs/"
     assert list(Run.objects.all()) == [second]
     assert Ranking.objects.count() == 1
@@ -62,8 +65,7 @@ def test_a_run_stays_while_grades_of_its_answers_passages_stand(topic, owner, cl
     item = ItemFactory(bank=BankFactory(collection=topic.collection), topic=topic)
     grade(lexical_config(), item, Passage.objects.get(), 3)
     client = client_of(owner)
-    assert "1 grade" in words(client.get(page(run)))
-    client.post(page(run))
+    assert "1 grade" in words(client.post(page(run), follow=True))
     assert Run.objects.exists()
     ranked(topic, {"other": Ranking.objects.get().doc_ids})  # which brings the passage too
     client.post(page(run))

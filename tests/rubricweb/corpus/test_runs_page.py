@@ -96,6 +96,24 @@ def test_an_organizer_describes_a_run(owner, run, client_of):
     assert "BM25 &lt;b&gt;and&lt;/b&gt; a reader." in page
 
 
+def test_the_form_of_a_run_opens_below_its_row(owner, run, client_of):
+    client = client_of(owner)
+    for headers in ({}, {"HX-Request": "true"}):
+        page = client.get(PAGE, {"edit": run.pk}, headers=headers)
+        assert page.context["form"]["team"].value() == ""
+        assert f'action="{change(run, "edit")}"' in markup(page).partition(f'id="run-{run.pk}"')[2]
+    assert "form" not in client.get(PAGE, {"edit": RunFactory().pk}).context, "of another collection"
+
+
+def test_a_description_is_saved_in_place(owner, run, client_of):
+    htmx = {"HX-Request": "true"}
+    refused = client_of(owner).post(change(run, "edit"), DESCRIBED | {"priority": "0"}, headers=htmx)
+    assert (refused.status_code, "greater than or equal to 1" in refused.text) == (422, True)
+    saved = client_of(owner).post(change(run, "edit"), DESCRIBED, headers=htmx)
+    assert markup(saved).lstrip().startswith('<section id="runs"')
+    assert "run-form" not in markup(saved)
+
+
 def test_a_description_that_nobody_has_seen_is_not_overwritten(owner, run, client_of):
     client = client_of(owner)
     client.post(change(run, "edit"), DESCRIBED)
@@ -118,11 +136,11 @@ def test_what_does_not_fit_changes_nothing(owner, run, client_of, wrong):
 
 @pytest.mark.parametrize("verb", ["", "edit", "withdraw", "accept"])
 def test_roles_and_methods(owner, developer, viewer, outsider, run, client_of, verb):
-    address, is_post = change(run, verb) if verb else PAGE, verb in ("withdraw", "accept")
+    address, is_post = change(run, verb) if verb else PAGE, bool(verb)
     statuses = {}
     for person in (owner, developer, viewer, outsider):
         ask = client_of(person).post if is_post else client_of(person).get
-        statuses[person.username] = ask(address).status_code
+        statuses[person.username] = ask(address, DESCRIBED).status_code
     works = 302 if is_post else 200
     assert statuses == {"owner": works, "developer": 403, "viewer": 403, "outsider": 404}
     other = client_of(owner).get if is_post else client_of(owner).put

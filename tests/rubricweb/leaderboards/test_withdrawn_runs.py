@@ -18,7 +18,7 @@ from tests.rubricweb.worlds import blind_campaign, parameters, world
 from tests.worked import judge
 
 TAG = "stray"
-ORGANIZERS = {"corpus:runs", "corpus:run-edit", "corpus:audit", "corpus:audit-file", "home:home"}
+ORGANIZERS = {"corpus:runs", "corpus:audit", "corpus:audit-file", "home:home"}
 """Where an organizer still finds the run."""
 
 

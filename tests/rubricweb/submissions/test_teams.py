@@ -83,14 +83,14 @@ def test_roles_and_methods(send, call, owner, developer, assessor, viewer, parti
     place = sent.get_absolute_url()
     cast = (owner, developer, assessor, viewer, participant, outsider)
     expected = {
-        TEAM: [302, 403, 403, 403, 200, 404],
-        f"/collections/autumn/calls/{call.pk}/submit/": [200, 403, 403, 403, 200, 404],
+        TEAM: [200, 403, 403, 403, 200, 404],
+        f"{TEAM}?call={call.pk}": [200, 403, 403, 403, 200, 404],
         place: [200, 403, 403, 403, 200, 404],
         f"{place}file/": [200, 403, 403, 403, 200, 404],
         DESK: [200, 403, 403, 403, 404, 404],
-        "/collections/autumn/calls/new/": [200, 403, 403, 403, 404, 404],
-        f"/collections/autumn/calls/{call.pk}/edit/": [200, 403, 403, 403, 404, 404],
-        f"/collections/autumn/calls/{call.pk}/rules/": [200, 403, 403, 403, 404, 404],
+        f"{DESK}calls/new/": [200, 403, 403, 403, 404, 404],
+        f"{DESK}calls/{call.pk}/": [200, 403, 403, 403, 404, 404],
+        f"{DESK}calls/{call.pk}/deadline/": [405] * 6,
         f"{place}withdraw/": [405] * 6,
         f"{place}let-in/": [405] * 6,
         f"{place}accept/": [405] * 6,
@@ -112,14 +112,18 @@ def test_submissions_of_other_collections_are_not_found(send, owner, client_of):
     sent, other = send(answers("m1")), CallFactory(collection=CollectionFactory(slug="spring"))
     for address in (
         f"/collections/spring/submissions/{sent.pk}/",
-        f"/collections/autumn/calls/{other.pk}/rules/",
+        f"{DESK}calls/{other.pk}/",
+        f"{TEAM}?call={other.pk}",
     ):
         assert client_of(owner).get(address).status_code == 404
 
 
 def test_home_shows_a_participant_their_tracks_and_no_collections(send, call, participant, client_of):
     send(answers("m1"))
-    page = markup(client_of(participant).get("/"))
+    client = client_of(participant)
+    assert client.get("/")["Location"] == TEAM, "there is one call, and nothing else to do"
+    CallFactory(collection=call.collection, task="retrieval")
+    page = markup(client.get("/"))
     assert f'href="{TEAM}"' in page
     assert "1 of 2 runs" in " ".join(page.split())
     assert 'href="/collections/autumn/"' not in page
@@ -134,7 +138,7 @@ def test_organizers_see_who_is_missing_and_what_was_refused(send, call, rival, o
     assert (row.runs, row.teams, row.missing) == (1, 1, ("oak",))
     assert row.outcomes == (("refused", 1), ("submitted", 1))
     page = " ".join(markup(client_of(owner).get(DESK)).split())
-    assert '<strong>1 run of 1 team</strong> <span class="muted"> (files: 1 refused, 1 submitted)' in page
+    assert '<strong>1 run of 1 team</strong> <span class="muted">(files: 1 refused, 1 submitted)' in page
     assert 'aria-label="Submit for a team, for generation"' in page
     assert f'aria-label="m1, submission {shown.attempts[1].pk}"' in page
     assert [(team.team, team.runs, team.people) for team in shown.teams] == [
@@ -147,6 +151,7 @@ def test_organizers_see_who_is_missing_and_what_was_refused(send, call, rival, o
 def test_pages_ask_few_queries(send, call, owner, participant, client_of, django_assert_max_num_queries):
     for run_id in ("m1", "m2", "m 3", "m 4"):
         send(answers(run_id))
+    CallFactory(collection=call.collection, task="retrieval")
     organizer, team = client_of(owner), client_of(participant)
     for client, address, most in ((organizer, DESK, 10), (team, TEAM, 9), (team, "/", 20)):
         with django_assert_max_num_queries(most):

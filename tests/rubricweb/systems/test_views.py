@@ -15,7 +15,7 @@ from tests.rubricweb.markup import markup
 from tests.rubricweb.systems.conftest import MOON, start, work
 
 HTMX = {"HTTP_HX_REQUEST": "true"}
-MAKE = "/collections/autumn/make-run/"
+MAKE = "/collections/autumn/make/"
 MODEL = {"backend": "openai_compatible", "llm": "m"}
 FIELDS = {
     "bm25": {"depth": 100},
@@ -30,8 +30,13 @@ FIELDS = {
 }
 
 
-def made_address(job, name="made", **more):
-    return reverse(f"systems:{name}", args=[job.collection.slug, job.run_id, *more.values()])
+def made_address(job, name="made"):
+    return reverse(f"systems:{name}", args=[job.collection.slug, job.run_id])
+
+
+def topic_address(job):
+    """Where the first topic is open below its row."""
+    return f"{made_address(job)}?topic={job.chunks.first().topic_id}"
 
 
 def fields(method, **more):
@@ -133,8 +138,7 @@ def test_what_does_not_fit_is_refused_beside_its_field(sea, owner, client_of, me
 def test_only_organizers_make_runs_and_developers_see_how(sea, owner, client_of, viewer, outsider):
     developer = factories.MembershipFactory(collection=sea, role=Role.DEVELOPER).user
     job = start(sea, owner, answering=Answering.NONE)
-    topic = {"topic": job.chunks.first().topic_id}
-    pages = (made_address(job), made_address(job, "made-topic", **topic))
+    pages = (made_address(job), topic_address(job))
     asked = {
         who: [client_of(who).get(page).status_code for page in (MAKE, *pages)]
         for who in (owner, developer, viewer, outsider)
@@ -193,8 +197,9 @@ def test_the_topics_of_a_job_are_read_at_once(sea, owner, client_of, django_asse
 def test_each_step_of_a_topic_can_be_opened(sea, owner, client_of, writer):
     sea.passages.filter(doc_id="d1").update(text=f"{MOON} <script>alert(1)</script>")
     job = work(start(sea, owner, answering=Answering.RAGNAROK, rerank_passes=1, **MODEL))
-    topic = job.chunks.first().topic_id
-    page = markup(client_of(owner).get(made_address(job, "made-topic", topic=topic)))
+    client = client_of(owner)
+    assert client.get(f"{made_address(job)}?topic={10**6}").status_code == 404
+    page = markup(client.get(topic_address(job)))
     assert "2 steps" in page
     assert "Prompt Listwise@1" in page
     assert "&lt;script&gt;alert(1)" in page
@@ -205,7 +210,7 @@ def test_each_step_of_a_topic_can_be_opened(sea, owner, client_of, writer):
 
 def test_a_topic_that_waits_has_no_steps_yet(sea, owner, client_of):
     job = start(sea, owner, answering=Answering.NONE)
-    page = markup(client_of(owner).get(made_address(job, "made-topic", topic=job.chunks.first().topic_id)))
+    page = markup(client_of(owner).get(topic_address(job)))
     assert "This topic is not done yet: queued." in page
 
 

@@ -133,7 +133,7 @@ def test_a_closed_campaign_is_done_but_not_one_of_before_the_webhook(bank, endpo
 def test_a_submission_that_arrives(collection, endpoint, participant, client_of):
     call = CallFactory(collection=collection)
     file = SimpleUploadedFile("run.jsonl", b"not a run\n")
-    answer = client_of(participant).post(f"/collections/autumn/calls/{call.pk}/submit/", {"file": file})
+    answer = client_of(participant).post(f"/collections/autumn/submit/?call={call.pk}", {"file": file})
     assert answer.status_code == 302
     (data,) = told("submission.received")
     sent = call.submissions.get()

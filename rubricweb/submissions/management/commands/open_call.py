@@ -15,7 +15,7 @@ from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import add_server_argument, collection_named, link, require_valid
 from rubricweb.corpus.models import Response
 from rubricweb.submissions import actions
-from rubricweb.submissions.forms import new_call_form
+from rubricweb.submissions.calls import new_call_form
 from rubricweb.submissions.models import Call
 
 OPTIONS = {"opens_at": "opens", "checks_documents": "check_documents"}
@@ -57,7 +57,7 @@ class Command(OperatorCommand):
         form = new_call_form(collection, _sent(options))
         require_valid(form, OPTIONS)
         call = actions.open_call(collection, form.terms(), rules, by=None)
-        self.stdout.write(link(server, reverse("submissions:call-rules", args=[slug, call.pk])))
+        self.stdout.write(link(server, reverse("submissions:call", args=[slug, call.pk])))
         until = f"{call.deadline.astimezone(call.zone):%Y-%m-%d %H:%M:%S %Z}"
         self.stderr.write(f"{call} of {slug} takes {call.get_takes_display()} until {until}.")
 
