@@ -7,7 +7,6 @@ from rubricweb.help.markdown import address_of
 
 PAGES = {
     "accounts": "people-and-settings#your-account",
-    "accounts:keys": "find-your-way#keys",
     "api": "scripts",
     "arena": "compare-answers",
     "arena:ask": "compare-answers#ask-a-question-of-your-own",

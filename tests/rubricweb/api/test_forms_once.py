@@ -91,7 +91,7 @@ def test_a_refused_form_is_done_once_it_fits(collection, owner):
 @pytest.mark.django_db
 def test_a_secret_is_shown_once_and_the_second_click_is_told(owner):
     client = browser(owner)
-    sent = {"name": "nightly", "scopes": ["read"], "days": "3", "once": once_of(client, TOKENS)}
+    sent = {"name": "nightly", "scopes": ["read"], "days": "3", "once": once_of(client, "/accounts/")}
     assert "rw_" in markup(client.post(TOKENS, sent))
     second = client.post(TOKENS, sent, follow=True)
     assert "if you did not see it, revoke it and make another" in markup(second)
