@@ -100,6 +100,17 @@ def test_a_secret_is_shown_once_and_the_second_click_is_told(owner):
 
 
 @pytest.mark.django_db
+def test_a_link_to_join_that_is_sent_twice_is_one_and_leads_back_to_people(collection, owner):
+    client, people = browser(owner), "/collections/autumn/people/"
+    sent = {"role": "viewer", "days": "7", "once": once_of(client, people)}
+    assert client.post(f"{people}links/", sent).status_code == 200
+    second = client.post(f"{people}links/", sent, follow=True)
+    assert second.redirect_chain[-1] == (people, 302)
+    assert "This was sent twice, and done once." in markup(second)
+    assert collection.invitations.count() == 1
+
+
+@pytest.mark.django_db
 def test_a_form_whose_process_was_killed_is_done_by_the_next_click(collection, owner, monkeypatch):
     gradable(collection)
     client = browser(owner)
