@@ -62,8 +62,7 @@ class SettingsForm(forms.Form):
         max_digits=8,
         decimal_places=2,
         required=False,
-        help_text="Compared with the estimate beside Re-grade. "
-        "Assessors cannot use models without a price.",
+        help_text="Compared with the estimate beside Re-grade. Assessors cannot use models without a price.",
     )
 
     seen = forms.CharField(required=False, widget=forms.HiddenInput)
