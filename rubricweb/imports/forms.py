@@ -43,7 +43,7 @@ class NewCollectionForm(forms.ModelForm):  # type: ignore[type-arg]  # not gener
 
     def clean_slug(self) -> str:
         slug: str = self.cleaned_data["slug"] or slugify(self.cleaned_data.get("name", ""))[:80]
-        if not slug:
+        if not slug and "name" in self.cleaned_data:
             raise ValidationError("The name has no letters or digits that an address can have: choose one.")
         if Collection.objects.filter(slug=slug).exists():
             raise ValidationError(f"{slug} is taken: choose another.")
