@@ -7,7 +7,6 @@ from typing import Any
 from django import forms
 from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm, UserCreationForm
 from django.http import QueryDict
-from django.utils.translation import gettext, gettext_lazy
 
 from rubricweb.accounts.keys import ACTIONS, KeyRow, NoSuchKey, parsed, shown
 from rubricweb.accounts.models import TEAM_CHARS, User
@@ -23,10 +22,8 @@ class KeyField(forms.CharField):
             return parsed(super().clean(value))
         except NoSuchKey:
             raise forms.ValidationError(
-                gettext(
-                    "This key cannot be used here. Use a letter, a digit, a sign, an arrow, Enter, "
-                    "Home, End, PageUp or PageDown, with Shift or without."
-                )
+                "This key cannot be used here. Use a letter, a digit, a sign, an arrow, Enter, "
+                "Home, End, PageUp or PageDown, with Shift or without."
             ) from None
 
 
@@ -47,8 +44,7 @@ class KeysForm(forms.Form):
             if key and key in labels:
                 self.add_error(
                     action.name,
-                    gettext("%(shown)s does this already: %(key)s.")
-                    % {"shown": shown(key), "key": labels[key]},
+                    f"{shown(key)} does this already: {labels[key]}.",
                 )
             labels.setdefault(key, action.label)
         return chosen
@@ -65,7 +61,7 @@ class DensityForm(forms.ModelForm):  # type: ignore[type-arg]  # generic in the 
 
 class ForgottenForm(forms.Form):
     email = forms.EmailField(
-        label=gettext_lazy("Email address"),
+        label="Email address",
         widget=forms.EmailInput(attrs={"autocomplete": "email", "autofocus": True}),
     )
 
@@ -95,7 +91,7 @@ class NewAccountForm(_TypedTwice, UserCreationForm):  # type: ignore[type-arg]  
     class Meta:
         model = User
         fields = ("username",)
-        help_texts = {"username": gettext_lazy("Letters, digits and @ . + - _ only.")}
+        help_texts = {"username": "Letters, digits and @ . + - _ only."}
 
 
 class NewPasswordForm(_TypedTwice, SetPasswordForm):  # type: ignore[type-arg]  # generic in the stubs only
@@ -106,13 +102,13 @@ class ChangePasswordForm(_TypedTwice, PasswordChangeForm):
     """Another password for somebody who knows theirs; most come to its page for something else."""
 
     old_password = forms.CharField(
-        label=gettext_lazy("Old password"),
+        label="Old password",
         strip=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),  # Django's takes the focus
     )
     revokes_tokens = forms.BooleanField(
-        label=gettext_lazy("Revoke my API tokens too"),
-        help_text=gettext_lazy("If somebody else may know the password: they could have made one."),
+        label="Revoke my API tokens too",
+        help_text="If somebody else may know the password: they could have made one.",
         required=False,
     )
 
@@ -121,16 +117,16 @@ class CloseForm(forms.Form):
     """The person's password, so that nobody closes an account that was left open."""
 
     password = forms.CharField(
-        label=gettext_lazy("Your password"),
+        label="Your password",
         widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
     )
 
     def __init__(self, person: User, sent: QueryDict | None = None) -> None:
-        super().__init__(sent)
+        super().__init__(sent, auto_id="close-%s")
         self.person = person
 
     def clean_password(self) -> str:
         password: str = self.cleaned_data["password"]
         if not self.person.check_password(password):
-            raise forms.ValidationError(gettext("This is not your password."))
+            raise forms.ValidationError("This is not your password.")
         return password

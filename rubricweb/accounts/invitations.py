@@ -12,7 +12,6 @@ from django.db import transaction
 from django.db.models import F, QuerySet
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.translation import gettext
 
 from rubricweb.accounts.actions import same_team, set_role, team_names
 from rubricweb.accounts.models import Invitation, Membership, User
@@ -145,9 +144,8 @@ def _is_taken(team: str, collection: Collection) -> bool:
 
 def joined_message(invitation: Invitation, *, is_new: bool) -> str:
     if not is_new:
-        return gettext("You are already a member.")
-    named = {"collection": invitation.collection, "role": invitation.get_role_display()}
-    return gettext("You have joined %(collection)s. Your role: %(role)s.") % named
+        return "You are already a member."
+    return f"You have joined {invitation.collection}. Your role: {invitation.get_role_display()}."
 
 
 @transaction.atomic

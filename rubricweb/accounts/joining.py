@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
+
 from django.contrib import messages
 from django.contrib.auth import login
 from django.contrib.auth.decorators import login_not_required
 from django.db import transaction
 from django.http import HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
@@ -16,6 +18,7 @@ from rubricweb.accounts.forms import NewAccountForm, TeamForm
 from rubricweb.accounts.invitations import InvitationOver, TeamTaken
 from rubricweb.accounts.models import Invitation
 from rubricweb.accounts.roles import Role
+from rubricweb.core import errors
 from rubricweb.core.http import HtmxRequest, form_response
 
 NAME = "invitation"
@@ -33,7 +36,7 @@ def join(request: HtmxRequest, token: str) -> HttpResponse:
     invitation = invitations.invitation_of(token)
     if invitation is None:
         lockout.note_failure(request, NAME)
-        return render(request, "accounts/join_over.html", status=404)
+        return _over(request)
     sent = request.POST if request.method == "POST" else None
     form, team_form = NewAccountForm(sent), TeamForm(sent)
     team = (request.POST.get("team") or "").strip()
@@ -43,12 +46,22 @@ def join(request: HtmxRequest, token: str) -> HttpResponse:
         try:
             return _joined(request, invitation, form, team=team)
         except InvitationOver:
-            return render(request, "accounts/join_over.html", status=404)
+            return _over(request)
         except TeamTaken:
             team_form.add_error("team", "There is a team of this name. Its link comes from the organizers.")
     context = {"invitation": invitation, "collection_name": invitation.collection.name}
     context |= {"form": form, "team_form": team_form}
     return form_response(request, "accounts/join.html", context)
+
+
+def _over(request: HtmxRequest) -> HttpResponse:
+    return errors.page(
+        HTTPStatus.NOT_FOUND,
+        "This invitation is not open",
+        "It was used or revoked, it has expired, or its address is incomplete.",
+        "Ask the person who sent it for a new one.",
+        request=request,
+    )
 
 
 def _joined(request: HtmxRequest, invitation: Invitation, form: NewAccountForm, *, team: str) -> HttpResponse:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from http import HTTPStatus
 from ipaddress import IPv6Address, ip_address, ip_network
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from django.db.models import Sum
 from django.http import HttpRequest, HttpResponse
 
 from grading.secret import MASK
+from rubricweb.core import errors
 from rubricweb.core.sqlite import is_locked, short_wait
 
 if TYPE_CHECKING:
@@ -73,6 +75,18 @@ def _pass_if_locked(error: OperationalError) -> None:
     if not is_locked(error):
         raise error
     logger.info("who signed in or out was not noted: the database is locked")
+
+
+def page(request: HttpRequest, response: HttpResponse | None, credentials: object) -> HttpResponse:
+    """Answer 429 to who is locked out. django-axes hands over what it was asked with."""
+    return errors.page(
+        HTTPStatus.TOO_MANY_REQUESTS,
+        "Too many wrong passwords",
+        "Sign-in from your address is locked for 15 minutes.",
+        "Wait, then try again with the right password. Each attempt before that starts the 15 minutes again.",
+        request=request,
+        signs_in=True,
+    )
 
 
 def refused(request: HttpRequest, name: str) -> HttpResponse | None:

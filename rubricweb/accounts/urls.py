@@ -5,7 +5,12 @@ from rubricweb.accounts import joining, views
 
 app_name = "accounts"
 urlpatterns = [
-    path("sign-in/", auth_views.LoginView.as_view(template_name="accounts/sign_in.html"), name="login"),
+    path("", views.account, name="account"),
+    path(
+        "sign-in/",
+        auth_views.LoginView.as_view(template_name=views.SIGN_IN, extra_context=views.FORGOTTEN),
+        name="login",
+    ),
     path("session/", views.session, name="session"),
     path("sign-out/", auth_views.LogoutView.as_view(), name="logout"),
     path("password/", views.password, name="password"),

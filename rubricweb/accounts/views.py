@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
+
 from django.contrib import messages
 from django.contrib.auth import logout, update_session_auth_hash
 from django.contrib.auth.decorators import login_not_required
-from django.contrib.auth.forms import SetPasswordForm
+from django.contrib.auth.forms import AuthenticationForm, SetPasswordForm
 from django.contrib.auth.views import PasswordResetConfirmView
-from django.http import HttpResponse, JsonResponse
+from django.forms import BaseForm
+from django.http import HttpResponse, HttpResponseRedirect, JsonResponse
 from django.middleware.csrf import get_token
 from django.shortcuts import get_object_or_404, redirect
-from django.urls import reverse_lazy
-from django.utils.translation import gettext
+from django.urls import reverse, reverse_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -43,36 +45,65 @@ def session(request: HtmxRequest) -> HttpResponse:
     return JsonResponse({"person": request.user.pk, "name": request.user.get_username(), "token": token})
 
 
+@require_safe
+def account(request: HtmxRequest) -> HttpResponse:
+    """Show a person's own settings, a section each; every form posts to an address of its own."""
+    return account_page(request)
+
+
+def account_page(
+    request: HtmxRequest, *, refused: BaseForm | None = None, section: str = "", **context: object
+) -> HttpResponse:
+    """Render the account, with what was refused in its section; rooms above add sections of their own."""
+    forms: dict[str, object] = {
+        "density": DensityForm(instance=request.user),
+        "password": ChangePasswordForm(request.user),
+        "keys": KeysForm(keys_of(request.user)),
+        "close": CloseForm(request.user),
+        "why_not_close": closing.why_not(request.user),
+    }
+    if refused is not None:
+        forms[section] = refused
+    shown = forms | {"form": refused} | context
+    return form_response(request, "accounts/account.html", shown, part="account")
+
+
+def to_section(section: str) -> HttpResponseRedirect:
+    """Redirect to a section of the account."""
+    return HttpResponseRedirect(f"{reverse('accounts:account')}#{section}")
+
+
 @require_http_methods(["GET", "HEAD", "POST"])
 def keys(request: HtmxRequest) -> HttpResponse:
-    """The keys of the review screens."""
-    form = KeysForm(keys_of(request.user), request.POST or None)
-    if form.is_valid():
-        actions.set_keys(request.user, chosen=form.cleaned_data)
-        messages.success(request, gettext("Keys saved."))
-        return redirect("accounts:keys")
-    return form_response(request, "accounts/keys.html", {"form": form})
+    """Choose the keys of the review screens."""
+    if request.method != "POST":
+        return to_section("own-keys")
+    form = KeysForm(keys_of(request.user), request.POST)
+    if not form.is_valid():
+        return account_page(request, refused=form, section="keys")
+    actions.set_keys(request.user, chosen=form.cleaned_data)
+    messages.success(request, "Keys saved.")
+    return to_section("own-keys")
 
 
 @require_POST
 def keys_reset(request: HtmxRequest) -> HttpResponse:
     actions.reset_keys(request.user)
-    messages.success(request, gettext("Default keys restored."))
-    return redirect("accounts:keys")
+    messages.success(request, "Default keys restored.")
+    return to_section("own-keys")
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_POST
 def password(request: HtmxRequest) -> HttpResponse:
     """Change one's password. Other sessions of the account must sign in again."""
-    form = ChangePasswordForm(request.user, request.POST or None)
-    if form.is_valid():
-        note = passwords.note_reset if form.cleaned_data["revokes_tokens"] else passwords.note_change
-        note(form.save())
-        update_session_auth_hash(request, request.user)
-        messages.success(request, gettext("Password changed. Other browsers must sign in again."))
-        return redirect("accounts:password")
-    context = {"form": form, "density": DensityForm(instance=request.user)}
-    return form_response(request, "accounts/password.html", context)
+    form = ChangePasswordForm(request.user, request.POST)
+    if not form.is_valid():
+        return account_page(request, refused=form, section="password")
+    note = passwords.note_reset if form.cleaned_data["revokes_tokens"] else passwords.note_change
+    note(form.save())
+    update_session_auth_hash(request, request.user)
+    messages.success(request, "Password changed. Other browsers must sign in again.")
+    return to_section("password")
 
 
 @require_POST
@@ -80,42 +111,47 @@ def density(request: HtmxRequest) -> HttpResponse:
     form = DensityForm(request.POST, instance=request.user)
     if form.is_valid():
         form.save()
-        messages.success(request, gettext("Density saved."))
-    return redirect("accounts:password")
+        messages.success(request, "Density saved.")
+    return to_section("density")
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_POST
 def close(request: HtmxRequest) -> HttpResponse:
     """Close one's own account."""
-    form = CloseForm(request.user, request.POST or None)
-    why_not = closing.why_not(request.user)
-    if not why_not and form.is_valid():
-        closing.close_account(request.user, by=request.user)
-        logout(request)
-        messages.success(request, gettext("Your account is closed."))
-        return redirect("accounts:login")
-    return form_response(request, "accounts/close.html", {"form": form, "why_not": why_not})
+    form = CloseForm(request.user, request.POST)
+    if closing.why_not(request.user) or not form.is_valid():
+        return account_page(request, refused=form, section="close")
+    closing.close_account(request.user, by=request.user)
+    logout(request)
+    messages.success(request, "Your account is closed.")
+    return redirect("accounts:login")
+
+
+SIGN_IN = "accounts/sign_in.html"
+FORGOTTEN = {"forgotten": ForgottenForm, "has_mail": is_set_up}
+"""What the sign-in page says to who forgot the password."""
 
 
 @login_not_required
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_POST
 def password_forgotten(request: HtmxRequest) -> HttpResponse:
-    """If mail is set up, request a link; otherwise the page says who can make one."""
-    has_mail = is_set_up()
-    form = ForgottenForm(request.POST or None)
-    if has_mail and form.is_valid():
+    """Mail a link if the server has mail; otherwise the page says who can make one."""
+    form = ForgottenForm(request.POST)
+    if is_set_up() and form.is_valid():
         site = f"{request.scheme}://{request.get_host()}"
         passwords.mail_links(form.cleaned_data["email"], site=site)
-        messages.success(request, gettext("If an account has this address, a link has been sent to it."))
+        messages.success(request, "If an account has this address, a link has been sent to it.")
         return redirect("accounts:login")
-    return form_response(request, "accounts/password_forgotten.html", {"form": form, "has_mail": has_mail})
+    context = FORGOTTEN | {"form": AuthenticationForm(request), "forgotten": form}
+    return form_response(request, SIGN_IN, context, status=HTTPStatus.UNPROCESSABLE_ENTITY)
 
 
 class PasswordSet(PasswordResetConfirmView):
-    """The page of the link: once, within its time, and as long as whoever made it still might make it."""
+    """Open the link: once, within its time, and as long as whoever made it still might make it."""
 
     form_class = NewPasswordForm
-    template_name = "accounts/password_set.html"
+    template_name = SIGN_IN
+    extra_context = FORGOTTEN | {"is_reset": True}
     success_url = reverse_lazy("accounts:login")
 
     def get_user(self, uidb64: str) -> User | None:
@@ -126,7 +162,7 @@ class PasswordSet(PasswordResetConfirmView):
     def form_valid(self, form: SetPasswordForm) -> HttpResponse:  # type: ignore[type-arg]
         response = super().form_valid(form)
         passwords.note_reset(form.user)
-        messages.success(self.request, gettext("Password set, and API tokens revoked. Sign in with it."))
+        messages.success(self.request, "Password set, and API tokens revoked. Sign in with it.")
         return response
 
 
@@ -136,7 +172,7 @@ def invitation_accept(request: HtmxRequest, invitation_id: int) -> HttpResponse:
     try:
         is_new = invitations.join(invitation, person=request.user)
     except InvitationOver:
-        messages.error(request, gettext("This invitation is no longer open. Ask the organizer for another."))
+        messages.error(request, "This invitation is no longer open. Ask the organizer for another.")
         return redirect("home:home")
     messages.success(request, invitations.joined_message(invitation, is_new=is_new))
     return redirect("home:home")
@@ -146,5 +182,5 @@ def invitation_accept(request: HtmxRequest, invitation_id: int) -> HttpResponse:
 def invitation_decline(request: HtmxRequest, invitation_id: int) -> HttpResponse:
     invitation = get_object_or_404(Invitation, pk=invitation_id, person=request.user)
     invitations.decline(invitation, by=request.user)
-    messages.success(request, gettext("Invitation declined."))
+    messages.success(request, "Invitation declined.")
     return redirect("home:home")

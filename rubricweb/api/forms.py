@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django import forms
-from django.utils.translation import gettext_lazy
 
 from rubricweb.accounts.models import User
 from rubricweb.api.models import Token
@@ -18,17 +17,15 @@ class TokenForm(forms.ModelForm):  # type: ignore[type-arg]
         choices=Token.Scope.choices,
         initial=[Token.Scope.READ],
         widget=forms.CheckboxSelectMultiple,
-        label=gettext_lazy("It may"),
-        help_text=gettext_lazy("Never more than your own role in a collection allows."),
+        label="It may",
+        help_text="Never more than your own role in a collection allows.",
     )
-    days = forms.IntegerField(
-        min_value=1, max_value=LONGEST_DAYS, initial=90, label=gettext_lazy("Days until it expires")
-    )
+    days = forms.IntegerField(min_value=1, max_value=LONGEST_DAYS, initial=90, label="Days until it expires")
     collection = forms.ModelChoiceField(
         Collection.objects.none(),
         required=False,
-        empty_label=gettext_lazy("all of mine"),
-        label=gettext_lazy("Collection"),
+        empty_label="all of mine",
+        label="Collection",
     )
 
     class Meta:

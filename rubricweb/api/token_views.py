@@ -1,36 +1,31 @@
-"""The page on which people make and revoke their tokens."""
+"""Make and revoke tokens, in their section of the account."""
 
 from __future__ import annotations
 
 from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, redirect
-from django.utils.translation import gettext
+from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_http_methods, require_POST
 
+from rubricweb.accounts.views import account_page, to_section
 from rubricweb.api import tokens as actions
 from rubricweb.api.forms import TokenForm
 from rubricweb.api.models import Token
-from rubricweb.core.http import HtmxRequest, form_response, shows_a_secret
-
-PAGE = "api/tokens.html"
+from rubricweb.core.http import HtmxRequest, shows_a_secret
 
 
 @shows_a_secret
 @require_http_methods(["GET", "HEAD", "POST"])
 def tokens(request: HtmxRequest) -> HttpResponse:
-    """The list; after a POST, with the new token's text, which is shown this once."""
-    form = TokenForm(request.user, request.POST or None)
-    text = ""
-    if form.is_valid():
-        chosen = form.cleaned_data
-        _, text = actions.make_token(request.user, **chosen)
-        form = TokenForm(request.user)
-    rows = Token.objects.filter(user=request.user).select_related("collection")
-    context = {"form": form, "tokens": rows, "text": text}
-    response = form_response(request, PAGE, context, part="tokens")
-    if text:
-        response["Cache-Control"] = "no-store"
+    """Make a token, and show its text this once; a form that was sent twice comes by GET."""
+    if request.method != "POST":
+        return to_section("tokens")
+    form = TokenForm(request.user, request.POST)
+    if not form.is_valid():
+        return account_page(request, refused=form, section="token_form")
+    _, text = actions.make_token(request.user, **form.cleaned_data)
+    response = account_page(request, token_text=text)
+    response["Cache-Control"] = "no-store"
     return response
 
 
@@ -38,5 +33,5 @@ def tokens(request: HtmxRequest) -> HttpResponse:
 def revoke(request: HtmxRequest, token_id: int) -> HttpResponse:
     token = get_object_or_404(Token, pk=token_id, user=request.user)
     actions.revoke(token, by=request.user)
-    messages.success(request, gettext("%(token)s is revoked and no longer works.") % {"token": token.name})
-    return redirect("api:tokens")
+    messages.success(request, f"{token.name} is revoked and no longer works.")
+    return to_section("tokens")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.utils.translation import gettext, gettext_lazy
+from django.http import QueryDict
 
 from rubricweb.corpus.models import Collection
 
@@ -12,43 +12,47 @@ from rubricweb.corpus.models import Collection
 class DeleteForm(forms.Form):
     """The collection's slug, typed; and whether it goes without an archive."""
 
-    slug = forms.CharField(label=gettext_lazy("Type its short name to confirm"), max_length=80)
+    slug = forms.CharField(max_length=80)
     without_archive = forms.BooleanField(
         required=False,
-        label=gettext_lazy("Delete it without an up-to-date archive"),
-        help_text=gettext_lazy("Changes since the last archive cannot be recovered."),
+        label="Delete it without an up-to-date archive",
+        help_text="Changes since the last archive cannot be recovered.",
     )
 
-    expected = ""
-    is_archived = False
+    def __init__(self, sent: QueryDict | None, *, slug: str, is_archived: bool) -> None:
+        super().__init__(sent)
+        self.expected, self.is_archived = slug, is_archived
+        self.fields["slug"].label = f"Type its short name to confirm: {slug}"
+        if is_archived:
+            del self.fields["without_archive"]
 
     def clean_slug(self) -> str:
         slug: str = self.cleaned_data["slug"].strip()
         if slug != self.expected:
-            raise forms.ValidationError(gettext("This is not %(expected)s.") % {"expected": self.expected})
+            raise forms.ValidationError(f"This is not {self.expected}.")
         return slug
 
     def clean(self) -> None:
         if not self.is_archived and not self.cleaned_data.get("without_archive"):
-            self.add_error("without_archive", gettext("Archive the collection first, or tick this."))
+            self.add_error("without_archive", "Archive the collection first, or tick this.")
 
 
 class RestoreForm(forms.Form):
     """An archive, and what its collection shall be called."""
 
     archive = forms.FileField(
-        label=gettext_lazy("Archive"),
-        help_text=gettext_lazy("The zip file of an archive."),
+        label="Archive",
+        help_text="The zip file of an archive.",
     )
     slug = forms.SlugField(
-        label=gettext_lazy("Short name"),
+        label="Short name",
         max_length=80,
         required=False,
-        help_text=gettext_lazy("Empty: the name in the archive, which must be free on this server."),
+        help_text="Empty: the name in the archive, which must be free on this server.",
     )
 
     def clean_slug(self) -> str:
         slug: str = self.cleaned_data["slug"]
         if slug and Collection.objects.filter(slug=slug).exists():
-            raise ValidationError(gettext("%(slug)s is taken: choose another.") % {"slug": slug})
+            raise ValidationError(f"{slug} is taken: choose another.")
         return slug

@@ -96,6 +96,11 @@ class Restoration(Task):
         return reverse("archives:restoration", args=[self.pk])
 
     @property
+    def made(self) -> Collection | None:
+        """The collection that it made, if it is still there."""
+        return Collection.objects.filter(pk=self.collection_key).first()
+
+    @property
     def path(self) -> Path:
         """Where the upload lies until its restoration ends, in a folder named by the key."""
         folder = Path(settings.DATA_DIR) / "restorations" / str(self.pk)

@@ -11,15 +11,13 @@ from django.core.exceptions import PermissionDenied
 from django.http import FileResponse, Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
-from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from rubricweb.accounts import roles
 from rubricweb.archives import actions, pieces, removal
 from rubricweb.archives.forms import DeleteForm, RestoreForm
-from rubricweb.archives.models import Deletion, Restoration
+from rubricweb.archives.models import Archive, Deletion, Restoration
 from rubricweb.archives.restoration import cancel_restoration, start_restoration
-from rubricweb.banks.access import bank_for
 from rubricweb.core.counted import number
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.core.uploads import too_large
@@ -27,8 +25,12 @@ from rubricweb.corpus.access import collection_for, run_for_organizer
 from rubricweb.corpus.models import Collection
 
 PAGE = "archives/archive.html"
-DELETE = "archives/delete.html"
+CONFIRM = "core/confirm.html"
 RESTORE = "archives/restore.html"
+BESIDES = (
+    "Also its settings, members, jobs, imports, log and links to public boards. "
+    "People keep their accounts, and other collections keep their graders."
+)
 SHOWN_RESTORATIONS = 20
 
 
@@ -41,7 +43,6 @@ def archive(request: HtmxRequest, slug: str) -> HttpResponse:
     newest = actions.newest_archive(collection)
     context = {
         "collection": collection,
-        "section": "settings",
         "archive": newest,
         "banks": collection.banks.all(),
         "is_up_to_date": actions.is_up_to_date(newest),
@@ -65,29 +66,47 @@ def delete(request: HtmxRequest, slug: str) -> HttpResponse:
     if under_way := actions.live_deletion(collection):
         return redirect(under_way)
     newest = actions.newest_archive(collection)
-    form = DeleteForm(request.POST or None)
-    form.expected, form.is_archived = collection.slug, actions.is_up_to_date(newest)
+    form = DeleteForm(request.POST or None, slug=slug, is_archived=actions.is_up_to_date(newest))
     if form.is_bound and form.is_valid():
-        without = form.cleaned_data["without_archive"]
+        without = form.cleaned_data.get("without_archive", False)
         started = actions.start_deletion(collection, by=request.user, without_archive=without)
         if not started.error:
             return _deleted(request, started)
         form.add_error(None, started.error)
-    goes = {"going": removal.going(collection), "archive": newest, "why_not": removal.why_not(collection)}
-    context = {"collection": collection, "section": "settings", "form": form} | goes
-    return form_response(request, DELETE, context)
+    note, verb = _of_archive(newest, is_archived=form.is_archived)
+    context = {
+        "title": f"Delete {collection}?",
+        "going": removal.going(collection),
+        "why_not": removal.why_not(collection),
+        "notes": (BESIDES, "This cannot be undone: only an archive can bring the collection back.", note),
+        "instead": {"address": reverse("archives:archive", args=[slug]), "verb": verb},
+        "form": form,
+        "verb": "Delete the collection",
+        "back": reverse("corpus:settings", args=[slug]),
+    }
+    return form_response(request, CONFIRM, context | {"collection": collection}, part="confirm")
+
+
+def _of_archive(newest: Archive | None, *, is_archived: bool) -> tuple[str, str]:
+    """Return what to know of the archive of a collection that is to be deleted, and what to do with it."""
+    if is_archived:
+        advice = "Download it first: afterwards only the server's administrator can reach it."
+        return f"Its archive is up to date. {advice}", "Download its archive"
+    if newest and newest.is_there:
+        return "It has changed since its archive was made.", "Archive it again"
+    return "It has no archive.", "Archive it first"
 
 
 def _deleted(request: HtmxRequest, started: Deletion) -> HttpResponse:
     if started.is_live:
         return redirect(started)
-    messages.success(request, gettext("%(started)s is deleted.") % {"started": started.name})
+    messages.success(request, f"{started.name} is deleted.")
     return redirect("home:home")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def deletion(request: HtmxRequest, deletion_id: int) -> HttpResponse:
-    """How far a deletion is: for who organizes the collection, and once it is gone for who deleted it.
+    """Say how far a deletion is: for who organizes the collection, and once it is gone for who deleted it.
 
     POST goes on with one that failed after the collection was hidden.
     """
@@ -103,7 +122,7 @@ def deletion(request: HtmxRequest, deletion_id: int) -> HttpResponse:
             actions.retry_deletion(row)
         return redirect(row)
     context = {"deletion": row, "collection": collection, "is_hidden": is_hidden}
-    return page_or_part(request, "archives/deletion.html", context, part="deletion")
+    return page_or_part(request, PAGE, context, part="deletion")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -114,28 +133,25 @@ def restore(request: HtmxRequest) -> HttpResponse:
     form = RestoreForm(request.POST, request.FILES) if request.method == "POST" else RestoreForm()
     if too_large(request):
         form.errors.pop("archive", None)
-        form.add_error(
-            "archive",
-            gettext("It is too large, expected at most %(UPLOAD_BYTES)s bytes.")
-            % {"UPLOAD_BYTES": number(settings.UPLOAD_BYTES)},
-        )
+        most = number(settings.UPLOAD_BYTES)
+        form.add_error("archive", f"It is too large, expected at most {most} bytes.")
     if form.is_bound and form.is_valid():
         sent = form.cleaned_data
         return redirect(start_restoration(sent["archive"], slug=sent["slug"], by=request.user))
     own = Restoration.objects.filter(by=request.user)
-    return form_response(request, RESTORE, {"form": form, "earlier": own[:SHOWN_RESTORATIONS]})
+    context = {"form": form, "restorations": own[:SHOWN_RESTORATIONS]}
+    return form_response(request, RESTORE, context)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def restoration(request: HtmxRequest, restoration_id: int) -> HttpResponse:
-    """How far a restoration is, for who asked for it. POST cancels it."""
+    """Say how far a restoration is, for who asked for it. POST cancels it."""
     row = get_object_or_404(Restoration, pk=restoration_id, by=request.user)
     if request.method == "POST":
         cancel_restoration(row)
         return redirect(row)
-    collection = Collection.objects.filter(pk=row.collection_key).first()
-    context = {"restoration": row, "collection": collection}
-    return page_or_part(request, "archives/restoration.html", context, part="restoration")
+    context = {"restoration": row, "restorations": [row]}
+    return page_or_part(request, RESTORE, context, part="restoration")
 
 
 @require_POST
@@ -147,26 +163,25 @@ def run_remove(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def bank_remove(request: HtmxRequest, bank_id: int) -> HttpResponse:
+def bank_remove(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
     """Say what a removal of the bank does; POST removes it."""
-    bank = bank_for(request.user, bank_id, needed=roles.TO_ORGANIZE)
+    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    bank = get_object_or_404(collection.banks, pk=bank_id)
     if request.method == "POST" and _removed(
         request, partial(pieces.remove_bank, bank, by=request.user), bank
     ):
-        return redirect(bank.collection)
-    back = reverse("archives:archive", args=[bank.collection.slug])
-    return _removal_page(request, bank.collection, bank, pieces.removal_of_bank(bank), back)
+        return redirect(collection)
+    back = reverse("archives:archive", args=[slug])
+    return _removal_page(request, collection, bank, pieces.removal_of_bank(bank), back)
 
 
 def _removed(request: HtmxRequest, remove: Callable[[], object], thing: object) -> bool:
     try:
         remove()
     except pieces.CannotRemove as reason:
-        messages.error(
-            request, gettext("%(thing)s was not removed. %(reason)s") % {"thing": thing, "reason": reason}
-        )
+        messages.error(request, f"{thing} was not removed. {reason}")
         return False
-    messages.success(request, gettext("%(thing)s is removed.") % {"thing": thing})
+    messages.success(request, f"{thing} is removed.")
     return True
 
 
@@ -175,9 +190,11 @@ def _removal_page(
 ) -> HttpResponse:
     context = {
         "collection": collection,
-        "section": "settings",
-        "thing": thing,
-        "removal": removal,
+        "title": f"Remove {thing}?",
+        "going": removal.goes,
+        "why_not": removal.reason,
+        "notes": ("This cannot be undone. No grade, rating or campaign depends on it.",),
+        "verb": "Remove",
         "back": back,
     }
-    return page_or_part(request, "archives/remove.html", context, part="remove")
+    return page_or_part(request, CONFIRM, context, part="confirm")

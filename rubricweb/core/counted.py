@@ -16,6 +16,8 @@ COUNTED = {
     "passage": ngettext_lazy("%(n)s passage", "%(n)s passages", "count"),
     "answer": ngettext_lazy("%(n)s answer", "%(n)s answers", "count"),
     "rating": ngettext_lazy("%(n)s rating", "%(n)s ratings", "count"),
+    "file": ngettext_lazy("%(n)s file", "%(n)s files", "count"),
+    "run": ngettext_lazy("%(n)s run", "%(n)s runs", "count"),
     "topic": ngettext_lazy("%(n)s topic", "%(n)s topics", "count"),
     "warning": ngettext_lazy("%(n)s warning", "%(n)s warnings", "count"),
 }

@@ -14,18 +14,16 @@ from django.conf import settings
 from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent
 from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import render
 from django.template.defaultfilters import filesizeformat
 from django.template.loader import render_to_string
-from django.utils.translation import gettext, ngettext
 from django.views.decorators.csrf import requires_csrf_token
-from django.views.defaults import page_not_found, permission_denied
 
 logger = logging.getLogger(__name__)
 
 RETRY_SECONDS = 60
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 DISK_FULL = "The server's disk is full, and nothing was saved. Tell its administrator, and try again later."
+UNCHANGED = "Nothing was changed."
 API = "/api/"
 """Below this address answers are for machines."""
 PROBLEM = "application/problem+json"
@@ -45,52 +43,91 @@ def _problem(request: HttpRequest, status: HTTPStatus, detail: str) -> HttpRespo
     return JsonResponse(problem(status, detail), status=status, content_type=PROBLEM)
 
 
+def page(
+    status: HTTPStatus, title: str, *lines: str, request: HttpRequest | None = None, signs_in: bool = False
+) -> HttpResponse:
+    """Render a refusal for a person: a title, a paragraph a line, and a way on.
+
+    Without the request it needs neither a session nor the database.
+    """
+    context = {"title": title, "lines": lines, "signs_in": signs_in}
+    return HttpResponse(render_to_string("error.html", context, request=request), status=status)
+
+
 def limit_exceeded(error: Exception) -> str:
     """Return which limit of a request was exceeded, in words; empty for other errors."""
     if isinstance(error, RequestDataTooBig):
         size = filesizeformat(settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
-        return gettext("This is too large: at most %(size)s without files.") % {"size": size}
+        return f"This is too large: at most {size} without files."
     if isinstance(error, TooManyFieldsSent):
-        most = settings.DATA_UPLOAD_MAX_NUMBER_FIELDS
-        return gettext("These are too many fields: at most %(most)s at once.") % {"most": f"{most:,}"}
+        return f"These are too many fields: at most {settings.DATA_UPLOAD_MAX_NUMBER_FIELDS:,} at once."
     if isinstance(error, TooManyFilesSent):
         most = settings.DATA_UPLOAD_MAX_NUMBER_FILES
-        return ngettext("At most %(most)s file at once.", "At most %(most)s files at once.", most) % {
-            "most": f"{most:,}"
-        }
+        return f"At most {most:,} {'file' if most == 1 else 'files'} at once."
     return ""
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """The 400 page, or the 413 page with the limit that was exceeded."""
-    limit = limit_exceeded(exception)
-    status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE if limit else HTTPStatus.BAD_REQUEST
-    page = "413.html" if limit else "400.html"
-    detail = limit or "This request cannot be understood."
-    return _problem(request, status, detail) or HttpResponse(
-        render_to_string(page, {"limit": limit}), status=status
+    """Answer 400, or 413 with the limit that was exceeded."""
+    if limit := limit_exceeded(exception):
+        status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+        advice = "Go back: what you typed is still there. Send a longer text as a file."
+        return _problem(request, status, limit) or page(
+            status, "This request is too large", limit, f"{UNCHANGED} {advice}"
+        )
+    status = HTTPStatus.BAD_REQUEST
+    return _problem(request, status, "This request cannot be understood.") or page(
+        status,
+        "This request could not be understood",
+        f"{UNCHANGED} The address or the form contains something that does not belong there.",
     )
 
 
 @requires_csrf_token
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """The 403 page, with the reason."""
-    detail = str(exception) or "You may not do this."
-    return _problem(request, HTTPStatus.FORBIDDEN, detail) or permission_denied(request, exception)
+    """Answer 403 with the reason."""
+    status, reason = HTTPStatus.FORBIDDEN, str(exception)
+    return _problem(request, status, reason or "You may not do this.") or page(
+        status, "Not open to you", reason or "Your role does not include this.", UNCHANGED, request=request
+    )
 
 
 @requires_csrf_token
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """The 404 page."""
-    detail = "Nothing is at this address."
-    return _problem(request, HTTPStatus.NOT_FOUND, detail) or page_not_found(request, exception)
+    """Answer 404; who is not signed in finds the way to do so."""
+    is_signed_in = hasattr(request, "user") and request.user.is_authenticated
+    why = "you are not a member of its collection" if is_signed_in else "its link has been closed"
+    return _problem(request, HTTPStatus.NOT_FOUND, "Nothing is at this address.") or page(
+        HTTPStatus.NOT_FOUND,
+        "Not found",
+        f"There is nothing at this address, or {why}.",
+        request=request,
+        signs_in=not is_signed_in,
+    )
+
+
+def method_refused(request: HttpRequest) -> HttpResponse:
+    """Answer 405 to whoever opens an address that only takes forms."""
+    return page(
+        HTTPStatus.METHOD_NOT_ALLOWED,
+        "No page here",
+        "This address only takes what a form sends. Go back to the page of the form.",
+        UNCHANGED,
+        request=request,
+    )
 
 
 def token_refused(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """The 403 page for a missing CSRF token, or one of another sign-in; a script sees by the header that it
+    """Answer 403 to a missing CSRF token, or one of another sign-in; a script sees by the header that it
     has to renew its token.
     """
-    response = render(request, "403_csrf.html", status=HTTPStatus.FORBIDDEN)
+    response = page(
+        HTTPStatus.FORBIDDEN,
+        "This form was not accepted",
+        f"{UNCHANGED} You opened the page before you signed in, or your browser blocks cookies.",
+        "Go back, reload the page, and send it again.",
+        request=request,
+    )
     response[SESSION_ENDED] = "1"
     return response
 
@@ -120,8 +157,11 @@ def server_error(request: HttpRequest) -> HttpResponse:
 def busy(request: HttpRequest) -> HttpResponse:
     """503 with a Retry-After."""
     status = HTTPStatus.SERVICE_UNAVAILABLE
-    response = _problem(request, status, "The database is busy. Try again in a minute.") or HttpResponse(
-        render_to_string("503.html"), status=status
+    response = _problem(request, status, "The database is busy. Try again in a minute.") or page(
+        status,
+        "The database is busy",
+        f"{UNCHANGED} An import is being written, and other changes have to wait.",
+        "You can still read every page. Go back and try again in a minute.",
     )
     response["Retry-After"] = str(RETRY_SECONDS)
     return response

@@ -150,7 +150,7 @@ class MethodPage:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
         if isinstance(response, HttpResponseNotAllowed) and request.method == "GET" and not response.content:
-            response.content = render_to_string("405.html", request=request).encode()
+            response.content = errors.method_refused(request).content
         return response
 
 

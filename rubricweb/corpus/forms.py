@@ -8,7 +8,6 @@ from decimal import Decimal
 from typing import Any
 
 from django import forms
-from django.utils.translation import gettext_lazy
 
 from rubricweb.corpus.actions import CollectionSettings, settings_digest, settings_of
 from rubricweb.corpus.models import Collection
@@ -25,54 +24,45 @@ class SettingsForm(forms.Form):
     name = forms.CharField(max_length=200)
     description = forms.CharField(required=False, widget=forms.Textarea(attrs={"rows": 2}))
     min_relevant = forms.IntegerField(
-        label=gettext_lazy("First relevant judgment"),
+        label="First relevant judgment",
         min_value=1,
         max_value=10,
-        help_text=gettext_lazy(
-            "Judgments at or above this value count as relevant. TREC DL and LLMJudge use 2."
-        ),
+        help_text="Judgments at or above this value count as relevant. TREC DL and LLMJudge use 2.",
     )
     blind_sums = forms.ChoiceField(
-        label=gettext_lazy("Boards and files for people with cells to rate blind"),
+        label="Boards and files for people with cells to rate blind",
         choices=Collection.BlindSums.choices,
         required=False,
-        help_text=gettext_lazy(
-            "Each cell appears once they have rated it. All other pages leave these cells out."
-        ),
+        help_text="Each cell appears once they have rated it. All other pages leave these cells out.",
     )
     public_counts_blind = forms.BooleanField(
-        label=gettext_lazy("Public boards count cells that are still to be rated blind"),
+        label="Public boards count cells that are still to be rated blind",
         required=False,
-        help_text=gettext_lazy("Assessors can read public boards, too, and could compare."),
+        help_text="Assessors can read public boards, too, and could compare.",
     )
     shows_run_tags = forms.BooleanField(
-        label=gettext_lazy("Assessors and viewers see the names of runs"),
+        label="Assessors and viewers see the names of runs",
         required=False,
-        help_text=gettext_lazy("Otherwise each run has a fixed pseudonym."),
+        help_text="Otherwise each run has a fixed pseudonym.",
     )
     requires_calibration = forms.BooleanField(
-        label=gettext_lazy("Publish only calibrated boards"),
+        label="Publish only calibrated boards",
         required=False,
-        help_text=gettext_lazy(
-            "A board needs a current card that compares its grader with people, and warns without one."
-        ),
+        help_text="A board needs a current card that compares its grader with people, and warns without one.",
     )
     assessors_edit = forms.BooleanField(
-        label=gettext_lazy("Assessors may edit questions and nuggets"),
+        label="Assessors may edit questions and nuggets",
         required=False,
-        help_text=gettext_lazy("Except items that they are still to rate blind."),
+        help_text="Except items that they are still to rate blind.",
     )
-    assessors_grade = forms.BooleanField(label=gettext_lazy("Assessors may start grading"), required=False)
+    assessors_grade = forms.BooleanField(label="Assessors may start grading", required=False)
     assessors_grade_up_to = forms.DecimalField(
-        label=gettext_lazy("Limit per job started by an assessor, in US dollars"),
+        label="Limit per job started by an assessor, in US dollars",
         min_value=0,
         max_digits=8,
         decimal_places=2,
         required=False,
-        help_text=gettext_lazy(
-            "Compared with the estimate beside Re-grade. Models without a known price "
-            "are for topic developers only."
-        ),
+        help_text="Compared with the estimate beside Re-grade. Assessors cannot use models without a price.",
     )
 
     seen = forms.CharField(required=False, widget=forms.HiddenInput)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
+
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
+from django.db.models import Model, QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -14,7 +19,7 @@ from rubricweb.accounts.actions import LastOrganizer, remove_member
 from rubricweb.accounts.invitations import Joining
 from rubricweb.accounts.models import TEAM_CHARS, Invitation, Membership
 from rubricweb.accounts.roles import Role
-from rubricweb.core.http import HtmxRequest, form_response, page_or_part
+from rubricweb.core.http import HtmxRequest, form_response
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 
@@ -113,10 +118,12 @@ def _given(given: Membership | Invitation, username: str, open_links: int) -> st
     return f"{done} {open_links} invitations that {username} made are revoked."
 
 
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 def invite(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Make a link to join and show it, once."""
+    """Make a link to join and show it, once; a form that was sent twice comes by GET."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    if request.method != "POST":
+        return redirect("corpus:people", slug)
     form = LinkForm(request.POST, auto_id="link_%s")
     if not form.is_valid():
         return _page(request, collection, link_form=form)
@@ -147,27 +154,47 @@ def password_link(request: HtmxRequest, slug: str, user_id: int) -> HttpResponse
     return _page(request, collection, person=person, link=link)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_POST
 def remove(request: HtmxRequest, slug: str, user_id: int) -> HttpResponse:
-    """Say what a removal means; POST removes the member."""
+    """Remove a member; beside the name the page says what that means."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     membership = get_object_or_404(collection.memberships.select_related("user"), user=user_id)
-    if request.method == "POST":
-        try:
-            remove_member(membership, by=request.user)
-        except LastOrganizer as reason:
-            messages.error(request, str(reason))
-        else:
-            messages.success(request, f"{membership.user} is no longer a member.")
-            is_own = membership.user_id == request.user.pk and not request.user.is_superuser
-            return redirect("home:home") if is_own else redirect("corpus:people", slug)
-    made = {
-        "invitations": collection.invitations.usable().filter(by=membership.user),
-        "webhooks": collection.webhooks.filter(by=membership.user, state="on"),
-        "public_boards": collection.public_boards.filter(by=membership.user, closed_at=None),
-    }
-    context = {"collection": collection, "membership": membership} | made
-    return page_or_part(request, "corpus/member_remove.html", context, part="remove")
+    try:
+        remove_member(membership, by=request.user)
+    except LastOrganizer as reason:
+        messages.error(request, str(reason))
+        return redirect("corpus:people", slug)
+    messages.success(request, f"{membership.user} is no longer a member.")
+    is_own = membership.user_id == request.user.pk and not request.user.is_superuser
+    return redirect("home:home") if is_own else redirect("corpus:people", slug)
+
+
+@dataclass(frozen=True, slots=True)
+class MemberRow:
+    """A member, with what a removal closes and what it leaves open."""
+
+    membership: Membership
+    invitations: list[Invitation]
+    webhooks: list[Model]
+    public_boards: list[Model]
+
+
+def _members(collection: Collection) -> list[MemberRow]:
+    invitations = _by_maker(collection.invitations.usable())
+    webhooks = _by_maker(collection.webhooks.filter(state="on"))
+    boards = _by_maker(collection.public_boards.filter(closed_at=None))
+    members = collection.memberships.select_related("user").order_by("user__username")
+    return [
+        MemberRow(one, invitations[one.user_id], webhooks[one.user_id], boards[one.user_id])
+        for one in members
+    ]
+
+
+def _by_maker(rows: QuerySet[Any]) -> dict[int, list[Any]]:
+    made: dict[int, list[Any]] = defaultdict(list)
+    for row in rows:
+        made[row.by_id].append(row)
+    return made
 
 
 def _page(
@@ -181,7 +208,7 @@ def _page(
     member_form, link_form = member_form or MemberForm(), link_form or LinkForm(auto_id="link_%s")
     context = {
         "collection": collection,
-        "members": collection.memberships.select_related("user").order_by("user__username"),
+        "members": _members(collection),
         "invitations": collection.invitations.with_usable().select_related("by"),
         "member_form": member_form,
         "link_form": link_form,

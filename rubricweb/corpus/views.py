@@ -8,7 +8,6 @@ from asgiref.sync import sync_to_async
 from django.contrib import messages
 from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect
-from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_safe
 
 from rubricweb.accounts import roles
@@ -47,7 +46,7 @@ def settings(request: HtmxRequest, slug: str) -> HttpResponse:
             )
         except SettingsChanged:
             return _conflicting_settings(request, slug)
-        messages.success(request, gettext("Settings saved."))
+        messages.success(request, "Settings saved.")
         return redirect("corpus:settings", slug)
     return _settings_page(request, collection, form)
 

@@ -216,9 +216,11 @@ SITE = (
     Screen("Help", "help:index", keywords="documentation tutorials guide"),
     Screen("New collection", "imports:new-collection", keywords="create"),
     Screen("Restore a collection", "archives:restore", keywords="archive upload backup"),
-    Screen("Your keys", "accounts:keys", keywords="keyboard shortcuts"),
-    Screen("Your tokens", "api:tokens", keywords="API scripts"),
-    Screen("Your account", "accounts:password", keywords="password density close"),
+    Screen(
+        "Your account",
+        "accounts:account",
+        keywords="password density keys keyboard shortcuts tokens API scripts close",
+    ),
 )
 MORE = (
     Screen("Flags", "review:flags", keywords="remarks comments"),

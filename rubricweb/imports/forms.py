@@ -9,7 +9,6 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.files.uploadedfile import UploadedFile
 from django.utils.text import slugify
-from django.utils.translation import gettext, gettext_lazy
 
 from grading.formats.ids import is_one_word
 from rubricweb.banks.models import Bank
@@ -27,18 +26,16 @@ class NewCollectionForm(forms.ModelForm):  # type: ignore[type-arg]  # not gener
     """A collection without anything in it."""
 
     slug = forms.SlugField(
-        label=gettext_lazy("Short name"),
+        label="Short name",
         max_length=80,
         required=False,
-        help_text=gettext_lazy(
-            "Used in addresses and commands: letters, digits and hyphens. Empty: made from the name."
-        ),
+        help_text="Used in addresses and commands: letters, digits and hyphens. Empty: made from the name.",
     )
 
     class Meta:
         model = Collection
         fields = ("name", "slug", "description", "min_relevant")
-        labels = {"min_relevant": gettext_lazy("First relevant judgment")}
+        labels = {"min_relevant": "First relevant judgment"}
         help_texts = {
             "min_relevant": "Judgments at or above this value count as relevant (TREC DL and LLMJudge: 2)."
         }
@@ -46,12 +43,10 @@ class NewCollectionForm(forms.ModelForm):  # type: ignore[type-arg]  # not gener
 
     def clean_slug(self) -> str:
         slug: str = self.cleaned_data["slug"] or slugify(self.cleaned_data.get("name", ""))[:80]
-        if not slug:
-            raise ValidationError(
-                gettext("The name has no letters or digits that an address can have: choose one.")
-            )
+        if not slug and "name" in self.cleaned_data:
+            raise ValidationError("The name has no letters or digits that an address can have: choose one.")
         if Collection.objects.filter(slug=slug).exists():
-            raise ValidationError(gettext("%(slug)s is taken: choose another.") % {"slug": slug})
+            raise ValidationError(f"{slug} is taken: choose another.")
         return slug
 
 
@@ -72,20 +67,18 @@ class UploadForm(forms.Form):
     """Files, or text for small things, or both."""
 
     uploads = FilesField(
-        label=gettext_lazy("Files"),
+        label="Files",
         required=False,
         allow_empty_file=True,
-        help_text=gettext_lazy(
-            "Drop or choose files: plain, gzip or zip. Their formats are recognised by their content."
-        ),
+        help_text="Drop or choose files: plain, gzip or zip. Their formats are recognised by their content.",
     )
     pasted = forms.CharField(
-        label=gettext_lazy("Text"),
+        label="Text",
         required=False,
         strip=False,
         max_length=PASTED_CHARACTERS,
         widget=forms.Textarea(attrs={"rows": 3, "class": "mono", "spellcheck": "false", "dir": "ltr"}),
-        help_text=gettext_lazy("The text of one small file, such as a few qrels."),
+        help_text="The text of one small file, such as a few qrels.",
     )
 
     @property
@@ -99,70 +92,65 @@ class OptionsForm(forms.Form):
     """The options of `manage.py import_collection`."""
 
     bank_name = forms.CharField(
-        label=gettext_lazy("Bank"),
+        label="Bank",
         max_length=80,
         initial=DEFAULT_BANK,
-        help_text=gettext_lazy("Receives the questions and nuggets of bank files."),
+        help_text="Receives the questions and nuggets of bank files.",
     )
     judgments = forms.ChoiceField(
-        label=gettext_lazy("Several judgments of a passage"),
+        label="Several judgments of a passage",
         required=False,
         choices=[
-            ("", gettext_lazy("the highest counts; with Replace the last")),
+            ("", "the highest counts; with Replace the last"),
             *(
                 (one.value, f"the {one} counts")
                 for one in SeveralJudgments
                 if one is not SeveralJudgments.REFUSE
             ),
-            (SeveralJudgments.REFUSE.value, gettext_lazy("refuse them")),
+            (SeveralJudgments.REFUSE.value, "refuse them"),
         ],
     )
     min_relevant = forms.IntegerField(
-        label=gettext_lazy("First relevant judgment"),
+        label="First relevant judgment",
         required=False,
         min_value=0,
         max_value=HIGHEST_JUDGMENT,
-        help_text=gettext_lazy("Empty: as in the collection."),
+        help_text="Empty: as in the collection.",
     )
     official_measure = forms.CharField(
-        label=gettext_lazy("Official measure"),
+        label="Official measure",
         required=False,
         max_length=60,
-        help_text=gettext_lazy(
-            "For a trec_eval summary: ndcg_cut_10 or map. Empty: the first of these that it has."
-        ),
+        help_text="For a trec_eval summary: ndcg_cut_10 or map. Empty: the first of these that it has.",
     )
     passages_of = forms.ChoiceField(
-        label=gettext_lazy("A passage of a response is"),
+        label="A passage of a response is",
         required=False,
         choices=Response.PassagesOf.choices,
-        help_text=gettext_lazy("Equal texts are one passage; long ones are cut between sentences."),
+        help_text="Equal texts are one passage; long ones are cut between sentences.",
     )
     is_segmenting = forms.BooleanField(
-        label=gettext_lazy("Cut documents into passages"),
+        label="Cut documents into passages",
         required=False,
-        help_text=gettext_lazy("For files of passages: windows of ten sentences, starting every five."),
+        help_text="For files of passages: windows of ten sentences, starting every five.",
     )
     candidates_run = forms.CharField(
-        label=gettext_lazy("Run of the candidates"),
+        label="Run of the candidates",
         required=False,
         max_length=TAG_LIMIT,
-        help_text=gettext_lazy(
-            "For reranker requests: makes a run of this name from the order of the candidates. Empty: no run."
-        ),
+        help_text="For reranker requests: makes a run of this name from the order of the candidates. "
+        "Empty: no run.",
     )
     nugget_grader = forms.CharField(
-        label=gettext_lazy("Grader of the nuggets"),
+        label="Grader of the nuggets",
         required=False,
         max_length=200,
-        help_text=gettext_lazy("The model that gave the grades, which the file does not name."),
+        help_text="The model that gave the grades, which the file does not name.",
     )
     replace = forms.BooleanField(
-        label=gettext_lazy("Replace what contradicts an earlier import"),
+        label="Replace what contradicts an earlier import",
         required=False,
-        help_text=gettext_lazy(
-            "Otherwise a contradiction is refused. An import that replaces anything cannot be undone."
-        ),
+        help_text="Otherwise a contradiction is refused. An import that replaces anything cannot be undone.",
     )
 
     def clean_passages_of(self) -> str:
@@ -171,7 +159,7 @@ class OptionsForm(forms.Form):
     def clean_candidates_run(self) -> str:
         run_tag: str = self.cleaned_data["candidates_run"]
         if run_tag and not is_one_word(run_tag):
-            raise ValidationError(gettext("The name of a run is one word, without white space."))
+            raise ValidationError("The name of a run is one word, without white space.")
         return run_tag
 
     def clean_nugget_grader(self) -> str:

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from grading.formats.nugget_grades import NUGGET_GRADES
-from rubricweb.corpus.models import Collection
+from rubricweb.corpus.models import OFFICIAL, Collection
+from rubricweb.corpus.official import Official, official_boards
 from rubricweb.imports import contents
 from rubricweb.imports.models import Import, ImportFile
 
@@ -153,6 +154,13 @@ def history(collection: Collection) -> list[Import]:
 
 def unfinished(collection: Collection) -> list[Import]:
     return list(collection.imports.open().select_related("by").prefetch_related("files"))
+
+
+def official_of(row: Import) -> Official | None:
+    """Return the official leaderboard that came with an import; None if none did, or it is not made yet."""
+    if not row.is_imported or not row.counts.get("official_scores"):
+        return None
+    return next((board for board in official_boards(row.collection) if board.name == OFFICIAL), None)
 
 
 def format_choices() -> list[tuple[str, str]]:

@@ -6,7 +6,6 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from rubricweb.accounts import roles
@@ -19,7 +18,6 @@ from rubricweb.imports import access, actions, contents, screens, undo
 from rubricweb.imports.forms import NewCollectionForm, OptionsForm, UploadForm
 from rubricweb.imports.models import Import
 
-NEW = "imports/new_collection.html"
 LIST = "imports/imports.html"
 PAGE = "imports/import.html"
 
@@ -33,11 +31,10 @@ def new_collection(request: HtmxRequest) -> HttpResponse:
         collection = create_collection(form.save(commit=False), by=request.user)
         messages.success(
             request,
-            gettext("%(collection)s is created, and you are its organizer. Next: import its files.")
-            % {"collection": collection},
+            f"{collection} is created, and you are its organizer. Next: import its files.",
         )
         return redirect("imports:imports", collection.slug)
-    return form_response(request, NEW, {"form": form})
+    return form_response(request, LIST, {"form": form}, part="new")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -97,13 +94,11 @@ def start(request: HtmxRequest, slug: str, import_id: int) -> HttpResponse:
         return _refused_options(request, batch, form)
     if form.options() != contents.ImportOptions.of(batch):
         actions.start_check(batch, form.options())
-        messages.info(
-            request, gettext("The options have changed. Check what the import would change, then import.")
-        )
+        messages.info(request, "The options have changed. Check what the import would change, then import.")
     elif screens.batch_of(batch).is_ready:
         actions.start_import(batch)
     else:
-        messages.error(request, gettext("Nothing was imported: these files cannot be imported as they are."))
+        messages.error(request, "Nothing was imported: these files cannot be imported as they are.")
     return redirect(batch)
 
 
@@ -113,7 +108,7 @@ def discard(request: HtmxRequest, slug: str, import_id: int) -> HttpResponse:
     if not _may_change(request, batch):
         return redirect(batch)
     actions.discard(batch)
-    messages.success(request, gettext("Discarded. The uploaded files are deleted; nothing was imported."))
+    messages.success(request, "Discarded. The uploaded files are deleted; nothing was imported.")
     return redirect("imports:imports", slug)
 
 
@@ -129,12 +124,10 @@ def undo_import(request: HtmxRequest, slug: str, import_id: int) -> HttpResponse
     except undo.CannotUndo as reason:
         messages.error(
             request,
-            gettext("Import %(batch)s was not undone. %(reason)s") % {"batch": batch.pk, "reason": reason},
+            f"Import {batch.pk} was not undone. {reason}",
         )
     else:
-        messages.success(
-            request, gettext("Import %(batch)s is undone: what it added is gone.") % {"batch": batch.pk}
-        )
+        messages.success(request, f"Import {batch.pk} is undone: what it added is gone.")
     return redirect(batch)
 
 
@@ -170,7 +163,7 @@ def _upload(request: HtmxRequest) -> UploadForm:
         return UploadForm()
     form = UploadForm(request.POST, request.FILES)
     if not request.FILES and not too_large(request) and not request.POST.get("pasted", "").strip():
-        form.add_error("uploads", gettext("Choose a file, or paste text."))
+        form.add_error("uploads", "Choose a file, or paste text.")
     return form
 
 
@@ -184,12 +177,8 @@ def _add(request: HtmxRequest, batch: Import, form: UploadForm) -> None:
 def _may_change(request: HtmxRequest, batch: Import) -> bool:
     """Say why not where a worker has the files, or has imported them."""
     if batch.is_live or batch.is_imported:
-        words = "at work" if batch.is_live else "made"
-        messages.error(
-            request,
-            gettext("Import %(batch)s is %(words)s: nothing was changed.")
-            % {"batch": batch.pk, "words": words},
-        )
+        doing = "at work" if batch.is_live else "made"
+        messages.error(request, f"Import {batch.pk} is {doing}: nothing was changed.")
         return False
     return True
 
@@ -206,8 +195,9 @@ def _context(batch: Import) -> dict[str, object]:
         "options": OptionsForm(initial=batch.options),
         "upload": UploadForm(),
         "why_not_undo": undo.why_not(batch) if batch.is_imported and not batch.is_live else "",
+        "official": screens.official_of(batch),
     }
 
 
 def _place(collection: Collection) -> dict[str, object]:
-    return {"collection": collection, "section": "import"}
+    return {"collection": collection}

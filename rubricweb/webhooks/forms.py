@@ -6,7 +6,6 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.utils.translation import gettext_lazy
 
 from rubricweb.webhooks.actions import Wanted
 from rubricweb.webhooks.addresses import BadAddress, target_of
@@ -23,23 +22,23 @@ def check_address(text: str) -> None:
 
 class WebhookForm(forms.Form):
     address = forms.CharField(
-        label=gettext_lazy("Address"),
+        label="Address",
         max_length=ADDRESS_CHARS,
-        help_text=gettext_lazy("Messages are sent here by POST: https://example.org/hook"),
+        help_text="Messages are sent here by POST: https://example.org/hook",
         validators=[check_address],
         widget=forms.URLInput(attrs={"autocomplete": "off"}),
     )
     events = forms.MultipleChoiceField(
-        label=gettext_lazy("Send when"),
+        label="Send when",
         choices=CHOSEN,
         widget=forms.CheckboxSelectMultiple,
-        error_messages={"required": gettext_lazy("Choose at least one.")},
+        error_messages={"required": "Choose at least one."},
     )
     note = forms.CharField(
-        label=gettext_lazy("What it is for"),
+        label="What it is for",
         max_length=120,
         required=False,
-        help_text=gettext_lazy("Optional."),
+        help_text="Optional.",
     )
 
     @classmethod
@@ -57,5 +56,5 @@ class ReplayForm(forms.Form):
     """Since when what failed is sent again."""
 
     since = forms.DateTimeField(
-        label=gettext_lazy("Since (UTC)"), widget=forms.DateTimeInput(attrs={"type": "datetime-local"})
+        label="Since (UTC)", widget=forms.DateTimeInput(attrs={"type": "datetime-local"})
     )

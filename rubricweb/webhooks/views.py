@@ -1,34 +1,27 @@
-"""The webhooks of a collection: list, form, secret and log."""
+"""The webhooks of a collection: one list, in which a webhook and its messages open below their rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from django.contrib import messages
-from django.http import Http404, HttpResponse
+from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import redirect
-from django.utils.translation import gettext, gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from rubricweb.accounts import roles
-from rubricweb.accounts.models import User
-from rubricweb.core.http import HtmxRequest, form_response, page_or_part, shows_a_secret
+from rubricweb.core.http import Context, HtmxRequest, form_response, shows_a_secret
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.webhooks import access, actions, selectors
 from rubricweb.webhooks.forms import ReplayForm, WebhookForm
 from rubricweb.webhooks.models import Delivery, Endpoint
 
-if TYPE_CHECKING:
-    from django.utils.functional import _StrPromise as StrPromise
-
-LIST = "webhooks/webhooks.html"
-PAGE = "webhooks/webhook.html"
-ACTS: dict[str, tuple[Callable[..., object], StrPromise]] = {
-    "test": (actions.send_test, gettext_lazy("A test is on its way. The log shows what is answered.")),
-    "on": (actions.turn_on, gettext_lazy("The webhook is on.")),
-    "off": (actions.turn_off, gettext_lazy("The webhook is off. Nothing is sent to it.")),
+PAGE = "webhooks/webhooks.html"
+ACTS: dict[str, tuple[Callable[..., object], str]] = {
+    "test": (actions.send_test, "A test is on its way. The log shows what is answered."),
+    "on": (actions.turn_on, "The webhook is on."),
+    "off": (actions.turn_off, "The webhook is off. Nothing is sent to it."),
 }
 
 
@@ -37,48 +30,36 @@ ACTS: dict[str, tuple[Callable[..., object], StrPromise]] = {
 def webhooks(request: HtmxRequest, slug: str) -> HttpResponse:
     """The list; after a POST, with the new webhook's secret, which is shown this once."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
-    form, added = WebhookForm(request.POST if request.method == "POST" else None), None
+    form = _new_form(request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
-        added = _added(form, collection, request.user)
-        form = WebhookForm() if added else form
-    context = _place(collection) | {"form": form, "added": added}
-    context["webhooks"] = selectors.webhooks(collection)
-    return _unkept(form_response(request, LIST, context, part="webhooks"), is_secret=bool(added))
-
-
-def _added(form: WebhookForm, collection: Collection, by: User) -> Endpoint | None:
-    try:
-        return actions.add_webhook(collection, form.wanted, by=by)
-    except actions.TooMany as error:
-        form.add_error(None, str(error))
-        return None
+        try:
+            added = actions.add_webhook(collection, form.wanted, by=request.user)
+        except actions.TooMany as error:
+            form.add_error(None, str(error))
+        else:
+            return _with_secret(request, collection, added.secret)
+    return _page(request, collection, {"form": form, "new_form": form})
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def webhook(request: HtmxRequest, slug: str, webhook_id: int) -> HttpResponse:
-    """One webhook with its log; POST changes it."""
+    """The list, with one webhook and its log open below its row; POST changes it."""
     endpoint = access.webhook_for(request.user, slug, webhook_id)
     form = WebhookForm.of(endpoint, request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
         actions.change_webhook(endpoint, form.wanted, by=request.user)
-        messages.success(request, gettext("Saved."))
+        messages.success(request, "Saved.")
         return redirect(endpoint)
-    return form_response(request, PAGE, _context(endpoint, request, form), part="webhook")
+    return _page(request, endpoint.collection, {"form": form} | _opened(request, endpoint, form))
 
 
-def _context(endpoint: Endpoint, request: HtmxRequest, form: WebhookForm) -> dict[str, object]:
-    state = request.GET.get("state", "")
-    known = state if state in Delivery.State.values else ""
-    log = selectors.log_of(endpoint, state=known, page=request.GET.get("page"))
-    start = {"since": endpoint.failing_since or endpoint.created_at}
-    shown = {
-        "webhook": endpoint,
-        "form": form,
-        "log": log,
-        "state": known,
-        "replay": ReplayForm(initial=start),
-    }
-    return _place(endpoint.collection) | shown
+@require_safe
+def delivery(request: HtmxRequest, slug: str, webhook_id: int, delivery_id: int) -> HttpResponse:
+    """The log with one message open below its row: its body, and each attempt to deliver it."""
+    row = access.delivery_for(request.user, slug, webhook_id, delivery_id)
+    context = _opened(request, row.endpoint, WebhookForm.of(row.endpoint))
+    context |= {"opened_message": row, "requests": selectors.requests_of(row)}
+    return _page(request, row.endpoint.collection, {"form": context["change_form"]} | context)
 
 
 @shows_a_secret
@@ -87,8 +68,38 @@ def secret(request: HtmxRequest, slug: str, webhook_id: int) -> HttpResponse:
     """Replace the secret, and show the new one this once."""
     endpoint = access.webhook_for(request.user, slug, webhook_id)
     actions.rotate_secret(endpoint, by=request.user)
-    context = _context(endpoint, request, WebhookForm.of(endpoint)) | {"secret": endpoint.secret}
-    return _unkept(page_or_part(request, PAGE, context, part="webhook"), is_secret=True)
+    opened = _opened(request, endpoint, WebhookForm.of(endpoint))
+    return _with_secret(request, endpoint.collection, endpoint.secret, opened)
+
+
+def _opened(request: HtmxRequest, endpoint: Endpoint, form: WebhookForm) -> dict[str, object]:
+    state = request.GET.get("state", "")
+    chosen = state if state in Delivery.State.values else ""
+    return {
+        "opened": endpoint,
+        "change_form": form,
+        "log": selectors.log_of(endpoint, state=chosen, page=request.GET.get("page")),
+        "state": chosen,
+        "replay": ReplayForm(initial={"since": endpoint.failing_since or endpoint.created_at}),
+    }
+
+
+def _new_form(sent: QueryDict | None = None) -> WebhookForm:
+    return WebhookForm(sent, auto_id="new_%s")
+
+
+def _with_secret(
+    request: HtmxRequest, collection: Collection, text: str, context: Context | None = None
+) -> HttpResponse:
+    form = _new_form()
+    response = _page(request, collection, {"form": form, "secret": text} | dict(context or {}))
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+def _page(request: HtmxRequest, collection: Collection, context: Context) -> HttpResponse:
+    listed = {"collection": collection, "webhooks": selectors.webhooks(collection)}
+    return form_response(request, PAGE, {"new_form": _new_form()} | listed | dict(context), part="webhooks")
 
 
 @require_POST
@@ -96,7 +107,7 @@ def remove(request: HtmxRequest, slug: str, webhook_id: int) -> HttpResponse:
     """Delete the webhook with its log."""
     endpoint = access.webhook_for(request.user, slug, webhook_id)
     actions.remove_webhook(endpoint, by=request.user)
-    messages.success(request, gettext("The webhook is removed."))
+    messages.success(request, "The webhook is removed.")
     return redirect("webhooks:webhooks", slug)
 
 
@@ -106,13 +117,13 @@ def act(request: HtmxRequest, slug: str, webhook_id: int, act: str) -> HttpRespo
     endpoint = access.webhook_for(request.user, slug, webhook_id)
     if act not in ACTS:
         raise Http404(f"Use one of {', '.join(ACTS)}.")
-    do, words = ACTS[act]
+    do, done = ACTS[act]
     try:
         do(endpoint, by=request.user)
     except actions.NotOn as error:
         messages.error(request, str(error))
     else:
-        messages.success(request, str(words))
+        messages.success(request, done)
     return redirect(endpoint)
 
 
@@ -121,20 +132,11 @@ def replay_failed(request: HtmxRequest, slug: str, webhook_id: int) -> HttpRespo
     endpoint = access.webhook_for(request.user, slug, webhook_id)
     form = ReplayForm(request.POST)
     if not form.is_valid():
-        messages.error(request, gettext("Give a date and a time."))
+        messages.error(request, "Give a date and a time.")
         return redirect(endpoint)
     since = form.cleaned_data["since"]
     _say_replayed(request, lambda: actions.replay_failed(endpoint, since=since, by=request.user))
     return redirect(endpoint)
-
-
-@require_safe
-def delivery(request: HtmxRequest, slug: str, webhook_id: int, delivery_id: int) -> HttpResponse:
-    """One message: its body, and each attempt to deliver it."""
-    row = access.delivery_for(request.user, slug, webhook_id, delivery_id)
-    context = _place(row.endpoint.collection) | {"webhook": row.endpoint, "delivery": row}
-    context["requests"] = selectors.requests_of(row)
-    return page_or_part(request, "webhooks/message.html", context, part="message")
 
 
 @require_POST
@@ -150,16 +152,6 @@ def _say_replayed(request: HtmxRequest, do: Callable[[], int]) -> None:
     except actions.NotOn as error:
         messages.error(request, str(error))
         return
-    words = ngettext("%(count)d message is sent again.", "%(count)d messages are sent again.", count)
-    messages.success(request, words % {"count": count})
-
-
-def _unkept(response: HttpResponse, *, is_secret: bool) -> HttpResponse:
-    if is_secret:
-        response.status_code = 200
-        response["Cache-Control"] = "no-store"
-    return response
-
-
-def _place(collection: Collection) -> dict[str, object]:
-    return {"collection": collection, "section": "settings"}
+    messages.success(
+        request, "1 message is sent again." if count == 1 else f"{count} messages are sent again."
+    )

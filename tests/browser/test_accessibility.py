@@ -45,7 +45,7 @@ def test_pages(inspector, places):
         "another grader": places.of_collection("prompts:graders") + "?card=server",
         "write a prompt": places.of_collection("prompts:write") + "?like=UmbrelaStyle",
         "patterns": reverse("core:patterns"),
-        "keys": reverse("accounts:keys"),
+        "keys": reverse("accounts:account"),
     }.items():
         inspector.open(address)
         if name != "missing" and inspector.page.locator("#missing").count():

@@ -106,9 +106,9 @@ def test_a_toast_takes_the_place_of_the_last_and_leaves_but_not_from_under_the_p
 
 def test_a_token_is_copied_by_one_key_and_what_was_done_is_announced(people):
     page = people.sign_in("viewer")
-    page.goto("/accounts/tokens/")
+    page.goto("/accounts/")
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.get_by_label("Name").fill("nightly")
+    page.get_by_label("Name", exact=True).fill("nightly")
     page.keyboard.press("Enter")
     copy = page.get_by_role("button", name="Copy the token")
     copy.focus()  # as `autofocus` has it, where a page shows before it is loaded

@@ -142,17 +142,17 @@ def test_enter_belongs_to_what_has_the_focus(page):
 def test_a_key_of_ones_own_works_after_a_reload_and_a_double_one_is_refused(page, places):
     page.keyboard.press("?")
     page.get_by_role("link", name="Choose your own keys").click()
-    page.wait_for_url("**/accounts/keys/")  # loaded, so that its scripts hear the key
+    page.wait_for_url("**/accounts/#own-keys")  # loaded, so that its scripts hear the key
     home = page.get_by_label("To the collection's topics")
     home.focus()
     page.keyboard.press("c")
     expect(home).to_have_value("C")
-    page.get_by_role("button", name="Save").click()
+    page.get_by_role("button", name="Save the keys").click()
     expect(page.get_by_role("alert")).to_contain_text("Nothing was saved")
     expect(page.get_by_text("C does this already")).to_be_visible()
     home.focus()
     page.keyboard.press("Shift+H")
-    page.get_by_role("button", name="Save").click()
+    page.get_by_role("button", name="Save the keys").click()
     expect(page.get_by_text("Keys saved.")).to_be_visible()
     expect(home).to_have_value("Shift + H")
     for _ in range(2):
@@ -160,6 +160,6 @@ def test_a_key_of_ones_own_works_after_a_reload_and_a_double_one_is_refused(page
         page.keyboard.press("t")
         page.keyboard.press("Shift+H")
         expect(page.get_by_role("heading", name=places.collection.name)).to_be_visible()
-    page.goto("/accounts/keys/")
+    page.goto("/accounts/")
     page.get_by_role("button", name="Restore default keys").click()
     expect(home).to_have_value("T")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from django import forms
 from django.http import QueryDict
-from django.utils.translation import gettext, gettext_lazy
 
 from rubricweb.core.chips import ChipForm
 from rubricweb.core.forms import offer_choices
@@ -18,23 +17,19 @@ class AuditForm(ChipForm):
     in_toolbar = ("by", "verb", "since", "until")
     outdated = ("before",)
 
-    by = forms.TypedChoiceField(label=gettext_lazy("Person"), coerce=int, empty_value=None, required=False)
-    verb = forms.ChoiceField(label=gettext_lazy("What happened"), required=False)
-    since = forms.DateField(
-        label=gettext_lazy("From"), required=False, widget=forms.DateInput(attrs={"type": "date"})
-    )
-    until = forms.DateField(
-        label=gettext_lazy("To"), required=False, widget=forms.DateInput(attrs={"type": "date"})
-    )
+    by = forms.TypedChoiceField(label="Person", coerce=int, empty_value=None, required=False)
+    verb = forms.ChoiceField(label="What happened", required=False)
+    since = forms.DateField(label="From", required=False, widget=forms.DateInput(attrs={"type": "date"}))
+    until = forms.DateField(label="To", required=False, widget=forms.DateInput(attrs={"type": "date"}))
     before = forms.IntegerField(required=False, min_value=1, max_value=2**62, widget=forms.HiddenInput)
 
     def __init__(self, address: QueryDict, collection: Collection) -> None:
         self.address = address
         super().__init__(address, auto_id="audit-%s")
         everybody = [(person.pk, str(person)) for person in people(collection)]
-        offer_choices(self, "by", [("", gettext("anybody")), *everybody])
+        offer_choices(self, "by", [("", "anybody"), *everybody])
         happened = [(verb, verb) for verb in verbs(collection)]
-        offer_choices(self, "verb", [("", gettext("anything")), *happened])
+        offer_choices(self, "verb", [("", "anything"), *happened])
         self.is_valid()
 
     @property

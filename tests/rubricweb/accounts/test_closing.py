@@ -17,6 +17,7 @@ from tests.factories import PASSWORD
 from tests.rubricweb.markup import markup
 from tests.rubricweb.worlds import blind_campaign, world
 
+ACCOUNT = "/accounts/"
 PAGE = "/accounts/close/"
 
 
@@ -52,7 +53,7 @@ def test_a_wrong_password_closes_nothing(assessor, client_of):
 
 
 def test_the_last_organizer_hands_over_first(collection, owner, assessor, client_of):
-    assert "Nobody else organizes Autumn track" in markup(client_of(owner).get(PAGE))
+    assert "Nobody else organizes Autumn track" in markup(client_of(owner).get(ACCOUNT))
     client_of(owner).post(PAGE, {"password": PASSWORD})
     assert User.objects.get(pk=owner.pk).is_active
     with pytest.raises(CannotClose, match="organizes Autumn track"):

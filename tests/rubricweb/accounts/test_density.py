@@ -29,6 +29,6 @@ def test_an_unknown_density_changes_nothing(client_of):
 
 def test_the_account_opens_at_its_top(client_of):
     """On a phone a field that takes the focus would hide the density behind the keyboard."""
-    page = client_of(UserFactory()).get(reverse("accounts:password")).content
+    page = client_of(UserFactory()).get(reverse("accounts:account")).content
     assert b'name="old_password"' in page
     assert b"autofocus" not in page

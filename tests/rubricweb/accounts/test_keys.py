@@ -14,6 +14,7 @@ from rubricweb.core.models import AuditEntry
 from tests.factories import UserFactory
 from tests.rubricweb.markup import markup
 
+ACCOUNT = "/accounts/"
 URL = "/accounts/keys/"
 
 
@@ -74,7 +75,7 @@ def test_everybodys_keys_are_unique(ana):
 
 
 def test_the_page_lists_every_action_with_its_key(client_of, ana):
-    html = markup(client_of(ana).get(URL))
+    html = markup(client_of(ana).get(ACCOUNT))
     for action in ACTIONS:
         assert f'for="key-{action.name}">{escape(action.label)}</label>' in html
     assert 'name="undo" value="Z"' in html
@@ -83,7 +84,12 @@ def test_the_page_lists_every_action_with_its_key(client_of, ana):
 def test_wrong_methods(client_of, ana):
     assert client_of(ana).put(URL).status_code == 405
     assert client_of(ana).get(reverse("accounts:keys-reset")).status_code == 405
-    assert client_of(ana).head(URL).status_code == 200
+    assert client_of(ana).head(ACCOUNT).status_code == 200
+
+
+def test_the_address_of_the_keys_leads_to_their_section(client_of, ana):
+    assert client_of(ana).get(URL).url == "/accounts/#own-keys"
+    assert 'id="own-keys"' in markup(client_of(ana).get(ACCOUNT))
 
 
 def test_strangers_sign_in_first(client, db):
@@ -136,4 +142,4 @@ def test_back_to_everybodys_keys(client_of, ana):
     client_of(ana).post(reverse("accounts:keys-reset"))
     ana.refresh_from_db()
     assert ana.key_map == {}
-    assert bound_on(client_of(ana).get(URL))["KeyZ"] == "undo"
+    assert bound_on(client_of(ana).get(ACCOUNT))["KeyZ"] == "undo"

@@ -43,8 +43,8 @@ def test_one_changes_ones_own_password_and_other_browsers_must_sign_in_again(per
     assert here.post(reverse("accounts:password"), sent).status_code == 302
     person.refresh_from_db()
     assert person.check_password(NEW)
-    assert here.get(reverse("accounts:password")).status_code == 200
-    assert there.get(reverse("accounts:password")).status_code == 302
+    assert here.get(reverse("accounts:account")).status_code == 200
+    assert there.get(reverse("accounts:account")).status_code == 302
     assert AuditEntry.objects.get(verb="password changed").by == person
 
 
@@ -127,10 +127,19 @@ def test_an_unknown_address_gets_the_same_answer(person, client):
 
 
 def test_without_mail_the_page_says_who_makes_a_link(person, client):
-    page = markup(client.get(reverse("accounts:password-forgotten")))
+    page = markup(client.get(reverse("accounts:login")))
     assert "Ask an organizer" in page
-    client.post(reverse("accounts:password-forgotten"), {"email": "ana@example.org"})
-    assert mail.outbox == []
+    sent = client.post(reverse("accounts:password-forgotten"), {"email": "ana@example.org"})
+    assert (sent.status_code, mail.outbox) == (422, [])
+    assert "Ask an organizer" in markup(sent)
+
+
+@pytest.mark.usefixtures("_has_mail")
+def test_what_is_no_address_is_said_where_it_was_typed(client, db):
+    sent = client.post(reverse("accounts:password-forgotten"), {"email": "ana"})
+    assert sent.status_code == 422
+    assert '<details id="forgotten" open>' in markup(sent)
+    assert "Enter a valid email address." in markup(sent)
 
 
 def test_a_new_password_ends_the_lockout(person, client):

@@ -91,12 +91,23 @@ def test_a_refused_form_is_done_once_it_fits(collection, owner):
 @pytest.mark.django_db
 def test_a_secret_is_shown_once_and_the_second_click_is_told(owner):
     client = browser(owner)
-    sent = {"name": "nightly", "scopes": ["read"], "days": "3", "once": once_of(client, TOKENS)}
+    sent = {"name": "nightly", "scopes": ["read"], "days": "3", "once": once_of(client, "/accounts/")}
     assert "rw_" in markup(client.post(TOKENS, sent))
     second = client.post(TOKENS, sent, follow=True)
     assert "if you did not see it, revoke it and make another" in markup(second)
     assert Token.objects.count() == 1
     assert not any("rw_" in str(row.body) + str(row.headers) for row in KeptAnswer.objects.all())
+
+
+@pytest.mark.django_db
+def test_a_link_to_join_that_is_sent_twice_is_one_and_leads_back_to_people(collection, owner):
+    client, people = browser(owner), "/collections/autumn/people/"
+    sent = {"role": "viewer", "days": "7", "once": once_of(client, people)}
+    assert client.post(f"{people}links/", sent).status_code == 200
+    second = client.post(f"{people}links/", sent, follow=True)
+    assert second.redirect_chain[-1] == (people, 302)
+    assert "This was sent twice, and done once." in markup(second)
+    assert collection.invitations.count() == 1
 
 
 @pytest.mark.django_db

@@ -19,6 +19,7 @@ from tests.rubricweb.api.conftest import AT
 from tests.rubricweb.markup import markup
 
 pytestmark = pytest.mark.django_db
+ACCOUNT = "/accounts/"
 PAGE = "/accounts/tokens/"
 
 
@@ -108,14 +109,14 @@ def test_the_page_shows_a_token_once_and_revokes_it(viewer, collection, client_o
     assert f'id="new-token">{text}</code>' in markup(made)
     assert 'data-copies="new-token" aria-describedby="new-token" autofocus' in markup(made)
     assert markup(made).index(text) < markup(made).index("A new token"), "above the form, on a telephone"
-    assert text not in markup(client.get(PAGE))
+    assert text not in markup(client.get(ACCOUNT))
     script = APIClient(headers={"Authorization": f"Bearer {text}"})
     assert script.get(AT).status_code == 200
     token = Token.objects.get()
     assert (token.scopes, token.collection) == (["assess", "read"], collection)
     client.post(f"{PAGE}{token.pk}/revoke/")
     assert script.get(AT).status_code == 401
-    assert "revoked" in markup(client.get(PAGE))
+    assert "revoked" in markup(client.get(ACCOUNT))
     assert [entry.verb for entry in AuditEntry.objects.order_by("pk")] == ["token made", "token revoked"]
 
 
@@ -123,7 +124,7 @@ def test_nobody_revokes_or_sees_the_token_of_another(viewer, assessor, client_of
     token, _ = make_token(viewer, name="quillwort", scopes=["read"], days=1)
     client = client_of(assessor)
     assert client.post(f"{PAGE}{token.pk}/revoke/").status_code == 404
-    assert "quillwort" not in markup(client.get(PAGE))
+    assert "quillwort" not in markup(client.get(ACCOUNT))
 
 
 @pytest.mark.parametrize("wrong", [{"name": ""}, {"days": "0"}, {"days": "400"}, {"scopes": ["reign"]}])

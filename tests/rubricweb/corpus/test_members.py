@@ -15,8 +15,9 @@ def page(person) -> str:
 
 def test_a_removed_member_is_an_outsider(collection, owner, viewer, client_of):
     client = client_of(owner)
-    assert page(viewer) in markup(client.get("/collections/autumn/people/"))
-    assert "Remove viewer from Autumn track?" in markup(client.get(page(viewer)))
+    people = markup(client.get("/collections/autumn/people/"))
+    assert f'action="{page(viewer)}"' in people
+    assert "Ben will no longer see the collection." in people
     assert client.post(page(viewer))["Location"] == "/collections/autumn/people/"
     assert client_of(viewer).get("/collections/autumn/").status_code == 404
     entry = AuditEntry.objects.get(verb="member removed")
@@ -35,5 +36,5 @@ def test_the_last_organizer_stays(collection, owner, assessor, client_of):
 def test_only_organizers_remove_members(collection, developer, viewer, outsider, client_of):
     answers = [client_of(who).post(page(viewer)).status_code for who in (developer, outsider)]
     assert answers == [403, 404]
-    assert client_of(developer).get(page(outsider)).status_code == 403
+    assert client_of(developer).get(page(viewer)).status_code == 405
     assert viewer.memberships.exists()

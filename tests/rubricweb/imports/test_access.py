@@ -85,3 +85,10 @@ def test_an_import_of_another_collection_is_not_found(upload, client_of, outside
     batch = upload({"q.txt": QRELS})
     other = MembershipFactory(user=outsider, role=Role.ORGANIZER, collection=CollectionFactory()).collection
     assert client_of(outsider).get(f"/collections/{other.slug}/imports/{batch.pk}/").status_code == 404
+
+
+def test_a_collection_without_a_name_is_asked_for_its_name_alone(client_of, outsider):
+    outsider.is_staff = True
+    outsider.save()
+    answer = client_of(outsider).post("/new-collection/", {"name": "", "min_relevant": "1"})
+    assert (answer.status_code, list(answer.context["form"].errors)) == (422, ["name"])

@@ -6,6 +6,7 @@ import json
 import re
 
 import pytest
+from django.urls import reverse
 
 from tests.rubricweb.import_files import RED, bank_line, passage, rated, uid
 from tests.rubricweb.imports.conftest import PAGE, QUERIES, worked
@@ -44,3 +45,22 @@ def test_what_was_imported_leads_to_the_next_step(upload, client, started):
     graded = json.dumps(["t1", [passage("d1", rated({uid(RED): 5}))]])
     batch = started(upload({"graded.jsonl": graded, "bank.jsonl": json.dumps(bank_line(RED))}))
     assert "What comes next" not in markup(client.get(f"{PAGE}{batch.pk}/")), "it has grades"
+
+
+def test_what_was_imported_is_graded_and_leads_to_the_leaderboard(upload, client, started):
+    graded = json.dumps(["t1", [passage("d1", rated({uid(RED): 5}))]])
+    files = {"queries.json": QUERIES, "graded.jsonl": graded, "bank.jsonl": json.dumps(bank_line(RED))}
+    batch = started(upload(files))
+    page = markup(client.get(f"{PAGE}{batch.pk}/"))
+    board = reverse("leaderboards:board", args=["autumn"])
+    assert f'<a class="button button-primary" href="{board}">See the leaderboard</a>' in page
+
+
+def test_official_scores_that_came_along_are_named(upload, client, started):
+    files = {"queries.json": QUERIES, "official.tsv": "run_tag\tscore\nbm25\t0.4\ndense\t0.6\n"}
+    batch = started(upload(files))
+    page = markup(client.get(f"{PAGE}{batch.pk}/"))
+    assert "Official scores of 2 runs came with it" in page
+    assert 'href="/collections/autumn/#official-title">See them' in page
+    again = started(upload({"queries.json": QUERIES}))
+    assert "came with it" not in markup(client.get(f"{PAGE}{again.pk}/"))
