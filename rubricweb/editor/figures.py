@@ -117,10 +117,9 @@ class FiguredRow(banks.ItemRow):
     @property
     def tags(self) -> str:
         """What the chips above the list find it by."""
-        figures = self.figures
-        if figures is None:
-            return ""
-        has = {"ungraded": figures.missing, "hidden": figures.hidden, "spurious": figures.is_spurious}
+        has: dict[str, object] = {"secret": self.item.is_secret}
+        if figures := self.figures:
+            has |= {"ungraded": figures.missing, "hidden": figures.hidden, "spurious": figures.is_spurious}
         return " ".join(tag for tag, is_so in has.items() if is_so)
 
 
