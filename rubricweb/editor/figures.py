@@ -146,6 +146,10 @@ class EditorSheet:
         return [row.figures for row in rows if row.figures and not row.item.is_retired]
 
     @property
+    def has_secrets(self) -> bool:
+        return any(row.item.is_secret for group in self.groups for row in group.rows)
+
+    @property
     def cells(self) -> int:
         return sum(item.passages for item in self.figures)
 
