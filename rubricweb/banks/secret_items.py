@@ -6,7 +6,7 @@ duplicates, and items of other banks with the same words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 
 from django.db import transaction
 from django.db.models import Q
@@ -47,14 +47,6 @@ def show_item(item: Item, *, seen: int, by: User | None) -> Item:
     _note_others(items - {item.pk}, Verb.SHOWN, by)
     item.refresh_from_db()
     return item
-
-
-@transaction.atomic
-def choose_secrets(items: Iterable[Item], *, secret: Collection[int], by: User | None) -> int:
-    """Make `items` with a key in `secret` secret, and the others public; return how many changed."""
-    listed = list(items)
-    hidden = hide_items((item for item in listed if item.pk in secret), by=by)
-    return hidden + show_items((item for item in listed if item.pk not in secret), by=by)
 
 
 @transaction.atomic

@@ -7,12 +7,16 @@ from dataclasses import dataclass
 
 from grading.run_families import families
 from grading.types import Purpose
+from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank
-from rubricweb.calibration.cards import CalibrationStatus, status, status_of
+from rubricweb.calibration.access import card_for
+from rubricweb.calibration.cards import CalibrationStatus, since, status, status_of
+from rubricweb.calibration.documents import agreement
 from rubricweb.calibration.models import CalibrationCard
 from rubricweb.calibration.samples import sample
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import collection_pool
+from rubricweb.corpus.pseudonyms import sees_names
 from rubricweb.grades import visibility
 from rubricweb.grades.defaults import graders_of
 from rubricweb.grades.models import GraderConfig
@@ -51,6 +55,19 @@ def bias_by_runs(card: CalibrationCard) -> list[Json]:
     """Return the card's families of runs, of those that count now."""
     counting = families(collection_pool(card.bank.collection).run_tags)
     return [row for row in card.found["by_runs"] if row["name"] in counting]
+
+
+def opened_card(user: User, slug: str, card_id: int) -> Json:
+    """Return a card for "How sure are we": what was measured, on which sample, and what is known since."""
+    card = card_for(user, slug, card_id)
+    later = since(card)
+    return {
+        "card": card,
+        "status": status_of(card),
+        "found": card.found,
+        "since": {"cells": later.cells, "topics": later.topics, **agreement(later)} if later else None,
+        "by_runs": bias_by_runs(card) if sees_names(user, card.bank.collection) else [],
+    }
 
 
 def card_document(card: CalibrationCard, *, with_runs: bool) -> Json:

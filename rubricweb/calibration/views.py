@@ -1,4 +1,4 @@
-"""A grader beside people: make a card, show it, its file and its badge."""
+"""A grader beside people: make a card, its file and its badge. "How sure are we" shows it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,11 @@ from django.views.decorators.http import require_POST, require_safe
 from rubricweb.accounts import roles
 from rubricweb.calibration import cards as calibration
 from rubricweb.calibration.access import card_for
-from rubricweb.calibration.documents import agreement
 from rubricweb.calibration.forms import CardForm
-from rubricweb.calibration.selectors import bias_by_runs, card_document
+from rubricweb.calibration.selectors import card_document
 from rubricweb.core.http import HtmxRequest
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.pseudonyms import sees_names
-
-PLACE: dict[str, object] = {"section": "leaderboard", "tab": "sure"}
 
 
 @require_POST
@@ -35,23 +32,7 @@ def make(request: HtmxRequest, slug: str) -> HttpResponse:
     except calibration.TooFewCells as error:
         messages.error(request, str(error))
         return redirect(reverse("leaderboards:sure", args=[slug]) + "#cards")
-    return redirect("calibration:card", slug, made.pk)
-
-
-@require_safe
-def card(request: HtmxRequest, slug: str, card_id: int) -> HttpResponse:
-    """What was found, on which sample, and what is known since."""
-    shown = card_for(request.user, slug, card_id)
-    later = calibration.since(shown)
-    context = {
-        "collection": shown.bank.collection,
-        "card": shown,
-        "status": calibration.status_of(shown),
-        "found": shown.found,
-        "since": {"cells": later.cells, "topics": later.topics, **agreement(later)} if later else None,
-        "by_runs": bias_by_runs(shown) if sees_names(request.user, shown.bank.collection) else [],
-    }
-    return render(request, "calibration/card.html", PLACE | context)
+    return redirect(f"{reverse('leaderboards:sure', args=[slug], query={'card': made.pk})}#card")
 
 
 @require_safe

@@ -117,10 +117,9 @@ class FiguredRow(banks.ItemRow):
     @property
     def tags(self) -> str:
         """What the chips above the list find it by."""
-        figures = self.figures
-        if figures is None:
-            return ""
-        has = {"ungraded": figures.missing, "hidden": figures.hidden, "spurious": figures.is_spurious}
+        has: dict[str, object] = {"secret": self.item.is_secret}
+        if figures := self.figures:
+            has |= {"ungraded": figures.missing, "hidden": figures.hidden, "spurious": figures.is_spurious}
         return " ".join(tag for tag, is_so in has.items() if is_so)
 
 
@@ -145,6 +144,10 @@ class EditorSheet:
     def figures(self) -> list[ItemFigures]:
         rows = [row for group in self.groups for row in group.rows]
         return [row.figures for row in rows if row.figures and not row.item.is_retired]
+
+    @property
+    def has_secrets(self) -> bool:
+        return any(row.item.is_secret for group in self.groups for row in group.rows)
 
     @property
     def cells(self) -> int:

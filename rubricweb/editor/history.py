@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
 from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST
 
 from rubricweb.accounts import roles
 from rubricweb.banks.errors import BankError
 from rubricweb.banks.models import Bank, BankVersion
 from rubricweb.banks.version_diff import difference
 from rubricweb.banks.versions import bank_stamp, name_version, restore_version, versions
-from rubricweb.core.http import HtmxRequest, after_post, form_response, page_or_part
+from rubricweb.core.http import HtmxRequest, after_post, form_response
 from rubricweb.core.ids import parse_id
 from rubricweb.corpus.access import collection_for
 from rubricweb.editor import changes
@@ -46,7 +47,10 @@ def _bank(request: HtmxRequest, slug: str, *, needed: roles.Role = roles.TO_VIEW
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def history(request: HtmxRequest, slug: str) -> HttpResponse:
-    """List changes and versions, newest first; POST names the bank's present state as a version."""
+    """List changes and versions, newest first; POST names the bank's present state as a version.
+
+    `?of=1` compares that version with the bank as it is now, `?of=1&with=2` with another one.
+    """
     is_change = request.method == "POST"
     collection = collection_for(request.user, slug, needed=roles.TO_EDIT_BANK if is_change else roles.TO_VIEW)
     if not collection.banks.exists():
@@ -57,6 +61,12 @@ def history(request: HtmxRequest, slug: str) -> HttpResponse:
         fresh = _listed(request, bank) | {"naming": VersionForm(auto_id="version-%s")}
         return after_post(request, f"{PAGE}#changes", fresh, to=history_url(bank))
     context = _listed(request, bank) | {"naming": naming}
+    if "of" in request.GET:
+        sides = (_version(bank, request.GET["of"]), _version(bank, request.GET.get("with", NOW)))
+        context |= {
+            "compared": partial(_compared, request, bank, *sides),
+            "opened": sides[0] and sides[0].number,
+        }
     status = 422 if naming.is_bound else 200
     return form_response(request, PAGE, context, part="changes", status=status)
 
@@ -83,19 +93,8 @@ def _named(request: HtmxRequest, bank: Bank, form: VersionForm) -> bool:
     return True
 
 
-@require_safe
-def history_diff(request: HtmxRequest, slug: str) -> HttpResponse:
-    """`?before=1&after=now` compares two versions, or a version and the bank as it is now."""
-    bank = _bank(request, slug)
-    before = _version(bank, request.GET.get("before", ""))
-    after = _version(bank, request.GET.get("after", NOW))
-    return page_or_part(
-        request, "editor/history_diff.html", _compared(request, bank, before, after), part="diff"
-    )
-
-
 def _version(bank: Bank, number: str) -> BankVersion | None:
-    """None for the bank as it is now."""
+    """Return None for the bank as it is now."""
     if number == NOW:
         return None
     version: BankVersion = get_object_or_404(bank.versions, number=parse_id(number))
@@ -111,7 +110,7 @@ def _compared(
         for config in board_graders(figures, bank.collection)
     ]
     topics = difference(bank, before, after)
-    return _place(bank) | {
+    return {
         "before": before,
         "after": after,
         "versions": versions(bank),
@@ -131,10 +130,9 @@ def version_restore(request: HtmxRequest, slug: str, number: int) -> HttpRespons
     try:
         changed = restore_version(version, seen=request.POST.get("seen", ""), by=request.user)
     except BankError as refusal:
-        context = _compared(request, bank, version, None) | {"refusal": refusal, "form": None}
-        return form_response(request, "editor/history_diff.html", context, part="diff", status=409)
+        context = _listed(request, bank) | {"naming": VersionForm(auto_id="version-%s"), "opened": number}
+        context["compared"] = _compared(request, bank, version, None) | {"refusal": refusal}
+        return form_response(request, PAGE, context, part="changes", status=409)
     items = "1 item" if changed == 1 else f"{changed} items"
     messages.success(request, f"Restored version {version.number}: {items} changed.")
-    to = history_url(bank)
-    context = _compared(request, bank, version, None)
-    return after_post(request, "editor/history_diff.html#diff", context, to=to)
+    return redirect(history_url(bank))

@@ -107,9 +107,10 @@ class MoveForm(forms.Form):
 
 
 class ChosenItemsForm(forms.Form):
-    """Chosen items, each as "id:version", and what to do with them: an importance, or to retire them."""
+    """Chosen items, each as "id:version", and what to do: an importance, or to retire, hide or show them."""
 
-    ACTS = (*Item.Weight.choices, ("retire", "retire"), ("retire-now", "retire"))
+    SECRECY = (("hide", "keep secret"), ("show", "make public"))
+    ACTS = (*Item.Weight.choices, ("retire", "retire"), ("retire-now", "retire"), *SECRECY)
     act = forms.ChoiceField(choices=ACTS)
 
     def __init__(self, sent: QueryDict) -> None:
@@ -124,7 +125,7 @@ class ChosenItemsForm(forms.Form):
 
     @property
     def importance(self) -> Importance | None:
-        """None where they are to be retired."""
+        """None where their importance stays."""
         act = self.cleaned_data["act"]
         return Importance(act) if act in Item.Weight.values else None
 

@@ -4,13 +4,11 @@ from rubricweb.editor import history, start
 from rubricweb.editor.views import (
     answer_key,
     bank,
-    bank_secrets,
     chosen_items,
     drafts,
     impact,
     importance,
     items,
-    secret_items,
     trial,
 )
 
@@ -26,7 +24,6 @@ urlpatterns = [
     path(f"{TOPIC}items/", chosen_items.items_change, name="items-change"),
     path(f"{TOPIC}items/undo/", chosen_items.items_undo, name="items-undo"),
     path(f"{TOPIC}trial/", trial.trial, name="trial"),
-    path(f"{TOPIC}secret/", secret_items.secret_items, name="secret-items"),
     path("grades/banks/<int:bank_id>/topics/<int:topic_id>/impact/", impact.impact, name="impact"),
     path("collections/<slug:slug>/drafts/", drafts.review_drafts, name="review-drafts"),
     path("collections/<slug:slug>/drafts/begin/", start.draft_all, name="draft-all"),
@@ -52,16 +49,14 @@ urlpatterns = [
     path(f"{ITEM}move/", items.item_move, name="item-move"),
     path(f"{ITEM}history/", items.item_history, name="item-history"),
     path(f"{ITEM}answer-key/", answer_key.item_answer_key, name="item-answer-key"),
-    path(f"{ITEM}hide/", secret_items.item_hide, name="item-hide"),
-    path(f"{ITEM}show/", secret_items.item_show, name="item-show"),
+    path(f"{ITEM}hide/", items.item_hide, name="item-hide"),
+    path(f"{ITEM}show/", items.item_show, name="item-show"),
     path(f"{ITEM}retire/", bank.item_retire, name="item-retire"),
     path(f"{ITEM}restore/", bank.item_restore, name="item-restore"),
     path("collections/<slug:slug>/history/", history.history, name="history"),
-    path("collections/<slug:slug>/history/diff/", history.history_diff, name="history-diff"),
     path(
         "collections/<slug:slug>/history/<int:number>/restore/",
         history.version_restore,
         name="version-restore",
     ),
-    path("banks/<int:bank_id>/secret/", bank_secrets.bank_secrets, name="bank-secrets"),
 ]

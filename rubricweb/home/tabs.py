@@ -56,7 +56,7 @@ TABS = (
                 "History",
                 "editor:history",
                 keywords="versions ledger changes restore diff",
-                pages=("editor:history-diff", "editor:version-restore"),
+                pages=("editor:version-restore",),
             ),
         ),
     ),

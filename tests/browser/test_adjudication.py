@@ -17,6 +17,7 @@ from rubricweb.campaigns.queue.actions import CampaignPlan, open_campaign, rate
 from rubricweb.campaigns.queue.models import Campaign
 from rubricweb.campaigns.queue.population import Choice
 from rubricweb.grades.raters import raters
+from rubricweb.review.flags.models import Flag
 from tests.factories import take
 
 
@@ -44,6 +45,21 @@ def begin(page: Page, inbox: str) -> None:
 
 def current(page: Page):
     return page.locator("#case li[aria-current]")
+
+
+def test_the_question_in_dispute_is_flagged_by_key(people, inbox):
+    page = people.sign_in("developer")
+    begin(page, inbox)
+    case = current(page).get_attribute("id")
+    page.keyboard.press("s")
+    expect(page.locator("#toasts")).to_contain_text("as spurious.")
+    assert current(page).get_attribute("id") == case
+    flag = Flag.objects.get(kind="spurious", by__username="developer")
+    assert case == f"conflict-{flag.revision_id}"
+    page.locator("#toasts").get_by_role("button", name="Undo").click()
+    expect(page.locator("#toasts")).to_contain_text("Flag resolved.")
+    flag.refresh_from_db()
+    assert not flag.is_open
 
 
 def test_deciding_by_keys(people, inbox):

@@ -118,7 +118,7 @@ def test_accessible(inspector_of, places):
     places.reword(WORDS)
     for name, address in {
         "history": places.of_collection("editor:history"),
-        "difference": places.of_collection("editor:history-diff") + "?before=1&after=now",
+        "difference": places.of_collection("editor:history") + "?of=1",
         "trial": reverse("editor:trial", args=[bank.pk, topic.pk]),
         "weighing": reverse("editor:item-weigh", args=[bank.pk, places.item.pk]),
     }.items():

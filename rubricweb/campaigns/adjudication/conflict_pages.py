@@ -10,7 +10,7 @@ from django.db.models.functions import Substr
 
 from grading.types import Purpose
 from rubricweb.accounts.models import User
-from rubricweb.banks.models import ItemRevision
+from rubricweb.banks.models import Item, ItemRevision
 from rubricweb.campaigns.adjudication import selectors
 from rubricweb.campaigns.adjudication.decisions import decisions_of
 from rubricweb.campaigns.adjudication.models import Decision
@@ -112,6 +112,8 @@ class DecidePage:
     """The conflicts of the passage."""
     current: Conflict | None
     """The one that the keys are for."""
+    item: Item | None
+    """Of the current one, as it stands in a bank, so that it can be flagged."""
     grades: list[Grade]
     """Of the current one, by graders."""
     agreed: tuple[tuple[ItemRevision, int], ...]
@@ -174,6 +176,7 @@ def decide_page(collection: Collection, query: Query, person: User, at: tuple[in
         passage=Passage.objects.get(pk=here.first.passage) if here else None,
         rows=rows,
         current=current,
+        item=_item(current),
         grades=_grades(current, person),
         agreed=_agreed(conflicting, here.first) if here else (),
         skip_to=next_waiting(conflicting, order, chosen, person) if chosen else None,
@@ -182,6 +185,13 @@ def decide_page(collection: Collection, query: Query, person: User, at: tuple[in
         seen=latest.number if latest else 0,
         uid=new_uid(),
     )
+
+
+def _item(conflict: Conflict | None) -> Item | None:
+    if conflict is None:
+        return None
+    items = Item.objects.filter(topic=conflict.place.topic, revision=conflict.place.revision)
+    return items.select_related("bank").order_by("pk").first()
 
 
 def in_order(conflicting: Conflicts) -> list[CellKey]:

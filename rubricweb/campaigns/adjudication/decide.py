@@ -34,9 +34,11 @@ def decide(request: HtmxRequest, slug: str) -> HttpResponse:
     if request.method == "POST":
         roles.require(request.user, collection, access.TO_ADJUDICATE)
         return _save(request, collection)
-    if "mine" in request.GET or not roles.holds(request.user, collection, access.TO_ADJUDICATE):
-        context = {"collection": collection, "rows": selectors.overruled(collection, request.user)}
-        return page_or_part(request, "campaigns/adjudication/overruled.html", context, part="feed")
+    decides = roles.holds(request.user, collection, access.TO_ADJUDICATE)
+    if "mine" in request.GET or not decides:
+        rows = selectors.overruled(collection, request.user)
+        context = {"collection": collection, "decides": decides, "rows": rows}
+        return page_or_part(request, PAGE, context, part="feed")
     return _show(request, collection, at=_place_in(request.GET))
 
 
@@ -111,6 +113,7 @@ def _show(
         "kept": _kept(request),
         "to": f"{here}&at=" if (here := f"?{_kept(request)}") != "?" else "?at=",
         "most": actions.MOST_AT_ONCE,
+        "decides": True,
         **(more or {}),
     }
     response = page_or_part(request, PAGE, context, part="case")

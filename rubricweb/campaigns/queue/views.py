@@ -36,8 +36,6 @@ def campaigns(request: HtmxRequest, slug: str) -> HttpResponse:
     collection = collection_for(request.user, slug)
     context = {
         "collection": collection,
-        "section": "review",
-        "tab": "queue",
         "rows": progress.campaign_rows(collection, request.user),
     }
     return page_or_part(request, "campaigns/queue/campaigns.html", context, part="campaigns")
@@ -45,17 +43,16 @@ def campaigns(request: HtmxRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def campaign(request: HtmxRequest, slug: str, campaign_id: int) -> HttpResponse:
-    """Show a campaign's progress: who did how much, who holds which cell, and what was skipped."""
+    """Open a campaign in the list: who did how much, who holds which cell, and what was skipped."""
     opened = access.campaign_for(request.user, slug, campaign_id, needed=roles.TO_ORGANIZE)
     context = {
         "collection": opened.collection,
-        "section": "review",
-        "tab": "queue",
+        "rows": progress.campaign_rows(opened.collection, request.user),
         "campaign": opened,
         "progress": progress.progress(opened, request.user),
         "topics": progress.topic_rows(opened),
     }
-    return page_or_part(request, "campaigns/queue/campaign.html", context, part="progress")
+    return page_or_part(request, "campaigns/queue/campaigns.html", context, part="campaigns")
 
 
 @require_POST

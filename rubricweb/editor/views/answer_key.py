@@ -13,7 +13,7 @@ from rubricweb.banks.errors import Conflict
 from rubricweb.banks.models import Item
 from rubricweb.core.http import HtmxRequest, form_response
 from rubricweb.editor.item_forms import AnswerKeyForm, answer_key_form
-from rubricweb.editor.views.items import after_change
+from rubricweb.editor.views.items import PAGE, after_change, item_panel
 from rubricweb.grades.verification import VerificationCounts, change_answer_key
 
 
@@ -39,20 +39,12 @@ def item_answer_key(request: HtmxRequest, bank_id: int, item_id: int) -> HttpRes
 def _shown(
     request: HtmxRequest, item: Item, form: AnswerKeyForm, *, mine: list[str] | None = None
 ) -> HttpResponse:
-    bank = item.bank
-    context = {
-        "item": item,
-        "form": form,
-        "bank": bank,
-        "topic": item.topic,
-        "collection": bank.collection,
-        "section": "topics",
-        "can_edit": roles.may_edit(request.user, bank.collection) and not item.is_retired,
+    context = item_panel("answer_key", "Answer key", item, form) | {
+        "can_edit": roles.may_edit(request.user, item.bank.collection) and not item.is_retired,
         "mine": mine,
         "theirs": banks.last_change(item) if mine is not None else None,
     }
-    status = 0 if mine is None else 409
-    return form_response(request, "editor/item_answer_key.html", context, status=status)
+    return form_response(request, PAGE, context, status=0 if mine is None else 409)
 
 
 def _both_keys(request: HtmxRequest, item: Item, mine: list[str]) -> HttpResponse:

@@ -8,7 +8,6 @@ from functools import partial
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from grading.types import ItemKind
@@ -28,7 +27,15 @@ from rubricweb.editor.draft_forms import drafting_form
 from rubricweb.editor.figures import FiguredRow, editor_sheet, item_figures, rating_graders
 from rubricweb.editor.forms import FiguresForm
 from rubricweb.editor.item_forms import SeenForm, new_item_form
-from rubricweb.editor.views.items import change_url, editor_url, items_changed, open_panel, to_the_row
+from rubricweb.editor.views.items import (
+    PAGE,
+    change_url,
+    editor_url,
+    item_panel,
+    items_changed,
+    open_panel,
+    to_the_row,
+)
 from rubricweb.editor.what_if import WhatIf
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import MeasureSpec
@@ -58,7 +65,7 @@ def bank_begin(request: HtmxRequest, slug: str) -> HttpResponse:
     collection = access.collection_for_editor(request.user, slug)
     topic = collection.topics.first()
     if topic is None:
-        messages.error(request, _("A bank needs topics to ask about: import those first."))
+        messages.error(request, "A bank needs topics to ask about: import those first.")
         return redirect(collection)
     bank = actions.begin_bank(collection, by=request.user)
     return redirect("editor:topic", bank.pk, topic.pk)
@@ -146,14 +153,14 @@ def _weighed(request: HtmxRequest, item: Item, change: Callable[..., Item]) -> H
     except BankError as refusal:
         return _confirmation(request, item, refusal=refusal, status=422)
     figures = _figures(request, item.bank)
-    context = _place(item.bank, item.topic) | {"item": item, "can_edit": True}
+    context = item_panel("retire", "", item, None)
     context["what_if"] = _what_if(what_ifs.what_changed, item, figures)
     inverse = "restore" if item.is_retired else "retire"
     words = f"{item.get_kind_display().capitalize()} {'retired' if item.is_retired else 'restored'}."
     undo_at = change_url(request, item, inverse)
     offer_undo(request, words, undo_at, seen=item.version)
     to = f"{editor_url(request, item.bank, item.topic, changed=item.pk)}#changed"
-    return items_changed(after_post(request, "editor/what_if.html#done", context, to=to))
+    return items_changed(after_post(request, "editor/_item_retire.html#done", context, to=to))
 
 
 def _confirmation(
@@ -161,12 +168,11 @@ def _confirmation(
 ) -> HttpResponse:
     """The confirmation with its consequences: a retired item may be restored, an active one retired."""
     figures = _figures(request, item.bank)
-    context = _place(item.bank, item.topic) | {
-        "item": item,
-        "can_edit": True,
-        "form": SeenForm(initial={"seen": item.version}, auto_id=f"item-{item.pk}-%s"),
+    form = SeenForm(initial={"seen": item.version}, auto_id=f"item-{item.pk}-%s")
+    verb = "Restore" if item.is_retired else "Retire"
+    context = item_panel("retire", f"{verb} a {item.get_kind_display()}?", item, form) | {
         "what_if": _what_if(what_ifs.what_if, item, figures),
         "refusal": refusal,
         "theirs": banks.last_change(item) if refusal else None,
     }
-    return form_response(request, "editor/what_if.html", context, status=status)
+    return form_response(request, PAGE, context, status=status)

@@ -1,4 +1,4 @@
-"""Several items of a topic at once: set their importance, or retire them."""
+"""Several items of a topic at once: set their importance, retire them, or keep them secret."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from django.contrib import messages
 from django.core.exceptions import SuspiciousOperation
 from django.http import HttpResponse
 from django.urls import reverse
-from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_POST
 
+from rubricweb.accounts import roles
 from rubricweb.banks import access
 from rubricweb.banks import selectors as banks
 from rubricweb.banks.errors import BankError, Conflict
 from rubricweb.banks.models import Bank, Item
+from rubricweb.banks.secret_items import hide_items, show_items
 from rubricweb.banks.weighing import bring_back, retire_items, weigh_items
 from rubricweb.core.counted import counted
 from rubricweb.core.http import HtmxRequest, after_post, form_response
@@ -24,10 +25,10 @@ from rubricweb.editor.figures import rating_graders
 from rubricweb.editor.forms import FiguresForm, board_graders
 from rubricweb.editor.item_forms import ChosenItemsForm, ItemsBeforeForm
 from rubricweb.editor.trial import Setting, Trial, trial
-from rubricweb.editor.views.items import editor_url, items_changed
+from rubricweb.editor.views.items import PAGE, editor_url, items_changed
 
-PAGE = "editor/chosen_items.html"
-NONE_CHOSEN = gettext_lazy("Select items first, then choose what to do with them.")
+SECRECY = {"hide": (hide_items, "secret"), "show": (show_items, "public")}
+NONE_CHOSEN = "Select items first, then choose what to do with them."
 
 
 @require_POST
@@ -36,19 +37,35 @@ def items_change(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpRespo
     bank, topic = access.bank_topic_for_editor(request.user, bank_id, topic_id)
     form = ChosenItemsForm(request.POST)
     if not form.is_valid():
-        return _asked(request, (bank, topic), form, problem=str(NONE_CHOSEN))
+        return _asked(request, (bank, topic), form, problem=NONE_CHOSEN)
     items = _items(bank, topic, form.seen)
     _require_editor(request, items)
-    if form.cleaned_data["act"] == "retire":
+    if (act := form.cleaned_data["act"]) == "retire":
         return _asked(request, (bank, topic), form)
+    if act in SECRECY:
+        return _kept_secret(request, (bank, topic), items, act)
     before = undo_field(items)
     try:
         changed = _changed(request, items, form)
     except BankError as refusal:
         return _asked(request, (bank, topic), form, problem=_words(refusal), status=409)
-    words = gettext("%(items)s changed.") if form.importance else gettext("%(items)s retired.")
-    words %= {"items": counted(changed, "item")}
+    words = f"{counted(changed, 'item')} {'changed' if form.importance else 'retired'}."
     offer_items_undo(request, (bank, topic), words, before(items))
+    return _done(request, bank, topic)
+
+
+def _kept_secret(
+    request: HtmxRequest, place: tuple[Bank, Topic], items: list[Item], act: str
+) -> HttpResponse:
+    """Make the items secret, or public again."""
+    bank, topic = place
+    roles.require(request.user, bank.collection, roles.TO_SEE_SECRETS)
+    change, state = SECRECY[act]
+    try:
+        changed = change(items, by=request.user)
+    except BankError as refusal:
+        return _asked(request, place, None, problem=_words(refusal), status=409)
+    messages.success(request, f"{counted(changed, 'item')} made {state}.")
     return _done(request, bank, topic)
 
 
@@ -67,7 +84,7 @@ def items_undo(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpRespons
         changed = bring_back(items, before=before, by=request.user)
     except BankError as refusal:
         return _asked(request, (bank, topic), None, problem=_words(refusal), status=409)
-    messages.success(request, gettext("%(items)s brought back.") % {"items": counted(changed, "item")})
+    messages.success(request, f"{counted(changed, 'item')} brought back.")
     return _done(request, bank, topic)
 
 
@@ -97,7 +114,9 @@ def _require_editor(request: HtmxRequest, items: Iterable[Item]) -> None:
 
 def _done(request: HtmxRequest, bank: Bank, topic: Topic) -> HttpResponse:
     context = {"bank": bank, "topic": topic}
-    response = after_post(request, f"{PAGE}#done", context, to=editor_url(request, bank, topic))
+    response = after_post(
+        request, "editor/_items_retire.html#done", context, to=editor_url(request, bank, topic)
+    )
     return items_changed(response)
 
 
@@ -135,6 +154,7 @@ def _asked(
     items = _items(bank, topic, form.seen) if form and not problem else []
     context = {"bank": bank, "topic": topic, "collection": bank.collection, "section": "topics"}
     context |= {"form": form, "problem": problem, "items": items}
+    context |= {"panel": "editor/_items_retire.html", "title": "Selected items"}
     context["trial"] = _trial(request, bank, topic, items)
     return form_response(request, PAGE, context, status=status or (422 if problem else 200))
 

@@ -13,6 +13,7 @@ from rubricweb.corpus.models import Topic
 from rubricweb.editor import impact as impacts
 from rubricweb.editor.forms import DraftForm
 from rubricweb.editor.similar import similar_items
+from rubricweb.editor.views.items import PAGE
 
 
 @require_POST
@@ -21,8 +22,10 @@ def impact(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     bank, topic = access.bank_topic_for_editor(request.user, bank_id, topic_id)
     form = DraftForm(request.POST)
     context = {"bank": bank, "topic": topic, "collection": bank.collection, "section": "topics"}
+    context |= {"panel": "editor/_impact.html", "title": "If you save this"}
+    context["note"] = "Nothing has been saved. Go back in your browser to continue writing or to save."
     context |= _said_of(form, bank, topic)
-    return page_or_part(request, "editor/impact.html", context, part="sentence")
+    return page_or_part(request, PAGE, context, part="form")
 
 
 def _said_of(form: DraftForm, bank: Bank, topic: Topic) -> Context:

@@ -1,15 +1,15 @@
-"""Add, reword, weigh and reorder items. The page around them is `bank`."""
+"""Add, reword, weigh, hide and reorder items. The page around them is `bank`."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
-from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django_htmx.http import replace_url, retarget, trigger_client_event
 
@@ -19,6 +19,7 @@ from rubricweb.accounts.models import User
 from rubricweb.banks import access, actions, selectors
 from rubricweb.banks.errors import BankError, Conflict
 from rubricweb.banks.models import Bank, Item
+from rubricweb.banks.secret_items import hide_item, show_item
 from rubricweb.core.http import HtmxRequest, after_post, form_response, page_or_part
 from rubricweb.core.ids import parse_id
 from rubricweb.core.undo import offer_undo
@@ -27,12 +28,23 @@ from rubricweb.editor.drafts import draft_of
 from rubricweb.editor.item_forms import (
     MoveForm,
     NewItemForm,
+    SeenForm,
     new_item_form,
     supply_form,
     weigh_form,
     wording_form,
 )
 
+PAGE = "editor/item.html"
+NOTES = {
+    "answer_key": "The answers that count as right when a grader verifies answers.",
+    "edit": "The old wording keeps its grades.",
+    "history": "Every wording so far; each keeps its grades.",
+    "retire": "Its history and grades stay, and it can come back.",
+    "supply": "Its grades came in a file that has only its id.",
+    "weigh": "Grades stay as they are.",
+}
+"""What each form of an item means for its grades."""
 KEPT = ("grader", "min_grade")
 """Parameters that stay in the address through a change."""
 
@@ -74,14 +86,13 @@ def item_add(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     bank, topic = access.bank_topic_for_editor(request.user, bank_id, topic_id)
     form = new_item_form(topic, sent=_sent(request))
     context = {"form": form, "bank": bank, "topic": topic, "collection": bank.collection, "section": "topics"}
+    context |= {"panel": "editor/_item_add.html", "title": "Add a question or nugget"}
     if not (form.is_valid() and _added(form, bank, topic, request.user)):
-        return form_response(request, "editor/item_add.html", context)
-    messages.success(
-        request, gettext("%(capitalize)s added.") % {"capitalize": form.cleaned_data["kind"].capitalize()}
-    )
+        return form_response(request, PAGE, context)
+    messages.success(request, f"{form.cleaned_data['kind'].capitalize()} added.")
     context |= {"form": new_item_form(topic, after=form), "is_fresh": True}
     to = f"{editor_url(request, bank, topic)}#new-item"
-    return items_changed(after_post(request, "editor/item_add.html#form", context, to=to))
+    return items_changed(after_post(request, "editor/_item_add.html", context, to=to))
 
 
 def _added(form: NewItemForm, bank: Bank, topic: Topic, by: User) -> bool:
@@ -103,8 +114,7 @@ def item_edit(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
     except access.Held as held:
         if request.method == "POST":
             raise
-        context = _editing(held.item, None) | {"held": held}
-        return page_or_part(request, "editor/item_edit.html", context, part="form")
+        return page_or_part(request, PAGE, _rewording(held.item, None) | {"held": held}, part="form")
     form = wording_form(item, sent=_sent(request), text=_earlier_words(request, item))
     if form.is_valid():
         words, before = form.cleaned_data, item.revision.text
@@ -117,15 +127,14 @@ def item_edit(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
         else:
             _say_saved(request, item, before)
             return after_change(request, item)
-    return form_response(request, "editor/item_edit.html", _editing(item, form))
+    return form_response(request, PAGE, _rewording(item, form))
 
 
 def _say_saved(request: HtmxRequest, item: Item, before: str) -> None:
     """With an Undo, if its text was another one `before`."""
-    kind = {"kind": item.get_kind_display().capitalize()}
-    words = gettext("%(kind)s saved.") % kind
+    words = f"{item.get_kind_display().capitalize()} saved."
     if item.is_retired:  # somebody did that meanwhile
-        words = gettext("%(kind)s saved. It is still retired: restore it to have it counted.") % kind
+        words += " It is still retired: restore it to have it counted."
     if before and before != item.revision.text:
         offer_undo(request, words, change_url(request, item, "edit"), seen=item.version, text=before)
     else:
@@ -143,9 +152,13 @@ def _earlier_words(request: HtmxRequest, item: Item) -> str:
     return get_object_or_404(item.changes, number=parse_id(number)).revision.text
 
 
-def _editing(item: Item, form: object) -> dict[str, object]:
+def item_panel(panel: str, title: str, item: Item, form: object) -> dict[str, object]:
+    """Return the context of one form of an item: beside the topic's list, or on `item.html`."""
     bank = item.bank
     return {
+        "panel": f"editor/_item_{panel}.html",
+        "title": title,
+        "note": NOTES[panel],
         "item": item,
         "form": form,
         "bank": bank,
@@ -156,13 +169,17 @@ def _editing(item: Item, form: object) -> dict[str, object]:
     }
 
 
+def _rewording(item: Item, form: object) -> dict[str, object]:
+    return item_panel("edit", f"Reword a {item.get_kind_display()}", item, form)
+
+
 def _both_wordings(request: HtmxRequest, conflict: Conflict, mine: str) -> HttpResponse:
     """The other person's wording beside the user's own; the form now carries the version seen."""
     item = conflict.item
     latest = selectors.last_change(item)
     form = wording_form(item, text=mine)
-    context = _editing(item, form) | {"theirs": latest, "mine": mine}
-    return form_response(request, "editor/item_edit.html", context, status=409)
+    context = _rewording(item, form) | {"theirs": latest, "mine": mine}
+    return form_response(request, PAGE, context, status=409)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -170,8 +187,9 @@ def item_weigh(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse
     """Importance and weight of an item."""
     item = access.item_for_editor(request.user, bank_id, item_id)
     form = weigh_form(item, sent=_sent(request))
+    context = item_panel("weigh", f"Weigh a {item.get_kind_display()}", item, form)
     if not form.is_valid():
-        return form_response(request, "editor/item_weigh.html", _editing(item, form))
+        return form_response(request, PAGE, context)
     cleaned = form.cleaned_data
     importance = Importance(cleaned["importance"])
     before = {"importance": item.importance, "weight": item.weight}
@@ -180,8 +198,8 @@ def item_weigh(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse
             item, importance=importance, weight=cleaned["weight"], seen=cleaned["seen"], by=request.user
         )
     except Conflict as conflict:
-        context = _editing(item, weigh_form(conflict.item)) | {"theirs": selectors.last_change(item)}
-        return form_response(request, "editor/item_weigh.html", context, status=409)
+        context |= {"form": weigh_form(conflict.item), "theirs": selectors.last_change(item)}
+        return form_response(request, PAGE, context, status=409)
     offer_undo(request, "Weight saved.", change_url(request, item, "weigh"), seen=item.version, **before)
     return after_change(request, item)
 
@@ -196,9 +214,9 @@ def item_supply(request: HtmxRequest, bank_id: int, item_id: int) -> HttpRespons
         except BankError as refusal:
             form.add_error("text", str(refusal))
         else:
-            messages.success(request, gettext("Text supplied; the grades stay with it."))
+            messages.success(request, "Text supplied; the grades stay with it.")
             return after_change(request, item)
-    return form_response(request, "editor/item_supply.html", _editing(item, form))
+    return form_response(request, PAGE, item_panel("supply", "Supply the text", item, form))
 
 
 @require_POST
@@ -206,7 +224,7 @@ def item_move(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
     item = access.item_for_editor(request.user, bank_id, item_id)
     form = MoveForm(request.POST)
     if not form.is_valid():
-        messages.error(request, gettext("A position in the list is a number from 0."))
+        messages.error(request, "A position in the list is a number from 0.")
         return after_change(request, item)
     before = list(item.bank.items.fellows_of(item).values_list("pk", flat=True))
     try:
@@ -217,6 +235,31 @@ def item_move(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
         if order != before:
             fields = {"place": before.index(item.pk), "seen": ",".join(map(str, order))}
             offer_undo(request, "Item moved.", change_url(request, item, "move"), **fields)
+    return after_change(request, item)
+
+
+@require_POST
+def item_hide(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
+    return _secrecy_changed(request, (bank_id, item_id), hide_item, "The item is secret now.")
+
+
+@require_POST
+def item_show(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
+    return _secrecy_changed(request, (bank_id, item_id), show_item, "The item is public again.")
+
+
+def _secrecy_changed(
+    request: HtmxRequest, place: tuple[int, int], change: Callable[..., Item], done: str
+) -> HttpResponse:
+    item = access.item_for(request.user, *place, needed=roles.TO_SEE_SECRETS)
+    form = SeenForm(request.POST)
+    try:
+        change(item, seen=form.cleaned_data["seen"] if form.is_valid() else 0, by=request.user)
+    except BankError as refusal:
+        messages.error(request, str(refusal))
+        item.refresh_from_db()
+    else:
+        messages.success(request, done)
     return after_change(request, item)
 
 
@@ -239,7 +282,7 @@ def open_panel(request: HtmxRequest, bank: Bank, item_id: int) -> dict[str, obje
 @require_safe
 def item_history(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
     item = access.item_for(request.user, bank_id, item_id)
-    can_edit = roles.may_edit(request.user, item.bank.collection)
-    context = _editing(item, None) | {"changes": selectors.history(item), "can_edit": can_edit}
-    context["draft"] = draft_of(item)
-    return page_or_part(request, "editor/item_history.html", context, part="history")
+    context = item_panel("history", f"History of a {item.get_kind_display()}", item, None)
+    context["can_edit"] = roles.may_edit(request.user, item.bank.collection)
+    context |= {"changes": selectors.history(item), "draft": draft_of(item)}
+    return page_or_part(request, PAGE, context, part="form")

@@ -17,8 +17,9 @@ from grading.formats.data_table import tsv_lines
 from grading.formats.sheets import PrintedTable, tex_lines
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
-from rubricweb.calibration.selectors import calibrated
+from rubricweb.calibration.selectors import calibrated, opened_card
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
+from rubricweb.core.ids import parse_id
 from rubricweb.corpus import access, official
 from rubricweb.corpus.models import Collection
 from rubricweb.leaderboards.board_page import query_of
@@ -64,7 +65,7 @@ def _context(form: SureForm, upload: OfficialForm) -> dict[str, object]:
 def _pictures(request: HtmxRequest, form: SureForm) -> dict[str, object]:
     query, collection = query_of(form), form.collection
     evidence = form.evidence(query)
-    name = request.GET.get("table", "")
+    name, card = request.GET.get("table", ""), parse_id(request.GET.get("card", ""))
     others = len(form.offered)
     return {
         "query": query,
@@ -75,6 +76,7 @@ def _pictures(request: HtmxRequest, form: SureForm) -> dict[str, object]:
         "toggle": changed(query, others="" if evidence.others else "1"),
         "laid_over": evidence.others,
         "cards": calibrated(collection),
+        "opened": opened_card(request.user, collection.slug, card) if card else None,
         "assessors": _assessors(request, form),
         "tables": [(key, table.label) for key, table in TABLES.items()],
         "table": TABLES.get(name),

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from functools import partial
 from uuid import uuid4
 
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import render
-from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from rubricweb.accounts import roles
 from rubricweb.core.http import Context, HtmxRequest, after_post, form_response, page_or_part
 from rubricweb.core.undo import Undo, offer_undo
 from rubricweb.corpus.access import collection_for
+from rubricweb.corpus.models import Collection
 from rubricweb.review.flags import access, actions, selectors
 from rubricweb.review.flags.errors import FlagError, MovedMeanwhile
 from rubricweb.review.flags.forms import AssignForm, InboxForm, NewFlagForm, ReplyForm, ThreadAction
@@ -24,6 +25,7 @@ from rubricweb.review.flags.models import Flag
 from rubricweb.review.flags.selectors import InboxQuery
 from rubricweb.review.flags.subjects import Kind, Subject
 
+PAGE = "review/flags/inbox.html"
 PAGE_FLAGS = 50
 OWN = "own-flags"
 """The element of a page that has what the reader flagged."""
@@ -39,21 +41,24 @@ DONE = {
 def inbox(request: HtmxRequest, slug: str) -> HttpResponse:
     """List the collection's flags, filtered by the address."""
     collection = collection_for(request.user, slug)
-    form = InboxForm(request.GET, selectors.flagged_topics(collection))
-    query = InboxQuery(**{name: form.value(name, getattr(InboxQuery(), name)) for name in QUERY})
+    listing = partial(_listing, request, collection)
+    return page_or_part(request, PAGE, {"collection": collection, "listing": listing}, part="inbox")
+
+
+def _listing(request: HtmxRequest, collection: Collection) -> dict[str, object]:
+    """Return what the list shows; the template calls it, so that a thread alone costs nothing."""
+    inbox = InboxForm(request.GET, selectors.flagged_topics(collection))
+    query = InboxQuery(**{name: inbox.value(name, getattr(InboxQuery(), name)) for name in QUERY})
     listed = selectors.listed(collection, query, request.user)
-    page = Paginator(listed, PAGE_FLAGS).get_page(form.value("page", 1))
-    context = {
-        "collection": collection,
-        "section": "review",
-        "tab": "flags",
-        "form": form,
+    page = Paginator(listed, PAGE_FLAGS).get_page(inbox.value("page", 1))
+    return {
+        "form": inbox,
+        "address": f"?{request.GET.urlencode()}" if request.GET else "",
         "query": query,
         "page": page,
         "rows": selectors.rows(page, request.user),
         "counts": selectors.inbox_counts(collection, request.user),
     }
-    return page_or_part(request, "review/flags/inbox.html", context, part="inbox")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -66,12 +71,11 @@ def subject_flags(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResp
     flag = _opened(form, request) if form.is_valid() else None
     if flag is None:
         context = subject_context(request, subject) | {"form": form}
-        part = "panel" if "panel" in request.GET else "threads"
-        return form_response(request, "review/flags/subject.html", context, part=part)
+        return form_response(request, PAGE, context, part="opened" if "panel" in request.GET else "threads")
     _report_opened(request, flag, form)
     context = subject_context(request, subject) | {"fresh": flag.pk}
     to = f"{subject.address}#flag-{flag.pk}"
-    return after_post(request, "review/flags/subject.html#threads", context, to=to)
+    return after_post(request, f"{PAGE}#threads", context, to=to)
 
 
 def subject_context(request: HtmxRequest, subject: Subject) -> dict[str, object]:
@@ -79,10 +83,10 @@ def subject_context(request: HtmxRequest, subject: Subject) -> dict[str, object]
     threads = selectors.threads(subject, request.user)
     return {
         "collection": subject.bank.collection,
-        "section": "topics",
         "bank": subject.bank,
         "topic": subject.topic,
         "subject": subject,
+        "about": subject,
         "form": NewFlagForm(subject),
         "threads": threads,
         "own_kinds": selectors.own_kinds(threads, request.user),
@@ -112,15 +116,13 @@ def _report_opened(request: HtmxRequest, flag: Flag, form: NewFlagForm) -> None:
     words = {"what": form.subject.what, "kind": flag.get_kind_display()}
     if flag.events.filter(number=1, uid=form.cleaned_data["uid"]).exists():
         is_comment = flag.kind == Kind.COMMENT
-        said = (
-            gettext("Comment saved.") if is_comment else gettext("Flagged this %(what)s as %(kind)s.") % words
-        )
+        message = "Comment saved." if is_comment else "Flagged this {what} as {kind}.".format(**words)
         fields = {"verb": ThreadAction.RESOLVE.value, "seen": str(flag.version), "uid": str(uuid4())}
         undo = Undo(flag.get_absolute_url(), fields, f"#{OWN}")
         is_by_key = request.htmx and not request.htmx.target  # in the queue, whose page stays
-        messages.success(request, said, extra_tags=json.dumps(asdict(undo)) if is_by_key else "")
+        messages.success(request, message, extra_tags=json.dumps(asdict(undo)) if is_by_key else "")
         return
-    messages.info(request, gettext("You have already flagged this %(what)s as %(kind)s.") % words)
+    messages.info(request, "You have already flagged this {what} as {kind}.".format(**words))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -170,7 +172,7 @@ def flag_assign(request: HtmxRequest, slug: str, flag_id: int) -> HttpResponse:
     access.require_decider(request.user, flag)
     form = AssignForm(request.POST, selectors.members_who_answer(flag.bank.collection))
     if not form.is_valid():
-        messages.error(request, gettext("Choose a member who may answer flags."))
+        messages.error(request, "Choose a member who may answer flags.")
         return _after(request, flag)
     cleaned = form.cleaned_data
     try:
@@ -180,9 +182,7 @@ def flag_assign(request: HtmxRequest, slug: str, flag_id: int) -> HttpResponse:
     except MovedMeanwhile as moved:
         mine = {"moved": moved, "mine": f"Assign to {cleaned['assignee'] or 'nobody'}"}
         return _thread_page(request, _again(request, flag), mine, status=409)
-    messages.success(
-        request, gettext("Assigned to %(nobody)s.") % {"nobody": cleaned["assignee"] or "nobody"}
-    )
+    messages.success(request, f"Assigned to {cleaned['assignee'] or 'nobody'}.")
     return _after(request, flag)
 
 
@@ -198,18 +198,21 @@ def _again(request: HtmxRequest, flag: Flag) -> Flag:
 
 
 def _thread_page(request: HtmxRequest, flag: Flag, more: Context, *, status: int = 200) -> HttpResponse:
+    thread = selectors.thread(flag, request.user)
     context = {
         "collection": flag.bank.collection,
-        "section": "review",
-        "tab": "flags",
         "bank": flag.bank,
         "topic": flag.topic,
         "members": selectors.members_who_answer(flag.bank.collection),
-        "thread": selectors.thread(flag, request.user),
+        "thread": thread,
+        "threads": [thread],
+        "opened": flag.pk,
+        "about": thread.subject,
+        "listing": partial(_listing, request, flag.bank.collection),
         **more,
     }
     part = "thread" if request.method == "POST" else "threads"
-    response = page_or_part(request, "review/flags/flag.html", context, part=part)
+    response = page_or_part(request, PAGE, context, part=part)
     response.status_code = status
     return response
 

@@ -9,7 +9,6 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
-from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from grading.types import ItemKind
@@ -93,8 +92,11 @@ def undo(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
 
 @require_safe
 def verify_estimates(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
-    """Precision and recall of the grader, estimated from the random sample."""
+    """Refresh the estimates below the cell to check: precision and recall of the grader."""
     bank = verified_bank(request, slug, bank_id)
+    if not request.htmx:
+        page = reverse("review:verify", args=[slug, bank.pk], query=request.GET)
+        return redirect(f"{page}#estimates")
     form = CheckForm(request.GET)
     rater = form.offer(raters(bank))
     context = {
@@ -102,7 +104,7 @@ def verify_estimates(request: HtmxRequest, slug: str, bank_id: int) -> HttpRespo
         "query": form.query(),
         "rater": rater,
     }
-    return page_or_part(request, "review/verify/estimates.html", _place(bank) | context, part="estimates")
+    return page_or_part(request, PAGE, _place(bank) | context, part="estimates")
 
 
 def verified_bank(request: HtmxRequest, slug: str, bank_id: int, needed: Role = roles.TO_VIEW) -> Bank:
@@ -212,7 +214,7 @@ def _redirect(
     request: HtmxRequest, bank: Bank, saving: Saving, at: tuple[int, int, int] | None
 ) -> HttpResponse:
     if saving.refusal:
-        messages.error(request, gettext("Not saved. %(refusal)s") % {"refusal": saving.refusal})
+        messages.error(request, f"Not saved. {saving.refusal}")
     else:
         _report(request, bank, saving)
     kept = _without_cell(request)
@@ -225,7 +227,7 @@ def _report(request: HtmxRequest, bank: Bank, saving: Saving) -> None:
     """Say what was saved to a browser that loads the page anew; the card says it otherwise."""
     event = saving.event
     if event is None or event.is_withdrawn or not event.verdict:
-        messages.success(request, gettext("Taken back."))
+        messages.success(request, "Taken back.")
         return
     undo_at = reverse("review:verify-undo", args=[bank.collection.slug, bank.pk])
     kept = _without_cell(request).urlencode()

@@ -19,7 +19,7 @@ from rubricweb.accounts.roles import Role
 from rubricweb.banks import actions
 from rubricweb.banks.errors import Conflict, StaysSecret
 from rubricweb.banks.models import Item, ItemChange
-from rubricweb.banks.secret_items import choose_secrets, hide_item, show_item
+from rubricweb.banks.secret_items import hide_item, show_item
 from rubricweb.banks.versions import bank_stamp, name_version, restore_version
 from rubricweb.campaigns.queue.models import CampaignCell
 from rubricweb.campaigns.queue.population import Choice, chosen
@@ -118,30 +118,25 @@ def test_somebody_elses_change_is_a_conflict(bank):
     assert is_secret(item) == [False]
 
 
-def test_ticked_items_are_secret_and_the_others_public(bank, developer):
-    first, second, third, *_ = bank.items.all()
-    hide(first)
-    assert choose_secrets([first, second, third], secret={second.pk}, by=developer) == 2
-    assert is_secret(first, second, third) == [False, True, False]
-
-
-def test_items_of_many_topics_are_marked_together(bank, developer, assessor, client_of):
-    address, client = f"/banks/{bank.pk}/secret/", client_of(developer)
-    assert client_of(assessor).get(address).status_code == 403
-    first, second, *_ = bank.items.order_by("pk")
-    ticked = {"item": [first.pk, bank.items.last().pk], "change": "hide"}
-    assert "2 items made secret" in client.post(address, ticked, follow=True).content.decode()
-    topic = first.topic.query_id
-    client.post(f"{address}?q={topic}", {"every": "on", "change": "hide"})
-    assert set(bank.items.filter(revision__is_secret=False)) == set(
-        bank.items.exclude(topic=first.topic).exclude(pk=ticked["item"][1])
+def test_selected_items_are_made_secret_and_public_together(bank, developer, assessor, client_of):
+    topic = bank.collection.topics.first()
+    first, second, *rest = bank.items.filter(topic=topic)
+    address = reverse("editor:items-change", args=[bank.pk, topic.pk])
+    selected = [f"{item.pk}:{item.version}" for item in (first, second)]
+    hiding = {"item": selected, "act": "hide"}
+    bank.collection.assessors_edit = True
+    bank.collection.save()
+    assert client_of(assessor).post(address, hiding).status_code == 403, (
+        "who edits may still not read secrets"
     )
-    listed = client.get(f"{address}?q={topic}&state=public").content.decode()
-    assert "No matching items" in listed
-    client.post(f"{address}?state=secret", {"item": [second.pk], "change": "show"})
+    assert is_secret(first, second) == [False, False]
+    done = client_of(developer).post(address, hiding, follow=True).content.decode()
+    assert "2 items made secret." in done
+    assert 'data-shows="secret"' in done
+    assert is_secret(first, second, *rest) == [True, True, *[False] * len(rest)]
+    showing = {"item": [f"{second.pk}:0"], "act": "show"}
+    assert "1 item made public." in client_of(developer).post(address, showing, follow=True).content.decode()
     assert is_secret(first, second) == [True, False]
-    client.post(f"{address}?state=secret", {"item": [second.pk], "change": "hide"})
-    assert is_secret(second) == [False], "it is not listed any more"
 
 
 def test_a_restored_version_brings_secret_items_back_as_they_are(bank, developer):

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 import pytest
+from django.urls import reverse
 
 from grading.statistics.calibration import RatedCells
 from rubricweb.banks import actions as banks
@@ -63,6 +64,11 @@ def test_too_few_cells_make_no_card(made, developer, client_of):
     assert "This grader has not graded that bank." in text(refused)
 
 
+def sure_at(card):
+    """The address of the card, on the page that shows it."""
+    return reverse("leaderboards:sure", args=["autumn"], query={"bank": card.bank_id, "card": card.pk})
+
+
 @pytest.fixture
 def card(rated, developer, monkeypatch):
     monkeypatch.setattr(cards, "ENOUGH_CELLS", 5)
@@ -70,7 +76,7 @@ def card(rated, developer, monkeypatch):
 
 
 def test_the_page_states_what_was_found_and_on_what(card, rated, viewer, client_of):
-    shown = text(client_of(viewer).get(f"{PAGE}cards/{card.pk}/"))
+    shown = text(client_of(viewer).get(sure_at(card)))
     cells = len(rated.graded)
     on = f"On {cells} cells of 2 topics, rated by 1 person. 0 of the cells were rated before the grader"
     assert on in shown
@@ -107,7 +113,7 @@ def test_card_page_says_how_many_groups_were_compared_and_by_which_rule(
     found = documents.document_of(rated.made.bank, rated.made.config, sample, is_random=True)
     CalibrationCard.objects.filter(pk=card.pk).update(found=found)
 
-    page = text(client_of(viewer).get(f"{PAGE}cards/{card.pk}/"))
+    page = text(client_of(viewer).get(sure_at(card)))
     assert note in page
     assert ("clearly higher" in page, "clearly lower" in page) == (topics == 8,) * 2
     assert (
@@ -140,7 +146,7 @@ def test_the_file_leaves_runs_out_where_their_names_are_hidden(card, rated, view
     rated.made.collection.shows_run_tags = False
     rated.made.collection.save()
     assert "by_runs" not in document(viewer)
-    assert "Bias by family" not in text(client_of(viewer).get(f"{PAGE}cards/{card.pk}/"))
+    assert "Bias by family" not in text(client_of(viewer).get(sure_at(card)))
     known = document(developer)
     assert known["by_runs"]
     assert known["grader"]["fingerprint"] == rated.made.config.fingerprint
@@ -165,6 +171,6 @@ def test_what_was_rated_since_stands_beside_it(card, rated, owner, monkeypatch):
 
 def test_roles(card, outsider, participant, viewer, client_of):
     for person in (outsider, participant):
-        for place in (f"cards/{card.pk}/", f"cards/{card.pk}/file/", f"cards/{card.pk}/badge/"):
-            assert client_of(person).get(f"{PAGE}{place}").status_code == 404
+        for place in (f"{PAGE}cards/{card.pk}/file/", f"{PAGE}cards/{card.pk}/badge/", sure_at(card)):
+            assert client_of(person).get(place).status_code == 404
     assert client_of(viewer).post(f"{PAGE}make/").status_code == 403

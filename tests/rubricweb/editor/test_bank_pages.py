@@ -286,3 +286,29 @@ def test_the_preview_is_for_developers(client_of, viewer, outsider, developer, i
     assert preview(client_of(outsider), item, text="Why?").status_code == 404
     url = reverse("editor:impact", args=[item.bank_id, item.topic_id])
     assert client_of(developer).get(url).status_code == 405
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        ("item-edit", "Reword a question"),
+        ("item-weigh", "Weigh a question"),
+        ("item-answer-key", "Answer key"),
+        ("item-history", "History of a question"),
+        ("item-retire", "Retire a question?"),
+    ],
+)
+def test_a_form_of_an_item_is_a_panel_or_alone_a_page_that_names_the_topic(
+    client_of, developer, item, name, title
+):
+    client, address = client_of(developer), url_of(name, item)
+    panel = markup(client.get(address, **HTMX)).lstrip()
+    assert panel.startswith('<aside id="item-panel"')
+    assert "<h1" not in panel
+    page = client.get(address)
+    assert page.templates[0].name == "editor/item.html"
+    html = markup(page)
+    assert f"<h1>{title}</h1>" in html
+    assert f'href="{editor(item.bank, item.topic)}"' in html
+    assert item.topic.text in html
+    assert '<aside id="item-panel"' in html

@@ -85,7 +85,7 @@ def test_naming_a_version(client_of, developer, viewer, outsider, bank):
 
 def test_comparing(client_of, viewer, outsider, developer, bank, version):
     retire_first(bank, developer)
-    html = markup(client_of(viewer).get(url(bank, "diff"), {"bank": bank.pk} | {"before": 1, "after": "now"}))
+    html = markup(client_of(viewer).get(url(bank), {"bank": bank.pk} | {"of": 1, "with": "now"}))
     assert "As published → now" in html
     assert "<strong>1 label changes</strong>" in html
     assert "1 run moves" in html
@@ -93,22 +93,22 @@ def test_comparing(client_of, viewer, outsider, developer, bank, version):
     assert "so all of these moves may be chance" in html
     assert "<del>Which pigment?</del>" in html
     assert "/collections/autumn/leaderboards/compare/?bank=" in html
-    assert html.count('<span class="chip">') == 4
+    assert html.partition('id="diff"')[2].count('<span class="chip">') == 4
     assert "Restore version 1" not in html
     name_version(bank, name="Later", by=developer)
-    both = markup(
-        client_of(viewer).get(url(bank, "diff"), {"bank": bank.pk} | {"before": 2, "after": 1}, headers=HTMX)
-    )
-    assert both.strip().startswith('<section id="diff"')
+    both = markup(client_of(viewer).get(url(bank), {"bank": bank.pk, "of": 2, "with": 1}))
+    assert '<li class="version" aria-current="true">' in both
     assert "<ins>Which pigment?</ins>" in both
-    for wrong in ({}, {"before": 9}, {"before": "x"}, {"before": "1", "after": "²"}):
-        assert client_of(viewer).get(url(bank, "diff"), {"bank": bank.pk} | wrong).status_code == 404
-    assert client_of(outsider).get(url(bank, "diff"), {"bank": bank.pk} | {"before": 1}).status_code == 404
+    part = markup(client_of(viewer).get(url(bank), {"bank": bank.pk, "of": 1}, headers=HTMX))
+    assert part.startswith('<section id="changes"'), "what refreshes itself does not compare anew"
+    for wrong in ({"of": 9}, {"of": "x"}, {"of": "1", "with": "²"}):
+        assert client_of(viewer).get(url(bank), {"bank": bank.pk} | wrong).status_code == 404
+    assert client_of(outsider).get(url(bank), {"bank": bank.pk, "of": 1}).status_code == 404
 
 
 def test_restoring(client_of, developer, viewer, outsider, bank, version):
     retire_first(bank, developer)
-    page = markup(client_of(developer).get(url(bank, "diff"), {"bank": bank.pk} | {"before": 1}))
+    page = markup(client_of(developer).get(url(bank), {"bank": bank.pk, "of": 1}))
     assert f'name="seen" value="{bank_stamp(bank)}"' in page
     for person, status in ((viewer, 403), (outsider, 404)):
         assert (
@@ -117,7 +117,7 @@ def test_restoring(client_of, developer, viewer, outsider, bank, version):
     answer = client_of(developer).post(url(bank, 1, "restore"), {"seen": bank_stamp(bank)}, follow=True)
     assert "Restored version 1: 1 item changed." in markup(answer)
     assert bank.items.active().count() == 2
-    after = markup(client_of(developer).get(url(bank, "diff"), {"bank": bank.pk} | {"before": 1}))
+    after = markup(client_of(developer).get(url(bank), {"bank": bank.pk, "of": 1}))
     assert "The bank is already the same as this version." in after
     assert client_of(developer).post(url(bank, 7, "restore"), {"seen": "x"}).status_code == 404
 

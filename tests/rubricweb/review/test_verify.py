@@ -265,7 +265,7 @@ def test_cells_that_a_campaign_drew_from_all_are_in_the_sample(
     rate_cell(Cell.of(item, passage), rating=3, by=assessor, seen=0, draw=draw.pk)
     estimated = estimates(bank_cells(autumn.bank, rater, assessor))
     assert (estimated.sampled, estimated.drawn, estimated.elsewhere) == (sampled, sampled, elsewhere)
-    html = markup(client_of(viewer).get(f"{address(autumn)}estimates/"))
+    html = markup(client_of(viewer).get(f"{address(autumn)}estimates/", follow=True))
     assert ("1 checked cell was drawn by a campaign for another purpose" in html) == bool(elsewhere)
     assert "too few: " in html
 
@@ -275,6 +275,6 @@ def test_wrong_without_a_rating_is_on_the_other_side():
     assert cells.reaches(4).tolist() == [False, True, True]
 
 
-def test_estimates_page(autumn, viewer, client_of):
-    html = markup(client_of(viewer).get(f"{address(autumn)}estimates/"))
+def test_estimates_stand_on_verify(autumn, viewer, client_of):
+    html = markup(client_of(viewer).get(f"{address(autumn)}estimates/", follow=True))
     assert "No random sample yet" in html

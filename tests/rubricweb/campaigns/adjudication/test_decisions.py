@@ -8,6 +8,7 @@ import pytest
 from django.urls import reverse
 
 from grading.types import Purpose
+from rubricweb.banks.models import Item
 from rubricweb.campaigns.adjudication.actions import accept_unanimous, decide, withdraw
 from rubricweb.campaigns.adjudication.conflict_pages import decide_page
 from rubricweb.campaigns.adjudication.decisions import ratings_by_person
@@ -295,7 +296,20 @@ class TestPage:
     def test_the_overruled_read_the_reason(self, at, place, client_of, developer, second):
         decide(place, rating=5, by=developer, seen=0, reason="<b>why</b>")
         assert "&lt;b&gt;why" in markup(client_of(second).get(at()))
-        assert "None of your ratings" in markup(client_of(developer).get(at(kept="mine=1")))
+        mine = markup(client_of(developer).get(at(kept="mine=1")))
+        assert "None of your ratings" in mine
+        assert ">Conflicts</a>" in mine
+        assert ">Conflicts</a>" not in markup(client_of(second).get(at())), "assessors have no other view"
+
+    def test_the_question_in_dispute_is_flagged_by_its_key(self, at, place, client_of, developer, collection):
+        client = client_of(developer)
+        item = Item.objects.get(topic=place.topic, revision=place.revision)
+        address = reverse("review:subject-flags", args=[item.bank_id, item.topic_id], query={"item": item.pk})
+        page = markup(client.get(at(place)))
+        assert f'action="{address}"' in page
+        assert 'data-key-action="spurious"' in page
+        client.post(address, {"kind": "spurious", "text": "", "uid": uuid4()})
+        assert f'data-flagged="spurious-{item.pk}"' in markup(client.get(at(place)))
 
     def test_queries(self, at, place, client_of, developer, django_assert_max_num_queries):
         client = client_of(developer)

@@ -322,6 +322,17 @@ def test_progress_shows_who_is_on_what(campaign, client_of, assessor, second, ow
     assert f"cell {mine.order}: topic" in html
 
 
+def test_a_campaign_opens_below_its_row(campaign_of, client_of, owner):
+    first, second = campaign_of(), campaign_of()
+    html = markup(client_of(owner).get(at("campaign", second)))
+    opened = f'<tr id="campaign-{second.pk}" class="is-open"'
+    assert html.count('<tr class="opened">') == 1
+    assert '<tr class="opened">' in html.partition(opened)[2].partition("<tr id=")[0]
+    assert f'href="{at("campaign", first)}#campaign-{first.pk}"' in html
+    listing = reverse("campaigns:campaigns", args=[first.collection.slug])
+    assert '<tr class="opened">' not in markup(client_of(owner).get(listing))
+
+
 def test_closing_and_opening(campaign, client_of, owner, assessor):
     client = client_of(owner)
     client.post(at("campaign-state", campaign))

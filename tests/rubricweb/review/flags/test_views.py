@@ -286,6 +286,19 @@ def test_flags_of_other_collections_are_not_listed(flag, client_of, assessor, ow
     assert listed(client_of(assessor), inbox_of(elsewhere)) == set()
 
 
+def test_a_thread_stands_beside_the_list_that_it_was_opened_from(place, flag, client_of, assessor, developer):
+    other = actions.open_flag(place.item, kind=Kind.UNCLEAR, by=developer)
+    client = client_of(assessor)
+    address = f"{flag.get_absolute_url()}?who=mine"
+    assert f'href="{address}"' in markup(client.get(f"{inbox_of(place.bank.collection)}?who=mine"))
+    assert listed(client, address) == {flag.pk}
+    assert listed(client, flag.get_absolute_url()) == {flag.pk, other.pk}
+    html = markup(client.get(flag.get_absolute_url()))
+    assert f'href="{flag.get_absolute_url()}" aria-current="true"' in html
+    assert html.count('id="threads"') == 1
+    assert markup(client.get(flag.get_absolute_url(), **HTMX)).lstrip().startswith('<div id="threads"')
+
+
 def test_pages_ask_few_queries_however_many_flags(place, client_of, assessor):
     addresses = [place.cell.address, inbox_of(place.bank.collection)]
     actions.open_flag(place.cell, kind=Kind.SPURIOUS, by=assessor)
