@@ -22,9 +22,7 @@ sys.path.insert(0, str(ROOT))
 from tests.browser import chromium  # noqa: E402
 
 PICTURES = ROOT / "docs" / "img"
-SHOWN = {"leaderboard", "grid", "bank"}
-"""The README's; the others are for looking at every screen."""
-SIZES = {"wide": (1440, 900), "narrow": (390, 844)}
+VIEWPORT = {"width": 1280, "height": 800}
 START_SECONDS = 120
 
 
@@ -65,71 +63,32 @@ def sign_in(page: Page, url: str, username: str = "organizer") -> None:
 
 def visit(page: Page, url: str) -> Iterator[str]:
     """Open each screen of the README in turn and give its name."""
-    page.goto(url + "/")
-    yield "home"
+    page.goto(url + "/collections/demo/leaderboards/")
+    page.locator(".board-table").wait_for()
+    yield "leaderboard"
     page.goto(url + "/collections/demo/")
-    yield "collection"
-    page.locator("main table a").first.wait_for()
-    editor = page.locator('main a[href^="/banks/"]').first.get_attribute("href")
-    grid = page.locator('main a[href*="view=grid"]').first.get_attribute("href")
-    page.goto(url + str(grid).split("?")[0])
+    topic = str(page.locator('main a[href*="view=grid"]').first.get_attribute("href")).split("?")[0]
+    page.goto(f"{url}{topic}?view=grid")
     page.locator("#grid td a[data-grade='5']").first.click()
     page.locator("#cell-title").wait_for()
     yield "grid"
-    page.goto(url + str(editor))
+    page.goto(url + topic)
     page.get_by_text("Reword").nth(1).click()
     page.get_by_label("Wording").fill("Which pigments make autumn leaves yellow or orange?")
     page.get_by_text("could move").first.wait_for()
     yield "bank"
-    page.goto(url + "/collections/demo/leaderboards/")
-    page.locator(".board-table").wait_for()
-    yield "leaderboard"
-    page.goto(url + "/collections/demo/jobs/")
-    yield "jobs"
-    page.goto(url + "/exports/demo/")
-    yield "exports"
-    yield from visit_review(page, url)
-    page.goto(f"{url}/collections/demo/leaderboards/sure/")
-    yield "leaderboard-sure"
-    for name in ("moved", "publish"):
-        page.goto(f"{url}/collections/demo/leaderboards/{name}/")
-        yield f"leaderboard-{name}"
-    page.goto(url + "/collections/demo/settings/")
-    yield "settings"
-
-
-def visit_review(page: Page, url: str) -> Iterator[str]:
-    """What waits for the reader, and each screen that it leads to."""
-    work = f"{url}/collections/demo/work/"
-    page.goto(work)
-    yield "work"
-    for name in ("campaigns", "decide", "flags", "verify"):
-        page.goto(f"{work}{name}/")
-        yield f"work-{name}"
-    page.goto(work)
-    page.locator("#continue").click()
-    yield "rating"
 
 
 def main() -> None:
-    """`screenshots.py [FOLDER]`: the README's into docs/img, or every size and colour scheme into FOLDER."""
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else PICTURES
-    everything = len(sys.argv) > 1
-    folder.mkdir(parents=True, exist_ok=True)
+    PICTURES.mkdir(parents=True, exist_ok=True)
     with demo() as url, sync_playwright() as playwright:
         browser = playwright.chromium.launch(**chromium.launch_args())
-        for size, (width, height) in SIZES.items() if everything else [("wide", (1280, 800))]:
-            for scheme in ("light", "dark") if everything else ("light",):
-                page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
-                sign_in(page, url)
-                for name in visit(page, url):
-                    if not everything and name not in SHOWN:
-                        continue
-                    page.wait_for_load_state("load")
-                    page.wait_for_timeout(600)
-                    suffix = f"-{size}-{scheme}" if everything else ""
-                    page.screenshot(path=folder / f"{name}{suffix}.png", full_page=everything)
-                page.close()
+        page = browser.new_page(viewport=VIEWPORT)
+        sign_in(page, url)
+        for name in visit(page, url):
+            page.wait_for_load_state("load")
+            page.wait_for_timeout(600)
+            page.screenshot(path=PICTURES / f"{name}.png")
         browser.close()
 
 

@@ -10,7 +10,7 @@ from django.contrib import messages
 from django.db.models import Count
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.urls import Resolver404, resolve
+from django.urls import Resolver404, resolve, reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from rubricweb.accounts import roles
@@ -24,11 +24,18 @@ from rubricweb.home.checklist import Step, ways_to_release
 from rubricweb.home.collections import CollectionCard, cards
 from rubricweb.home.waiting import Task, waiting_for
 from rubricweb.home.work import work_of
+from rubricweb.leaderboards.board.headline import headline
+from rubricweb.leaderboards.board.provenance import measure_name
+from rubricweb.leaderboards.board.selectors import board
+from rubricweb.leaderboards.forms import BoardToolbar
+from rubricweb.plots.rows import DotRow, dot_rows
 from rubricweb.review.flags.models import Flag
 from rubricweb.submissions.models import Call
 from rubricweb.submissions.selectors import Track, tracks
 
 ACTIVITIES = 6
+BOARD_RUNS = 10
+"""How many of the first runs the board of Home has."""
 JOIN = "accounts:join"
 State = Turn.State
 
@@ -114,8 +121,41 @@ def _of_only(user: User, row: CollectionRow) -> Context:
     if not role.includes(roles.TO_ORGANIZE):
         return {"collection": collection, "work": work_of(user, collection, role), "only": row}
     entries = AuditEntry.objects.filter(collection=collection).select_related("by")
-    others = _others(user, collection)
-    return {"collection": collection, "only": row, "others": others, "activity": entries[:ACTIVITIES]}
+    return {
+        "collection": collection,
+        "only": row,
+        "others": _others(user, collection),
+        "activity": entries[:ACTIVITIES],
+        **_first_runs(collection),
+    }
+
+
+def _first_runs(collection: Collection) -> Context:
+    """Return the head of the leaderboard with its dots; nothing before there are grades and runs."""
+    form = BoardToolbar({}, collection=collection)
+    if not form.graders or not form.is_valid():
+        return {}
+    shown = board(form.spec)
+    if not shown.rows:
+        return {}
+    sentence = headline(shown.top, shown.n_topics)
+    compare = reverse("leaderboards:compare", args=[collection.slug])
+    first = shown.top.first if shown.top else ()
+    rows = [
+        DotRow(
+            row.run_tag,
+            row.score,
+            row.low,
+            row.high,
+            href=f"{compare}?a={row.run_id}",
+            kind="lead" if row.run_tag in first else "",
+        )
+        for row in shown.rows[:BOARD_RUNS]
+    ]
+    plot = dot_rows(
+        rows, name="first-runs", sentence=f"The first {len(rows)} runs", axis=measure_name(form.spec)
+    )
+    return {"first_runs": plot, "headline": sentence, "n_further": len(shown.rows) - len(rows)}
 
 
 def _others(user: User, collection: Collection) -> list[OthersTask]:
