@@ -30,6 +30,7 @@ PAGES = {
     "grades:pool": "runs#the-pool",
     "help": INDEX,
     "home": INDEX,
+    "home:results": "results",
     "home:work": "work",
     "imports": "files#bring-files-in",
     "leaderboards": "results#read-the-board",
