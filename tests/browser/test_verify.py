@@ -14,6 +14,9 @@ from rubricweb.grades.models import HumanGrade
 from tests.browser.inspector import WIDE
 from tests.browser.waiting import Held
 
+VERDICTS = re.compile(r"/verify/\d+/(\?|$)")
+"""Where they are sent."""
+
 
 def address(places, **query) -> str:
     at = reverse("review:verify", args=[places.collection.slug, places.bank.pk])
@@ -73,7 +76,7 @@ def passages_ahead(page):
 
 def test_the_next_cells_show_before_a_verdict_is_saved(page):
     following = passages_ahead(page)
-    verdicts = Held(page, "**/verify/?*", times=1)
+    verdicts = Held(page, VERDICTS, times=1)
     for passage in following[:3]:
         page.keyboard.press("r")
         expect(page.locator("#check-cell .passage")).to_contain_text(passage)
@@ -85,7 +88,7 @@ def test_the_next_cells_show_before_a_verdict_is_saved(page):
 
 def test_a_card_that_waits_for_the_next_one_takes_no_second_verdict(page):
     following = passages_ahead(page)
-    verdicts = Held(page, "**/verify/?*", times=1)
+    verdicts = Held(page, VERDICTS, times=1)
     for passage in following[:3]:
         page.keyboard.press("r")
         expect(page.locator("#check-cell .passage")).to_contain_text(passage)

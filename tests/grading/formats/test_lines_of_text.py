@@ -27,8 +27,10 @@ OWN_FILES = {
     "grading/systems/retrieval.py",
     "rubricweb/core/bundles.py",
     "rubricweb/demo/processes.py",
+    "rubricweb/demo/submitting.py",
     "rubricweb/help/contents.py",
     "rubricweb/jobs/worker_state.py",
+    "rubricweb/plots/svg.py",
 }
 """They read whole texts of this project or of the system by `read_text`, and nobody's data."""
 
