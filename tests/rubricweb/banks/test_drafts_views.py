@@ -194,7 +194,7 @@ def test_accepting_as_it_is(client_of, bank, topic, drafts, developer):
     assert (str(item), item.draft) == (PIGMENT, drafts[0])
     history = markup(client_of(developer).get(of("item-history", bank, item)))
     assert "Drafted by tiny with TrecDlQuestions@1 on" in history
-    assert f"accepted by {developer}" in history
+    assert f"accepted by {developer}</p>" in history
 
 
 def test_accepting_by_htmx_goes_on_to_the_next(client_of, bank, drafts, developer):

@@ -37,9 +37,10 @@ def test_an_organizer_rejects_a_run_and_its_team_reads_why(send, owner, particip
     assert "Submit the corrected file" in page
     assert "Reject the run" not in page
     assert "Undo the rejection" not in page
-    assert "1 rejected" in words(client_of(participant).get("/"))
-    assert ">rejected</span>" in client_of(participant).get("/collections/autumn/submit/").content.decode()
+    assert ">rejected</span>" in client_of(participant).get("/", follow=True).content.decode()
     assert WHY in words(client_of(owner).get("/collections/autumn/runs/"))
+    close()
+    assert "1 rejected" in words(client_of(participant).get("/"))
 
 
 def test_a_rejection_needs_a_reason(send, owner, client_of):
