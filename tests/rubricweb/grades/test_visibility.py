@@ -257,9 +257,9 @@ def test_what_hides_says_how_much(role, build, collection, client_of):
 HANDING_OUT = {
     "home:home",
     "home:work",
-    *(f"campaigns:{name}" for name in ("campaigns", "queue", "queue-cell")),
+    *(f"campaigns:{name}" for name in ("campaigns", "campaign", "queue", "queue-cell")),
 }
-"""What a person has to do differs by who is named for a campaign."""
+"""What a person has to do differs by who is named for a campaign; an opened one stands in the list of all."""
 
 
 class Answered(NamedTuple):

@@ -43,7 +43,8 @@ def test_the_page_shows_the_board(made, viewer, client_of):
         ["1-4", "lacks 1 of 2 topics", "0.2500"],
     ]
     for stated in (
-        b"Too few runs: 4. Across: ndcg_cut_10",
+        b"Too few runs: 4.",
+        "ndcg_cut_10 \N{RIGHTWARDS ARROW}".encode(),
         b"main (questions and nuggets, 3 items",
         b"a run lacks counts 0",
     ):
