@@ -44,7 +44,7 @@ def test_the_page_shows_the_board(made, viewer, client_of):
     ]
     for stated in (
         b"Too few runs: 4.",
-        "ndcg_cut_10 \N{RIGHTWARDS ARROW}".encode(),
+        b"4 runs: Rubric-Cover@20 against ndcg_cut_10",
         b"main (questions and nuggets, 3 items",
         b"a run lacks counts 0",
     ):
