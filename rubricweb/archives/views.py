@@ -171,8 +171,17 @@ def bank_remove(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
         request, partial(pieces.remove_bank, bank, by=request.user), bank
     ):
         return redirect(collection)
-    back = reverse("archives:archive", args=[slug])
-    return _removal_page(request, collection, bank, pieces.removal_of_bank(bank), back)
+    planned = pieces.removal_of_bank(bank)
+    context = {
+        "collection": collection,
+        "title": f"Remove {bank}?",
+        "going": planned.goes,
+        "why_not": planned.reason,
+        "notes": ("This cannot be undone. No grade, rating or campaign depends on it.",),
+        "verb": "Remove",
+        "back": reverse("archives:archive", args=[slug]),
+    }
+    return page_or_part(request, CONFIRM, context, part="confirm")
 
 
 def _removed(request: HtmxRequest, remove: Callable[[], object], thing: object) -> bool:
@@ -183,18 +192,3 @@ def _removed(request: HtmxRequest, remove: Callable[[], object], thing: object) 
         return False
     messages.success(request, f"{thing} is removed.")
     return True
-
-
-def _removal_page(
-    request: HtmxRequest, collection: Collection, thing: object, removal: pieces.Removal, back: str
-) -> HttpResponse:
-    context = {
-        "collection": collection,
-        "title": f"Remove {thing}?",
-        "going": removal.goes,
-        "why_not": removal.reason,
-        "notes": ("This cannot be undone. No grade, rating or campaign depends on it.",),
-        "verb": "Remove",
-        "back": back,
-    }
-    return page_or_part(request, CONFIRM, context, part="confirm")
