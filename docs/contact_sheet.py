@@ -72,8 +72,6 @@ def shots(page: Page, url: str, slug: str) -> Iterator[Shot]:
     """Every screen that the search offers an organizer, a topic's with what opens there, others' homes."""
     page.goto(f"{url}{reverse('home:collection', args=[slug])}")
     topic = str(page.locator('main table a[href*="/topics/"]').first.get_attribute("href"))
-    page.goto(f"{url}{reverse('campaigns:campaigns', args=[slug])}")
-    queues = page.locator('main table a[href*="/work/rate/"]')
     for screen in tabs.SITE:
         if screen.route in tabs.OF_STAFF:
             continue
@@ -88,8 +86,7 @@ def shots(page: Page, url: str, slug: str) -> Iterator[Shot]:
     yield Shot("A cell beside the grid", grid, opened="#grid td a[data-grade]")
     yield Shot("Bank of a topic", items)
     yield Shot("An item beside the bank", items, opened=".item-open")
-    for link in queues.all()[:1]:
-        yield Shot("The queue", str(link.get_attribute("href")), "assessor")
+    yield Shot("The queue", reverse("home:work", args=[slug]), "assessor", opened="#continue")
     for role, user in ((Role.ORGANIZER, "organizer"), (Role.PARTICIPANT, "maple")):
         for tab, entries in tabs.screens_for(role):
             for screen in entries:
