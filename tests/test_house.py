@@ -16,21 +16,12 @@ PARAMETERS = 6
 KEYWORD_PARAMETERS = 8
 FILE_LINES = 400  # the aim is 300
 SLIVER_LINES = 25
+# fmt: off
 OWN_FILE = {
-    "__main__",
-    "__init__",
-    "access",
-    "admin",
-    "apps",
-    "asgi",
-    "convert",
-    "formats",
-    "forms",
-    "models",
-    "querysets",
-    "urls",
-    "views",
+    "__main__", "__init__", "access", "admin", "apps", "asgi", "convert", "formats", "forms", "models",
+    "querysets", "urls", "views",
 }
+# fmt: on
 """Names of modules that may be small, because everybody looks for them."""
 TEMPLATE_LINES = 120
 WIDTH = 120
@@ -346,6 +337,22 @@ def test_nothing_is_imported_from_a_test_module_that_may_be_left_out():
             for path in sources("tests")
             for node in ast.parse(path.read_text(encoding="utf-8")).body
             if isinstance(node, ast.ImportFrom) and node.module in skipping
+        ]
+    )
+
+
+def test_no_package_exports_the_name_of_another_of_its_files_or_folders():
+    """Whoever imports that file or folder would put it in the place of what the package exports."""
+    report(
+        [
+            f"{where(init, node.lineno)}: {alias.name} is also a file or folder"
+            for init in own_code()
+            if init.name == "__init__.py"
+            for node in ast.parse(init.read_text(encoding="utf-8")).body
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+            if alias.name in {path.stem for path in init.parent.iterdir()}
+            and (node.module or "").rpartition(".")[2] not in (alias.name, init.parent.name)
         ]
     )
 

@@ -10,7 +10,7 @@ from grading.submissions.rules import (
     rules_as_json,
     rules_from_json,
     rules_of,
-    tracks,
+    track_names,
 )
 
 __all__ = [
@@ -27,5 +27,5 @@ __all__ = [
     "rules_as_json",
     "rules_from_json",
     "rules_of",
-    "tracks",
+    "track_names",
 ]

@@ -130,16 +130,16 @@ class Rules(_Table, frozen=True):
         return msgspec.structs.replace(self, warnings=frozenset())
 
 
-def tracks() -> tuple[str, ...]:
+def track_names() -> tuple[str, ...]:
     """The tracks whose rules come with the package."""
     files = resources.files(__package__).joinpath("tracks").iterdir()
     return tuple(sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml")))
 
 
 def rules_of(track: str) -> Rules:
-    """Return the rules of one of `tracks()`. Raises `BadFormat` for another name, which lists them."""
-    if track not in tracks():
-        raise BadFormat(f"no rules for {track!r}, expected one of {', '.join(tracks())}")
+    """Return the rules of one of `track_names()`. Raises `BadFormat` for another name, which lists them."""
+    if track not in track_names():
+        raise BadFormat(f"no rules for {track!r}, expected one of {', '.join(track_names())}")
     text = resources.files(__package__).joinpath("tracks", f"{track}.toml").read_text(encoding="utf-8")
     return parse_rules(text, file=f"{track}.toml")
 

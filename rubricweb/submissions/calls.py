@@ -18,7 +18,7 @@ from django.template.defaultfilters import pluralize
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from grading.submissions import Rules, rules_of, tracks
+from grading.submissions import Rules, rules_of, track_names
 from rubricweb.accounts import roles
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.core.ids import parse_ids
@@ -44,7 +44,7 @@ def _time_zones() -> list[tuple[str, str]]:
 
 @lru_cache
 def _tracks() -> list[tuple[str, str]]:
-    return [(name, rules_of(name).label) for name in tracks()]
+    return [(name, rules_of(name).label) for name in track_names()]
 
 
 def _moment(label: str, help_text: str, *, required: bool = True) -> forms.DateTimeField:
@@ -130,7 +130,7 @@ class CallForm(forms.Form):
 
 def new_call_form(collection: Collection, posted: QueryDict | None = None, **initial: str) -> CallForm:
     end = (timezone.now() + OPEN_FOR).replace(hour=23, minute=59, second=59)
-    usual = {"seen": 0, "time_zone": "UTC", "deadline": end.strftime(LOCAL), "track": tracks()[0]}
+    usual = {"seen": 0, "time_zone": "UTC", "deadline": end.strftime(LOCAL), "track": track_names()[0]}
     usual |= {"passages_of": Response.PassagesOf.SENTENCE, "takes": Call.Takes.RESPONSES.value}
     form = CallForm(posted, initial=usual | initial, auto_id="call-%s")
     form.taken = frozenset(collection.calls.values_list("task", flat=True))
@@ -221,7 +221,7 @@ def _rules_for(form: CallForm, call: Call | None, posted: QueryDict | None) -> R
 
 
 def _rules_named(track: str) -> Rules:
-    return rules_of(track if track in tracks() else tracks()[0])
+    return rules_of(track if track in track_names() else track_names()[0])
 
 
 def _call_page(

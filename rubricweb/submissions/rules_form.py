@@ -12,7 +12,7 @@ from django.http import QueryDict
 
 from grading.errors import BadFormat
 from grading.formats.responses import Dialect, Shape
-from grading.submissions import Rules, Severity, rules_as_json, rules_from_json, rules_of, tracks
+from grading.submissions import Rules, Severity, rules_as_json, rules_from_json, rules_of, track_names
 from grading.submissions.findings import CATEGORIES
 from rubricweb.submissions.models import Call
 
@@ -212,7 +212,7 @@ class Preset:
 
 def preset_of(rules: Rules, takes: str) -> Preset:
     """Return the track whose rules these come from, or else are most like."""
-    names = [rules.name] if rules.name in tracks() else tracks()
+    names = [rules.name] if rules.name in track_names() else track_names()
     presets = [
         Preset(name, rules_of(name).label, differences(rules, rules_of(name), takes)) for name in names
     ]

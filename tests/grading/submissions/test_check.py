@@ -18,7 +18,7 @@ from grading.submissions import (
     rules_as_json,
     rules_from_json,
     rules_of,
-    tracks,
+    track_names,
 )
 from grading.submissions.findings import CATEGORIES
 from tests.grading.formats.mutations import damaged
@@ -311,7 +311,7 @@ def test_a_track_without_responses_is_refused(tmp_path):
     ]
 
 
-@pytest.mark.parametrize("track", tracks())
+@pytest.mark.parametrize("track", track_names())
 def test_strict_rules_have_no_warnings(track, tmp_path):
     rules = rules_of(track)
     assert rules.name == track

@@ -8,7 +8,7 @@ import pytest
 from django.forms import BooleanField
 from django.utils import timezone
 
-from grading.submissions import rules_as_json, rules_of, tracks
+from grading.submissions import rules_as_json, rules_of, track_names
 from rubricweb.core.models import AuditEntry
 from rubricweb.submissions.calls import LOCAL
 from rubricweb.submissions.models import Call
@@ -48,7 +48,7 @@ def new_call(**changed: object) -> dict[str, object]:
     """A new call by the rules that the page showed, all as they were."""
     terms = SENT | changed
     track, takes = str(terms["track"]), str(terms["takes"])
-    rules = posted(rules_form(rules_of(track if track in tracks() else "rag24"), takes))
+    rules = posted(rules_form(rules_of(track if track in track_names() else "rag24"), takes))
     return rules | terms | {"rules_shown": f"{track} {takes}"}
 
 
@@ -159,7 +159,7 @@ def test_a_call_that_nobody_has_seen_is_not_overwritten(owner, call, client_of):
 
 
 @pytest.mark.parametrize("takes", Call.Takes.values)
-@pytest.mark.parametrize("track", tracks())
+@pytest.mark.parametrize("track", track_names())
 def test_an_untouched_form_keeps_the_rules_of_every_track(track, takes):
     form = rules_form(rules_of(track), takes, posted(rules_form(rules_of(track), takes)))
     assert form.is_valid(), form.errors

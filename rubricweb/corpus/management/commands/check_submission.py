@@ -14,7 +14,7 @@ from django.core.management import CommandError
 
 from grading.errors import BadFormat
 from grading.formats.topics import read_topics
-from grading.submissions import Finding, Severity, check_file, named_rules, tracks
+from grading.submissions import Finding, Severity, check_file, named_rules, track_names
 from rubricweb.core.reader import OperatorCommand
 
 
@@ -27,7 +27,7 @@ class Command(OperatorCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("files", nargs="+", type=Path)
         parser.add_argument(
-            "--track", required=True, help=f"{', '.join(tracks())}, or a TOML file of rules of your own"
+            "--track", required=True, help=f"{', '.join(track_names())}, or a TOML file of rules of your own"
         )
         parser.add_argument("--topics", type=Path, help="the track's topics, of which none may be missing")
         parser.add_argument("--strict", action="store_true", help="warnings are errors")

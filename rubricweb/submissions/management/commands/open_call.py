@@ -10,7 +10,7 @@ from django.http import QueryDict
 from django.urls import reverse
 
 from grading.errors import BadFormat
-from grading.submissions import named_rules, tracks
+from grading.submissions import named_rules, track_names
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import add_server_argument, collection_named, link, require_valid
 from rubricweb.corpus.models import Response
@@ -32,7 +32,7 @@ class Command(OperatorCommand):
         parser.add_argument("--deadline", required=True, metavar="TIME", help=words)
         parser.add_argument("--opens", default="", metavar="TIME", help="default: now")
         parser.add_argument("--time-zone", default="UTC", metavar="ZONE", help="such as Europe/Rome (UTC)")
-        words = f"whose rules hold: {', '.join(tracks())}, or a TOML file of rules of your own"
+        words = f"whose rules hold: {', '.join(track_names())}, or a TOML file of rules of your own"
         parser.add_argument("--track", required=True, metavar="T", help=words)
         words = "what a submission is a file of (%(default)s)"
         parser.add_argument("--takes", default="responses", choices=Call.Takes.values, help=words)
@@ -67,5 +67,5 @@ def _sent(options: dict[str, Any]) -> QueryDict:
     sent = QueryDict(mutable=True)
     sent.update({name: value for name, value in options.items() if value not in (False, None)})
     sent.update({field: options[option] for field, option in OPTIONS.items() if options[option]})
-    sent.update({"track": tracks()[0], "seen": "0"})  # the rules are given apart from the form
+    sent.update({"track": track_names()[0], "seen": "0"})  # the rules are given apart from the form
     return sent
