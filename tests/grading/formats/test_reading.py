@@ -81,7 +81,10 @@ def _archived() -> bytes:
         (lzma.compress(TEXT.encode()), "packed with xz: unpack it first"),
         (_zipped(), "a zip archive, or of an office program: unpack it first"),
         (_archived(), "a tar archive: unpack it first"),
-        (gzip.compress(gzip.compress(TEXT.encode())), "packed with gzip twice: unpack it first"),
+        (
+            gzip.compress(gzip.compress(TEXT.encode(), mtime=0), mtime=0),
+            "packed with gzip twice: unpack it first",
+        ),
         (TEXT.encode("utf-16"), "in UTF-16, as PowerShell writes it: save the file as UTF-8"),
         (TEXT.encode("utf-16-le"), "in UTF-16, as PowerShell writes it: save the file as UTF-8"),
         (TEXT.encode("utf-16-be"), "in UTF-16, as PowerShell writes it: save the file as UTF-8"),
