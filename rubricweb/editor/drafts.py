@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection as Container
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from django.db.models import Count, Q, QuerySet, prefetch_related_objects
+from django.db.models import Q, QuerySet, prefetch_related_objects
 from django.utils.translation import gettext, ngettext
 
 from grading.generation import NearDuplicate, near_duplicates
@@ -128,45 +128,24 @@ def inbox(
     return DraftInbox(tuple(rows), tuple(_requests(bank, topic, names)), tuple(suggestions))
 
 
-@dataclass(frozen=True, slots=True)
-class TopicRow:
-    """A topic beside the drafts."""
-
-    topic: Topic
-    items: int
-    waiting: int
-    """Drafts that nobody has decided about."""
-    is_asking: bool
-
-
-def topics_with_drafts(bank: Bank) -> list[TopicRow]:
-    """Return the collection's topics, in its order, with their items and drafts."""
-    drafts = Draft.objects.filter(request__bank=bank, state=Draft.State.WAITING).order_by()
-    waiting_of = dict(drafts.values_list("request__topic").annotate(Count("pk")))
-    items = Item.including_secret.active().filter(bank=bank).order_by()
-    items_of = dict(items.values_list("topic").annotate(Count("pk")))
-    live = DraftRequest.objects.filter(bank=bank, state__in=DraftRequest.LIVE)
-    asking = set(live.values_list("topic", flat=True))
-    return [
-        TopicRow(topic, items_of.get(topic.pk, 0), waiting_of.get(topic.pk, 0), topic.pk in asking)
-        for topic in bank.collection.topics.order_by("position", "pk")
-    ]
+def first_topic(bank: Bank) -> Topic | None:
+    """Return the first topic with drafts that wait, else the first without items, else the first."""
+    topics = bank.collection.topics.order_by("position", "pk")
+    waiting = Draft.objects.filter(request__bank=bank, state=Draft.State.WAITING)
+    items = Item.including_secret.active().filter(bank=bank)
+    return (
+        topics.filter(pk__in=waiting.values("request__topic")).first()
+        or topics.exclude(pk__in=items.values("topic")).first()
+        or topics.first()
+    )
 
 
-def first_topic(rows: Iterable[TopicRow]) -> Topic | None:
-    """Return the first topic with drafts, else the first without items, else the first."""
-    listed = sorted(rows, key=lambda row: (not row.waiting, row.items > 0))
-    return listed[0].topic if listed else None
-
-
-def next_topic(bank: Bank, topic: Topic) -> Topic | None:
-    """Return the next topic with drafts that wait, from the beginning again after the last."""
+def topics_to_review(bank: Bank, topic: Topic) -> list[Topic]:
+    """Return the other topics with drafts that wait: those after this one, then those before it."""
     requests = DraftRequest.objects.filter(bank=bank, drafts__state=Draft.State.WAITING)
     rows = bank.collection.topics.filter(pk__in=requests.values("topic")).exclude(pk=topic.pk)
-    listed = list(rows.order_by("position", "pk"))
     place = (topic.position, topic.pk)
-    after = [row for row in listed if (row.position, row.pk) > place]
-    return (after or listed)[0] if listed else None
+    return sorted(rows, key=lambda row: ((row.position, row.pk) < place, row.position, row.pk))
 
 
 def waiting(bank: Bank, topic: Topic) -> QuerySet[Draft]:

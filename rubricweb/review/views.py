@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
 from rubricweb.accounts import roles
 from rubricweb.banks.access import bank_topic_for
 from rubricweb.banks.models import Bank
-from rubricweb.banks.selectors import banks_for, neighbours
 from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.corpus.models import Topic
-from rubricweb.editor.views.bank import VIEWS, bank_page
+from rubricweb.editor.frame import topic_frame
+from rubricweb.editor.views.bank import bank_page
 from rubricweb.grades.raters import Rater, raters
 from rubricweb.review import selectors
 from rubricweb.review.forms import GridForm, address_kept, kept_fields
@@ -35,17 +33,11 @@ def _grid(request: HtmxRequest, bank: Bank, topic: Topic) -> HttpResponse:
     form = GridForm(request.GET)
     rater, query = _chosen(form, bank)
     card = request.GET.get("card")
-    context: dict[str, object] = {
-        "collection": bank.collection,
-        "section": "topics",
-        "bank": bank,
-        "topic": topic,
+    context = topic_frame(bank, topic, request.GET["view"]) | {
         "form": form,
         "rater": rater,
         "query": query,
         **address_kept(request),
-        "view": request.GET["view"],
-        "views_of_topic": VIEWS,
         "can_edit": roles.may_edit(request.user, bank.collection),
         "card": item_card(bank, topic, rater, query, name=card, reader=request.user) if card else None,
     }
@@ -56,8 +48,6 @@ def _grid(request: HtmxRequest, bank: Bank, topic: Topic) -> HttpResponse:
         "grid": selectors.grid(bank, topic, rater, query, request.user),
         "rates_here": not rater.verifies and roles.holds(request.user, bank.collection, roles.TO_ASSESS),
         "views": saved_views(request.user, bank.collection),
-        "neighbours": partial(neighbours, topic),
-        "banks": partial(banks_for, bank.collection, topic),
     }
     return page_or_part(request, "review/grid.html", context, part="table")
 

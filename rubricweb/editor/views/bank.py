@@ -20,12 +20,13 @@ from rubricweb.core.http import Context, HtmxRequest, after_post, form_response,
 from rubricweb.core.ids import parse_id
 from rubricweb.core.undo import offer_undo
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.editor import drafts
+from rubricweb.editor import drafts, frame
 from rubricweb.editor import what_if as what_ifs
 from rubricweb.editor.beside import passage_beside
 from rubricweb.editor.draft_forms import drafting_form
 from rubricweb.editor.figures import FiguredRow, editor_sheet, item_figures, rating_graders
 from rubricweb.editor.forms import FiguresForm
+from rubricweb.editor.frame import topic_frame
 from rubricweb.editor.item_forms import SeenForm, new_item_form
 from rubricweb.editor.views.items import (
     PAGE,
@@ -40,9 +41,6 @@ from rubricweb.editor.what_if import WhatIf
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import MeasureSpec
 
-VIEWS = (("grid", "Grid"), ("bank", "Bank"), ("both", "Both"))
-"""The views of a topic, as its address names them."""
-
 
 def bank_page(request: HtmxRequest, bank: Bank, topic: Topic) -> HttpResponse:
     """Show the topic's items in a list that refreshes itself.
@@ -53,10 +51,10 @@ def bank_page(request: HtmxRequest, bank: Bank, topic: Topic) -> HttpResponse:
     beside = passage_beside(topic, parse_id(request.GET["beside"])) if "beside" in request.GET else None
     shown = beside.passage.pk if beside else None
     sheet = editor_sheet(bank, topic, figures.graders, min_grade=figures.threshold, beside=shown)
-    context = _place(bank, topic) | _page_context(request, bank, topic, figures)
-    context |= {"sheet": sheet, "figures": figures, "beside": beside, "view": "bank", "views_of_topic": VIEWS}
+    context = topic_frame(bank, topic, "bank") | _page_context(request, bank, topic, figures)
+    context |= {"sheet": sheet, "figures": figures, "beside": beside}
     context["can_edit"] = _can_edit(request, bank.collection)
-    return page_or_part(request, "editor/topic.html", context, part="items")
+    return page_or_part(request, frame.PAGE, context, part="items")
 
 
 @require_POST
@@ -78,8 +76,6 @@ def _place(bank: Bank, topic: Topic) -> dict[str, object]:
 def _page_context(request: HtmxRequest, bank: Bank, topic: Topic, figures: FiguresForm) -> dict[str, object]:
     """The parts of the full page; the template calls them, so a fragment costs nothing."""
     return {
-        "banks": banks.banks_for(bank.collection, topic),
-        "neighbours": partial(banks.neighbours, topic),
         "panel": partial(open_panel, request, bank, parse_id(request.GET.get("item", ""))),
         "new_item": partial(new_item_form, topic),
         "drafting": partial(drafting_form, topic),

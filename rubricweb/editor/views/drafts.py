@@ -1,9 +1,8 @@
-"""Drafts of all topics, one topic opened: request some, and decide about each or all."""
+"""The drafts of a topic: request some, decide about each or all, and go on to the next topic."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -21,51 +20,44 @@ from rubricweb.banks.errors import BankError, CannotDraft
 from rubricweb.banks.models import Bank
 from rubricweb.core.counted import counted
 from rubricweb.core.http import HtmxRequest, after_post, form_response, page_or_part
-from rubricweb.core.ids import parse_id, parse_ids
+from rubricweb.core.ids import parse_ids
 from rubricweb.core.undo import offer_undo
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Topic
 from rubricweb.editor import drafts as selectors
 from rubricweb.editor.draft_forms import AcceptForm, DraftingForm, drafting_form
 from rubricweb.editor.drafts import DraftInbox, RefusedDraft
+from rubricweb.editor.frame import PAGE, topic_frame
 from rubricweb.editor.start import start_of
 from rubricweb.editor.views.items import items_changed
 from rubricweb.grades.defaults import banks
 
-PAGE = "editor/drafts.html"
-
 
 @require_safe
 def drafts(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
-    """The inbox of one topic refreshes itself; `editing` names rows to keep."""
+    """Show what waits for one topic in an inbox that refreshes itself; `editing` names rows to keep."""
     bank, topic = bank_topic_for(request.user, bank_id, topic_id)
-    if not request.htmx:
-        return redirect(inbox_url(bank, topic))
     inbox = selectors.inbox(bank, topic, opened=parse_ids(request.GET.getlist("editing")))
-    return page_or_part(request, PAGE, inbox_context(request, bank, topic, inbox), part="inbox")
+    context = inbox_context(request, bank, topic, inbox)
+    if not request.htmx:
+        context["start"] = start_of(bank.collection, bank)
+    return page_or_part(request, PAGE, context, part="inbox")
 
 
 @require_safe
 def review_drafts(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Show the drafts of all topics of `?bank=`, those of `?topic=` opened."""
+    """Go to the first topic of `?bank=` with drafts; htmx gets how far a model is with all topics."""
     collection = collection_for(request.user, slug)
     by_pk = {str(bank.pk): bank for bank in banks(collection)}
     bank = by_pk.get(request.GET.get("bank", ""), next(iter(by_pk.values()), None))
     if bank is None:
         return redirect(collection)
-    rows = selectors.topics_with_drafts(bank)
-    chosen = parse_id(request.GET.get("topic", ""))
-    topic = next((row.topic for row in rows if row.topic.pk == chosen), None) or selectors.first_topic(rows)
-    if topic is None:
-        return redirect(collection)
-    inbox = selectors.inbox(bank, topic)
-    context = inbox_context(request, bank, topic, inbox) | {
-        "rows": rows,
-        "start": start_of(collection, bank),
-        "waiting": sum(row.waiting for row in rows),
-    }
-    part = "start" if request.htmx and request.htmx.target == "start" else "topics"
-    return page_or_part(request, PAGE, context, part=part)
+    if request.htmx.target == "start":
+        context = {"start": start_of(collection, bank), "collection": collection, "bank": bank}
+        context["can_edit"] = roles.may_edit(request.user, collection)
+        return page_or_part(request, PAGE, context, part="start")
+    topic = selectors.first_topic(bank)
+    return redirect("editor:drafts", bank.pk, topic.pk) if topic else redirect(collection)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -100,7 +92,7 @@ def after_request(
             return trigger_client_event(answer, "drafts-changed", after="settle")
     inbox = selectors.inbox(bank, topic)
     context = inbox_context(request, bank, topic, inbox) | {"form": form}
-    return form_response(request, PAGE, context | {"rows": selectors.topics_with_drafts(bank)})
+    return form_response(request, PAGE, context)
 
 
 @require_POST
@@ -206,11 +198,10 @@ def inbox_context(
 ) -> dict[str, object]:
     role = roles.require(request.user, bank.collection, roles.TO_VIEW)
     can_edit = role.includes(roles.TO_EDIT_BANK)
-    place = {"bank": bank, "topic": topic, "collection": bank.collection, "section": "topics"}
     form = drafting_form(topic) if can_edit else None
-    context = place | {"inbox": inbox, "form": form, "can_edit": can_edit}
+    context = topic_frame(bank, topic, "drafts") | {"inbox": inbox, "form": form, "can_edit": can_edit}
     context["writers"] = selectors.writers(bank.collection)
-    context["next_topic"] = selectors.next_topic(bank, topic)
+    context["topics_left"] = selectors.topics_to_review(bank, topic)
     if inbox:
         context["current"] = next((row.draft.pk for row in inbox.rows if not row.is_open), 0)
     return context
@@ -238,7 +229,7 @@ def _refuse(request: HtmxRequest, draft: Draft, reason: str) -> HttpResponse:
     if all(row.draft.pk != draft.pk for row in inbox.rows):  # decided by somebody else
         messages.error(request, reason)
         return after_decision(request, bank, topic, decided=draft.pk)
-    context = inbox_context(request, bank, topic, inbox) | {"rows": selectors.topics_with_drafts(bank)}
+    context = inbox_context(request, bank, topic, inbox)
     response = page_or_part(request, PAGE, context, part="inbox")
     response.status_code = 422
     return response
@@ -256,5 +247,4 @@ def _offer_reopening(
 
 
 def inbox_url(bank: Bank, topic: Topic) -> str:
-    address = reverse("editor:review-drafts", args=[bank.collection.slug])
-    return f"{address}?{urlencode({'bank': bank.pk, 'topic': topic.pk})}"
+    return reverse("editor:drafts", args=[bank.pk, topic.pk])

@@ -23,6 +23,7 @@ from rubricweb.core.http import HtmxRequest, after_post, form_response
 from rubricweb.corpus.models import Topic
 from rubricweb.editor.figures import rating_graders
 from rubricweb.editor.forms import FiguresForm, board_graders
+from rubricweb.editor.frame import PAGE, topic_frame
 from rubricweb.editor.trial import Setting
 from rubricweb.editor.trial import trial as tried
 from rubricweb.editor.trial_forms import WeightTrialForm
@@ -100,7 +101,7 @@ def _saved(request: HtmxRequest, weight_trial: WeightTrial) -> HttpResponse:
     )
     to = reverse("editor:trial", args=[weight_trial.bank.pk, weight_trial.topic.pk])
     return after_post(
-        request, "editor/trial.html#saved", {"bank": weight_trial.bank, "topic": weight_trial.topic}, to=to
+        request, f"{PAGE}#saved", {"bank": weight_trial.bank, "topic": weight_trial.topic}, to=to
     )
 
 
@@ -108,14 +109,9 @@ def _shown(
     request: HtmxRequest, weight_trial: WeightTrial, *, status: int, conflict: Conflict | None = None
 ) -> HttpResponse:
     latest = last_change(conflict.item) if conflict else None
-    place = {
-        "bank": weight_trial.bank,
-        "topic": weight_trial.topic,
-        "collection": weight_trial.bank.collection,
-        "section": "topics",
-    }
-    context = place | _board(weight_trial) | {"conflict": conflict, "theirs": latest}
-    return form_response(request, "editor/trial.html", context, part="board", status=status)
+    context = topic_frame(weight_trial.bank, weight_trial.topic, "try") | _board(weight_trial)
+    context |= {"conflict": conflict, "theirs": latest}
+    return form_response(request, PAGE, context, part="board", status=status)
 
 
 def _board(weight_trial: WeightTrial) -> dict[str, object]:

@@ -71,7 +71,7 @@ def test_drafting_for_all_topics_begins_a_bank(client_of, developer, collection,
     asked = DraftRequest.objects.order_by("pk")
     assert [row.topic for row in asked] == topics
     assert {(row.backend, row.llm, row.by) for row in asked} == {(*MODEL.split("|"), developer)}
-    html = " ".join(markup(client_of(developer).get(answer.url)).split())
+    html = " ".join(markup(client_of(developer).get(answer.url, follow=True)).split())
     assert "<strong>0 of 3</strong>" in html
     assert "Cancel" in html
     begin(client_of(developer), collection)
@@ -136,12 +136,11 @@ def test_review_goes_from_topic_to_topic(client_of, developer, collection, topic
         texts = (f"What of {request.topic.query_id}?",)
         actions.keep_drafts(claim(request), actions.generation.Drafts(texts, "", request.prompt_id, 1))
     client, bank = client_of(developer), collection.banks.get()
-    page = client.get(reverse("editor:review-drafts", args=[collection.slug]))
+    page = client.get(reverse("editor:review-drafts", args=[collection.slug]), follow=True)
     html = " ".join(markup(page).split())
     assert page.context["topic"] == topics[0]
-    assert "3 drafts to review" in html
-    assert html.count("1 to review") == 3
-    assert f"topic={topics[1].pk}" in html[html.index('data-key="KeyN"') :][:200]
+    assert "2 more topics to review" in html
+    assert f"/topics/{topics[1].pk}/drafts/" in html[html.index('data-key="KeyN"') :][:200]
     accept = reverse("editor:draft-accept", args=[bank.pk, Draft.objects.get(request__topic=topics[0]).pk])
     fresh = " ".join(markup(client.post(accept, headers={"HX-Request": "true"})).split())
     assert "Nothing waits for this topic." in fresh
