@@ -18,16 +18,17 @@ from rubricweb.prompts import access, dry_runs, screens
 from rubricweb.prompts.forms import PromptForm, initial_of, model_form, why_not_ask
 from rubricweb.prompts.samples import sample_of
 
-LIST = "prompts/graders.html"
-WRITE = "prompts/write.html"
+PAGE = "prompts/graders.html"
 
 
 @require_safe
 def write(request: HtmxRequest, slug: str) -> HttpResponse:
-    """An empty form, or one like another prompt (`from` or `like` in the address)."""
+    """Open the form on the page of graders, empty or like another prompt (`from` or `like` in the address)."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     form = screens.start_from(collection, request.GET.dict())
-    return form_response(request, WRITE, _writing(collection, form, request.GET.dict()), part="writing")
+    return form_response(
+        request, PAGE, _writing(request, collection, form, request.GET.dict()), part="writing"
+    )
 
 
 @require_POST
@@ -40,7 +41,9 @@ def save(request: HtmxRequest, slug: str) -> HttpResponse:
             "You still have pairs to rate blind, which a prompt could ask about. Rate them, then save it.",
         )
     if form.errors:
-        return form_response(request, WRITE, _writing(collection, form, request.POST.dict()), part="writing")
+        return form_response(
+            request, PAGE, _writing(request, collection, form, request.POST.dict()), part="writing"
+        )
     row, is_new = corpus.save_prompt(collection, form.prompt, by=request.user)
     words = "Saved as" if is_new else "This text was saved before, as"
     messages.success(request, f"{words} {row.prompt_id}. Tick it below to have it asked.")
@@ -52,8 +55,8 @@ def preview(request: HtmxRequest, slug: str) -> HttpResponse:
     """The prompt as a model would be told it; no model is asked."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     form = PromptForm(request.POST)
-    context = _writing(collection, form, request.POST.dict())
-    return page_or_part(request, WRITE, context, part="shown" if request.htmx.target == "shown" else "sample")
+    context = _writing(request, collection, form, request.POST.dict())
+    return page_or_part(request, PAGE, context, part="shown" if request.htmx.target == "shown" else "sample")
 
 
 @require_POST
@@ -65,17 +68,17 @@ def try_out(request: HtmxRequest, slug: str) -> HttpResponse:
     sample = sample_of(collection, form.prompt.kinds, said) if form.is_valid() else None
     reason = _why_not(form, model.is_valid() and bool(model.cleaned_data["backend"]))
     if sample is None or reason or (reason := why_not_ask(sample)):
-        context = _writing(collection, form, said) | {
+        context = _writing(request, collection, form, said) | {
             "reason": reason or "There is no topic to try the prompt on."
         }
-        return form_response(request, WRITE, context, part="dry_run")
+        return form_response(request, PAGE, context, part="dry_run")
     asked = model.cleaned_data["backend"], model.cleaned_data["llm"].strip()
     dry_run = dry_runs.start_dry_run(
         collection, form.prompt, sample, backend=asked[0], llm=asked[1], by=request.user
     )
     context = _place(collection) | screens.dry_run_context(dry_run)
     to = reverse("prompts:dry-run", args=[slug, dry_run.pk])
-    return after_post(request, f"{WRITE}#dry_run", context, to=to)
+    return after_post(request, f"{PAGE}#dry_run", context, to=to)
 
 
 @require_safe
@@ -84,10 +87,12 @@ def dry_run(request: HtmxRequest, slug: str, dry_run_id: int) -> HttpResponse:
     found = access.dry_run_for(request.user, slug, dry_run_id)
     if request.htmx:
         context = _place(found.collection) | screens.dry_run_context(found)
-        return page_or_part(request, WRITE, context, part="dry_run")
+        return page_or_part(request, PAGE, context, part="dry_run")
     form = PromptForm(initial=initial_of(found.prompt))
-    context = _place(found.collection) | {"form": form} | screens.tried(found.collection, form, {}, found)
-    return page_or_part(request, WRITE, context, part="dry_run")
+    context = (
+        _page(request, found.collection) | {"form": form} | screens.tried(found.collection, form, {}, found)
+    )
+    return page_or_part(request, PAGE, context, part="dry_run")
 
 
 @require_POST
@@ -111,11 +116,19 @@ def _why_not(form: PromptForm, has_model: bool) -> str:
 def _after_change(request: HtmxRequest, collection: Collection) -> HttpResponse:
     context = _place(collection) | screens.listed(collection)
     to = reverse("prompts:graders", args=[collection.slug])
-    return after_post(request, f"{LIST}#prompts", context, to=to)
+    return after_post(request, f"{PAGE}#prompts", context, to=to)
 
 
-def _writing(collection: Collection, form: PromptForm, said: Context) -> dict[str, object]:
-    return _place(collection) | {"form": form} | screens.tried(collection, form, said)
+def _writing(
+    request: HtmxRequest, collection: Collection, form: PromptForm, said: Context
+) -> dict[str, object]:
+    return _page(request, collection) | {"form": form} | screens.tried(collection, form, said)
+
+
+def _page(request: HtmxRequest, collection: Collection) -> dict[str, object]:
+    """Return the page of graders with the form opened; its parts need nothing of the lists below."""
+    lists = {} if request.htmx else screens.listed(collection)
+    return _place(collection) | {"is_writing": True} | lists
 
 
 def _place(collection: Collection) -> dict[str, object]:
