@@ -18,7 +18,7 @@ from rubricweb.corpus.models import Collection, Topic
 def bank_for(user: User, bank_id: int, *, needed: Role = roles.TO_VIEW) -> Bank:
     bank = Bank.objects.select_related("collection").filter(pk=bank_id).first()
     if bank is None:
-        raise Http404("No such bank.")
+        raise Http404("No such rubric.")
     roles.require(user, bank.collection, needed)
     return bank
 

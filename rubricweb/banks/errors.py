@@ -59,7 +59,7 @@ class BankMoved(BankError):
 
     def __init__(self) -> None:
         super().__init__(
-            "Somebody else changed this bank, so your change was not made. Check the bank and try again."
+            "Somebody else changed this rubric, so your change was not made. Check the rubric and try again."
         )
 
 

@@ -84,7 +84,7 @@ class ForeignParts:
             )
         if self._weighed_otherwise:
             self._tally.note(
-                f"{self._file} has another importance or weight than the bank, whose stays: "
+                f"{self._file} has another importance or weight than the rubric, whose stays: "
                 f"{some(dict.fromkeys(self._weighed_otherwise))}"
             )
         if unknown:
@@ -97,4 +97,4 @@ class ForeignParts:
                 f"{self._file}: sub-nuggets that are kept with their items and not graded: {nested:,}"
             )
         if self._dialect.name == "assign":
-            self._tally.note(f"{self._file}: assignments are kept with the bank; they become no grades")
+            self._tally.note(f"{self._file}: assignments are kept with the rubric; they become no grades")

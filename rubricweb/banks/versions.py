@@ -25,7 +25,7 @@ def name_version(bank: Bank, *, name: str, by: User | None, note: str = "") -> B
         raise UnfitVersion(f"Give the version a name of at most {NAME_CHARS} characters.")
     Bank.objects.select_for_update().get(pk=bank.pk)  # numbers are given out in turn
     if bank.versions.filter(name=name).exists():
-        raise UnfitVersion(f"This bank has a version named \u201c{name}\u201d already.")
+        raise UnfitVersion(f"This rubric has a version named \u201c{name}\u201d already.")
     number = (bank.versions.aggregate(last=Max("number"))["last"] or 0) + 1
     version = bank.versions.create(number=number, name=name, note=note.strip(), by=by)
     VersionItem.including_secret.bulk_create(

@@ -17,5 +17,5 @@ def card_for(user: User, slug: str, card_id: int) -> CalibrationCard:
     cards = CalibrationCard.objects.select_related("bank__collection", "config", "by")
     card: CalibrationCard = get_object_or_404(cards, pk=card_id, bank__collection=collection)
     if hides_numbers(card.bank):
-        raise Refused("Calibration cards open for you once you have rated your blind cells.")
+        raise Refused("Calibration cards open for you once you have rated your blind pairs.")
     return card

@@ -63,7 +63,7 @@ def _kappa(card: CalibrationCard) -> str:
         return ""
     ends = "" if kappa["low"] is None else f" ({kappa['low']:z.2f} to {kappa['high']:z.2f})"
     words = {"kappa": f"{kappa['value']:z.2f}{ends}", "cells": on["cells"], "topics": on["topics"]}
-    return gettext("with a weighted kappa of %(kappa)s on %(cells)d cells of %(topics)d topics") % words
+    return gettext("with a weighted kappa of %(kappa)s on %(cells)d pairs of %(topics)d topics") % words
 
 
 def hides_numbers(bank: Bank) -> bool:
@@ -88,12 +88,12 @@ def status_of(card: CalibrationCard, version: BankVersion | None = None) -> Cali
 def make_card(bank: Bank, config: GraderConfig, *, by: User | None) -> CalibrationCard:
     """Compare the grader with people. Raises TooFewCells, also while cells are hidden from the reader."""
     if hides_numbers(bank):
-        raise TooFewCells(gettext("First rate your blind cells: a card counts them."))
+        raise TooFewCells(gettext("First rate your blind pairs: a card counts them."))
     chosen, is_random = standing_on(sample(bank, config))
     if len(chosen) < ENOUGH_CELLS:
         words = {"cells": len(chosen), "enough": ENOUGH_CELLS}
         raise TooFewCells(
-            gettext("People and the grader rated %(cells)d cells; a card needs %(enough)d.") % words
+            gettext("People and the grader rated %(cells)d pairs; a card needs %(enough)d.") % words
         )
     card: CalibrationCard = CalibrationCard.objects.create(
         bank=bank,
@@ -103,7 +103,7 @@ def make_card(bank: Bank, config: GraderConfig, *, by: User | None) -> Calibrati
         by=by,
     )
     audit.record(
-        "grader calibrated", card, by=by, detail=f"{config}: {len(chosen)} cells", collection=bank.collection
+        "grader calibrated", card, by=by, detail=f"{config}: {len(chosen)} pairs", collection=bank.collection
     )
     return card
 

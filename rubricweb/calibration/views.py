@@ -25,7 +25,7 @@ def make(request: HtmxRequest, slug: str) -> HttpResponse:
     form = CardForm(request.POST)
     form.offer(collection)
     if not form.is_valid():
-        messages.error(request, "This grader has not graded that bank.")
+        messages.error(request, "This grader has not graded that rubric.")
         return redirect(reverse("leaderboards:sure", args=[slug]) + "#cards")
     try:
         made = calibration.make_card(**form.cleaned_data, by=request.user)

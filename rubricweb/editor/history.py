@@ -41,7 +41,7 @@ def _bank(request: HtmxRequest, slug: str, *, needed: roles.Role = roles.TO_VIEW
     named = parse_id(request.GET.get("bank", ""))
     bank = next((bank for bank in listed if bank.pk == named), None)
     if bank is None and (named or not listed):
-        raise Http404("No such bank.")
+        raise Http404("No such rubric.")
     return bank or listed[0]
 
 

@@ -86,10 +86,10 @@ class Impact:
         }
         if self.could_move:
             sentence = gettext(
-                "%(to_grade)s to grade, %(known)s known; up to %(moving)s of %(runs)s runs could move."
+                "%(to_grade)s to grade, %(known)s already graded; up to %(moving)s of %(runs)s runs could move."
             )
         else:
-            sentence = gettext("%(to_grade)s to grade, %(known)s known; no run could move.")
+            sentence = gettext("%(to_grade)s to grade, %(known)s already graded; no run could move.")
         return sentence % counts
 
     @property

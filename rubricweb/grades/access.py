@@ -54,5 +54,5 @@ def grade_for(user: User, slug: str, grade_id: int, *, needed: Role = roles.TO_V
         pk=grade_id,
     )
     if visibility.is_hidden(collection.pk, grade.topic_id, (grade.revision_id, grade.passage_id)):
-        raise PermissionDenied("Rate this cell before you see the grader's rating.")
+        raise PermissionDenied("Rate this pair before you see the grader's rating.")
     return grade

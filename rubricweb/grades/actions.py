@@ -127,7 +127,7 @@ def ask_again(grade: Grade, *, by: User | None) -> list[GradingJob]:
     """
     if not can_ask(grade.config) or not grade.revision.text:
         raise CannotRegrade(
-            "This cell cannot be graded again: the grade came in a file, or its prompt has changed."
+            "This pair cannot be graded again: the grade came in a file, or its prompt has changed."
         )
     jobs = _retry(grade.topic.collection, Grade.objects.filter(pk=grade.pk), by)
     if grade.outcome != Outcome.FAILED:

@@ -57,7 +57,7 @@ def _material(role: Role, collection: Collection, bank: Bank | None) -> NextStep
     if topic is None:
         return _step(role, organizer, _("This collection has no topics."), _("Import files"), imports)
     if bank is None:
-        lacks = _("There is no bank of questions or nuggets to grade passages on.")
+        lacks = _("There is no rubric of questions or nuggets to grade passages on.")
         return _step(role, editor, lacks, "Draft, write or import questions", collection.get_absolute_url())
     if not Item.including_secret.active().filter(bank=bank).exists():
         address = reverse("editor:topic", args=[bank.pk, topic.pk])
@@ -86,7 +86,7 @@ def _grading(role: Role, collection: Collection, bank: Bank | None) -> NextStep 
         return NextStep(_of_first_passages(role, job), _("Watch the progress"), address)
     missing = f"{reverse('grades:jobs', args=[collection.slug])}?bank={bank.pk if bank else ''}"
     grader = roles.role_to_grade(collection)
-    lacks = _("No passage is graded on the items of this bank.")
+    lacks = _("No passage is graded on the items of this rubric.")
     return _step(role, grader, lacks, _("See what grading takes"), missing)
 
 

@@ -294,7 +294,7 @@ def refuse_sums(collection: Collection) -> None:
         return
     if cells := hidden_count(collection.pk):
         raise Refused(
-            f"{cells:,} cells of this collection are to be rated blind. Boards and files open for you "
+            f"{cells:,} pairs of this collection are to be rated blind. Boards and files open for you "
             "again once you have rated yours."
         )
 

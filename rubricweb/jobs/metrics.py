@@ -102,7 +102,7 @@ def _attempts() -> Iterator[Metric]:
     described = {
         "attempts": "Pieces of work that a worker took.",
         "seconds": "Time that workers spent on them.",
-        "units": "What was done in them: cells of a grading job, 1 for a piece that stands for itself.",
+        "units": "What was done in them: pairs of a grading job, 1 for a piece that stands for itself.",
     }
     families = {
         counted: CounterMetricFamily(f"rubricweb_work_{counted}", words, labels=["kind", "outcome"])

@@ -66,7 +66,7 @@ CARDS = (
         "Word overlap",
         ("lexical",),
         "lexical",
-        "First look at a new bank; a floor for others. No model, no cost.",
+        "First look at a new rubric; a floor for others. No model, no cost.",
         "A board that you publish: it counts words, not answers.",
     ),
     Card(

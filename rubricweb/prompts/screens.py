@@ -127,7 +127,7 @@ def _news(dry_run: DryRun, read: list[Read]) -> str:
     if dry_run.state == DryRun.State.FAILED:
         return gettext("%(llm)s was not asked.") % words
     if not read:
-        return gettext("You still have to rate this cell blind.")
+        return gettext("You still have to rate this pair blind.")
     outcomes = "; ".join(each.outcome for each in read)
     return gettext("%(llm)s replied: %(outcomes)s.") % {**words, "outcomes": outcomes}
 

@@ -23,7 +23,7 @@ PAGE = "prompts/graders.html"
 
 @require_safe
 def write(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Open the form on the page of graders, empty or like another prompt (`from` or `like` in the address)."""
+    """Open the form on the page of graders, empty or like the prompt `from` or `like` of the address."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     form = screens.start_from(collection, request.GET.dict())
     return form_response(

@@ -86,7 +86,7 @@ def test_bank_editor(inspector, places):
     inspector.operate("bank editor")
     page.locator(f"{item} .item-open").click()
     panel = page.locator("#item-panel")
-    expect(panel.locator(".preview")).to_contain_text("Nothing to grade")
+    expect(panel.locator(".preview")).to_contain_text("The impact shows here")
     inspector.inspect("edit form")
     places.reword("Which pigment turns maples red?")
     panel.locator("textarea").fill("What makes maples red?")

@@ -36,7 +36,7 @@ def panel_of(page: Page) -> Locator:
 
 def open_form(page: Page, places) -> None:
     item_of(page, places).locator(".item-open").click()
-    expect(panel_of(page).locator(".preview")).to_contain_text("Nothing to grade")
+    expect(panel_of(page).locator(".preview")).to_contain_text("The impact shows here")
 
 
 def save(page: Page, words: str, button: str = "Save") -> None:

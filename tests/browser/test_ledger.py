@@ -46,7 +46,7 @@ def test_somebody_edits_while_one_restores(people, places):
     expect(page.get_by_role("button", name="Restore version 1")).to_be_visible()
     actions.revise_item(Item.objects.get(pk=places.item.pk), text="Is it red?", seen=2, by=None)
     page.get_by_role("button", name="Restore version 1").click()
-    expect(page.get_by_role("alert")).to_contain_text("Somebody else changed this bank")
+    expect(page.get_by_role("alert")).to_contain_text("Somebody else changed this rubric")
     assert str(Item.objects.get(pk=places.item.pk)) == "Is it red?"
 
 

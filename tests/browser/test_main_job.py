@@ -34,12 +34,12 @@ def save_wording(page: Page, places) -> None:
     page.locator(f"#item-{places.item.pk} .item-open").click()
     panel = page.locator("#item-panel")
     preview = panel.locator(".preview")
-    expect(preview).to_contain_text("Nothing to grade")
+    expect(preview).to_contain_text("The impact shows here")
     panel.get_by_role("textbox").fill(WORDING)
-    expect(preview).to_contain_text(re.compile(r"29\s+passages to grade\s+0\s+known"))
+    expect(preview).to_contain_text(re.compile(r"29\s+passages to grade\s+0\s+already graded"))
     expect(preview).to_contain_text(re.compile(r"up to\s+\d+ of 10\s+runs could move"))
     said = re.compile(
-        r"29 passages to grade, 0 known; up to \d+ of 10 runs could move\.( \d similar items?\.)?"
+        r"29 passages to grade, 0 already graded; up to \d+ of 10 runs could move\.( \d similar items?\.)?"
     )
     expect(page.locator("#announced")).to_have_text(said)
     panel.get_by_role("button", name="Save").click()

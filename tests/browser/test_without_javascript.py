@@ -46,7 +46,7 @@ def test_preview_and_save(page, places):
     item_of(page, places).locator(".item-open").click()
     page.get_by_role("textbox").fill(WORDING)
     page.get_by_role("button", name="Preview the impact").click()
-    expect(page.locator("main")).to_contain_text(re.compile(r"29\s+passages to grade\s+0\s+known"))
+    expect(page.locator("main")).to_contain_text(re.compile(r"29\s+passages to grade\s+0\s+already graded"))
     page.go_back()
     page.get_by_role("textbox").fill(WORDING)
     page.get_by_role("button", name="Save").click()
@@ -65,7 +65,7 @@ def test_retire_and_restore(page, places):
     item_of(page, places).locator("summary").click()
     item_of(page, places).get_by_role("link", name="Restore…").click()
     page.get_by_role("button", name="Restore").click()
-    expect(changed).to_contain_text("Question back in the bank:")
+    expect(changed).to_contain_text("Question back in the rubric:")
 
 
 def test_regrade_and_cancel(page, places):

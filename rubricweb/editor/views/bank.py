@@ -63,7 +63,7 @@ def bank_begin(request: HtmxRequest, slug: str) -> HttpResponse:
     collection = access.collection_for_editor(request.user, slug)
     topic = collection.topics.first()
     if topic is None:
-        messages.error(request, "A bank needs topics to ask about: import those first.")
+        messages.error(request, "A rubric needs topics: import those first.")
         return redirect(collection)
     bank = actions.begin_bank(collection, by=request.user)
     return redirect("editor:topic", bank.pk, topic.pk)

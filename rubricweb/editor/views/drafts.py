@@ -137,7 +137,7 @@ def drafts_accept(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResp
     if accepted.left:
         messages.warning(
             request,
-            gettext("%(drafts)s not accepted: the bank already asks this, or somebody else decided.")
+            gettext("%(drafts)s not accepted: the rubric already asks this, or somebody else decided.")
             % {"drafts": counted(accepted.left, "draft")},
         )
     return after_decision(request, bank, topic)

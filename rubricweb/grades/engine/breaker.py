@@ -28,7 +28,7 @@ REMEDIES = {
     "memory": "The device has too little memory for this model. Choose a smaller model or a larger device.",
     "unavailable": "The grader cannot run here. The error says what to install or start.",
 }
-OTHERWISE = "Read the errors. They may differ from cell to cell."
+OTHERWISE = "Read the errors. They may differ from pair to pair."
 WORDS = {
     "auth": "the server refused the key",
     "quota": "the quota is used up",

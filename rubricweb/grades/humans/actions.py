@@ -33,7 +33,7 @@ class RatedMeanwhile(HumanGradeError):
 
     def __init__(self, now: HumanGrade | AnswerVerdict | None, seen: int) -> None:
         self.now, self.seen = now, seen
-        super().__init__("You rated this cell in another window meanwhile.")
+        super().__init__("You rated this pair in another window meanwhile.")
 
 
 How = HumanGrade.How
@@ -229,7 +229,7 @@ def undo(cell: Cell, *, by: User, seen: int, uid: UUID | None = None) -> HumanGr
     ).first()
     last = latest_by(by, cell)
     if last is None:
-        raise UnfitRating("Nothing to undo: you have not rated this cell.")
+        raise UnfitRating("Nothing to undo: you have not rated this pair.")
     if before is None:
         return _append(cell, by, seen, uid, {"is_withdrawn": True, "how": last.how})
     return _append(cell, by, seen, uid, {name: getattr(before, name) for name in SAME})

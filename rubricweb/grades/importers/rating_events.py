@@ -19,7 +19,7 @@ from rubricweb.grades.selectors import graders
 TOPIC = "ratings of topics that the collection lacks"
 ITEM = "ratings of questions or nuggets that the collection lacks"
 PASSAGE = "ratings of passages that the collection lacks"
-SINCE = "ratings of cells that the same person has rated here since"
+SINCE = "ratings of pairs that the same person has rated here since"
 KIND = "human ratings"
 
 

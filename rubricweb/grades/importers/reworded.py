@@ -26,7 +26,7 @@ def remove_grades_of(passage_ids: Iterable[int], tally: Tally) -> None:
         human += HumanGrade.objects.filter(passage__in=some).count()
     if reworded:
         tally.of("grades").changed += removed
-        words = f"{removed:,} grades of the old texts were removed, so that these cells are missing"
+        words = f"{removed:,} grades of the old texts were removed, so that these pairs need a grade"
         if human:
             words += f"; {human:,} ratings by people are of the old texts and stay"
         tally.note(f"{len(reworded):,} passages have another text now: {words}")

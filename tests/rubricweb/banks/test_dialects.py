@@ -110,7 +110,7 @@ def test_what_is_kept_and_not_graded_is_noted(folder):
         "v3.jsonl: sub-nuggets that are kept with their items and not graded: 2",
     ]
     assert folder.load("--bank", BANKS / "assign.jsonl", slug="other")["notes"] == [
-        "assign.jsonl: assignments are kept with the bank; they become no grades"
+        "assign.jsonl: assignments are kept with the rubric; they become no grades"
     ]
 
 
@@ -184,7 +184,7 @@ def test_what_a_later_file_says_otherwise_is_noted_and_not_taken(folder):
     notes = folder.load("--bank", folder.lines("b.jsonl", other))["notes"]
     uid = ItemRevision.objects.get().uid
     assert f"b.jsonl says more or other things than an earlier file, whose stay: {uid}, topic 1" in notes
-    assert f"b.jsonl has another importance or weight than the bank, whose stays: {uid}" in notes
+    assert f"b.jsonl has another importance or weight than the rubric, whose stays: {uid}" in notes
     assert exported("nuggetizer") == [nugget]
 
 

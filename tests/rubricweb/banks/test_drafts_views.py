@@ -291,7 +291,7 @@ def test_together_decides_only_about_what_was_seen(client_of, bank, topic, draft
     banks.add_item(bank, topic, kind=ItemKind.QUESTION, text=PIGMENT, by=developer)
     html = markup(client.post(place("drafts-accept", bank, topic), seen | {"near": "1"}, **HTMX))
     assert "0 drafts accepted." in html
-    assert "1 draft not accepted: the bank already asks this, or somebody else decided." in html
+    assert "1 draft not accepted: the rubric already asks this, or somebody else decided." in html
     assert client.post(place("drafts-reject", bank, topic), seen).status_code == 302
     assert list(Draft.objects.values_list("state", flat=True)) == ["rejected", "waiting", "waiting"]
 

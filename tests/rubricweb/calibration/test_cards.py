@@ -58,10 +58,10 @@ def test_too_few_cells_make_no_card(made, developer, client_of):
         cards.make_card(made.bank, made.config, by=developer)
     sent = {"bank": made.bank.pk, "config": made.config.pk}
     answer = client_of(developer).post(f"{PAGE}make/", sent, follow=True)
-    assert "People and the grader rated 0 cells; a card needs 10." in text(answer)
+    assert "People and the grader rated 0 pairs; a card needs 10." in text(answer)
     assert not CalibrationCard.objects.exists()
     refused = client_of(developer).post(f"{PAGE}make/", sent | {"config": 999}, follow=True)
-    assert "This grader has not graded that bank." in text(refused)
+    assert "This grader has not graded that rubric." in text(refused)
 
 
 def sure_at(card):
@@ -78,10 +78,10 @@ def card(rated, developer, monkeypatch):
 def test_the_page_states_what_was_found_and_on_what(card, rated, viewer, client_of):
     shown = text(client_of(viewer).get(sure_at(card)))
     cells = len(rated.graded)
-    on = f"On {cells} cells of 2 topics, rated by 1 person. 0 of the cells were rated before the grader"
+    on = f"On {cells} pairs of 2 topics, rated by 1 person. 0 of the pairs were rated before the grader"
     assert on in shown
-    assert "People chose the cells" in shown
-    assert "Drift: fewer than 10 cells were rated since" in shown
+    assert "People chose the pairs" in shown
+    assert "Drift: fewer than 10 pairs were rated since" in shown
     assert "Bias by family of runs" in shown
     assert "No group has enough topics to be called clear: that takes 6." in shown
     listed = text(client_of(viewer).get("/collections/autumn/leaderboards/sure/"))

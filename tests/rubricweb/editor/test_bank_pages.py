@@ -123,7 +123,7 @@ def test_banks_and_topics_are_one_click_apart(client_of, viewer, item, collectio
 
 def test_an_empty_topic_says_what_to_do(client_of, developer, bank, topic):
     html = markup(client_of(developer).get(editor(bank, topic)))
-    assert "No questions and no nuggets" in html
+    assert "No questions or nuggets yet" in html
     assert 'href="#new-item-text"' in html
 
 
@@ -200,7 +200,7 @@ def test_without_javascript_the_page_says_what_the_change_did(client_of, develop
     assert "Question retired:</strong>" in page
     assert "2 labels change" in page
     back = client.post(url_of("item-restore", item), {"seen": 2})
-    assert "Question back in the bank:" in markup(client.get(back["Location"]))
+    assert "Question back in the rubric:" in markup(client.get(back["Location"]))
 
 
 def test_somebody_was_faster(client_of, developer, owner, item):
@@ -239,10 +239,10 @@ def test_the_preview_says_what_saving_would_do_and_writes_nothing(client_of, dev
     html = markup(preview(client_of(developer), item, text="Does frost make leaves red?"))
     words = strip_tags(html)
     assert "4 passages to grade" in words
-    assert "0 known" in words
+    assert "0 already graded" in words
     assert "a guess: the grader has not run here yet" in words
     assert "up to 1 of 2 runs could move" in words
-    assert 'data-announced="4 passages to grade, 0 known; up to 1 of 2 runs could move.' in html
+    assert 'data-announced="4 passages to grade, 0 already graded; up to 1 of 2 runs could move.' in html
     assert "<html" not in html
     assert (item.topic.revisions.count(), Grade.objects.count(), Item.objects.count()) == (revisions, 3, 1)
     page = markup(preview(client_of(developer), item, htmx=False, text="Does frost make leaves red?"))
@@ -252,7 +252,6 @@ def test_the_preview_says_what_saving_would_do_and_writes_nothing(client_of, dev
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"text": "  "}, "Nothing to grade: the text is empty"),
         ({"text": WORDS}, "This topic already asks exactly this."),
         ({"text": "x" * 2001}, "Keep it under 2,000 characters; this has 2,001."),
         ({"text": "Why?", "kind": "riddle"}, "riddle is not one of the available choices"),
@@ -264,11 +263,12 @@ def test_what_the_preview_says_of_odd_words(client_of, developer, item, fields, 
 
 def test_unchanged_and_known_words(client_of, developer, item):
     client = client_of(developer)
-    assert "empty or unchanged" in markup(preview(client, item, text=WORDS, item=item.pk))
+    for text in (WORDS, "  "):
+        assert "The impact shows here" in markup(preview(client, item, text=text, item=item.pk))
     actions.revise_item(item, text="Why red?", seen=1, by=developer)
     words = strip_tags(markup(preview(client, item, text=WORDS, item=item.pk)))
     assert "1 passage to grade" in words
-    assert "3 known" in words
+    assert "3 already graded" in words
 
 
 def test_similar_items_show_while_one_is_written(client_of, developer, item):

@@ -118,7 +118,7 @@ def test_restoring(client_of, developer, viewer, outsider, bank, version):
     assert "Restored version 1: 1 item changed." in markup(answer)
     assert bank.items.active().count() == 2
     after = markup(client_of(developer).get(url(bank), {"bank": bank.pk, "of": 1}))
-    assert "The bank is already the same as this version." in after
+    assert "The rubric is already the same as this version." in after
     assert client_of(developer).post(url(bank, 7, "restore"), {"seen": "x"}).status_code == 404
 
 
@@ -129,7 +129,7 @@ def test_restoring_what_somebody_changed_meanwhile(client_of, developer, owner, 
     answer = client_of(developer).post(url(bank, 1, "restore"), {"seen": seen})
     html = markup(answer)
     assert answer.status_code == 409
-    assert "Somebody else changed this bank" in html
+    assert "Somebody else changed this rubric" in html
     assert "trees, then?</ins>" in html
     assert f'name="seen" value="{bank_stamp(bank)}"' in html
     assert bank.items.active().count() == 1

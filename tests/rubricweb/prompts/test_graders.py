@@ -95,7 +95,7 @@ def test_the_page_shows_every_card_with_its_state(client, monkeypatch):
 
 def test_using_a_grader_says_first_what_that_takes(client, bank):
     page = " ".join(re.sub(r"<[^>]+>", " ", markup(client.get(PAGE, {"card": "flan-t5"}))).split())
-    assert "Then 16 to grade, 0 known," in page
+    assert "Then 16 to grade, 0 already graded," in page
     assert "(guess)" in page
     assert not GraderConfig.objects.exists()
 
