@@ -86,7 +86,8 @@ class Impact:
         }
         if self.could_move:
             sentence = gettext(
-                "%(to_grade)s to grade, %(known)s already graded; up to %(moving)s of %(runs)s runs could move."
+                "%(to_grade)s to grade, %(known)s already graded; "
+                "up to %(moving)s of %(runs)s runs could move."
             )
         else:
             sentence = gettext("%(to_grade)s to grade, %(known)s already graded; no run could move.")

@@ -130,9 +130,7 @@ def attempt(request: HtmxRequest, slug: str) -> HttpResponse:
     seed = parse_id(request.POST.get("seed", "0") or "0") + 1
     samples = five_samples(collection, form.chosen(), seed)
     if not samples:
-        form.add_error(
-            None, "There is nothing to try it on: import topics and passages, and write a question."
-        )
+        form.add_error(None, "Nothing to try it on yet: import topics and passages, and write a question.")
         return form_response(request, PAGE, context, part="grader")
     tries = [
         dry_runs.start_dry_run(

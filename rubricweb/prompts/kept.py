@@ -36,7 +36,7 @@ AGES = (30, 90, 365)
 class DefaultGraderForm(forms.Form):
     """The fingerprint of a grader with grades here."""
 
-    default_grader = forms.ChoiceField(label="Grades that pages show first", widget=forms.RadioSelect)
+    default_grader = forms.ChoiceField(label="Grades shown first", widget=forms.RadioSelect)
 
 
 class AnswersForm(forms.Form):
@@ -53,7 +53,7 @@ class RepliesForm(forms.Form):
         required=False,
         min_value=1,
         max_value=MOST_DAYS,
-        help_text="Empty: never. What is dropped does not come back.",
+        help_text="Empty: never. Dropped replies cannot be restored.",
     )
 
 

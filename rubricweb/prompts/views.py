@@ -45,8 +45,8 @@ def save(request: HtmxRequest, slug: str) -> HttpResponse:
             request, PAGE, _writing(request, collection, form, request.POST.dict()), part="writing"
         )
     row, is_new = corpus.save_prompt(collection, form.prompt, by=request.user)
-    words = "Saved as" if is_new else "This text was saved before, as"
-    messages.success(request, f"{words} {row.prompt_id}. Tick it below to have it asked.")
+    words = "Saved as" if is_new else "This text was already saved as"
+    messages.success(request, f"{words} {row.prompt_id}. Tick it under Other prompts to use it.")
     return redirect("prompts:graders", slug)
 
 

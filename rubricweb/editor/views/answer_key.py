@@ -59,5 +59,5 @@ def _saved(verified: VerificationCounts) -> str:
         parts.append(f"{some} checked again, {verified.changed:,} with another verdict")
     if verified.removed:
         some = "1 grade" if verified.removed == 1 else f"{verified.removed:,} grades"
-        parts.append(f"{some} by a model that had read the old key removed, to be graded again")
+        parts.append(f"{some} by a model that had read the old key removed, which need grading again")
     return "; ".join(parts) + "."

@@ -41,7 +41,7 @@ class PoolForm(forms.Form):
     runs = forms.MultipleChoiceField(
         label=gettext_lazy("Runs"),
         required=False,
-        help_text=gettext_lazy("If you choose none: all runs, including later ones."),
+        help_text=gettext_lazy("None chosen: all runs, including later ones."),
     )
 
     def __init__(self, collection: Collection, sent: Mapping[str, Any] | None) -> None:

@@ -100,7 +100,7 @@ def test_outsiders_see_no_inbox_and_viewers_cannot_decide(client_of, bank, topic
 def test_the_bank_page_shows_the_inbox_and_the_form(client_of, bank, topic, drafts, developer, viewer):
     html = markup(client_of(developer).get(place("topic", bank, topic)))
     assert "3 waiting for a decision" in html
-    assert "like: When does chlorophyll break down?" in html
+    assert "similar to: When does chlorophyll break down?" in html
     assert "by tiny, prompt TrecDlQuestions@1" in html
     assert "Accept all (2)" in html
     assert "and the near-duplicate" in html

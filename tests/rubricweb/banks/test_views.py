@@ -148,7 +148,7 @@ def test_rewording_what_somebody_retired_says_that_it_stays_retired(client_of, d
     client, url = client_of(developer), url_of("item-edit", item)
     actions.retire_item(item, seen=1, by=owner)
     refused = markup(posted(client, url, text="Mine?", seen=1))
-    assert "With yours it stays retired, until somebody restores it." in refused
+    assert "If you save yours, it stays retired until somebody restores it." in refused
     saved = markup(posted(client, url, htmx=True, text="Mine?", seen=2))
     assert "Question saved. It is still retired: restore it to have it counted." in saved
 

@@ -143,7 +143,7 @@ def test_review_goes_from_topic_to_topic(client_of, developer, collection, topic
     assert f"/topics/{topics[1].pk}/drafts/" in html[html.index('data-key="KeyN"') :][:200]
     accept = reverse("editor:draft-accept", args=[bank.pk, Draft.objects.get(request__topic=topics[0]).pk])
     fresh = " ".join(markup(client.post(accept, headers={"HX-Request": "true"})).split())
-    assert "Nothing waits for this topic." in fresh
+    assert "No drafts left on this topic." in fresh
     assert "Next topic: t2" in fresh
 
 

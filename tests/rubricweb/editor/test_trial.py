@@ -121,7 +121,7 @@ def test_the_page_tries_and_saves_nothing(client_of, viewer, url, items):
 
 def test_the_board_says_why_nothing_moves(client_of, viewer, url, items):
     client = client_of(viewer)
-    assert "Nothing is changed yet" in markup(client.get(url))
+    assert "Nothing changed yet" in markup(client.get(url))
     weighed = sent(items, **{f"weight-{items[0].pk}": 3})
     html = markup(client.get(url, weighed, headers=HTMX))
     said = html[html.index("data-announced") :]

@@ -262,7 +262,7 @@ def test_a_line_under_way_says_how_long_it_still_takes(client_of, viewer, job):
 def test_mine_are_the_lines_that_the_reader_started(client_of, developer, owner, job):
     assert "Grade 30 pairs" in markup(client_of(developer).get(url("jobs"), {"who": "mine"}))
     page = markup(client_of(owner).get(url("jobs"), {"who": "mine"}))
-    assert "You have started nothing yet." in page
+    assert "You have not started any jobs." in page
 
 
 def test_imports_releases_and_archives_are_lines_for_organizers_only(collection, client_of, owner, developer):

@@ -183,7 +183,7 @@ def test_a_try_without_ratings_of_people_shows_grades_alone(client, bank, script
         work_on("dry-run", pk)
     page = markup(client.get(answer["Location"]))
     assert DryRun.objects.count() == 2, "one of each topic"
-    assert "Nobody rated these pairs, so nothing can be compared." in page
+    assert "Nobody has rated these pairs, so there is nothing to compare." in page
 
 
 def test_a_try_hides_what_its_reader_is_to_rate_blind(collection, bank, assessor, monkeypatch):

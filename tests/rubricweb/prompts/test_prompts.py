@@ -92,7 +92,7 @@ def test_saving_makes_an_immutable_prompt(client, collection, owner):
     assert f"Saved as {STRICT.prompt_id}." in words(client.get(GRADERS))
     client.post(at("save/"), WRITTEN)
     assert OwnPrompt.objects.count() == 1
-    assert "This text was saved before, as" in words(client.get(GRADERS))
+    assert "This text was already saved as" in words(client.get(GRADERS))
     client.post(at("save/"), WRITTEN | {"unreadable": "fail"})
     assert len(set(OwnPrompt.objects.values_list("version", flat=True))) == 2
     assert AuditEntry.objects.filter(verb="prompt saved", by=owner).count() == 2
