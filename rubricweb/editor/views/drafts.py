@@ -53,8 +53,9 @@ def review_drafts(request: HtmxRequest, slug: str) -> HttpResponse:
     if bank is None:
         return redirect(collection)
     if request.htmx.target == "start":
-        context = {"start": start_of(collection, bank), "collection": collection, "bank": bank}
-        context["can_edit"] = roles.may_edit(request.user, collection)
+        can_edit = roles.may_edit(request.user, collection)
+        start = start_of(collection, bank) if can_edit else None
+        context = {"start": start, "collection": collection, "bank": bank, "can_edit": can_edit}
         return page_or_part(request, PAGE, context, part="start")
     topic = selectors.first_topic(bank)
     return redirect("editor:drafts", bank.pk, topic.pk) if topic else redirect(collection)
