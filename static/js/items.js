@@ -2,9 +2,9 @@
 import { text } from "./texts.js";
 const PAUSE_MS = 600; // a row that is moved by keys is stored once it rests, what is found told once typing does
 const visible = (row) => row.checkVisibility();
-const rows = (list = document.getElementById("items")) => [...list.querySelectorAll(".item-row")];
+const rows = (list = document.getElementById("items")) => [...list?.querySelectorAll(".item-row") ?? []];
 const linkOf = (row) => row?.querySelector(".item-open");
-const panel = () => document.getElementById("item-panel");
+const panel = () => document.getElementById("item-panel") ?? document.createElement("aside");
 
 class Order {
   #moved = null; // { row, seen }: what is not stored yet

@@ -166,6 +166,32 @@ def test_an_answer_finds_its_place_though_the_part_is_refreshed_meanwhile(drafts
     expect(page.locator(".draft")).to_have_count(0)
 
 
+def test_review_by_keys_goes_from_topic_to_topic(drafts, people, places):
+    """In the view of drafts, without leaving the topic's page."""
+    other = places.collection.topics.exclude(pk=places.topic.pk).first()
+    more = actions.request_drafts(
+        places.bank, other, DraftOptions(ItemKind.QUESTION, "hf_seq2seq", "tiny"), by=None
+    )
+    actions.keep_drafts(claim(more), Drafts(("Who eats leaves?",), "reply", more.prompt_id, 1))
+    page = people.sign_in("developer")
+    page.goto(places.of_collection("editor:review-drafts"))
+    switch = page.get_by_role("navigation", name="View")
+    expect(switch.get_by_role("link", name="Drafts")).to_have_attribute("aria-current", "page")
+    page.wait_for_load_state()
+    first, second, *_ = map(
+        int, Draft.objects.filter(request__topic=places.topic).values_list("pk", flat=True)
+    )
+    page.keyboard.press("a")
+    expect(page.locator(f"#draft-{first}")).to_have_count(0)
+    page.keyboard.press("r")
+    expect(page.locator(f"#draft-{second}")).to_have_count(0)
+    page.keyboard.press("n")
+    expect(page).to_have_url(re.compile(rf"/topics/{other.pk}/drafts/$"))
+    expect(page.locator(".draft")).to_have_count(1)
+    switch.get_by_role("link", name="Rubric").click()
+    expect(page).to_have_url(re.compile(rf"/topics/{other.pk}/\?view=bank$"))
+
+
 def test_reject_all_asks_first(drafts, people, page):
     asks: list[str] = []
 

@@ -40,7 +40,7 @@ def test_a_card_goes_stale_when_an_item_is_reworded_and_current_when_it_is_back(
     assert AuditEntry.objects.filter(verb="grader calibrated", collection=rated.made.collection).exists()
     now = cards.status(rated.made.bank, rated.made.config)
     assert (now.is_current, now.card) == (True, card)
-    assert f"on {len(rated.graded)} cells of 2 topics" in now.words
+    assert f"on {len(rated.graded)} pairs of 2 topics" in now.words
 
     item = rated.made.items["t1"][0]
     before = item.revision.text
@@ -54,7 +54,7 @@ def test_a_card_goes_stale_when_an_item_is_reworded_and_current_when_it_is_back(
 
 
 def test_too_few_cells_make_no_card(made, developer, client_of):
-    with pytest.raises(cards.TooFewCells, match="0 cells; a card needs 10"):
+    with pytest.raises(cards.TooFewCells, match="0 pairs; a card needs 10"):
         cards.make_card(made.bank, made.config, by=developer)
     sent = {"bank": made.bank.pk, "config": made.config.pk}
     answer = client_of(developer).post(f"{PAGE}make/", sent, follow=True)

@@ -76,7 +76,7 @@ def test_figures_say_share_spread_missing_and_failed(client_of, viewer, item):
     )
     assert "1 not graded" in html
     assert "1 failed" in html
-    assert "75\u202f% of 4 cells are graded" in html
+    assert "75\u202f% of 4 pairs are graded" in html
     lower = markup(client_of(viewer).get(editor(item.bank, item.topic, "?min_grade=2")))
     assert "2 of 4 rated 2 or more" in lower
 

@@ -379,7 +379,7 @@ def test_the_pages_ask_few_queries(client, collection, django_assert_max_num_que
         save_prompt(collection, replace_name(number), by=None)
     with django_assert_max_num_queries(70):
         client.get(GRADERS)
-    with django_assert_max_num_queries(18):
+    with django_assert_max_num_queries(20):
         client.get(at("write/"))
 
 
