@@ -53,7 +53,7 @@ class Release(Task):
         return self.title
 
     def get_absolute_url(self) -> str:
-        return reverse("releases:release", args=[self.collection.slug, self.pk])
+        return reverse("releases:release", args=[self.collection.slug, self.pk]) + f"#release-{self.pk}"
 
     @property
     def path(self) -> Path:

@@ -8,7 +8,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
 
 from rubricweb.accounts import roles
-from rubricweb.core.http import HtmxRequest, page_or_part, shows_a_secret
+from rubricweb.core.http import Context, HtmxRequest, page_or_part, shows_a_secret
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.exports import naming
@@ -41,6 +41,12 @@ def share(request: HtmxRequest, slug: str) -> HttpResponse:
     """
     is_post = request.method == "POST"
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE if is_post else roles.TO_VIEW)
+    return share_page(request, collection)
+
+
+def share_page(request: HtmxRequest, collection: Collection, opened: Context | None = None) -> HttpResponse:
+    """Return the page, with a release open below its row where the context of one is given."""
+    is_post = request.method == "POST"
     visibility.count_ratings(collection.pk)  # the page says what its files lack
     form = BoardToolbar(request.GET, collection=collection)
     labels = LabelForm(request.GET, collection=collection, auto_id="qrels_%s")
@@ -73,7 +79,7 @@ def share(request: HtmxRequest, slug: str) -> HttpResponse:
         context |= {"published": collection.public_boards.all(), "releases": selectors.releases(collection)}
         if new := new_board(collection, request.GET.get("new", "")):
             context |= {"new": new, "new_link": request.build_absolute_uri(new.get_absolute_url())}
-    response = page_or_part(request, PAGE, context, part="share")
+    response = page_or_part(request, PAGE, context | dict(opened or {}), part="share")
     is_refused = bool(form.graders) and not is_valid
     response.status_code = 422 if is_post or is_refused else 200
     return refused(response) if is_refused else response

@@ -5,36 +5,36 @@ from __future__ import annotations
 from django.contrib import messages
 from django.http import FileResponse, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
-from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
-from rubricweb.core.http import HtmxRequest, page_or_part
-from rubricweb.corpus.models import Collection
+from rubricweb.core.http import HtmxRequest, page_or_part, shows_a_secret
 from rubricweb.releases import access, actions, selectors
 from rubricweb.releases.bundle import PARTS
 from rubricweb.releases.names import Names
+from rubricweb.releases.share import PAGE, share_page
 
-PAGE = "releases/release.html"
 
-
+@shows_a_secret
 @require_safe
 def release(request: HtmxRequest, slug: str, release_id: int) -> HttpResponse:
-    """One release in any state; live while a worker writes it."""
+    """Show a release open below its row, in any state; while a worker writes it, it asks for itself alone."""
     row = access.release_for(request.user, slug, release_id)
-    context = _place(row.collection) | {
-        "release": row,
+    context = {
+        "opened": row,
         "parts": selectors.parts_of(row),
         "total": len(PARTS),
         "boards": row.boards.all(),
     }
-    return page_or_part(request, PAGE, context, part="release")
+    if request.htmx.target == "release":
+        return page_or_part(request, PAGE, context | {"collection": row.collection}, part="release")
+    return share_page(request, row.collection, context)
 
 
 @require_safe
 def release_file(request: HtmxRequest, slug: str, release_id: int) -> HttpResponseBase:
     row = access.release_for(request.user, slug, release_id)
     if not row.sha256 or not row.path.is_file():
-        messages.error(request, gettext("The zip file is not on this server. Make the release again."))
+        messages.error(request, "The zip file is not on this server. Make the release again.")
         return redirect(row)
     return FileResponse(row.path.open("rb"), as_attachment=True, filename=row.file_name)
 
@@ -53,14 +53,8 @@ def release_names(request: HtmxRequest, slug: str, release_id: int) -> HttpRespo
 def delete(request: HtmxRequest, slug: str, release_id: int) -> HttpResponse:
     row = access.release_for(request.user, slug, release_id)
     if row.is_live:
-        messages.error(request, gettext("A worker is writing this release. Delete it when it is finished."))
+        messages.error(request, "This release is still being made. Delete it once it is finished.")
         return redirect(row)
     actions.delete_release(row, by=request.user)
-    messages.success(
-        request, gettext("The release %(row)s is deleted. Its frozen boards stay.") % {"row": row}
-    )
+    messages.success(request, f"The release {row} is deleted. Its frozen boards stay.")
     return redirect("releases:share", slug)
-
-
-def _place(collection: Collection) -> dict[str, object]:
-    return {"collection": collection, "section": "exports"}

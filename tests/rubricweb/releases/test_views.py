@@ -67,6 +67,22 @@ def test_one_click_makes_a_release(make, owner, client_of):
     assert f"SHA-256 {release.sha256[:16]}" in text(client.get(SHARE))
 
 
+def test_a_release_opens_below_its_row_and_asks_for_itself_while_it_is_made(made, owner, client_of):
+    client = client_of(owner)
+    release = Release.objects.create(collection=made.collection, title="Autumn 1.0", by=owner)
+    address = f"{PAGE}{release.pk}/"
+    page = client.get(address)
+    assert 'hx-trigger="sse:progress throttle:1s, every 3s"' in markup(page)
+    assert "Relevance labels (qrels)" in text(page)
+    part = client.get(address, headers={"HX-Request": "true", "HX-Target": "release"})
+    assert part.text.strip().startswith("<div")
+    assert "Relevance labels (qrels)" not in text(part)
+    answer = client.post(f"{address}delete/", follow=True)
+    assert "This release is still being made." in text(answer)
+    work_on(Releases.name, release.pk)
+    assert "every 3s" not in client.get(address).text
+
+
 def test_the_preview_says_what_is_open_and_what_is_left_out(made, owner, client_of):
     made.collection.runs.create(run_tag="late", state=Run.State.SUBMITTED)
     item, passage = made.items["t1"][0], made.passages["d1"]
