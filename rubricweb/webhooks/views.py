@@ -1,4 +1,4 @@
-"""The webhooks of a collection: one list, in which a webhook and its messages open below their rows."""
+"""The webhooks of a collection: a section of its settings, in which a webhook and its messages open."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rubricweb.webhooks import access, actions, selectors
 from rubricweb.webhooks.forms import ReplayForm, WebhookForm
 from rubricweb.webhooks.models import Delivery, Endpoint
 
-PAGE = "webhooks/webhooks.html"
+PAGE = "corpus/settings.html"
 ACTS: dict[str, tuple[Callable[..., object], str]] = {
     "test": (actions.send_test, "A test is on its way. The log shows what is answered."),
     "on": (actions.turn_on, "The webhook is on."),
@@ -98,8 +98,14 @@ def _with_secret(
 
 
 def _page(request: HtmxRequest, collection: Collection, context: Context) -> HttpResponse:
-    listed = {"collection": collection, "webhooks": selectors.webhooks(collection)}
-    return form_response(request, PAGE, {"new_form": _new_form()} | listed | dict(context), part="webhooks")
+    """Return the settings with this section open."""
+    page = {
+        "collection": collection,
+        "section": "Webhooks",
+        "webhooks": selectors.webhooks(collection),
+        "new_form": _new_form(),
+    }
+    return form_response(request, PAGE, page | dict(context), part="webhooks")
 
 
 @require_POST
