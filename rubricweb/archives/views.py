@@ -26,7 +26,8 @@ from rubricweb.corpus.models import Collection
 
 PAGE = "archives/archive.html"
 CONFIRM = "core/confirm.html"
-RESTORE = "archives/restore.html"
+RESTORE = "imports/imports.html"
+"""The page for a new collection, where an archive is one of two ways to it."""
 BESIDES = (
     "Also its settings, members, jobs, imports, log and links to public boards. "
     "People keep their accounts, and other collections keep their graders."
@@ -139,8 +140,8 @@ def restore(request: HtmxRequest) -> HttpResponse:
         sent = form.cleaned_data
         return redirect(start_restoration(sent["archive"], slug=sent["slug"], by=request.user))
     own = Restoration.objects.filter(by=request.user)
-    context = {"form": form, "restorations": own[:SHOWN_RESTORATIONS]}
-    return form_response(request, RESTORE, context)
+    context = {"form": form, "restorations": own[:SHOWN_RESTORATIONS], "restores": True}
+    return form_response(request, RESTORE, context, part="restore")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -150,7 +151,7 @@ def restoration(request: HtmxRequest, restoration_id: int) -> HttpResponse:
     if request.method == "POST":
         cancel_restoration(row)
         return redirect(row)
-    context = {"restoration": row, "restorations": [row]}
+    context = {"restoration": row, "restorations": [row], "restores": True}
     return page_or_part(request, RESTORE, context, part="restoration")
 
 

@@ -215,7 +215,7 @@ SITE = (
     Screen("Home", "home:home", keywords="waiting tasks collections"),
     Screen("Help", "help:index", keywords="documentation tutorials guide"),
     Screen("New collection", "imports:new-collection", keywords="create"),
-    Screen("Restore a collection", "archives:restore", keywords="archive upload backup"),
+    Screen("Restore an archive", "archives:restore", keywords="collection upload backup"),
     Screen(
         "Your account",
         "accounts:account",

@@ -63,7 +63,10 @@ def test_staff_uploads_an_archive_and_organizes_its_collection(
     staff, client_of, django_capture_on_commit_callbacks
 ):
     client = client_of(staff)
-    assert "Restore a collection from an archive" in words(client.get("/new-collection/"))
+    page = words(client.get("/new-collection/"))
+    assert (f'href="{PAGE}"' in page, "Restore an archive" in page) == (True, True)
+    part = client.get(PAGE, headers={"HX-Request": "true"}).text
+    assert ("Upload and restore" in part, "<html" in part) == (True, False)
     with django_capture_on_commit_callbacks(execute=True):
         row = restored(client)
     collection = Collection.objects.get(pk=row.collection_key)
