@@ -44,7 +44,7 @@ class KeysForm(forms.Form):
             if key and key in labels:
                 self.add_error(
                     action.name,
-                    f"{shown(key)} does this already: {labels[key]}.",
+                    f"{shown(key)} is already the key for: {labels[key]}.",
                 )
             labels.setdefault(key, action.label)
         return chosen
@@ -81,7 +81,7 @@ class TeamForm(forms.Form):
     team = forms.CharField(
         label="Name of your team",
         max_length=TEAM_CHARS,
-        help_text="As it will stand beside your runs. Others of your team join by a link of the organizers.",
+        help_text="Shown beside your runs. Teammates join by a link from the organizers.",
     )
 
 
@@ -102,13 +102,13 @@ class ChangePasswordForm(_TypedTwice, PasswordChangeForm):
     """Another password for somebody who knows theirs; most come to its page for something else."""
 
     old_password = forms.CharField(
-        label="Old password",
+        label="Current password",
         strip=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),  # Django's takes the focus
     )
     revokes_tokens = forms.BooleanField(
         label="Revoke my API tokens too",
-        help_text="If somebody else may know the password: they could have made one.",
+        help_text="Do this if somebody else may know your password: they could have made one.",
         required=False,
     )
 

@@ -48,7 +48,7 @@ def join(request: HtmxRequest, token: str) -> HttpResponse:
         except InvitationOver:
             return _over(request)
         except TeamTaken:
-            team_form.add_error("team", "There is a team of this name. Its link comes from the organizers.")
+            team_form.add_error("team", "This team already exists. Ask the organizers for its link.")
     context = {"invitation": invitation, "collection_name": invitation.collection.name}
     context |= {"form": form, "team_form": team_form}
     return form_response(request, "accounts/join.html", context)

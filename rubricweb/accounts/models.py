@@ -6,7 +6,6 @@ from django.contrib.auth.models import AbstractUser
 from django.db import models
 from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
-from django.utils.translation import gettext_lazy
 
 from rubricweb.accounts.roles import TO_ORGANIZE, Role, roles_with
 
@@ -17,8 +16,8 @@ class User(AbstractUser):
     """A person who signs in."""
 
     class Density(models.TextChoices):
-        COMPACT = "compact", gettext_lazy("compact: more rows on a screen")
-        ROOMY = "roomy", gettext_lazy("roomy: larger type and controls")
+        COMPACT = "compact", "compact: more rows on a screen"
+        ROOMY = "roomy", "roomy: larger type and controls"
 
     key_map = models.JSONField(default=dict, blank=True)
     """By action: this person's key, if it is not the default (`accounts.keys`)."""

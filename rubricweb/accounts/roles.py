@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from django.core.exceptions import PermissionDenied
 from django.db.models import TextChoices
 from django.http import Http404
-from django.utils.translation import gettext, gettext_lazy
 
 if TYPE_CHECKING:
     from rubricweb.accounts.models import User
@@ -19,11 +18,11 @@ if TYPE_CHECKING:
 
 
 class Role(TextChoices):
-    PARTICIPANT = "participant", gettext_lazy("participant")
-    VIEWER = "viewer", gettext_lazy("viewer")
-    ASSESSOR = "assessor", gettext_lazy("assessor")
-    DEVELOPER = "developer", gettext_lazy("topic developer")
-    ORGANIZER = "organizer", gettext_lazy("organizer")
+    PARTICIPANT = "participant", "participant"
+    VIEWER = "viewer", "viewer"
+    ASSESSOR = "assessor", "assessor"
+    DEVELOPER = "developer", "topic developer"
+    ORGANIZER = "organizer", "organizer"
 
     @property
     def level(self) -> int:
@@ -110,7 +109,6 @@ def require(user: User, collection: Collection, needed: Role) -> Role:
         raise Http404("No such collection.")
     if not held.includes(needed):
         raise PermissionDenied(
-            gettext("This needs the role %(needed)s; your role here is %(held)s. An organizer can change it.")
-            % {"needed": needed.label, "held": held.label}
+            f"This needs the role {needed.label}; your role here is {held.label}. An organizer can change it."
         )
     return held

@@ -42,13 +42,13 @@ class RestoreForm(forms.Form):
 
     archive = forms.FileField(
         label="Archive",
-        help_text="The zip file of an archive.",
+        help_text="The zip file that was downloaded.",
     )
     slug = forms.SlugField(
         label="Short name",
         max_length=80,
         required=False,
-        help_text="Empty: the name in the archive, which must be free on this server.",
+        help_text="Leave empty to keep the name in the archive.",
     )
 
     def clean_slug(self) -> str:

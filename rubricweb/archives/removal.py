@@ -34,7 +34,7 @@ COUNTED: dict[type[Model], tuple[str, str]] = {
     Run: ("run", "runs"),
     Response: ("generated answer", "generated answers"),
     Judgment: ("judgment", "judgments"),
-    Bank: ("bank", "banks"),
+    Bank: ("rubric", "rubrics"),
     Item: ("question or nugget", "questions and nuggets"),
     Grade: ("grade", "grades"),
     HumanGrade: ("rating by a person", "ratings by people"),

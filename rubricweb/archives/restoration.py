@@ -69,7 +69,7 @@ def restore(lease: Lease[Restoration]) -> None:
     """
     work, progress = lease.work, Progress()
     if work.by is None or not (work.by.is_active and may_create(work.by)):
-        raise NotAllowed("Whoever uploaded it may no longer restore collections.")
+        raise NotAllowed("The person who uploaded it may no longer restore collections.")
     person = work.by
 
     def end(restored: Restored) -> None:

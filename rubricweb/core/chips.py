@@ -7,7 +7,6 @@ from typing import Any
 
 from django import forms
 from django.http import QueryDict
-from django.utils.translation import gettext
 
 from rubricweb.core.forms import takes_several
 
@@ -35,7 +34,7 @@ class Chip:
         """The chosen value in words."""
         choices = getattr(self.field.field.widget, "choices", ())
         if self.takes_several:
-            return gettext("%(n)s of %(total)s") % {"n": len(self.field.value() or ()), "total": len(choices)}
+            return f"{len(self.field.value() or ())} of {len(choices)}"
         value = str(self.field.value())
         return next((str(label) for choice, label in choices if str(choice) == value), value)
 

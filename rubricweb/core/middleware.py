@@ -25,7 +25,6 @@ from django.middleware.gzip import GZipMiddleware
 from django.shortcuts import resolve_url
 from django.template.loader import render_to_string
 from django.utils.http import url_has_allowed_host_and_scheme
-from django.utils.translation import gettext
 from django_htmx.http import HttpResponseClientRedirect
 
 from rubricweb.core import errors, logs
@@ -127,9 +126,7 @@ class SignInFirst(LoginRequiredMiddleware):
         if request.method not in PAGES or getattr(request, "htmx", False):
             address = _page_before(request)
         if request.method not in PAGES:
-            messages.warning(
-                request, gettext("You were signed out, and nothing was saved. Sign in, then try again.")
-            )
+            messages.warning(request, "You were signed out, and nothing was saved. Sign in, then try again.")
         login, name = self.get_login_url(view_func), self.get_redirect_field_name(view_func)
         return redirect_to_login(address, login, name)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from django import forms
 from django.core.paginator import Page, Paginator
 from django.http import QueryDict
-from django.utils.translation import gettext_lazy
 
 from rubricweb.core.chips import ChipForm
 
@@ -19,32 +18,30 @@ class PatternForm(forms.Form):
     """Each kind of field once."""
 
     wording = forms.CharField(
-        label=gettext_lazy("Wording"),
+        label="Wording",
         widget=forms.Textarea,
-        help_text=gettext_lazy("One question, in plain words."),
+        help_text="One question, in plain words.",
     )
-    grader = forms.ChoiceField(label=gettext_lazy("Grader"), choices=GRADERS)
-    threshold = forms.IntegerField(label=gettext_lazy("Threshold"), min_value=1, max_value=5)
+    grader = forms.ChoiceField(label="Grader", choices=GRADERS)
+    threshold = forms.IntegerField(label="Threshold", min_value=1, max_value=5)
     kinds = forms.MultipleChoiceField(
-        label=gettext_lazy("Kinds of items"),
-        choices=(("question", gettext_lazy("questions")), ("nugget", gettext_lazy("nuggets"))),
+        label="Kinds of items",
+        choices=(("question", "questions"), ("nugget", "nuggets")),
         widget=forms.CheckboxSelectMultiple,
     )
-    is_secret = forms.BooleanField(
-        label=gettext_lazy("Secret"), required=False, help_text=gettext_lazy("Only organizers see it.")
-    )
+    is_secret = forms.BooleanField(label="Secret", required=False, help_text="Only organizers see it.")
 
 
 class PatternToolbar(ChipForm):
     """A choice by default, one that filters, and one that was mistyped."""
 
-    grader = forms.ChoiceField(label=gettext_lazy("Grader"), choices=GRADERS, required=False)
+    grader = forms.ChoiceField(label="Grader", choices=GRADERS, required=False)
     sort = forms.ChoiceField(
-        label=gettext_lazy("Sort"),
-        choices=(("pool", gettext_lazy("pool order")), ("label", gettext_lazy("label"))),
+        label="Sort",
+        choices=(("pool", "pool order"), ("label", "label")),
         required=False,
     )
-    threshold = forms.IntegerField(label=gettext_lazy("Threshold"), min_value=1, max_value=5, required=False)
+    threshold = forms.IntegerField(label="Threshold", min_value=1, max_value=5, required=False)
     in_toolbar = ("grader", "sort", "threshold")
 
     def default_value(self, name: str) -> str:

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand
-from django.utils.translation import gettext, ngettext
 
 from rubricweb.core.counted import counted, number
 
@@ -77,7 +76,7 @@ class Reader:
 
 
 def hidden_sentence(hidden: int, things: str = "cell", *, ratings: tuple[int, int] = (0, 0)) -> str:
-    """Return "6 cells with 9 of 57 ratings are hidden from you until you have rated what is in your queue."
+    """Return "6 pairs with 9 of 57 ratings are hidden from you until you have rated what is in your queue."
 
     All pages say it in these words. `ratings`: how many of how many, where people's are listed. Empty for 0.
     """
@@ -85,13 +84,9 @@ def hidden_sentence(hidden: int, things: str = "cell", *, ratings: tuple[int, in
         return ""
     what, (missing, total) = counted(hidden, things), ratings
     if missing:
-        words = gettext("%(cells)s with %(hidden)s of %(ratings)s")
-        what = words % {"cells": what, "hidden": number(missing), "ratings": counted(total, "rating")}
-    return ngettext(
-        "%(what)s is hidden from you until you have rated what is in your queue.",
-        "%(what)s are hidden from you until you have rated what is in your queue.",
-        hidden,
-    ) % {"what": what}
+        what = f"{what} with {number(missing)} of {counted(total, 'rating')}"
+    verb = "is" if hidden == 1 else "are"
+    return f"{what} {verb} hidden from you until you have rated what is in your queue."
 
 
 _reader: ContextVar[Reader] = ContextVar("reader")

@@ -24,21 +24,21 @@ class SettingsForm(forms.Form):
     name = forms.CharField(max_length=200)
     description = forms.CharField(required=False, widget=forms.Textarea(attrs={"rows": 2}))
     min_relevant = forms.IntegerField(
-        label="First relevant judgment",
+        label="Relevance cutoff for human labels",
         min_value=1,
         max_value=10,
         help_text="Judgments at or above this value count as relevant. TREC DL and LLMJudge use 2.",
     )
     blind_sums = forms.ChoiceField(
-        label="Boards and files for people with cells to rate blind",
+        label="Boards and files for people with pairs to rate blind",
         choices=Collection.BlindSums.choices,
         required=False,
-        help_text="Each cell appears once they have rated it. All other pages leave these cells out.",
+        help_text="Each pair appears once they have rated it. All other pages leave these pairs out.",
     )
     public_counts_blind = forms.BooleanField(
-        label="Public boards count cells that are still to be rated blind",
+        label="Public boards count pairs that are still to be rated blind",
         required=False,
-        help_text="Assessors can read public boards, too, and could compare.",
+        help_text="Assessors can read public boards too, and could infer grades.",
     )
     shows_run_tags = forms.BooleanField(
         label="Assessors and viewers see the names of runs",
@@ -48,12 +48,12 @@ class SettingsForm(forms.Form):
     requires_calibration = forms.BooleanField(
         label="Publish only calibrated boards",
         required=False,
-        help_text="A board needs a current card that compares its grader with people, and warns without one.",
+        help_text="A board then needs a current calibration card, which compares its grader with people.",
     )
     assessors_edit = forms.BooleanField(
         label="Assessors may edit questions and nuggets",
         required=False,
-        help_text="Except items that they are still to rate blind.",
+        help_text="Except those that they still have to rate blind.",
     )
     assessors_grade = forms.BooleanField(label="Assessors may start grading", required=False)
     assessors_grade_up_to = forms.DecimalField(
@@ -62,7 +62,7 @@ class SettingsForm(forms.Form):
         max_digits=8,
         decimal_places=2,
         required=False,
-        help_text="Compared with the estimate beside Re-grade. Assessors cannot use models without a price.",
+        help_text="Compared with the estimate beside Grade. Assessors cannot use models without a price.",
     )
 
     seen = forms.CharField(required=False, widget=forms.HiddenInput)

@@ -5,7 +5,6 @@ import secrets
 from django.conf import settings
 from django.db import models
 from django.urls import reverse
-from django.utils.translation import gettext_lazy
 
 import rubricweb.corpus.duplicates.models
 import rubricweb.corpus.snapshots.models  # noqa: F401
@@ -26,8 +25,8 @@ class Collection(models.Model):
     """A test collection: one track, one year, one task."""
 
     class BlindSums(models.TextChoices):
-        LEFT_OUT = "left_out", gettext_lazy("show them without those cells")
-        REFUSED = "refused", gettext_lazy("show none until the cells are rated")
+        LEFT_OUT = "left_out", "show them without those pairs"
+        REFUSED = "refused", "show none until the pairs are rated"
 
     slug = models.SlugField(max_length=80, unique=True)
     name = models.CharField(max_length=200)
@@ -230,15 +229,15 @@ class Run(models.Model):
     """A system's submission. Only accepted runs are on boards, in pools, figures and files."""
 
     class State(models.TextChoices):
-        SUBMITTED = "submitted", gettext_lazy("submitted")
-        ACCEPTED = "accepted", gettext_lazy("accepted")
-        REJECTED = "rejected", gettext_lazy("rejected")
-        WITHDRAWN = "withdrawn", gettext_lazy("withdrawn")
+        SUBMITTED = "submitted", "submitted"
+        ACCEPTED = "accepted", "accepted"
+        REJECTED = "rejected", "rejected"
+        WITHDRAWN = "withdrawn", "withdrawn"
 
     class Type(models.TextChoices):
-        UNKNOWN = "", gettext_lazy("unknown")
-        AUTOMATIC = "automatic", gettext_lazy("automatic")
-        MANUAL = "manual", gettext_lazy("manual")
+        UNKNOWN = "", "unknown"
+        AUTOMATIC = "automatic", "automatic"
+        MANUAL = "manual", "manual"
 
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="runs")
     run_tag = models.CharField(max_length=200)
@@ -315,10 +314,10 @@ class Response(models.Model):
     """One run's generated answer to one topic."""
 
     class PassagesOf(models.TextChoices):
-        SENTENCE = "sentence", gettext_lazy("each sentence")
-        PARAGRAPH = "paragraph", gettext_lazy("each paragraph")
-        RESPONSE = "response", gettext_lazy("the whole response")
-        WHOLE = "whole", gettext_lazy("the whole response, however long")
+        SENTENCE = "sentence", "each sentence"
+        PARAGRAPH = "paragraph", "each paragraph"
+        RESPONSE = "response", "the whole response"
+        WHOLE = "whole", "the whole response, however long"
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="responses")
     topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="responses")

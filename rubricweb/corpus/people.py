@@ -59,7 +59,7 @@ class LinkForm(RoleForm):
     team = forms.CharField(
         required=False,
         max_length=TEAM_CHARS,
-        help_text="Of participants. Empty: one link for many teams, each named by who joins.",
+        help_text="For participants. Leave empty for one link for many teams, each named by whoever joins.",
     )
     max_uses = forms.IntegerField(
         label="People",
@@ -109,7 +109,7 @@ def member(request: HtmxRequest, slug: str) -> HttpResponse:
 def _given(given: Membership | Invitation, username: str, open_links: int) -> str:
     role = given.get_role_display()
     if isinstance(given, Invitation):
-        return f"If there is an account {username}, its person can now join as {role}, at Home."
+        return f"If {username} has an account, they can now join as {role}, at Home."
     done = f"{username} is now {role}."
     if not open_links or given.role == Role.ORGANIZER:
         return done

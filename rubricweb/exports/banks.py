@@ -12,7 +12,6 @@ from django.http import HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils.http import urlencode
-from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_safe
 
 from grading.formats.banks import (
@@ -84,8 +83,8 @@ class BankExport:
         every = (
             LossList(
                 "refusals",
-                "This format cannot hold this bank",
-                "Change or retire these items, or choose another format.",
+                "This format cannot hold this rubric",
+                "Change or retire these questions, or choose another format.",
                 self.refusals,
             ),
             LossList(
@@ -143,16 +142,16 @@ class BankExportForm(forms.Form):
     """Which state of a bank is exported, in which dialect; only organizers are offered its secret items."""
 
     dialect = forms.ChoiceField(
-        label=gettext_lazy("Format"),
+        label="Format",
         choices=[(dialect.name, dialect.label) for dialect in DIALECTS],
         initial="v3",
     )
-    version = forms.ChoiceField(label=gettext_lazy("State of the bank"), required=False)
+    version = forms.ChoiceField(label="Version", required=False)
     secret = forms.ChoiceField(
-        label=gettext_lazy("Secret items"),
-        choices=[("", gettext_lazy("left out")), ("1", gettext_lazy("in the file"))],
+        label="Secret questions",
+        choices=[("", "left out"), ("1", "in the file")],
         required=False,
-        help_text=gettext_lazy("Keep such a file to the organizers."),
+        help_text="Share such a file with organizers only.",
     )
 
     def __init__(self, address: QueryDict | dict[str, str], bank: Bank, held: Role) -> None:
@@ -206,7 +205,7 @@ def bank_file(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
     if export.refusals:
         messages.error(
             request,
-            gettext("%(label)s cannot hold this bank. See the list.") % {"label": export.dialect.label},
+            f"{export.dialect.label} cannot hold this rubric. See the list.",
         )
         return _back(bank, request)
     content_type = "application/zip" if export.dialect.file_name else "application/jsonl; charset=utf-8"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from django import forms
-from django.utils.translation import gettext_lazy
 
 from grading.formats import events
 from grading.formats.data_table import without_formula
@@ -87,12 +86,12 @@ class FlagsExportForm(forms.Form):
     """A file of flags and comments."""
 
     format = forms.ChoiceField(
-        label=gettext_lazy("Format"),
-        choices=[("jsonl", gettext_lazy("JSON Lines")), ("tsv", gettext_lazy("TSV"))],
+        label="Format",
+        choices=[("jsonl", "JSON Lines"), ("tsv", "TSV")],
         required=False,
     )
     names = forms.ChoiceField(
-        label=gettext_lazy("People"),
-        choices=[("", gettext_lazy("pseudonyms")), ("1", gettext_lazy("usernames"))],
+        label="People",
+        choices=[("", "pseudonyms"), ("1", "usernames")],
         required=False,
     )

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from django import forms
 from django.http import HttpResponseBase, StreamingHttpResponse
-from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 
 from grading.formats.events import GraderVerdict, How, RatingEvent, event_line
@@ -52,9 +51,7 @@ class FileForm(AddressForm):
     """Which file."""
 
     file = forms.ChoiceField(choices=[(name, name) for name in FORMATS], initial="jsonl", required=False)
-    names = forms.ChoiceField(
-        choices=[("", gettext_lazy("pseudonyms")), ("1", gettext_lazy("names"))], required=False
-    )
+    names = forms.ChoiceField(choices=[("", "pseudonyms"), ("1", "names")], required=False)
 
 
 @require_safe

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django.utils.functional import Promise
-from django.utils.translation import gettext_lazy
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,27 +20,27 @@ class OneWay:
 ONE_WAY = (
     OneWay(
         ("exports:human-grades tsv", "exports:flags tsv"),
-        gettext_lazy("Ratings and flags as TSV, for spreadsheets: JSON Lines are read."),
+        "Ratings and flags as TSV, for spreadsheets: import JSON Lines.",
     ),
     OneWay(
         ("exports:random-cells jsonl", "exports:random-cells tsv"),
-        gettext_lazy("Random cells, which belong to their campaign: an archive brings campaigns along."),
+        "Pairs drawn at random, which belong to their campaign: an archive contains campaigns.",
     ),
     OneWay(
         ("arena:votes-file csv", "arena:votes-file tsv", "arena:votes-file json"),
-        gettext_lazy("Votes that count as CSV, TSV and JSON: all votes as JSON Lines are read."),
+        "Votes that count as CSV, TSV and JSON: import all votes as JSON Lines.",
     ),
     OneWay(
         ("arena:board-file csv", "arena:board-file tsv", "arena:board-file json"),
-        gettext_lazy("The vote board, which is computed of the votes."),
+        "The vote board, which is computed from the votes.",
     ),
     OneWay(
         ("exports:support qrels",),
-        gettext_lazy("Labels of support as qrels, which name nobody: JSON Lines are read."),
+        "Support labels as qrels, which name nobody: import JSON Lines.",
     ),
     OneWay(
         ("exports:leaderboard tex", "exports:leaderboard eval.measures.yml"),
-        gettext_lazy("Leaderboards as LaTeX, and the YAML of their measures: the other formats are read."),
+        "Leaderboards as LaTeX, and their measures as YAML: import another format.",
     ),
     OneWay(
         (
@@ -50,20 +49,18 @@ ONE_WAY = (
             "exports:listing uncovered",
             "exports:listing grid",
         ),
-        gettext_lazy("Listings of the Workbench, which are written for people."),
+        "Listings of the Workbench, which are written for people.",
     ),
     OneWay(
         ("exports:qrels-losses", "exports:bank-losses"),
-        gettext_lazy("Lists of what a file leaves out."),
+        "Lists of what a file leaves out.",
     ),
     OneWay(
         (
             *("corpus:audit-file csv", "corpus:audit-file tsv"),
             *("leaderboards:plot", "calibration:card-file", "releases:names"),
         ),
-        gettext_lazy(
-            "The audit trail, figures, calibration cards, and the names behind pseudonyms of a release."
-        ),
+        "The audit trail, figures, calibration cards, and the names behind pseudonyms of a release.",
     ),
     OneWay(
         (
@@ -71,7 +68,7 @@ ONE_WAY = (
             *("release provenance", "release tex", "release README.md", "release manifest.json"),
             "release SHA256SUMS",
         ),
-        gettext_lazy("Of a release: prompts, the list of runs, agreement, figures, LaTeX, provenance."),
+        "Of a release: prompts, the list of runs, agreement, figures, LaTeX, provenance.",
     ),
 )
-"""In the order of the page Export."""
+"""In the order of the page Share."""

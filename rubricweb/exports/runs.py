@@ -13,7 +13,6 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_safe
 
 from grading import types
@@ -62,7 +61,7 @@ class RunExport:
 class RunFormatForm(forms.Form):
     """Which format the run is exported in: those that can say anything of it."""
 
-    format = forms.ChoiceField(label=gettext_lazy("Format"))
+    format = forms.ChoiceField(label="Format")
 
     def __init__(self, address: object, run: Run) -> None:
         answers = _responses(run)
@@ -108,7 +107,7 @@ def run_page(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
     except BadFormat as error:
         form.add_error(
             "format",
-            gettext("The run cannot be written in this format: %(problem)s.") % {"problem": error.problem},
+            f"The run cannot be written in this format: {error.problem}.",
         )
     if form.errors:
         return form_response(request, "exports/file.html", context, part="file")
@@ -127,7 +126,7 @@ def run_file(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
     except BadFormat as error:
         messages.error(
             request,
-            gettext("The run cannot be written in this format: %(problem)s.") % {"problem": error.problem},
+            f"The run cannot be written in this format: {error.problem}.",
         )
         return redirect("exports:run", slug, run_id)
     response = HttpResponse(content, content_type="text/plain; charset=utf-8")

@@ -12,7 +12,6 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_safe
 
 from grading.errors import BadFormat
@@ -73,9 +72,7 @@ def usual_format(topics: tuple[TopicEntry, ...]) -> str:
 class TopicFormatForm(forms.Form):
     """Which format the topics are exported in."""
 
-    format = forms.ChoiceField(
-        label=gettext_lazy("Format"), choices=[(one.name, one.label) for one in FORMATS]
-    )
+    format = forms.ChoiceField(label="Format", choices=[(one.name, one.label) for one in FORMATS])
 
 
 @require_safe
@@ -112,7 +109,7 @@ def topics_file(request: HtmxRequest, slug: str) -> HttpResponse:
     except BadFormat as error:
         messages.error(
             request,
-            gettext("The topics cannot be written in this format: %(problem)s.") % {"problem": error.problem},
+            f"The topics cannot be written in this format: {error.problem}.",
         )
         return redirect(back, slug)
     response = HttpResponse(content, content_type="text/plain; charset=utf-8")

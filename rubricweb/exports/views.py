@@ -8,7 +8,6 @@ from django.contrib import messages
 from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from grading.errors import BadFormat
@@ -45,7 +44,7 @@ def qrels(request: HtmxRequest, slug: str) -> HttpResponseBase:
     except BadFormat as error:
         messages.error(
             request,
-            gettext("These labels cannot be written as qrels: %(problem)s.") % {"problem": error.problem},
+            f"These labels cannot be written as qrels: {error.problem}.",
         )
         return _back(request, slug)
     return _download(lines, name=naming.qrels_name(form.spec), content_type="text/plain; charset=utf-8")
@@ -74,8 +73,7 @@ def leaderboard(request: HtmxRequest, slug: str) -> HttpResponseBase:
     except BadFormat as error:
         messages.error(
             request,
-            gettext("This board cannot be written as %(kind)s: %(problem)s.")
-            % {"kind": kind, "problem": error.problem},
+            f"This board cannot be written as {kind}: {error.problem}.",
         )
         return _back(request, slug)
     name = naming.leaderboard_name(form.spec, kind)

@@ -35,7 +35,7 @@ class NewCollectionForm(forms.ModelForm):  # type: ignore[type-arg]  # not gener
     class Meta:
         model = Collection
         fields = ("name", "slug", "description", "min_relevant")
-        labels = {"min_relevant": "First relevant judgment"}
+        labels = {"min_relevant": "Relevance cutoff for human labels"}
         help_texts = {
             "min_relevant": "Judgments at or above this value count as relevant (TREC DL and LLMJudge: 2)."
         }
@@ -111,7 +111,7 @@ class OptionsForm(forms.Form):
         ],
     )
     min_relevant = forms.IntegerField(
-        label="First relevant judgment",
+        label="Relevance cutoff for human labels",
         required=False,
         min_value=0,
         max_value=HIGHEST_JUDGMENT,

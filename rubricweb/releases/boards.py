@@ -144,7 +144,7 @@ def agreement_files_of(contents: Contents) -> Iterator[ReleaseFile]:
 
 
 def provenance_files(contents: Contents) -> Iterator[ReleaseFile]:
-    about = "what the boards stand on: graders with their settings, banks, definitions and counts"
+    about = "what the boards are based on: graders with their settings, rubrics, definitions and counts"
     yield text_file("provenance/provenance.json", about, partial(_provenance_json, contents))
 
 
@@ -316,11 +316,11 @@ BOARDS = Part("boards", "Leaderboards", "Computed when the release was made.", b
 AGREEMENT = Part(
     "agreement",
     "Agreement",
-    "Over the cells that people rated and judged.",
+    "Over the pairs that people rated and judged.",
     agreement_files_of,
     lambda _: "tables",
 )
 FIGURES = Part("figures", "Figures", "The boards, drawn.", figure_files, _size)
 PROVENANCE = Part(
-    "provenance", "Provenance", "What everything stands on.", provenance_files, lambda _: "one document"
+    "provenance", "Provenance", "What everything is based on.", provenance_files, lambda _: "one document"
 )

@@ -33,23 +33,23 @@ def left_out(contents: Contents) -> list[Remark]:
             Remark(f"{counted(number, 'run')}: {Run.State(state).label}", _at("corpus:runs", contents))
         )
     if not contents.options.has_runs:
-        remarks.append(Remark("Rankings and responses of runs: the organizers chose so"))
+        remarks.append(Remark("Rankings and responses of runs, by choice of the organizers"))
     if hidden := visibility.hidden_count(collection.pk):
-        words = "of open campaigns: their ratings, and what is computed from them"
-        remarks.append(Remark(f"{counted(hidden, 'cell')} {words}"))
+        words = "of open campaigns: their ratings, and all that is computed from them"
+        remarks.append(Remark(f"{counted(hidden, 'pair')} {words}"))
     if retired := Item.objects.retired().filter(bank__collection=collection).count():
         remarks.append(Remark(f"{counted(retired, 'retired item')}, with {_their(retired)} grades"))
     if unknown := Item.objects.active().filter(bank__collection=collection, revision__text="").count():
-        words = f"{counted(unknown, 'item')} whose text nobody has supplied: banks are without, grades are in"
+        words = f"{counted(unknown, 'item')} without a text: not in the rubrics, but with their grades"
         remarks.append(Remark(words))
     secret = Item.including_secret.active().filter(bank__collection=collection, revision__is_secret=True)
     if kept := secret.count():
         remarks.append(Remark(f"{counted(kept, 'secret item')}, with {_their(kept)} grades; boards use them"))
     remarks += [Remark(text, _at("grades:jobs", contents)) for text in _ungraded(contents)]
     if votes := Vote.objects.holding(collection).count():
-        words = f"{counted(votes, 'vote')} in the arena; the vote board has files of its own"
+        words = f"{counted(votes, 'vote')} in the arena; download them from the vote board"
         remarks.append(Remark(words, _at("arena:board", contents)))
-    remarks.append(Remark("Human ratings of single cells, comments, flags and the names of people"))
+    remarks.append(Remark("Ratings by people, comments, flags and the names of people"))
     return remarks
 
 
@@ -61,7 +61,7 @@ def _ungraded(contents: Contents) -> list[str]:
         asked = {"items": items} if items is not None else {}
         for words, look in (("without a grade by", missing_cells), ("with a failed grade by", failed_cells)):
             if cells := _cells(look(contents.collection, [spec.config], **asked)):
-                sentences.append(f"{counted(cells, 'cell')} {words} {spec.config}: no board counts them")
+                sentences.append(f"{counted(cells, 'pair')} {words} {spec.config}: not counted on any board")
     return sentences
 
 

@@ -14,13 +14,13 @@ class ReleaseForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic whe
         labels = {
             "license": "Licence of the data",
             "citation": "How to cite it",
-            "has_runs": "With the rankings and responses of the runs",
-            "is_anonymous": "Runs and teams have pseudonyms",
+            "has_runs": "Include the rankings and responses of the runs",
+            "is_anonymous": "Replace the names of runs and teams by pseudonyms",
             "freezes_boards": "Publish its boards, frozen",
         }
         help_texts = {
-            "license": "CC BY 4.0, or what the sources of the passages allow.",
-            "contact": "A mail address or a page.",
+            "license": "For example CC BY 4.0, as far as the sources of the passages allow.",
+            "contact": "An email address or a web page.",
             "is_anonymous": "You can download the list of names; the release does not contain it.",
             "freezes_boards": "Each board gets a public link, and its numbers never change.",
         }

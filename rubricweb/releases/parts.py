@@ -67,13 +67,13 @@ def bank_files(contents: Contents) -> Iterator[ReleaseFile]:
 
 
 def _bank_file(bank: Bank, export: BankExport, lost: tuple[str, ...]) -> Iterator[ReleaseFile]:
-    about = f"the bank {bank.name}, as {export.dialect.label}"
+    about = f"the rubric {bank.name}, as {export.dialect.label}"
 
     def write(path: Path) -> None:
         if export.is_empty:
-            raise BadFormat("no item of this bank has a text")
+            raise BadFormat("no item of this rubric has a text")
         if export.refusals:
-            raise BadFormat(f"{export.dialect.label} cannot say this bank: {export.refusals[0]}")
+            raise BadFormat(f"{export.dialect.label} cannot hold this rubric: {export.refusals[0]}")
         path.write_bytes(export.content())
         _sort_keys(path)
 
@@ -219,7 +219,7 @@ def _size_of_runs(contents: Contents) -> str:
 
 def _size_of_banks(contents: Contents) -> str:
     items = public(Item.objects.active().filter(bank__collection=contents.collection)).count()
-    return f"{counted(contents.collection.banks.count(), 'bank')}, {counted(items, 'item')}"
+    return f"{counted(contents.collection.banks.count(), 'rubric')}, {counted(items, 'item')}"
 
 
 TOPICS = Part(
@@ -230,7 +230,11 @@ TOPICS = Part(
     lambda contents: counted(contents.collection.topics.count(), "topic"),
 )
 BANKS = Part(
-    "banks", "Banks", "Active items, in the Workbench's dialect and AutoJudge's.", bank_files, _size_of_banks
+    "banks",
+    "Rubrics",
+    "Active items, in the Workbench's dialect and AutoJudge's.",
+    bank_files,
+    _size_of_banks,
 )
 PROMPTS = Part(
     "prompts",

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
-from django.utils.translation import gettext
 
 from rubricweb.accounts.models import User
 from rubricweb.core import audit
@@ -46,8 +45,7 @@ class Wanted:
 def add_webhook(collection: Collection, wanted: Wanted, *, by: User | None) -> Endpoint:
     """Its `secret` is to be shown now, and never again. Raises TooMany."""
     if collection.webhooks.count() >= MOST:
-        words = gettext("A collection has at most %(most)d webhooks. Remove one first.")
-        raise TooMany(words % {"most": MOST})
+        raise TooMany(f"A collection has at most {MOST} webhooks. Remove one first.")
     endpoint: Endpoint = collection.webhooks.create(
         address=wanted.address, events=sorted(wanted.events), note=wanted.note, by=by
     )
@@ -141,7 +139,7 @@ def _replay(endpoint: Endpoint, rows: QuerySet[Delivery], by: User | None) -> in
 
 def _require_on(endpoint: Endpoint) -> None:
     if not endpoint.is_on:
-        raise NotOn(gettext("This webhook is turned off. Turn it on first."))
+        raise NotOn("This webhook is turned off. Turn it on first.")
 
 
 def _detail(endpoint: Endpoint) -> str:

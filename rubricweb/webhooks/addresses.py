@@ -22,7 +22,6 @@ from ipaddress import (
 
 import httpx
 from django.conf import settings
-from django.utils.translation import gettext
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -69,18 +68,18 @@ def target_of(address: str) -> Target:
         url = httpx.URL(address.strip())
         host = url.raw_host.decode("ascii")
     except (httpx.InvalidURL, UnicodeError) as error:
-        raise BadAddress(gettext("This is not an address: %(error)s") % {"error": error}) from error
+        raise BadAddress(f"This is not an address: {error}") from error
     if url.scheme not in ("https", "http") or not HOST.fullmatch(host):
-        raise BadAddress(gettext("Expected an address such as https://example.org/hook."))
+        raise BadAddress("Expected an address such as https://example.org/hook.")
     if url.scheme == "http" and not allowed_networks():
-        raise BadAddress(gettext("The address must begin with https://."))
+        raise BadAddress("The address must begin with https://.")
     if not _is_resolvable(host):
-        raise BadAddress(gettext("A part of the name is empty, or longer than 63 characters."))
+        raise BadAddress("A part of the name is empty, or longer than 63 characters.")
     if url.userinfo or url.fragment:
-        raise BadAddress(gettext("The address must have no user name, password or #."))
+        raise BadAddress("The address must have no user name, password or #.")
     port = url.port or (443 if url.scheme == "https" else 80)
     if not 0 < port < 65_536 or (port not in PORTS and not allowed_networks()):
-        raise BadAddress(gettext("Expected port 443 or 8443."))
+        raise BadAddress("Expected port 443 or 8443.")
     literal = _literal(host)
     target = Target(url, host, port)
     if literal is not None and (why := refusal(literal, target)):
@@ -110,14 +109,12 @@ def refusal(address: Address, target: Target) -> str:
     if _is_in(address, allowed_networks()):
         return ""
     if not is_public(address):
-        words = gettext("%(host)s leads to %(address)s, which is not a public address.")
-    elif target.is_plain:
-        words = gettext("%(host)s can be reached by https only.")
-    elif target.port not in PORTS:
-        words = gettext("%(host)s can be reached on port 443 or 8443 only.")
-    else:
-        return ""
-    return words % {"host": target.host, "address": address}
+        return f"{target.host} leads to {address}, which is not a public address."
+    if target.is_plain:
+        return f"{target.host} can be reached by https only."
+    if target.port not in PORTS:
+        return f"{target.host} can be reached on port 443 or 8443 only."
+    return ""
 
 
 def is_public(address: Address) -> bool:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from django.db import transaction
 from django.utils import timezone
-from django.utils.translation import gettext
 from standardwebhooks import Webhook
 
 from rubricweb.core import audit
@@ -79,10 +78,8 @@ def _try(message: Message, endpoint: Endpoint) -> Outcome:
 
 
 def _refused(answer: HttpAnswer) -> str:
-    words = gettext("Answered with status %(status)d.") % {"status": answer.status}
-    if 300 <= answer.status < 400:
-        words = f"{words} {gettext('Redirects are not followed.')}"
-    return words
+    redirected = " Redirects are not followed." if 300 <= answer.status < 400 else ""
+    return f"Answered with status {answer.status}.{redirected}"
 
 
 @transaction.atomic

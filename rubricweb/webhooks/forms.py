@@ -24,7 +24,7 @@ class WebhookForm(forms.Form):
     address = forms.CharField(
         label="Address",
         max_length=ADDRESS_CHARS,
-        help_text="Messages are sent here by POST: https://example.org/hook",
+        help_text="Messages are sent there by POST, for example https://example.org/hook.",
         validators=[check_address],
         widget=forms.URLInput(attrs={"autocomplete": "off"}),
     )

@@ -11,7 +11,6 @@ from django.db import models
 from django.db.models import Exists, OuterRef, Q
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.translation import gettext_lazy
 
 from rubricweb.accounts.models import maker_still_may
 from rubricweb.core.secrets import MessageField, ShortMessageField
@@ -37,12 +36,12 @@ def new_uid() -> str:
 class EventType(models.TextChoices):
     """What can be sent; `TEST` only when somebody asks for it."""
 
-    JOB_ENDED = "job.ended", gettext_lazy("a job ended")
-    BOARD_MOVED = "board.moved", gettext_lazy("a leaderboard moved")
-    CAMPAIGN_DONE = "campaign.done", gettext_lazy("a campaign is done")
-    SUBMISSION_RECEIVED = "submission.received", gettext_lazy("a submission was received")
-    RELEASE_MADE = "release.made", gettext_lazy("a release was made")
-    TEST = "webhook.test", gettext_lazy("a test")
+    JOB_ENDED = "job.ended", "a job ended"
+    BOARD_MOVED = "board.moved", "a leaderboard moved"
+    CAMPAIGN_DONE = "campaign.done", "a campaign is done"
+    SUBMISSION_RECEIVED = "submission.received", "a submission was received"
+    RELEASE_MADE = "release.made", "a release was made"
+    TEST = "webhook.test", "a test"
 
 
 CHOSEN = [(value, label) for value, label in EventType.choices if value != EventType.TEST]
@@ -64,9 +63,9 @@ class Endpoint(models.Model):
     """An address that gets a collection's events."""
 
     class State(models.TextChoices):
-        ON = "on", gettext_lazy("on")
-        OFF = "off", gettext_lazy("turned off")
-        DISABLED = "disabled", gettext_lazy("turned off after failures")
+        ON = "on", "on"
+        OFF = "off", "turned off"
+        DISABLED = "disabled", "turned off after failures"
 
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="webhooks")
     address = models.CharField(max_length=ADDRESS_CHARS)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django.template.loader import render_to_string
-from django.utils.translation import gettext
 
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
@@ -22,7 +21,7 @@ def mail_organizers(endpoint: Endpoint, why: str) -> None:
         return
     context = {"endpoint": endpoint, "collection": endpoint.collection, "why": why}
     text = render_to_string("webhooks/turned_off_mail.txt", context)
-    subject = gettext("A webhook of %(collection)s was turned off")
+    subject = f"A webhook of {endpoint.collection} was turned off"
     for email in mailed:
         about = f"webhook {endpoint.pk}: a notice"
-        mail(email, subject % {"collection": endpoint.collection}, text, about=about)
+        mail(email, subject, text, about=about)

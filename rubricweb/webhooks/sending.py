@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import httpcore
-from django.utils.translation import gettext
 
 from rubricweb.webhooks import addresses
 from rubricweb.webhooks.addresses import Target
@@ -131,8 +130,7 @@ def post(
         ):
             return _answer(response)
     except httpcore.TimeoutException as error:
-        words = gettext("No answer within %(seconds)d seconds.")
-        raise NotAnswered(words % {"seconds": SECONDS}) from error
+        raise NotAnswered(f"No answer within {SECONDS:.0f} seconds.") from error
     except (httpcore.NetworkError, httpcore.ProtocolError, OSError) as error:
         raise NotAnswered(str(error)[:EXCERPT_CHARS] or type(error).__name__) from error
 

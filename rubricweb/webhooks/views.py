@@ -19,7 +19,7 @@ from rubricweb.webhooks.models import Delivery, Endpoint
 
 PAGE = "corpus/settings.html"
 ACTS: dict[str, tuple[Callable[..., object], str]] = {
-    "test": (actions.send_test, "A test is on its way. The log shows what is answered."),
+    "test": (actions.send_test, "A test message is on its way. The log will show the answer."),
     "on": (actions.turn_on, "The webhook is on."),
     "off": (actions.turn_off, "The webhook is off. Nothing is sent to it."),
 }

@@ -183,9 +183,9 @@ def grade_chip(value: int | str | None) -> SafeString:
     if value == -2:
         return _chip("failed", "\N{MULTIPLICATION X}", "grading failed")
     if value == -3:
-        return _chip("hidden", "?", "hidden until you have rated your cells of the passage")
+        return _chip("hidden", "?", "hidden until you have rated this passage")
     if value == -4:
-        return _chip("answered", "A", "an answer is extracted, and not rated")
+        return _chip("answered", "A", "an answer was extracted but not rated")
     return _chip(str(value), str(value), f"grade {value}")
 
 

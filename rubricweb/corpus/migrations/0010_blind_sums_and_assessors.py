@@ -29,8 +29,8 @@ class Migration(migrations.Migration):
             name="blind_sums",
             field=models.CharField(
                 choices=[
-                    ("left_out", "show them without those cells"),
-                    ("refused", "show none until the cells are rated"),
+                    ("left_out", "show them without those pairs"),
+                    ("refused", "show none until the pairs are rated"),
                 ],
                 default="left_out",
                 max_length=20,
