@@ -17,7 +17,7 @@ from django.db.models import Max, Min, Model, QuerySet
 from rubricweb.accounts.models import User
 from rubricweb.archives import tables, uploads
 from rubricweb.arena.models import Vote
-from rubricweb.banks.models import Bank, Item
+from rubricweb.banks.models import Bank, BankVersion, Item
 from rubricweb.campaigns.models import Campaign
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection, Judgment, Passage, Response, Run, Topic
@@ -35,6 +35,7 @@ COUNTED: dict[type[Model], tuple[str, str]] = {
     Response: ("generated answer", "generated answers"),
     Judgment: ("judgment", "judgments"),
     Bank: ("rubric", "rubrics"),
+    BankVersion: ("version of a rubric", "versions of rubrics"),
     Item: ("question or nugget", "questions and nuggets"),
     Grade: ("grade", "grades"),
     HumanGrade: ("rating by a person", "ratings by people"),

@@ -66,7 +66,7 @@ def test_deciding_by_keys(people, inbox):
     page = people.sign_in("developer")
     page.goto(inbox)
     page.get_by_role("button", name="Accept 1 on which people agree").click()
-    expect(page.locator("#toasts")).to_contain_text("Accepted 1 cell on which people agree.")
+    expect(page.locator("#toasts")).to_contain_text("Accepted 1 pair on which people agree.")
     begin(page, inbox)
     first = current(page).get_attribute("id")
     page.keyboard.press("c")

@@ -70,7 +70,7 @@ def test_a_preview_that_says_the_same_is_not_announced_again(people, campaign):
     assert said.evaluate("said => said.firstChild.isFirst")
 
     page.get_by_label("Maximum number of cells").fill("3")
-    expect(said).to_contain_text("3 cells, ")
+    expect(said).to_contain_text("3 pairs, ")
 
 
 def test_every_item_is_announced_and_has_the_focus(people, campaign):

@@ -86,7 +86,7 @@ def test_a_bank_without_grades_goes_with_its_wordings(bank, topic, owner, client
     client, path = client_of(owner), f"/collections/autumn/archive/banks/{bank.pk}/remove/"
     page = words(client.get(path))
     assert "2 questions and nuggets" in page
-    assert "1 bank version" in page
+    assert "1 version of a rubric" in page
     assert client.post(path)["Location"] == "/collections/autumn/"
     assert list(Bank.objects.all()) == [first]
     assert [wording.text for wording in ItemRevision.objects.all()] == ["Which pigment?"]

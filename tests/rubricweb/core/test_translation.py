@@ -51,4 +51,4 @@ def test_numbers_follow_the_language():
         "{% load core humanize %}{{ n|intcomma }} {{ 1234|counted:'cell' }} {{ share|floatformat:1 }}"
     )
     with translation.override("de"):
-        assert source.render(Context({"n": 1234567, "share": 0.25})) == "1.234.567 1.234 cells 0,3"
+        assert source.render(Context({"n": 1234567, "share": 0.25})) == "1.234.567 1.234 pairs 0,3"

@@ -58,7 +58,7 @@ def test_the_file_is_the_one_that_was_imported(bank, person, client_of, request)
 def test_the_page_lists_what_the_format_cannot_say(bank, developer, client_of):
     client = client_of(developer)
     lossless = markup(client.get(address(bank)))
-    assert "Nothing is lost in this format." in lossless
+    assert "This format keeps everything." in lossless
     assert "Auto-ARGUE drops answers without documents" not in lossless
     assert "has no answers: Auto-ARGUE drops the question" in lossless
 

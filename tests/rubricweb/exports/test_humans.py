@@ -87,7 +87,7 @@ def test_the_page_and_the_file_say_how_many_ratings_are_hidden(campaign, campaig
     assert client.get("/api/v1/collections/autumn/ratings/")["X-Hidden-Ratings"] == "3 of 4"
     for route in ("releases:share", "leaderboards:sure", "campaigns:decide"):
         page = " ".join(markup(client.get(reverse(route, args=["autumn"]))).split())
-        assert "11 cells with 3 of 4 ratings are hidden from you until" in page
+        assert "11 pairs with 3 of 4 ratings are hidden from you until" in page
 
 
 def test_random_cells_have_their_chance(campaign, client_of, owner):
@@ -107,5 +107,5 @@ def test_roles(name, campaign, client_of, assessor, viewer, outsider):
 
 def test_the_page_offers_them_to_developers(campaign, client_of, developer, viewer):
     address = reverse("releases:share", args=["autumn"])
-    assert "Every rating, change and decision" in markup(client_of(developer).get(address))
-    assert "Every rating, change and decision" not in markup(client_of(viewer).get(address))
+    assert "All ratings, changes and decisions" in markup(client_of(developer).get(address))
+    assert "All ratings, changes and decisions" not in markup(client_of(viewer).get(address))

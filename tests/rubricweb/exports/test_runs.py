@@ -31,7 +31,7 @@ def answers(collection) -> Run:
 def test_answers_go_out_as_they_came(answers, owner, client_of):
     client = client_of(owner)
     shown = markup(client.get(page(answers)))
-    assert "Nothing is lost in this format." in shown
+    assert "This format keeps everything." in shown
     written = client.get(f"{page(answers)}file/", {"format": "ragtime"}).content.splitlines()
     read = (FORMATS / "ragtime.jsonl").read_bytes().splitlines()
     assert list(map(json.loads, written)) == list(map(json.loads, read))

@@ -52,7 +52,7 @@ def test_losses_are_listed(collection, tmp_path):
 def test_the_page_lists_losses_and_leads_to_the_file(collection, viewer, client_of):
     imported(collection, "requests.jsonl")
     client = client_of(viewer)
-    assert "Nothing is lost in this format." in markup(client.get(PAGE))
+    assert "This format keeps everything." in markup(client.get(PAGE))
     page = markup(client.get(PAGE, {"format": "rag25-topics"}, headers={"HX-Request": "true"}))
     assert "topic t1: background" in page
     assert "<html" not in page

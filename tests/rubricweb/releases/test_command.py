@@ -15,7 +15,7 @@ def test_it_writes_a_zip_and_says_what_is_open(made, tmp_path, capsys):
 
     readme = unzipped(out)["README.md"].decode()
     assert "CC0" in readme
-    assert "1 cell with a failed grade by lexical" in readme
+    assert "1 pair with a failed grade by lexical" in readme
     said = capsys.readouterr()
     assert "Items for every topic: 1 topic without items" in said.err
     assert "files, " in said.out

@@ -92,9 +92,9 @@ def test_the_preview_says_what_is_open_and_what_is_left_out(made, owner, client_
 
     for words in (
         "3 topics",
-        "1 bank, 3 items",
+        "1 rubric, 3 items",
         "8 grades",
-        "1 cell with a failed grade by lexical",
+        "1 pair with a failed grade by lexical",
         "Before you release: 5 of 8 steps are done",
         "Flags: 1 left. Answer",
         "Submitted runs and late files: 1 left. Decide",
@@ -202,7 +202,7 @@ def test_cells_to_be_rated_blind_are_in_no_file(collection, owner, assessor, rel
     before = released(collection)
     rate_otherwise(campaign)
     assert released(collection) == before
-    assert "8 cells of open campaigns: their ratings" in before["README.md"].decode()
+    assert "8 pairs of open campaigns: their ratings" in before["README.md"].decode()
     asked = client_of(owner).get(SHARE).content.decode()
     assert "8 cells are left out until their campaigns are closed." in asked
     assert 'href="/collections/autumn/work/campaigns/"' in asked

@@ -58,7 +58,7 @@ def test_regrade_grades_exactly_these(autumn, developer, assessor, client_of):
     sent = ticks(autumn, ["d2", "d3"], [2]) | deed(autumn, "grade", 2)
     assert client_of(assessor).post(at(autumn), sent).status_code == 403
     response = client_of(developer).post(at(autumn), sent, follow=True)
-    assert "Grading 2 cells." in markup(response)
+    assert "Grading 2 pairs." in markup(response)
     passages = {cell for chunk in JobChunk.objects.all() for cell in cells_of(chunk)}
     assert passages == {(autumn.items[2].revision_id, autumn.passages[doc_id].pk) for doc_id in ("d2", "d3")}
     assert set(GradingJob.objects.values_list("is_retry", "total")) == {(False, 1), (True, 1)}

@@ -214,7 +214,7 @@ class TestScreens:
             query |= {"topic": cell.topic_id, "item": cell.item_id}
             context, left_out = self.told(client_of(assessor), address, **query)
             assert hidden not in [one.at for one in (context["now"], *context["ahead"])]
-            assert left_out == "1 cell"
+            assert left_out == "1 pair"
             assert context["estimates"].cells == 11
         context, left_out = self.told(client_of(developer), address, at=hidden)
         assert (context["now"].at, left_out) == (hidden, None)

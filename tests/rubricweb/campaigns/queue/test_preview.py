@@ -125,7 +125,7 @@ def test_single_cells_are_refused_where_runs_rank_several_passages(bank, asked):
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({}, "8 cells, 0.1 hours in total."),
+        ({}, "8 pairs, 0.1 hours in total."),
         ({"cells": "unsure"}, "No cell matches: choose other"),
         ({"size": 0}, "Maximum number of cells: Ensure this value"),
     ],
