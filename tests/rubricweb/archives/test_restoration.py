@@ -111,7 +111,10 @@ def test_who_may_no_longer_restore_gets_nothing(staff, client_of, fields):
     row = Restoration.objects.get()
     work_on(Restorations.name, row.pk)
     row.refresh_from_db()
-    assert (row.state, row.error) == ("failed", "The person who uploaded it may no longer restore collections.")
+    assert (row.state, row.error) == (
+        "failed",
+        "The person who uploaded it may no longer restore collections.",
+    )
     assert not Collection.objects.exists()
 
 
