@@ -23,7 +23,7 @@ def invited(client, username: str, **fields: str) -> str:
 
 
 def test_who_is_named_decides_at_home(owner, outsider, collection, client_of):
-    assert "its person can now join as assessor" in invited(client_of(owner), "outsider")
+    assert "they can now join as assessor" in invited(client_of(owner), "outsider")
     assert not outsider.memberships.exists()
     client = client_of(outsider)
     page = re.sub(r"\s+", " ", markup(client.get("/")))
