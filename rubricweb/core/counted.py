@@ -9,11 +9,19 @@ LABELS = {"cell": "pair"}
 
 
 def number(value: float | None, digits: int | None = None) -> str:
-    """Write a number with its thousands apart: 1,234; empty for None."""
+    """Write a number with its thousands apart; empty for None.
+
+    >>> number(1_234), number(0.25, 1), number(None)
+    ('1,234', '0.2', '')
+    """
     return "" if value is None else str(formats.number_format(value, digits, force_grouping=True))
 
 
 def counted(count: int, what: str) -> str:
-    """Write a count with its name: 1 passage, 1,234 passages."""
+    """Write a count with its name.
+
+    >>> counted(1, "passage"), counted(1_234, "cell")
+    ('1 passage', '1,234 pairs')
+    """
     name = LABELS.get(what, what)
     return f"{number(count)} {name if count == 1 else f'{name}s'}"
