@@ -1,4 +1,4 @@
-"""Submissions, for organizers: the calls and what came in; one form opens a call or changes it."""
+"""Submissions, for organizers: the calls, with the form that opens or changes one, and what came in."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from rubricweb.submissions.actions import CallConflict, CallTerms
 from rubricweb.submissions.models import Call
 from rubricweb.submissions.rules_form import RulesForm, preset_of, rules_form
 
-CALL = "submissions/call.html"
+DESK = "submissions/desk.html"
 ANYWHERE = "Etc/GMT+12"
 LOCAL = "%Y-%m-%dT%H:%M:%S"
 OPEN_FOR = timedelta(days=28)
@@ -162,12 +162,12 @@ def desk(request: HtmxRequest, slug: str) -> HttpResponse:
     """The calls, and who has submitted what."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     context = {"collection": collection, "desk": selectors.desk(collection)}
-    return page_or_part(request, "submissions/desk.html", context, part="desk")
+    return page_or_part(request, DESK, context, part="desk")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def call_new(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Choose the rules, read them, and open the call."""
+    """Choose the rules, read them, and open the call: a form on top of the desk."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     posted = request.POST if request.method == "POST" else None
     form = new_call_form(collection, posted, **_chosen(request))
@@ -181,7 +181,7 @@ def call_new(request: HtmxRequest, slug: str) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def call(request: HtmxRequest, slug: str, call_id: int) -> HttpResponse:
-    """Change a call and its rules; files that were checked already keep their reports."""
+    """Change a call and its rules, at its place on the desk; files checked before keep their reports."""
     row = access.call_for_organizer(request.user, slug, call_id)
     posted = request.POST if request.method == "POST" else None
     form = call_form(row, posted, chosen=_chosen(request))
@@ -237,14 +237,15 @@ def _call_page(
     shown = rules.rules if rules.is_bound and rules.is_valid() else rules.base
     context = {
         "collection": collection,
-        "call": row,
+        "desk": selectors.desk(collection),
+        "opened": row,
         "form": form,
         "rules": rules,
         "rules_shown": f"{form['track'].value()} {takes}",
         "preset": preset_of(shown, takes),
         "is_conflict": is_conflict,
     }
-    return form_response(request, CALL, context, part="rules", status=409 if is_conflict else 0)
+    return form_response(request, DESK, context, part="rules", status=409 if is_conflict else 0)
 
 
 @require_POST

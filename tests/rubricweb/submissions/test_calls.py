@@ -80,6 +80,19 @@ def test_a_new_call_says_what_it_takes_before_whose_rules_hold(owner, collection
     assert form.fields["track"].choices[0] == ("autojudge", "General (AutoJudge)")
 
 
+def test_the_form_opens_on_the_desk(owner, collection, call, client_of):
+    """On top of the calls for a new one; in place of the actions of the call that it changes."""
+    client = client_of(owner)
+    assert 'id="call"' not in client.get(DESK).text
+    for address, before in ((NEW, True), (f"{DESK}calls/{call.pk}/", False)):
+        page = client.get(address)
+        assert [one.name for one in page.templates].count("submissions/_call_form.html") == 1
+        form, listed = page.text.index('id="call"'), page.text.index(f'id="call-{call.pk}"')
+        assert (form < listed) == before
+        assert ("Extend or close" in page.text) == before
+        assert f'action="{address}"' in page.text
+
+
 def test_rules_are_read_before_the_call_opens(owner, collection, client_of):
     """Another track shows its rules, with htmx at once and else with the first attempt to open the call."""
     client = client_of(owner)
