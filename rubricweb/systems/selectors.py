@@ -107,12 +107,8 @@ class TopicSteps:
 
 def job_rows(collection: Collection) -> list[JobRow]:
     """Every run that was made here or is, latest first."""
-    jobs = list(collection.system_jobs.select_related("run", "collection"))
+    jobs = list(collection.system_jobs.select_related("run", "collection", "by"))
     return list(map(JobRow, jobs, progress_of(jobs, lambda _: None)))
-
-
-def job_row(job: SystemJob) -> JobRow:
-    return JobRow(job, progress_of([job], lambda _: None)[0])
 
 
 def topic_rows(job: SystemJob) -> list[TopicRow]:

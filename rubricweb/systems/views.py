@@ -27,7 +27,7 @@ from rubricweb.systems.methods import METHODS, PRESETS
 from rubricweb.systems.models import SystemJob
 from rubricweb.systems.price import price
 
-MAKE, MADE = "systems/make.html", "systems/made.html"
+MAKE = "systems/make.html"
 STEPS_A_PAGE = 20
 
 
@@ -37,8 +37,7 @@ def make(request: HtmxRequest, slug: str) -> HttpResponse:
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     given = request.POST if request.method == "POST" else request.GET
     method = METHODS.get(given.get("method", ""))
-    context = {"collection": collection, "methods": METHODS.values(), "method": method, "presets": PRESETS}
-    context["rows"] = selectors.job_rows(collection)
+    context = _page(collection, may_organize=True) | {"method": method}
     if method is None:
         return render(request, MAKE, context)
     form = MakeForm(collection, method, given, is_sent="run_tag" in given or request.method == "POST")
@@ -75,7 +74,7 @@ def _start(request: HtmxRequest, collection: Collection, form: MakeForm, limits:
 
 @require_safe
 def made(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
-    """How a run is made or was: its progress, its provenance, its topics; live.
+    """Show the runs made here, with the progress, provenance and topics of one open below its row; live.
 
     Below the row of the topic in the address: its answer, facts, passages, and each call of the model.
     """
@@ -88,7 +87,7 @@ def made(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
         context |= {"opened_topic": opened, "steps": steps}
         if steps:
             context["page"] = Paginator(steps.made.steps, STEPS_A_PAGE).get_page(request.GET.get("page"))
-    return page_or_part(request, MADE, context, part="job")
+    return page_or_part(request, MAKE, context, part="job")
 
 
 @require_POST
@@ -117,7 +116,7 @@ def limits(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
     job = access.job_for(request.user, slug, run_id, needed=roles.TO_ORGANIZE)
     form = _limits_form(job, request)
     if not form.is_valid():
-        return form_response(request, MADE, _context(request, job, form), part="job")
+        return form_response(request, MAKE, _context(request, job, form), part="job")
     actions.change_limits(job, form.limits, by=request.user)
     return _after(request, slug, run_id)
 
@@ -133,7 +132,7 @@ def _steered(
 def _after(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
     job = access.job_for(request.user, slug, run_id)
     to = reverse("systems:made", args=[slug, run_id])
-    return after_post(request, f"{MADE}#job", _context(request, job), to=to)
+    return after_post(request, f"{MAKE}#job", _context(request, job), to=to)
 
 
 def _limits_form(job: SystemJob, request: HtmxRequest | None = None) -> LimitsForm:
@@ -143,14 +142,24 @@ def _limits_form(job: SystemJob, request: HtmxRequest | None = None) -> LimitsFo
     return form
 
 
+def _page(collection: Collection, *, may_organize: bool) -> dict[str, Any]:
+    return {
+        "collection": collection,
+        "may_organize": may_organize,
+        "methods": METHODS.values(),
+        "presets": PRESETS,
+        "rows": selectors.job_rows(collection),
+    }
+
+
 def _context(request: HtmxRequest, job: SystemJob, form: LimitsForm | None = None) -> dict[str, Any]:
     may_organize = roles.holds(request.user, job.collection, roles.TO_ORGANIZE)
     has_limits = may_organize and job.system.needs_model and not job.has_ended
-    return {
-        "collection": job.collection,
-        "row": selectors.job_row(job),
+    context = _page(job.collection, may_organize=may_organize)
+    return context | {
+        "row": next(row for row in context["rows"] if row.job == job),
+        "opened": job.run,
         "system": job.system,
         "topics": selectors.topic_rows(job),
-        "may_organize": may_organize,
         "form": (form or _limits_form(job)) if has_limits else None,
     }

@@ -149,6 +149,10 @@ def test_only_organizers_make_runs_and_developers_see_how(sea, owner, client_of,
         viewer: [403, 403, 403],
         outsider: [404, 404, 404],
     }
+    page = markup(client_of(developer).get(made_address(job)))
+    assert job.run.run_tag in page
+    assert 'href="?method=' not in page
+    assert f'href="{MAKE}"' not in page
     posts = [made_address(job, name) for name in ("pause", "resume", "cancel", "make-rest", "limits")]
     assert {client_of(developer).post(post).status_code for post in posts} == {403}
     assert {client_of(owner).get(post).status_code for post in posts} == {405}
@@ -184,6 +188,20 @@ def test_a_run_says_how_it_was_made(sea, owner, client_of, writer):
     for words in ("Listwise@1, ChatQa@1", "m, openai_compatible", "1 pass<", "nothing is random"):
         assert words in page
     assert made_address(job) in markup(client_of(owner).get(reverse("corpus:runs", args=["autumn"])))
+
+
+def test_a_made_run_opens_below_its_row(sea, owner, client_of):
+    jobs = [start(sea, owner, run_tag=tag, answering=Answering.NONE) for tag in ("first", "second")]
+    client = client_of(owner)
+    assert 'id="job"' not in markup(client.get(MAKE))
+    page = markup(client.get(made_address(jobs[0])))
+    assert all(f'id="run-{job.run_id}"' in page for job in jobs)
+    opened = page.index(f'id="run-{jobs[0].run_id}"')
+    assert page.index('id="job"') > opened
+    assert f'{made_address(jobs[0])}#run-{jobs[0].run_id}" aria-current="page"' in page
+    assert 'href="?method=' in page, "the next run is made from here"
+    part = markup(client.get(made_address(jobs[0]), **HTMX))
+    assert "second" not in part
 
 
 def test_the_topics_of_a_job_are_read_at_once(sea, owner, client_of, django_assert_max_num_queries):
