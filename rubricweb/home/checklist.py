@@ -112,10 +112,10 @@ PUBLISH, RELEASE = ("releases:share", "Publish the board"), ("releases:share", "
 
 def _checked(card: CollectionCard, by_people: Sequence[Step], rated: int) -> Step:
     """What people do about the grades: campaigns, conflicts, flags; and a first check where nobody looked."""
-    detail = f"people rated {_count(rated, 'cell')}" + (f" of {intcomma(card.cells)}" if card.cells else "")
+    detail = f"people rated {_count(rated, 'pair')}" + (f" of {intcomma(card.cells)}" if card.cells else "")
     if waiting := next((step for step in by_people if not step.is_done), None):
         return replace(waiting, name="Checked", detail=f"{waiting.name}: {waiting.detail}; {detail}")
-    return _step("Checked", detail, card, ("campaigns:campaign-new", "Start a 400-cell check"), not rated)
+    return _step("Checked", detail, card, ("campaigns:campaign-new", "Check 400 random pairs"), not rated)
 
 
 def checklist_of(collection: Collection) -> Checklist:

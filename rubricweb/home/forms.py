@@ -19,7 +19,7 @@ class TopicsForm(ChipForm, GraderForm):
     in_toolbar = ("bank", "grader", "q")
     outdated = ("page",)
 
-    bank = select_at_once(gettext_lazy("Bank"), ())
+    bank = select_at_once(gettext_lazy("Rubric"), ())
     q = forms.CharField(
         label=gettext_lazy("Find"),
         required=False,

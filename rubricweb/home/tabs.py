@@ -67,7 +67,7 @@ TABS = (
             Screen(
                 "Campaigns",
                 "campaigns:campaigns",
-                keywords="queue rate cells assessors",
+                keywords="queue rate pairs cells assessors",
                 pages=("campaigns:",),
             ),
             Screen(
@@ -224,7 +224,7 @@ SITE = (
 )
 MORE = (
     Screen("Flags", "review:flags", keywords="remarks comments"),
-    Screen("New campaign", "campaigns:campaign-new", roles.TO_ORGANIZE, "rate cells assessors"),
+    Screen("New campaign", "campaigns:campaign-new", roles.TO_ORGANIZE, "rate pairs assessors"),
     Screen("New call for submissions", "submissions:call-new", roles.TO_ORGANIZE, "deadline teams"),
     Screen("Webhooks", "webhooks:webhooks", roles.TO_ORGANIZE, "notify events secret endpoint"),
     Screen("Archive", "archives:archive", roles.TO_ORGANIZE, "backup whole collection"),

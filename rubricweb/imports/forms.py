@@ -92,7 +92,7 @@ class OptionsForm(forms.Form):
     """The options of `manage.py import_collection`."""
 
     bank_name = forms.CharField(
-        label="Bank",
+        label="Rubric",
         max_length=80,
         initial=DEFAULT_BANK,
         help_text="Receives the questions and nuggets of bank files.",

@@ -173,7 +173,7 @@ class LabelForm(forms.Form):
         try:
             bank = None if config.purpose == Purpose.DIRECT else self.cleaned_data["bank"]
             if bank is None and config.purpose != Purpose.DIRECT:
-                raise BoardError("bank", "Make a bank of questions or nuggets first.")
+                raise BoardError("bank", "Make a rubric of questions or nuggets first.")
             kinds = lookup.find_kinds(config, self.cleaned_data["kind"])
             measure = lookup.check_measure(config, self.measure_spec())
             spec = self.refined(BoardSpec(self.collection, config, bank, kinds, measure))
@@ -185,7 +185,7 @@ class LabelForm(forms.Form):
         """Return the spec with what further controls say. Raises BoardError."""
         version = self.cleaned_data["version"]
         if version and version.bank != spec.bank:
-            raise BoardError("version", f"{version} is no version of the bank {spec.bank or 'of labels'}")
+            raise BoardError("version", f"{version} is no version of the rubric {spec.bank or 'of labels'}")
         source = Source(self.cleaned_data["source"] or Source.GRADER)
         return replace(spec, version=version, source=source, by_subtopic=bool(self.cleaned_data["units"]))
 

@@ -62,7 +62,7 @@ def test_keys_rest_while_typing_in_a_dialog_and_with_modifiers(page, places):
     page.keyboard.press("w")
     expect(search).to_have_value("w")
     page.keyboard.press("Backspace")  # or leaving the field would show another list
-    page.get_by_label("Bank", exact=True).focus()
+    page.get_by_label("Rubric", exact=True).focus()
     page.keyboard.press("w")
     page.locator("#presses-wrong").focus()
     for held in ("ctrlKey", "altKey", "metaKey"):

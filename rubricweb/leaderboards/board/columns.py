@@ -152,13 +152,13 @@ def _bank_of(grader: GraderConfig, spec: BoardSpec) -> Bank | None:
         return spec.bank
     bank = default_bank(spec.collection, grader) if graded else None
     if bank is None:
-        raise BoardError("columns", f"grader-{grader.pk} has no grades of items that some bank has now")
+        raise BoardError("columns", f"grader-{grader.pk} has no grades of items that any rubric has now")
     return bank
 
 
 def _of_items(column: MeasureColumn, spec: BoardSpec) -> str:
     """Return what the column is scored over, as part of its label."""
-    named = f" of bank {column.bank.name}" if column.bank and spec.bank and column.bank != spec.bank else ""
+    named = f" of rubric {column.bank.name}" if column.bank and spec.bank and column.bank != spec.bank else ""
     return f" of {column.items}{named}"
 
 

@@ -20,7 +20,7 @@ ENOUGH = {
     Draw.Design.ANSWERS: f"for this cutoff; about {A_RUN} a run are usually enough",
     Draw.Design.PASSAGES: f"for this cutoff; about {A_RUN} passages a run are usually enough",
 }
-UNITS = {Draw.Design.COVER: "items", Draw.Design.ANSWERS: "cells", Draw.Design.PASSAGES: "passages"}
+UNITS = {Draw.Design.COVER: "items", Draw.Design.ANSWERS: "pairs", Draw.Design.PASSAGES: "passages"}
 """What each design can draw or not."""
 SEVERAL = (
     "runs rank several passages of a topic among their first, and it is no sum over these, as it is with a "
@@ -44,11 +44,11 @@ def basis(sample: EstimateSample) -> str:
     """In sentences: the sample that the estimates stand on, and what more of it would bring."""
     size = sample.size
     drawn = (
-        f"From {size.cells:,} rated cells that were drawn at random, {size.below:,} that the grader rates "
+        f"From {size.cells:,} rated pairs that were drawn at random, {size.below:,} that the grader rates "
         f"below the threshold and {size.above:,} at or above it."
     )
     if sample.design == Draw.Design.PASSAGES:
-        drawn = f"From {size.cells:,} passages that were drawn at random, with all their cells rated."
+        drawn = f"From {size.cells:,} passages that were drawn at random, with all their items rated."
     sentences = [drawn, unfinished(sample), _assumption(sample), *warnings(sample), *_checked(sample)]
     if sample.unsampled:
         units = UNITS[Draw.Design(sample.design)]
@@ -58,12 +58,12 @@ def basis(sample: EstimateSample) -> str:
         )
     if sample.is_level_at_least:
         sentences.append(
-            f"People rate only {size.misses} of the cells below the threshold at or above it; with so few "
+            f"People rate only {size.misses} of the pairs below the threshold at or above it; with so few "
             "the intervals are wider than they need to be."
         )
     if percent := round(100 * (sample.narrower or 0)):
         halved = f", {_rounded(sample.to_halve):,} more half as wide" if sample.to_halve else ""
-        rated = "passages" if sample.design == Draw.Design.PASSAGES else "cells"
+        rated = "passages" if sample.design == Draw.Design.PASSAGES else "pairs"
         sentences.append(
             f"About {size.cells:,} more {rated} would make the intervals {percent} % narrower{halved}."
         )
@@ -82,7 +82,7 @@ def unfinished(sample: EstimateSample) -> str:
     if sample.rated >= sample.drawn:
         return ""
     return (
-        f"{sample.rated:,} of the {sample.drawn:,} drawn cells are rated: "
+        f"{sample.rated:,} of the {sample.drawn:,} drawn pairs are rated: "
         "the intervals hold once all are, not while ratings come in."
     )
 
@@ -125,7 +125,7 @@ def _checked(sample: EstimateSample) -> list[str]:
         sentences.append(FINDS.format(passages, p_words(judgment), "estimate takes account of it"))
     if all(trend.p >= ALPHA for trend in others):
         sentences.append(
-            "The cells show no trend by the length of passages or the quality of the runs that rank them; "
+            "The pairs show no trend by the length of passages or the quality of the runs that rank them; "
             "a mild one would be missed more often than not."
         )
     return sentences
@@ -144,13 +144,13 @@ def lacks(sample: EstimateSample | None) -> str:
     """Return why there is no estimate, which sampling it needs, if any helps, and what there is."""
     if sample is None or not sample.reason:
         return ""
-    has = f"The board cannot tell: {sample.reason}."
+    has = f"No estimate of people's scores: {sample.reason}."
     if sample.reason in (SEVERAL, AVOIDED):
         return has
     design = Draw.Design(sample.design)
-    needs = f"It needs rated cells of a campaign over \u201c{CHOICES[design]}\u201d, {ENOUGH[design]}."
+    needs = f"It needs ratings from a campaign over \u201c{CHOICES[design]}\u201d, {ENOUGH[design]}."
     other = (
-        f" {sample.elsewhere:,} rated cells of other draws do not count, because they were drawn for another "
+        f" {sample.elsewhere:,} rated pairs from other samples do not count: they were drawn for another "
         "grader, threshold or cutoff, or from other items."
     )
     return f"{has} {needs}{other if sample.elsewhere else ''}"

@@ -47,7 +47,7 @@ from rubricweb.leaderboards.board.types import BoardSpec, EstimateSample, RunEst
 MOST_UNSAMPLED = 0.05
 """Of a board's items: with more outside the draws there is no estimate; up to so many widen the intervals."""
 KEPT = 64
-NOT_DRAWN = "no campaign drew cells for it"
+NOT_DRAWN = "no campaign drew pairs for it"
 
 Floats = NDArray[np.float64]
 Item = tuple[int, str]
@@ -248,13 +248,13 @@ def _reason(size: SampleSize, unsampled: int, items: int) -> str:
         return f"{unsampled:,} of its {items:,} items could not be drawn: they had no text then, or are newer"
     if size.items < size.needed_items:
         return (
-            f"too few ratings: {size.items} items have {CELLS_AN_ITEM} or more rated cells of the sample "
+            f"too few ratings: {size.items} items have {CELLS_AN_ITEM} or more rated pairs of the sample "
             f"that the grader rates below the threshold, and {size.needed_items} are needed to see whether "
             "what it misses falls on few items"
         )
     if size.above < size.needed_above:
         return (
-            f"too few ratings: {size.above} rated cells of the sample are at or above the threshold by the "
+            f"too few ratings: {size.above} rated pairs of the sample are at or above the threshold by the "
             f"grader, and {size.needed_above} are needed"
         )
     return ""

@@ -290,7 +290,7 @@ def _size(gathered: Units) -> SampleSize:
 def _reason(estimates: LinearEstimates, is_covered: Mask) -> str:
     """Return why there is no estimate of any run, in words."""
     if not is_covered.any():
-        return "most of its cells could not be drawn: passages or items are newer than the draw"
+        return "most of its pairs could not be drawn: passages or items are newer than the draw"
     most = int(estimates.n_rated.max(initial=0))
     return f"too few ratings: no run has more than {most}, and {MIN_UNITS} are needed"
 

@@ -170,10 +170,10 @@ def statements(board: Board) -> list[tuple[str, str]]:
     if board.calibration and (board.calibration.card or board.calibration_lacks):
         stated.append(("calibration", board.calibration.words))
     if hidden := n_hidden(spec):
-        cells = "1 cell that is" if hidden == 1 else f"{hidden:,} cells that are"
+        cells = "1 pair that is" if hidden == 1 else f"{hidden:,} pairs that are"
         stated.append((LEFT_OUT, f"{cells} still to be rated blind"))
     if board.verified[0]:
-        stated.append(("verified", f"{board.verified[0]} of {board.verified[1]} cells seen by people"))
+        stated.append(("verified", f"{board.verified[0]} of {board.verified[1]} pairs checked by people"))
     stated += estimate_stated(board)
     return [*stated, ("uncertainty", uncertainty(board)), *when()]
 
@@ -239,10 +239,10 @@ def estimand(spec: BoardSpec) -> str:
     if measure.uses_labels:
         return f"{name}: the score that the run would have, had they rated every item on its first passages"
     if measure.name != registry.DEFAULT:
-        return f"{name}: the score that the run would have, had they rated every cell"
+        return f"{name}: the score that the run would have, had they rated every pair"
     return (
         f"{name}: the share of items that people would rate {threshold(spec)} on at least one of the run's "
-        f"first {measure.cutoff} passages, had they rated every cell"
+        f"first {measure.cutoff} passages, had they rated every pair"
     )
 
 

@@ -69,7 +69,7 @@ class MeasureColumn:
     @property
     def items_of_bank(self) -> str:
         """`items` with their bank."""
-        return f"{self.items} of bank {self.bank.name}" if self.bank else self.items
+        return f"{self.items} of rubric {self.bank.name}" if self.bank else self.items
 
     @property
     def is_own(self) -> bool:

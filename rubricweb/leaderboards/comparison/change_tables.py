@@ -77,7 +77,7 @@ def reason_sheet(rows: Sequence[Explained], run_tag: str, bank: Bank | None) -> 
             (*names, TextCell(row.cause), TextCell(signed(row.contribution)), TextCell(texts, links=links))
         )
     heads = ("Item", "Topic") if is_items else ("Topic",)
-    columns = (*heads, "Change", "Adds to the score", "Cells" if is_items else "Passages labelled otherwise")
+    columns = (*heads, "Change", "Adds to the score", "Pairs" if is_items else "Passages labelled otherwise")
     title = f"Why {run_tag} differs"
     note = (
         "ratings (of passages: labels) before and after the arrow, a dash for none; one number alone is "

@@ -81,7 +81,7 @@ class ThenForm(AnalysisForm):
 
     own = tuple(f"{THEN}{name}" for name in DIFFERENT)
     then_grader = GraderField(GraderConfig.objects.none(), required=False, empty_label=SAME, label="Grader")
-    then_bank = forms.ModelChoiceField(Bank.objects.none(), required=False, empty_label=SAME, label="Bank")
+    then_bank = forms.ModelChoiceField(Bank.objects.none(), required=False, empty_label=SAME, label="Rubric")
     then_measure = forms.CharField(
         max_length=60,
         required=False,

@@ -25,7 +25,7 @@ from rubricweb.leaderboards.meta.selectors import (
 SIGNS = {Coefficient.SPEARMAN: "S", Coefficient.KENDALL: "K", Coefficient.TAU_AP: "AP"}
 NAMES = {Coefficient.SPEARMAN: "Spearman", Coefficient.KENDALL: "Kendall", Coefficient.TAU_AP: "tau-AP"}
 NO_MEANING = "this measure has no meaning for this grader"
-LABELS = ("Evaluation", "Bank", "\N{GREATER-THAN OR EQUAL TO}")
+LABELS = ("Evaluation", "Rubric", "\N{GREATER-THAN OR EQUAL TO}")
 
 
 def comparison(compared: Comparison, against: str) -> PrintedTable:

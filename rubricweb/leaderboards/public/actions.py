@@ -54,7 +54,7 @@ def _calibrated(board: PublicBoard) -> selectors.Published:
     """Return what the board shows. Raises BoardError where it cannot be made, or lacks a calibration."""
     shown = selectors.published(board)
     if shown is None:
-        raise BoardError("grader", "The grader, bank or version of this board is gone.")
+        raise BoardError("grader", "The grader, rubric or version of this board is gone.")
     if lacks := shown.board.calibration_lacks:
         raise BoardError(
             "grader", f"This collection publishes calibrated boards only. The grader is {lacks}."

@@ -61,8 +61,8 @@ def _pairs(pairs: Sequence[AssessorPair], stated: list[tuple[str, str]]) -> Prin
         lines.append({"assessor": pair.first, "with": pair.second, "cells": pair.cells})
         lines[-1] |= dict(zip(SHARES, values, strict=True))
     rows = tuple(tuple(TextCell(number(value)) for value in line.values()) for line in lines)
-    heads = ("Assessor", "With", "Cells", "Same rating", "Kappa", "Weighted", "From", "To")
-    notes = ("a dash: too few cells; From and To: 95 % interval of the weighted kappa, over topics",)
+    heads = ("Assessor", "With", "Pairs", "Same rating", "Kappa", "Weighted", "From", "To")
+    notes = ("a dash: too few pairs; From and To: 95 % interval of the weighted kappa, over topics",)
     data = from_mappings(lines, stated)
     return PrintedTable("Assessors with each other and the grader", heads, rows, 2, notes, data=data)
 
@@ -75,5 +75,5 @@ def _alphas(groups: dict[str, tuple[AlphaRow, ...]], stated: list[tuple[str, str
             same, alpha = (None, None) if row.is_too_few else (row.same, row.alpha)
             lines.append({"of": kind, "name": row.name, "cells": row.cells, "same": same, "alpha": alpha})
     cells = tuple(tuple(TextCell(number(value)) for value in line.values()) for line in lines)
-    heads = ("Of", "Name", "Cells", "Same rating", "Alpha")
+    heads = ("Of", "Name", "Pairs", "Same rating", "Alpha")
     return PrintedTable("Assessors by topic and item", heads, cells, 2, data=from_mappings(lines, stated))

@@ -90,12 +90,12 @@ def confirmed(by_grade: Sequence[tuple[int, int, int]]) -> str:
     """Return how often people confirm the highest grade that enough cells have: grade, cells, covered.
 
     >>> confirmed([(4, 40, 20), (5, 20, 18)]), confirmed([(5, 3, 3)])
-    ('People confirm grade 5 nine times in ten', 'Too few cells drawn at random: 3')
+    ('People confirm grade 5 nine times in ten', 'Too few pairs drawn at random: 3')
     """
     n = sum(cells for _, cells, _ in by_grade)
     enough = [row for row in by_grade if row[1] >= ENOUGH_OF_A_GRADE]
     if n < ENOUGH_CELLS or not enough:
-        return f"Too few cells drawn at random: {n:,}"
+        return f"Too few pairs drawn at random: {n:,}"
     grade, cells, covered = max(enough)
     return f"People confirm grade {grade} {in_words(covered / cells)}"
 
@@ -160,13 +160,13 @@ def checked(n_rated: int, n_graded: int) -> str:
     """Return how much people have looked at.
 
     >>> checked(200, 10_000)
-    'Trust the bands of the board, not the score itself: people have rated 2 % of the cells.'
+    'Trust the bands of the board, not the score itself: people have rated 2 % of the pairs.'
     >>> checked(0, 10_000)
-    'Nobody has rated a cell of this grader yet.'
+    'No grade of this grader has been checked by people yet.'
     """
     if not n_rated or not n_graded:
-        return "Nobody has rated a cell of this grader yet."
+        return "No grade of this grader has been checked by people yet."
     share = 100 * n_rated / n_graded
     percent = f"{share:.0f} %" if share >= 1 else "less than 1 %"
     warning = "Trust the bands of the board, not the score itself: " if share < LITTLE else ""
-    return f"{warning}{'people' if warning else 'People'} have rated {percent} of the cells."
+    return f"{warning}{'people' if warning else 'People'} have rated {percent} of the pairs."

@@ -147,21 +147,21 @@ def judged(evidence: Evidence) -> Picture:
 
 
 def confirmed(evidence: Evidence) -> Picture:
-    """Return the share of each grade's cells, drawn at random, that people call covered."""
+    """Return the share of each grade's pairs, drawn at random, that people call covered."""
     spec, name = evidence.spec, "confirmed"
     if spec.bank is None:
-        return Picture(name, "This grader rates no items", "It labels passages; nobody checks its cells.")
+        return Picture(name, "This grader rates no items", "It labels passages; there are no pairs to check.")
     if evidence.drawn is None:
-        return Picture(name, "Hidden until you have rated your blind cells", "These numbers count them.")
+        return Picture(name, "Hidden until you have rated your blind pairs", "These numbers include them.")
     low, top = spec.measure.min_grade, scale_of(spec.config)[1]
     by_grade = _by_grade(evidence.drawn, low, top)
     n = sum(cells for _, cells, _ in by_grade)
     title = findings.confirmed(by_grade)
-    subtitle = "Share of randomly drawn cells that people call covered, by grade."
+    subtitle = "Share of randomly drawn pairs that people call covered, by grade."
     if not n:
         href = reverse("campaigns:campaign-new", args=[spec.collection.slug])
         return Picture(
-            name, "No randomly drawn cell has been rated", subtitle, href=href, button="Start a check"
+            name, "No randomly drawn pair has been rated", subtitle, href=href, button="Start a check"
         )
     marks = _levels(by_grade, str(spec.config.label), 0)
     for series, config in enumerate(evidence.others, start=1):
@@ -183,10 +183,10 @@ def confirmed(evidence: Evidence) -> Picture:
         rows.append({"grade": grade, "cells": cells, "covered": covered, "share": share})
         rows[-1] |= {"low": ends.low, "high": ends.high}
     lines = [tuple(TextCell(number(value)) for value in row.values()) for row in rows]
-    data = evidence.data(rows, ("sample", "cells drawn at random"), ("intervals", "95 %, Wilson"))
-    heads = ("Grade", "Cells", "Covered", "Share", "From", "To")
-    sheet = PrintedTable("Cells that people call covered, by grade", heads, tuple(lines), 1, data=data)
-    facts = (Fact("n", f"{n:,} cells, drawn at random"), Fact("bars:", "95 %"))
+    data = evidence.data(rows, ("sample", "pairs drawn at random"), ("intervals", "95 %, Wilson"))
+    heads = ("Grade", "Pairs", "Covered", "Share", "From", "To")
+    sheet = PrintedTable("Pairs that people call covered, by grade", heads, tuple(lines), 1, data=data)
+    facts = (Fact("n", f"{n:,} pairs, drawn at random"), Fact("bars:", "95 %"))
     return Picture(name, title, subtitle, levels(marks, frame, name=name, sentence=title), facts, sheet)
 
 
@@ -205,7 +205,7 @@ def _levels(by_grade: Sequence[tuple[int, int, int]], label: str, series: int) -
         if cells:
             ends = wilson(covered, cells)
             share = (
-                f"{covered:,} of {cells:,} cells covered ({100 * ends.low:.0f} to {100 * ends.high:.0f} %)"
+                f"{covered:,} of {cells:,} pairs covered ({100 * ends.low:.0f} to {100 * ends.high:.0f} %)"
             )
             title = f"{label}, grade {grade}: {share}"
             is_hollow = cells < findings.ENOUGH_OF_A_GRADE

@@ -172,7 +172,7 @@ def grades(choice: Choice) -> PrintedTable:
     lines = [{"grade": grade, "cells": c, "share": c / n if n else None} for grade, c in enumerate(counts)]
     rows = tuple(tuple(TextCell(number(value)) for value in line.values()) for line in lines)
     data = from_mappings(lines, provenance.scored_statements(choice.evidence.scored))
-    return PrintedTable("Grades", ("Grade", "Cells", "Share"), rows, 1, data=data)
+    return PrintedTable("Grades", ("Grade", "Pairs", "Share"), rows, 1, data=data)
 
 
 def _public(choice: Choice, texts: files.Texts) -> files.Texts:
@@ -190,7 +190,7 @@ def _grid(choice: Choice) -> Callable[[int], str]:
 TABLES = {
     "graders": Table(
         "All graders",
-        "Correlation of the order of runs with the other board, for each grader, bank and threshold.",
+        "Correlation of the order of runs with the other board, for each grader, rubric and threshold.",
         graders,
     ),
     "detail": Table(

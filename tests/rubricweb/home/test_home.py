@@ -26,8 +26,8 @@ def test_a_member_sees_size_role_and_progress(autumn, assessor, client_of):
     # 6 passages x 3 items; 7 cells of the example are blank.
     assert (shown.cells, shown.graded, shown.missing) == (18, 11, 7)
     html = markup(client_of(assessor).get("/"))
-    assert "61\u202f% graded: 11 of 18 cells, by Lexical baseline (no model)" in html
-    assert "grade the 7 missing cells" in html
+    assert "61\u202f% graded: 11 of 18 pairs, by Lexical baseline (no model)" in html
+    assert "grade the 7 missing pairs" in html
 
 
 def test_new_words_make_cells_missing_and_nothing_else(autumn, owner, client_of):
@@ -133,11 +133,11 @@ def test_grades_that_nobody_looked_at_are_to_be_checked(autumn, owner, assessor,
     def checked():
         return client_of(owner).get("/").context["only"].stations[4]
 
-    assert (checked().state, checked().verb) == ("open", "Start a 400-cell check")
+    assert (checked().state, checked().verb) == ("open", "Check 400 random pairs")
     item = autumn.items[0]
     passage = item.topic.pool.first().passage
     rate_cell(Cell.of(item, passage), rating=3, by=assessor, seen=0)
-    assert (checked().state, checked().detail) == ("done", "people rated 1 cell of 18")
+    assert (checked().state, checked().detail) == ("done", "people rated 1 pair of 18")
 
 
 def test_an_assessor_of_one_collection_finds_their_work(autumn, assessor, client_of):

@@ -209,7 +209,7 @@ def test_a_version_of_another_bank_is_refused(made, viewer, client_of):
     version = name_version(other, name="Old", by=viewer)
     mine = name_version(made.bank, name="Mine", by=viewer)
 
-    assert "is no version of the bank main" in text_of(client_of(viewer).get(BOARD, {"version": version.pk}))
+    assert "is no version of the rubric main" in text_of(client_of(viewer).get(BOARD, {"version": version.pk}))
     board = client_of(viewer).get(BOARD, {"version": mine.pk})
     assert "version 1: Mine" in text_of(board)
 
@@ -219,8 +219,8 @@ def test_cells_that_people_checked_are_counted(made, viewer, assessor, client_of
     rate_cell(cell, rating=5, by=assessor, seen=0)
     response = client_of(viewer).get(BOARD)
 
-    assert "Checked by people 12 % 1 of 8 cells." in text_of(response)
-    assert "The board cannot tell: no campaign drew cells for it." in text_of(response)
+    assert "Checked by people 12 % 1 of 8 pairs of a passage and a question." in text_of(response)
+    assert "No estimate of people's scores: no campaign drew pairs for it." in text_of(response)
     humans = client_of(viewer).get(BOARD, {"source": "humans"})
     assert "ratings people only" in text_of(humans)
 

@@ -30,8 +30,8 @@ from rubricweb.demo.voting import vote_and_label
 STEPS: dict[str, Callable[[Collection], None]] = {
     "Two teams send in four runs of answers ...": submit_runs,
     "Making a run of the best sentences ...": make_run,
-    "Rewording the bank, and grading what is new ...": revise_bank,
-    "Two assessors rate 150 cells, and disagree on some ...": begin_review,
+    "Rewording the rubric, and grading what is new ...": revise_bank,
+    "Two assessors rate 150 pairs, and disagree on some ...": begin_review,
     "They vote on 60 pairs of answers, and label 100 citations ...": vote_and_label,
     "Publishing a leaderboard and a release ...": publish,
 }
@@ -89,7 +89,7 @@ class Command(OperatorCommand):
         jobs = grade_with_model(Collection.objects.get(slug=SLUG), model)
         if jobs:
             self.stdout.write(
-                f"{MODELS[model]} grades {sum(job.total for job in jobs)} cells in the background. It is a "
+                f"{MODELS[model]} grades {sum(job.total for job in jobs)} pairs in the background. It is a "
                 "very small model: it shows the way from prompt to board, and its ratings mean little."
             )
 

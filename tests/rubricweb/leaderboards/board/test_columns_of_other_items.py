@@ -152,7 +152,7 @@ def test_column_names_the_items_it_is_scored_over(made, graders):
     assert [label.partition(" by ")[0] for label in labels] == [
         "Rubric-Cover@20 of nuggets",
         "P_1 of direct labels",
-        "Rubric-Cover@20 of questions of bank other",
+        "Rubric-Cover@20 of questions of rubric other",
         "Rubric-Cover@20",
     ]
     board = selectors.board(spec)
@@ -165,14 +165,14 @@ def test_column_names_the_items_it_is_scored_over(made, graders):
     ]
     for lines in (files.tsv_lines(board), files.tex_lines(board)):
         text = "\n".join(lines)
-        assert "over nuggets of bank main" in text
+        assert "over nuggets of rubric main" in text
         assert "over direct labels" in text
 
 
 def test_column_of_items_that_no_bank_has_is_refused(made, graders):
     """A sentence instead of a column of zeros."""
     made.bank.items.filter(kind="nugget").delete()
-    with pytest.raises(BoardError, match="has no grades of items that some bank has now"):
+    with pytest.raises(BoardError, match="has no grades of items that any rubric has now"):
         columns.with_columns(
             board_spec(made.collection, graders["questions"]), f"grader-{graders['nuggets'].pk}/cover-4"
         )

@@ -154,7 +154,7 @@ def test_draws_for_other_boards_do_not_count(spec, draw_of, rate, said):
     assert rows(board) == {"good": None, "poor": None}
     assert board.sample.elsewhere == 6 * 4 * 7
     assert (
-        "168 rated cells of other draws do not count" in dict(files.provenance.statements(board))["estimate"]
+        "168 rated pairs from other samples do not count" in dict(files.provenance.statements(board))["estimate"]
     )
 
 
@@ -199,7 +199,7 @@ def test_with_few_misses_the_level_is_a_lower_bound(spec, draw_of, rate, agrees,
     rate(draw_of(), agrees=agrees)
     board = selectors.board(spec)
     said = dict(files.provenance.statements(board))["estimate"]
-    assert f"passages, had they rated every cell; {level} credible interval" in said
+    assert f"passages, had they rated every pair; {level} credible interval" in said
     assert files.document(board)["estimate"]["is_level_at_least"] is agrees
 
 
@@ -220,7 +220,7 @@ def test_too_few_cells_of_an_item_cannot_tell(spec, draw_of, rate):
     rate(draw_of(), passages=5)
     board = selectors.board(spec)
     assert rows(board) == {"good": None, "poor": None}
-    assert "too few ratings: 0 items have 5 or more rated cells" in board.sample.reason
+    assert "too few ratings: 0 items have 5 or more rated pairs" in board.sample.reason
 
 
 @pytest.mark.parametrize("missing", list(MissingTopic))

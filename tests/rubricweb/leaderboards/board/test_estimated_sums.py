@@ -139,7 +139,7 @@ def test_a_campaign_under_way_says_when_its_intervals_hold(spec_of, opened, rate
     rated(opened(Campaign.Cells.ANSWERS, 1, size=120), count=110)
     board = selectors.board(spec_of(ONE))
     assert (board.sample.rated, board.sample.drawn) == (110, 120)
-    message = "110 of the 120 drawn cells are rated: the intervals hold once all are"
+    message = "110 of the 120 drawn pairs are rated: the intervals hold once all are"
     assert message in estimate_words.basis(board.sample)
     document = files.document(board)["estimate"]
     assert (document["cells_drawn_and_rated"], document["cells_drawn"]) == (110, 120)
@@ -148,9 +148,9 @@ def test_a_campaign_under_way_says_when_its_intervals_hold(spec_of, opened, rate
 @pytest.mark.parametrize(
     ("cells", "cutoff", "measure", "reason"),
     [
-        (Campaign.Cells.ANSWERS, 1, P_2, "no campaign drew cells"),
-        (Campaign.Cells.PASSAGES, 1, P_2, "no campaign drew cells"),
-        (Campaign.Cells.PASSAGES, 2, ONE, "no campaign drew cells"),
+        (Campaign.Cells.ANSWERS, 1, P_2, "no campaign drew pairs"),
+        (Campaign.Cells.PASSAGES, 1, P_2, "no campaign drew pairs"),
+        (Campaign.Cells.PASSAGES, 2, ONE, "no campaign drew pairs"),
     ],
 )
 def test_draws_for_other_scores_do_not_count(spec_of, opened, rated, cells, cutoff, measure, reason):
@@ -165,7 +165,7 @@ def test_score_that_is_no_sum_asks_for_no_campaign(spec_of, opened, rated):
     rated(opened(Campaign.Cells.ANSWERS, 1, size=60))
     board = selectors.board(spec_of(MeasureSpec("nuggets_all", cutoff=2)))
     assert not any(estimates(board).values())
-    assert estimate_words.lacks(board.sample) == f"The board cannot tell: {estimate_words.SEVERAL}."
+    assert estimate_words.lacks(board.sample) == f"No estimate of people's scores: {estimate_words.SEVERAL}."
 
 
 def test_basis_of_passages_speaks_of_passages(spec_of, opened, rated):

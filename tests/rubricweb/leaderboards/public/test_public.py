@@ -44,7 +44,7 @@ def test_everybody_with_the_link_reads_it(publish):
     assert "Ranks Run 0.2 0.4 0.6 0.8 1.0 Rubric-Cover@20" in said
     assert "1\N{EN DASH}4 both both: 1.0000, no interval 1.0000" in said, "no rank is more certain than it is"
     assert "With 2 topics no run can be clearly ahead." in said
-    assert "bank main (questions and nuggets, 3 items" in said
+    assert "rubric main (questions and nuggets, 3 items" in said
     assert "P_2 2 topics" in said
     assert "P_2 labels: highest rating; relevant: label >= 4; mean over all 2 topics" in said
     assert len(board.token) == 32
@@ -106,7 +106,7 @@ def test_it_says_above_the_scores_which_cells_they_leave_out(publish, made, owne
     response = Client().get(board.get_absolute_url(), headers={"If-None-Match": complete["ETag"]})
     above, _ = text(response).split("Ranks Run", 1)
     cells = campaign.cells.count()
-    assert f"These scores leave out {cells} cells that are still to be rated blind." in above
+    assert f"These scores leave out {cells} pairs that are still to be rated blind." in above
 
 
 def test_cells_of_another_bank_are_not_left_out(publish, made, owner, assessor):

@@ -68,8 +68,8 @@ def test_only_cells_drawn_at_random_count_for_reliability(made, rated, owner, vi
     """Whoever chooses cells looks at what seems wrong."""
     response = client_of(viewer).get(SURE)
     confirmed = picture(response, "confirmed")
-    assert (confirmed.plot, confirmed.title) == (None, "No randomly drawn cell has been rated")
-    assert f"no card yet; people have rated {len(rated)} of its cells" in text(response), (
+    assert (confirmed.plot, confirmed.title) == (None, "No randomly drawn pair has been rated")
+    assert f"no card yet; people have rated {len(rated)} of its pairs" in text(response), (
         "and these are counted"
     )
 
@@ -79,7 +79,7 @@ def test_only_cells_drawn_at_random_count_for_reliability(made, rated, owner, vi
     for cell in drawn:
         rate_cell(cell, rating=max(rated[cell] - 1, 0), by=owner, seen=0, draw=draw.pk)
     confirmed = picture(client_of(viewer).get(SURE), "confirmed")
-    assert confirmed.title == "Too few cells drawn at random: 3"
+    assert confirmed.title == "Too few pairs drawn at random: 3"
     assert "hollow" in confirmed.plot.body, "fewer than ten of a grade"
     columns = confirmed.sheet.data.columns
     rows = [dict(zip(columns, row, strict=True)) for row in confirmed.sheet.data.rows]
@@ -243,8 +243,8 @@ def test_assessors_are_for_those_who_edit_banks(made, rated, owner, viewer, asse
     section = client.get(SURE).context["assessors"]
     assert (section.view.overall.people, section.view.overall.cells) == (2, 2)
     page = text(client.get(SURE))
-    assert "Too few cells have two ratings" in page
-    assert "too few (2 cells)" in page
+    assert "Too few pairs have two ratings" in page
+    assert "too few (2 pairs)" in page
     assert str(assessor) not in page
     assert str(assessor) in text(client.get(SURE, {"names": "1"}))
     file = client.get(SURE, {"form": "assessors.tsv"}).content.decode()
@@ -260,7 +260,7 @@ def test_assessors_are_shown_without_any_grader(collection, owner, assessor, cli
         rate_cell(cell, rating=4, by=person, seen=0)
     page = client_of(owner).get(SURE)
     assert "pictures" not in page.context
-    assert "Too few cells have two ratings" in text(page)
+    assert "Too few pairs have two ratings" in text(page)
 
 
 def test_what_people_rated_is_no_number_for_those_who_still_rate_blind(
@@ -270,7 +270,7 @@ def test_what_people_rated_is_no_number_for_those_who_still_rate_blind(
     rate_cell(cell, rating=4, by=owner, seen=0)
     blind_campaign(made.bank, by=owner, people=[assessor])
     response = client_of(assessor).get(SURE)
-    assert picture(response, "confirmed").title == "Hidden until you have rated your blind cells"
+    assert picture(response, "confirmed").title == "Hidden until you have rated your blind pairs"
     assert response.context["checked"] == ""
     assert "people have rated" not in text(response)
-    assert "people have rated 1 of its cells" in text(client_of(viewer).get(SURE))
+    assert "people have rated 1 of its pairs" in text(client_of(viewer).get(SURE))
