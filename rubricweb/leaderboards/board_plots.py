@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from rubricweb.leaderboards import score_axis
 from rubricweb.plots import scatter as plots
 from rubricweb.plots.scatter import Point
-from rubricweb.plots.svg import Plot
+from rubricweb.plots.svg import Plot, Scale, nice_ticks, tick_label
 
 BANDS = {False: "not clearly behind", True: "clearly behind"}
 """The first run, that is."""
@@ -57,9 +56,9 @@ class DotAxis:
     ticks: tuple[tuple[float, str], ...]
 
     def at(self, value: float) -> float:
-        span = self.end - self.start
-        share = min(max((value - self.start) / span, 0.0), 1.0) if span > 0 else 0.5
-        return round(PADDING + share * (100 - 2 * PADDING), 2)
+        if self.end <= self.start:
+            return 50.0
+        return round(Scale(self.start, self.end, PADDING, 100 - PADDING)(value), 2)
 
     def dot(self, spread: Spread) -> Dot:
         is_off = spread.value < self.start
@@ -82,11 +81,11 @@ def dot_axis(spreads: Sequence[Spread]) -> DotAxis | None:
     ]
     kept = shown[max(gaps, default=0) :]
     ends = [end for spread in kept for end in (spread.value, spread.low, spread.high) if end is not None]
-    axis = score_axis.axis_of(ends)
-    if axis is None:
+    if not ends:
         return None
-    bare = DotAxis(axis.start, axis.end, ())
-    return replace(bare, ticks=tuple((bare.at(value), label) for value, label in axis.labels))
+    values = nice_ticks(min(ends), max(ends), most=4)
+    bare = DotAxis(values[0], values[-1], ())
+    return replace(bare, ticks=tuple((bare.at(value), tick_label(value, values)) for value in values))
 
 
 def scatter(pairs: Sequence[tuple[str, float, float]], first: Sequence[str], axes: tuple[str, str]) -> Plot:

@@ -1,4 +1,4 @@
-"""A row each: a dot with its interval, or two bars from a middle line (a tornado)."""
+"""A row each: a dot with its interval, a difference, or two bars from a middle line (a tornado)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from rubricweb.plots.svg import (
     line,
     linked,
     nice_ticks,
+    places_of,
     shortened,
+    signed,
     text,
     tick_label,
     whisker,
@@ -22,6 +24,10 @@ from rubricweb.plots.svg import (
 
 LEFT, RIGHT, TOP = 6, 354, 20
 ROW, TWO_LINES = 22, 34
+NOTE = 56
+"""Units that notes at the ends of rows take."""
+EQUAL = 5e-4
+"""Smaller differences are hollow dots."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +39,12 @@ class DotRow:
     low: float | None = None
     high: float | None = None
     before: float | None = None
-    """Where it was: a hollow dot."""
+    """Where it was: a hollow dot, joined to the full one."""
     href: str = ""
     kind: str = ""
     """`lead`, `out` or nothing."""
+    note: str = ""
+    """What stands at the end of the row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +59,15 @@ class Bars:
     href: str = ""
 
 
-def dot_rows(rows: Sequence[DotRow], *, name: str, sentence: str, axis: str, names: float = 130) -> Plot:
+def dot_rows(
+    rows: Sequence[DotRow],
+    *,
+    name: str,
+    sentence: str,
+    axis: str,
+    names: float = 130,
+    width: float = WIDTH,
+) -> Plot:
     """Return a row each on one axis; `names` is the width of the labels.
 
     >>> plot = dot_rows([DotRow("bm25", 0.5, 0.4, 0.6)], name="r", sentence="", axis="score")
@@ -60,7 +76,9 @@ def dot_rows(rows: Sequence[DotRow], *, name: str, sentence: str, axis: str, nam
     """
     drawn = [end for row in rows for end in (row.value, row.low, row.high, row.before) if end is not None]
     ticks = nice_ticks(min(drawn, default=0.0), max(drawn, default=1.0))
-    x, bottom = Scale(ticks[0], ticks[-1], names + 8, RIGHT - 8), TOP + ROW * len(rows)
+    end = width - LEFT
+    right = end - (NOTE if any(row.note for row in rows) else 0)
+    x, bottom = Scale(ticks[0], ticks[-1], names + 8, right - 8), TOP + ROW * len(rows)
     body = []
     for tick in ticks:
         body.append(line((x(tick), TOP), (x(tick), bottom), "grid"))
@@ -75,10 +93,44 @@ def dot_rows(rows: Sequence[DotRow], *, name: str, sentence: str, axis: str, nam
         if row.low is not None and row.high is not None:
             body.append(whisker((0, y), (x(row.low), x(row.high)), is_flat=True))
         if row.before is not None:
+            body.append(line((x(row.before), y), (x(row.value), y), "joined"))
             body.append(dot((x(row.before), y), "hollow", f"{row.label} before: {row.before:z.3f}"))
         body.append(linked(dot((x(row.value), y), row.kind, title), row.href, title))
-    body.append(text(RIGHT, bottom + 14, f"{axis} \N{RIGHTWARDS ARROW}", "end"))
-    return Plot(name, sentence, bottom + 20, "".join(body))
+        body.append(text(end, y + 4, row.note, "end") if row.note else "")
+    body.append(text(right, bottom + 14, f"{axis} \N{RIGHTWARDS ARROW}", "end"))
+    return Plot(name, sentence, bottom + 20, "".join(body), width)
+
+
+def differences(
+    rows: Sequence[tuple[str, float]], *, name: str, sentence: str, heads: tuple[str, str], width: float
+) -> Plot:
+    """Return a bar a row, to the left or the right of zero; `heads` says whose the sides are.
+
+    >>> plot = differences([("t1", 0.5), ("t2", 0.0)], name="d", sentence="", heads=("b", "a"), width=740)
+    >>> plot.body.count("<rect"), plot.body.count("<circle")
+    (1, 1)
+    """
+    most = max((abs(value) for _, value in rows), default=0.0)
+    ticks = nice_ticks(-most, most, most=4)
+    names, right = width * 0.4, width - LEFT - NOTE
+    x, top = Scale(ticks[0], ticks[-1], names + 8, right), TOP + ROW
+    zero, bottom = x(0.0), top + ROW * len(rows)
+    body = [text(zero - 8, 11, f"\N{LEFTWARDS ARROW} {heads[0]}", "end")]
+    body.append(text(zero + 8, 11, f"{heads[1]} \N{RIGHTWARDS ARROW}"))
+    for tick in ticks:
+        body.append(line((x(tick), top), (x(tick), bottom), "grid" if tick else "axis"))
+        label = signed(tick, places_of(ticks[1] - ticks[0]))
+        body.append(text(x(tick), top - 6, label, "middle"))
+    for place, (label, value) in enumerate(rows):
+        y, title = top + ROW * (place + 0.5), f"{label}: {signed(value, 3)}"
+        body.append(text(names, y + 4, shortened(label, names - 16), "end name"))
+        body.append(text(width - LEFT, y + 4, signed(value, 3), "end"))
+        if abs(value) < EQUAL:
+            body.append(dot((zero, y), "hollow", title, radius=3))
+        else:
+            start, end = sorted((zero, x(value)))
+            body.append(box((start, y - 7), (end - start, 14), "plus" if value > 0 else "minus", title))
+    return Plot(name, sentence, bottom + 6, "".join(body), width)
 
 
 def tornado(rows: Sequence[Bars], *, name: str, sentence: str, heads: tuple[str, str]) -> Plot:
@@ -109,5 +161,5 @@ def tornado(rows: Sequence[Bars], *, name: str, sentence: str, heads: tuple[str,
 
 def _labelled(label: str, value: float, room: float) -> str:
     """Return the number with its name, cut to the room that is left beside the longest bar."""
-    change = f"{value:+z.4f}".replace("-", "\N{MINUS SIGN}")
+    change = signed(value, 4)
     return f"{change} {shortened(label, room - 54)}" if label else change

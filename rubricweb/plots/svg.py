@@ -77,17 +77,15 @@ def nice_ticks(low: float, high: float, most: int = 5) -> list[float]:
     """Return round numbers, evenly spaced, from one at or below `low` to one at or above `high`.
 
     >>> nice_ticks(0.03, 0.71), nice_ticks(3, 3)
-    ([0.0, 0.2, 0.4, 0.6, 0.8], [3.0, 3.2, 3.4, 3.6, 3.8, 4.0])
+    ([0.0, 0.2, 0.4, 0.6, 0.8], [2.0, 2.5, 3.0, 3.5, 4.0])
     """
-    span = high - low
-    if span <= 0:
-        span = high = 1.0 if low == 0 else abs(low) / 3
-        high += low
-    rough = span / most
+    if high <= low:
+        low, high = (low - abs(low) / 3, low + abs(low) / 3) if low else (0.0, 1.0)
+    rough = (high - low) / most
     power = 10.0 ** math.floor(math.log10(rough))
-    step = next(power * base for base in (1, 2, 2.5, 5, 10) if power * base >= rough * 0.999)
+    step = next(power * base for base in (1, 2, 5, 10) if power * base >= rough * 0.999)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    return [round(number * step, 10) for number in range(first, last + 1)]
+    return [round(number * step, 10) + 0.0 for number in range(first, last + 1)]
 
 
 def tick_label(value: float, ticks: Sequence[float]) -> str:
@@ -97,8 +95,26 @@ def tick_label(value: float, ticks: Sequence[float]) -> str:
     ('0.50', '2')
     """
     step = min((b - a for a, b in itertools.pairwise(ticks)), default=1.0)
-    places = next((n for n in range(6) if abs(round(step, n) - step) < 1e-9), 6)
-    return f"{value:z.{places}f}"
+    return f"{value:z.{places_of(step)}f}"
+
+
+def places_of(step: float) -> int:
+    """Return how many decimals tell numbers apart that lie a step from each other.
+
+    >>> places_of(0.05), places_of(20)
+    (2, 0)
+    """
+    return next((n for n in range(6) if abs(round(step, n) - step) < 1e-9), 6)
+
+
+def signed(value: float, places: int) -> str:
+    """Return the number with its sign, a true minus; what rounds to zero has none.
+
+    >>> signed(0.25, 2), signed(-0.0004, 3), signed(-1, 1)
+    ('+0.25', '0.000', '\N{MINUS SIGN}1.0')
+    """
+    rounded = f"{value:+z.{places}f}"
+    return (rounded if float(rounded) else rounded[1:]).replace("-", "\N{MINUS SIGN}")
 
 
 def text(x: float, y: float, label: str, kind: str = "") -> str:

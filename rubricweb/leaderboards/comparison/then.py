@@ -115,7 +115,7 @@ class Then:
         return sorted(set(self.after.run_tags) - differing)
 
     @property
-    def axis(self) -> tuple[float, float]:
+    def axis(self) -> list[float]:
         rows = [row for row in self.moved if row.difference]
         return plots.dots_axis(
             [score for row in rows for score in (row.before, row.after) if score is not None]

@@ -30,8 +30,8 @@ class SureForm(AnalysisForm):
 
     own = ("reference",)
     inapplicable = {
-        "definition": "the Workbench's definition, which takes all items that the grader rated, in the rubric "
-        "or not, so that no item can be left out: scores are as in the papers",
+        "definition": "the Workbench's definition, which takes all items that the grader rated, in the "
+        "rubric or not, so that no item can be left out: scores are as in the papers",
     }
     in_menu = (*AnalysisForm.in_menu, "teams", "depth")
 

@@ -209,7 +209,9 @@ def test_a_version_of_another_bank_is_refused(made, viewer, client_of):
     version = name_version(other, name="Old", by=viewer)
     mine = name_version(made.bank, name="Mine", by=viewer)
 
-    assert "is no version of the rubric main" in text_of(client_of(viewer).get(BOARD, {"version": version.pk}))
+    assert "is no version of the rubric main" in text_of(
+        client_of(viewer).get(BOARD, {"version": version.pk})
+    )
     board = client_of(viewer).get(BOARD, {"version": mine.pk})
     assert "version 1: Mine" in text_of(board)
 

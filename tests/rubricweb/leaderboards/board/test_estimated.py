@@ -154,7 +154,8 @@ def test_draws_for_other_boards_do_not_count(spec, draw_of, rate, said):
     assert rows(board) == {"good": None, "poor": None}
     assert board.sample.elsewhere == 6 * 4 * 7
     assert (
-        "168 rated pairs from other samples do not count" in dict(files.provenance.statements(board))["estimate"]
+        "168 rated pairs from other samples do not count"
+        in dict(files.provenance.statements(board))["estimate"]
     )
 
 

@@ -62,4 +62,28 @@ def test_files_are_well_formed_and_need_no_style_sheet(svg):
     root = ET.fromstring(svg)
     assert root.tag.endswith("svg")
     assert root.find("{*}title").text
-    assert not any("class" in element.attrib for element in root.iter())
+    styles = root.find("{*}style").text
+    assert "var(" not in styles
+    drawn = {name for element in root.iter() for name in element.get("class", "").split()}
+    assert not {name for name in drawn - {"series-0"} if f".{name}" not in styles}
+
+
+def test_files_draw_what_their_numbers_say():
+    bars = plots.bars_file("by topic", [("t1", 0.2), ("t2", 0.0), ("t3", -0.1)], ("A", "B"))
+    marks = [
+        (one.get("class"), float(one.get("x")), float(one.get("width"))) for one in _of(bars, "rect")[1:]
+    ]
+    (_, zero, long), (_, left, short) = marks
+    assert [kind for kind, _, _ in marks] == ["plus", "minus"], "A is better to the right, B to the left"
+    assert left + short == pytest.approx(zero, abs=0.2)
+    assert long == pytest.approx(2 * short, abs=0.2)
+    assert [one.get("class") for one in _of(bars, "circle")] == ["dot series-0 hollow"], "no difference"
+    texts = [one.text for one in _of(plots.dots_file("runs", [("r", 0.2, 0.45)]), "text")]
+    assert "+0.250" in texts
+    then, now = _of(plots.dots_file("runs", [("r", 0.2, 0.45)]), "circle")
+    assert ("hollow" in then.get("class"), "lead" in now.get("class")) == (True, True)
+    assert float(then.get("cx")) < float(now.get("cx"))
+
+
+def _of(svg, tag):
+    return ET.fromstring(svg).findall(f".//{{*}}{tag}")
