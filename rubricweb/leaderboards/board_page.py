@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
@@ -16,6 +16,7 @@ from django.views.decorators.http import require_safe
 from grading.measures import registry
 from grading.statistics.bootstrap import LEVEL
 from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part
+from rubricweb.core.ids import parse_ids
 from rubricweb.corpus import access
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import Official, official_boards
@@ -114,7 +115,8 @@ def _board(request: HtmxRequest, collection: Collection) -> HttpResponse:
         return HttpResponse(status=204)
     query, is_live = query_of(form), live_board.SEEN in request.GET
     look = rank_changes.Look("") if is_live else _look(request, collection, query, shown)
-    context |= {"query": query, "since": look.since}
+    context |= {"query": query, "board_fields": parse_qsl(query), "since": look.since}
+    context["ticked"] = parse_ids(request.GET.getlist("tick"))
     context |= board_context(shown, query, request.GET, look.before)
     return page_or_part(request, PAGE, context, part="leaderboard" if is_live else "board")
 

@@ -41,3 +41,19 @@ def test_plots_and_tables_are_downloaded(people, places):
             page.get_by_role("link", name=name).click()
         assert download.value.path().read_bytes().startswith(first)
         page.keyboard.press("Escape")
+
+
+def test_two_runs_are_ticked_and_compared_by_keys(people, places):
+    page = people.sign_in("viewer")
+    page.goto(places.of_collection("leaderboards:board"))
+    rows = page.locator(".board-table tbody tr")
+    names = [rows.nth(place).locator(".board-run a").inner_text() for place in (0, 1)]
+    page.keyboard.press("x")
+    expect(rows.nth(0).get_by_role("checkbox")).to_be_checked()
+    rows.nth(1).locator(".board-run a").focus()
+    page.keyboard.press("x")
+    expect(page.get_by_role("checkbox", name=f"Compare {names[1]}")).to_be_checked()
+    page.keyboard.press("c")
+    page.wait_for_url("**/compare/**")
+    expect(page.locator("h1").first).to_contain_text(names[0])
+    expect(page.locator("h1").first).to_contain_text(names[1])

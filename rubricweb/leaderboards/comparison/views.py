@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.http import HttpResponse, QueryDict
+from django.shortcuts import redirect
 from django.utils.text import slugify
 from django.views.decorators.http import require_safe
 
@@ -10,6 +11,7 @@ from grading.formats.data_table import tsv_lines
 from grading.formats.sheets import PrintedTable, tex
 from grading.statistics.max_t import ALPHA
 from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part
+from rubricweb.core.ids import parse_id
 from rubricweb.corpus import access
 from rubricweb.corpus.models import Run
 from rubricweb.leaderboards.board import headline, provenance
@@ -32,6 +34,8 @@ SVG = "image/svg+xml"
 def compare(request: HtmxRequest, slug: str) -> HttpResponse:
     """Answer with the page or its part, or with the file that the address names."""
     collection = access.collection_for(request.user, slug)
+    if "tick" in request.GET:
+        return redirect(f"{request.path}?{_of_ticked(request.GET)}")
     is_then = request.GET.get("view") == "then" or any(name.startswith(THEN) for name in request.GET)
     kind = ThenForm if is_then else PairForm
     form: PairForm | ThenForm = kind(request.GET, collection=collection)
@@ -46,6 +50,15 @@ def compare(request: HtmxRequest, slug: str) -> HttpResponse:
     if isinstance(content, HttpResponse):
         return content
     return page_or_part(request, PAGE, {**context, **content}, part=PART)
+
+
+def _of_ticked(address: QueryDict) -> str:
+    """Return the tail of the address that compares the first two runs ticked on a board; of one, the run."""
+    plain = address.copy()
+    runs = filter(None, map(parse_id, plain.pop("tick")))
+    for name, run in zip("ab", runs, strict=False):
+        plain[name] = str(run)
+    return plain.urlencode()
 
 
 def _board_query(form: AnalysisForm) -> str:

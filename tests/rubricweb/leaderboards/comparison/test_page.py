@@ -4,6 +4,7 @@ import html
 import json
 import re
 from io import StringIO
+from urllib.parse import parse_qsl
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -17,6 +18,7 @@ from tests.rubricweb.worlds import blind_campaign
 
 pytestmark = pytest.mark.portable
 
+BOARD = "/collections/autumn/leaderboards/"
 PAGE = "/collections/autumn/leaderboards/compare/"
 HTMX = {"HX-Request": "true"}
 VERDICT = "With 2 topics no run can be clearly ahead."
@@ -236,3 +238,24 @@ def test_passages_of_a_ranking_are_the_first_that_count(made, viewer, client_of)
     sides = opened(client_of(viewer), **runs(a="stray", b="both"), open="t1", cutoff="1").sides
     assert [[passage.doc_id for passage in side.passages] for side in sides] == [["zz"], ["d1"]]
     assert sides[1].passages[0].text == Passage.objects.get(doc_id="d1").text
+
+
+def test_ticked_runs_are_compared(made, viewer, client_of):
+    """Which stay ticked when the board is fetched anew."""
+    client = client_of(viewer)
+    page = client.get(BOARD)
+    runs = [line.row.run_id for line in page.context["lines"]][:2]
+    assert page.context["ticked"] == set()
+    assert markup(page).count('name="tick"') == len(page.context["lines"])
+    live = client.get(BOARD, {"seen": "", "tick": runs[1]}, **HTMX)
+    assert re.findall(r'id="tick-(\d+)"[^>]*\schecked', markup(live)) == [str(runs[1])]
+    fields = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', markup(page)))
+    answer = client.get(PAGE, {"threshold": "4", "tick": runs})
+    assert dict(parse_qsl(answer["Location"].partition("?")[2])) == {
+        "threshold": "4",
+        "a": str(runs[0]),
+        "b": str(runs[1]),
+    }
+    pair = client.get(PAGE, fields | {"tick": runs}, follow=True).context["pair"]
+    assert (pair.a_pk, pair.b_pk) == tuple(runs)
+    assert client.get(PAGE, {"tick": ["x"]})["Location"] == f"{PAGE}?"
