@@ -65,7 +65,9 @@ class RankedRunDocument(serializers.Serializer[Any]):
     n_topics = serializers.IntegerField(help_text="Topics that count.")
     n_answered = serializers.IntegerField(allow_null=True)
     judged = serializers.FloatField(allow_null=True, help_text="The share of first passages with a label.")
-    verified = serializers.FloatField(allow_null=True, help_text="The share of cells that people checked.")
+    verified = serializers.FloatField(
+        allow_null=True, help_text="The share of passage-question pairs that people checked."
+    )
     estimate = serializers.DictField(
         allow_null=True, help_text="`value`, `low` and `high` of the score that people would give."
     )
@@ -88,7 +90,7 @@ class LeaderboardDocument(serializers.Serializer[Any]):
     grader = serializers.JSONField(help_text="The grader by its parts, or who rated.")
     ratings = serializers.CharField(help_text="Whose ratings: the grader's, people's, or both.")
     bank = serializers.CharField(allow_null=True)
-    bank_version = serializers.IntegerField(allow_null=True, help_text="Null for the bank as it is now.")
+    bank_version = serializers.IntegerField(allow_null=True, help_text="Null for the rubric as it is now.")
     kinds = serializers.ListField(child=serializers.CharField())
     min_grade = serializers.IntegerField()
     threshold = serializers.CharField()
@@ -116,9 +118,11 @@ class LeaderboardDocument(serializers.Serializer[Any]):
     test = serializers.CharField()
     monte_carlo_error = serializers.DictField(allow_null=True)
     headline = serializers.CharField(allow_null=True)
-    top = serializers.DictField(allow_null=True, help_text="What the headline stands on.")
+    top = serializers.DictField(allow_null=True, help_text="What the headline is based on.")
     marks = serializers.DictField(allow_null=True, help_text="Median and percentiles over the runs.")
-    estimate = serializers.DictField(allow_null=True, help_text="What the estimates of the rows stand on.")
+    estimate = serializers.DictField(
+        allow_null=True, help_text="What the estimates of the rows are based on."
+    )
     verified_cells = serializers.IntegerField()
     cells = serializers.IntegerField(allow_null=True)
     version = serializers.CharField(help_text="Of RubricWeb.")

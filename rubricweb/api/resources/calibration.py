@@ -31,7 +31,7 @@ class CardSerializer(serializers.Serializer[CalibrationCard]):
 
 
 class NewCard(serializers.Serializer[Any]):
-    bank = serializers.IntegerField(help_text="The id of a bank.")
+    bank = serializers.IntegerField(help_text="The id of a rubric.")
     grader = serializers.CharField(help_text="The fingerprint of a grader with grades of its items.")
 
 
@@ -66,11 +66,11 @@ class CalibrationDocument(serializers.Serializer[Any]):
     made = serializers.DateTimeField()
     is_current = serializers.BooleanField()
     items_changed = serializers.IntegerField()
-    sample = serializers.DictField(help_text="Cells, topics and people, and when they rated.")
+    sample = serializers.DictField(help_text="Pairs, topics and people, and when they rated.")
     level = serializers.FloatField(help_text="Of all intervals: 0.95.")
     min_grade = serializers.IntegerField()
     kappa = EstimateDocument()
-    same = EstimateDocument(help_text="The share of cells with the same rating.")
+    same = EstimateDocument(help_text="The share of pairs with the same rating.")
     near = EstimateDocument(help_text="The share with a rating at most 1 apart.")
     bias = EstimateDocument()
     by_rating = RatingRowDocument(many=True)
@@ -98,7 +98,7 @@ class Cards(ListResource):
         asked = (sent["bank"], sent["grader"])
         pair = next((one for one in pairs(collection) if (one[0].pk, one[1].fingerprint) == asked), None)
         if pair is None:
-            raise serializers.ValidationError({"grader": ["This grader has not graded that bank."]})
+            raise serializers.ValidationError({"grader": ["This grader has not graded that rubric."]})
         try:
             card = make_card(*pair, by=self.person)
         except TooFewCells as error:

@@ -46,7 +46,7 @@ class CampaignSerializer(serializers.Serializer[Campaign]):
     mode = serializers.ChoiceField(choices=Campaign.Mode.choices)
     cells = serializers.ChoiceField(source="cells_taken", choices=Campaign.Cells.choices)
     order = serializers.ChoiceField(choices=Campaign.Order.choices)
-    assessors = serializers.IntegerField(help_text="Independent assessors per cell.")
+    assessors = serializers.IntegerField(help_text="Independent assessors per passage-question pair.")
     seed = serializers.IntegerField(help_text="Of every draw.")
     at = serializers.DateTimeField()
     closed_at = serializers.DateTimeField(allow_null=True)
@@ -77,16 +77,16 @@ class PersonDocument(serializers.Serializer[Any]):
 class CampaignDocument(CampaignSerializer):
     counts = CountsDocument()
     people = PersonDocument(many=True)
-    random = serializers.IntegerField(help_text="Cells drawn at random, on which estimates stand.")
+    random = serializers.IntegerField(help_text="Pairs drawn at random, on which estimates are based.")
     random_done = serializers.IntegerField()
 
 
 class NewCampaign(serializers.Serializer[Any]):
-    """Which cells people rate, and how: what the form of a new campaign has."""
+    """Which passage-question pairs people rate, and how: what the form of a new campaign has."""
 
     name = serializers.CharField(max_length=120)
-    bank = serializers.IntegerField(help_text="The id of a bank.")
-    grader = serializers.IntegerField(help_text="The id of a grader with grades of this bank.")
+    bank = serializers.IntegerField(help_text="The id of a rubric.")
+    grader = serializers.IntegerField(help_text="The id of a grader with grades of this rubric.")
     kinds = serializers.ListField(
         child=serializers.ChoiceField(choices=Item.Kind.choices),
         default=[str(kind) for kind in KINDS],
@@ -97,7 +97,7 @@ class NewCampaign(serializers.Serializer[Any]):
     cells = serializers.ChoiceField(choices=Campaign.Cells.choices, default=Campaign.Cells.ALL)
     min_grade = serializers.IntegerField(required=False, min_value=1, max_value=MAX_RATING)
     cutoff = serializers.IntegerField(default=20, min_value=1, max_value=DEEPEST)
-    size = serializers.IntegerField(required=False, min_value=1, help_text="At most so many cells.")
+    size = serializers.IntegerField(required=False, min_value=1, help_text="The most pairs to rate.")
     order = serializers.ChoiceField(choices=Campaign.Order.choices, default=Campaign.DEFAULT_ORDER)
     passage_order = serializers.ChoiceField(
         choices=Campaign.PassageOrder.choices, default=Campaign.PassageOrder.TOPIC
@@ -120,7 +120,7 @@ class CampaignPreview(serializers.Serializer[Preview]):
     """What the campaign would ask of people."""
 
     cells = serializers.IntegerField()
-    population = serializers.IntegerField(help_text="Cells that match the choice.")
+    population = serializers.IntegerField(help_text="Pairs that match the choice.")
     passages = serializers.IntegerField()
     items = serializers.IntegerField()
     ratings = serializers.IntegerField()

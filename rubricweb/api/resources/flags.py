@@ -62,7 +62,7 @@ class FlagDocument(FlagSerializer):
 
 
 class NewFlag(serializers.Serializer[Any]):
-    """A flag on an item, on a passage, or on both: a cell."""
+    """A flag on an item, on a passage, or on both: a pair."""
 
     bank = serializers.IntegerField()
     topic = serializers.CharField(help_text="The topic's `query_id`.")

@@ -39,7 +39,7 @@ STEERS = {
 class JobScope(serializers.Serializer[Any]):
     """What to grade: a bank, a topic, both, or by default all of the collection."""
 
-    bank = serializers.IntegerField(required=False, help_text="The id of a bank.")
+    bank = serializers.IntegerField(required=False, help_text="The id of a rubric.")
     topic = serializers.CharField(required=False, help_text="The `query_id` of a topic.")
 
 
@@ -63,11 +63,11 @@ class PlanPart(serializers.Serializer[Any]):
 class PlanDocument(serializers.Serializer[Any]):
     """What a job of this scope would grade, and what it would cost."""
 
-    cells = serializers.IntegerField(help_text="Cells without a grade, and in no live job.")
+    cells = serializers.IntegerField(help_text="Pairs without a grade, and in no live job.")
     later = serializers.IntegerField(
         help_text="Of these: verified once their answers are extracted, at most."
     )
-    failed = serializers.IntegerField(help_text="Cells with a failed grade, which a retry would grade again.")
+    failed = serializers.IntegerField(help_text="Pairs with a failed grade, which a retry would grade again.")
     by_grader = PlanPart(many=True)
     price = PriceDocument(allow_null=True)
 
@@ -77,7 +77,7 @@ class JobSerializer(serializers.Serializer[GradingJob]):
     state = serializers.ChoiceField(choices=GradingJob.State.choices)
     scope = serializers.CharField(help_text="In words.")
     grader = serializers.CharField(source="config.fingerprint")
-    total = serializers.IntegerField(help_text="Cells.")
+    total = serializers.IntegerField(help_text="Pairs.")
     error = serializers.CharField()
     pause_reason = serializers.CharField()
     created_at = serializers.DateTimeField()
@@ -87,8 +87,8 @@ class JobSerializer(serializers.Serializer[GradingJob]):
 
 class ProgressDocument(serializers.Serializer[Any]):
     done = serializers.IntegerField()
-    failed = serializers.IntegerField(help_text="Of the done cells.")
-    rate = serializers.FloatField(allow_null=True, help_text="Cells a second, all workers together.")
+    failed = serializers.IntegerField(help_text="Of the done pairs.")
+    rate = serializers.FloatField(allow_null=True, help_text="Pairs a second, all workers together.")
     remaining = serializers.ListField(
         child=serializers.FloatField(), allow_null=True, help_text="Seconds, at least and at most."
     )
@@ -103,7 +103,7 @@ class Started(serializers.Serializer[Any]):
 
 
 class Plan(Resource):
-    """What grading the missing cells would take. Nothing is started."""
+    """What grading the missing pairs would take. Nothing is started."""
 
     @extend_schema(request=JobScope, responses=PlanDocument)
     def post(self, request: Request, slug: str) -> Response:

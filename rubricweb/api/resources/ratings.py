@@ -34,7 +34,7 @@ class RatingSerializer(serializers.Serializer[HumanGrade]):
     doc_id = serializers.CharField(source="passage.doc_id")
     item = serializers.CharField(source="revision.uid", help_text="The id of the wording.")
     number = serializers.IntegerField(
-        help_text="Counts this assessor's events for this cell; the highest counts."
+        help_text="Counts this assessor's events for this pair; the highest counts."
     )
     rating = serializers.IntegerField(allow_null=True)
     verdict = serializers.CharField()
@@ -49,7 +49,7 @@ class NewRating(serializers.Serializer[Any]):
     item = serializers.IntegerField(help_text="The id of an item.")
     rating = serializers.IntegerField(min_value=MIN_RATING, max_value=MAX_RATING)
     seen = serializers.IntegerField(
-        min_value=0, help_text="The `number` of your latest event for this cell; 0 for none."
+        min_value=0, help_text="The `number` of your latest event for this pair; 0 for none."
     )
     event = serializers.UUIDField(required=False, help_text="Sent again with it, it is saved once.")
 

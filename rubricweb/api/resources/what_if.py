@@ -70,7 +70,7 @@ class ImpactDocument(serializers.Serializer[Impact]):
     could_move = serializers.ListField(
         child=serializers.CharField(), help_text="Runs whose rank some outcome of the grading changes."
     )
-    is_twin = serializers.BooleanField(help_text="The bank has this item already.")
+    is_twin = serializers.BooleanField(help_text="The rubric has this item already.")
 
 
 NAMED = [

@@ -23,8 +23,8 @@ ENOUGH = {
 UNITS = {Draw.Design.COVER: "items", Draw.Design.ANSWERS: "pairs", Draw.Design.PASSAGES: "passages"}
 """What each design can draw or not."""
 SEVERAL = (
-    "runs rank several passages of a topic among their first, and it is no sum over these, as it is with a "
-    "cutoff of 1"
+    "with more than one passage of a run in a topic the measure is not a sum over passages; with a cutoff "
+    "of 1 it is"
 )
 AVOIDED = "it has items to avoid, for which an estimate of this kind is not known"
 ASSUMES = "It assumes that people disagree with the grader as often on every run's passages of the same {}."

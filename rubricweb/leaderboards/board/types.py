@@ -341,7 +341,7 @@ class Board:
         topics = {row.run_tag: row.n_otherwise for row in self.rows if row.n_otherwise}
         runs = ", ".join(f"{tag} ({n} topic{'' if n == 1 else 's'})" for tag, n in topics.items())
         other = self.spec.measure.trec_eval.other
-        otherwise = f"; trec_eval {other} orders these otherwise: {runs}" if runs else ""
+        otherwise = f"; trec_eval {other} orders these differently: {runs}" if runs else ""
         return f"{self.spec.measure.order}{otherwise}"
 
     @property

@@ -41,7 +41,7 @@ MEASURES = "eval.measures.yml"
 
 LOSSES = (
     "standard errors, intervals and rank intervals",
-    "what the board stands on: grader, bank, threshold, version",
+    "what the board is based on: grader, rubric, threshold, version",
     "topics that count for no mean: they have no row",
     "blanks in pseudonyms of runs: they become hyphens",
 )

@@ -48,7 +48,7 @@ def test_numbers_of_the_example(autumn, viewer, client_of):
         place = f"bank={autumn.bank.pk}&amp;topic={autumn.topic.pk}&amp;kind={kind}"
         assert f'href="/collections/autumn/problems/?{place}"' in html
     assert "items=unknown" not in html
-    assert "11 of 18 cells" in html
+    assert "11 of 18 pairs" in html
 
 
 def test_unknown_texts_are_flagged_and_their_grades_count(autumn, owner, client_of):
@@ -127,7 +127,7 @@ def test_subtopics_are_counted_where_there_are_any(autumn, owner, client_of):
 
 def test_a_collection_without_a_bank_offers_the_next_step(collection, owner, client_of):
     html = markup(client_of(owner).get(URL))
-    assert "No bank yet" in html
+    assert "No rubric yet" in html
     assert "This collection has no topics." in html
     assert 'class="button button-primary" href="/collections/autumn/imports/"' in html
 

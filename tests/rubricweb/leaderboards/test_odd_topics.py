@@ -154,7 +154,8 @@ def test_close_scores_are_ordered_as_the_chosen_trec_eval_orders_them(close, own
             reverse("leaderboards:board", args=["autumn"]),
             {"measure": "P_1", "columns": column, "topic": "t1", "trec_eval": chosen},
         )
-        stated = f"as trec_eval {version}; trec_eval {version.other} orders these otherwise: dense (1 topic)"
+        other = f"trec_eval {version.other} orders these differently: dense (1 topic)"
+        stated = f"as trec_eval {version}; {other}"
         assert stated in page.content.decode()
         lines = files.tsv_lines(
             selectors.board(replace(spec, measure=replace(spec.measure, trec_eval=version)))

@@ -175,7 +175,7 @@ def test_options_of_both_boards(rich, viewer, client_of):
 def test_measures_of_labels_show_passages_with_labels_then_and_now(made, viewer, client_of):
     options = {"measure": "P_2", "then_min_grade": "5", "run": pk_of("both")}
     response = client_of(viewer).get(PAGE, options)
-    assert "This measure is no sum over items" in text(response)
+    assert "This measure is not a sum over items" in text(response)
     assert "e2 4 4" in text(response)
 
 
