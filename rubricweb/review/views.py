@@ -21,6 +21,8 @@ from rubricweb.review.item_card import item_card
 from rubricweb.review.saved_views import saved_views
 from rubricweb.review.selectors.grid_query import GridQuery
 
+PAGE = "review/grid.html"
+
 
 @require_safe
 def topic(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
@@ -35,31 +37,38 @@ def _grid(request: HtmxRequest, bank: Bank, topic: Topic) -> HttpResponse:
     form = GridForm(request.GET)
     rater, query = _chosen(form, bank)
     card = request.GET.get("card")
-    context: dict[str, object] = {
-        "collection": bank.collection,
-        "section": "topics",
-        "bank": bank,
-        "topic": topic,
+    context = topic_frame(request, bank, topic) | {
         "form": form,
         "rater": rater,
         "query": query,
-        **address_kept(request),
         "view": request.GET["view"],
-        "views_of_topic": VIEWS,
         "can_edit": roles.may_edit(request.user, bank.collection),
         "card": item_card(bank, topic, rater, query, name=card, reader=request.user) if card else None,
     }
     if request.htmx.target == "panel":
-        return page_or_part(request, "review/grid.html", context, part="card")
+        return page_or_part(request, PAGE, context, part="card")
     context |= {
         "kept": kept_fields(request.GET),
         "grid": selectors.grid(bank, topic, rater, query, request.user),
         "rates_here": not rater.verifies and roles.holds(request.user, bank.collection, roles.TO_ASSESS),
         "views": saved_views(request.user, bank.collection),
+    }
+    return page_or_part(request, PAGE, context, part="table")
+
+
+def topic_frame(request: HtmxRequest, bank: Bank, topic: Topic) -> dict[str, object]:
+    """Return what the page around the grid takes, which the selected pairs and a run's answer share."""
+    return {
+        "collection": bank.collection,
+        "section": "topics",
+        "bank": bank,
+        "topic": topic,
+        "view": "grid",
+        "views_of_topic": VIEWS,
         "neighbours": partial(neighbours, topic),
         "banks": partial(banks_for, bank.collection, topic),
+        **address_kept(request),
     }
-    return page_or_part(request, "review/grid.html", context, part="table")
 
 
 def _chosen(form: GridForm, bank: Bank) -> tuple[Rater, GridQuery]:
