@@ -13,6 +13,7 @@ COUNTED = {
     "group": ngettext_lazy("%(n)s group", "%(n)s groups", "count"),
     "item": ngettext_lazy("%(n)s item", "%(n)s items", "count"),
     "problem": ngettext_lazy("%(n)s problem", "%(n)s problems", "count"),
+    "pair": ngettext_lazy("%(n)s pair", "%(n)s pairs", "count"),
     "passage": ngettext_lazy("%(n)s passage", "%(n)s passages", "count"),
     "answer": ngettext_lazy("%(n)s answer", "%(n)s answers", "count"),
     "rating": ngettext_lazy("%(n)s rating", "%(n)s ratings", "count"),

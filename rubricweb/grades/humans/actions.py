@@ -33,7 +33,7 @@ class RatedMeanwhile(HumanGradeError):
 
     def __init__(self, now: HumanGrade | AnswerVerdict | None, seen: int) -> None:
         self.now, self.seen = now, seen
-        super().__init__("You rated this cell in another window meanwhile.")
+        super().__init__("You rated this pair in another window meanwhile.")
 
 
 How = HumanGrade.How

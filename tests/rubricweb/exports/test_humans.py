@@ -87,7 +87,7 @@ def test_the_page_and_the_file_say_how_many_ratings_are_hidden(campaign, campaig
     assert client.get("/api/v1/collections/autumn/ratings/")["X-Hidden-Ratings"] == "3 of 4"
     for route in ("releases:share", "leaderboards:sure", "campaigns:decide"):
         page = " ".join(markup(client.get(reverse(route, args=["autumn"]))).split())
-        assert "11 cells with 3 of 4 ratings are hidden from you until" in page
+        assert "11 pairs with 3 of 4 ratings are hidden from you until" in page
 
 
 def test_random_cells_have_their_chance(campaign, client_of, owner):

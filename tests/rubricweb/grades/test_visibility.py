@@ -340,7 +340,7 @@ def test_the_grid_tells_hidden_grades_from_missing_ones(bank, assessor, viewer, 
     assert (assessed.missing, assessed.hidden) == (0, len(hidden))
     assert assessed.share == 1
     words = re.sub(r"<[^>]+>", "", markup(client_of(assessor).get(address)))
-    assert f"items. {assessed.hidden} cells are hidden from you until" in " ".join(words.split())
+    assert f"items. {assessed.hidden} pairs are hidden from you until" in " ".join(words.split())
 
 
 def test_files_and_boards_can_be_refused_instead(bank, assessor, owner, client_of):

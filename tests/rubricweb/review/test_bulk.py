@@ -58,7 +58,7 @@ def test_regrade_grades_exactly_these(autumn, developer, assessor, client_of):
     sent = ticks(autumn, ["d2", "d3"], [2]) | deed(autumn, "grade", 2)
     assert client_of(assessor).post(at(autumn), sent).status_code == 403
     response = client_of(developer).post(at(autumn), sent, follow=True)
-    assert "Grading 2 cells." in markup(response)
+    assert "Grading 2 pairs." in markup(response)
     passages = {cell for chunk in JobChunk.objects.all() for cell in cells_of(chunk)}
     assert passages == {(autumn.items[2].revision_id, autumn.passages[doc_id].pk) for doc_id in ("d2", "d3")}
     assert set(GradingJob.objects.values_list("is_retry", "total")) == {(False, 1), (True, 1)}
@@ -104,7 +104,7 @@ def test_what_changed_meanwhile_is_shown_again(autumn, assessor, client_of):
     grade(autumn.config, autumn.items[2], autumn.passages["d3"], 1)
     grade(autumn.config, autumn.items[2], autumn.passages["d6"], 1)  # relevant, and uncovered by now
     response = client.post(at(autumn), sent, headers=HTMX)
-    assert "the selected cells are no longer the same" in markup(response)
+    assert "the selected pairs are no longer the same" in markup(response)
     assert len(response.context["plan"].cells) == 6
     assert HumanGrade.objects.count() == 0
 

@@ -322,7 +322,7 @@ def test_a_pair_set_aside_is_back_once_one_is_reworded(client_of, developer, aut
 
 def test_without_a_bank_the_page_leads_to_the_topics(client_of, viewer, collection):
     page = markup(client_of(viewer).get(f"/collections/{collection.slug}/problems/"))
-    assert "No bank yet" in page
+    assert "No rubric yet" in page
 
 
 def test_a_bank_without_items_has_no_problem(client_of, viewer, autumn):

@@ -124,7 +124,7 @@ def test_without_htmx_it_goes_back_to_the_cell(autumn, assessor, client_of):
     client.post(f"{autumn.cell('d1', 0)}undo/", {**sent, "seen": 1})
     assert HumanGrade.objects.last().is_withdrawn
     again = client.post(f"{autumn.cell('d1', 0)}rate/", sent, follow=True)
-    assert "You rated this cell in another window meanwhile." in markup(again)
+    assert "You rated this pair in another window meanwhile." in markup(again)
 
 
 def test_filters_of_checked_cells(autumn, assessor, developer, client_of):

@@ -126,7 +126,7 @@ def test_a_cell_that_is_rated_blind_does_not_show(owner, assessor, viewer, bank,
     shown = grid(client_of(assessor), bank, answer)
     assert (covers(shown), shown.covered, shown.hidden) == ([[], [], []], 0, 6)
     page = " ".join(markup(client_of(assessor).get(address(bank, answer))).split())
-    assert "6 cells are hidden from you until you have rated what is in your queue." in page
+    assert "6 pairs are hidden from you until you have rated what is in your queue." in page
     assert covers(grid(client_of(viewer), bank, answer))[1] == [("question 1", 5)]
 
 

@@ -85,7 +85,7 @@ def test_a_bank_that_can_be_verified_is_one_click_away(client_of, assessor, item
         client_of(assessor).get(reverse("review:verify", args=[worded.collection.slug, item.bank_id]))
     )
     address = reverse("review:verify", args=[worded.collection.slug, worded.pk])
-    assert re.findall(r'href="([^"]+)">\s*Verify the bank', html) == [address]
+    assert re.findall(r'href="([^"]+)">\s*Verify the rubric', html) == [address]
 
 
 def test_in_bulk_it_is_left_out(client_of, owner, item):

@@ -217,7 +217,7 @@ class TestPage:
         assert "1 conflict on" in page
         campaign.turns.all().delete()
         HumanGrade.objects.all().delete()
-        assert "No cell has two ratings yet" in markup(client_of(developer).get(at()))
+        assert "No pair has two ratings yet" in markup(client_of(developer).get(at()))
 
     def test_deciding_goes_on_to_the_next(self, at, campaign, place, client_of, developer):
         other = place_of(campaign, 2)

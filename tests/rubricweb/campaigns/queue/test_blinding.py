@@ -161,7 +161,7 @@ class TestGrid:
         panel, sending = reverse("review:cell", args=place), reverse("review:rate", args=place)
         client, reply = client_of(assessor), "<h3>Raw reply</h3>"
         before = markup(client.get(panel))
-        assert "Hidden: you have cells of this passage to rate blind." in before
+        assert "Hidden: you still have to rate this passage blind." in before
         assert cell.passage.text in before
         assert reply not in before
         assert 'data-grade="4"' not in before
@@ -214,7 +214,7 @@ class TestScreens:
             query |= {"topic": cell.topic_id, "item": cell.item_id}
             context, left_out = self.told(client_of(assessor), address, **query)
             assert hidden not in [one.at for one in (context["now"], *context["ahead"])]
-            assert left_out == "1 cell"
+            assert left_out == "1 pair"
             assert context["estimates"].cells == 11
         context, left_out = self.told(client_of(developer), address, at=hidden)
         assert (context["now"].at, left_out) == (hidden, None)

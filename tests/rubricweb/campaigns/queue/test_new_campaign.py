@@ -53,7 +53,7 @@ def test_gaps_are_cells_that_failed_or_are_unsure(bank, client_of, owner):
     address = reverse("campaigns:campaign-new", args=["autumn"])
     response = client_of(owner).post(address, answers(bank, question="gaps"))
     assert response.status_code == 422
-    assert "No cell matches" in markup(response), "all are graded, and none is unsure"
+    assert "No pair matches" in markup(response), "all are graded, and none is unsure"
 
 
 def test_details_overrule_what_follows_from_the_question(opened):
