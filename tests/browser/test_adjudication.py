@@ -71,8 +71,8 @@ def test_the_question_in_dispute_is_flagged_by_key(people, inbox):
 def test_deciding_by_keys(people, inbox):
     page = people.sign_in("developer")
     page.goto(inbox)
-    page.get_by_role("button", name="Accept 1 on which people agree").click()
-    expect(page.locator("#toasts")).to_contain_text("Accepted 1 pair on which people agree.")
+    page.get_by_role("button", name="Accept 1 where people agree").click()
+    expect(page.locator("#toasts")).to_contain_text("Accepted 1 pair where people agree.")
     begin(page, inbox)
     first = current(page).get_attribute("id")
     page.keyboard.press("c")
@@ -90,7 +90,7 @@ def test_deciding_by_keys(people, inbox):
     page.keyboard.press("1")
     expect(page.locator("#case")).to_contain_text("2 of 3 decided")
     page.keyboard.press("0")
-    expect(page.get_by_role("heading", name="All is decided")).to_be_visible()
+    expect(page.get_by_role("heading", name="All decided")).to_be_visible()
     assert sorted(Decision.objects.values_list("rating", flat=True)) == [0, 1, 3, 4]
     assessor = people.sign_in("assessor")
     assessor.goto(f"{inbox}?mine=1")

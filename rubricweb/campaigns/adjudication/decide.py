@@ -59,7 +59,7 @@ def accept_unanimous(request: HtmxRequest, slug: str) -> HttpResponse:
     collection = collection_for(request.user, slug, needed=access.TO_ADJUDICATE)
     campaign = ConflictsForm(request.GET, collection).chosen
     accepted = actions.accept_unanimous(collection, by=request.user, campaign=campaign)
-    messages.success(request, f"Accepted {counted(accepted, 'pair')} on which people agree.")
+    messages.success(request, f"Accepted {counted(accepted, 'pair')} where people agree.")
     return redirect(f"{reverse('campaigns:decide', args=[slug])}?{_kept(request)}")
 
 

@@ -41,11 +41,11 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 """What each question says of the cells; Details may say otherwise."""
 MODES = {
-    Campaign.Mode.BLIND: "Blind: the grade shows after the person's own. Needed to say that it is right.",
-    Campaign.Mode.ASSISTED: "Assisted: the grade is shown. A third faster, and people follow it.",
+    Campaign.Mode.BLIND: "Blind: people see the grade only after their own. Needed to judge the grader.",
+    Campaign.Mode.ASSISTED: "Assisted: people see the grade. A third faster, but they tend to follow it.",
     Campaign.Mode.MIXED: "Mixed: half and half at random. Measures how far the grade sways people.",
 }
-AS_ASKED = ("", "as the first answer says")
+AS_ASKED = ("", "as chosen in question 1")
 
 
 def _sample_label(cells: int) -> str:

@@ -71,7 +71,7 @@ def test_a_sample_shrinks_to_the_hours_that_people_have(opened, second):
 def test_the_preview_warns_when_people_see_the_grade_they_shall_check(bank, client_of, owner):
     address = reverse("campaigns:campaign-preview", args=["autumn"])
     client, htmx = client_of(owner), {"HX-Request": "true"}
-    warning = "People who see the grade follow it"
+    warning = "People tend to follow a grade that they see"
     assert warning not in markup(client.post(address, answers(bank), headers=htmx))
     assert warning in markup(client.post(address, answers(bank, mode="assisted"), headers=htmx))
     runs = answers(bank, mode="assisted", question="runs")

@@ -307,7 +307,7 @@ def test_the_end_says_what_is_left(campaign_of, client_of, assessor, second):
     campaign = campaign_of(assessors=2, size=1)
     client, cell = client_of(assessor), held(campaign, assessor).cell
     client.post(at("queue-cell", campaign, cell.pk), send(3))
-    assert "1 rating waits for other assessors" in markup(client.get(at("queue", campaign)))
+    assert "1 rating is left for other assessors" in markup(client.get(at("queue", campaign)))
     client_of(second).get(at("queue", campaign))
     client_of(second).post(at("queue-cell", campaign, cell.pk), send(3))
     assert "All 2 ratings are done" in markup(client.get(at("queue", campaign)))
