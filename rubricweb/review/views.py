@@ -21,7 +21,8 @@ from rubricweb.review.item_card import item_card
 from rubricweb.review.saved_views import saved_views
 from rubricweb.review.selectors.grid_query import GridQuery
 
-PAGE = "review/grid.html"
+PAGE, INSET = "review/grid.html", "review/inset.html"
+"""The grid, and what stands in its page instead of it."""
 
 
 @require_safe

@@ -27,7 +27,7 @@ from rubricweb.review import selectors
 from rubricweb.review.bulk.forms import BulkAction, BulkForm, selection
 from rubricweb.review.bulk.plans import BulkPlan, plan
 from rubricweb.review.forms import GridForm, kept_fields
-from rubricweb.review.views import PAGE, topic_frame
+from rubricweb.review.views import INSET, topic_frame
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -38,12 +38,12 @@ def bulk(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     rater, plan = _plan(request, bank, topic, address)
     form = BulkForm(request.POST or None, initial={"uid": uuid4()})
     form.offer(bank.collection)
-    context = topic_frame(request, bank, topic) | {"beyond_grid": gettext("Selected pairs")}
+    context = topic_frame(request, bank, topic) | {"inset": gettext("Selected pairs")}
     context |= {"plan": plan, "form": form, "rater": rater, "kept": kept_fields(address)}
     if request.method != "POST":
-        return page_or_part(request, PAGE, context, part="plan")
+        return page_or_part(request, INSET, context, part="plan")
     if not form.is_valid() or not _is_done(request, bank, plan, form):
-        return form_response(request, PAGE, context, part="plan")
+        return form_response(request, INSET, context, part="plan")
     return _after(request, bank, topic, context)
 
 
@@ -123,7 +123,7 @@ def _after(request: HtmxRequest, bank: Bank, topic: Topic, context: dict[str, ob
     """Redirect to the grid; for htmx, render the part again with an undo."""
     if request.htmx:
         done = {"is_done": True, "deed": request.POST["deed"], "uid": request.POST["uid"]}
-        return page_or_part(request, PAGE, context | done, part="plan")
+        return page_or_part(request, INSET, context | done, part="plan")
     kept = [pair for pair in kept_fields(request.POST) if pair[0] not in {"passage", "item"}]
     query = urlencode([("view", "grid"), *kept])
     return redirect(f"{reverse('editor:topic', args=[bank.pk, topic.pk])}?{query}")

@@ -10,7 +10,7 @@ from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.grades.forms import GraderForm, covered_from
 from rubricweb.grades.raters import raters
 from rubricweb.review.responses import access, selectors
-from rubricweb.review.views import PAGE, topic_frame
+from rubricweb.review.views import INSET, topic_frame
 
 
 class AnswerForm(ChipForm, GraderForm):
@@ -32,7 +32,7 @@ def response(request: HtmxRequest, bank_id: int, topic_id: int, run_id: int) -> 
     rater = form.offer(raters(bank))
     min_grade = form.value("min_grade", form.default_min_grade)
     context = topic_frame(request, bank, answer.topic)
-    context |= {"beyond_grid": f"Answer of {answer.run.run_tag}", "run": answer.run, "response": answer}
+    context |= {"inset": f"Answer of {answer.run.run_tag}", "run": answer.run, "response": answer}
     context |= {"form": form, "rater": rater, "min_grade": min_grade}
     context["grid"] = selectors.answer_grid(bank, answer, rater, min_grade)
-    return page_or_part(request, PAGE, context, part="answer")
+    return page_or_part(request, INSET, context, part="answer")
