@@ -69,7 +69,7 @@ def test_a_preview_that_says_the_same_is_not_announced_again(people, campaign):
     expect(page.locator("#preview.htmx-request")).to_have_count(0)
     assert said.evaluate("said => said.firstChild.isFirst")
 
-    page.get_by_label("Maximum number of cells").fill("3")
+    page.get_by_label("Maximum number of pairs").fill("3")
     expect(said).to_contain_text("3 pairs, ")
 
 
