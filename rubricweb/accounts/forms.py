@@ -44,7 +44,7 @@ class KeysForm(forms.Form):
             if key and key in labels:
                 self.add_error(
                     action.name,
-                    f"{shown(key)} is already the key for: {labels[key]}.",
+                    f"{shown(key)} does this already: {labels[key]}.",
                 )
             labels.setdefault(key, action.label)
         return chosen

@@ -149,7 +149,7 @@ class VotesForm(BoardForm, GraderForm):
 
     in_toolbar = (*BoardForm.in_toolbar, "bank", "grader", "min_grade")
 
-    bank = forms.ChoiceField(label="Bank", required=False)
+    bank = forms.ChoiceField(label="Rubric", required=False)
     min_grade = covered_from()
 
     def default_value(self, name: str) -> object:

@@ -126,13 +126,17 @@ class RubricView:
         return tuple(row for row in self.rows if row.differs)
 
 
-def rubric_view(battle: Battle, bank: Bank, rater: Rater, min_grade: int) -> RubricView | None:
-    """None where the bank asks nothing about the topic, or no passage of an answer is graded."""
+def rubric_view(battle: Battle, bank: Bank, rater: Rater, min_grade: int) -> RubricView | str:
+    """Return what the rubric sees; where it sees nothing, a sentence that says why."""
     places = battle.places
     found = coverages(bank, rater, min_grade, places)
-    if len(found) < len(places) or any(one.score is None for one in found.values()):
-        return None
+    if len(found) < len(places):
+        return "The rubric has no items for this topic."
     left, right = (found[place] for place in places)
+    ungraded = [side for side, one in (("left", left), ("right", right)) if one.score is None]
+    if ungraded:
+        which = "either answer" if len(ungraded) > 1 else f"the {ungraded[0]} answer"
+        return f"No passage of {which} is graded yet."
     return RubricView(
         rows=tuple(_item_rows(left, right)),
         covered=(left.covered, right.covered),

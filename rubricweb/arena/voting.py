@@ -190,5 +190,7 @@ def _rubric_context(view: BattleView) -> Context:
     if not rater.grades_items:
         return {}
     rubric = selectors.rubric_view(view.battle, bank, rater, rater.min_grade)
-    context = {"rubric": rubric, "rater": rater, "of_bank": bank}
-    return context | ({"preferences": selectors.preferences(view, rubric)} if rubric else {})
+    if isinstance(rubric, str):
+        return {"no_rubric": rubric}
+    preferences = selectors.preferences(view, rubric)
+    return {"rubric": rubric, "rater": rater, "of_bank": bank, "preferences": preferences}

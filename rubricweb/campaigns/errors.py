@@ -42,7 +42,7 @@ class DecidedMeanwhile(AdjudicationError):
 
     def __init__(self, now: Decision) -> None:
         self.now = now
-        super().__init__("Another adjudicator decided this cell meanwhile.")
+        super().__init__("Another adjudicator decided this pair meanwhile.")
 
 
 class NotYourDecision(AdjudicationError):

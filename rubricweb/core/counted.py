@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from django.utils import formats
 
-LABELS = {"cell": "pair"}
-"""What readers call the things that programs call otherwise."""
-
-
 def number(value: float | None, digits: int | None = None) -> str:
     """Write a number with its thousands apart; empty for None.
 
@@ -20,8 +16,7 @@ def number(value: float | None, digits: int | None = None) -> str:
 def counted(count: int, what: str) -> str:
     """Write a count with its name.
 
-    >>> counted(1, "passage"), counted(1_234, "cell")
+    >>> counted(1, "passage"), counted(1_234, "pair")
     ('1 passage', '1,234 pairs')
     """
-    name = LABELS.get(what, what)
-    return f"{number(count)} {name if count == 1 else f'{name}s'}"
+    return f"{number(count)} {what if count == 1 else f'{what}s'}"

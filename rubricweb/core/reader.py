@@ -75,7 +75,7 @@ class Reader:
         return sum(hidden for hidden, _ in counts), sum(total for _, total in counts)
 
 
-def hidden_sentence(hidden: int, things: str = "cell", *, ratings: tuple[int, int] = (0, 0)) -> str:
+def hidden_sentence(hidden: int, things: str = "pair", *, ratings: tuple[int, int] = (0, 0)) -> str:
     """Return "6 pairs with 9 of 57 ratings are hidden from you until you have rated what is in your queue."
 
     All pages say it in these words. `ratings`: how many of how many, where people's are listed. Empty for 0.

@@ -155,7 +155,7 @@ def _material(card: CollectionCard, covered: int) -> tuple[Step, ...]:
 
 
 def _grades(card: CollectionCard) -> Step:
-    missing = f"{_count(card.missing, 'cell')} left" if card.missing else _count(card.cells, "cell")
+    missing = f"{_count(card.missing, 'pair')} left" if card.missing else _count(card.cells, "pair")
     if card.running_jobs:
         address = reverse("grades:jobs", args=[card.collection.slug])
         return Step("Grades", State.RUNNING, missing, address, "View")

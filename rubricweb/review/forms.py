@@ -43,7 +43,7 @@ class GridForm(ChipForm, GraderForm):
     run = select_at_once("Run", ())
     source = select_at_once("Ratings by", [(str(source), label) for source, label in SOURCES.items()])
     order = select_at_once("Order of items", [(name, label) for name, (label, _) in ORDERS.items()])
-    version = select_at_once("Bank", ())
+    version = select_at_once("Rubric", ())
     rows = select_at_once("Rows", (("", "compact"), ("roomy", "with their runs")))
     page = forms.IntegerField(min_value=1, required=False)
     columns = forms.IntegerField(min_value=1, required=False)

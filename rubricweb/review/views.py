@@ -19,6 +19,9 @@ from rubricweb.review.item_card import item_card
 from rubricweb.review.saved_views import saved_views
 from rubricweb.review.selectors.grid_query import GridQuery
 
+PAGE, INSET = "review/grid.html", "review/inset.html"
+"""The grid, and what stands in its page instead of it."""
+
 
 @require_safe
 def topic(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
@@ -42,14 +45,19 @@ def _grid(request: HtmxRequest, bank: Bank, topic: Topic) -> HttpResponse:
         "card": item_card(bank, topic, rater, query, name=card, reader=request.user) if card else None,
     }
     if request.htmx.target == "panel":
-        return page_or_part(request, "review/grid.html", context, part="card")
+        return page_or_part(request, PAGE, context, part="card")
     context |= {
         "kept": kept_fields(request.GET),
         "grid": selectors.grid(bank, topic, rater, query, request.user),
         "rates_here": not rater.verifies and roles.holds(request.user, bank.collection, roles.TO_ASSESS),
         "views": saved_views(request.user, bank.collection),
     }
-    return page_or_part(request, "review/grid.html", context, part="table")
+    return page_or_part(request, PAGE, context, part="table")
+
+
+def inset_frame(request: HtmxRequest, bank: Bank, topic: Topic) -> dict[str, object]:
+    """Return the context of the grid's page around what stands in it instead of the grid."""
+    return topic_frame(bank, topic, "grid") | address_kept(request)
 
 
 def _chosen(form: GridForm, bank: Bank) -> tuple[Rater, GridQuery]:

@@ -99,7 +99,7 @@ export class Panel {
   }
 }
 
-const NOT_LOADED = "<p>This cell could not be loaded. Go to another one and come back to try again.</p>";
+const NOT_LOADED = "<p>This pair could not be loaded. Go to another one and come back to try again.</p>";
 
 // null where there is no answer, or the person is not signed in.
 async function fetched(address) {

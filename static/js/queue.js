@@ -178,7 +178,6 @@ document.addEventListener("htmx:afterSettle", ({ detail: { elt } }) => {
   if (elt.id !== "own-flags") return; // a flag was undone
   flagged.clear();
   for (const flag of elt.dataset.flagged.split(" ")) flagged.add(flag);
-  for (const form of document.querySelectorAll("[data-flags]")) form.elements.uid.value = newUid(); // anew, not again
   showFlagged();
 });
 

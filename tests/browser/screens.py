@@ -126,7 +126,7 @@ def flag(places) -> Screen:
 
     def opened(page: Page) -> None:
         page.goto(cell)
-        page.get_by_role("radio", name="spurious").focus()
+        page.get_by_role("radio", name="misleading").focus()
 
     def saved() -> list[str]:
         return list(Flag.objects.values_list("kind", flat=True))

@@ -52,7 +52,7 @@ def test_the_question_in_dispute_is_flagged_by_key(people, inbox):
     begin(page, inbox)
     case = current(page).get_attribute("id")
     page.keyboard.press("s")
-    expect(page.locator("#toasts")).to_contain_text("as spurious.")
+    expect(page.locator("#toasts")).to_contain_text("as misleading.")
     assert current(page).get_attribute("id") == case
     flag = Flag.objects.get(kind="spurious", by__username="developer")
     assert case == f"conflict-{flag.revision_id}"
@@ -60,13 +60,19 @@ def test_the_question_in_dispute_is_flagged_by_key(people, inbox):
     expect(page.locator("#toasts")).to_contain_text("Flag resolved.")
     flag.refresh_from_db()
     assert not flag.is_open
+    undo = page.locator("#toasts").get_by_role("button", name="Undo")
+    expect(undo).to_have_count(0)
+    page.keyboard.press("s")
+    expect(undo).to_be_visible()
+    again = Flag.objects.get(resolved_at=None, kind="spurious", by__username="developer")
+    assert again != flag, "not the one that was undone"
 
 
 def test_deciding_by_keys(people, inbox):
     page = people.sign_in("developer")
     page.goto(inbox)
-    page.get_by_role("button", name="Accept 1 on which people agree").click()
-    expect(page.locator("#toasts")).to_contain_text("Accepted 1 pair on which people agree.")
+    page.get_by_role("button", name="Accept 1 where people agree").click()
+    expect(page.locator("#toasts")).to_contain_text("Accepted 1 pair where people agree.")
     begin(page, inbox)
     first = current(page).get_attribute("id")
     page.keyboard.press("c")
@@ -84,7 +90,7 @@ def test_deciding_by_keys(people, inbox):
     page.keyboard.press("1")
     expect(page.locator("#case")).to_contain_text("2 of 3 decided")
     page.keyboard.press("0")
-    expect(page.get_by_role("heading", name="All is decided")).to_be_visible()
+    expect(page.get_by_role("heading", name="All decided")).to_be_visible()
     assert sorted(Decision.objects.values_list("rating", flat=True)) == [0, 1, 3, 4]
     assessor = people.sign_in("assessor")
     assessor.goto(f"{inbox}?mine=1")
@@ -103,7 +109,7 @@ def test_two_adjudicators_on_one_cell(people, inbox):
     second.keyboard.press("Tab")
     second.keyboard.press("0")
     merge = second.get_by_role("alert")
-    expect(merge).to_contain_text("Developer decided this cell while you were looking at it")
+    expect(merge).to_contain_text("Developer decided this pair while you were looking at it")
     expect(merge.get_by_role("region", name="Theirs")).to_contain_text("4")
     expect(merge.get_by_role("region", name="Mine")).to_contain_text("It does not.")
     assert Decision.objects.get().rating == 4

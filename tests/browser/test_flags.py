@@ -51,7 +51,7 @@ def thread(page: Page) -> Locator:
 def test_a_flag_of_the_focused_cell_by_keyboard(grid, places):
     grid.keyboard.press("s")
     expect(new_text(grid)).to_be_focused()
-    expect(grid.get_by_role("radio", name="spurious")).to_be_checked()
+    expect(grid.get_by_role("radio", name="misleading")).to_be_checked()
     grid.keyboard.type("swrx?5")
     expect(new_text(grid)).to_have_value("swrx?5")
     grid.keyboard.press("Control+Enter")
@@ -87,7 +87,7 @@ def test_uncovered_is_of_the_passage_and_heads_are_flagged_too(grid, places):
     passage = subject(places).passage
     grid.keyboard.press("u")
     expect(grid.locator("#panel h2")).to_have_text("Flags of a passage")
-    expect(grid.get_by_role("radio", name="uncovered")).to_be_checked()
+    expect(grid.get_by_role("radio", name="not covered")).to_be_checked()
     grid.keyboard.press("Control+Enter")
     expect(thread(grid)).to_be_focused()
     grid.keyboard.press("Escape")
@@ -250,7 +250,7 @@ def test_the_inbox_is_live_and_its_filters_are_in_the_address(people, places):
     expect(page.get_by_role("heading", name="No flags here")).to_be_visible()
     assessor, developer = (User.objects.get(username=name) for name in ("assessor", "developer"))
     flag = actions.open_flag(subject(places), kind=Kind.SPURIOUS, text=WORDS, by=assessor)
-    row = page.get_by_role("link", name=f"Spurious: {WORDS}")
+    row = page.get_by_role("link", name=f"Misleading: {WORDS}")
     expect(row).to_be_visible()
     actions.assign(flag, to=developer, seen=1, by=assessor)
     expect(page.locator("#flags-assigned")).to_contain_text("1")
@@ -260,8 +260,8 @@ def test_the_inbox_is_live_and_its_filters_are_in_the_address(people, places):
     page.get_by_label("Whose").select_option("assigned to me")
     expect(page).to_have_url(re.compile("who=assigned"))
     row.click()
-    expect(page.get_by_role("heading", name="Spurious")).to_be_visible()
-    page.get_by_role("link", name="To the cell", exact=True).click()
+    expect(page.get_by_role("heading", name="Misleading")).to_be_visible()
+    page.get_by_role("link", name="To the pair", exact=True).click()
     expect(page.locator(f"#flag-{flag.pk}")).to_contain_text(WORDS)
 
 

@@ -156,7 +156,7 @@ def test_a_head_opens_its_item_without_javascript_too(people, places):
 def test_a_suspect_is_opened_from_its_address_with_the_focus_in_its_column(grid, places):
     grid.goto(f"{places.grid}&card=spurious")
     grid.locator("#grid[data-ready]").wait_for()
-    expect(grid.locator(".item-card")).to_contain_text("Spurious?")
+    expect(grid.locator(".item-card")).to_contain_text("Misleading?")
     head = grid.locator("#grid .head[aria-current]")
     expect_place(grid, 1, head.evaluate("head => head.closest('th').cellIndex"))
 

@@ -342,7 +342,7 @@ def test_filters_are_in_the_address_and_views_are_kept(grid, places):
 
 def test_a_permalink_opens_its_cell(grid, people, places):
     cell(grid, 20, 2).click()
-    link = grid.get_by_role("link", name="Link to this cell")
+    link = grid.get_by_role("link", name="Link to this pair")
     other = people.sign_in("viewer", viewport=WIDE)
     other.goto(link.get_attribute("href"))
     expect(other.locator("#panel #cell-title")).to_have_text(grid.locator("#cell-title").inner_text())
@@ -381,9 +381,9 @@ def test_bulk_by_ticks(grid, people):
     grid.keyboard.press("ArrowDown")
     grid.keyboard.press("Space")
     plan = grid.locator("#plan")
-    expect(plan).to_contain_text("24 cells: 2 passages × 12 items (none ticked: all that are shown).")
+    expect(plan).to_contain_text("24 pairs: 2 passages × 12 items (none ticked: all that are shown).")
     grid.locator('#grid thead input[name="item"]').first.check()
-    expect(plan).to_contain_text("2 cells: 2 passages × 1 item.")
+    expect(plan).to_contain_text("2 pairs: 2 passages × 1 item.")
     plan.get_by_role("button", name="Mark 2 as verified").click()
     expect(cell(grid, 1, 1)).to_have_attribute("data-marks", "verified")
     assert len(events()) == 2

@@ -74,7 +74,7 @@ def test_everything_is_seen_without_scrolling(people, places, address):
     page.set_viewport_size({"width": 1440, "height": 900})
     page.goto(address)
     expect(page.locator("#nearest li").first).to_be_in_viewport(ratio=1)
-    expect(page.get_by_role("button", name="Add to the bank")).to_be_in_viewport(ratio=1)
+    expect(page.get_by_role("button", name="Add to the rubric")).to_be_in_viewport(ratio=1)
     page.goto(address.replace("kind=uncovered&min_grade=5", "kind=misleading"))
     expect(page.get_by_role("button", name="Reword")).to_be_in_viewport(ratio=1)
     expect(page.get_by_role("button", name="Retire")).to_be_in_viewport(ratio=1)
@@ -90,7 +90,7 @@ def test_without_javascript(people, places, address):
     text = opened_text(page)
     page.get_by_label("Words of the passage that no item asks for").fill(text[:30])
     page.get_by_label("Question or nugget").fill("What has nobody asked so far?")
-    page.get_by_role("button", name="Add to the bank").click()
+    page.get_by_role("button", name="Add to the rubric").click()
     expect(page.get_by_text("Question added.")).to_be_visible()
     assert ItemSource.objects.get().spans == [" ".join(text[:30].split())]
 

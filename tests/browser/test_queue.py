@@ -35,7 +35,7 @@ def test_a_whole_campaign_by_keys(people, campaign_of):
     for order in range(1, 7):
         expect_cell(page, campaign, order)
         page.keyboard.press(str(order - 1))
-        expect(said).to_contain_text(f"Cell {order + 1} of 6" if order < 6 else "Nothing is left")
+        expect(said).to_contain_text(f"Pair {order + 1} of 6" if order < 6 else "Nothing is left")
     expect(page.get_by_role("heading", name="Nothing is left for you here")).to_be_visible()
     expect(page.get_by_text("All 6 ratings are done.")).to_be_visible()
     expect_saved(page)
@@ -50,7 +50,7 @@ def test_keys_faster_than_the_line(people, campaign_of):
     saved = Held(page, "**/cells/*/", times=1)
     for rating in "123":
         page.keyboard.press(rating)
-    expect(page.get_by_role("heading", name="Waiting for the next cell")).to_be_visible()
+    expect(page.get_by_role("heading", name="Waiting for the next pair")).to_be_visible()
     saved.next().continue_()
     expect_cell(page, campaign, 4)
     page.keyboard.press("4")
@@ -74,7 +74,7 @@ def test_a_passage_with_all_its_items_by_keys(people, campaign_of):
         page.keyboard.press("2")
     expect_cell(page, campaign, 13)
     expect(page.get_by_role("article", name=f"Passage {after.passage.doc_id}")).to_be_visible()
-    expect(page.locator("#queue-said")).to_contain_text("Cell 13 of")
+    expect(page.locator("#queue-said")).to_contain_text("Pair 13 of")
     expect(page.locator("#queue-last")).to_contain_text("you 2 grader", use_inner_text=True)
     expect_saved(page)
     assert rated(campaign) == [(order, 2) for order in range(1, 13)]
@@ -112,7 +112,7 @@ def test_the_line_is_cut_in_the_middle_and_the_page_reloaded(people, campaign_of
     page.keyboard.press("3")
     expect(page.locator("#outbox")).to_have_text("Offline, 2 unsent")
     expect(page.locator("#announced")).to_contain_text("2 unsent, kept on this device")
-    expect(page.get_by_role("heading", name="Waiting for the next cell")).to_be_visible()
+    expect(page.get_by_role("heading", name="Waiting for the next pair")).to_be_visible()
     assert rated(campaign) == [(1, 1)]
     with page.expect_event("dialog") as warned:
         page.evaluate("location.reload()")
@@ -135,7 +135,7 @@ def test_what_is_rated_and_unsent_is_not_asked_again_after_a_reload(people, camp
     expect(page.locator("#outbox")).to_have_text("Offline, 3 unsent")
     people.leaves = True
     page.reload()
-    expect(page.get_by_role("heading", name="Waiting for the next cell")).to_be_visible()
+    expect(page.get_by_role("heading", name="Waiting for the next pair")).to_be_visible()
     assert rated(campaign) == []
     page.unroute("**/cells/*/")
     expect_cell(page, campaign, 4)
@@ -223,7 +223,7 @@ def test_an_undone_cell_comes_back_after_a_stop(people, campaign_of):
     expect_cell(page, campaign, 2)
     page.keyboard.press("z")
     expect_cell(page, campaign, 1)
-    expect(page.locator("#queue-said")).to_contain_text("Taken back. Cell 1 of 2")
+    expect(page.locator("#queue-said")).to_contain_text("Taken back. Pair 1 of 2")
     page.get_by_role("button", name="Stop for now").click()
     page.locator(f'#waiting a[href$="/rate/{campaign.pk}/"]').click()
     expect_cell(page, campaign, 1)
@@ -240,7 +240,7 @@ def test_a_skipped_cell_is_offered_when_nothing_else_is_left(people, campaign_of
     open_queue(page, campaign)
     page.keyboard.press("x")
     page.keyboard.press("Enter")
-    page.get_by_role("link", name="Rate a cell that you skipped").click()
+    page.get_by_role("link", name="Rate a pair that you skipped").click()
     expect_cell(page, campaign, 1)
     page.keyboard.press("2")
     expect(page.get_by_text("The one rating is done.")).to_be_visible()
@@ -288,8 +288,8 @@ def test_comment_skip_and_flags_by_keys(people, campaign_of):
     page.keyboard.press("2")
     expect_cell(page, campaign, 2)
     page.keyboard.press("s")
-    expect(page.locator("#toasts")).to_contain_text("as spurious.")
-    flagged = page.locator(SHOWN).get_by_role("button", name="Spurious item ✓ (flagged)")
+    expect(page.locator("#toasts")).to_contain_text("as misleading.")
+    flagged = page.locator(SHOWN).get_by_role("button", name="Misleading item ✓ (flagged)")
     expect(flagged).to_be_visible()
     expect(page.locator("#toasts").get_by_role("button", name="Undo")).to_be_visible()
     page.keyboard.press("z")

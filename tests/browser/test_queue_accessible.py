@@ -69,7 +69,7 @@ def test_a_preview_that_says_the_same_is_not_announced_again(people, campaign):
     expect(page.locator("#preview.htmx-request")).to_have_count(0)
     assert said.evaluate("said => said.firstChild.isFirst")
 
-    page.get_by_label("Maximum number of cells").fill("3")
+    page.get_by_label("Maximum number of pairs").fill("3")
     expect(said).to_contain_text("3 pairs, ")
 
 
@@ -82,5 +82,5 @@ def test_every_item_is_announced_and_has_the_focus(people, campaign):
     expect(page.locator(SHOWN)).to_be_focused()
     page.locator(SHOWN).get_by_role("button", name="4, with small gaps").focus()
     page.keyboard.press("Enter")
-    expect(said).to_contain_text("Rated 4. Cell 5 of 8")
+    expect(said).to_contain_text("Rated 4. Pair 5 of 8")
     expect(page.locator(SHOWN)).to_be_focused()

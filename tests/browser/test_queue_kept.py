@@ -90,7 +90,7 @@ def test_a_refused_rating_is_shown_and_others_still_go(people, campaign_of, stat
     page.route("**/cells/*/", lambda route: route.fulfill(status=status, body="refused"), times=1)
     page.keyboard.press("1")
     refused = page.locator("#refused")
-    expect(refused).to_contain_text("Not saved: 1 for cell 1.")
+    expect(refused).to_contain_text("Not saved: 1 for pair 1.")
     expect(refused).to_contain_text(f"({status})")
     expect_cell(page, campaign, 2)
     page.keyboard.press("2")

@@ -23,7 +23,7 @@ def place_for(user: User, slug: str, revision_id: int, passage_id: int) -> tuple
     revision = get_object_or_404(revisions, pk=revision_id)
     pooled_passage(collection, revision.topic_id, passage_id)
     if hidden_of_cell(user, revision.topic, revision.pk, passage_id).people:
-        raise PermissionDenied("Rate this cell before you see other people's ratings.")
+        raise PermissionDenied("Rate this pair before you see other people's ratings.")
     return collection, CellKey(revision.topic_id, revision.pk, passage_id)
 
 

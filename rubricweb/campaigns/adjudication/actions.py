@@ -38,7 +38,7 @@ def decide(
     between, reason = ratings_by_person(place), reason.strip()
     is_party = by.pk in between
     if is_party and not reason:
-        raise NeedsReason("You rated this cell yourself. Say why you decide it.")
+        raise NeedsReason("You rated this pair yourself. Say why you decide it.")
     try:
         with transaction.atomic():
             decision = _decide(place, rating, by, (seen, reason, uid), between)

@@ -59,14 +59,14 @@ def accept_unanimous(request: HtmxRequest, slug: str) -> HttpResponse:
     collection = collection_for(request.user, slug, needed=access.TO_ADJUDICATE)
     campaign = ConflictsForm(request.GET, collection).chosen
     accepted = actions.accept_unanimous(collection, by=request.user, campaign=campaign)
-    messages.success(request, f"Accepted {counted(accepted, 'cell')} on which people agree.")
+    messages.success(request, f"Accepted {counted(accepted, 'pair')} where people agree.")
     return redirect(f"{reverse('campaigns:decide', args=[slug])}?{_kept(request)}")
 
 
 def _save(request: HtmxRequest, collection: Collection) -> HttpResponse:
     at = _place_in(request.GET)
     if at is None:
-        return HttpResponseBadRequest("Name the cell to decide.")
+        return HttpResponseBadRequest("Name the pair to decide.")
     collection, place = access.place_for(request.user, collection.slug, *at)
     form = DecideForm(request.POST, selectors.meanings(place, ratings_by_person(place)))
     if not form.is_valid():

@@ -41,7 +41,7 @@ def cell_for(user: User, slug: str, campaign_id: int, cell_id: int) -> CampaignC
             _require(cell, cell.campaign, user, roles.TO_ASSESS)
             return cell
     campaign_for(user, slug, campaign_id)
-    raise Http404("No such cell.")
+    raise Http404("No such pair.")
 
 
 @Prepared

@@ -57,10 +57,10 @@ def open_campaign(
     choice = replace(choice, rater=choice.rater.saved())
     drawn = chosen(choice, seed=seed)
     if not drawn.cells:
-        raise UnfitCampaign("No cell matches: choose other topics, kinds or cells.")
+        raise UnfitCampaign("No pair matches: choose other topics, kinds or pairs.")
     if len(drawn.cells) * plan.assessors > MOST_TURNS:
         raise UnfitCampaign(
-            f"This selects {len(drawn.cells):,} cells; {plan.assessors} assessors each are more than "
+            f"This selects {len(drawn.cells):,} pairs; {plan.assessors} assessors each are more than "
             f"{MOST_TURNS:,} ratings. Choose a sample."
         )
     if choice.bank.collection.campaigns.filter(name=plan.name).exists():
@@ -76,7 +76,7 @@ def open_campaign(
         ),
         batch_size=BATCH,
     )
-    detail = ", ".join(filter(None, (f"{len(cells)} cells", plan.mode, choice.drawn_by)))
+    detail = ", ".join(filter(None, (f"{len(cells)} pairs", plan.mode, choice.drawn_by)))
     audit.record("campaign opened", campaign, by=by, detail=detail)
     _publish(campaign)
     return campaign
@@ -191,7 +191,7 @@ def assign_cells(bank: Bank, cells: Iterable[humans.Cell], *, to: User, by: User
 def _standing(bank: Bank, by: User) -> Campaign:
     fixed = {
         "collection": bank.collection,
-        "name": f"Assigned cells of {bank.name}"[:120],
+        "name": f"Assigned pairs of {bank.name}"[:120],
         "kinds": [str(kind) for kind in KINDS],
         "mode": Campaign.Mode.ASSISTED,
         "order": Campaign.Order.RANDOM,
@@ -272,7 +272,7 @@ def _say(turn: Turn, cell: CampaignCell, *, rating: int, by: User, known: CellSt
 def comment(cell: CampaignCell, *, text: str, by: User) -> None:
     """Save the comment to the adjudicator on a cell that `by` holds; raises NotYours."""
     if not cell.turns.filter(person=by).update(comment=text):
-        raise NotYours("You can comment only on cells that are yours to rate now.")
+        raise NotYours("You can comment only on pairs that are yours to rate now.")
 
 
 @transaction.atomic
@@ -282,7 +282,7 @@ def skip(cell: CampaignCell, *, reason: str, by: User, uid: UUID) -> Turn:
     if turn.uid == uid:
         return turn
     if turn.state != State.LEASED:
-        raise NotYours("Only a cell that waits for your rating can be skipped.")
+        raise NotYours("Only a pair that waits for your rating can be skipped.")
     turn.reason = reason
     _hand_in(turn, State.SKIPPED, uid)
     if cell.turns.exclude(state=State.SKIPPED).count() < cell.campaign.assessors and not turn.assigned_by_id:

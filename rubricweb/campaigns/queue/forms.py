@@ -108,10 +108,10 @@ class CampaignForm(forms.Form):
     """A new campaign over one bank and grader."""
 
     name = forms.CharField(label=gettext_lazy("Name"), max_length=120)
-    bank = forms.ChoiceField(label=gettext_lazy("Bank"))
+    bank = forms.ChoiceField(label=gettext_lazy("Rubric"))
     grader = forms.ChoiceField(
         label=gettext_lazy("Grader to check"),
-        help_text=gettext_lazy("Its ratings decide which cells are chosen, and in which order."),
+        help_text=gettext_lazy("Its ratings decide which pairs are chosen, and in which order."),
     )
     kinds = forms.MultipleChoiceField(
         label=gettext_lazy("Kinds of items"),
@@ -142,12 +142,12 @@ class CampaignForm(forms.Form):
         help_text=gettext_lazy("The same seed draws the same topics."),
     )
     cells = forms.ChoiceField(
-        label=gettext_lazy("Cells"),
+        label=gettext_lazy("Pairs"),
         choices=Campaign.Cells.choices,
         initial=Campaign.Cells.ALL,
         widget=forms.RadioSelect,
-        help_text=f"Without a maximum, a sample for Rubric-Cover has {COVER_CELLS} cells, which usually "
-        f"estimates scores to within 0.05 to 0.1; one for nugget scores has {A_RUN} cells a run, one for P@k "
+        help_text=f"Without a maximum, a sample for Rubric-Cover has {COVER_CELLS} pairs, which usually "
+        f"estimates scores to within 0.05 to 0.1; one for nugget scores has {A_RUN} pairs a run, one for P@k "
         f"{A_RUN} passages.",
     )
     min_grade = forms.IntegerField(
@@ -159,19 +159,19 @@ class CampaignForm(forms.Form):
     )
     cutoff = forms.IntegerField(label=gettext_lazy("Rank cutoff k"), min_value=1, max_value=1_000, initial=20)
     size = forms.IntegerField(
-        label=gettext_lazy("Maximum number of cells"),
+        label=gettext_lazy("Maximum number of pairs"),
         min_value=1,
         required=False,
         initial=COVER_CELLS,
         help_text=gettext_lazy("Empty: all."),
     )
     order = forms.ChoiceField(
-        label=gettext_lazy("Cells to draw first"),
+        label=gettext_lazy("Pairs to draw first"),
         choices=Campaign.Order.choices,
         initial=Campaign.DEFAULT_ORDER,
         help_text=gettext_lazy(
             "If there is a maximum, the rest are left out. In the same time the first choice tells most runs "
-            "apart, because their scores come from these cells."
+            "apart, because their scores come from these pairs."
         ),
     )
     passage_order = forms.ChoiceField(
@@ -187,11 +187,11 @@ class CampaignForm(forms.Form):
         max_value=100,
         initial=20,
         help_text=gettext_lazy(
-            "The share of cells drawn at random. Estimates use only these. In random order, all cells are."
+            "The share of pairs drawn at random. Estimates use only these. In random order, all pairs are."
         ),
     )
     assessors = forms.IntegerField(
-        label=gettext_lazy("Independent assessors per cell"),
+        label=gettext_lazy("Independent assessors per pair"),
         min_value=1,
         max_value=MOST_ASSESSORS,
         initial=1,
@@ -245,7 +245,7 @@ class CampaignForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         if not self.errors and self._rater() is None:
-            self.add_error("grader", gettext("This grader has no grades of this bank."))
+            self.add_error("grader", gettext("This grader has no grades of this rubric."))
         if not self.errors and cleaned["cells"] == Campaign.Cells.ANSWERS:
             self._require_single_passages(cleaned)
         return cleaned
@@ -255,7 +255,7 @@ class CampaignForm(forms.Form):
         tops = [topic.ranked_rows[:, : cleaned["cutoff"]] >= 0 for topic in pool.topics]
         if any((top.sum(axis=1) > 1).any() for top in tops):
             message = gettext(
-                "Runs rank several passages of a topic among their first %(k)s. Single cells estimate a "
+                "Runs rank several passages of a topic among their first %(k)s. Single pairs estimate a "
                 "nugget score only where each run has one: choose 1."
             )
             self.add_error("cutoff", message % {"k": cleaned["cutoff"]})

@@ -29,7 +29,7 @@ class Campaign(models.Model):
     class Mode(models.TextChoices):
         BLIND = "blind", gettext_lazy("blind: rate first, then see the grader's rating")
         ASSISTED = "assisted", gettext_lazy("assisted: rate beside the grader's rating")
-        MIXED = "mixed", gettext_lazy("mixed: blind or assisted at random for each cell and assessor")
+        MIXED = "mixed", gettext_lazy("mixed: blind or assisted at random for each pair and assessor")
 
     class Order(models.TextChoices):
         RANK = "rank", gettext_lazy("at or above the threshold, from the top of all runs down")
@@ -41,7 +41,7 @@ class Campaign(models.Model):
     class PassageOrder(models.TextChoices):
         TOPIC = "topic", gettext_lazy("by topic: all items of a passage together, topic after topic")
         BOARD = "board", gettext_lazy("by value for the leaderboard: all items of a passage together")
-        CELL = "cell", gettext_lazy("in the order drawn, each cell by itself")
+        CELL = "cell", gettext_lazy("in the order drawn, each pair by itself")
 
     class Cells(models.TextChoices):
         ALL = "all", gettext_lazy("all")
@@ -129,7 +129,7 @@ class Campaign(models.Model):
         if self.mode == self.Mode.ASSISTED:
             return ""
         return gettext(
-            "Until you have rated the cells of a passage blind, you see no grade of them, nor of items that "
+            "Until you have rated a passage blind, you see none of its grades, nor grades of items that "
             "you added or that were added or reworded since the campaign was opened."
         )
 
@@ -137,9 +137,7 @@ class Campaign(models.Model):
     def counts_for(self) -> str:
         """The estimates that its ratings support, in words."""
         if self.draw_id is None:
-            return (
-                "No estimate stands on these cells, because they were not drawn at random from all of them."
-            )
+            return "These pairs support no estimate, because they were not drawn at random from all."
         return f"{self._counts_for}{UNFINISHED if self.is_by_passage and not self.is_sample else ''}"
 
     @property
@@ -151,11 +149,11 @@ class Campaign(models.Model):
         }
         if boards := serves.get(self.Cells(self.cells_taken)):
             return (
-                "The rated cells are the sample for \u201cBy people, estimated\u201d on leaderboards "
+                "The rated pairs are the sample for \u201cBy people, estimated\u201d on leaderboards "
                 f"{boards}. They do not count in Verify grading. The intervals hold once all are rated."
             )
         return (
-            "The rated cells that were drawn at random count in the shares of Verify grading, and for "
+            "The rated pairs that were drawn at random count in the shares of Verify grading, and for "
             "\u201cBy people, estimated\u201d on leaderboards of the same items."
         )
 
@@ -198,7 +196,7 @@ class CampaignCell(models.Model):
         )
 
     def __str__(self) -> str:
-        return f"cell {self.order}"
+        return f"pair {self.order}"
 
     @property
     def human_cell(self) -> Cell:

@@ -31,8 +31,8 @@ PAGE = "campaigns/queue/campaign_new.html"
 SAMPLE = 400
 QUESTIONS = {
     "right": "Is the grader right? A random sample over all grades and topics.",
-    "runs": "Settle close runs: the cells whose errors could swap neighbours, first.",
-    "gaps": "Fill gaps: cells where the grader failed or was unsure.",
+    "runs": "Settle close runs: first the grades whose errors could swap neighbouring runs.",
+    "gaps": "Fill gaps: pairs where the grader failed or was unsure.",
 }
 PRESETS: dict[str, dict[str, Any]] = {
     "right": {"cells": Campaign.Cells.ALL, "order": Campaign.Order.RANDOM, "random_percent": 100},
@@ -41,18 +41,18 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 """What each question says of the cells; Details may say otherwise."""
 MODES = {
-    Campaign.Mode.BLIND: "Blind: the grade shows after the person's own. Needed to say that it is right.",
-    Campaign.Mode.ASSISTED: "Assisted: the grade is shown. A third faster, and people follow it.",
+    Campaign.Mode.BLIND: "Blind: people see the grade only after their own. Needed to judge the grader.",
+    Campaign.Mode.ASSISTED: "Assisted: people see the grade. A third faster, but they tend to follow it.",
     Campaign.Mode.MIXED: "Mixed: half and half at random. Measures how far the grade sways people.",
 }
-AS_ASKED = ("", "as the first answer says")
+AS_ASKED = ("", "as chosen in question 1")
 
 
 def _sample_label(cells: int) -> str:
     """The time at the least pace, and the widest 95 % interval of a share of so many cells."""
     minutes, points = cells * LEAST_SECONDS / 60, 98 / cells**0.5
     time = f"{minutes:.0f} min" if minutes < 60 else f"{minutes / 60:.1f} h"
-    return f"{cells} cells: {time}, shares to within {points:.0f} points"
+    return f"{cells} pairs: {time}, shares to within {points:.0f} points"
 
 
 class NewCampaignForm(CampaignForm):
@@ -136,7 +136,7 @@ def campaign_new(request: HtmxRequest, slug: str) -> HttpResponse:
         except UnfitCampaign as refusal:
             form.add_error(None, str(refusal))
         else:
-            messages.success(request, f"Campaign opened: {counted(campaign.cells.count(), 'cell')}.")
+            messages.success(request, f"Campaign opened: {counted(campaign.cells.count(), 'pair')}.")
             return redirect("campaigns:campaign", slug, campaign.pk)
     return form_response(request, PAGE, {"collection": collection, "form": form})
 

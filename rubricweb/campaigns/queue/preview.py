@@ -86,7 +86,7 @@ class Preview:
 
     @property
     def in_words(self) -> str:
-        counts = f"{counted(self.cells, 'cell')}, {number(round(self.hours, 1), 1)} hours in total."
+        counts = f"{counted(self.cells, 'pair')}, {number(round(self.hours, 1), 1)} hours in total."
         return f"{counts} {self.too_few}".strip()
 
     @property
@@ -95,7 +95,7 @@ class Preview:
         if self.people >= self.assessors:
             return ""
         people = "1 can" if self.people == 1 else f"{self.people} can"
-        return f"Each cell needs {self.assessors} people, and only {people} rate: no cell would be finished."
+        return f"Each pair needs {self.assessors} people, and only {people} rate: no pair would be finished."
 
     @property
     def each(self) -> float:

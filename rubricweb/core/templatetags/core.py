@@ -90,13 +90,13 @@ def bdi(text: object) -> SafeString:
 
 
 @register.simple_tag(takes_context=True)
-def hidden_note(context: Context, hidden: int, things: str = "cell") -> str:
+def hidden_note(context: Context, hidden: int, things: str = "pair") -> str:
     """Say how many things are hidden from the reader, where a page counts those of its own."""
     return _hidden_note(context, hidden_sentence(hidden, things))
 
 
 @register.simple_tag
-def hidden_words(hidden: int, things: str = "cell") -> SafeString:
+def hidden_words(hidden: int, things: str = "pair") -> SafeString:
     """The same within a line that counts more."""
     if not hidden:
         return SafeString("")

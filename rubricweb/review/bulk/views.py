@@ -26,9 +26,8 @@ from rubricweb.grades.raters import Rater, raters
 from rubricweb.review import selectors
 from rubricweb.review.bulk.forms import BulkAction, BulkForm, selection
 from rubricweb.review.bulk.plans import BulkPlan, plan
-from rubricweb.review.forms import GridForm, address_kept, kept_fields
-
-PAGE = "review/bulk/bulk.html"
+from rubricweb.review.forms import GridForm, kept_fields
+from rubricweb.review.views import INSET, inset_frame
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -39,13 +38,12 @@ def bulk(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     rater, plan = _plan(request, bank, topic, address)
     form = BulkForm(request.POST or None, initial={"uid": uuid4()})
     form.offer(bank.collection)
-    context = {"bank": bank, "topic": topic, "collection": bank.collection, "section": "topics"}
-    context |= {"plan": plan, "form": form, "rater": rater}
-    context |= {"kept": kept_fields(address), **address_kept(request)}
+    context = inset_frame(request, bank, topic) | {"inset": gettext("Selected pairs")}
+    context |= {"plan": plan, "form": form, "rater": rater, "kept": kept_fields(address)}
     if request.method != "POST":
-        return page_or_part(request, PAGE, context, part="plan")
+        return page_or_part(request, INSET, context, part="plan")
     if not form.is_valid() or not _is_done(request, bank, plan, form):
-        return form_response(request, PAGE, context, part="plan")
+        return form_response(request, INSET, context, part="plan")
     return _after(request, bank, topic, context)
 
 
@@ -68,12 +66,12 @@ def _is_done(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) -
         messages.error(
             request,
             gettext(
-                "Nothing was changed, because the selected cells are no longer the same. Check them again.",
+                "Nothing was changed, because the selected pairs are no longer the same. Check them again.",
             ),
         )
         return False
     if plan.is_too_large and cleaned["deed"] != BulkAction.GRADE:
-        messages.error(request, gettext("Nothing was changed: too many cells are selected. Select fewer."))
+        messages.error(request, gettext("Nothing was changed: too many pairs are selected. Select fewer."))
         return False
     return ACTIONS[cleaned["deed"]](request, bank, plan, form)
 
@@ -91,7 +89,7 @@ def _grade(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) -> 
 def _grading(cells: int) -> str:
     if not cells:
         return gettext("Nothing to grade here.")
-    return gettext("Grading %(cells)s.") % {"cells": counted(cells, "cell")}
+    return gettext("Grading %(cells)s.") % {"cells": counted(cells, "pair")}
 
 
 def _find_right(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) -> bool:
@@ -105,16 +103,16 @@ def _find_right(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm
 def _assign(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) -> bool:
     person = form.cleaned_data["person"]
     if person is None:
-        messages.error(request, gettext("Nothing was changed. Choose who is to rate these cells."))
+        messages.error(request, gettext("Nothing was changed. Choose who is to rate these pairs."))
         return False
     held = roles.require(request.user, bank.collection, roles.TO_VIEW)
     if person != request.user and not held.includes(roles.TO_EDIT_BANK):
         raise PermissionDenied(
-            "Only topic developers assign cells to others; you can assign them to yourself."
+            "Only topic developers assign pairs to others; you can assign them to yourself."
         )
     new = assign_cells(bank, plan.cells, to=person, by=request.user)
     added = gettext("Added to the queue of %(person)s: %(cells)s.")
-    messages.success(request, added % {"cells": counted(new, "cell"), "person": person})
+    messages.success(request, added % {"cells": counted(new, "pair"), "person": person})
     return True
 
 
@@ -125,7 +123,7 @@ def _after(request: HtmxRequest, bank: Bank, topic: Topic, context: dict[str, ob
     """Redirect to the grid; for htmx, render the part again with an undo."""
     if request.htmx:
         done = {"is_done": True, "deed": request.POST["deed"], "uid": request.POST["uid"]}
-        return page_or_part(request, PAGE, context | done, part="plan")
+        return page_or_part(request, INSET, context | done, part="plan")
     kept = [pair for pair in kept_fields(request.POST) if pair[0] not in {"passage", "item"}]
     query = urlencode([("view", "grid"), *kept])
     return redirect(f"{reverse('editor:topic', args=[bank.pk, topic.pk])}?{query}")

@@ -29,6 +29,7 @@ from rubricweb.review.cells.latest_ratings import NoText, Reworded, Saving, cell
 from rubricweb.review.flags.subjects import Subject
 from rubricweb.review.flags.views import subject_context
 from rubricweb.review.forms import GridForm, address_kept
+from rubricweb.review.views import INSET, inset_frame
 
 Place = tuple[Item, Passage]
 STATUS = {type(None): 200, RatedMeanwhile: 409, Reworded: 409, UnfitRating: 422, NoText: 422}
@@ -38,7 +39,7 @@ STATUS = {type(None): 200, RatedMeanwhile: 409, Reworded: 409, UnfitRating: 422,
 def cell(request: HtmxRequest, bank_id: int, topic_id: int, passage_id: int, item_id: int) -> HttpResponse:
     """Show a passage and an item: the answer, the prompt, the reply, other graders, the runs."""
     place = access.cell_for(request.user, (bank_id, topic_id), (passage_id, item_id), request.GET)
-    return page_or_part(request, "review/cell.html", _context(request, place), part="panel")
+    return page_or_part(request, INSET, _context(request, place), part="panel")
 
 
 @require_POST
@@ -91,7 +92,7 @@ def _answer(request: HtmxRequest, place: Place, saving: Saving) -> HttpResponse:
             messages.error(request, str(saving.refusal))
         return after_post(request, "", {}, to=to + address_kept(request)["suffix"])
     context = _context(request, place) | {"saving": saving}
-    template = "review/cell.html#panel"
+    template = f"{INSET}#panel"
     if request.POST.get("part") == "cell":
         form = GridForm(request.GET)
         rater = form.offer(raters(item.bank))
@@ -113,9 +114,10 @@ def _context(request: HtmxRequest, place: Place) -> dict[str, object]:
     cell = selectors.cell(item, passage, rater)
     own_and_others = cell_ratings(item, passage, request.user, rater)
     return {
+        **inset_frame(request, item.bank, item.topic),
         **subject_context(request, Subject(item.bank, item.topic, item, passage)),
+        "inset": passage.doc_id,
         "rater": rater,
         "cell": cell.blinded() if own_and_others.is_blind else cell,
         "ratings": own_and_others,
-        **address_kept(request),
     }

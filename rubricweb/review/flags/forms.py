@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from django import forms
 from django.db.models import TextChoices
@@ -50,7 +50,7 @@ class NewFlagForm(forms.Form):
 
     kind = forms.ChoiceField(label=gettext_lazy("Kind"), error_messages={"required": "Choose what is wrong."})
     text = _words("What do you see?")
-    uid = forms.UUIDField(widget=forms.HiddenInput)
+    uid = forms.UUIDField(required=False, widget=forms.HiddenInput)
 
     def __init__(self, subject: Subject, sent: QueryDict | None = None, *, kind: str = "") -> None:
         first = kind if kind in subject.kinds else Kind.COMMENT
@@ -58,6 +58,10 @@ class NewFlagForm(forms.Form):
         super().__init__(sent, initial=initial, auto_id=f"new-flag-{subject.key}-%s")
         offer_choices(self, "kind", [(kind.value, kind.label) for kind in subject.kinds])
         self.subject = subject
+
+    def clean_uid(self) -> UUID:
+        """Return a new one where the form has none: one button flags again after an undo."""
+        return self.cleaned_data["uid"] or uuid4()
 
     @property
     def chosen(self) -> str:

@@ -19,7 +19,7 @@ from rubricweb.grades.importers.people import Kinds, Work
 from rubricweb.review.flags.models import Flag, FlagEvent
 from rubricweb.review.flags.subjects import Subject
 
-LACKING = "flags of banks, items or passages that the collection lacks"
+LACKING = "flags of rubrics, items or passages that the collection lacks"
 UNFIT = "flags of a kind that does not fit what they are about"
 SINCE = "events of threads that went on here otherwise"
 CREDIT = "events of flags"

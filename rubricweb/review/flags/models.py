@@ -22,8 +22,8 @@ class Flag(models.Model):
     """A person wants an item, a passage or a cell (both) looked at."""
 
     class Kind(models.TextChoices):
-        SPURIOUS = "spurious", gettext_lazy("spurious")
-        UNCOVERED = "uncovered", gettext_lazy("uncovered")
+        SPURIOUS = "spurious", gettext_lazy("misleading")
+        UNCOVERED = "uncovered", gettext_lazy("not covered")
         WRONG_ANSWER = "wrong-answer", gettext_lazy("wrong answer")
         UNCLEAR = "unclear", gettext_lazy("unclear")
         DUPLICATE = "duplicate", gettext_lazy("duplicate")

@@ -28,7 +28,7 @@ class Subject:
     @property
     def what(self) -> str:
         if self.item and self.passage:
-            return "cell"
+            return "pair"
         return self.item.get_kind_display() if self.item else "passage"
 
     @property

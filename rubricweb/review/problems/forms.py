@@ -34,7 +34,7 @@ class ProblemsForm(EvidenceForm):
     in_toolbar: tuple[str, ...] = ("bank", *EvidenceForm.in_toolbar)
     outdated = ("page", "problem")
 
-    bank = select_at_once("Bank", ())
+    bank = select_at_once("Rubric", ())
 
     def __init__(self, address: QueryDict, banks: list[Bank]) -> None:
         super().__init__(address)
@@ -49,7 +49,7 @@ class ProblemsForm(EvidenceForm):
     def offered_bank(self) -> Bank:
         """Return the chosen bank. Http404 where the collection has none."""
         if self.chosen_bank is None:
-            raise Http404("No bank yet.")
+            raise Http404("No rubric yet.")
         return self.chosen_bank
 
     def default_value(self, name: str) -> str:

@@ -24,7 +24,7 @@ def _any(cells: Mask) -> Mask:
 
 SHOWS: dict[str, tuple[str, Callable[[CheckedSheet], Mask]]] = {
     "all": ("all", lambda sheet: np.ones(len(sheet.judged), dtype=np.bool_)),
-    "uncovered": ("relevant but uncovered", lambda sheet: sheet.uncovered),
+    "uncovered": ("relevant but not covered", lambda sheet: sheet.uncovered),
     "disagree": ("in conflict with the judgment", lambda sheet: sheet.disagree),
     "failed": ("with failed grades", lambda sheet: _any(sheet.graded == FAILED)),
     "missing": ("with missing grades", lambda sheet: _any(sheet.graded == MISSING)),
@@ -45,12 +45,12 @@ SORTS: dict[str, tuple[str, Callable[[CheckedSheet], NDArray[np.float64]]]] = {
 ITEM_FILTERS: dict[str, tuple[str, Callable[[GridColumn], bool]]] = {
     "all": ("all", lambda column: True),
     "nobody": ("never covered", lambda column: column.is_covering_nobody),
-    "spurious": ("spurious", lambda column: column.is_spurious),
+    "spurious": ("misleading", lambda column: column.is_spurious),
     "unknown": ("without text", lambda column: not column.text),
 }
 ORDERS: dict[str, tuple[str, Callable[[GridColumn], float]]] = {
-    "bank": ("bank order", lambda column: 0.0),
-    "spurious": ("most spurious first", lambda column: -undefined_last(column.spurious)),
+    "bank": ("rubric order", lambda column: 0.0),
+    "spurious": ("most misleading first", lambda column: -undefined_last(column.spurious)),
     "covered": ("most covered first", lambda column: -undefined_last(column.covered)),
     "discrimination": (
         "least discriminating first",

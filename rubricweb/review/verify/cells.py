@@ -170,4 +170,4 @@ class RatedAnew(HumanGradeError):
 
     def __init__(self, rating: int | None) -> None:
         rates = "has no rating there" if rating is None else f"rates it {rating}"
-        super().__init__(f"The grader {rates} now. Look at the cell again.")
+        super().__init__(f"The grader {rates} now. Look at the pair again.")

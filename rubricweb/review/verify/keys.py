@@ -84,7 +84,7 @@ def accept_undo(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
 def _sent(request: HtmxRequest) -> Acceptance:
     form = AcceptForm(request.POST)
     if not form.is_valid():
-        raise BadRequest("The form lacks the answer, or the cell that it is of.")
+        raise BadRequest("The form lacks the answer, or the pair that it is of.")
     return form.acceptance
 
 

@@ -110,7 +110,7 @@ def verify_estimates(request: HtmxRequest, slug: str, bank_id: int) -> HttpRespo
 def verified_bank(request: HtmxRequest, slug: str, bank_id: int, needed: Role = roles.TO_VIEW) -> Bank:
     bank = bank_for(request.user, bank_id, needed=needed)
     if bank.collection.slug != slug:
-        raise Http404("No such bank of this collection.")
+        raise Http404("No such rubric in this collection.")
     return bank
 
 

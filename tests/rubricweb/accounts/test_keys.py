@@ -120,7 +120,7 @@ def test_a_key_for_two_actions_is_refused_at_the_second(client_of, ana):
     answer = client_of(ana).post(URL, fields(spurious="c"))
     html = markup(answer)
     assert answer.status_code == 422
-    assert 'id="key-comment_error">C is already the key for: Flag a question as misleading.' in html
+    assert 'id="key-comment_error">C does this already: Flag a question as misleading.' in html
     assert 'name="spurious" value="c"' in html
     ana.refresh_from_db()
     assert ana.key_map == {}

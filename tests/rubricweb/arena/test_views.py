@@ -11,9 +11,19 @@ import pytest
 from rubricweb.arena import actions, files
 from rubricweb.arena.drawing import Numbering, count_unseen, unseen
 from rubricweb.arena.models import Arena, Battle
-from rubricweb.corpus.models import Response
+from rubricweb.corpus.models import Passage, Response
 from rubricweb.corpus.official import official_boards
-from tests.factories import CollectionFactory, MembershipFactory, RankingFactory, RunFactory, TopicFactory
+from tests.factories import (
+    CollectionFactory,
+    ItemFactory,
+    MembershipFactory,
+    RankingFactory,
+    RunFactory,
+    TopicFactory,
+    grade,
+    lexical_config,
+    responded,
+)
 from tests.rubricweb.arena.conftest import ballot, voted
 from tests.rubricweb.markup import markup
 
@@ -95,7 +105,7 @@ def test_standing_counts_what_is_voted_and_left_until_every_pair_is_seen(assesso
         assert f"You: {votes}, {5 - number} pair{'' if number == 4 else 's'} left" in page
         actions.vote(Battle.objects.first(), ballot("left"), by=assessor, seen=0)
     page = markup(client.get(VOTE))
-    assert "There is no pair of answers that you have not seen." in page
+    assert "No pair of answers is left to vote on." in page
     assert "See the votes" not in page
 
 
@@ -319,3 +329,19 @@ def test_a_release_says_that_it_has_no_votes(owner, topics, bank, runs, client_o
     voted(owner, topics[0], runs[0], runs[1], "left")
     page = markup(client_of(owner).get("/collections/autumn/share/"))
     assert "1 vote in the arena; the vote board has files of its own" in " ".join(page.split())
+
+
+def test_it_says_why_the_rubric_says_nothing(assessor, topics, runs, bank, client_of):
+    client = client_of(assessor)
+    battle = voted(assessor, topics[0], runs[0], runs[1], "left")
+    assert "Items that each answer covers" in markup(client.get(battle.get_absolute_url()))
+    topic = TopicFactory(collection=bank.collection)
+    left, right = (responded(topic, tag, f"Said by {tag}.") for tag in ("delta", "epsilon"))
+    bank.collection.stamp += 1
+    bank.collection.save()
+    battle = voted(assessor, topic, left.run, right.run, "left")
+    assert "The rubric has no items for this topic." in markup(client.get(battle.get_absolute_url()))
+    item = ItemFactory(bank=bank, topic=topic)
+    assert "No passage of either answer is graded yet." in markup(client.get(battle.get_absolute_url()))
+    grade(lexical_config(), item, Passage.objects.get(text="Said by delta."), 4)
+    assert "No passage of the right answer is graded yet." in markup(client.get(battle.get_absolute_url()))

@@ -31,7 +31,7 @@ def test_it_asks_for_the_cells_and_people_that_were_named(arguments, bank, secon
     )
     call_command("open_campaign", *arguments, *options)
     said = capsys.readouterr()
-    assert said.err.startswith("6 ratings of 6 cells (6 match), 3 passages, 2 items, by 1 people: 0.0 hours")
+    assert said.err.startswith("6 ratings of 6 pairs (6 match), 3 passages, 2 items, by 1 people: 0.0 hours")
     campaign = Campaign.objects.get()
     assert (campaign.name, campaign.mode) == ("second look", Campaign.Mode.ASSISTED)
     assert campaign.cells.count() == 6
@@ -41,19 +41,19 @@ def test_it_asks_for_the_cells_and_people_that_were_named(arguments, bank, secon
 
 def test_a_dry_run_opens_nothing(arguments, capsys):
     call_command("open_campaign", *arguments, "--dry-run")
-    assert capsys.readouterr().err.startswith("12 ratings of 12 cells")
+    assert capsys.readouterr().err.startswith("12 ratings of 12 pairs")
     assert not Campaign.objects.exists()
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--bank", "other"), "has no bank other; its banks are"),
+        (("--bank", "other"), "has no rubric other; its rubrics are"),
         (("--topic", "nowhere"), "--topic: Not in the collection: nowhere"),
         (("--person", "nobody"), "--person: Not in the collection: nobody"),
         (("--grader", "999999"), "--grader: Select a valid choice"),
         (("--min-grade", "9"), "--min-grade: Ensure"),
-        (("--kind", "nugget"), "No cell matches"),
+        (("--kind", "nugget"), "No pair matches"),
     ],
 )
 def test_what_no_campaign_can_be_is_said(arguments, options, said):

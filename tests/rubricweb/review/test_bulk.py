@@ -104,7 +104,7 @@ def test_what_changed_meanwhile_is_shown_again(autumn, assessor, client_of):
     grade(autumn.config, autumn.items[2], autumn.passages["d3"], 1)
     grade(autumn.config, autumn.items[2], autumn.passages["d6"], 1)  # relevant, and uncovered by now
     response = client.post(at(autumn), sent, headers=HTMX)
-    assert "the selected cells are no longer the same" in markup(response)
+    assert "the selected pairs are no longer the same" in markup(response)
     assert len(response.context["plan"].cells) == 6
     assert HumanGrade.objects.count() == 0
 

@@ -60,7 +60,7 @@ def test_the_list_has_every_kind_and_counts_them(client_of, viewer, autumn):
     html = markup(page)
     assert misleading(page) == [(Q1, 1, 2)]
     assert uncovered(page) == [("d2", 2, 1, 1)]
-    assert "1 relevant passage has no grade yet" in " ".join(html.split())
+    assert "1 relevant passage is not graded yet" in " ".join(html.split())
     assert [(kind, count) for kind, _, count in page.context["kinds"]] == [
         ("misleading", 1),
         ("uncovered", 1),
@@ -99,7 +99,7 @@ def test_without_judgments_relevant_is_what_people_rated(client_of, viewer, asse
     empty = client_of(viewer).get(PAGE)
     assert keys(empty) == []
     assert "No problem known" in markup(empty)
-    assert "1 topic looked at" in " ".join(markup(empty).split())
+    assert "1 topic checked at" in " ".join(markup(empty).split())
     for doc_id, rating in {"d3": 1, "d1": 5, "d2": 4}.items():
         rate_cell(Cell.of(autumn.items[1], autumn.passages[doc_id]), rating=rating, by=assessor, seen=0)
     page = client_of(viewer).get(PAGE)
@@ -322,7 +322,7 @@ def test_a_pair_set_aside_is_back_once_one_is_reworded(client_of, developer, aut
 
 def test_without_a_bank_the_page_leads_to_the_topics(client_of, viewer, collection):
     page = markup(client_of(viewer).get(f"/collections/{collection.slug}/problems/"))
-    assert "No bank yet" in page
+    assert "No rubric yet" in page
 
 
 def test_a_bank_without_items_has_no_problem(client_of, viewer, autumn):

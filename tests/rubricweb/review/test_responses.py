@@ -66,7 +66,7 @@ def test_sentences_stand_in_order_with_the_items_they_cover(viewer, bank, answer
 
 def test_the_count_of_covering_passages_is_a_whole_sentence(viewer, bank, answer, client_of):
     page = markup(client_of(viewer).get(address(bank, answer)))
-    assert "1 of 3 passages with an item of grade 4 or more, by " in page
+    assert "1 of 3 passages covers an item with grade 4 or more, by " in page
 
 
 def test_the_threshold_is_chosen(viewer, bank, answer, client_of):

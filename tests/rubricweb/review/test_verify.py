@@ -266,7 +266,7 @@ def test_cells_that_a_campaign_drew_from_all_are_in_the_sample(
     estimated = estimates(bank_cells(autumn.bank, rater, assessor))
     assert (estimated.sampled, estimated.drawn, estimated.elsewhere) == (sampled, sampled, elsewhere)
     html = markup(client_of(viewer).get(f"{address(autumn)}estimates/", follow=True))
-    assert ("1 checked cell was drawn by a campaign for another purpose" in html) == bool(elsewhere)
+    assert ("1 checked pair of other campaigns" in html) == bool(elsewhere)
     assert "too few: " in html
 
 

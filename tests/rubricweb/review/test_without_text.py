@@ -71,7 +71,7 @@ def test_nothing_of_it_is_to_be_verified(client_of, assessor, item, passage):
     address = reverse("review:verify", args=[item.bank.collection.slug, item.bank_id])
     page = client_of(assessor).get(address)
     assert page.context["now"] is None
-    assert "1 item has no text yet, and cannot be rated before a topic developer supplies it." in markup(page)
+    assert "1 item has no text yet; a topic developer can add it." in markup(page)
     named = client_of(assessor).get(address, {"at": f"{item.topic_id}-{passage.pk}-{item.pk}"})
     assert named.context["now"] is None
 
@@ -85,7 +85,7 @@ def test_a_bank_that_can_be_verified_is_one_click_away(client_of, assessor, item
         client_of(assessor).get(reverse("review:verify", args=[worded.collection.slug, item.bank_id]))
     )
     address = reverse("review:verify", args=[worded.collection.slug, worded.pk])
-    assert re.findall(r'href="([^"]+)">\s*Verify the bank', html) == [address]
+    assert re.findall(r'href="([^"]+)">\s*Verify the rubric', html) == [address]
 
 
 def test_in_bulk_it_is_left_out(client_of, owner, item):

@@ -24,7 +24,7 @@ OPTIONS = {"kinds": "kind", "topics": "topic", "people": "person"}
 
 
 class Command(OperatorCommand):
-    help = "Open a campaign: choose cells for people to rate, and print the address of its progress."
+    help = "Open a campaign: choose pairs for people to rate, and print the address of its progress."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("slug", metavar="SLUG")
@@ -36,15 +36,15 @@ class Command(OperatorCommand):
         parser.add_argument("--kind", action="append", choices=kinds, help=words)
         words = "repeat it for several (all)"
         parser.add_argument("--topic", action="append", default=[], metavar="QUERY_ID", help=words)
-        words = "which cells (%(default)s)"
+        words = "which pairs (%(default)s)"
         parser.add_argument("--cells", default=Campaign.Cells.ALL, choices=Campaign.Cells.values, help=words)
         words = f"lowest rating that covers an item, at most {MAX_RATING} (the grader's own)"
         parser.add_argument("--min-grade", default="", metavar="N", help=words)
         parser.add_argument("--cutoff", default=20, metavar="K", help="rank cutoff (%(default)s)")
-        parser.add_argument("--size", default="", metavar="N", help="at most so many cells")
-        words, orders = "which cells are drawn first (%(default)s)", Campaign.Order.values
+        parser.add_argument("--size", default="", metavar="N", help="at most so many pairs")
+        words, orders = "which pairs are drawn first (%(default)s)", Campaign.Order.values
         parser.add_argument("--order", default=Campaign.DEFAULT_ORDER, choices=orders, help=words)
-        words = "percent of the cells that are drawn at random (%(default)s)"
+        words = "percent of the pairs that are drawn at random (%(default)s)"
         parser.add_argument("--random-percent", default=20, metavar="P", help=words)
         _add_people(parser)
         parser.add_argument("--dry-run", action="store_true", help="only say what it would ask of people")
@@ -65,7 +65,7 @@ class Command(OperatorCommand):
 
 
 def _add_people(parser: ArgumentParser) -> None:
-    words = "independent assessors per cell (%(default)s)"
+    words = "independent assessors per pair (%(default)s)"
     parser.add_argument("--assessors", default=1, metavar="N", help=words)
     words, modes = "what assessors see (%(default)s)", Campaign.Mode.values
     parser.add_argument("--mode", default=Campaign.Mode.BLIND, choices=modes, help=words)
@@ -78,7 +78,7 @@ def _form(collection: Collection, options: dict[str, Any]) -> CampaignForm:
     bank = collection.banks.filter(name=options["bank"]).first()
     if bank is None:
         known = ", ".join(collection.banks.values_list("name", flat=True)) or "none"
-        raise CommandError(f"{collection.slug} has no bank {options['bank']}; its banks are {known}")
+        raise CommandError(f"{collection.slug} has no rubric {options['bank']}; its rubrics are {known}")
     sent = {**options, **{field: options[option] for field, option in OPTIONS.items()}}
     try:
         form = named_form(
@@ -94,7 +94,7 @@ def _asked(plan: Preview) -> str:
     pace = "measured here" if plan.is_measured else "a guess"
     width = f" Scores would be estimated to within about {plan.half_width:z.2f}." if plan.half_width else ""
     return (
-        f"{plan.ratings:,} ratings of {plan.cells:,} cells ({plan.population:,} match), "
+        f"{plan.ratings:,} ratings of {plan.cells:,} pairs ({plan.population:,} match), "
         f"{plan.passages:,} passages, {plan.items:,} items, by {plan.people:,} people: "
         f"{plan.hours:,.1f} hours at {plan.seconds:.0f} s each ({pace}); "
         f"{plan.likely:,} of {len(plan.pairs):,} close pairs of runs would probably be settled.{width}"

@@ -210,14 +210,14 @@ class TestPage:
     def test_it_says_when_all_is_decided(self, at, campaign, client_of, developer):
         for order in (1, 2):
             decide(place_of(campaign, order), rating=4, by=developer, seen=0)
-        assert "All is decided" in markup(client_of(developer).get(at()))
+        assert "All decided" in markup(client_of(developer).get(at()))
 
     def test_without_conflicts_it_says_how_many_agree(self, at, campaign, client_of, developer):
         page = markup(client_of(developer).get(at(kept=f"campaign={campaign.pk}&distance=4&min_grade=5")))
         assert "1 conflict on" in page
         campaign.turns.all().delete()
         HumanGrade.objects.all().delete()
-        assert "No cell has two ratings yet" in markup(client_of(developer).get(at()))
+        assert "No pair has two ratings yet" in markup(client_of(developer).get(at()))
 
     def test_deciding_goes_on_to_the_next(self, at, campaign, place, client_of, developer):
         other = place_of(campaign, 2)
@@ -227,7 +227,7 @@ class TestPage:
         assert response.url == at(other, "distance=1&")
         part = client.post(at(other), decision | {"uid": uuid4()}, headers=HTMX)
         assert part["HX-Push-Url"] == at()
-        assert "All is decided" in markup(part)
+        assert "All decided" in markup(part)
 
     def test_a_conflict_of_ones_own_is_left_to_another(self, at, collection, place, client_of, developer):
         rate_cell(Cell(*place), rating=3, by=developer, seen=0)
@@ -271,7 +271,7 @@ class TestPage:
         assert Decision.objects.get().withdrawn_at is None
         client.post(withdrawing)
         assert Decision.objects.get().withdrawn_at is not None
-        assert "Accept 1 on which people agree" in markup(client.get(at()))
+        assert "Accept 1 where people agree" in markup(client.get(at()))
         client.post(reverse("campaigns:accept-unanimous", args=[slug]))
         assert Decision.objects.count() == 2
 

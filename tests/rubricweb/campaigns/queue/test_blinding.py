@@ -161,7 +161,7 @@ class TestGrid:
         panel, sending = reverse("review:cell", args=place), reverse("review:rate", args=place)
         client, reply = client_of(assessor), "<h3>Raw reply</h3>"
         before = markup(client.get(panel))
-        assert "Hidden: you have cells of this passage to rate blind." in before
+        assert "Hidden: you still have to rate this passage blind." in before
         assert cell.passage.text in before
         assert reply not in before
         assert 'data-grade="4"' not in before

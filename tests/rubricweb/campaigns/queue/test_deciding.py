@@ -74,7 +74,7 @@ def test_a_sample_for_rubric_cover_says_for_which_board(bank, campaign_of, ranke
         (Cells.COVER, "The intervals hold once all are rated."),
         (Cells.PASSAGES, "leaderboards by P_20. They do not count in Verify"),
         (Cells.ALL, "count in the shares of Verify grading, and for “By people, estimated”"),
-        (Cells.HIGH, "No estimate stands on these cells"),
+        (Cells.HIGH, "These pairs support no estimate"),
     ],
 )
 def test_a_campaign_says_which_estimates_stand_on_it(campaign_of, owner, client_of, ranked, cells, said):

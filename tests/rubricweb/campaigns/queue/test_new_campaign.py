@@ -53,7 +53,7 @@ def test_gaps_are_cells_that_failed_or_are_unsure(bank, client_of, owner):
     address = reverse("campaigns:campaign-new", args=["autumn"])
     response = client_of(owner).post(address, answers(bank, question="gaps"))
     assert response.status_code == 422
-    assert "No cell matches" in markup(response), "all are graded, and none is unsure"
+    assert "No pair matches" in markup(response), "all are graded, and none is unsure"
 
 
 def test_details_overrule_what_follows_from_the_question(opened):
@@ -71,7 +71,7 @@ def test_a_sample_shrinks_to_the_hours_that_people_have(opened, second):
 def test_the_preview_warns_when_people_see_the_grade_they_shall_check(bank, client_of, owner):
     address = reverse("campaigns:campaign-preview", args=["autumn"])
     client, htmx = client_of(owner), {"HX-Request": "true"}
-    warning = "People who see the grade follow it"
+    warning = "People tend to follow a grade that they see"
     assert warning not in markup(client.post(address, answers(bank), headers=htmx))
     assert warning in markup(client.post(address, answers(bank, mode="assisted"), headers=htmx))
     runs = answers(bank, mode="assisted", question="runs")

@@ -188,7 +188,7 @@ class TestChoice:
         assert chances == {(True, 2 / 12), (False, 0.0)}
 
     def test_what_leaves_nothing_is_refused(self, campaign_of):
-        with pytest.raises(UnfitCampaign, match="No cell"):
+        with pytest.raises(UnfitCampaign, match="No pair"):
             campaign_of(cells="unsure")
 
     def test_too_many_ratings_are_refused(self, campaign_of, monkeypatch):

@@ -44,7 +44,7 @@ def test_the_summary_counts_cells_people_and_hours(asked, second):
 
 def test_it_says_when_too_few_people_can_rate(asked, second):
     answer = asked(people=[second.pk], assessors=2)
-    said = "Each cell needs 2 people, and only 1 can rate: no cell would be finished."
+    said = "Each pair needs 2 people, and only 1 can rate: no pair would be finished."
     assert answer.context["preview"].in_words.endswith(said)
     assert "Invite people" in answer.text
     assert "Invite people" not in asked(people=[second.pk], assessors=1).text
@@ -118,7 +118,7 @@ def test_a_sample_for_sums_says_how_narrow_the_estimates_become(bank, asked, cel
 def test_single_cells_are_refused_where_runs_rank_several_passages(bank, asked):
     topic = bank.collection.topics.first()
     ranked(topic, {"alpha": [pooled.passage.doc_id for pooled in topic.pool.all()]})
-    assert "Single cells estimate a nugget score only where each run has one" in asked(cells="answers").text
+    assert "Single pairs estimate a nugget score only where each run has one" in asked(cells="answers").text
     assert asked(cells="answers", cutoff=1).context["preview"].cells == 2
 
 
@@ -126,8 +126,8 @@ def test_single_cells_are_refused_where_runs_rank_several_passages(bank, asked):
     ("fields", "sentence"),
     [
         ({}, "8 pairs, 0.1 hours in total."),
-        ({"cells": "unsure"}, "No cell matches: choose other"),
-        ({"size": 0}, "Maximum number of cells: Ensure this value"),
+        ({"cells": "unsure"}, "No pair matches: choose other"),
+        ({"size": 0}, "Maximum number of pairs: Ensure this value"),
     ],
 )
 def test_what_is_announced_is_one_sentence(asked, fields, sentence):
@@ -148,8 +148,8 @@ def test_the_form_begins_with_a_bank_whose_items_have_texts(bank):
 def test_what_is_wrong_is_named_and_a_name_is_not_needed(asked):
     assert asked(name="").context["preview"].cells == 8
     html = markup(asked(size=0))
-    assert "Maximum number of cells: Ensure this value is greater than or equal to 1" in html
-    assert "No cell matches" in markup(asked(cells="unsure"))
+    assert "Maximum number of pairs: Ensure this value is greater than or equal to 1" in html
+    assert "No pair matches" in markup(asked(cells="unsure"))
 
 
 def test_without_scripts_the_page_keeps_what_was_filled_in(bank, client_of, owner, viewer):

@@ -145,7 +145,7 @@ def test_a_campaign_is_opened_by_its_form(bank, client_of, owner, second):
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        ({"cells": "unsure"}, "No cell matches"),
+        ({"cells": "unsure"}, "No pair matches"),
         ({"name": " "}, "This field is required"),
         ({"size": 0}, "greater than or equal to 1"),
         ({"topics": [999]}, "not one of the available choices"),
@@ -171,7 +171,7 @@ def test_the_button_leases_a_cell_and_the_next(campaign, client_of, assessor, dj
     assert campaign.turns.filter(person=assessor, state=State.LEASED).count() == 6  # half of what is left
     first, second = campaign.cells.all()[:2]
     assert html.index(f'data-cell="{first.pk}"') < html.index(f'data-cell="{second.pk}"')
-    assert f"Cell 1 of {campaign.cells.count()}" in html
+    assert f"Pair 1 of {campaign.cells.count()}" in html
     with django_assert_max_num_queries(10):
         client.get(at("queue", campaign))
 
@@ -307,7 +307,7 @@ def test_the_end_says_what_is_left(campaign_of, client_of, assessor, second):
     campaign = campaign_of(assessors=2, size=1)
     client, cell = client_of(assessor), held(campaign, assessor).cell
     client.post(at("queue-cell", campaign, cell.pk), send(3))
-    assert "1 rating waits for other assessors" in markup(client.get(at("queue", campaign)))
+    assert "1 rating is left for other assessors" in markup(client.get(at("queue", campaign)))
     client_of(second).get(at("queue", campaign))
     client_of(second).post(at("queue-cell", campaign, cell.pk), send(3))
     assert "All 2 ratings are done" in markup(client.get(at("queue", campaign)))
@@ -319,7 +319,7 @@ def test_progress_shows_who_is_on_what(campaign, client_of, assessor, second, ow
     client_of(assessor).post(at("queue-cell", campaign, cell.pk), send(3))
     html = markup(client_of(owner).get(at("campaign", campaign)))
     assert "1 of 12" in html
-    assert f"cell {mine.order}: topic" in html
+    assert f"pair {mine.order}: topic" in html
 
 
 def test_a_campaign_opens_below_its_row(campaign_of, client_of, owner):

@@ -196,6 +196,6 @@ def test_the_database_refuses_two_events_of_one_number(flag):
 
 
 def test_names_for_people(flag):
-    assert str(flag) == f"spurious ({flag.pk})"
+    assert str(flag) == f"misleading ({flag.pk})"
     assert str(flag.events.get()) == "opened as event 1"
     assert flag.at <= timezone.now()

@@ -109,7 +109,7 @@ def test_opening_without_javascript_goes_to_the_thread(place, client_of, assesso
 
 
 def test_who_has_flagged_it_already_is_told_so(place, flag, client_of, assessor, developer):
-    told = "You have already flagged this cell as spurious."
+    told = "You have already flagged this pair as misleading."
     assert "(flagged by you)" in markup(client_of(assessor).get(place.cell.address))
     assert "(flagged by you)" not in markup(client_of(developer).get(place.cell.address))
     assert told in markup(sent(client_of(assessor), place.cell.address, htmx=True, kind="spurious"))
@@ -275,7 +275,7 @@ def test_the_inbox_filters_by_its_address(place, flag, client_of, assessor, deve
 
 def test_an_empty_inbox_says_how_to_flag(place, client_of, assessor):
     html = markup(client_of(assessor).get(inbox_of(place.bank.collection)))
-    assert "press <kbd>S</kbd> on a cell" in html
+    assert "press <kbd>S</kbd> on a grade" in html
 
 
 def test_flags_of_other_collections_are_not_listed(flag, client_of, assessor, owner):
