@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.utils import formats
 
+
 def number(value: float | None, digits: int | None = None) -> str:
     """Write a number with its thousands apart; empty for None.
 

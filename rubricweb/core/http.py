@@ -51,6 +51,16 @@ def page_or_part(request: HtmxRequest, template: str, context: Context, *, part:
     return _vary(render(request, name, dict(context)))
 
 
+def page_address(request: HtmxRequest) -> str:
+    """Return the address by which the reader's page is fetched anew, or "" where none is known.
+
+    The address of a POST may take no GET: htmx names the page that it was sent from, a plain form does not.
+    """
+    if request.method in ("GET", "HEAD"):
+        return request.get_full_path()
+    return (request.htmx.current_url_abs_path or "").partition("#")[0]
+
+
 def form_response(
     request: HtmxRequest, template: str, context: Context, *, part: str = "form", status: int = 0
 ) -> HttpResponse:

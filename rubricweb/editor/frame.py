@@ -21,7 +21,6 @@ def topic_frame(bank: Bank, topic: Topic, view: str) -> dict[str, object]:
         "bank": bank,
         "topic": topic,
         "collection": bank.collection,
-        "section": "topics",
         "view": view,
         "views_of_topic": VIEWS,
         "place": PLACES.get(view, "editor:topic"),

@@ -78,7 +78,7 @@ def _listed(request: HtmxRequest, bank: Bank) -> dict[str, object]:
 
 
 def _place(bank: Bank) -> dict[str, object]:
-    return {"bank": bank, "collection": bank.collection, "section": "topics"}
+    return {"bank": bank, "collection": bank.collection}
 
 
 def _named(request: HtmxRequest, bank: Bank, form: VersionForm) -> bool:
@@ -132,7 +132,6 @@ def version_restore(request: HtmxRequest, slug: str, number: int) -> HttpRespons
     except BankError as refusal:
         context = _listed(request, bank) | {"naming": VersionForm(auto_id="version-%s"), "opened": number}
         context["compared"] = _compared(request, bank, version, None) | {"refusal": refusal}
-        context["here"] = f"{history_url(bank)}&of={number}"  # this address takes a POST alone
         return form_response(request, PAGE, context, part="changes", status=409)
     items = "1 item" if changed == 1 else f"{changed} items"
     messages.success(request, f"Restored version {version.number}: {items} changed.")

@@ -48,7 +48,6 @@ def collection(request: HtmxRequest, slug: str) -> HttpResponse:
     form = TopicsForm(request.GET)
     context = {
         "collection": shown,
-        "section": "topics",
         "counts": topics.collection_counts(shown),
         "form": form,
         **address_kept(request),

@@ -130,7 +130,6 @@ def work(request: HtmxRequest, slug: str) -> HttpResponse:
     role = roles.role_of(request.user, collection) or roles.TO_VIEW
     context = {
         "collection": collection,
-        "section": "review",
         "work": work_of(request.user, collection, role),
     }
     return page_or_part(request, "home/work.html", context, part="waiting")

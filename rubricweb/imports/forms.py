@@ -39,7 +39,10 @@ class NewCollectionForm(forms.ModelForm):  # type: ignore[type-arg]  # not gener
         help_texts = {
             "min_relevant": "Judgments at or above this value count as relevant (TREC DL and LLMJudge: 2)."
         }
-        widgets = {"description": forms.Textarea(attrs={"rows": 2})}
+        widgets = {
+            "name": forms.TextInput(attrs={"autofocus": True}),
+            "description": forms.Textarea(attrs={"rows": 2}),
+        }
 
     def clean_slug(self) -> str:
         slug: str = self.cleaned_data["slug"] or slugify(self.cleaned_data.get("name", ""))[:80]

@@ -71,7 +71,7 @@ class Wait:
     def progress(self) -> str:
         """Of work under way: "120 of at most 512 tokens, about 6 s left"."""
         if self.seconds is None and not self.so_far:
-            return gettext("begun")
+            return "just started"
         time = gettext("%(time)s left") % {"time": self.time} if self.seconds is not None else self.time
         if not self.total:
             return time

@@ -104,7 +104,7 @@ def board(request: HtmxRequest, slug: str) -> HttpResponse:
 
 def _board(request: HtmxRequest, collection: Collection) -> HttpResponse:
     form = BoardToolbar(request.GET, collection=collection)
-    context = {"collection": collection, "section": "leaderboard", "form": form}
+    context = {"collection": collection, "form": form}
     if not form.graders:
         context |= {"officials": official_tables(collection)}
         return page_or_part(request, PAGE, context, part="board")

@@ -27,8 +27,6 @@ from rubricweb.corpus.access import collection_for
 from rubricweb.grades.humans import RatedMeanwhile
 from rubricweb.grades.models import HumanGrade
 
-WORDS = {"section": "review", "tab": "queue", "reasons": REASONS}
-
 
 @require_safe
 def campaigns(request: HtmxRequest, slug: str) -> HttpResponse:
@@ -208,7 +206,7 @@ def _queue_page(
         "queue": selectors.queue_page(campaign, request.user, looking),
         "looked_at": None if looking.rating else looking.cell,
         "mine": mine,
-        **WORDS,
+        "reasons": REASONS,
     }
     response = page_or_part(request, "campaigns/queue/queue.html", context, part="queue")
     response.status_code = status

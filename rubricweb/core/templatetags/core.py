@@ -15,6 +15,7 @@ from django.utils.html import format_html, json_script
 from django.utils.safestring import SafeString
 
 from rubricweb.core.counted import counted
+from rubricweb.core.http import page_address
 from rubricweb.core.reader import NoReader, hidden_sentence, reader
 from rubricweb.core.script_texts import TEXTS
 from rubricweb.core.undo import undo_of
@@ -143,23 +144,25 @@ def duration(seconds: float | None) -> str:
     return f"about {floatformat(seconds / 3600, 1)} h"
 
 
-@register.inclusion_tag("core/_live.html")
+@register.inclusion_tag("core/_live.html", takes_context=True)
 def live(
-    address: str,
+    context: Context,
     target: str,
     events: str,
     *,
+    address: str = "",
     on_page: str = "",
     every: str = "1s",
     include: str = "",
 ) -> dict[str, object]:
-    """Fetch `target` (an id with #) from `address` on each of `events`, and when some may have been missed.
+    """Fetch `target` (an id with #) on each of `events`, and when some may have been missed.
 
-    `on_page` names an event of the page itself, `include` the fields to send along.
+    It is fetched from `address`, or from that of the page. `on_page` names an event of the page itself,
+    `include` the fields to send along.
     """
     triggers = [f"sse:{name}" for name in events.split()]
     return {
-        "address": address,
+        "address": address or page_address(context["request"]),
         "target": target,
         "events": [*triggers, f"{on_page} from:body"] if on_page else triggers,
         "every": every,

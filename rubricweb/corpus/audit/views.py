@@ -19,7 +19,6 @@ def audit(request: HtmxRequest, slug: str) -> HttpResponse:
     form = AuditForm(request.GET, collection)
     context = {
         "collection": collection,
-        "section": "settings",
         "form": form,
         "page": selectors.audit_page(collection, form.filters, before=form.cleaned_data.get("before")),
     }

@@ -70,7 +70,7 @@ def bank_begin(request: HtmxRequest, slug: str) -> HttpResponse:
 
 
 def _place(bank: Bank, topic: Topic) -> dict[str, object]:
-    return {"bank": bank, "topic": topic, "collection": bank.collection, "section": "topics"}
+    return {"bank": bank, "topic": topic, "collection": bank.collection}
 
 
 def _page_context(request: HtmxRequest, bank: Bank, topic: Topic, figures: FiguresForm) -> dict[str, object]:

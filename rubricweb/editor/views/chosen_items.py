@@ -152,7 +152,7 @@ def _asked(
     """The confirmation with its consequences, or why nothing was done (422, or the status that is given)."""
     bank, topic = place
     items = _items(bank, topic, form.seen) if form and not problem else []
-    context = {"bank": bank, "topic": topic, "collection": bank.collection, "section": "topics"}
+    context: dict[str, object] = {"bank": bank, "topic": topic, "collection": bank.collection}
     context |= {"form": form, "problem": problem, "items": items}
     context |= {"panel": "editor/_items_retire.html", "title": "Selected items"}
     context["trial"] = _trial(request, bank, topic, items)

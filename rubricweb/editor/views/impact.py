@@ -21,7 +21,7 @@ def impact(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     """The impact of the text typed so far, and the items that are similar to it."""
     bank, topic = access.bank_topic_for_editor(request.user, bank_id, topic_id)
     form = DraftForm(request.POST)
-    context = {"bank": bank, "topic": topic, "collection": bank.collection, "section": "topics"}
+    context: dict[str, object] = {"bank": bank, "topic": topic, "collection": bank.collection}
     context |= {"panel": "editor/_impact.html", "title": "If you save this"}
     context["note"] = "Nothing has been saved. Go back in your browser to continue writing or to save."
     context |= _said_of(form, bank, topic)

@@ -85,7 +85,7 @@ def after_change(request: HtmxRequest, item: Item) -> HttpResponse:
 def item_add(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     bank, topic = access.bank_topic_for_editor(request.user, bank_id, topic_id)
     form = new_item_form(topic, sent=_sent(request))
-    context = {"form": form, "bank": bank, "topic": topic, "collection": bank.collection, "section": "topics"}
+    context = {"form": form, "bank": bank, "topic": topic, "collection": bank.collection}
     context |= {"panel": "editor/_item_add.html", "title": "Add a question or nugget"}
     if not (form.is_valid() and _added(form, bank, topic, request.user)):
         return form_response(request, PAGE, context)
@@ -164,7 +164,6 @@ def item_panel(panel: str, title: str, item: Item, form: object) -> dict[str, ob
         "bank": bank,
         "topic": item.topic,
         "collection": bank.collection,
-        "section": "topics",
         "can_edit": True,
     }
 

@@ -75,6 +75,6 @@ def pool(request: HtmxRequest, slug: str) -> HttpResponse:
         )
         return redirect("grades:pool", slug)
     preview = preview_pool(collection, form.rule, monitor.workers().beats) if is_valid else None
-    context = {"collection": collection, "section": "runs", "form": form, "preview": preview}
+    context = {"collection": collection, "form": form, "preview": preview}
     context["stored"] = stored_rule(collection)
     return form_response(request, "grades/pool.html", context, status=200 if preview else 0)

@@ -39,7 +39,7 @@ def compare(request: HtmxRequest, slug: str) -> HttpResponse:
     is_then = request.GET.get("view") == "then" or any(name.startswith(THEN) for name in request.GET)
     kind = ThenForm if is_then else PairForm
     form: PairForm | ThenForm = kind(request.GET, collection=collection)
-    context = {"collection": collection, "section": "leaderboard", "tab": "compare", "form": form}
+    context: dict[str, object] = {"collection": collection, "form": form}
     context |= {"view": "then" if is_then else "", "query": _board_query(form)}
     if not form.graders:
         return page_or_part(request, PAGE, context, part=PART)

@@ -54,8 +54,6 @@ def sure(request: HtmxRequest, slug: str) -> HttpResponse:
 def _context(form: SureForm, upload: OfficialForm) -> dict[str, object]:
     return {
         "collection": form.collection,
-        "section": "leaderboard",
-        "tab": "sure",
         "form": form,
         "official_form": upload,
         "officials": official.official_boards(form.collection),

@@ -243,4 +243,4 @@ def _without_cell(request: HtmxRequest) -> QueryDict:
 
 
 def _place(bank: Bank) -> dict[str, object]:
-    return {"bank": bank, "collection": bank.collection, "section": "review", "tab": "verify"}
+    return {"bank": bank, "collection": bank.collection}
