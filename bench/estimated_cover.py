@@ -40,8 +40,8 @@ from scipy.special import expit, logit
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench._certainty import Row, report, share
-from grading.measures.covered import covered_items
-from grading.statistics.agreement_checks import Checks, checks
+from grading.measures.cover import covered_items
+from grading.statistics.agreement import Checks, checks
 from grading.statistics.cover_estimate import (
     NOT_RATED,
     Unit,

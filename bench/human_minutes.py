@@ -60,7 +60,7 @@ from bench._certainty import Row, report
 from bench._curves import curves_svg
 from bench.estimated_cover import PROMPT, made_up
 from grading.formats.trec import read_run
-from grading.measures.covered import covered_items
+from grading.measures.cover import covered_items
 from grading.statistics.cover_sample import Ranked, cover_sample
 from grading.statistics.max_t import ALPHA, pairwise_p
 from rubricweb.campaigns.queue import ordering

@@ -21,10 +21,10 @@ sys.path[:0] = [str(ROOT), str(ROOT / "bench")]
 
 from _certainty import Row, report, share  # noqa: E402
 
-from grading.statistics.bootstrap import resamples  # noqa: E402
 from grading.statistics.max_t import ALPHA, adjusted_p  # noqa: E402
+from grading.statistics.means import resamples  # noqa: E402
 from grading.statistics.rank_correlation import Coefficient, correlate, resampled  # noqa: E402
-from grading.statistics.rank_moves import relative_gains  # noqa: E402
+from grading.statistics.rank_intervals import relative_gains  # noqa: E402
 from grading.statistics.standing import standings  # noqa: E402
 
 Floats = NDArray[np.float64]

@@ -19,7 +19,7 @@ from msgspec import Meta, Struct
 
 from grading.errors import BadFormat
 from grading.formats.base import Content, Format, Sample
-from grading.formats.jsonl import records
+from grading.formats.json_lines import records
 from grading.formats.reading import write_lines
 from grading.types import MAX_RATING, MIN_RATING
 

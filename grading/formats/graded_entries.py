@@ -6,24 +6,21 @@ from collections.abc import Iterator
 from sys import intern
 
 from grading.errors import BadFormat
-from grading.formats.graded_json import (
+from grading.formats.graded_records import (
+    DEFAULT_PROMPT_CLASS,
+    DIRECT_ITEM,
     KIND_OF_PROMPT_TYPE,
     DirectGradeJson,
     ErrorJson,
     ExamGradesJson,
-    PromptJson,
-    SelfRatingJson,
-)
-from grading.formats.graded_records import (
-    DEFAULT_PROMPT_CLASS,
-    DIRECT_ITEM,
     GradedBy,
     ImportedGrade,
     OptionPairs,
+    PromptJson,
+    SelfRatingJson,
 )
-from grading.formats.numbers import Number, whole
-from grading.graders.replies import NoReply, of_text
-from grading.graders.thinking import split
+from grading.formats.json_lines import Number, whole
+from grading.graders.replies import NoReply, of_text, split_thinking
 from grading.parsing import parse_rating, parse_yes_no
 from grading.types import MAX_RATING, MIN_RATING, ItemKind, Outcome, Purpose
 
@@ -110,9 +107,8 @@ def _rated(entry: ExamGradesJson) -> Iterator[Found]:
     for item_id, rating in ratings.items():
         reply = replies.get(item_id)
         is_number = reply is None or reply in _NUMBERS
-        outcome = (
-            Outcome.NUMERIC if is_number else parse_rating(split(reply or "").answer or reply or "").outcome
-        )
+        answer = split_thinking(reply or "").answer or reply or ""
+        outcome = Outcome.NUMERIC if is_number else parse_rating(answer).outcome
         yield item_id, rating, reply or "", outcome
     errors = entry.llm_response_errors or {}
     for item_id, reply in replies.items():
@@ -228,6 +224,6 @@ def _text(value: object) -> str:
 
 def _direct_outcome(reply: str) -> Outcome:
     """Direct prompts ask for a number or for yes or no."""
-    answer = split(reply).answer
+    answer = split_thinking(reply).answer
     outcomes = [parse_rating(answer).outcome, parse_yes_no(answer).outcome]
     return Outcome.NUMERIC if Outcome.NUMERIC in outcomes else outcomes[0]

@@ -18,8 +18,7 @@ from grading.errors import BadFormat
 from grading.formats.base import Content, Format, Sample
 from grading.formats.dictionary import Document, read_document
 from grading.formats.ids import is_md5, is_one_word
-from grading.formats.jsonl import decode
-from grading.formats.numbers import is_real, is_whole
+from grading.formats.json_lines import decode, is_real, is_whole
 from grading.formats.reading import write_lines
 from grading.formats.trec import are_qrels
 

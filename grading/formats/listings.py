@@ -16,7 +16,7 @@ from pathlib import Path
 
 from grading.formats.base import Content, Format, Sample, only_written
 from grading.formats.ids import is_md5, md5_of_id
-from grading.formats.numbers import is_whole
+from grading.formats.json_lines import is_whole
 from grading.formats.reading import write_lines
 from grading.types import ItemKind
 

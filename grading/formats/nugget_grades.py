@@ -14,8 +14,7 @@ from grading.errors import BadFormat
 from grading.formats.base import Content, Format, Sample
 from grading.formats.graded_records import GradedBy, GradedLine, GradedPassage, ImportedGrade
 from grading.formats.ids import item_id, text_md5
-from grading.formats.json_values import encode_json, in_words, json_object
-from grading.formats.numbers import real, whole
+from grading.formats.json_lines import encode_json, in_words, json_object, real, whole
 from grading.formats.reading import lines, write_lines
 from grading.types import MAX_RATING, MIN_RATING, ItemKind, Outcome, Purpose
 

@@ -16,11 +16,11 @@ import msgspec
 from grading.errors import BadFormat, UnknownMeasure
 from grading.formats import leaderboards
 from grading.formats.base import Content, Format, Sample, recognise_among, sample_of
-from grading.formats.data_table import with_formula
 from grading.formats.dictionary import Document, JsonObject, read_document
+from grading.formats.json_lines import real
 from grading.formats.leaderboards import ALL, LeaderboardRow
-from grading.formats.numbers import real
 from grading.formats.reading import write_lines
+from grading.formats.tables import with_formula
 from grading.measures import ranked_labels
 
 BoardKind = Literal["ranks", "scores"]

@@ -14,8 +14,7 @@ import msgspec
 from grading.errors import BadFormat
 from grading.formats.base import Content, Format, Sample, recognise_among, tsv_formats
 from grading.formats.envelopes import record_lines
-from grading.formats.jsonl import decode
-from grading.formats.numbers import real
+from grading.formats.json_lines import decode, real
 from grading.formats.reading import lines, write_lines
 
 ID_KEYS = ("id", "docid", "doc_id")

@@ -17,7 +17,7 @@ from grading.formats.ratings.argilla import ARGILLA
 from grading.formats.ratings.autojudge_annotate import AUTOJUDGE_ANNOTATE
 from grading.formats.ratings.doccano import DOCCANO
 from grading.formats.ratings.label_studio import LABEL_STUDIO
-from grading.formats.responses.formats import FORMATS as RESPONSES
+from grading.formats.responses.files import FORMATS as RESPONSES
 from grading.formats.umbrela import UMBRELA
 
 FORMATS: tuple[Format, ...] = (

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from grading.errors import BadFormat
-from grading.formats.numbers import whole
+from grading.formats.json_lines import whole
 
 _MIRRORS = ("topic_id", "narrative_id")
 """Further names that AutoJudge requests may have for their id."""

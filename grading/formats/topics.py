@@ -13,7 +13,7 @@ import msgspec
 from grading.errors import BadFormat
 from grading.formats.base import Content, Format, Sample, sample_of, tsv_formats, unclear
 from grading.formats.dictionary import Document, read_document
-from grading.formats.jsonl import decode
+from grading.formats.json_lines import decode
 from grading.formats.reading import write_lines
 from grading.formats.topic_dialects import (
     DIALECTS,

@@ -16,8 +16,7 @@ from grading.errors import BadFormat
 from grading.formats.base import Content, Format, Sample
 from grading.formats.envelopes import record_lines
 from grading.formats.graded_records import DIRECT_ITEM, GradedBy, GradedLine, GradedPassage, ImportedGrade
-from grading.formats.jsonl import records
-from grading.formats.numbers import Number, whole
+from grading.formats.json_lines import Number, records, whole
 from grading.formats.passages import PassageEntry, read_passages
 from grading.types import ItemKind, Outcome, Purpose
 

@@ -2,7 +2,7 @@
 
 from grading.formats.banks.types import BankItem, BankLine
 from grading.formats.banks.workbench import read_bank, write_bank
-from grading.formats.graded import read_graded
+from grading.formats.graded import read_graded, write_graded
 from grading.formats.graded_records import (
     DEFAULT_PROMPT_CLASS,
     DIRECT_ITEM,
@@ -15,7 +15,6 @@ from grading.formats.graded_records import (
     OptionPairs,
     PooledRank,
 )
-from grading.formats.graded_writing import write_graded
 from grading.formats.ids import item_id, md5_of_id, text_md5
 from grading.formats.official import OfficialBoard, read_official, write_official
 

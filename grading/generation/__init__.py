@@ -1,9 +1,17 @@
 """First drafts of a bank by a language model, for people to accept, edit or reject."""
 
-from grading.generation.drafting import Drafts, DraftTask, TextModel, draft
-from grading.generation.importance import Importances, weigh
+from grading.generation.drafting import (
+    DraftPrompt,
+    Drafts,
+    DraftTask,
+    Importances,
+    TextModel,
+    draft,
+    drafting_prompt,
+    drafting_prompts,
+    weigh,
+)
 from grading.generation.parsing import parse_drafts
-from grading.generation.prompts import DraftPrompt, get, known
 from grading.generation.similarity import THRESHOLD, NearDuplicate, Nearest, near_duplicates, nearest
 
 __all__ = [
@@ -16,8 +24,8 @@ __all__ = [
     "Nearest",
     "TextModel",
     "draft",
-    "get",
-    "known",
+    "drafting_prompt",
+    "drafting_prompts",
     "near_duplicates",
     "nearest",
     "parse_drafts",

@@ -1,17 +1,84 @@
-"""Draft questions or nuggets for a topic."""
+"""Draft questions or nuggets for a topic, and say which nuggets are vital."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib import resources
 from typing import Protocol
 
 from grading.errors import ParseFailure, UnknownPrompt
-from grading.generation import prompts
 from grading.generation.parsing import parse_drafts
-from grading.generation.prompts import DraftPrompt
-from grading.types import ItemKind, Topic
+from grading.graders.replies import NoReply
+from grading.prompts.chat import fill
+from grading.types import Importance, ItemKind, Topic
+
+_PLACEHOLDER = re.compile(r"\{(query_text|query_title|query_subtopic|nuggets|count)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class DraftPrompt:
+    """A template about a topic, without a passage."""
+
+    prompt_class: str
+    version: str
+    kind: ItemKind
+    template: str
+    source: str
+    """The paper and table that it comes from."""
+
+    @property
+    def prompt_id(self) -> str:
+        """`CLASS@version`, which names these exact words for ever."""
+        return f"{self.prompt_class}@{self.version}"
+
+    @property
+    def drafts(self) -> bool:
+        """Whether it asks for items, rather than about existing ones."""
+        return "{nuggets}" not in self.template
+
+    @property
+    def needs_subtopic(self) -> bool:
+        return "{query_subtopic}" in self.template
+
+    def render(self, texts: Mapping[str, str]) -> str:
+        """Fill the template's own placeholders (`control_tokens.fill`)."""
+        return fill(self.template, _PLACEHOLDER, texts)
+
+
+def drafting_prompt(prompt_class: str) -> DraftPrompt:
+    """The prompt of a class. Raises UnknownPrompt, which lists the drafting_prompts ones."""
+    try:
+        return _by_class()[prompt_class]
+    except KeyError:
+        raise UnknownPrompt(
+            f"no drafting prompt {prompt_class!r}; drafting_prompts are {', '.join(sorted(_by_class()))}"
+        ) from None
+
+
+def drafting_prompts() -> tuple[DraftPrompt, ...]:
+    """Every prompt, in the order of the file."""
+    return tuple(_by_class().values())
+
+
+@cache
+def _by_class() -> dict[str, DraftPrompt]:
+    file = tomllib.loads((resources.files(__package__) / "prompts.toml").read_text(encoding="utf-8"))
+    return {
+        entry["prompt_class"]: DraftPrompt(
+            prompt_class=entry["prompt_class"],
+            version=entry["version"],
+            kind=ItemKind(entry["kind"]),
+            template=entry["template"].replace("{instruction}", file["instruction"][entry["kind"]]),
+            source=entry["source"],
+        )
+        for entry in file["prompt"]
+    }
+
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +114,7 @@ class DraftTask:
         """Raises UnknownPrompt, also for a prompt that drafts the other kind or needs the subtopic."""
         style = "TrecCar" if self.subtopic else "TrecDl"
         what = "Questions" if self.kind is ItemKind.QUESTION else "Nuggets"
-        prompt = prompts.get(self.prompt_class or f"{style}{what}")
+        prompt = drafting_prompt(self.prompt_class or f"{style}{what}")
         if not prompt.drafts or prompt.kind is not self.kind:
             raise UnknownPrompt(f"{prompt.prompt_class} does not draft {self.kind} items")
         if prompt.needs_subtopic and not self.subtopic:
@@ -89,3 +156,67 @@ def draft(llm: TextModel, request: DraftTask) -> Drafts:
             return Drafts(tuple(texts), raw, request.prompt.prompt_id, tries)
         logger.info("draft %d of %d for topic %s listed nothing", tries, TRIES, request.topic.query_id)
     raise ParseFailure(f"no {request.kind} in {TRIES} replies; the last one begins: {raw[:_SHOWN]!r}")
+
+
+WINDOW = 10
+"""Nuggets per request."""
+
+
+_LABEL = re.compile(r"(?<![^\W_])(vital|okay)(?![^\W_])", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Importances:
+    """One label per nugget, in their order."""
+
+    labels: tuple[Importance, ...]
+    unsaid: tuple[int, ...]
+    """Places labelled OKAY only because no reply labelled each nugget of their window."""
+    prompt_id: str
+
+    @property
+    def defaulted(self) -> int:
+        return len(self.unsaid)
+
+
+def weigh(llm: TextModel, topic: Topic, nuggets: Sequence[str]) -> Importances:
+    """Label window by window, TRIES times at most; without an answer OKAY, as in the published tool.
+
+    Raises NoReply where the model cannot be asked, or answers for no window.
+    """
+    labels: list[Importance] = []
+    unsaid: list[int] = []
+    no_reply: NoReply | None = None
+    for start in range(0, len(nuggets), WINDOW):
+        window, window_labels = nuggets[start : start + WINDOW], []
+        try:
+            window_labels = _weigh_window(llm, topic, window)
+        except NoReply as error:
+            if not error.is_of_prompt:
+                raise
+            no_reply = error
+        unsaid += [] if window_labels else range(start, start + len(window))
+        labels += window_labels or [Importance.OKAY] * len(window)
+    if no_reply and len(unsaid) == len(nuggets):
+        raise no_reply
+    return Importances(tuple(labels), tuple(unsaid), drafting_prompt("NuggetImportance").prompt_id)
+
+
+def parse_importances(reply: str, count: int) -> list[Importance]:
+    """The labels in a reply; empty unless there are exactly `count`."""
+    last_list = reply[reply.rfind("[") + 1 :] if "[" in reply else reply
+    labels = [Importance(label.lower()) for label in _LABEL.findall(last_list)]
+    return labels if len(labels) == count else []
+
+
+def _weigh_window(llm: TextModel, topic: Topic, window: Sequence[str]) -> list[Importance]:
+    words = {
+        "query_text": topic.text,
+        "nuggets": "\n".join(f"[{number}] {nugget}" for number, nugget in enumerate(window, 1)),
+        "count": str(len(window)),
+    }
+    messages = [("user", drafting_prompt("NuggetImportance").render(words))]
+    for _ in range(TRIES):
+        if labels := parse_importances(llm.complete(messages), len(window)):
+            return labels
+    return []

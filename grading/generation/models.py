@@ -17,9 +17,8 @@ from grading.graders.chat import chat_template
 from grading.graders.connection import Connection
 from grading.graders.openai_client import ChatClient, ChatOptions
 from grading.graders.registry import Backend, known_backends
-from grading.graders.replies import Answer, Expected, of_tokens, visible_text
-from grading.graders.thinking import is_left_open
-from grading.prompts.control_tokens import marks_of
+from grading.graders.replies import Answer, Expected, is_left_open, of_tokens, visible_text
+from grading.prompts.chat import marks_of
 
 if TYPE_CHECKING:
     import torch

@@ -1,18 +1,20 @@
-"""The interface of graders: a frozen configuration, and a lazy stream of grades."""
+"""The interface of graders, and the grades that each makes from a model's reply."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from grading import prompts
+from grading.errors import ParseFailure
 from grading.graders.backend_options import ATTEMPT, RUNNING
-from grading.parsing import is_unanswerable
+from grading.graders.replies import NoReply
+from grading.parsing import OnUnparsable, is_unanswerable
 from grading.prompts import Prompt
-from grading.types import CellToGrade, Grade, GradeFailure, ItemKind, Outcome
+from grading.types import CellToGrade, ErrorClass, Grade, GradeFailure, ItemKind, Outcome, Trace
 from grading.verify import verify
 
 JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
@@ -170,3 +172,71 @@ def _problem(prompt: Prompt, pair: CellToGrade) -> str:
     if prompt.needs_answer and pair.answer is None:
         return f"{prompt.prompt_class} verifies an answer, and none was extracted"
     return ""
+
+
+Result = Grade | GradeFailure
+
+
+@dataclass(frozen=True, slots=True)
+class RatedReply:
+    """A short reply that is a rating, with the distribution over the scale."""
+
+    reply: str
+    rating: int
+    confidence: float
+    """The rating's probability, relative to the whole scale (0..1)."""
+    expectation: float
+    """Mean of that distribution."""
+
+
+def weighed(reply: str, rating: int, weights: Mapping[int, float]) -> RatedReply:
+    """`weights` are the ratings of the scale with their probabilities, which need not sum to 1.
+
+    >>> weighed("4", 4, {4: 0.6, 5: 0.2})
+    RatedReply(reply='4', rating=4, confidence=0.75, expectation=4.25)
+    """
+    total = sum(weights.values())
+    mean = sum(rating * weight for rating, weight in weights.items()) / total
+    return RatedReply(reply, rating, round(weights[rating] / total, 6), round(mean, 6))
+
+
+def rated(pair: CellToGrade, reply: RatedReply, trace: Trace) -> Grade:
+    return Grade(
+        pair.item.item_id,
+        pair.passage.passage_id,
+        reply.rating,
+        Outcome.NUMERIC,
+        answer=pair.answer or "",
+        confidence=reply.confidence,
+        trace=trace,
+        expectation=reply.expectation,
+    )
+
+
+def parsed(
+    prompt: Prompt, pair: CellToGrade, answer: str, trace: Trace, on_unparsable: OnUnparsable
+) -> Result:
+    """Grade from an answer (`replies.Reply.text`), read by the prompt."""
+    try:
+        rating, outcome, text = prompt.parse(answer, pair, on_unparsable=on_unparsable)
+    except ParseFailure as error:
+        return failed(pair, str(error), ErrorClass.PARSE, trace)
+    return Grade(pair.item.item_id, pair.passage.passage_id, rating, outcome, text, trace=trace)
+
+
+def unanswered(pair: CellToGrade, error: NoReply, trace: Trace) -> GradeFailure:
+    """The failure of a pair that the model gave no answer for; the trace keeps what it wrote."""
+    return failed(pair, str(error), error.error_class, replace(trace, reply=error.raw))
+
+
+def with_confidence(result: Result, reply: RatedReply | None) -> Result:
+    """Return the grade with the confidence and expectation of `reply`, if that has the same rating."""
+    if not isinstance(result, Grade) or reply is None or reply.rating != result.rating:
+        return result
+    return replace(result, confidence=reply.confidence, expectation=reply.expectation)
+
+
+def failed(
+    pair: CellToGrade, reason: str, error_class: ErrorClass = ErrorClass.OTHER, trace: Trace | None = None
+) -> GradeFailure:
+    return GradeFailure(pair.item.item_id, pair.passage.passage_id, reason, trace, error_class)

@@ -17,16 +17,14 @@ from typing import Any
 import msgspec
 
 from grading.graders.backend_options import ReplyOptions
-from grading.graders.base import BatchState, GraderSpec, result_without_model
+from grading.graders.base import BatchState, GraderSpec, Result, result_without_model, unanswered
 from grading.graders.batch_endpoints import MOST_BYTES, MOST_REQUESTS, URL, endpoint
 from grading.graders.completions import error_in, read
 from grading.graders.connection import Connection
 from grading.graders.openai_client import chat
-from grading.graders.openai_compatible import ServerGrader
+from grading.graders.openai_compatible import ServerGrader, ServerReplies
 from grading.graders.openai_errors import Problem, refusal, without
 from grading.graders.replies import NoReply
-from grading.graders.results import Result, unanswered
-from grading.graders.server_replies import ServerReplies
 from grading.types import CellToGrade, Trace
 
 logger = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from grading.graders import thinking
+from grading.graders import replies
 from grading.graders.openai_errors import Problem, line, refusal
 from grading.graders.replies import UNKNOWN, Expected, NoReply, Reply, Step, TokensUsed, answered
 from grading.types import ErrorClass
@@ -87,7 +87,7 @@ def read(body: object, expected: Expected = UNKNOWN) -> Reply:
     finish = _finish(stated)
     if problem := _no_answer(finish, stated, message):
         raise NoReply(problem, raw=message.raw)
-    split = thinking.split(message.text or "", has_ended=finish not in CUT)
+    split = replies.split_thinking(message.text or "", has_ended=finish not in CUT)
     if message.thought:
         split = replace(split, thought=f"{message.thought}\n{split.thought}")
     reply = answered(split, expected, raw=message.raw, is_cut=finish in CUT)

@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from grading.errors import ParseFailure
+from grading.graders.base import RatedReply, weighed
 from grading.graders.replies import visible_text
-from grading.graders.results import RatedReply, weighed
 from grading.prompts import Prompt
 from grading.types import Outcome
 

@@ -1,5 +1,12 @@
 """The common part of graders that run a local model: reading ahead, sorting, cutting, and halving.
 
+How many tokens a batch has: as asked, or as many as the device has memory for.
+
+On a GPU the first batch is of a known, moderate size. What it took tells how many tokens fit into the memory
+that is free; a batch that runs out of memory all the same lowers that for good.
+
+The common part of graders that run a local model: reading ahead, sorting, cutting, and halving.
+
 Prompts of similar length share a batch. A passage that does not fit is cut between sentences, and the trace
 records how much of it the model saw. A batch that fails is halved until only the pair at fault fails.
 
@@ -10,30 +17,150 @@ whoever takes the results. Pairs are read by whoever takes the results, and by n
 from __future__ import annotations
 
 import logging
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
+from functools import lru_cache
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from grading.errors import GraderUnavailable
-from grading.graders.ahead import ahead
 from grading.graders.backend_options import GeneratorOptions, ModelOptions
-from grading.graders.base import GraderSpec, result_without_model
-from grading.graders.batch_size import BatchSize
+from grading.graders.base import (
+    GraderSpec,
+    RatedReply,
+    Result,
+    failed,
+    parsed,
+    result_without_model,
+    unanswered,
+)
 from grading.graders.first_step import ReplyScorer, Steps
 from grading.graders.hf_model import LoadedModel, is_out_of_memory, let_go_of_latest
 from grading.graders.replies import Expected, NoReply, of_tokens
-from grading.graders.results import RatedReply, Result, failed, parsed, unanswered
-from grading.graders.text import longest_start
+from grading.graders.server_calls import ahead
 from grading.parsing import OnUnparsable
-from grading.prompts.control_tokens import marks_of
+from grading.prompts.chat import marks_of
 from grading.types import CellToGrade, ErrorClass, Trace
 
 if TYPE_CHECKING:
     import torch
 
+
+_CLOSER = r"[\"')\]\u201d\u2019]"
+_SENTENCE_BREAK = re.compile(rf"(?:(?<=[.!?])|(?<=[.!?]{_CLOSER})|(?<=[.!?]{_CLOSER}{_CLOSER}))\s+|\n\s*")
+_WORD_BREAK = re.compile(r"(?<=\S)(?=\s)")
+
+
+@lru_cache(maxsize=1024)
+def sentence_breaks(text: str) -> tuple[tuple[int, int], ...]:
+    """The gaps between sentences: where each begins and ends, in characters. A line break is one too."""
+    return tuple(match.span() for match in _SENTENCE_BREAK.finditer(text))
+
+
+def longest_start(text: str, fits: Callable[[str], bool]) -> str:
+    """The longest start of `text` that fits: in sentences, else in words, else in characters, else nothing.
+
+    `fits` must hold for every start of a text that fits. It is called a few dozen times at most.
+    """
+    if fits(text):
+        return text
+    sentences = [start for start, _ in sentence_breaks(text)]
+    words = [match.start() for match in _WORD_BREAK.finditer(text)]
+    for cuts in (sentences, words, range(1, len(text))):
+        if kept := _longest(text, cuts, fits):
+            return kept
+    return ""
+
+
+def _longest(text: str, cuts: Sequence[int], fits: Callable[[str], bool]) -> str:
+    low, high = 0, len(cuts)  # cuts[:low] fit, cuts[high:] do not
+    while low < high:
+        middle = (low + high) // 2
+        if fits(text[: cuts[middle]]):
+            low = middle + 1
+        else:
+            high = middle
+    return text[: cuts[low - 1]] if low else ""
+
+
 logger = logging.getLogger(__name__)
+
+CPU_TOKENS = 4096
+"""More would not fit into the caches."""
+CUDA_FIRST_TOKENS = 16_384
+CUDA_MOST_TOKENS = 131_072
+"""Larger batches gain nothing: the cores have been busy for long."""
+FREE_SHARE = 0.7
+"""Of the free memory; the allocator needs some for what does not fit between other things."""
+
+
+class BatchSize:
+    """The size of a grader's batches; it is kept as long as the grader."""
+
+    def __init__(self, asked: int, device: torch.device) -> None:
+        """`asked` tokens; 0 leaves it to the device."""
+        self._device = device
+        self._is_measured = bool(asked) or device.type != "cuda"
+        self._most = asked or (CUDA_MOST_TOKENS if device.type == "cuda" else CPU_TOKENS)
+        self.tokens = self._most if self._is_measured else CUDA_FIRST_TOKENS
+        """Of a batch, with its padding."""
+
+    @contextmanager
+    def measuring(self, tokens: int) -> Iterator[None]:
+        """Note what the first batch, of so many tokens, takes of the device's memory."""
+        if self._is_measured:
+            yield
+            return
+        before = start_of_peak(self._device)
+        yield
+        taken = peak(self._device) - before
+        self.fit(tokens, taken, free(self._device))
+
+    def fit(self, tokens: int, taken: int, available: int) -> None:
+        """Set the size by what a batch of so many tokens took, in bytes, and by the bytes that are free."""
+        self._is_measured = True
+        wished = int(FREE_SHARE * available * tokens / max(1, taken))
+        self.tokens = max(1, min(self._most, wished))
+        logger.info(
+            "batches of %d tokens on %s: %d bytes a token, %d bytes free",
+            self.tokens,
+            self._device,
+            taken // max(1, tokens),
+            available,
+        )
+
+    def lower(self, tokens: int) -> None:
+        """A batch of so many tokens ran out of memory: from now on no batch has more than half as many."""
+        self._is_measured = True
+        self._most = self.tokens = max(1, min(self.tokens, tokens // 2))
+        logger.warning("out of memory with %d tokens; batches have %d from now on", tokens, self.tokens)
+
+
+def start_of_peak(device: torch.device) -> int:
+    """Bytes that tensors take now; `peak` is counted from here."""
+    import torch
+
+    torch.cuda.reset_peak_memory_stats(device)
+    return int(torch.cuda.memory_allocated(device))
+
+
+def peak(device: torch.device) -> int:
+    """Most bytes that tensors took."""
+    import torch
+
+    return int(torch.cuda.max_memory_allocated(device))
+
+
+def free(device: torch.device) -> int:
+    """Bytes that tensors could take: what nobody uses, and what the allocator keeps for reuse."""
+    import torch
+
+    unused, _ = torch.cuda.mem_get_info(device)
+    kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return int(unused + kept)
+
 
 WINDOW = 2000
 """Pairs that are read ahead and sorted."""

@@ -16,7 +16,7 @@ from functools import lru_cache
 from grading.errors import GraderUnavailable
 from grading.graders import hf_llama
 from grading.graders.backend_options import CausalOptions, Thinking
-from grading.graders.base import GraderSpec
+from grading.graders.base import GraderSpec, RatedReply, Result, rated
 from grading.graders.chat import chat_template
 from grading.graders.first_step import ReplyScorer
 from grading.graders.hf_batches import (
@@ -28,9 +28,7 @@ from grading.graders.hf_batches import (
 )
 from grading.graders.hf_model import CAUSAL, LoadedModel, load
 from grading.graders.hf_prefix import Continuation, common_start
-from grading.graders.replies import Expected, token_text
-from grading.graders.results import RatedReply, Result, rated
-from grading.graders.thinking import is_left_open
+from grading.graders.replies import Expected, is_left_open, token_text
 from grading.types import CellToGrade
 
 UNKNOWN_CONTEXT = 2048

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from grading.errors import GraderUnavailable
 from grading.graders.backend_options import ExtractiveOptions
-from grading.graders.base import GraderSpec
+from grading.graders.base import GraderSpec, Result, failed, parsed
 from grading.graders.hf_batches import BatchGrader, EncodedPrompt, padded
 from grading.graders.hf_model import EXTRACTIVE, load
-from grading.graders.results import Result, failed, parsed
 from grading.types import CellToGrade, ErrorClass, Grade, Outcome
 
 if TYPE_CHECKING:

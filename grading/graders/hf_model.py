@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from grading.errors import GraderUnavailable
-from grading.graders import gguf, int8
+from grading.graders import gguf, hf_t5
 
 if TYPE_CHECKING:
     import torch
@@ -168,7 +168,7 @@ def _load(llm: str, task: ModelTask, dtype: str, device: torch.device) -> Loaded
             tokenizer, model = _pretrained(llm, task, dtype, local_files_only=False)
         model = model.to(device).eval()
         if dtype == INT8:
-            int8.quantize(model)
+            hf_t5.quantize(model)
     except GraderUnavailable:
         raise
     except Exception as error:  # the library raises many kinds; the remedy is the same for all

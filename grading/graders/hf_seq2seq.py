@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from grading.graders import hf_t5
 from grading.graders.backend_options import GeneratorOptions
-from grading.graders.base import GraderSpec
+from grading.graders.base import GraderSpec, RatedReply, Result, rated
 from grading.graders.first_step import Tokens
 from grading.graders.hf_batches import EncodedPrompt, GeneratingGrader, padded
 from grading.graders.hf_model import SEQ2SEQ, load
-from grading.graders.results import RatedReply, Result, rated
 
 if TYPE_CHECKING:
     import torch

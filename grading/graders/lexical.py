@@ -25,8 +25,8 @@ from importlib import resources
 from typing import NamedTuple
 
 from grading.graders.base import GraderSpec, misfit
+from grading.graders.hf_batches import sentence_breaks
 from grading.graders.options import Options
-from grading.graders.text import sentence_breaks
 from grading.types import CellToGrade, Grade, GradeFailure, Outcome, Trace
 
 WINDOW = 30

@@ -22,11 +22,10 @@ from grading.errors import GraderUnavailable
 from grading.graders import completions
 from grading.graders.backend_options import AS_IT_IS, Thinking
 from grading.graders.chat import Message
-from grading.graders.concurrency import ConcurrencyLimit
 from grading.graders.connection import Address, Connection
 from grading.graders.openai_errors import NO_REPLY_IN_TIME, Problem, problem_of, without
-from grading.graders.replicas import Replica, Replicas
 from grading.graders.replies import Expected, NoReply, Reply, TokensUsed
+from grading.graders.server_calls import ConcurrencyLimit, Replica, Replicas
 from grading.types import ErrorClass
 
 logger = logging.getLogger(__name__)
@@ -236,7 +235,7 @@ def _replica(address: Address, connection: Connection, call: ChatOptions, librar
     """Raises GraderUnavailable where the environment's proxy cannot be used."""
     import httpx
 
-    from grading.graders.transport import transport
+    from grading.graders.server_calls import transport
 
     pool = httpx.Limits(max_connections=call.concurrency, max_keepalive_connections=call.concurrency)
     try:

@@ -10,24 +10,22 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from grading.errors import UnknownMeasure
-from grading.measures.alpha_ndcg import ALPHA_NDCG
-from grading.measures.average_precision import AVERAGE_PRECISION, AVERAGE_PRECISION_CUT
 from grading.measures.base import ItemMeasure, LabelMeasure, Measure, ShortName
-from grading.measures.bpref import BPREF
-from grading.measures.gains import GAIN_MEASURES
-from grading.measures.inferred_ap import INFERRED_AP
-from grading.measures.ndcg import NDCG, NDCG_CUT
-from grading.measures.normalised_cover import NORMALISED_COVER
+from grading.measures.cover import NORMALISED_COVER, RUBRIC_COVER, WEIGHTED_COVER
+from grading.measures.gain import ALPHA_NDCG, GAIN_MEASURES, NDCG, NDCG_CUT
 from grading.measures.nuggets import NUGGET_SCORES
-from grading.measures.precision import PRECISION
-from grading.measures.r_precision import R_PRECISION
-from grading.measures.recall import RECALL
-from grading.measures.recall_levels import RECALL_LEVEL_MEASURES
-from grading.measures.reciprocal_rank import RECIPROCAL_RANK
-from grading.measures.rubric_cover import RUBRIC_COVER
-from grading.measures.sets import SET_MEASURES
-from grading.measures.success import SUCCESS
-from grading.measures.weighted_cover import WEIGHTED_COVER
+from grading.measures.precision_recall import (
+    AVERAGE_PRECISION,
+    AVERAGE_PRECISION_CUT,
+    PRECISION,
+    R_PRECISION,
+    RECALL,
+    RECALL_LEVEL_MEASURES,
+    RECIPROCAL_RANK,
+    SET_MEASURES,
+    SUCCESS,
+)
+from grading.measures.sampled_pools import BPREF, INFERRED_AP
 from grading.types import ItemKind
 
 MEASURES: tuple[Measure, ...] = (

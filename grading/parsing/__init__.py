@@ -1,10 +1,8 @@
 """Parse raw model text to a rating or a label, or report that it holds none."""
 
-from grading.parsing.final_score import parse_final_score
-from grading.parsing.labels import parse_label
+from grading.parsing.labels import parse_final_score, parse_label, parse_yes_no
 from grading.parsing.rating import OnUnparsable, parse_rating
 from grading.parsing.words import is_unanswerable
-from grading.parsing.yes_no import parse_yes_no
 from grading.types import Parsed, ParsedRating
 
 __all__ = [

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from grading.parsing.languages import AROUND, AROUND_UNSPACED, LABELS, OUT_OF, TOP_OF, UNITS
+from grading.parsing.words import AROUND, AROUND_UNSPACED, LABELS, OUT_OF, TOP_OF, UNITS
 
 Scale = tuple[int, int]
 

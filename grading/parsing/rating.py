@@ -17,9 +17,8 @@ from functools import lru_cache
 from typing import Literal
 
 from grading.errors import ParseFailure
-from grading.parsing.languages import LABELS
 from grading.parsing.prose import NUMBER, Scale, in_prose, in_scale, without_denied
-from grading.parsing.words import bare, boxed, is_unanswerable, plain
+from grading.parsing.words import LABELS, bare, boxed, is_unanswerable, plain
 from grading.types import MAX_RATING, MIN_RATING, Outcome, ParsedRating
 
 OnUnparsable = Literal["default", "fail"]

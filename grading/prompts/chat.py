@@ -1,16 +1,101 @@
-"""Prompts that are a chat with placeholders, from a file prompts.toml beside the code that asks them."""
+"""Prompts that are a chat, and texts of others in a prompt.
+
+Texts that others wrote, in a prompt: they cannot write the control tokens of a model.
+
+A passage that spells `<|im_end|>` would end the user's turn and could begin the model's; one that quotes
+`</s>` would end the prompt. A blank after the first character breaks such a mark: its letters stay to be
+read, and no tokenizer takes them for the token. A text without marks stays as it is, to the byte.
+"""
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from typing import Any
 
 from grading.errors import UnknownPrompt
-from grading.prompts.control_tokens import fill
+
+# ChatML, Llama 3, Phi, gpt-oss, Command R; DeepSeek; Gemma; Llama 2 and Mistral; T5; most vocabularies.
+_WELL_KNOWN = (
+    r"<\|[^<>|\s]{1,40}\|>|<\uff5c[^<>\uff5c\s]{1,40}\uff5c>"
+    r"|<(?:start|end)_of_turn>|<\|turn>|<turn\|>"
+    r"|\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\]|<</?SYS>>"
+    r"|<extra_id_[0-9]{1,3}>"
+    r"|</?s>|<(?:bos|eos|pad|unk|sep|cls|mask)>"
+)
+_SHORTEST = 3
+"""Characters of a mark. Some models pad with "!" or a line break, which texts may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """The spellings of control tokens."""
+
+    pattern: re.Pattern[str]
+    initials: frozenset[str]
+    """The characters that marks begin with."""
+    normalize: Callable[[str], str] | None = None
+    """What the tokenizer does to a text before it looks for them, where it does."""
+
+    def are_in(self, text: str) -> bool:
+        """Return whether the text spells a control token."""
+        return any(map(text.__contains__, self.initials)) and self.pattern.search(text) is not None
+
+    def broken(self, text: str) -> str:
+        """Return the text, with a blank in each mark."""
+        if self.normalize and self.are_in(self.normalize(text)):
+            text = unicodedata.normalize("NFKC", text)
+        if not self.are_in(text):
+            return text
+        return self.pattern.sub(lambda mark: f"{mark[0][0]} {mark[0][1:]}", text)
+
+
+WELL_KNOWN = Marks(re.compile(_WELL_KNOWN), frozenset("<["))
+"""For models behind servers, whose tokenizers nobody here sees."""
+
+
+def marks_of(tokenizer: Any) -> Marks:  # Any: transformers' tokenizers are only typed as their common base
+    """Return the marks of a tokenizer, and the well-known ones.
+
+    They are its special tokens, and what else of its added tokens the chat template writes.
+    """
+    template = str(getattr(tokenizer, "chat_template", None) or "")
+    control = [
+        token
+        for token in tokenizer.added_tokens_decoder.values()
+        if (token.special or token.content in template) and _is_mark(token.content)
+    ]
+    spellings = {token.content for token in control} | set(filter(_is_mark, tokenizer.all_special_tokens))
+    normalizer = getattr(getattr(tokenizer, "backend_tokenizer", None), "normalizer", None)
+    is_normalized = any(token.normalized for token in control)
+    longest_first = sorted(spellings, key=lambda spelling: (-len(spelling), spelling))
+    return Marks(
+        re.compile("|".join([*map(re.escape, longest_first), _WELL_KNOWN]), re.IGNORECASE * is_normalized),
+        WELL_KNOWN.initials | {spelling[0] for spelling in spellings},
+        normalizer.normalize_str if normalizer is not None and is_normalized else None,
+    )
+
+
+def fill(
+    template: str, placeholder: re.Pattern[str], texts: Mapping[str, str], marks: Marks = WELL_KNOWN
+) -> str:
+    """Fill the placeholders once, by their first group: braces within texts stay, marks are broken.
+
+    Marks of the template itself stay, too. Raises KeyError for a text that is missing.
+    """
+    filled = placeholder.sub(lambda match: marks.broken(texts[match[1]]), template)
+    # Two texts side by side may spell a mark together.
+    return filled if marks.are_in(template) else marks.broken(filled)
+
+
+def _is_mark(spelling: str) -> bool:
+    return len(spelling) >= _SHORTEST and not spelling.isspace() and not spelling.isalnum()
+
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from grading.parsing import OnUnparsable, Parsed
-from grading.prompts.control_tokens import WELL_KNOWN, Marks, fill
+from grading.prompts.chat import WELL_KNOWN, Marks, fill
 from grading.prompts.reading import ParseRule, read
 from grading.types import CellToGrade, ItemKind, Purpose
 

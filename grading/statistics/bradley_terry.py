@@ -29,9 +29,9 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from grading.statistics.bootstrap import LEVEL, SEED
 from grading.statistics.max_t import ALPHA, DRAWS, step_down
 from grading.statistics.mean_intervals import MIN_TOPICS
+from grading.statistics.means import LEVEL, SEED
 from grading.statistics.vote_variance import Scored, Variance, variance
 
 PRIOR_SD = 3.0

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grading.arrays import percentiles
-from grading.statistics.bootstrap import LEVEL, RESAMPLES, resamples
+from grading.statistics.means import LEVEL, RESAMPLES, resamples
 from grading.statistics.resampling import UNDEFINED, ConfidenceInterval
 
 MIN_TOPICS = 5

@@ -1,4 +1,4 @@
-"""What order of runs the topics can resolve: intervals of ranks, and who is clearly behind the first."""
+"""What order of runs the topics can resolve, and which runs changed places by more than noise."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from grading.statistics.influence import Scores
 from grading.statistics.max_t import ALPHA
+from grading.statistics.means import mean_and_stderr
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,3 +62,32 @@ def order(means: Scores, p: Scores, *, alpha: float = ALPHA) -> Order:
     higher = comparable[:, np.newaxis] > comparable[np.newaxis, :]
     first = np.flatnonzero(comparable == comparable.max()).tolist()
     return Order(higher & (p <= alpha), tuple(first), has_mean)
+
+
+Floats = NDArray[np.float64]
+
+
+def relative_gains(before: Floats, after: Floats) -> Floats:
+    """Return an array of shape (runs, topics): what each run gains on the mean of all runs from one board to
+    the other.
+
+    Both boards, of shape (runs, topics), have the same runs and topics. Each is taken in units of the
+    standard deviation of its runs' means, so that boards of different measures compare. A paired test of
+    each row says whether its run changes its standing by more than the topics' noise. NaN where a board
+    does not count the topic for the run.
+
+    >>> before, after = np.array([[0.2, 0.4], [0.4, 0.6]]), np.array([[0.4, 0.8], [0.2, 0.6]])
+    >>> relative_gains(before, after).round(2).tolist()
+    [[2.0, 2.0], [-2.0, -2.0]]
+    """
+    return _standing(after) - _standing(before)
+
+
+def _standing(scores: Floats) -> Floats:
+    counted = ~np.isnan(scores)
+    n = np.maximum(counted.sum(axis=0), 1)
+    centred = scores - np.where(counted, scores, 0.0).sum(axis=0) / n
+    means = mean_and_stderr(scores).mean
+    known = means[~np.isnan(means)]
+    spread = float(known.std()) if len(known) else 0.0
+    return centred / spread if spread > 1e-12 else np.where(counted, 0.0, np.nan)

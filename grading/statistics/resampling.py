@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.statistics.bootstrap import LEVEL
+from grading.statistics.means import LEVEL
 
 MIN_DEFINED = 0.5
 """An interval needs at least this share of resamples with a defined value."""

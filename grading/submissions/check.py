@@ -10,10 +10,8 @@ from grading.errors import BadFormat
 from grading.formats.reading import lines
 from grading.submissions.coverage import TrackTopic
 from grading.submissions.findings import Finding, Findings
-from grading.submissions.nuggets import NuggetCheck
-from grading.submissions.responses import ResponseCheck
-from grading.submissions.retrieval import RunCheck
 from grading.submissions.rules import Rules
+from grading.submissions.submitted import NuggetCheck, ResponseCheck, RunCheck
 from grading.types import Response
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from grading.errors import ParseFailure, UnknownPrompt
 from grading.parsing.labels import parse_label
-from grading.prompts.chat import ChatPrompt, Messages, chat_prompts
-from grading.prompts.control_tokens import WELL_KNOWN
+from grading.prompts.chat import WELL_KNOWN, ChatPrompt, Messages, chat_prompts
 from grading.support.scores import Support
 
 PROMPT_ID = "SupportOfStatement@1"

@@ -1,4 +1,6 @@
-"""Answers without a model: the retrieved sentences that share most with the topic, cited.
+"""Sentences with citations, and answers without a model.
+
+Answers without a model: the retrieved sentences that share most with the topic, cited.
 
 It stands in where no model is there, and is named so everywhere: it understands nothing, never says that an
 answer is missing, and cannot join two facts. From RubricWeb, after no paper.
@@ -6,7 +8,9 @@ answer is missing, and cannot join two facts. From RubricWeb, after no paper.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -14,6 +18,84 @@ from grading.generation.similarity import nearest
 from grading.segmentation import sentence_spans
 from grading.systems.base import MAX_WORDS, Answer, CitedSentence, Source, Step, first_words
 from grading.types import Topic
+
+_BRACKET = re.compile(r"\s*\[\s*(\d+(?:\s*(?:,|;|and|[-\u2013])\s*\d+)*)\s*\]", re.IGNORECASE)
+_RANGE = re.compile(r"(\d+)\s*[-\u2013]\s*(\d+)|(\d+)")
+_LIST_MARK = re.compile(r"(?:[-*\u2022]|\d+[.)])\s+")
+
+Span = tuple[int, int, Sequence[int]]
+"""Start and end in the text, and the positions of the sources cited for it, from 0."""
+
+
+def cited_sentences(text: str, sources: int) -> tuple[CitedSentence, ...]:
+    """Split an answer that cites `[1]`, `[1, 2]`, `[1]-[3]` or `[1-3]` (IEEE, from 1) into sentences.
+
+    The brackets leave the text. One that stands behind a full stop belongs to the sentence before it. Numbers
+    above `sources`, and repeated ones, are dropped (Pradeep et al. 2024, section 3.1).
+
+    >>> cited_sentences("Tides follow the moon [2][1]. The sun helps. [3, 9] Nobody knows why.", 3)
+    ... # doctest: +NORMALIZE_WHITESPACE
+    (CitedSentence(text='Tides follow the moon.', citations=(1, 0)),
+     CitedSentence(text='The sun helps.', citations=(2,)),
+     CitedSentence(text='Nobody knows why.', citations=()))
+    """
+    plain, cited = _without_brackets(text)
+    return _sentences(plain, cited, sources)
+
+
+def span_sentences(text: str, spans: Iterable[Span], sources: int) -> tuple[CitedSentence, ...]:
+    """Split an answer whose citations are spans, as Command R+ gives them, into sentences.
+
+    A citation belongs to the sentence in which its span ends (Pradeep et al. 2024, section 6).
+
+    >>> span_sentences("Tides follow the moon. The sun helps.", [(13, 21, [1]), (27, 30, [0, 1])], 2)
+    ... # doctest: +NORMALIZE_WHITESPACE
+    (CitedSentence(text='Tides follow the moon.', citations=(1,)),
+     CitedSentence(text='The sun helps.', citations=(0, 1)))
+    """
+    return _sentences(text, sorted((end, place) for _, end, places in spans for place in places), sources)
+
+
+def _without_brackets(text: str) -> tuple[str, list[tuple[int, int]]]:
+    """The text without brackets, and (where one stood in it, position of the source), in the text's order."""
+    parts: list[str] = []
+    cited: list[tuple[int, int]] = []
+    length = last = 0
+    for match in _BRACKET.finditer(text):
+        parts.append(text[last : match.start()])
+        length += match.start() - last
+        last = match.end()
+        cited += [(length, number - 1) for number in _numbers(match[1])]
+    return "".join([*parts, text[last:]]), cited
+
+
+def _numbers(inside: str) -> Iterator[int]:
+    for first, last, single in _RANGE.findall(inside):
+        yield from range(int(first), min(int(last), int(first) + 99) + 1) if first else [int(single)]
+
+
+def _sentences(text: str, cited: list[tuple[int, int]], sources: int) -> tuple[CitedSentence, ...]:
+    spans = [span for span in _line_spans(text) if text[slice(*span)].strip()]
+    citations: list[list[int]] = [[] for _ in spans]
+    starts = [start for start, _ in spans]
+    for where, place in cited:
+        of = max(bisect_left(starts, where) - 1, 0)
+        if 0 <= place < sources and citations and place not in citations[of]:
+            citations[of].append(place)
+    return tuple(
+        CitedSentence(text[start:end], tuple(places))
+        for (start, end), places in zip(spans, citations, strict=True)
+    )
+
+
+def _line_spans(text: str) -> Iterator[tuple[int, int]]:
+    """(start, end) of each sentence; a line is one at least, without the mark of a list."""
+    for line in re.finditer(r"[^\n]+", text):
+        mark = _LIST_MARK.match(line[0].lstrip())
+        skipped = len(line[0]) - len(line[0].lstrip()) + (mark.end() if mark else 0)
+        begin = line.start() + skipped
+        yield from ((begin + start, begin + end) for start, end in sentence_spans(line[0][skipped:]))
+
 
 SENTENCES = 8
 """The longest answer; a run of a track has about as many."""

@@ -8,11 +8,11 @@ from enum import StrEnum
 
 from grading.generation.drafting import TextModel
 from grading.graders.options import Value
-from grading.systems import prompts, ragnarok, rifer
+from grading.systems import key_facts, prompted, prompts
 from grading.systems.base import MAX_WORDS, Answer, AnswerSystem, Source, Step
 from grading.systems.extractive import BestSentences
-from grading.systems.prompted import STYLES, Prompted
-from grading.systems.ragnarok import Ragnarok
+from grading.systems.key_facts import Rifer
+from grading.systems.prompted import STYLES, Prompted, Ragnarok
 from grading.systems.reranking import (
     STRIDE,
     WINDOW,
@@ -23,7 +23,6 @@ from grading.systems.reranking import (
     windows,
 )
 from grading.systems.retrieval import DEPTH
-from grading.systems.rifer import Rifer
 from grading.types import Ranking, Topic
 
 MOST_PASSES = 3
@@ -54,10 +53,10 @@ LABELS = {
     Answering.QUESTION: "The question alone, without sources",
 }
 SOURCES = {
-    Answering.SENTENCES: ragnarok.SOURCES,
-    Answering.RAGNAROK: ragnarok.SOURCES,
-    Answering.RIFER: rifer.SOURCES,
-    Answering.EIFRP: rifer.SOURCES,
+    Answering.SENTENCES: prompted.SOURCES,
+    Answering.RAGNAROK: prompted.SOURCES,
+    Answering.RIFER: key_facts.SOURCES,
+    Answering.EIFRP: key_facts.SOURCES,
 }
 """How many passages an answer is made from, unless told otherwise; of those that read any."""
 LONGEST_REPLIES = {

@@ -9,9 +9,7 @@ import numpy as np
 
 from grading.arrays import take_rows
 from grading.measures.base import Rows
-from grading.measures.covered import covered_items
-from grading.measures.rubric_cover import cover
-from grading.measures.weighted_cover import weighted_cover
+from grading.measures.cover import cover, covered_items, weighted_cover
 from grading.types import FAILED, MISSING, Ratings
 from rubricweb.autojudge.items import WeighedItem
 from rubricweb.autojudge.model import Graded

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from django import forms
 
 from grading.formats import events
-from grading.formats.data_table import without_formula
 from grading.formats.events import FlagThread, event_line
+from grading.formats.tables import without_formula
 from rubricweb.banks.secrecy import public
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pseudonyms import Naming

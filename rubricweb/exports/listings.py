@@ -13,8 +13,8 @@ from django.http import Http404, HttpResponse
 from django.views.decorators.http import require_safe
 
 from grading.formats import listings
-from grading.formats.data_table import without_formula
 from grading.formats.listings import ListedItem, ListedPassage, RatedTopic, SpuriousTopic, UncoveredTopic
+from grading.formats.tables import without_formula
 from grading.types import ItemKind, Outcome, Purpose
 from rubricweb.accounts.models import User
 from rubricweb.banks.access import bank_for

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from grading.arrays import none_if_nan
 from grading.statistics.influence import TIED_DECIMALS
 from grading.statistics.max_t import MIN_TOPICS, PairedTest, pairwise_p, resolution
+from grading.statistics.means import mean_and_stderr
 from grading.statistics.rank_intervals import Order, order
-from grading.statistics.uncertainty import mean_and_stderr
 
 KEPT = 64
 Floats = NDArray[np.float64]

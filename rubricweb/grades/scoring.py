@@ -32,7 +32,7 @@ from grading.measures.base import (
 )
 from grading.measures.nuggets import partial_grade
 from grading.measures.rubric_qrels import LabelMode
-from grading.statistics.uncertainty import mean_and_stderr
+from grading.statistics.means import mean_and_stderr
 from grading.types import MIN_RATING, Importance, Ratings, TrecEval
 from rubricweb.corpus.pools import CollectionPool, TopicPool
 from rubricweb.grades.matrices import TopicGrades

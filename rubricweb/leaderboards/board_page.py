@@ -14,7 +14,7 @@ from django.utils.text import Truncator
 from django.views.decorators.http import require_safe
 
 from grading.measures import registry
-from grading.statistics.bootstrap import LEVEL
+from grading.statistics.means import LEVEL
 from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part
 from rubricweb.core.ids import parse_ids
 from rubricweb.corpus import access

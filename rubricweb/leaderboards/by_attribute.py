@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grading.arrays import best_first, none_if_nan
-from grading.formats.data_table import DataTable, from_mappings
-from grading.formats.sheets import Mark, PrintedTable, TextCell, number
+from grading.formats.tables import DataTable, Mark, PrintedTable, TextCell, from_mappings, number
 from grading.statistics.influence import TIED_DECIMALS
+from grading.statistics.means import mean_and_stderr
 from grading.statistics.rank_correlation import Correlation, kendall
-from grading.statistics.uncertainty import mean_and_stderr
 from grading.topic_attributes import Attribute, TopicSlice, attributes, slices
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.rank_intervals import RankIntervals, rank_intervals

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from grading.formats.sheets import PrintedTable
+from grading.formats.tables import PrintedTable
 from rubricweb.plots.svg import Plot
 
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from grading.arrays import none_if_nan, undefined_last
 from grading.errors import BadFormat
-from grading.formats.data_table import DataTable, Value, tsv_lines
 from grading.formats.reading import text_lines
+from grading.formats.tables import DataTable, Value, tsv_lines
 from grading.formats.trec import qrels_lines
 from grading.measures import registry
 from grading.measures.rubric_qrels import LabelMode

@@ -12,13 +12,13 @@ from pathlib import Path
 from grading.errors import BadFormat, BadPrompt, UnknownPrompt
 from grading.formats.banks import BY_NAME, Loss
 from grading.formats.banks import losses as bank_losses
-from grading.formats.graded_writing import write_graded
+from grading.formats.graded import write_graded
 from grading.formats.reading import write_lines
 from grading.formats.responses import Dialect, dialect_of, losses, write_responses
 from grading.formats.topics import FORMATS
 from grading.formats.topics import losses as topic_losses
 from grading.formats.trec import write_run
-from grading.prompts.writing import toml_lines
+from grading.prompts.catalogue import toml_lines
 from grading.types import Response
 from rubricweb.banks.convert import BankScope
 from rubricweb.banks.models import Bank, Item

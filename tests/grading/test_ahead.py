@@ -7,7 +7,7 @@ from collections.abc import Generator
 
 import pytest
 
-from grading.graders.ahead import ahead
+from grading.graders.server_calls import ahead
 
 
 def counted(done: list[int], most: int = 5) -> Generator[int]:

@@ -6,8 +6,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from grading.graders import batch_size  # noqa: E402
-from grading.graders.batch_size import (  # noqa: E402
+from grading.graders import hf_batches  # noqa: E402
+from grading.graders.hf_batches import (  # noqa: E402
     CPU_TOKENS,
     CUDA_FIRST_TOKENS,
     CUDA_MOST_TOKENS,
@@ -25,9 +25,9 @@ KB, GB = 2**10, 2**30
 def memory(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     """Bytes that are taken before and at most, and that are free."""
     says = {"before": 2 * GB, "peak": 2 * GB, "free": GB}
-    monkeypatch.setattr(batch_size, "start_of_peak", lambda device: says["before"])
-    monkeypatch.setattr(batch_size, "peak", lambda device: says["peak"])
-    monkeypatch.setattr(batch_size, "free", lambda device: says["free"])
+    monkeypatch.setattr(hf_batches, "start_of_peak", lambda device: says["before"])
+    monkeypatch.setattr(hf_batches, "peak", lambda device: says["peak"])
+    monkeypatch.setattr(hf_batches, "free", lambda device: says["free"])
     return says
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from grading.graders.concurrency import FIRST, ConcurrencyLimit
+from grading.graders.server_calls import FIRST, ConcurrencyLimit
 
 
 def play_round(limit: ConcurrencyLimit, seconds: float, *, at: float = 0.0) -> None:

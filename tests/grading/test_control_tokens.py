@@ -14,9 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from grading import prompts
-from grading.generation import prompts as draft_prompts
-from grading.prompts.chat import chat_prompts
-from grading.prompts.control_tokens import WELL_KNOWN, Marks, fill, marks_of
+from grading.generation import drafting
+from grading.prompts.chat import WELL_KNOWN, Marks, chat_prompts, fill, marks_of
 from grading.types import CellToGrade, Item, ItemKind, Passage, Topic
 
 pytest.importorskip("torch")
@@ -78,7 +77,7 @@ def test_chats_break_the_marks_in_every_text(package: str) -> None:
 
 def test_drafting_prompts_break_the_marks_in_every_text() -> None:
     names = ("query_text", "query_title", "query_subtopic", "nuggets", "count")
-    for prompt in draft_prompts.known():
+    for prompt in drafting.drafting_prompts():
         assert not WELL_KNOWN.are_in(prompt.render(dict.fromkeys(names, HOSTILE)))
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from grading import generation
 from grading.errors import ParseFailure, UnknownPrompt
 from grading.generation import DraftTask, draft, near_duplicates, nearest, parse_drafts, weigh
-from grading.generation.importance import parse_importances
+from grading.generation.drafting import parse_importances
 from grading.generation.parsing import repeats
 from grading.types import Importance, ItemKind, Topic
 
@@ -101,16 +101,16 @@ def test_braces_in_a_query_stay() -> None:
 
 
 def test_every_drafting_prompt_has_an_id_and_a_source() -> None:
-    assert [prompt.prompt_id for prompt in generation.known()] == [
+    assert [prompt.prompt_id for prompt in generation.drafting_prompts()] == [
         "TrecDlQuestions@1",
         "TrecDlNuggets@1",
         "TrecCarQuestions@1",
         "TrecCarNuggets@1",
         "NuggetImportance@1",
     ]
-    assert all(prompt.source for prompt in generation.known())
+    assert all(prompt.source for prompt in generation.drafting_prompts())
     with pytest.raises(UnknownPrompt, match=r"no drafting prompt 'Haiku'; known are NuggetImportance"):
-        generation.get("Haiku")
+        generation.drafting_prompt("Haiku")
 
 
 DRAFTS = {

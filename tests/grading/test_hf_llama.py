@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from grading.graders import hf_llama, int8  # noqa: E402
+from grading.graders import hf_llama, hf_t5  # noqa: E402
 
 pytestmark = pytest.mark.models
 
@@ -85,7 +85,7 @@ def test_few_queries_see_what_the_fused_operation_lets_them_see(queries: int, ki
 
 def test_int8_stays_int8() -> None:
     usual, small = llama(), llama()
-    int8.quantize(small)
+    hf_t5.quantize(small)
     assert hf_llama.quicken(small)
     expected = logits(usual)
     assert 0 < (logits(small) - expected).abs().mean() < 0.05 * expected.abs().mean()

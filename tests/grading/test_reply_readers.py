@@ -22,10 +22,9 @@ from grading.graders import Connection, GraderSpec, build, openai_client
 from grading.graders.replies import NoReply
 from grading.support import asking as support
 from grading.systems.base import Source
-from grading.systems.prompted import Prompted
-from grading.systems.ragnarok import Ragnarok
+from grading.systems.key_facts import Rifer
+from grading.systems.prompted import Prompted, Ragnarok
 from grading.systems.reranking import ListwiseReranker, PointwiseReranker, rating_prompts
-from grading.systems.rifer import Rifer
 from grading.types import Grade, GradeFailure, ItemKind, Topic
 from tests.grading.odd_replies import ODD, OPENED_AND_CLOSED, Body, Odd, reply
 from tests.grading.servers.http import Reply, Server, serving

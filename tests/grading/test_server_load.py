@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("openai")
 
-from grading.graders import JSON, Connection, GraderSpec, build, transport
+from grading.graders import JSON, Connection, GraderSpec, build, server_calls
 from grading.types import CellToGrade
 from tests.grading.servers.http import Body, Reply, serving
 from tests.grading.servers.replies import pairs, ratings, refuses, says
@@ -58,8 +58,8 @@ def test_a_connection_is_used_again_and_no_more_are_opened_than_needed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     opened = []
-    make = transport._connection
-    monkeypatch.setattr(transport, "_connection", lambda *rest: opened.append(1) or make(*rest))
+    make = server_calls._connection
+    monkeypatch.setattr(server_calls, "_connection", lambda *rest: opened.append(1) or make(*rest))
     with serving(lambda _, number: refuses(500) if number == 7 else says("4")) as server:
         assert rated(server.url, pairs(30), concurrency=3) == [4] * 30
     assert len(server.asked) == 31
@@ -68,4 +68,4 @@ def test_a_connection_is_used_again_and_no_more_are_opened_than_needed(
 
 def test_an_environment_with_a_proxy_keeps_the_pool_that_reads_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("https_proxy", "http://proxy.example.org:3128")
-    assert transport.transport() is None
+    assert server_calls.transport() is None

@@ -3,13 +3,17 @@
 from grading.formats.banks.dialects import (
     BY_NAME,
     DIALECTS,
+    Loss,
     bank_files,
     documents,
+    losses,
     read_bank,
     recognise_bank,
+    refusals,
+    warnings,
+    without_twins,
     write_bank,
 )
-from grading.formats.banks.losses import Loss, losses, refusals, warnings, without_twins
 from grading.formats.banks.types import BankItem, BankLine, Dialect
 
 __all__ = [

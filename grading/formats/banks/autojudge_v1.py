@@ -13,7 +13,7 @@ from typing import Any
 from grading.errors import BadFormat
 from grading.formats.banks import importance
 from grading.formats.banks.autojudge_v3 import AGGREGATORS
-from grading.formats.banks.fields import (
+from grading.formats.banks.records import (
     identifier,
     is_md5_of,
     kept_answers,

@@ -9,7 +9,7 @@ from typing import Any
 
 from grading.errors import BadFormat
 from grading.formats.banks import importance
-from grading.formats.banks.fields import (
+from grading.formats.banks.records import (
     OURS,
     emptied,
     identifier,

@@ -11,7 +11,7 @@ from typing import Any
 
 from grading.errors import BadFormat
 from grading.formats.banks import importance
-from grading.formats.banks.fields import (
+from grading.formats.banks.records import (
     emptied,
     identifier,
     objects,

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from grading.errors import BadFormat
 from grading.formats.banks import nuggetizer
-from grading.formats.banks.fields import ours, shown, slug
+from grading.formats.banks.records import ours, shown, slug
 from grading.formats.banks.types import BankItem, BankLine, Dialect, Json, Parts, Source
 from grading.formats.ids import item_id
 

@@ -10,7 +10,7 @@ from typing import Any
 from grading.errors import BadFormat
 from grading.formats.banks import autojudge_v3 as v3
 from grading.formats.banks import importance
-from grading.formats.banks.fields import (
+from grading.formats.banks.records import (
     emptied,
     identifier,
     kept_answers,

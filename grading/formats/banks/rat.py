@@ -12,7 +12,7 @@ from typing import Any
 from grading.errors import BadFormat
 from grading.formats.banks import importance
 from grading.formats.banks.autojudge_v3 import AGGREGATORS
-from grading.formats.banks.fields import identifier, refuse_twins, shown, words_of
+from grading.formats.banks.records import identifier, refuse_twins, shown, words_of
 from grading.formats.banks.types import BankItem, BankLine, Dialect, Json, Parts, Source
 from grading.formats.ids import item_id
 from grading.types import ItemKind

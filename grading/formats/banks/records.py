@@ -1,17 +1,20 @@
-"""The JSON objects of a bank file: a line each, one document, or a list; envelopes of castorini unwrapped."""
+"""The JSON objects of a bank file, and checked access to their fields."""
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 import msgspec
 
 from grading.errors import BadFormat
-from grading.formats.banks.types import Json
+from grading.formats.banks.types import BankItem, Json
 from grading.formats.envelopes import ENVELOPE, unwrapped
+from grading.formats.ids import text_md5
 from grading.formats.reading import MAX_HELD_BYTES, lines, refuse_escaped_nul
 
 MAX_DEPTH = 60
@@ -110,3 +113,136 @@ def _refuse_deep(value: Any) -> None:
         if not level:
             return
     raise BadFormat(f"nested too deeply, expected at most {MAX_DEPTH} levels")
+
+
+OURS = "rubricweb"
+"""The key of `metadata` under which AutoJudge's tools keep what is ours."""
+SLUG_CHARS = 80
+
+
+def shown(value: object) -> str:
+    words = repr(value)
+    return words if len(words) <= 80 else f"{words[:80]}…"
+
+
+def identifier(raw: Json, *keys: str) -> str:
+    """The first of these keys that has a value: an id, which may be written as a number. Empty without."""
+    for key in keys:
+        value = raw.get(key)
+        if value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, str | int) or not str(value).strip():
+            raise BadFormat(f"{key} is {shown(value)}, expected an id")
+        return str(value)
+    return ""
+
+
+def text_of(raw: Any, key: str, place: str) -> str:
+    """Required text that is not blank."""
+    value = raw.get(key) if isinstance(raw, dict) else raw
+    where = f"{place}.{key}" if place and isinstance(raw, dict) else place or key
+    if not isinstance(value, str) or not value.strip():
+        raise BadFormat(f"{where} is {shown(value)}, expected text")
+    return value
+
+
+def optional_text(raw: Json, key: str) -> str:
+    value = raw.get(key)
+    if value is not None and not isinstance(value, str):
+        raise BadFormat(f"{key} is {shown(value)}, expected text")
+    return value or ""
+
+
+def objects(value: Any, place: str) -> list[Json]:
+    """A list of objects; none for null."""
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise BadFormat(f"{place} is {shown(value)}, expected a list")
+    for number, entry in enumerate(value):
+        if not isinstance(entry, dict):
+            raise BadFormat(f"{place}[{number}] is {shown(entry)}, expected an object")
+    return value
+
+
+def keyed(value: Any, key: str, place: str) -> list[Json]:
+    """The objects of a list, or of a dictionary whose keys are the texts that the objects have at `key`."""
+    if not isinstance(value, dict):
+        return objects(value, place)
+    for text, entry in value.items():
+        if not isinstance(entry, dict):
+            raise BadFormat(f"{place}[{shown(text)}] is {shown(entry)}, expected an object")
+        if entry.get(key) != text:
+            raise BadFormat(
+                f"{place}[{shown(text)}].{key} is {shown(entry.get(key))}, expected the key that it stands at"
+            )
+    return list(value.values())
+
+
+def refuse_twins(items: Iterable[BankItem], place: str) -> None:
+    """Two items of equal text would be one item, whatever else they say."""
+    seen: dict[tuple[str, str], int] = {}
+    for number, item in enumerate(items):
+        first = seen.setdefault((item.kind, item.text.strip()), number)
+        if first != number:
+            raise BadFormat(
+                f"{place}[{first}] and {place}[{number}] have equal texts ({shown(item.text)}), "
+                "expected each text once"
+            )
+
+
+def in_container(before: Any, entries: Sequence[Json], key: str) -> Any:
+    """The entries in a dictionary by their texts, or in a list, as the file had them; a list where it had
+    neither.
+    """
+    if isinstance(before, dict):
+        return {entry[key]: entry for entry in entries}
+    return list(entries) if entries or isinstance(before, list) else before
+
+
+def emptied(raw: Json, *keys: str) -> Json:
+    """The record with these containers empty, so that a writer knows which kind they were."""
+    return raw | {key: type(raw[key])() for key in keys if isinstance(raw.get(key), dict | list)}
+
+
+def words_of(text: str) -> str:
+    """A text as an answer key has it: words parted by single spaces."""
+    return " ".join(text.split())
+
+
+def kept_answers(
+    before: Sequence[Any], wanted: Sequence[str], *, text: Callable[[Any], str], made: Callable[[str], Any]
+) -> list[Any]:
+    """The file's answers that are still accepted, as read, and then those that it lacks."""
+    accepted = {words_of(answer) for answer in wanted}
+    kept = [entry for entry in before if not words_of(text(entry)) or words_of(text(entry)) in accepted]
+    present = {words_of(text(entry)) for entry in kept}
+    return kept + [made(answer) for answer in wanted if words_of(answer) not in present]
+
+
+def md5_as_is(text: str) -> str:
+    """As AutoJudge makes ids: of the text with its white space."""
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
+
+
+def is_md5_of(identity: object, text: str) -> bool:
+    return identity in (md5_as_is(text), text_md5(text))
+
+
+def ours(dialect: str, raw: Json, *, without: Iterable[str]) -> Json:
+    """As parts: what the dialect says and v3 has no key for."""
+    modelled = set(without)
+    rest = {key: value for key, value in raw.items() if key not in modelled and value is not None}
+    return {"metadata": {OURS: {dialect: rest}}} if rest else {}
+
+
+def slug(text: str) -> str:
+    """The id of a subtopic that a file knows by its words alone.
+
+    >>> slug('"How safe is nuclear energy?"')
+    'how-safe-is-nuclear-energy'
+    """
+    words = re.sub(r"[\W_]+", "-", text.casefold()).strip("-")
+    if not words:
+        return text_md5(text)[:12] if text.strip() else ""
+    return words if len(words) <= SLUG_CHARS else f"{words[:SLUG_CHARS]}-{text_md5(text)[:8]}"

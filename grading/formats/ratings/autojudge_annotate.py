@@ -13,7 +13,7 @@ from typing import Any
 from grading.errors import BadFormat
 from grading.formats.base import Content, Format, Sample, read_sample
 from grading.formats.dictionary import JsonObject, read_document
-from grading.formats.json_values import in_words, json_object
+from grading.formats.json_lines import in_words, json_object
 from grading.formats.ratings.records import PersonRating, first_record, name_of, records
 
 _SHAPE = '{"topic_id", "docid", "username", "rating": "Mostly Good", ...} annotations'

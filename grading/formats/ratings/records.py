@@ -11,8 +11,7 @@ from typing import Any
 from grading.errors import BadFormat
 from grading.formats.base import Sample
 from grading.formats.dictionary import read_document
-from grading.formats.json_values import in_words, json_object
-from grading.formats.numbers import whole
+from grading.formats.json_lines import in_words, json_object, whole
 from grading.formats.reading import lines
 from grading.types import MAX_RATING, MIN_RATING
 

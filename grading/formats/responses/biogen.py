@@ -13,10 +13,10 @@ from pathlib import Path
 
 from grading.errors import BadFormat
 from grading.formats.dictionary import Document, read_document
-from grading.formats.json_values import JsonDict, in_words, json_object
+from grading.formats.json_lines import JsonDict, in_words, json_object
 from grading.formats.reading import write_lines
 from grading.formats.responses.inspection import SHAPE, InspectedLine, Inspection, Problem
-from grading.graders.text import sentence_breaks
+from grading.graders.hf_batches import sentence_breaks
 from grading.types import Citation, Response, Sentence
 
 RESULT_KEYS = frozenset({"topic_id", "answer", "references"})

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from grading.errors import BadFormat
 from grading.formats.ids import is_one_word
-from grading.formats.json_values import JsonDict
+from grading.formats.json_lines import JsonDict
 from grading.formats.responses.biogen import RESULT_KEYS, RUN_KEYS, join_answer, split_answer
-from grading.formats.responses.citations import shape_of
+from grading.formats.responses.citations import SentenceWriter, shape_of
 from grading.formats.responses.dialects import (
     LAYOUTS,
     SENTENCE_KEYS,
@@ -22,7 +22,6 @@ from grading.formats.responses.dialects import (
     dialect_of,
     sentences_key,
 )
-from grading.formats.responses.encoding import SentenceWriter
 from grading.types import Response
 
 _RAG24_KEYS = frozenset({"run_id", "topic_id", "topic", "references", "response_length", "answer"})

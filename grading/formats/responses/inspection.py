@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from grading.formats.ids import is_one_word
-from grading.formats.json_values import in_words
+from grading.formats.json_lines import in_words
 from grading.formats.responses.citations import CitationReader
 from grading.formats.responses.dialects import SENTENCE_KEYS, TOPIC_KEYS, Dialect, dialect_of, sentences_key
 from grading.types import Response, Sentence

@@ -50,7 +50,7 @@ def request_importance(bank: Bank, topic: Topic, *, backend: str, llm: str, by: 
     if not nuggets_of(bank, topic):
         raise CannotDraft("This topic has no nuggets to weigh; add some, or draft them.")
     request.asks = DraftRequest.Asks.IMPORTANCE
-    request.prompt_id = generation.get("NuggetImportance").prompt_id
+    request.prompt_id = generation.drafting_prompt("NuggetImportance").prompt_id
     return send_request(request)
 
 

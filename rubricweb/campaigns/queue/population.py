@@ -9,8 +9,8 @@ from functools import cached_property
 
 import numpy as np
 
-from grading.measures import rubric_cover
-from grading.measures.covered import deciding_rows
+from grading.measures import cover
+from grading.measures.cover import deciding_rows
 from grading.statistics import linear_estimate
 from grading.statistics.cover_estimate import COVER_CELLS
 from grading.statistics.cover_sample import Ranked, cover_sample
@@ -342,7 +342,7 @@ class ChoiceInputs:
     def scores(self) -> Floats:
         """Rubric-Cover@k, shape (runs, topics with items)."""
         scores = [
-            rubric_cover.cover(
+            cover.cover(
                 sheet.cells.ratings,
                 sheet.pool.ranked_rows,
                 cutoff=self.choice.cutoff,

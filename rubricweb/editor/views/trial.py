@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods
 
-from grading.measures.weighted_cover import WEIGHTED_COVER
+from grading.measures.cover import WEIGHTED_COVER
 from grading.types import ItemKind
 from rubricweb.accounts import roles
 from rubricweb.banks.access import bank_topic_for

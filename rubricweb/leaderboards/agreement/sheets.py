@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from grading.formats.sheets import Mark, PrintedTable, TextCell, number
+from grading.formats.tables import Mark, PrintedTable, TextCell, number
 from grading.types import MAX_RATING
 from rubricweb import __version__
 from rubricweb.leaderboards.agreement import files

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grading.statistics.agreement_checks import Trend
+from grading.statistics.agreement import Trend
 from grading.statistics.cover_estimate import COVER_CELLS, LEVEL
 from grading.statistics.linear_estimate import A_RUN
 from grading.statistics.max_t import ALPHA

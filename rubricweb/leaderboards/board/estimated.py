@@ -19,7 +19,7 @@ from django.db.models import Count, Exists, OuterRef
 from django.db.models.functions import Length
 from numpy.typing import NDArray
 
-from grading.statistics.agreement_checks import Checks, checks
+from grading.statistics.agreement import Checks, checks
 from grading.statistics.cover_estimate import (
     CELLS_AN_ITEM,
     NOT_RATED,

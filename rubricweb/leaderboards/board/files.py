@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from grading.formats import sheets
-from grading.formats.data_table import Value, from_mappings
-from grading.formats.data_table import tsv_lines as tsv_lines_of
+from grading.formats import tables
+from grading.formats.tables import Value, from_mappings
+from grading.formats.tables import tsv_lines as tsv_lines_of
 from grading.measures import registry
 from grading.statistics.cover_estimate import LEVEL
 from grading.statistics.rank_correlation import Correlation
@@ -119,15 +119,15 @@ def tex_lines(board: Board) -> list[str]:
         columns += [column.label, STDERR]
     rows = tuple(
         (
-            *(sheets.TextCell(text) for text in (str(row.rank), row.interval, row.run_tag)),
-            *sheets.row(row.score, row.stderr),
+            *(tables.TextCell(text) for text in (str(row.rank), row.interval, row.run_tag)),
+            *tables.row(row.score, row.stderr),
             *(_estimate_cells(row) if has_estimates else ()),
-            *(cell for other in row.others for cell in sheets.row(other.score, other.stderr)),
+            *(cell for other in row.others for cell in tables.row(other.score, other.stderr)),
         )
         for row in board.rows
     )
-    return sheets.tex_lines(
-        sheets.PrintedTable(
+    return tables.tex_lines(
+        tables.PrintedTable(
             title="",
             columns=tuple(columns),
             rows=rows,
@@ -139,13 +139,13 @@ def tex_lines(board: Board) -> list[str]:
     )
 
 
-def _estimate_cells(row: BoardRow) -> tuple[sheets.TextCell, ...]:
+def _estimate_cells(row: BoardRow) -> tuple[tables.TextCell, ...]:
     """Return the estimate with the ends of its interval; dashes for what is certain, or not estimated."""
     if row.estimate is None:
-        return sheets.row(None, None, None)
+        return tables.row(None, None, None)
     estimate = row.estimate
     ends = (None, None) if estimate.is_certain else (estimate.low, estimate.high)
-    return sheets.row(estimate.value, *ends)
+    return tables.row(estimate.value, *ends)
 
 
 def _checks(sample: EstimateSample) -> Json | None:

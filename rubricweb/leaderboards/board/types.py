@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from grading.statistics import cover_estimate, linear_estimate
-from grading.statistics.agreement_checks import Checks
+from grading.statistics.agreement import Checks
 from grading.statistics.cover_estimate import SampleSize
 from grading.statistics.max_t import PairedTest
+from grading.statistics.means import Marks
 from grading.statistics.rank_correlation import Correlation
-from grading.statistics.uncertainty import Marks
 from grading.topic_attributes import TopicSlice
 from grading.types import ItemKind
 from rubricweb.banks.models import Bank, BankVersion

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 
 from django.urls import reverse
 
-from grading.formats.data_table import DataTable, Value, from_mappings
-from grading.formats.sheets import Mark, PrintedTable, TextCell, number
+from grading.formats.tables import DataTable, Mark, PrintedTable, TextCell, Value, from_mappings, number
 from rubricweb.banks.models import Bank
 from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.board.scored import ScoredBoard

@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grading.arrays import none_if_nan, take_rows
-from grading.statistics.explanation import Cause, ItemContribution, Side, item_contributions
-from grading.statistics.influence import ranks
+from grading.statistics.influence import Cause, ItemContribution, Side, item_contributions, ranks
 from grading.statistics.max_t import ALPHA, adjusted_p
-from grading.statistics.rank_moves import relative_gains
-from grading.statistics.uncertainty import mean_and_stderr
+from grading.statistics.means import mean_and_stderr
+from grading.statistics.rank_intervals import relative_gains
 from grading.types import MISSING
 from rubricweb.banks.models import Bank, ItemRevision, VersionItem
 from rubricweb.banks.models import ItemChange as History

@@ -9,8 +9,7 @@ import numpy as np
 from django.urls import reverse
 
 from grading.arrays import best_first, none_if_nan
-from grading.formats.data_table import Value, from_mappings
-from grading.formats.sheets import PrintedTable, TextCell, number, row
+from grading.formats.tables import PrintedTable, TextCell, Value, from_mappings, number, row
 from grading.topic_attributes import TopicSlice
 from rubricweb.corpus.models import Run
 from rubricweb.corpus.official import scores_of_run

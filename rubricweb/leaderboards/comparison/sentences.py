@@ -8,8 +8,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from grading.arrays import none_if_nan
-from grading.formats.sheets import tex
-from grading.statistics.bootstrap import LEVEL
+from grading.formats.tables import tex
+from grading.statistics.means import LEVEL
 from rubricweb.leaderboards.board.headline import headline
 from rubricweb.leaderboards.board.scored import ScoredBoard
 from rubricweb.leaderboards.comparison.selectors import RunComparison

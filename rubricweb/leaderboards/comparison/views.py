@@ -7,8 +7,7 @@ from django.shortcuts import redirect
 from django.utils.text import slugify
 from django.views.decorators.http import require_safe
 
-from grading.formats.data_table import tsv_lines
-from grading.formats.sheets import PrintedTable, tex
+from grading.formats.tables import PrintedTable, tex, tsv_lines
 from grading.statistics.max_t import ALPHA
 from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part
 from rubricweb.core.ids import parse_id

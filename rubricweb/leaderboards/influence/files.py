@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from grading.formats.data_table import DataTable, Value, from_mappings
+from grading.formats.tables import DataTable, Value, from_mappings
 from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.board.scored import ScoredBoard
 from rubricweb.leaderboards.influence.duplicates import DuplicatesRow

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grading.arrays import none_if_nan
-from grading.measures.covered import covered_items
+from grading.measures.cover import covered_items
 from grading.statistics.diagnostics import (
     as_answers,
     difficulty,

@@ -12,7 +12,7 @@ from grading.arrays import none_if_nan
 from grading.statistics.diagnostics import Advantage, advantage, contributed_alone
 from grading.statistics.influence import ranks
 from grading.statistics.max_t import ALPHA, adjusted_p
-from grading.statistics.rank_moves import relative_gains
+from grading.statistics.rank_intervals import relative_gains
 from grading.types import MISSING
 from rubricweb.banks.models import Bank, BankVersion, Item, ItemChange
 from rubricweb.grades.matrices import TopicGrades

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from grading.formats.sheets import Mark, PrintedTable, TextCell, number
+from grading.formats.tables import Mark, PrintedTable, TextCell, number
 from rubricweb.grades.rank_intervals import span as span_of_ranks
 from rubricweb.leaderboards.influence.duplicates import DuplicatesRow
 from rubricweb.leaderboards.influence.items import DependentRow, InfluenceRow, PairRow

@@ -6,7 +6,7 @@ from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from grading.formats.sheets import tex_lines, text_lines
+from grading.formats.tables import tex_lines, text_lines
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.defaults import scored_graders

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from grading.formats.data_table import DataTable, Value, from_mappings
+from grading.formats.tables import DataTable, Value, from_mappings
 from grading.statistics.rank_correlation import VOID_NAMES
 from grading.statistics.resampling import ConfidenceInterval
 from rubricweb import __version__

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grading.arrays import divide
-from grading.statistics.bootstrap import resamples
 from grading.statistics.mean_intervals import MIN_TOPICS
+from grading.statistics.means import resamples
 from grading.statistics.rank_correlation import (
     NO_GRADES,
     Coefficient,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from grading.formats.sheets import Mark, PrintedTable, TextCell, marked, number
+from grading.formats.tables import Mark, PrintedTable, TextCell, marked, number
 from grading.statistics.rank_correlation import Coefficient, Correlation
 from grading.statistics.resampling import ConfidenceInterval
 from grading.statistics.standing import Standing

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from grading.formats.data_table import Value, from_mappings, tsv_lines
-from grading.formats.sheets import tex
+from grading.formats.tables import Value, from_mappings, tex, tsv_lines
 from rubricweb.core.templatetags.core import percent
 from rubricweb.leaderboards import board_plots
 from rubricweb.leaderboards.board_plots import Dot, DotAxis, Spread

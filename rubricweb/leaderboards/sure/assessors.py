@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from grading.formats.data_table import Value, from_mappings
-from grading.formats.sheets import PrintedTable, TextCell, number
+from grading.formats.tables import PrintedTable, TextCell, Value, from_mappings, number
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.campaigns.agreement.latest_ratings import CountedRating

@@ -10,7 +10,7 @@ import numpy as np
 from django.urls import reverse
 from numpy.typing import NDArray
 
-from grading.formats.data_table import DataTable, Value, from_mappings
+from grading.formats.tables import DataTable, Value, from_mappings
 from grading.statistics.rank_correlation import Coefficient
 from grading.statistics.resampling import ConfidenceInterval
 from rubricweb.calibration.cards import hides_numbers

@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 from django.urls import reverse
 
-from grading.formats.data_table import Value
-from grading.formats.sheets import PrintedTable, TextCell, number
+from grading.formats.tables import PrintedTable, TextCell, Value, number
 from grading.statistics.influence import ranks
 from grading.statistics.max_t import MIN_TOPICS
 from grading.statistics.resampling import wilson

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 from django.urls import reverse
 
-from grading.formats.data_table import from_mappings
-from grading.formats.sheets import PrintedTable, TextCell, number
+from grading.formats.tables import PrintedTable, TextCell, from_mappings, number
 from grading.measures import registry
 from grading.run_families import families
 from grading.statistics.rank_correlation import Coefficient

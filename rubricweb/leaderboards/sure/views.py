@@ -13,8 +13,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from grading.errors import BadFormat
-from grading.formats.data_table import tsv_lines
-from grading.formats.sheets import PrintedTable, tex_lines
+from grading.formats.tables import PrintedTable, tex_lines, tsv_lines
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.calibration.selectors import calibrated, opened_card

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from django import template
 
-from grading.formats.data_table import tsv_lines
-from grading.formats.sheets import PrintedTable, tex_lines
+from grading.formats.tables import PrintedTable, tex_lines, tsv_lines
 from rubricweb.leaderboards.influence.sheets import signed
 
 register = template.Library()

@@ -4,7 +4,7 @@ import csv
 
 import pytest
 
-from grading.formats.data_table import DataTable, from_mappings, tsv_lines
+from grading.formats.tables import DataTable, from_mappings, tsv_lines
 
 
 def test_numbers_keep_all_their_digits():

@@ -19,7 +19,7 @@ RATING = "rating"
 """A field whose texts are labels."""
 SPLITTING = {"splitlines", "readlines", "iter_lines", "aiter_lines", "TextIOWrapper"}
 OWN_FILES = {
-    "grading/generation/prompts.py",
+    "grading/generation/drafting.py",
     "grading/graders/lexical.py",
     "grading/prompts/catalogue.py",
     "grading/prompts/chat.py",

@@ -1,6 +1,6 @@
 """Tables to paste: TSV, and LaTeX that compiles whatever a run is called."""
 
-from grading.formats.sheets import Mark, PrintedTable, TextCell, marked, row, tex, tex_lines, text_lines
+from grading.formats.tables import Mark, PrintedTable, TextCell, marked, row, tex, tex_lines, text_lines
 
 SHEET = PrintedTable(
     "Correlation with\nNDCG@10",

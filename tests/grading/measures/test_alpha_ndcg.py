@@ -6,7 +6,7 @@ import numpy as np
 import pyndeval
 import pytest
 
-from grading.measures.alpha_ndcg import alpha_ndcg
+from grading.measures.gain import alpha_ndcg
 from grading.types import FAILED
 
 

@@ -6,9 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from grading.measures.covered import covered_items
-from grading.measures.normalised_cover import normalised_cover
-from grading.measures.rubric_cover import cover
+from grading.measures.cover import cover, covered_items, normalised_cover
 from grading.measures.rubric_qrels import UNJUDGED, LabelMode, labels
 from grading.types import FAILED, MISSING
 

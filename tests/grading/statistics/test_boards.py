@@ -8,8 +8,8 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from grading.statistics.influence import Move, moves, ranks, swapped_pairs, tie_changes
+from grading.statistics.means import mean_and_stderr
 from grading.statistics.rank_correlation import ALL_TIED, TOO_FEW, Correlation, from_ranks, kendall, spearman
-from grading.statistics.uncertainty import mean_and_stderr
 
 NAN = float("nan")
 few_values = st.sampled_from([0.0, 0.25, 0.5, 0.75])

@@ -16,7 +16,7 @@ from bench.estimated_cover import (
     steadiness,
     true_cover,
 )
-from grading.statistics.agreement_checks import checks
+from grading.statistics.agreement import checks
 from grading.statistics.cover_estimate import NOT_RATED, Unit, estimate, sample_size
 from grading.statistics.cover_sample import Ranked, cover_sample
 

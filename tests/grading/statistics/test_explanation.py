@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grading.statistics.explanation import Cause, ItemContribution, Side, item_contributions
+from grading.statistics.influence import Cause, ItemContribution, Side, item_contributions
 
 
 def side(item_ids, doc_ids, reached, topics=1):

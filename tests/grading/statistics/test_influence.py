@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from grading.measures.rubric_cover import cover
+from grading.measures.cover import cover
 from grading.statistics.influence import Dependent, dependents, influences, means_without
 
 RATINGS = np.array([[5, 0, 0], [0, 4, 0], [0, 0, 4], [4, 4, 0]], dtype=np.int8)

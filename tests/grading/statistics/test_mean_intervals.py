@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from grading.statistics.bootstrap import resamples
 from grading.statistics.mean_intervals import mean_intervals
+from grading.statistics.means import resamples
 
 NAN = float("nan")
 

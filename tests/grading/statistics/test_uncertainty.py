@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from grading.statistics.bootstrap import resamples
-from grading.statistics.uncertainty import marks
+from grading.statistics.means import marks, resamples
 
 NAN = float("nan")
 

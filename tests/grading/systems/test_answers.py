@@ -7,12 +7,9 @@ import pytest
 from grading.errors import UnknownPrompt
 from grading.systems import prompts
 from grading.systems.base import Answer, CitedSentence, Source
-from grading.systems.citations import cited_sentences, span_sentences
-from grading.systems.extractive import BestSentences
-from grading.systems.key_facts import KeyFact, fact_lines, found_sentence, in_order, without_sentence
-from grading.systems.prompted import Prompted, passages_of
-from grading.systems.ragnarok import Ragnarok, output
-from grading.systems.rifer import Rifer
+from grading.systems.extractive import BestSentences, cited_sentences, span_sentences
+from grading.systems.key_facts import KeyFact, Rifer, fact_lines, found_sentence, in_order, without_sentence
+from grading.systems.prompted import Prompted, Ragnarok, output, passages_of
 from grading.types import Topic
 
 TOPIC = Topic("t1", "Why do tides rise?")

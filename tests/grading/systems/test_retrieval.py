@@ -7,7 +7,6 @@ import pytest
 from grading.errors import BadFormat
 from grading.prompts.prompt import Prompt
 from grading.systems.base import Source
-from grading.systems.fusion import reciprocal_rank_fusion
 from grading.systems.pipeline import Answering, SystemSpec
 from grading.systems.reranking import (
     ListwiseReranker,
@@ -16,7 +15,7 @@ from grading.systems.reranking import (
     rating_prompts,
     windows,
 )
-from grading.systems.retrieval import K1, B, PassageIndex, index_words
+from grading.systems.retrieval import K1, B, PassageIndex, index_words, reciprocal_rank_fusion
 from grading.types import ItemKind, Passage, Purpose, Ranking, Topic
 
 TEXTS = {

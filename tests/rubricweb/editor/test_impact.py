@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pytest
 
-from grading.measures import rubric_cover
+from grading.measures import cover
 from grading.statistics import influence
 from grading.types import ItemKind
 from rubricweb.banks import actions
@@ -156,7 +156,7 @@ def covers(pool, topic, uids, column):
     ratings = grades.matrix.columns(uids).ratings
     if column is not None:
         ratings = np.column_stack([ratings, column])
-    return rubric_cover.cover(ratings, grades.pool.ranked_rows)
+    return cover.cover(ratings, grades.pool.ranked_rows)
 
 
 def uids_of(items):

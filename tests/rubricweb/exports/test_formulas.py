@@ -12,7 +12,7 @@ import pytest
 from django.db.models import F, Value
 from django.db.models.functions import Concat
 
-from grading.formats.data_table import without_formula
+from grading.formats.tables import without_formula
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import ItemRevision
 from rubricweb.campaigns.models import Turn

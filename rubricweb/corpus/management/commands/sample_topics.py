@@ -7,7 +7,7 @@ from argparse import ArgumentParser
 from django.core.management import CommandError
 
 from grading.errors import UnknownSlice
-from grading.formats.data_table import Value, from_mappings, tsv_lines
+from grading.formats.tables import Value, from_mappings, tsv_lines
 from grading.topic_attributes import attributes, find_slice
 from grading.topic_sampler import DISTANCE, diverse_topics
 from rubricweb.core.reader import OperatorCommand

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from grading.formats.data_table import tsv_lines
+from grading.formats.tables import tsv_lines
 from grading.types import MAX_RATING
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named

@@ -9,8 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from grading.errors import BadFormat
-from grading.formats.data_table import tsv_lines
-from grading.formats.sheets import PrintedTable
+from grading.formats.tables import PrintedTable, tsv_lines
 from grading.formats.workbench import read_official
 from grading.measures import registry
 from grading.statistics.rank_correlation import Coefficient

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grading.measures.covered import covered_items
+from grading.measures.cover import covered_items
 from grading.statistics.max_t import ALPHA, pairwise_p
 from rubricweb.api.resources.campaigns import NewCampaign
 from rubricweb.campaigns.management.commands.open_campaign import Command

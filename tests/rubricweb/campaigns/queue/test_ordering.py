@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from grading.measures.rubric_cover import cover
+from grading.measures.cover import cover
 from grading.types import FAILED, MISSING
 from rubricweb.campaigns.errors import UnfitCampaign
 from rubricweb.campaigns.queue import ordering

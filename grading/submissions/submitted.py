@@ -1,18 +1,26 @@
-"""Check generated answers, one response after the other."""
+"""Check the three kinds of submitted files: generated answers, TREC runs and nuggets."""
 
 from __future__ import annotations
 
 import unicodedata
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
+from grading.errors import BadFormat
+from grading.formats.banks.ragtime26 import DIALECT
+from grading.formats.banks.types import BankLine, Source
+from grading.formats.ids import is_one_word
+from grading.formats.json_lines import JsonDict, json_object, real, whole
+from grading.formats.reading import MAX_HELD_BYTES, column_count, lines
 from grading.formats.responses import Dialect, Shape, dialect_of, inspect_responses
 from grading.formats.responses.citations import positions_in_text, shape_of
 from grading.formats.responses.dialects import sentences_key
 from grading.submissions.coverage import Coverage, DocumentIds, MetadataCheck, TrackTopic
 from grading.submissions.findings import Findings
-from grading.submissions.rules import ResponseRules, Rules
+from grading.submissions.rules import NuggetRules, ResponseRules, RetrievalRules, Rules
 from grading.types import Response
 
 _Issue = tuple[str, str, int | None]
@@ -200,3 +208,143 @@ def _length(response: Response, track: ResponseRules, topic: TrackTopic | None) 
     count = len(text.split()) if rules.unit == "words" else len(unicodedata.normalize("NFKC", text))
     if limit is not None and count > limit:
         yield "length", f"the answer has {count:,} {rules.unit}, expected at most {limit:,}", None
+
+
+_COLUMNS = "6 columns: query_id Q0 doc_id rank score run_tag"
+
+
+@dataclass(slots=True)
+class _Ranking:
+    """One topic's lines."""
+
+    ranked: list[tuple[int, float, int]] = field(default_factory=list)
+    """Rank, score and line."""
+    first_line: dict[str, int] = field(default_factory=dict)
+    """Of each document."""
+
+
+class RunCheck:
+    """Checks the lines of one run; what is wrong goes to `findings`."""
+
+    def __init__(
+        self,
+        rules: Rules,
+        track: RetrievalRules,
+        topics: Mapping[str, TrackTopic],
+        findings: Findings,
+        *,
+        corpus: Container[str] | None = None,
+    ) -> None:
+        self._track = track
+        self._findings = findings
+        self.coverage = Coverage(rules.run_id, topics, findings)
+        self._ids = DocumentIds(self._track.doc_id, corpus)
+        self._rankings: dict[str, _Ranking] = {}
+
+    def file(self, path: Path) -> None:
+        """Check all lines; blank ones are skipped. Raises `BadFormat` where the file cannot be read on."""
+        for number, text in lines(path, max_bytes=MAX_HELD_BYTES):
+            if text.strip():
+                self._line(number, text.split())
+        for query_id, ranking in self._rankings.items():
+            self._finish(query_id, ranking)
+        self.coverage.finish()
+
+    def _line(self, line: int, columns: list[str]) -> None:
+        if len(columns) != 6:
+            self._findings.add("malformed", f"{column_count(columns)}, expected {_COLUMNS}", line=line)
+            return
+        query_id, _, doc_id, _, _, run_tag = columns
+        try:
+            rank, score = whole(columns[3], what="the rank"), real(columns[4], what="the score")
+        except BadFormat as error:
+            self._findings.add("malformed", error.problem, line=line, query_id=query_id)
+            return
+        self.coverage.run_id(run_tag, line)
+        self.coverage.topic(query_id, line)
+        if unfit := self._ids.problem(doc_id):
+            self._findings.add(*unfit, line=line, query_id=query_id)
+        ranking = self._rankings.setdefault(query_id, _Ranking())
+        ranking.ranked.append((rank, score, line))
+        first = ranking.first_line.setdefault(doc_id, line)
+        if first != line:
+            problem = f"{doc_id} is ranked again, expected it once, as on line {first}"
+            self._findings.add("ranking_duplicate", problem, line=line, query_id=query_id)
+
+    def _finish(self, query_id: str, ranking: _Ranking) -> None:
+        """Check a topic's whole ranking; the first line that is out of order stands for all."""
+        limit, count = self._track.max_ranks, len(ranking.ranked)
+        if limit is not None and count > limit:
+            line = ranking.ranked[limit][2]
+            problem = f"{count:,} ranks, expected at most {limit:,}"
+            self._findings.add("ranking_depth", problem, line=line, query_id=query_id)
+        by_rank = sorted(ranking.ranked, key=lambda entry: entry[0])
+        for (_, better, _), (rank, score, line) in pairwise(by_rank):
+            if score > better:
+                problem = f"the score {score:g} at rank {rank} below {better:g}, expected no higher score"
+                self._findings.add("ranking_order", problem, line=line, query_id=query_id)
+                return
+
+
+_SHAPE = "{metadata: {team_id, topic_id, run_id}, nugget_bank: [{question, aggregator_type, answers}, ...]}"
+
+
+class NuggetCheck:
+    """Checks the nuggets of one run; what is wrong goes to `findings`."""
+
+    def __init__(
+        self,
+        rules: Rules,
+        track: NuggetRules,
+        topics: Mapping[str, TrackTopic],
+        findings: Findings,
+        *,
+        corpus: Container[str] | None = None,
+    ) -> None:
+        self._findings = findings
+        self.coverage = Coverage(track.run_id or rules.run_id, topics, findings)
+        self._metadata = MetadataCheck(track.metadata)
+        self._ids = DocumentIds(track.doc_id, corpus)
+
+    def file(self, path: Path) -> None:
+        """Check all lines. Raises `BadFormat` where the file cannot be read on."""
+        for number, text in lines(path):
+            try:
+                self._line(json_object(text, shape=_SHAPE), Source(number, path.name))
+            except BadFormat as error:
+                self._findings.add("malformed", error.problem, line=number)
+        self.coverage.finish()
+
+    def _line(self, raw: JsonDict, source: Source) -> None:
+        """Check one topic. The length of its run id is the rules' affair, not that of the reader."""
+        metadata = raw.get("metadata")
+        if not isinstance(metadata, dict):
+            raise BadFormat(f"metadata is missing, expected {_SHAPE}")
+        run_id = metadata.get("run_id")
+        bank = DIALECT.read(raw | {"metadata": {**metadata, "run_id": "-"}}, source)
+        if isinstance(run_id, str) and is_one_word(run_id):
+            self.coverage.run_id(run_id, source.line)
+        else:
+            problem = f"run_id is {run_id!r}, expected an id without white space"
+            self._findings.add("metadata", problem, line=source.line, query_id=bank.query_id)
+        for category, text in self._issues(bank, metadata, source.line):
+            self._findings.add(category, text, line=source.line, query_id=bank.query_id)
+
+    def _issues(self, bank: BankLine, metadata: JsonDict, line: int) -> Iterator[tuple[str, str]]:
+        first_line = self.coverage.topic(bank.query_id, line)
+        if first_line is not None:
+            yield "duplicate_topics", f"the topic again, expected it once, as on line {first_line}"
+        yield from self._metadata.problems(metadata, line)
+        if not bank.items:
+            yield "empty_answer", "no nuggets, expected a question"
+        for doc_id in dict.fromkeys(_nugget_references(bank)):
+            if problem := self._ids.problem(doc_id):
+                yield problem
+
+
+def _nugget_references(bank: BankLine) -> Iterator[str]:
+    """The documents that attest the answers, by id or as objects with one."""
+    for item in bank.items:
+        for answer in item.parts.get("answers") or ():
+            for reference in answer.get("references") or ():
+                yield str(reference["doc_id"] if isinstance(reference, dict) else reference)
