@@ -56,7 +56,7 @@ def drafting_prompt(prompt_class: str) -> DraftPrompt:
         return _by_class()[prompt_class]
     except KeyError:
         raise UnknownPrompt(
-            f"no drafting prompt {prompt_class!r}; drafting_prompts are {', '.join(sorted(_by_class()))}"
+            f"no drafting prompt {prompt_class!r}; known are {', '.join(sorted(_by_class()))}"
         ) from None
 
 

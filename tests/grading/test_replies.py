@@ -75,7 +75,7 @@ def test_mutated_replies_raise_nothing_but_no_reply() -> None:
 @pytest.mark.parametrize(("opened", "closed"), OPENED_AND_CLOSED, ids=lambda mark: mark.strip())
 def test_thinking_is_taken_away_in_the_marks_of_every_template(opened: str, closed: str) -> None:
     written = f"{opened}{THOUGHT}{closed}4"
-    assert replies.split(written).answer.strip() == "4"
+    assert replies.split_thinking(written).answer.strip() == "4"
     got = answered(reply(written))
     assert (got.text, got.raw) == ("4", written)
     assert of_text(got.text) == got.text
