@@ -1,1 +1,1 @@
-"""How a run is scored on a topic: one measure a file, and the registry that lists them."""
+"""How a run is scored on a topic: measures by kind, and the registry that lists them."""

@@ -15,7 +15,9 @@ def number(value: float | None, digits: int | None = None) -> str:
 
 
 def counted(count: int, what: str) -> str:
-    """Write a count with its name.
+    """Write a count with the name of what is counted, which takes an s in the plural.
+
+    Every page counts things this way, so that thousands stand apart everywhere.
 
     >>> counted(1, "passage"), counted(1_234, "pair")
     ('1 passage', '1,234 pairs')
