@@ -189,7 +189,7 @@ def _campaigns(card: CollectionCard, work: OpenWork) -> Step:
         is_left = (
             "is left out until its campaign is" if cells == 1 else "are left out until their campaigns are"
         )
-        left.append(f"{_count(cells, 'cell')} {is_left} closed")
+        left.append(f"{_count(cells, 'pair')} {is_left} closed")
     link = ("campaigns:campaigns", "See the campaigns")
     return _step("Campaigns", "; ".join(left) or "none open", card, link, left)
 

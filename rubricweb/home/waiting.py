@@ -213,7 +213,7 @@ def _cells(user: User, collections: Sequence[Collection]) -> Iterator[Task]:
         cells, passages = counts[campaign.pk]
         yield Task(
             cells,
-            _plural(cells, "cell", "to rate in"),
+            _plural(cells, "pair", "to rate in"),
             campaign.collection,
             campaign.get_absolute_url(),
             "Rate",

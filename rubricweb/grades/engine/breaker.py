@@ -100,7 +100,7 @@ class Breaker:
         """What happened and what to do, once it has tripped."""
         error_class = self.tripped
         if error_class in SHARE:
-            many = f"{self.counts[error_class]:,} of {self.seen:,} cells"
+            many = f"{self.counts[error_class]:,} of {self.seen:,} pairs"
         elif error_class in IN_A_ROW:
             many = f"{self.row:,} times in a row"
         else:

@@ -51,7 +51,7 @@ def test_it_is_kept_in_json():
         (["auth"], "Paused: the server refused the key, once. Check the model server's key"),
         (["quota"] * 3, "Paused: the quota is used up, 3 times. "),
         (["server"] * 10, "Paused: errors of the server, 10 times in a row. "),
-        ([""] * 40 + ["parse"] * 12, "Paused: replies without a rating, 12 of 52 cells. "),
+        ([""] * 40 + ["parse"] * 12, "Paused: replies without a rating, 12 of 52 pairs. "),
     ],
 )
 def test_it_says_so_with_a_remedy(errors, said):

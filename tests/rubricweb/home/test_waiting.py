@@ -37,10 +37,10 @@ def steps(collection):
 def test_cells_wait_for_those_who_may_rate_them(bank, collection, owner, assessor, viewer, client_of):
     blind_campaign(bank, by=owner, people=[assessor])
     response = client_of(assessor).get("/")
-    assert tasks(response) == {"cells to rate in": HIDDEN}
+    assert tasks(response) == {"pairs to rate in": HIDDEN}
     assert response.context["work"].first.task.count == HIDDEN
     assert "You rate blind" in markup(response)
-    assert "cells to rate in" not in tasks(client_of(owner).get("/"))
+    assert "pairs to rate in" not in tasks(client_of(owner).get("/"))
     assert tasks(client_of(viewer).get("/")) == {}
 
 
@@ -93,17 +93,17 @@ def test_drafts_jobs_and_files_of_teams_wait_for_organizers(bank, collection, ow
 
 def test_the_checklist_names_what_is_left(autumn, assessor, client_of):
     found = steps(autumn.collection)
-    assert found["Grades"] == ("open", "7 cells left")
+    assert found["Grades"] == ("open", "7 pairs left")
     assert found["Items for every topic"] == ("done", "3 items")
     assert found["Flags"] == ("done", "none open")
     GradingJob.objects.create(collection=autumn.collection, config=autumn.config, scope="1 item", total=3)
-    assert steps(autumn.collection)["Grades"] == ("running", "7 cells left")
+    assert steps(autumn.collection)["Grades"] == ("running", "7 pairs left")
     assert client_of(assessor).get("/").context["only"].stations == ()
 
 
 def test_an_open_campaign_keeps_the_release_waiting(bank, collection, owner, assessor):
     campaign = blind_campaign(bank, by=owner, people=[assessor])
-    cells = f"{HIDDEN} cells are left out until their campaigns are closed"
+    cells = f"{HIDDEN} pairs are left out until their campaigns are closed"
     assert steps(collection)["Campaigns"] == ("open", f"{2 * HIDDEN} ratings left; {cells}")
     Turn.objects.update(state=Turn.State.SUBMITTED)
     assert steps(collection)["Campaigns"] == ("open", cells)

@@ -114,7 +114,7 @@ def test_home_and_releases_tell_the_same_of_an_open_campaign_that_is_rated(
     (campaigns,) = (step for step in shown.open if step.name == "Campaigns")
     assert not checked.is_done
     assert checked.detail.startswith(f"Campaigns: {campaigns.detail}; ")
-    assert "8 cells are left out until their campaigns are closed" in campaigns.detail
+    assert "8 pairs are left out until their campaigns are closed" in campaigns.detail
     assert f"Campaigns: {campaigns.detail}. {campaigns.verb}" in text(client.get(SHARE))
     close_campaign(campaign, by=owner)
     assert "Campaigns" not in text(client.get(SHARE))
@@ -204,5 +204,5 @@ def test_cells_to_be_rated_blind_are_in_no_file(collection, owner, assessor, rel
     assert released(collection) == before
     assert "8 pairs of open campaigns: their ratings" in before["README.md"].decode()
     asked = client_of(owner).get(SHARE).content.decode()
-    assert "8 cells are left out until their campaigns are closed." in asked
+    assert "8 pairs are left out until their campaigns are closed." in asked
     assert 'href="/collections/autumn/work/campaigns/"' in asked
