@@ -1,4 +1,4 @@
-"""All measures. To add one, write it beside its kin (`cover.py`, `precision_recall.py`), and a line in MEASURES.
+"""All measures. To add one, write it beside its kin (see `cover.py`), and a line in MEASURES.
 
 Boards, columns, forms, commands, figures, meta-evaluation, files and docs/measures.md read what is said here.
 """
