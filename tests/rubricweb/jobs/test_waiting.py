@@ -115,7 +115,7 @@ def test_work_under_way_says_how_far_it_is(collection, redis_server):
     request = drafts_for(collection)
     claim(request)
     request.refresh_from_db()
-    assert wait_of(request).progress == "begun"
+    assert wait_of(request).progress == "just started"
     told = {"work": f"drafts-{request.pk}", "done": 120, "total": 512, "usual": 20.0, "seconds_ago": 14}
     works(doing="drafts for topic leaf", **told)
     assert wait_of(request).progress == "120 of at most 512 tokens, about 6 s left"
