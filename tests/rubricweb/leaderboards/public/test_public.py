@@ -68,6 +68,15 @@ def test_a_new_link_stands_above_the_choices(made, owner, client_of):
     assert "new-link" not in markup(client.get(f"{PUBLISH}?new={board.pk}"))
 
 
+def test_the_form_is_open_for_whoever_comes_from_a_board(publish, owner, client_of):
+    board = publish()
+    opened = re.compile(r'<details class="card"\s+open>\s*<summary>Publish the board')
+    client = client_of(owner)
+    assert opened.search(markup(client.get(f"{PUBLISH}?min_grade=4")))
+    assert not opened.search(markup(client.get(PUBLISH)))
+    assert not opened.search(markup(client.get(f"{PUBLISH}?min_grade=4&new={board.pk}")))
+
+
 def test_one_topic_has_neither_ranks_nor_intervals(publish):
     said = text(Client().get(publish("topic=t1").get_absolute_url()))
 
