@@ -149,7 +149,7 @@ def test_a_key_of_ones_own_works_after_a_reload_and_a_double_one_is_refused(page
     expect(home).to_have_value("C")
     page.get_by_role("button", name="Save the keys").click()
     expect(page.get_by_role("alert")).to_contain_text("Nothing was saved")
-    expect(page.get_by_text("C is already the key for")).to_be_visible()
+    expect(page.get_by_text("C does this already")).to_be_visible()
     home.focus()
     page.keyboard.press("Shift+H")
     page.get_by_role("button", name="Save the keys").click()

@@ -104,5 +104,5 @@ def test_text_that_is_too_large_stays_in_its_field(people, places):
     pasted = page.locator("textarea[name=pasted]")  # folded up: Chromium takes its time to draw so much
     pasted.evaluate("(field) => (field.value = 't1 0 d1 1\\n'.repeat(300_000))")
     page.locator(".import-upload button").click()
-    expect(page.locator("#toasts")).to_contain_text("This text is too large to be sent.")
+    expect(page.locator("#toasts")).to_contain_text("This text is too large to send.")
     assert len(pasted.input_value()) == 3_000_000

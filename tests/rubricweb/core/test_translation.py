@@ -48,7 +48,7 @@ def test_counts_have_their_plurals():
 
 def test_numbers_follow_the_language():
     source = Template(
-        "{% load core humanize %}{{ n|intcomma }} {{ 1234|counted:'cell' }} {{ share|floatformat:1 }}"
+        "{% load core humanize %}{{ n|intcomma }} {{ 1234|counted:'pair' }} {{ share|floatformat:1 }}"
     )
     with translation.override("de"):
         assert source.render(Context({"n": 1234567, "share": 0.25})) == "1.234.567 1.234 pairs 0,3"
