@@ -97,7 +97,7 @@ def test_another_grader_by_its_id_in_the_address(client_of, viewer, item, passag
     html = markup(client_of(viewer).get(editor(item.bank, item.topic, f"?grader={other.pk}")))
     assert "4 of 4 rated 4 or more" in html
     assert f'<option value="{other.pk}" selected>' in html
-    assert "cells are graded" not in html
+    assert "pairs are graded" not in html
     assert "Look at the <a" in html
 
 
