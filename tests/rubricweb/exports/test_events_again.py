@@ -287,7 +287,7 @@ def test_a_label_that_contradicts_is_refused_and_nothing_is_imported(both, files
 def test_import_leaves_out_and_names_what_the_collection_lacks(both, files, folder):
     for option, note in (
         ("ratings", "ratings of questions or nuggets that the collection lacks: "),
-        ("flags", "flags of banks, items or passages that the collection lacks: 3"),
+        ("flags", "flags of rubrics, items or passages that the collection lacks: 3"),
         ("votes", "votes on topics or runs that the collection lacks: 3 (maple and oak on t1)"),
     ):
         path = files.download("autumn", option)
