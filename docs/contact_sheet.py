@@ -83,9 +83,10 @@ def shots(page: Page, url: str, slug: str) -> Iterator[Shot]:
     items = topic.partition("?")[0]
     grid = f"{items}?view=grid"
     yield Shot("Grid of a topic", grid)
-    yield Shot("A cell beside the grid", grid, opened="#grid td a[data-grade]")
-    yield Shot("Bank of a topic", items)
-    yield Shot("An item beside the bank", items, opened=".item-open")
+    yield Shot("A pair beside the grid", grid, opened="#grid td a[data-grade]")
+    yield Shot("Rubric of a topic", items)
+    yield Shot("Items tried on the board", f"{items}trial/")
+    yield Shot("An item beside the rubric", items, opened=".item-open")
     yield Shot("The queue", reverse("home:work", args=[slug]), "assessor", opened="#continue")
     for role, user in ((Role.ORGANIZER, "organizer"), (Role.PARTICIPANT, "maple")):
         for tab, entries in tabs.screens_for(role):
@@ -108,7 +109,7 @@ class Photographer:
             page = self.pages[user] = self._context().new_page()
             if user:
                 sign_in(page, self.url, user)
-                page.wait_for_url(f"{self.url}/")
+                page.wait_for_url(lambda address: "/sign-in/" not in address)
         return self.pages[user]
 
     def _context(self) -> BrowserContext:
