@@ -73,7 +73,7 @@ def visit(page: Page, url: str) -> Iterator[str]:
     page.locator("#cell-title").wait_for()
     yield "grid"
     page.goto(url + topic)
-    page.get_by_text("Reword").nth(1).click()
+    page.locator(".item-open").nth(1).click()
     page.get_by_label("Wording").fill("Which pigments make autumn leaves yellow or orange?")
     page.get_by_text("could move").first.wait_for()
     yield "bank"

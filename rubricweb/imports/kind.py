@@ -63,14 +63,15 @@ def _does(batch: Import) -> str:
 
 
 def _outcome(batch: Import) -> str:
+    from rubricweb.imports import screens  # every reader: for pages only
+
     if batch.state != Import.State.DONE:
         return ""
     if batch.step == Import.Step.CHECK:
         return "not imported: see the problem" if batch.problem else "checked, not imported yet"
     if batch.step == Import.Step.UNDO:
         return "undone"
-    new = {kind: counts[0] for kind, counts in batch.counts.items() if counts[0]}
-    return ", ".join(f"{count:,} {kind}" for kind, count in new.items()) or "nothing new"
+    return screens.summary(batch.counts) or "changed nothing"
 
 
 LISTING = TaskListing(

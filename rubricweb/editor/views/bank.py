@@ -27,7 +27,7 @@ from rubricweb.editor.draft_forms import drafting_form
 from rubricweb.editor.figures import FiguredRow, editor_sheet, item_figures, rating_graders
 from rubricweb.editor.forms import FiguresForm
 from rubricweb.editor.frame import topic_frame
-from rubricweb.editor.item_forms import SeenForm, new_item_form
+from rubricweb.editor.item_forms import NewItemForm, SeenForm, focused, new_item_form
 from rubricweb.editor.views.items import (
     PAGE,
     change_url,
@@ -54,7 +54,14 @@ def bank_page(request: HtmxRequest, bank: Bank, topic: Topic) -> HttpResponse:
     context = topic_frame(bank, topic, "bank") | _page_context(request, bank, topic, figures)
     context |= {"sheet": sheet, "figures": figures, "beside": beside}
     context["can_edit"] = _can_edit(request, bank.collection)
+    if not sheet.groups:
+        context["new_item"] = partial(_first_item_form, topic)
     return page_or_part(request, frame.PAGE, context, part="items")
+
+
+def _first_item_form(topic: Topic) -> NewItemForm:
+    """Return the form with the cursor in it: whoever opens a topic without items comes to write the first."""
+    return focused(new_item_form(topic))
 
 
 @require_POST

@@ -1,5 +1,7 @@
 """The bank editor's page, its live list, retire and restore, and the impact preview over HTTP."""
 
+import re
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -124,6 +126,10 @@ def test_banks_and_topics_are_one_click_apart(client_of, viewer, item, collectio
 def test_an_empty_topic_says_what_to_do(client_of, developer, bank, topic):
     html = markup(client_of(developer).get(editor(bank, topic)))
     assert "No questions or nuggets yet" in html
+    assert re.search(
+        r'<textarea[^>]* id="new-item-text"[^>]* autofocus|<textarea[^>]* autofocus[^>]* id="new-item-text"',
+        html,
+    )
     assert 'href="#new-item-text"' in html
 
 

@@ -41,6 +41,9 @@ BANK = json.dumps(bank_line(RED, FALL))
 ALL = {"queries.json": QUERIES, "graded.jsonl": GRADED, "bank.jsonl": BANK, "a.run": RUN, "q.txt": QRELS}
 
 
+JOBS = "/collections/autumn/jobs/"
+
+
 def words(answer) -> str:
     return re.sub(r"\s+", " ", markup(answer))
 
@@ -258,8 +261,12 @@ def test_the_import_does_what_the_check_said(upload, client, started, owner):
     history = words(client.get(PAGE))
     assert f"Import {batch.pk}" in history
     assert "2 grades" in history
+    assert "2 grades" in words(client.get(JOBS))
     again = upload(ALL)
     assert {(one["new"], one["changed"]) for one in again.counts.values()} == {(0, 0)}
+    assert "checked, not imported yet" in words(client.get(JOBS))
+    started(again)
+    assert "changed nothing" in words(client.get(JOBS))
 
 
 def test_a_contradiction_is_refused_unless_it_replaces(upload, started, client):
