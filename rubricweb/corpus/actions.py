@@ -74,12 +74,13 @@ def change_settings(
     stored = Collection.objects.select_for_update().get(pk=collection.pk)
     if seen and seen != settings_digest(stored):
         raise SettingsChanged
-    names = [field.name for field in fields(settings)]
-    for name in names:
-        setattr(collection, name, getattr(settings, name))
-    collection.grader_prompts = list(settings.grader_prompts)
-    collection.save(update_fields=names)
-    audit.record("settings changed", collection, by=by, detail=settings)
+    values = {field.name: getattr(settings, field.name) for field in fields(settings)}
+    values["grader_prompts"] = list(settings.grader_prompts)
+    for name, value in values.items():
+        setattr(collection, name, value)
+    collection.save(update_fields=values)
+    changed = [f"{name} {value}" for name, value in values.items() if getattr(stored, name) != value]
+    audit.record("settings changed", collection, by=by, detail=", ".join(changed) or "nothing")
     events.publish_on_commit(collection.channel, "items")
     return collection
 

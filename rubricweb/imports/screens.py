@@ -168,9 +168,16 @@ def format_choices() -> list[tuple[str, str]]:
 
 
 def summary(counts: dict[str, dict[str, int]]) -> str:
-    """ "25 topics, 290,000 grades": what was added or changed."""
+    """Return what was added or changed, such as "25 topics, 290,000 grades"."""
     numbers = {kind: one["new"] + one["changed"] for kind, one in counts.items()}
-    return ", ".join(f"{number:,} {_words(kind)}" for kind, number in numbers.items() if number)
+    singular = {"pooled": "passage in pools"}
+    return ", ".join(
+        f"{number:,} {_words(kind)}"
+        if number > 1
+        else f"1 {singular.get(kind, _words(kind).removesuffix('s'))}"
+        for kind, number in numbers.items()
+        if number
+    )
 
 
 def _counts(row: Import) -> list[CountRow]:

@@ -108,4 +108,7 @@ def test_settings_leave_the_grader_as_it_is(owner, collection, client_of):
         ["NuggetSelfRatedPrompt"],
         {"batch_size": 4},
     )
-    assert AuditEntry.objects.get(verb="settings changed").by == owner
+    entry = AuditEntry.objects.get(verb="settings changed")
+    assert entry.by == owner
+    assert "name Winter" in entry.detail
+    assert "grader_llm" not in entry.detail, "what did not change"

@@ -261,7 +261,7 @@ def test_the_import_does_what_the_check_said(upload, client, started, owner):
     history = words(client.get(PAGE))
     assert f"Import {batch.pk}" in history
     assert "2 grades" in history
-    assert "2 grades" in words(client.get(JOBS))
+    assert "1 run, 1 ranking" in words(client.get(JOBS))
     again = upload(ALL)
     assert {(one["new"], one["changed"]) for one in again.counts.values()} == {(0, 0)}
     assert "checked, not imported yet" in words(client.get(JOBS))
