@@ -20,17 +20,7 @@ from rubricweb.imports.models import Import
 from rubricweb.jobs import leases
 from rubricweb.jobs.kinds import kind_of
 from tests.rubricweb.import_files import FALL, RED, bank_line, database, passage, rated, uid
-from tests.rubricweb.imports.conftest import (
-    OPTIONS,
-    PAGE,
-    QRELS,
-    QUERIES,
-    RUN,
-    sent,
-    staged,
-    worked,
-    zipped,
-)
+from tests.rubricweb.imports.conftest import OPTIONS, PAGE, QRELS, QUERIES, RUN, sent, staged, worked, zipped
 from tests.rubricweb.markup import markup
 
 pytestmark = pytest.mark.django_db
@@ -39,8 +29,6 @@ FORMATS = Path(__file__).resolve().parents[3] / "fixtures" / "formats"
 GRADED = json.dumps(["t1", [passage("d1", rated({uid(RED): 5})), passage("d2", rated({uid(RED): 0}))]])
 BANK = json.dumps(bank_line(RED, FALL))
 ALL = {"queries.json": QUERIES, "graded.jsonl": GRADED, "bank.jsonl": BANK, "a.run": RUN, "q.txt": QRELS}
-
-
 JOBS = "/collections/autumn/jobs/"
 
 
