@@ -14,7 +14,6 @@ from django.utils.text import Truncator
 from django.views.decorators.http import require_safe
 
 from grading.measures import registry
-from grading.statistics.means import LEVEL
 from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part
 from rubricweb.core.ids import parse_ids
 from rubricweb.corpus import access
@@ -30,8 +29,6 @@ from rubricweb.leaderboards.sorting import band_rows, changed, further_heads, in
 from rubricweb.plots.cells import shade
 
 PAGE = "leaderboards/board.html"
-WHISKERS = f"{100 * LEVEL:g} % interval over topics"
-"""What the whiskers of the table and of the figure are."""
 TAU_FROM = 6
 """With fewer runs a correlation of their order says nothing."""
 DENSE_FROM = 15

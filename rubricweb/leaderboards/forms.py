@@ -76,12 +76,6 @@ FORMER_TESTS = {"t": PairedTest.STUDENTISED, "randomisation": "", PairedTest.SIG
 NO_COLUMNS = {
     "columns": "its further columns: runs are looked at by the measure that ranks them",
 }
-ALL_TOPICS = {
-    "units": "the mean over subtopics: scores are of whole topics here",
-    "topic": "the limit to one topic: all topics are compared here",
-    "facet": "the limit to one subtopic",
-    "missing": "leaving out topics that a run lacks: they count 0, so that all runs have the same topics",
-}
 
 
 TOPICS_HELP = "An attribute of topics: category=how-to, ambiguity=5..10, ambiguity=high (its high third)"

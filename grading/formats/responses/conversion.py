@@ -24,7 +24,6 @@ from grading.formats.responses.dialects import (
 )
 from grading.types import Response
 
-_RAG24_KEYS = frozenset({"run_id", "topic_id", "topic", "references", "response_length", "answer"})
 _ID_KEYS = frozenset({"team_id", "run_id", *TOPIC_KEYS})
 
 

@@ -76,10 +76,6 @@ def bank_begin(request: HtmxRequest, slug: str) -> HttpResponse:
     return redirect("editor:topic", bank.pk, topic.pk)
 
 
-def _place(bank: Bank, topic: Topic) -> dict[str, object]:
-    return {"bank": bank, "topic": topic, "collection": bank.collection}
-
-
 def _page_context(request: HtmxRequest, bank: Bank, topic: Topic, figures: FiguresForm) -> dict[str, object]:
     """The parts of the full page; the template calls them, so a fragment costs nothing."""
     return {
@@ -125,8 +121,13 @@ def item(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
     shown = item_figures(bank.collection, item.topic, fellows, figures.graders, min_grade=figures.threshold)
     row = banks.item_row(item)
     figured = FiguredRow(item, row.place, row.is_last, figures=shown.get(item.pk))
-    context = _place(bank, item.topic) | {"row": figured, "is_fresh": True}
-    context |= {"figures": figures, "can_edit": _can_edit(request, bank.collection)}
+    context: dict[str, object] = {"bank": bank, "topic": item.topic, "collection": bank.collection}
+    context |= {
+        "row": figured,
+        "is_fresh": True,
+        "figures": figures,
+        "can_edit": _can_edit(request, bank.collection),
+    }
     to = f"{editor_url(request, bank, item.topic)}#item-{item.pk}"
     return to_the_row(request, item, after_post(request, "editor/_item.html", context, to=to))
 

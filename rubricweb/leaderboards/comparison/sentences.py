@@ -17,7 +17,6 @@ from rubricweb.leaderboards.comparison.selectors import RunComparison
 SAME = 5e-4
 """A difference that three decimals show as 0."""
 MOST_DECIMALS = 9
-UNTESTED = "This measure is not a mean over topics, so no test can tell whether a run is clearly ahead."
 
 
 def sentences(pair: RunComparison) -> str:
