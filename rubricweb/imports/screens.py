@@ -13,7 +13,7 @@ from rubricweb.imports import contents
 from rubricweb.imports.models import Import, ImportFile
 
 SHOWN_IMPORTS = 100
-ORDER = ("topics", "passages", "pooled", "runs", "judgments", "banks", "items", "grades")
+ORDER = ("topics", "passages", "pooled", "runs", "rankings", "judgments", "banks", "items", "grades")
 """Kinds whose rows are counted before an import; others come after them."""
 WORDS = {"pooled": "passages in pools", "official_scores": "official scores", "revisions": "wordings"}
 
@@ -169,7 +169,7 @@ def format_choices() -> list[tuple[str, str]]:
 
 def summary(counts: dict[str, dict[str, int]]) -> str:
     """Return what was added or changed, such as "25 topics, 290,000 grades"."""
-    numbers = {kind: one["new"] + one["changed"] for kind, one in counts.items()}
+    numbers = {kind: counts[kind]["new"] + counts[kind]["changed"] for kind in _in_order(counts)}
     singular = {"pooled": "passage in pools"}
     return ", ".join(
         f"{number:,} {_words(kind)}"
@@ -181,12 +181,16 @@ def summary(counts: dict[str, dict[str, int]]) -> str:
 
 
 def _counts(row: Import) -> list[CountRow]:
-    kinds = sorted(row.counts, key=lambda kind: ORDER.index(kind) if kind in ORDER else len(ORDER))
     return [
         CountRow(_words(kind), row.before.get(kind), **row.counts[kind])
-        for kind in kinds
+        for kind in _in_order(row.counts)
         if kind != "collections"
     ]
+
+
+def _in_order(counts: dict[str, dict[str, int]]) -> list[str]:
+    """Return the kinds in the order of `ORDER`, others by name: PostgreSQL keeps no order of keys in JSON."""
+    return sorted(counts, key=lambda kind: (ORDER.index(kind) if kind in ORDER else len(ORDER), kind))
 
 
 def _words(kind: str) -> str:
