@@ -9,4 +9,6 @@ class CoreConfig(AppConfig):
     label = "core"
 
     def ready(self) -> None:
+        from rubricweb.core import older_database  # noqa: F401  its check is registered
+
         gguf.keep_copies_in(settings.DATA_DIR / "models")

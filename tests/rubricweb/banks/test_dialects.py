@@ -12,10 +12,9 @@ from grading.formats.ids import text_md5
 from grading.types import Importance
 from rubricweb.banks import actions
 from rubricweb.banks.convert import BankScope, bank_lines
-from rubricweb.banks.models import AnswerKey, Bank, BankTopic, Item, ItemChange, ItemRevision
+from rubricweb.banks.models import Bank, Item, ItemChange, ItemRevision
 from rubricweb.corpus.models import Collection, Subtopic
 from tests.rubricweb.import_files import Folder, database
-from tests.rubricweb.migrating import migrate_to_newest, migrated
 
 BANKS = Path(__file__).resolve().parents[3] / "fixtures" / "formats" / "banks"
 RED, FALL = "Which pigment makes leaves red?", "When do leaves fall?"
@@ -225,24 +224,3 @@ def test_a_refused_file_changes_nothing(folder, bank, message):
     with pytest.raises(CommandError, match=message):
         folder.load("--bank", folder.lines("bad.jsonl", bank))
     assert not Collection.objects.exists()
-
-
-@pytest.fixture
-def newest_at_the_end():
-    yield
-    migrate_to_newest()
-
-
-@pytest.mark.django_db(transaction=True)
-def test_the_tables_grow_and_shrink_without_loss(newest_at_the_end, folder, redis_server):
-    folder.load("--bank", BANKS / "nuggetizer.jsonl")
-    before = list(Item.objects.values("pk", "revision", "importance", "weight", "version", "position"))
-    old = migrated([("banks", "0008_leased_work")])
-    assert old.get_model("banks", "Item").objects.count() == len(before)
-    migrate_to_newest()
-    assert list(Item.objects.values(*before[0])) == before
-    assert set(Item.objects.values_list("foreign", flat=True)) == {None}
-    assert not BankTopic.objects.exists()
-    assert not AnswerKey.objects.exists()
-    folder.load("--bank", BANKS / "nuggetizer.jsonl")
-    assert exported("nuggetizer") == values(BANKS / "nuggetizer.jsonl")

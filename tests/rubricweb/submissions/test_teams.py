@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import io
 from datetime import timedelta
-from importlib import import_module
 
 import pytest
-from django.apps import apps
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
@@ -19,7 +17,7 @@ from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Run
 from rubricweb.submissions import files
 from rubricweb.submissions.models import Call, Submission
-from tests.factories import CallFactory, CollectionFactory, RunFactory, UserFactory
+from tests.factories import CallFactory, CollectionFactory, UserFactory
 from tests.rubricweb.markup import markup
 from tests.rubricweb.routes import routes
 from tests.rubricweb.submissions.conftest import answers, post
@@ -168,18 +166,6 @@ def test_teams_that_differ_in_case_are_one(send, call, owner, collection):
     assert invite(collection, offer, by=owner)[0].team == "CIIR"
     late = send(answers("c2"), by=owner, team="ciir")
     assert (late.team, late.run.team) == ("CIIR", "CIIR")
-
-
-def test_teams_of_before_are_united_too(call, owner, participant, collection):
-    other = UserFactory()
-    collection.memberships.create(user=other, role=Role.PARTICIPANT, team="Maple")
-    elsewhere = CollectionFactory(slug="spring")
-    elsewhere.memberships.create(user=other, role=Role.PARTICIPANT, team="MAPLE")
-    RunFactory(collection=collection, team="MAPLE")
-    import_module("rubricweb.submissions.migrations.0002_one_spelling_per_team").unite(apps, None)
-    assert {*collection.memberships.exclude(team="").values_list("team", flat=True)} == {"maple"}
-    assert collection.runs.get().team == "maple"
-    assert elsewhere.memberships.get().team == "MAPLE"
 
 
 def test_an_organizer_accepts_on_the_desk_and_on_the_page_of_the_submission(

@@ -16,6 +16,7 @@ from environs import Env
 from grading.errors import GraderUnavailable
 from rubricweb.accounts.models import Membership
 from rubricweb.accounts.roles import Role
+from rubricweb.core.older_database import database_of_this_version
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.models import Collection
 from rubricweb.demo.loading import PASSWORD, SLUG, load_demo
@@ -72,6 +73,8 @@ class Command(OperatorCommand):
 
     def _load(self) -> None:
         self._say("Bringing the database up to date ...")
+        for refusal in database_of_this_version(["default"]):
+            raise CommandError(f"{refusal.msg} {refusal.hint}")
         call_command("migrate", verbosity=0)
         if not Collection.objects.filter(slug=SLUG).exists():
             with transaction.atomic():
