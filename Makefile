@@ -23,9 +23,6 @@ TEMPLATES = $(shell find templates -name '*.html' 2>/dev/null)
 DENO_FMT := DENO_NO_UPDATE_CHECK=1 $(BIN)/deno fmt --quiet --no-config --line-width 110
 PYTEST_ARGS ?= -n 2
 RQ3 := .cache/rq3
-# make messages LANGUAGE=de
-LANGUAGE ?= en
-NO_MESSAGES := $(VENV) .cache bench docs fixtures grading shared tests var
 
 # Without compiled modules each process that the tests start takes twice as long to do so.
 unexport PYTHONDONTWRITEBYTECODE
@@ -33,7 +30,7 @@ export PORT
 # honcho starts what the Procfile names: uvicorn and python of the environment.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup setup-test dev demo test check check-fast test-pythons test-rq3 test-slow lock format bench certainty screenshots contact-sheet messages messages-compiled clean
+.PHONY: help setup setup-test dev demo test check check-fast test-pythons test-rq3 test-slow lock format bench certainty screenshots contact-sheet clean
 
 help: ## list the targets
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 14
@@ -97,14 +94,6 @@ screenshots: setup-test ## make the pictures of the README again
 
 contact-sheet: setup-test ## make docs/screens/*.webp again: every screen, three sizes, light and dark
 	$(BIN)/python docs/contact_sheet.py
-
-messages: setup ## write or refresh locale/LANGUAGE/LC_MESSAGES/django.po (needs gettext's xgettext)
-	@command -v xgettext > /dev/null || { echo "make messages needs xgettext: install gettext." >&2; exit 1; }
-	mkdir -p locale/$(LANGUAGE)
-	$(MANAGE) makemessages --locale $(LANGUAGE) --no-wrap --add-location file $(addprefix --ignore ,$(NO_MESSAGES))
-
-messages-compiled: setup ## compile every locale/*/LC_MESSAGES/django.po (needs gettext's msgfmt)
-	$(MANAGE) compilemessages --ignore $(VENV)
 
 lock: setup-test ## resolve requirements/*.txt again from pyproject.toml
 	requirements/lock.sh $(BIN)/uv

@@ -9,7 +9,6 @@ COPY pyproject.toml README.md Procfile ./
 COPY grading grading
 COPY rubricweb rubricweb
 COPY templates templates
-COPY locale locale
 COPY static static
 COPY docs docs
 COPY fixtures/demo fixtures/demo

@@ -218,8 +218,8 @@ LOGOUT_REDIRECT_URL = "accounts:login"
 
 DEFAULT_EXCEPTION_REPORTER_FILTER = "rubricweb.core.secrets.SettingsFilter"
 
-LANGUAGE_CODE = rubric.str("LANGUAGE", "en")
-LOCALE_PATHS = [FILES_DIR / "locale"]
+LANGUAGE_CODE = "en"
+USE_I18N = False
 FORMAT_MODULE_PATH = ["rubricweb.formats"]
 TIME_ZONE = "UTC"
 USE_TZ = True

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, cast
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.utils.translation import gettext
 
 from rubricweb.api import idempotency
 from rubricweb.api.models import KeptAnswer
@@ -91,11 +90,11 @@ def _waited_for(kept: KeptAnswer) -> KeptAnswer | None:
 def _again(request: HttpRequest, kept: KeptAnswer) -> HttpResponse:
     place = kept.headers.get("Location", "")
     if not kept.status:
-        messages.warning(request, gettext("This was sent before, and is still being worked on."))
+        messages.warning(request, "This was sent before, and is still being worked on.")
     elif place:
-        messages.info(request, gettext("This was sent twice, and done once."))
+        messages.info(request, "This was sent twice, and done once.")
     else:
-        words = gettext(
+        words = (
             "This was sent twice, and done once. What it made was shown in the first answer only: if you did "
             "not see it, revoke it and make another."
         )

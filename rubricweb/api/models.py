@@ -3,7 +3,6 @@
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
-from django.utils.translation import gettext_lazy
 
 from rubricweb.corpus.models import Collection
 
@@ -16,12 +15,12 @@ class Token(models.Model):
     class Scope(models.TextChoices):
         """What a token may do, within what its owner's role allows."""
 
-        READ = "read", gettext_lazy("read everything that I can read")
-        ASSESS = "assess", gettext_lazy("rate passages")
-        EDIT = "edit", gettext_lazy("change questions and nuggets")
-        GRADE = "grade", gettext_lazy("start and steer grading jobs")
-        SUBMIT = "submit", gettext_lazy("submit files and withdraw them")
-        ORGANIZE = "organize", gettext_lazy("import, release, open campaigns, and manage members")
+        READ = "read", "read everything that I can read"
+        ASSESS = "assess", "rate passages"
+        EDIT = "edit", "change questions and nuggets"
+        GRADE = "grade", "start and steer grading jobs"
+        SUBMIT = "submit", "submit files and withdraw them"
+        ORGANIZE = "organize", "import, release, open campaigns, and manage members"
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="tokens")
     name = models.CharField(max_length=80)

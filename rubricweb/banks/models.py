@@ -6,7 +6,6 @@ from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 from django.urls import reverse
-from django.utils.translation import gettext_lazy
 
 import rubricweb.banks.drafting.models  # noqa: F401  (Django looks for models here)
 from grading.types import Importance, ItemKind
@@ -102,15 +101,15 @@ class Item(models.Model):
     """A question or nugget: the identity that stays while its wording changes."""
 
     class Kind(models.TextChoices):
-        QUESTION = ItemKind.QUESTION.value, gettext_lazy("question")
-        NUGGET = ItemKind.NUGGET.value, gettext_lazy("nugget")
+        QUESTION = ItemKind.QUESTION.value, "question"
+        NUGGET = ItemKind.NUGGET.value, "nugget"
 
     class Weight(models.TextChoices):
         """Its importance in words."""
 
-        VITAL = Importance.VITAL.value, gettext_lazy("vital")
-        OKAY = Importance.OKAY.value, gettext_lazy("okay")
-        AVOID = Importance.AVOID.value, gettext_lazy("to avoid")
+        VITAL = Importance.VITAL.value, "vital"
+        OKAY = Importance.OKAY.value, "okay"
+        AVOID = Importance.AVOID.value, "to avoid"
 
     bank = models.ForeignKey(Bank, on_delete=models.CASCADE, related_name="items")
     topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="items")
@@ -192,10 +191,10 @@ class ItemChange(models.Model):
         REWORDED = "reworded"
         RETIRED = "retired"
         RESTORED = "restored"
-        KEYED = "keyed", gettext_lazy("answer key changed")
+        KEYED = "keyed", "answer key changed"
         WEIGHED = "weighed"
-        HIDDEN = "made secret", gettext_lazy("made secret")
-        SHOWN = "made public", gettext_lazy("made public")
+        HIDDEN = "made secret", "made secret"
+        SHOWN = "made public", "made public"
 
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="changes")
     number = models.PositiveIntegerField()

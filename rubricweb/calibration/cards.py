@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from django.db import transaction
-from django.utils.translation import gettext, ngettext
 
 from grading.statistics.agreement import ENOUGH_CELLS
 from grading.statistics.calibration import Calibration, calibration
@@ -16,6 +15,7 @@ from rubricweb.calibration.documents import document_of
 from rubricweb.calibration.models import CalibrationCard
 from rubricweb.calibration.samples import RatedSample, item_names, sample
 from rubricweb.core import audit
+from rubricweb.core.counted import counted
 from rubricweb.grades import visibility
 from rubricweb.grades.models import GraderConfig
 
@@ -47,12 +47,8 @@ class CalibrationStatus:
             return "not calibrated: it has no card for these items"
         day = f"{self.card.at:%Y-%m-%d}"
         if self.n_changed:
-            changed = ngettext("%(n)d item", "%(n)d items", self.n_changed) % {"n": self.n_changed}
-            return gettext("stale: %(changed)s changed since the card of %(day)s") % {
-                "changed": changed,
-                "day": day,
-            }
-        return " ".join(filter(None, (gettext("calibrated on %(day)s") % {"day": day}, _kappa(self.card))))
+            return f"stale: {counted(self.n_changed, 'item')} changed since the card of {day}"
+        return " ".join(filter(None, (f"calibrated on {day}", _kappa(self.card))))
 
 
 def _kappa(card: CalibrationCard) -> str:
@@ -62,8 +58,8 @@ def _kappa(card: CalibrationCard) -> str:
     if kappa["value"] is None:
         return ""
     ends = "" if kappa["low"] is None else f" ({kappa['low']:z.2f} to {kappa['high']:z.2f})"
-    words = {"kappa": f"{kappa['value']:z.2f}{ends}", "cells": on["cells"], "topics": on["topics"]}
-    return gettext("with a weighted kappa of %(kappa)s on %(cells)d pairs of %(topics)d topics") % words
+    value = f"{kappa['value']:z.2f}{ends}"
+    return f"with a weighted kappa of {value} on {on['cells']} pairs of {on['topics']} topics"
 
 
 def hides_numbers(bank: Bank) -> bool:
@@ -88,13 +84,10 @@ def status_of(card: CalibrationCard, version: BankVersion | None = None) -> Cali
 def make_card(bank: Bank, config: GraderConfig, *, by: User | None) -> CalibrationCard:
     """Compare the grader with people. Raises TooFewCells, also while cells are hidden from the reader."""
     if hides_numbers(bank):
-        raise TooFewCells(gettext("First rate your blind pairs: a card counts them."))
+        raise TooFewCells("First rate your blind pairs: a card counts them.")
     chosen, is_random = standing_on(sample(bank, config))
     if len(chosen) < ENOUGH_CELLS:
-        words = {"cells": len(chosen), "enough": ENOUGH_CELLS}
-        raise TooFewCells(
-            gettext("People and the grader rated %(cells)d pairs; a card needs %(enough)d.") % words
-        )
+        raise TooFewCells(f"People and the grader rated {len(chosen)} pairs; a card needs {ENOUGH_CELLS}.")
     card: CalibrationCard = CalibrationCard.objects.create(
         bank=bank,
         config=config,

@@ -9,7 +9,6 @@ from heapq import merge
 from operator import attrgetter
 
 from django.db.models import QuerySet
-from django.utils.translation import gettext_lazy
 
 from rubricweb.accounts.models import User
 from rubricweb.banks.actions import MOVED
@@ -18,7 +17,7 @@ from rubricweb.banks.versions import versions
 from rubricweb.core.models import AuditEntry
 
 PAGE_ROWS = 50
-MOVE = ("moved", gettext_lazy("moved"))
+MOVE = ("moved", "moved")
 NAMED = ("named", "Version named")
 """A move is no version of its item, so that it is in nobody's way; the audit trail has it."""
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from django import forms
 from django.db.models import prefetch_related_objects
-from django.utils.translation import gettext_lazy
 
 from grading.types import ItemKind
 from rubricweb.banks.drafting.asking import DraftOptions
@@ -24,14 +23,14 @@ if TYPE_CHECKING:
 class DraftingForm(forms.Form):
     """What to draft, and by which model."""
 
-    kind = forms.ChoiceField(choices=[(kind, f"{kind}s") for kind, _ in KINDS], label=gettext_lazy("Draft"))
-    facet_id = forms.ChoiceField(required=False, label=gettext_lazy("Subtopic"))
-    backend = forms.ChoiceField(choices=writer_choices, label=gettext_lazy("Written by"))
+    kind = forms.ChoiceField(choices=[(kind, f"{kind}s") for kind, _ in KINDS], label="Draft")
+    facet_id = forms.ChoiceField(required=False, label="Subtopic")
+    backend = forms.ChoiceField(choices=writer_choices, label="Written by")
     llm = forms.CharField(
-        label=gettext_lazy("Model"),
+        label="Model",
         required=False,
         max_length=200,
-        help_text=gettext_lazy("A model that the worker can reach. Empty: the default."),
+        help_text="A model that the worker can reach. Empty: the default.",
     )
 
     def options(self) -> DraftOptions:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from django.db.models import Q, QuerySet, prefetch_related_objects
-from django.utils.translation import gettext, ngettext
 
 from grading.generation import NearDuplicate, near_duplicates
 from grading.generation.models import drafting_backends
@@ -16,7 +15,7 @@ from rubricweb.banks.drafting import importance
 from rubricweb.banks.drafting.models import Draft, DraftRequest, ImportanceSuggestion
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.secrecy import sees_secrets
-from rubricweb.core.counted import number
+from rubricweb.core.counted import counted
 from rubricweb.corpus.models import Collection, Topic
 
 
@@ -90,14 +89,13 @@ class DraftInbox:
     def news(self) -> str:
         """What a refreshed inbox says aloud: the answers that came, not that a model is still asked."""
         failed = [_failure(row.request) for row in self.requests if row.request.state == "failed"]
-        waiting = ngettext(
-            "%(n)s draft waits for a decision.", "%(n)s drafts wait for a decision.", len(self.rows)
-        ) % {"n": number(len(self.rows))}
-        return " ".join([*failed, *([waiting] if self.rows else [])])
+        n = len(self.rows)
+        waiting = f"{counted(n, 'draft')} {'waits' if n == 1 else 'wait'} for a decision."
+        return " ".join([*failed, *([waiting] if n else [])])
 
 
 def _failure(request: DraftRequest) -> str:
-    return gettext("%(llm)s failed: %(error)s") % {"llm": request.llm, "error": request.error}
+    return f"{request.llm} failed: {request.error}"
 
 
 def inbox(

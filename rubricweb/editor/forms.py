@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from django import forms
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator
-from django.utils.translation import gettext, gettext_lazy
 
 from grading.types import MAX_RATING, ItemKind
 from rubricweb.banks.models import Bank, Item
@@ -34,7 +33,7 @@ class FiguresForm(forms.Form):
     """The grader and the threshold; a value that cannot be read is named on the page and ignored."""
 
     grader = forms.TypedChoiceField(coerce=int, required=False, empty_value=None)
-    min_grade = forms.IntegerField(label=gettext_lazy("Threshold"), min_value=1, required=False)
+    min_grade = forms.IntegerField(label="Threshold", min_value=1, required=False)
 
     threshold: int | None
     """At most the highest rating of the graders' scales; None for each grader's own threshold."""
@@ -99,8 +98,7 @@ class DraftForm(forms.Form):
             return None
         if len(words["text"]) > MAX_WORDING:
             raise ValidationError(
-                gettext("Keep it under %(MAX_WORDING)s characters; this has %(n)s.")
-                % {"MAX_WORDING": number(MAX_WORDING), "n": number(len(words["text"]))}
+                f"Keep it under {number(MAX_WORDING)} characters; this has {number(len(words['text']))}."
             )
         kind, facet_id = (item.kind, item.facet_id) if item else (words["kind"], words["facet_id"])
         return UnsavedItem(bank, topic, ItemKind(kind), words["text"], facet_id, item)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from django import forms
 from django.http import QueryDict
 from django.utils.text import capfirst
-from django.utils.translation import gettext, gettext_lazy
 
 from rubricweb.banks.models import Bank, ItemChange
 from rubricweb.banks.versions import NAME_CHARS
@@ -21,23 +20,23 @@ class HistoryForm(ChipForm):
     outdated = ("before", "before_move")
 
     by = forms.TypedChoiceField(
-        label=gettext_lazy("Person"),
+        label="Person",
         coerce=int,
         empty_value=None,
         required=False,
     )
     verb = forms.ChoiceField(
-        label=gettext_lazy("What happened"),
+        label="What happened",
         required=False,
         choices=[
-            ("", gettext_lazy("anything")),
+            ("", "anything"),
             *((verb.value, capfirst(verb.label)) for verb in ItemChange.Verb),
             (MOVE[0], capfirst(MOVE[1])),
             NAMED,
         ],
     )
     topic = forms.TypedChoiceField(
-        label=gettext_lazy("Topic"),
+        label="Topic",
         coerce=int,
         empty_value=None,
         required=False,
@@ -49,9 +48,9 @@ class HistoryForm(ChipForm):
         self.address = address
         super().__init__(address, auto_id="history-%s")
         people = [(person.pk, str(person)) for person in authors(bank)]
-        offer_choices(self, "by", [("", gettext("anybody")), *people])
+        offer_choices(self, "by", [("", "anybody"), *people])
         topics = bank.collection.topics.values_list("pk", "query_id")
-        offer_choices(self, "topic", [("", gettext("all")), *topics])
+        offer_choices(self, "topic", [("", "all"), *topics])
         self.is_valid()
 
     @property
@@ -70,12 +69,12 @@ class VersionForm(forms.Form):
     """A name for the bank's present state."""
 
     name = forms.CharField(
-        label=gettext_lazy("Name"), max_length=NAME_CHARS, error_messages={"required": "Give it a name."}
+        label="Name", max_length=NAME_CHARS, error_messages={"required": "Give it a name."}
     )
     note = forms.CharField(
-        label=gettext_lazy("Note"),
+        label="Note",
         required=False,
         max_length=2_000,
         widget=forms.Textarea(attrs={"rows": 2}),
-        help_text=gettext_lazy("Its purpose: a notebook paper, a run submission, a pilot."),
+        help_text="Its purpose: a notebook paper, a run submission, a pilot.",
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from django.utils.translation import gettext
 from numpy.typing import NDArray
 
 from grading.formats.ids import item_id
@@ -78,20 +77,11 @@ class Impact:
     @property
     def in_words(self) -> str:
         """One sentence to announce."""
-        counts = {
-            "to_grade": counted(self.to_grade, "passage"),
-            "known": number(self.known),
-            "moving": number(len(self.could_move)),
-            "runs": number(self.runs),
-        }
+        moving = "no run"
         if self.could_move:
-            sentence = gettext(
-                "%(to_grade)s to grade, %(known)s already graded; "
-                "up to %(moving)s of %(runs)s runs could move."
-            )
-        else:
-            sentence = gettext("%(to_grade)s to grade, %(known)s already graded; no run could move.")
-        return sentence % counts
+            moving = f"up to {number(len(self.could_move))} of {number(self.runs)} runs"
+        graded = f"{counted(self.to_grade, 'passage')} to grade, {number(self.known)} already graded"
+        return f"{graded}; {moving} could move."
 
     @property
     def dollars_words(self) -> str:

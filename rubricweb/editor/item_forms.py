@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from django import forms
-from django.utils.translation import gettext, gettext_lazy
 
 from grading.formats.reading import text_lines
 from grading.types import Importance
@@ -50,11 +49,11 @@ class AnswerKeyForm(forms.Form):
     """Accepted answers of a question, one a line; empty removes the key."""
 
     texts = forms.CharField(
-        label=gettext_lazy("Accepted answers, one per line"),
+        label="Accepted answers, one per line",
         required=False,
         max_length=MOST_KEYS * (KEY_CHARS + 2),
         widget=forms.Textarea(attrs={"rows": 4}),
-        help_text=gettext_lazy(
+        help_text=(
             "Any of them is right. Case, punctuation, word endings and small typing errors are ignored."
         ),
     )
@@ -82,16 +81,14 @@ class SeenForm(forms.Form):
 class WeighForm(forms.Form):
     """Importance and weight."""
 
-    importance = forms.ChoiceField(label=gettext_lazy("Importance"), choices=Item.Weight.choices)
+    importance = forms.ChoiceField(label="Importance", choices=Item.Weight.choices)
     weight = forms.FloatField(
-        label=gettext_lazy("Weight"),
+        label="Weight",
         required=False,
         min_value=LEAST_WEIGHT,
         max_value=MOST_WEIGHT,
         widget=forms.NumberInput(attrs={"step": "any"}),
-        help_text=gettext_lazy(
-            "What covering it adds in weighted measures. Empty: vital 1, okay 0.5, to avoid -1."
-        ),
+        help_text="What covering it adds in weighted measures. Empty: vital 1, okay 0.5, to avoid -1.",
     )
     seen = forms.IntegerField(min_value=1, widget=forms.HiddenInput)
 
@@ -121,7 +118,7 @@ class ChosenItemsForm(forms.Form):
 
     def clean(self) -> None:
         if not self.seen:
-            raise forms.ValidationError(gettext("Select items first."))
+            raise forms.ValidationError("Select items first.")
 
     @property
     def importance(self) -> Importance | None:
@@ -142,13 +139,13 @@ class ItemsBeforeForm(forms.Form):
                 pk, version, importance, weight = row.split(":")
                 before[int(pk)] = ItemBefore(int(version), Importance(importance), float(weight))
             except ValueError as error:
-                raise forms.ValidationError(gettext("Expected a list of items.")) from error
+                raise forms.ValidationError("Expected a list of items.") from error
         return before
 
 
 class NewItemForm(forms.Form):
-    kind = forms.ChoiceField(choices=Item.Kind.choices, label=gettext_lazy("Kind"))
-    facet_id = forms.ChoiceField(required=False, label=gettext_lazy("Subtopic"))
+    kind = forms.ChoiceField(choices=Item.Kind.choices, label="Kind")
+    facet_id = forms.ChoiceField(required=False, label="Subtopic")
     text = Wording("Question or nugget")
 
 

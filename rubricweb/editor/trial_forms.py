@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from django import forms
 from django.http import QueryDict
-from django.utils.translation import gettext
 
 from grading.measures import registry
 from rubricweb.banks.models import LEAST_WEIGHT, MOST_WEIGHT, Item
@@ -35,7 +34,7 @@ class WeightTrialForm(forms.Form):
         listed = self.fields
         choices = [(str(item.pk), str(item)) for item in items]
         listed["on"] = forms.MultipleChoiceField(choices=choices, required=False)
-        listed["solo"] = forms.ChoiceField(choices=[("", gettext("none")), *choices], required=False)
+        listed["solo"] = forms.ChoiceField(choices=[("", "none"), *choices], required=False)
         for item in items:
             listed[f"weight-{item.pk}"] = forms.FloatField(
                 label=f"Weight of {item}", min_value=LEAST_WEIGHT, max_value=MOST_WEIGHT

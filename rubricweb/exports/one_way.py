@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.utils.functional import Promise
-
 
 @dataclass(frozen=True, slots=True)
 class OneWay:
@@ -13,7 +11,7 @@ class OneWay:
 
     files: tuple[str, ...]
     """Routes, after a blank those of one form of theirs; folders and files of a release after `release`."""
-    description: str | Promise
+    description: str
     """What they are, and what is read instead."""
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django.db import models
-from django.utils.translation import gettext_lazy
 
 from rubricweb.corpus.models import Collection
 
@@ -15,11 +14,11 @@ class Draw(models.Model):
     """
 
     class Design(models.TextChoices):
-        CELLS = "cells", gettext_lazy("all cells alike")
-        COVER = "cover", gettext_lazy("a sample that estimates Rubric-Cover")
-        ANSWERS = "answers", gettext_lazy("single cells, a sample that estimates scores of whole answers")
-        PASSAGES = "passages", gettext_lazy("whole passages, a sample that estimates P@k")
-        DECIDING = "deciding", gettext_lazy("cells that decide a run's Rubric-Cover")  # of earlier versions
+        CELLS = "cells", "all cells alike"
+        COVER = "cover", "a sample that estimates Rubric-Cover"
+        ANSWERS = "answers", "single cells, a sample that estimates scores of whole answers"
+        PASSAGES = "passages", "whole passages, a sample that estimates P@k"
+        DECIDING = "deciding", "cells that decide a run's Rubric-Cover"  # of earlier versions
 
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="draws")
     design = models.CharField(max_length=20, choices=Design)

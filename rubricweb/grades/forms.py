@@ -8,7 +8,6 @@ from typing import Any
 from django import forms
 from django.core.validators import MaxValueValidator
 from django.http import QueryDict
-from django.utils.translation import gettext, gettext_lazy
 
 from grading.types import MAX_RATING
 from rubricweb.core.chips import AT_ONCE
@@ -51,7 +50,7 @@ def select_at_once(
 def covered_from() -> forms.IntegerField:
     """The threshold; GraderForm limits it to the scale of its grader."""
     return forms.IntegerField(
-        label=gettext("Threshold"),
+        label="Threshold",
         min_value=1,
         max_value=MAX_RATING,
         required=False,
@@ -84,7 +83,7 @@ def chosen_rater(raters: tuple[Rater, ...], pk: str) -> Rater:
 class GraderForm(AddressForm):
     """The grader to show; any of its configs identifies it."""
 
-    grader = select_at_once(gettext_lazy("Grader"), ())
+    grader = select_at_once("Grader", ())
     default_min_grade = PAPERS_MIN_GRADE
     grader_note = ""
     """What to know of the grader's grades, where it gives items none."""

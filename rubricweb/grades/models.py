@@ -7,7 +7,6 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.urls import reverse
-from django.utils.translation import gettext_lazy
 
 from grading import prompts
 from grading.graders.base import ANSWERS_BY, PROMPT
@@ -29,10 +28,10 @@ class GraderConfig(HasSettings, models.Model):
     """A frozen grader: the same row means the same grades for ever. Shared by all collections."""
 
     class Goal(models.TextChoices):
-        RATE = Purpose.RATE.value, gettext_lazy("rates")
-        EXTRACT = Purpose.EXTRACT.value, gettext_lazy("extracts answers")
-        VERIFY = Purpose.VERIFY.value, gettext_lazy("verifies answers")
-        DIRECT = Purpose.DIRECT.value, gettext_lazy("labels passages")
+        RATE = Purpose.RATE.value, "rates"
+        EXTRACT = Purpose.EXTRACT.value, "extracts answers"
+        VERIFY = Purpose.VERIFY.value, "verifies answers"
+        DIRECT = Purpose.DIRECT.value, "labels passages"
 
     backend = models.CharField(max_length=40)
     """A name of `grading.graders.registry`, or `imported` for grades that came in a file."""
@@ -209,11 +208,11 @@ class Grade(models.Model):
     """
 
     class How(models.TextChoices):
-        NUMERIC = Outcome.NUMERIC.value, gettext_lazy("the model's rating")
-        UNANSWERABLE = Outcome.UNANSWERABLE.value, gettext_lazy("said unanswerable: 0")
-        DEFAULTED = Outcome.DEFAULTED.value, gettext_lazy("unparsable: default")
-        EXTRACTED = Outcome.EXTRACTED.value, gettext_lazy("extracted answer")
-        FAILED = Outcome.FAILED.value, gettext_lazy("failed")
+        NUMERIC = Outcome.NUMERIC.value, "the model's rating"
+        UNANSWERABLE = Outcome.UNANSWERABLE.value, "said unanswerable: 0"
+        DEFAULTED = Outcome.DEFAULTED.value, "unparsable: default"
+        EXTRACTED = Outcome.EXTRACTED.value, "extracted answer"
+        FAILED = Outcome.FAILED.value, "failed"
 
     config = models.ForeignKey(
         GraderConfig, on_delete=models.PROTECT, related_name="grades", db_index=False, db_constraint=False
@@ -322,18 +321,18 @@ class HumanGrade(models.Model):
     class How(models.TextChoices):
         """In which work it was said, and so what the person had seen."""
 
-        GRID = "grid", gettext_lazy("own rating in the grid")
-        BLIND = "blind", gettext_lazy("rated before seeing the grader's rating")
-        ASSISTED = "assisted", gettext_lazy("rated beside the grader's rating")
-        VERIFIED = "verified", gettext_lazy("checked the grader's rating")
-        ADJUDICATED = "adjudicated", gettext_lazy("decided between assessors")
-        IMPORTED = "imported", gettext_lazy("rated in another tool")
+        GRID = "grid", "own rating in the grid"
+        BLIND = "blind", "rated before seeing the grader's rating"
+        ASSISTED = "assisted", "rated beside the grader's rating"
+        VERIFIED = "verified", "checked the grader's rating"
+        ADJUDICATED = "adjudicated", "decided between assessors"
+        IMPORTED = "imported", "rated in another tool"
 
     class Verdict(models.TextChoices):
         """Of the grader's rating that was shown."""
 
-        RIGHT = "right", gettext_lazy("right")
-        WRONG = "wrong", gettext_lazy("wrong")
+        RIGHT = "right", "right"
+        WRONG = "wrong", "wrong"
 
     topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="human_grades")
     revision = models.ForeignKey(ItemRevision, on_delete=models.CASCADE, related_name="human_grades")

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django.urls import reverse
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
@@ -55,23 +53,19 @@ def _material(role: Role, collection: Collection, bank: Bank | None) -> NextStep
     imports = reverse("imports:imports", args=[slug])
     topic = collection.topics.first()
     if topic is None:
-        return _step(role, organizer, _("This collection has no topics."), _("Import files"), imports)
+        return _step(role, organizer, "This collection has no topics.", "Import files", imports)
     if bank is None:
-        lacks = _("There is no rubric of questions or nuggets to grade passages on.")
+        lacks = "There is no rubric of questions or nuggets to grade passages on."
         return _step(role, editor, lacks, "Draft, write or import questions", collection.get_absolute_url())
     if not Item.including_secret.active().filter(bank=bank).exists():
         address = reverse("editor:topic", args=[bank.pk, topic.pk])
-        return _step(
-            role, editor, _("No topic has a question or nugget."), _("Write the first ones"), address
-        )
+        return _step(role, editor, "No topic has a question or nugget.", "Write the first ones", address)
     if Pooled.objects.filter(topic__collection=collection).exists():
         return None
     if Passage.objects.filter(collection=collection).exists():
         pool = reverse("grades:pool", args=[slug])
-        return _step(
-            role, organizer, _("No passages are chosen for grading."), _("Choose the passages"), pool
-        )
-    return _step(role, organizer, _("This collection has no passages."), _("Import files"), imports)
+        return _step(role, organizer, "No passages are chosen for grading.", "Choose the passages", pool)
+    return _step(role, organizer, "This collection has no passages.", "Import files", imports)
 
 
 def _grading(role: Role, collection: Collection, bank: Bank | None) -> NextStep | None:
@@ -83,30 +77,30 @@ def _grading(role: Role, collection: Collection, bank: Bank | None) -> NextStep 
     live = collection.jobs.filter(state__in=GradingJob.WORKED_ON).select_related("config", "collection")
     if job := live.order_by("-state", "pk").first():  # running before queued
         address = reverse("grades:jobs", args=[collection.slug])
-        return NextStep(_of_first_passages(role, job), _("Watch the progress"), address)
+        return NextStep(_of_first_passages(role, job), "Watch the progress", address)
     missing = f"{reverse('grades:jobs', args=[collection.slug])}?bank={bank.pk if bank else ''}"
     grader = roles.role_to_grade(collection)
-    lacks = _("No passage is graded on the items of this rubric.")
-    return _step(role, grader, lacks, _("See what grading takes"), missing)
+    lacks = "No passage is graded on the items of this rubric."
+    return _step(role, grader, lacks, "See what grading takes", missing)
 
 
 def _of_first_passages(role: Role, job: GradingJob) -> str:
     """Whether the first passages are being graded, or what comes first."""
     wait = Line.now().wait_of(job)
     if wait is None:
-        return _("The first passages are being graded.")
+        return "The first passages are being graded."
     if wait.needs_worker or not wait.has_redis:
-        return _("Grading waits: no worker is running that can do it.")
+        return "Grading waits: no worker is running that can do it."
     if not wait.ahead:
-        return _("Grading begins in a moment.")
+        return "Grading begins in a moment."
     name = wait.name(job.collection_id if role.includes(roles.TO_SEE_RUNS) else None)
-    return _("Grading waits behind: %(ahead)s.") % {"ahead": f"{name}{wait.rest}"}
+    return f"Grading waits behind: {name}{wait.rest}."
 
 
 _BY = {
-    Role.ORGANIZER: gettext_lazy("An organizer does that."),
-    Role.DEVELOPER: gettext_lazy("A topic developer or an organizer does that."),
-    Role.ASSESSOR: gettext_lazy("An assessor, a topic developer or an organizer does that."),
+    Role.ORGANIZER: "An organizer does that.",
+    Role.DEVELOPER: "A topic developer or an organizer does that.",
+    Role.ASSESSOR: "An assessor, a topic developer or an organizer does that.",
 }
 """Who takes a step that needs this role."""
 

@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from django.utils.translation import gettext
 from numpy.typing import NDArray
 
 from grading.graders import registry
@@ -146,11 +145,11 @@ class Rater:
     def note(self) -> str:
         """What to know where the screens show no grades of items; empty where they do."""
         notes = {
-            Purpose.EXTRACT: gettext(
+            Purpose.EXTRACT: (
                 "This grader extracts answers. Which items a passage covers, only a grader says that rates "
                 "items or verifies answers."
             ),
-            Purpose.DIRECT: gettext(
+            Purpose.DIRECT: (
                 "This grader labels whole passages, so no item has a grade. The labels stand beside the "
                 "passages."
             ),

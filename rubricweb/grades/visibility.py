@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from django.core.exceptions import PermissionDenied
 from django.db.models import Exists, OuterRef, QuerySet
-from django.utils.translation import get_language
 from numpy.typing import NDArray
 
 from rubricweb.accounts import roles
@@ -270,7 +269,7 @@ def is_hidden(collection_id: int, topic_id: int, place: tuple[int, int]) -> bool
 def what_reader_may_see(collection: Collection) -> list[object]:
     """Return all that pages of ratings and runs depend on in their reader, as JSON takes it.
 
-    Readers of whom it is equal get the same page: role, secret items, names of runs, hidden cells, language.
+    Readers of whom it is equal get the same page: role, secret items, names of runs, hidden cells.
     """
     now = reader()
     role = roles.role_in(now.user, collection.pk) if now.user is not None else None
@@ -280,7 +279,7 @@ def what_reader_may_see(collection: Collection) -> list[object]:
     ]
     names = shown_names(collection.pk, (NO_RUN,))
     secrets = sees_secrets(collection.pk)
-    return [role, now.sees_everything, secrets, names, hidden, collection.blind_sums, get_language()]
+    return [role, now.sees_everything, secrets, names, hidden, collection.blind_sums]
 
 
 def hidden_count(collection_id: int) -> int:

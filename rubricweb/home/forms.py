@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from django import forms
 from django.http import QueryDict
-from django.utils.translation import gettext_lazy
 
 from rubricweb.banks.models import Bank
 from rubricweb.core.chips import ChipForm
@@ -19,9 +18,9 @@ class TopicsForm(ChipForm, GraderForm):
     in_toolbar = ("bank", "grader", "q")
     outdated = ("page",)
 
-    bank = select_at_once(gettext_lazy("Rubric"), ())
+    bank = select_at_once("Rubric", ())
     q = forms.CharField(
-        label=gettext_lazy("Find"),
+        label="Find",
         required=False,
         widget=forms.TextInput(attrs={"type": "search", "placeholder": "topic or words"}),
     )
@@ -50,7 +49,7 @@ class TopicsForm(ChipForm, GraderForm):
 
 class SearchForm(AddressForm):
     q = forms.CharField(
-        label=gettext_lazy("Topic, run, item, screen or action"),
+        label="Topic, run, item, screen or action",
         required=False,
         max_length=200,
         widget=forms.TextInput(attrs={"type": "search", "autofocus": True}),

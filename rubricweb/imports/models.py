@@ -8,7 +8,6 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.urls import reverse
-from django.utils.translation import gettext_lazy
 
 from rubricweb.core.secrets import MessageField
 from rubricweb.corpus.models import Collection
@@ -31,9 +30,9 @@ class Import(Task):
     """Files for a collection: a worker checks them, a person confirms, a worker imports them."""
 
     class Step(models.TextChoices):
-        CHECK = "check", gettext_lazy("check")
-        WRITE = "write", gettext_lazy("import")
-        UNDO = "undo", gettext_lazy("undo")
+        CHECK = "check", "check"
+        WRITE = "write", "import"
+        UNDO = "undo", "undo"
 
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="imports")
     step = models.CharField(max_length=20, choices=Step, default=Step.CHECK)

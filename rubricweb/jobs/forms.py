@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import forms
-from django.utils.translation import gettext_lazy
 
 from rubricweb.jobs.limited import Limits
 
@@ -28,12 +27,8 @@ class Expected:
 class LimitsForm(forms.Form):
     """Calls, and money where the model has a price."""
 
-    most_calls = forms.IntegerField(
-        label=gettext_lazy("Maximum number of model calls"), min_value=1, max_value=MOST_CALLS
-    )
-    most_dollars = forms.FloatField(
-        label=gettext_lazy("Maximum cost, in US dollars"), min_value=0, max_value=1e6
-    )
+    most_calls = forms.IntegerField(label="Maximum number of model calls", min_value=1, max_value=MOST_CALLS)
+    most_dollars = forms.FloatField(label="Maximum cost, in US dollars", min_value=0, max_value=1e6)
 
     def __init__(self, expected: Expected, sent: Mapping[str, Any] | None = None) -> None:
         has_price = expected.dollars is not None

@@ -6,7 +6,6 @@ from django.conf import settings
 from django.core.validators import MinValueValidator
 from django.db import models
 from django.utils import timezone
-from django.utils.translation import gettext_lazy
 
 from rubricweb.core.secrets import MessageField
 
@@ -67,10 +66,10 @@ class Job(models.Model):
     class Priority(models.TextChoices):
         """In the order in which workers look for work."""
 
-        HIGH = "high", gettext_lazy("high")
+        HIGH = "high", "high"
         """A person waits for it."""
-        DEFAULT = "default", gettext_lazy("normal")
-        LOW = "low", gettext_lazy("low")
+        DEFAULT = "default", "normal"
+        LOW = "low", "low"
         """Nobody asked for it in person."""
 
     WORKED_ON = (State.QUEUED, State.RUNNING)

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
-from django.utils.translation import gettext
 
 from rubricweb.jobs import dispatch, endings
 from rubricweb.jobs.chunked import finish_if_done, kind_of_job
@@ -48,7 +47,7 @@ def pause_locked(job: Any, *, reason: str) -> None:
 @transaction.atomic
 def stop_for_room(lease: Lease[Any]) -> None:
     """A job pauses and a task fails, instead of being tried, and paid for, again and again on a full disk."""
-    words = gettext("The disk is full. Make room, then go on.")
+    words = "The disk is full. Make room, then go on."
     if not isinstance(lease.work, Chunk):
         endings.fail(lease, error=words)
         return

@@ -12,7 +12,6 @@ from typing import Any
 
 import redis
 from django.db.models import Count, Min, Q
-from django.utils.translation import gettext, ngettext
 
 from rubricweb.core.counted import number
 from rubricweb.jobs import capabilities, dispatch, queue
@@ -52,31 +51,31 @@ class Wait:
     def name(self, collection_id: int | None) -> str:
         """What is ahead, to a reader who may know of the work of this collection, or of none."""
         is_known = collection_id is not None and self.collection == collection_id
-        return self.ahead if is_known else gettext("other work")
+        return self.ahead if is_known else "other work"
 
     @property
     def rest(self) -> str:
         """What follows the name: " and 3 more pieces of work, about 2 min"."""
-        more = ngettext(" and %(n)s more piece of work", " and %(n)s more pieces of work", self.more)
-        return f"{more % {'n': number(self.more)} if self.more else ''}, {self.time}"
+        pieces = "piece" if self.more == 1 else "pieces"
+        more = f" and {number(self.more)} more {pieces} of work" if self.more else ""
+        return f"{more}, {self.time}"
 
     @property
     def time(self) -> str:
         if self.seconds is not None:
             return in_words((self.seconds, self.seconds))
         so_far = max(SOON, self.so_far)
-        return gettext("%(time)s so far") % {"time": in_words((so_far, so_far)).removeprefix("about ")}
+        return f"{in_words((so_far, so_far)).removeprefix('about ')} so far"
 
     @property
     def progress(self) -> str:
         """Of work under way: "120 of at most 512 tokens, about 6 s left"."""
         if self.seconds is None and not self.so_far:
             return "just started"
-        time = gettext("%(time)s left") % {"time": self.time} if self.seconds is not None else self.time
+        time = f"{self.time} left" if self.seconds is not None else self.time
         if not self.total:
             return time
-        counts = {"done": number(self.done), "total": number(self.total)}
-        return f"{gettext('%(done)s of at most %(total)s tokens') % counts}, {time}"
+        return f"{number(self.done)} of at most {number(self.total)} tokens, {time}"
 
 
 @dataclass(frozen=True, slots=True)

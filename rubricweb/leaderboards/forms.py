@@ -12,7 +12,6 @@ from django.core.validators import MaxValueValidator
 from django.forms import BoundField
 from django.http import QueryDict
 from django.utils.http import urlencode
-from django.utils.translation import gettext_lazy
 
 from grading.measures import registry
 from grading.measures.base import CUTOFF, MIN_ANSWERS, MIN_GRADE
@@ -42,33 +41,33 @@ else:
     GraderChoice = VersionChoice = forms.ModelChoiceField
 
 KINDS = (
-    ("", gettext_lazy("all that it grades")),
-    (ItemKind.QUESTION, gettext_lazy("questions")),
-    (ItemKind.NUGGET, gettext_lazy("nuggets")),
+    ("", "all that it grades"),
+    (ItemKind.QUESTION, "questions"),
+    (ItemKind.NUGGET, "nuggets"),
 )
 MODES = (
-    (LabelMode.MAX, gettext_lazy("highest rating")),
-    (LabelMode.BINARY, gettext_lazy("binary at the threshold")),
-    (LabelMode.COUNT, gettext_lazy("count of items")),
+    (LabelMode.MAX, "highest rating"),
+    (LabelMode.BINARY, "binary at the threshold"),
+    (LabelMode.COUNT, "count of items"),
 )
 SOURCES = tuple(
     ("" if source is Source.GRADER else str(source), words) for source, words in provenance.SOURCES.items()
 )
 DEFINITIONS = (
-    ("", gettext_lazy("as in the papers")),
-    (Definition.WORKBENCH, gettext_lazy("the published Workbench")),
-    (Definition.WORKBENCH_0, gettext_lazy("the Workbench, ranks from 0")),
+    ("", "as in the papers"),
+    (Definition.WORKBENCH, "the published Workbench"),
+    (Definition.WORKBENCH_0, "the Workbench, ranks from 0"),
 )
 LABEL_DEFINITIONS = DEFINITIONS[:2]
 """Labels do not depend on ranks."""
-MISSING = (("", gettext_lazy("counts 0")), (MissingTopic.SKIP, gettext_lazy("is left out of its mean")))
-UNITS = (("", gettext_lazy("topics")), ("subtopics", gettext_lazy("subtopics, then topics")))
-LABELLED_UNITS = (("", gettext_lazy("topic")), ("subtopics", gettext_lazy("subtopic")))
+MISSING = (("", "counts 0"), (MissingTopic.SKIP, "is left out of its mean"))
+UNITS = (("", "topics"), ("subtopics", "subtopics, then topics"))
+LABELLED_UNITS = (("", "topic"), ("subtopics", "subtopic"))
 TREC_EVALS = (
-    ("", gettext_lazy("trec_eval 9, single precision")),
-    (TrecEval.TEN, gettext_lazy("trec_eval 10, double precision")),
+    ("", "trec_eval 9, single precision"),
+    (TrecEval.TEN, "trec_eval 10, double precision"),
 )
-TESTS = (("", gettext_lazy("sign flips")), (PairedTest.STUDENTISED, gettext_lazy("studentised")))
+TESTS = (("", "sign flips"), (PairedTest.STUDENTISED, "studentised"))
 FORMER_TESTS = {"t": PairedTest.STUDENTISED, "randomisation": "", PairedTest.SIGN_FLIPS: ""}
 """Addresses and published boards have these names."""
 
@@ -99,15 +98,15 @@ class LabelForm(forms.Form):
 
     grader = GraderField(GraderConfig.objects.none(), empty_label=None)
     bank = forms.ModelChoiceField(Bank.objects.none(), required=False, empty_label=None)
-    kind = forms.ChoiceField(choices=KINDS, required=False, label=gettext_lazy("Items"))
-    min_grade = forms.IntegerField(min_value=MIN_GRADE.lowest, label=gettext_lazy("Threshold"))
-    mode = forms.ChoiceField(choices=MODES, label=gettext_lazy("Qrels: label"))
+    kind = forms.ChoiceField(choices=KINDS, required=False, label="Items")
+    min_grade = forms.IntegerField(min_value=MIN_GRADE.lowest, label="Threshold")
+    mode = forms.ChoiceField(choices=MODES, label="Qrels: label")
     min_answers = forms.IntegerField(
-        min_value=MIN_ANSWERS.lowest, max_value=MIN_ANSWERS.highest, label=gettext_lazy("Qrels: items needed")
+        min_value=MIN_ANSWERS.lowest, max_value=MIN_ANSWERS.highest, label="Qrels: items needed"
     )
-    version = VersionField(BankVersion.objects.none(), required=False, empty_label=gettext_lazy("as of now"))
-    source = forms.ChoiceField(choices=SOURCES, required=False, label=gettext_lazy("Ratings by"))
-    units = forms.ChoiceField(choices=LABELLED_UNITS, required=False, label=gettext_lazy("Labels by"))
+    version = VersionField(BankVersion.objects.none(), required=False, empty_label="as of now")
+    source = forms.ChoiceField(choices=SOURCES, required=False, label="Ratings by")
+    units = forms.ChoiceField(choices=LABELLED_UNITS, required=False, label="Labels by")
     definition = forms.ChoiceField(choices=LABEL_DEFINITIONS, required=False)
 
     spec: BoardSpec
@@ -188,40 +187,30 @@ class BoardForm(LabelForm):
     """All controls of a board; those that are left empty are as MEASURES has them."""
 
     measure = forms.CharField(max_length=60, widget=forms.TextInput({"list": "measures"}))
-    cutoff = forms.IntegerField(
-        min_value=CUTOFF.lowest, max_value=CUTOFF.highest, label=gettext_lazy("Rank cutoff k")
-    )
+    cutoff = forms.IntegerField(min_value=CUTOFF.lowest, max_value=CUTOFF.highest, label="Rank cutoff k")
     columns = forms.CharField(
         max_length=600,
         required=False,
-        label=gettext_lazy("Further columns"),
-        help_text=gettext_lazy(
+        label="Further columns",
+        help_text=(
             "Names separated by commas: rag24, cover-5, P_20:5, ndcg_cut_10, judgments/map, support/recall"
         ),
     )
-    relevant = forms.IntegerField(
-        min_value=1, max_value=1000, required=False, label=gettext_lazy("Qrels: relevant from")
-    )
-    trec_eval = forms.ChoiceField(
-        choices=TREC_EVALS, required=False, label=gettext_lazy("Qrels: order of close scores")
-    )
-    units = forms.ChoiceField(choices=UNITS, required=False, label=gettext_lazy("Mean over"))
-    missing = forms.ChoiceField(
-        choices=MISSING, required=False, label=gettext_lazy("A topic that a run lacks")
-    )
+    relevant = forms.IntegerField(min_value=1, max_value=1000, required=False, label="Qrels: relevant from")
+    trec_eval = forms.ChoiceField(choices=TREC_EVALS, required=False, label="Qrels: order of close scores")
+    units = forms.ChoiceField(choices=UNITS, required=False, label="Mean over")
+    missing = forms.ChoiceField(choices=MISSING, required=False, label="A topic that a run lacks")
     definition = forms.ChoiceField(choices=DEFINITIONS, required=False)
-    test = RenamedChoiceField(
-        choices=TESTS, renamed=FORMER_TESTS, required=False, label=gettext_lazy("Paired test")
-    )
+    test = RenamedChoiceField(choices=TESTS, renamed=FORMER_TESTS, required=False, label="Paired test")
     topics = forms.CharField(
         max_length=300,
         required=False,
-        label=gettext_lazy("Only topics with"),
+        label="Only topics with",
         widget=forms.TextInput({"list": "slices"}),
         help_text=TOPICS_HELP,
     )
-    topic = forms.CharField(max_length=200, required=False, label=gettext_lazy("Only topic"))
-    facet = forms.CharField(max_length=200, required=False, label=gettext_lazy("Only subtopic"))
+    topic = forms.CharField(max_length=200, required=False, label="Only topic")
+    facet = forms.CharField(max_length=200, required=False, label="Only subtopic")
     sort = forms.CharField(max_length=200, required=False, widget=forms.HiddenInput)
     paused = forms.BooleanField(required=False, widget=forms.HiddenInput)
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from django import forms
-from django.utils.translation import gettext, gettext_lazy
 
 from grading.errors import BadPrompt
 from grading.formats.reading import text_lines
@@ -55,75 +54,69 @@ class PromptForm(forms.Form):
     """A prompt in somebody's own words. Once valid it has a `prompt`."""
 
     name = forms.CharField(
-        label=gettext_lazy("Name"),
+        label="Name",
         max_length=64,
-        help_text=gettext_lazy("A letter, then letters, digits or _. The name appears in every export."),
+        help_text="A letter, then letters, digits or _. The name appears in every export.",
     )
     asks = forms.ChoiceField(
-        label=gettext_lazy("What it asks"), choices=[(name, text) for name, (text, _, _) in ASKS.items()]
+        label="What it asks", choices=[(name, text) for name, (text, _, _) in ASKS.items()]
     )
     system = forms.CharField(
-        label=gettext_lazy("System message"),
+        label="System message",
         required=False,
         strip=False,
         widget=forms.Textarea(attrs={"rows": 2, "spellcheck": "true"}),
-        help_text=gettext_lazy(
-            "Optional: instructions that a chat model gets first. Placeholders work here, too."
-        ),
+        help_text="Optional: instructions that a chat model gets first. Placeholders work here, too.",
     )
     template = forms.CharField(
-        label=gettext_lazy("Prompt text"),
+        label="Prompt text",
         strip=False,
         widget=forms.Textarea(attrs={"rows": 9, "spellcheck": "true"}),
-        help_text=gettext_lazy(
+        help_text=(
             "{question}, {nugget} or, for a direct label, {query} is what is asked about; {context} is"
             " the passage. Also {query}, {answer_key} and, to verify, {answer}. Other braces are plain text."
         ),
     )
     read_as = forms.ChoiceField(
-        label=gettext_lazy("The reply is"),
+        label="The reply is",
         required=False,
         choices=[(rule.value, text) for rule, text in READ_AS.items()],
     )
     lowest = forms.IntegerField(
-        label=gettext_lazy("Lowest rating"),
+        label="Lowest rating",
         required=False,
         min_value=MIN_RATING,
         max_value=MAX_RATING,
         initial=0,
     )
     highest = forms.IntegerField(
-        label=gettext_lazy("Highest rating"),
+        label="Highest rating",
         required=False,
         min_value=MIN_RATING,
         max_value=MAX_RATING,
         initial=5,
     )
     min_grade = forms.IntegerField(
-        label=gettext_lazy("Threshold"),
+        label="Threshold",
         required=False,
         min_value=MIN_RATING + 1,
         max_value=MAX_RATING,
-        help_text=gettext_lazy(
+        help_text=(
             "The lowest rating that covers an item. Empty: 4 on the scale 0 to 5; for direct labels,"
             " 2 on the scale 0 to 3."
         ),
     )
     labels = forms.CharField(
-        label=gettext_lazy("Labels, one rating a line"),
+        label="Labels, one rating a line",
         required=False,
         widget=forms.Textarea(attrs={"rows": 3, "placeholder": "2: support, supported\n1: partial_support"}),
-        help_text=gettext_lazy(
-            "The first label names the rating on screens; where the reply is a label, all are read."
-        ),
+        help_text="The first label names the rating on screens; where the reply is a label, all are read.",
     )
     unreadable = forms.ChoiceField(
-        label=gettext_lazy("A reply without a readable rating"),
+        label="A reply without a readable rating",
         required=False,
         choices=list(UNREADABLE.items()),
-        help_text=gettext_lazy(
-            "If the reply is one of the labels, or for direct labels, this is always a failed grade."
-        ),
+        help_text="If the reply is one of the labels, or for direct labels, this is always a failed grade.",
     )
 
     prompt: Prompt
@@ -134,18 +127,11 @@ class PromptForm(forms.Form):
             found = _LABEL_LINE.fullmatch(line.strip())
             if line.strip() and not found:
                 raise forms.ValidationError(
-                    gettext(
-                        "Line %(number)s: write a rating, a colon and its labels, as in “2: support, "
-                        "supported”."
-                    )
-                    % {"number": number}
+                    f"Line {number}: write a rating, a colon and its labels, as in “2: support, supported”."
                 )
             for name in found[2].split(",") if found else ():
                 if name.strip() in labels:
-                    raise forms.ValidationError(
-                        gettext("Line %(number)s: %(strip)s appears twice.")
-                        % {"number": number, "strip": name.strip()}
-                    )
+                    raise forms.ValidationError(f"Line {number}: {name.strip()} appears twice.")
                 labels[name.strip()] = int(found[1]) if found else 0
         return labels
 
@@ -193,12 +179,12 @@ _OTHER_PURPOSE = {
 class TrialForm(forms.Form):
     """By which model the prompt is tried; the sample is read by `samples.sample_of`."""
 
-    backend = forms.ChoiceField(label=gettext_lazy("Asked of"), required=False)
+    backend = forms.ChoiceField(label="Asked of", required=False)
     llm = forms.CharField(
-        label=gettext_lazy("Model"),
+        label="Model",
         required=False,
         max_length=200,
-        help_text=gettext_lazy("Empty: the default model."),
+        help_text="Empty: the default model.",
     )
 
 
@@ -245,9 +231,7 @@ def why_not_ask(sample: Sample) -> str:
     if sample.unknown:
         return f"The pool of topic {sample.topic.query_id} has no passage {', '.join(sample.unknown)}."
     if blind := blind_ids(sample.topic.collection_id, sample.doc_ids):
-        return gettext(
-            "You still have to rate passage %(doc_id)s blind. Rate it first, then ask a model about it."
-        ) % {"doc_id": blind[0]}
+        return f"You still have to rate passage {blind[0]} blind. Rate it first, then ask a model about it."
     return ""
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.urls import reverse
-from django.utils.translation import gettext
 
 from grading import prompts
 from grading.prompts import Prompt
@@ -68,7 +67,7 @@ class Read:
         """In few words: "rating 3", "failed"."""
         if self.is_failed or self.result.rating is None:
             return self.how
-        return gettext("rating %(rating)s") % {"rating": self.label or self.result.rating}
+        return f"rating {self.label or self.result.rating}"
 
 
 def listed(collection: Collection) -> dict[str, object]:
@@ -121,15 +120,14 @@ def dry_run_context(dry_run: DryRun) -> dict[str, object]:
 
 def _news(dry_run: DryRun, read: list[Read]) -> str:
     """Return the one sentence that is announced."""
-    words = {"llm": dry_run.llm}
     if dry_run.is_live:
-        return gettext("Asking %(llm)s…") % words
+        return f"Asking {dry_run.llm}…"
     if dry_run.state == DryRun.State.FAILED:
-        return gettext("%(llm)s was not asked.") % words
+        return f"{dry_run.llm} was not asked."
     if not read:
-        return gettext("You still have to rate this pair blind.")
+        return "You still have to rate this pair blind."
     outcomes = "; ".join(each.outcome for each in read)
-    return gettext("%(llm)s replied: %(outcomes)s.") % {**words, "outcomes": outcomes}
+    return f"{dry_run.llm} replied: {outcomes}."
 
 
 def start_from(collection: Collection, said: Mapping[str, str]) -> PromptForm:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from django import forms
-from django.utils.translation import gettext, gettext_lazy
 
 from rubricweb.banks.models import Bank
 from rubricweb.core.chips import ChipForm
@@ -15,8 +14,8 @@ from rubricweb.grades.forms import GraderForm, covered_from, select_at_once
 from rubricweb.review.evidence import EvidenceQuery, RelevanceSource, default_source
 
 SOURCES = (
-    (str(RelevanceSource.JUDGMENTS), gettext_lazy("the judgments")),
-    (str(RelevanceSource.PEOPLE), gettext_lazy("people's own ratings")),
+    (str(RelevanceSource.JUDGMENTS), "the judgments"),
+    (str(RelevanceSource.PEOPLE), "people's own ratings"),
 )
 
 
@@ -26,11 +25,11 @@ class EvidenceForm(ChipForm, GraderForm):
     in_toolbar: tuple[str, ...] = ("topic", "grader", "min_grade", "source", "min_relevant")
     outdated: tuple[str, ...] = ("page",)
 
-    topic = select_at_once(gettext_lazy("Topic"), ())
+    topic = select_at_once("Topic", ())
     min_grade = covered_from()
-    source = select_at_once(gettext_lazy("Relevance by"), SOURCES)
+    source = select_at_once("Relevance by", SOURCES)
     min_relevant = forms.IntegerField(
-        label=gettext_lazy("Relevant from judgment"),
+        label="Relevant from judgment",
         min_value=-10,
         max_value=10,
         required=False,
@@ -48,7 +47,7 @@ class EvidenceForm(ChipForm, GraderForm):
 
     def offer_bank(self, bank: Bank, topics: Iterable[Topic]) -> None:
         """Offer the bank's topics; judgments count where relevance goes by them."""
-        choices = [("", gettext("all")), *((str(topic.pk), _named(topic)) for topic in topics)]
+        choices = [("", "all"), *((str(topic.pk), _named(topic)) for topic in topics)]
         offer_choices(self, "topic", choices)
         self.data.setdefault("min_relevant", str(bank.collection.min_relevant))
         self.data.setdefault("source", str(default_source(bank.collection)))

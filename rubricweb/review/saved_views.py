@@ -8,7 +8,6 @@ from django.db import transaction
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.http import url_has_allowed_host_and_scheme
-from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
 from rubricweb.accounts.models import User
@@ -63,7 +62,7 @@ def view_save(request: HtmxRequest, slug: str) -> HttpResponse:
     form = SavedViewForm(request.POST)
     if form.is_valid():
         view = save_view(collection, **form.cleaned_data, by=request.user)
-        messages.success(request, gettext("View “%(view)s” saved.") % {"view": view.name})
+        messages.success(request, f"View “{view.name}” saved.")
     else:
         messages.error(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
     return _back(request, collection)
@@ -75,7 +74,7 @@ def view_drop(request: HtmxRequest, slug: str, view_id: int) -> HttpResponse:
     collection = collection_for(request.user, slug)
     mine = SavedView.objects.filter(user=request.user, collection=collection)
     drop_view(get_object_or_404(mine, pk=view_id), by=request.user)
-    messages.success(request, gettext("View deleted."))
+    messages.success(request, "View deleted.")
     return _back(request, collection)
 
 

@@ -3,7 +3,6 @@
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
-from django.utils.translation import gettext_lazy
 
 from grading.types import Importance, ItemKind
 from rubricweb.banks.secrecy import ReadableManager
@@ -26,8 +25,8 @@ class DraftRequest(Task):
     """One question to a model. Its reply stays word for word, so that a failure can be looked at."""
 
     class Asks(models.TextChoices):
-        ITEMS = "items", gettext_lazy("for questions or nuggets")
-        IMPORTANCE = "importance", gettext_lazy("the importance of each nugget")
+        ITEMS = "items", "for questions or nuggets"
+        IMPORTANCE = "importance", "the importance of each nugget"
 
     asks = models.CharField(max_length=20, choices=Asks, default=Asks.ITEMS)
     bank = models.ForeignKey("banks.Bank", on_delete=models.CASCADE, related_name="draft_requests")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from django import template
-from django.utils.translation import gettext
 
 register = template.Library()
 
@@ -22,8 +21,7 @@ def estimate(known: Mapping[str, float | None]) -> str:
         return "\N{EN DASH}"
     if low is None or high is None:
         return _signed(value)
-    words = {"value": _signed(value), "low": _signed(low), "high": _signed(high)}
-    return gettext("%(value)s (%(low)s to %(high)s)") % words
+    return f"{_signed(value)} ({_signed(low)} to {_signed(high)})"
 
 
 def _signed(value: float) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django.http import QueryDict
-from django.utils.translation import gettext, gettext_lazy
 
 from rubricweb.campaigns.queue.models import Campaign
 from rubricweb.core.chips import ChipForm
@@ -17,16 +16,14 @@ class CampaignFilter(ChipForm, AddressForm):
 
     outdated = ("page",)
 
-    campaign = select_at_once(gettext_lazy("Campaign"), ())
-    names = select_at_once(
-        gettext_lazy("Assessors"), [("", gettext_lazy("pseudonyms")), ("1", gettext_lazy("names"))]
-    )
+    campaign = select_at_once("Campaign", ())
+    names = select_at_once("Assessors", [("", "pseudonyms"), ("1", "names")])
 
     def __init__(self, address: QueryDict, collection: Collection) -> None:
         super().__init__(address)
         self.campaigns = {str(campaign.pk): campaign for campaign in collection.campaigns.all()}
         named = [(pk, campaign.name) for pk, campaign in self.campaigns.items()]
-        offer_choices(self, "campaign", [("", gettext("any")), *named])
+        offer_choices(self, "campaign", [("", "any"), *named])
 
     @property
     def chosen(self) -> Campaign | None:

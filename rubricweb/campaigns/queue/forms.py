@@ -8,7 +8,6 @@ from uuid import UUID
 
 from django import forms
 from django.db.models import QuerySet
-from django.utils.translation import gettext, gettext_lazy
 
 from grading.statistics.cover_estimate import COVER_CELLS
 from grading.statistics.linear_estimate import A_RUN
@@ -82,7 +81,7 @@ def members_who_rate(collection: Collection) -> QuerySet[User]:
 
 
 def _bank_label(bank: Bank, worded: set[Bank]) -> str:
-    return bank.name if bank in worded else gettext("%(bank)s (no item has a text)") % {"bank": bank.name}
+    return bank.name if bank in worded else f"{bank.name} (no item has a text)"
 
 
 def _checkboxes() -> forms.CheckboxSelectMultiple:
@@ -107,42 +106,42 @@ def named_form(collection: Collection, sent: dict[str, Any]) -> CampaignForm:
 class CampaignForm(forms.Form):
     """A new campaign over one bank and grader."""
 
-    name = forms.CharField(label=gettext_lazy("Name"), max_length=120)
-    bank = forms.ChoiceField(label=gettext_lazy("Rubric"))
+    name = forms.CharField(label="Name", max_length=120)
+    bank = forms.ChoiceField(label="Rubric")
     grader = forms.ChoiceField(
-        label=gettext_lazy("Grader to check"),
-        help_text=gettext_lazy("Its ratings decide which pairs are chosen, and in which order."),
+        label="Grader to check",
+        help_text="Its ratings decide which pairs are chosen, and in which order.",
     )
     kinds = forms.MultipleChoiceField(
-        label=gettext_lazy("Kinds of items"),
+        label="Kinds of items",
         choices=[(str(kind), f"{kind}s") for kind in KINDS],
         initial=[str(kind) for kind in KINDS],
         widget=_checkboxes(),
     )
     topics = RowsField(
         Topic.objects.none(),
-        label=gettext_lazy("Topics"),
+        label="Topics",
         required=False,
-        help_text=gettext_lazy("If you choose none: all."),
+        help_text="If you choose none: all.",
     )
     diverse = forms.IntegerField(
-        label=gettext_lazy("Diverse topics"),
+        label="Diverse topics",
         min_value=1,
         required=False,
-        help_text=gettext_lazy(
+        help_text=(
             "Draws this many of the topics with items, as different in their attributes as "
             "possible. Empty: all."
         ),
     )
     diverse_seed = forms.IntegerField(
-        label=gettext_lazy("Seed of the draw"),
+        label="Seed of the draw",
         min_value=1,
         initial=1,
         required=False,
-        help_text=gettext_lazy("The same seed draws the same topics."),
+        help_text="The same seed draws the same topics.",
     )
     cells = forms.ChoiceField(
-        label=gettext_lazy("Pairs"),
+        label="Pairs",
         choices=Campaign.Cells.choices,
         initial=Campaign.Cells.ALL,
         widget=forms.RadioSelect,
@@ -151,72 +150,70 @@ class CampaignForm(forms.Form):
         f"{A_RUN} passages.",
     )
     min_grade = forms.IntegerField(
-        label=gettext_lazy("Threshold"),
+        label="Threshold",
         min_value=1,
         max_value=MAX_RATING,
         required=False,
-        help_text=gettext_lazy("The lowest rating that covers an item. Empty: the grader's own."),
+        help_text="The lowest rating that covers an item. Empty: the grader's own.",
     )
-    cutoff = forms.IntegerField(label=gettext_lazy("Rank cutoff k"), min_value=1, max_value=1_000, initial=20)
+    cutoff = forms.IntegerField(label="Rank cutoff k", min_value=1, max_value=1_000, initial=20)
     size = forms.IntegerField(
-        label=gettext_lazy("Maximum number of pairs"),
+        label="Maximum number of pairs",
         min_value=1,
         required=False,
         initial=COVER_CELLS,
-        help_text=gettext_lazy("Empty: all."),
+        help_text="Empty: all.",
     )
     order = forms.ChoiceField(
-        label=gettext_lazy("Pairs to draw first"),
+        label="Pairs to draw first",
         choices=Campaign.Order.choices,
         initial=Campaign.DEFAULT_ORDER,
-        help_text=gettext_lazy(
+        help_text=(
             "If there is a maximum, the rest are left out. In the same time the first choice tells most runs "
             "apart, because their scores come from these pairs."
         ),
     )
     passage_order = forms.ChoiceField(
-        label=gettext_lazy("Order of the passages"),
+        label="Order of the passages",
         choices=Campaign.PassageOrder.choices,
         initial=Campaign.PassageOrder.TOPIC,
         required=False,
-        help_text=gettext_lazy("With all items of a passage together, people read the passage once."),
+        help_text="With all items of a passage together, people read the passage once.",
     )
     random_percent = forms.IntegerField(
-        label=gettext_lazy("Drawn at random, %"),
+        label="Drawn at random, %",
         min_value=0,
         max_value=100,
         initial=20,
-        help_text=gettext_lazy(
+        help_text=(
             "The share of pairs drawn at random. Estimates use only these. In random order, all pairs are."
         ),
     )
     assessors = forms.IntegerField(
-        label=gettext_lazy("Independent assessors per pair"),
+        label="Independent assessors per pair",
         min_value=1,
         max_value=MOST_ASSESSORS,
         initial=1,
     )
     mode = forms.ChoiceField(
-        label=gettext_lazy("What assessors see"),
+        label="What assessors see",
         choices=Campaign.Mode.choices,
         initial=Campaign.Mode.BLIND,
         widget=forms.RadioSelect,
     )
     people = RowsField(
         User.objects.none(),
-        label=gettext_lazy("Who rates"),
+        label="Who rates",
         required=False,
-        help_text=gettext_lazy("If you choose none: every assessor."),
+        help_text="If you choose none: every assessor.",
         widget=_checkboxes(),
     )
     seconds = forms.FloatField(
-        label=gettext_lazy("Seconds per rating"),
+        label="Seconds per rating",
         min_value=1,
         max_value=3_600,
         required=False,
-        help_text=gettext_lazy(
-            "Your guess, for the estimate of hours. Empty: the pace of those who rated here."
-        ),
+        help_text="Your guess, for the estimate of hours. Empty: the pace of those who rated here.",
     )
 
     def __init__(self, collection: Collection, banks: list[Bank], sent: QueryDict | None = None) -> None:
@@ -245,7 +242,7 @@ class CampaignForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         if not self.errors and self._rater() is None:
-            self.add_error("grader", gettext("This grader has no grades of this rubric."))
+            self.add_error("grader", "This grader has no grades of this rubric.")
         if not self.errors and cleaned["cells"] == Campaign.Cells.ANSWERS:
             self._require_single_passages(cleaned)
         return cleaned
@@ -254,11 +251,11 @@ class CampaignForm(forms.Form):
         pool = collection_pool(self.banks[cleaned["bank"]].collection)
         tops = [topic.ranked_rows[:, : cleaned["cutoff"]] >= 0 for topic in pool.topics]
         if any((top.sum(axis=1) > 1).any() for top in tops):
-            message = gettext(
-                "Runs rank several passages of a topic among their first %(k)s. Single pairs estimate a "
-                "nugget score only where each run has one: choose 1."
+            message = (
+                f"Runs rank several passages of a topic among their first {cleaned['cutoff']}. Single pairs "
+                "estimate a nugget score only where each run has one: choose 1."
             )
-            self.add_error("cutoff", message % {"k": cleaned["cutoff"]})
+            self.add_error("cutoff", message)
 
     def can_preview(self) -> bool:
         """Whether everything is right but, perhaps, the name."""

@@ -8,7 +8,6 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.urls import reverse
-from django.utils.translation import gettext, gettext_lazy
 
 from grading.types import MAX_RATING, MIN_RATING
 from rubricweb.banks.models import Bank, Item, ItemRevision
@@ -27,34 +26,31 @@ class Campaign(models.Model):
     """Cells for people to rate: which, in which order, by how many, and what they see."""
 
     class Mode(models.TextChoices):
-        BLIND = "blind", gettext_lazy("blind: rate first, then see the grader's rating")
-        ASSISTED = "assisted", gettext_lazy("assisted: rate beside the grader's rating")
-        MIXED = "mixed", gettext_lazy("mixed: blind or assisted at random for each pair and assessor")
+        BLIND = "blind", "blind: rate first, then see the grader's rating"
+        ASSISTED = "assisted", "assisted: rate beside the grader's rating"
+        MIXED = "mixed", "mixed: blind or assisted at random for each pair and assessor"
 
     class Order(models.TextChoices):
-        RANK = "rank", gettext_lazy("at or above the threshold, from the top of all runs down")
-        RANDOM = "random", gettext_lazy("random")
-        CONFIDENCE = "confidence", gettext_lazy("low confidence of the grader first")
-        DISAGREEMENT = "disagreement", gettext_lazy("disagreement of graders, or with the judgment, first")
-        LEADERBOARD = "leaderboard", gettext_lazy("expected change of the leaderboard first")
+        RANK = "rank", "at or above the threshold, from the top of all runs down"
+        RANDOM = "random", "random"
+        CONFIDENCE = "confidence", "low confidence of the grader first"
+        DISAGREEMENT = "disagreement", "disagreement of graders, or with the judgment, first"
+        LEADERBOARD = "leaderboard", "expected change of the leaderboard first"
 
     class PassageOrder(models.TextChoices):
-        TOPIC = "topic", gettext_lazy("by topic: all items of a passage together, topic after topic")
-        BOARD = "board", gettext_lazy("by value for the leaderboard: all items of a passage together")
-        CELL = "cell", gettext_lazy("in the order drawn, each pair by itself")
+        TOPIC = "topic", "by topic: all items of a passage together, topic after topic"
+        BOARD = "board", "by value for the leaderboard: all items of a passage together"
+        CELL = "cell", "in the order drawn, each pair by itself"
 
     class Cells(models.TextChoices):
-        ALL = "all", gettext_lazy("all")
-        HIGH = "high", gettext_lazy("graded at the threshold or above")
-        UNSURE = "unsure", gettext_lazy("failed or unsure")
-        DISAGREEING = "disagreeing", gettext_lazy("graders disagree, or grader and judgment")
-        DECIDING = "deciding", gettext_lazy("those that decide a run's Rubric-Cover")
-        COVER = "cover", gettext_lazy("a sample that estimates every run's Rubric-Cover")
-        ANSWERS = (
-            "answers",
-            gettext_lazy("a sample that estimates every run's nugget scores, one passage a topic"),
-        )
-        PASSAGES = "passages", gettext_lazy("whole passages, a sample that estimates every run's P@k")
+        ALL = "all", "all"
+        HIGH = "high", "graded at the threshold or above"
+        UNSURE = "unsure", "failed or unsure"
+        DISAGREEING = "disagreeing", "graders disagree, or grader and judgment"
+        DECIDING = "deciding", "those that decide a run's Rubric-Cover"
+        COVER = "cover", "a sample that estimates every run's Rubric-Cover"
+        ANSWERS = "answers", "a sample that estimates every run's nugget scores, one passage a topic"
+        PASSAGES = "passages", "whole passages, a sample that estimates every run's P@k"
 
     DEFAULT_ORDER = Order.RANK
     """Of those compared it finds most clear and right pairs of runs in two hours: bench/human_minutes.py."""
@@ -128,7 +124,7 @@ class Campaign(models.Model):
         """Which grades its assessors do not see yet, in words; empty where they see all."""
         if self.mode == self.Mode.ASSISTED:
             return ""
-        return gettext(
+        return (
             "Until you have rated a passage blind, you see none of its grades, nor grades of items that "
             "you added or that were added or reworded since the campaign was opened."
         )

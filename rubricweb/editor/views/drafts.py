@@ -8,7 +8,6 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django_htmx.http import trigger_client_event
 
@@ -121,7 +120,7 @@ def draft_reject(request: HtmxRequest, bank_id: int, draft_id: int) -> HttpRespo
     except BankError as refusal:
         return _refuse(request, draft, str(refusal))
     bank, topic = draft.request.bank, draft.request.topic
-    _offer_reopening(request, (bank, topic), gettext("Draft rejected."), [draft])
+    _offer_reopening(request, (bank, topic), "Draft rejected.", [draft])
     return after_decision(request, bank, topic, decided=draft.pk)
 
 
@@ -132,14 +131,12 @@ def drafts_accept(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResp
     seen, inbox = parse_ids(request.POST.getlist("seen")), selectors.inbox(bank, topic)
     rows = inbox.rows if request.POST.get("near") else inbox.plain
     accepted = actions.accept_drafts([row.draft for row in rows if row.draft.pk in seen], by=request.user)
-    messages.success(
-        request, gettext("%(drafts)s accepted.") % {"drafts": counted(len(accepted.items), "draft")}
-    )
+    messages.success(request, f"{counted(len(accepted.items), 'draft')} accepted.")
     if accepted.left:
         messages.warning(
             request,
-            gettext("%(drafts)s not accepted: the rubric already asks this, or somebody else decided.")
-            % {"drafts": counted(accepted.left, "draft")},
+            f"{counted(accepted.left, 'draft')} not accepted: the rubric already asks this, "
+            "or somebody else decided.",
         )
     return after_decision(request, bank, topic)
 
@@ -150,7 +147,7 @@ def drafts_reject(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResp
     bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=roles.TO_EDIT_BANK)
     seen = parse_ids(request.POST.getlist("seen"))
     rejected = actions.reject_drafts(selectors.waiting(bank, topic).filter(pk__in=seen), by=request.user)
-    words = gettext("%(drafts)s rejected.") % {"drafts": counted(len(rejected), "draft")}
+    words = f"{counted(len(rejected), 'draft')} rejected."
     _offer_reopening(request, (bank, topic), words, rejected)
     return after_decision(request, bank, topic)
 
@@ -164,7 +161,7 @@ def drafts_reopen(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResp
     for pk in [draft.item_id for draft in drafts if draft.item_id]:
         item_for_editor(request.user, bank.pk, pk)
     count = actions.reopen_drafts(drafts, by=request.user)
-    messages.success(request, gettext("%(drafts)s brought back.") % {"drafts": counted(count, "draft")})
+    messages.success(request, f"{counted(count, 'draft')} brought back.")
     return after_decision(request, bank, topic, decided=min(chosen, default=1) - 1)
 
 
@@ -176,7 +173,7 @@ def request_again(request: HtmxRequest, bank_id: int, request_id: int) -> HttpRe
     except BankError as refusal:
         messages.error(request, str(refusal))
     else:
-        messages.success(request, gettext("Asking %(llm)s again.") % {"llm": draft_request.llm})
+        messages.success(request, f"Asking {draft_request.llm} again.")
     return after_decision(request, draft_request.bank, draft_request.topic)
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.http import HttpResponse
-from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_POST
 
 from rubricweb.accounts import roles
 from rubricweb.banks.access import bank_topic_for
 from rubricweb.banks.drafting import access, importance
 from rubricweb.banks.errors import BankError
+from rubricweb.core.counted import counted
 from rubricweb.core.http import HtmxRequest
 from rubricweb.core.ids import parse_ids
 from rubricweb.editor.draft_forms import drafting_form
@@ -40,11 +40,7 @@ def importance_accept(request: HtmxRequest, bank_id: int, suggestion_id: int) ->
     except BankError as refusal:
         messages.error(request, str(refusal))
     else:
-        messages.success(
-            request,
-            gettext("“%(item)s” is %(importance)s now.")
-            % {"item": item, "importance": suggestion.importance},
-        )
+        messages.success(request, f"“{item}” is {suggestion.importance} now.")
     return after_decision(request, suggestion.request.bank, suggestion.request.topic)
 
 
@@ -65,9 +61,5 @@ def importances_accept(request: HtmxRequest, bank_id: int, topic_id: int) -> Htt
     seen = parse_ids(request.POST.getlist("seen"))
     chosen = [row for row in importance.for_items(bank, topic) if row.pk in seen]
     count = importance.accept_suggestions(chosen, by=request.user)
-    messages.success(
-        request,
-        ngettext("%(count)s suggestion accepted.", "%(count)s suggestions accepted.", count)
-        % {"count": count},
-    )
+    messages.success(request, f"{counted(count, 'suggestion')} accepted.")
     return after_decision(request, bank, topic)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from django.contrib import messages
 from django.http import HttpResponse
 from django.urls import reverse
-from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods
 
 from grading.measures.cover import WEIGHTED_COVER
@@ -87,7 +86,7 @@ def _refused(form: WeightTrialForm) -> bool:
     """Saving a solo would retire all other items, which nobody intends."""
     if form.only is None:
         return False
-    form.add_error("solo", gettext("Solo is only a preview. Turn it off, then save."))
+    form.add_error("solo", "Solo is only a preview. Turn it off, then save.")
     return True
 
 
@@ -95,10 +94,7 @@ def _saved(request: HtmxRequest, weight_trial: WeightTrial) -> HttpResponse:
     changed = settle_items(
         weight_trial.bank, weight_trial.topic, weights=weight_trial.form.weights(), by=request.user
     )
-    messages.success(
-        request,
-        gettext("Saved: %(items)s changed.") % {"items": counted(changed, "item")},
-    )
+    messages.success(request, f"Saved: {counted(changed, 'item')} changed.")
     to = reverse("editor:trial", args=[weight_trial.bank.pk, weight_trial.topic.pk])
     return after_post(
         request, f"{PAGE}#saved", {"bank": weight_trial.bank, "topic": weight_trial.topic}, to=to

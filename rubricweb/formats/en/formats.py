@@ -1,4 +1,4 @@
-"""How English pages write dates; other languages take Django's formats. See `docs/translating.md`."""
+"""How pages write dates."""
 
 DATE_FORMAT = "j F Y"
 SHORT_DATE_FORMAT = "j M Y"

@@ -9,7 +9,6 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_http_methods
 
 from rubricweb.accounts import roles
@@ -39,9 +38,9 @@ class PoolForm(forms.Form):
     automatic = _depth("Of automatic runs", help_text="Empty: as above.")
     manual = _depth("Of manual runs", help_text="Empty: as above.")
     runs = forms.MultipleChoiceField(
-        label=gettext_lazy("Runs"),
+        label="Runs",
         required=False,
-        help_text=gettext_lazy("None chosen: all runs, including later ones."),
+        help_text="None chosen: all runs, including later ones.",
     )
 
     def __init__(self, collection: Collection, sent: Mapping[str, Any] | None) -> None:
@@ -68,11 +67,7 @@ def pool(request: HtmxRequest, slug: str) -> HttpResponse:
     is_valid = form.is_bound and form.is_valid()
     if is_valid and request.method == "POST":
         plan = apply_pool(collection, form.rule, by=request.user)
-        messages.success(
-            request,
-            gettext("Pooled: %(added)s passages added. Later runs extend the pool.")
-            % {"added": number(plan.added)},
-        )
+        messages.success(request, f"Pooled: {number(plan.added)} passages added. Later runs extend the pool.")
         return redirect("grades:pool", slug)
     preview = preview_pool(collection, form.rule, monitor.workers().beats) if is_valid else None
     context = {"collection": collection, "form": form, "preview": preview}

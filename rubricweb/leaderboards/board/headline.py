@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from django.utils.translation import gettext, ngettext
 
 from grading.statistics.max_t import POWER
 from rubricweb.leaderboards.board.types import Top
@@ -21,29 +20,20 @@ def headline(top: Top | None, n_topics: int) -> str:
     if top is None:
         return ""
     if not top.can_tell:
-        return gettext("With %(n)d topics no run can be clearly ahead.") % {"n": n_topics}
-    facts = {"first": names(top.first), "n": top.n_not_behind}
+        return f"With {n_topics} topics no run can be clearly ahead."
+    first = names(top.first)
     if not top.n_not_behind and not top.n_behind:
         if len(top.first) == 1:
-            return gettext("Only %(first)s has a score.") % facts
-        return gettext("%(first)s have exactly the same score.") % facts
+            return f"Only {first} has a score."
+        return f"{first} have exactly the same score."
+    more = f"{top.n_not_behind} more {'is' if top.n_not_behind == 1 else 'are'} not clearly behind"
     if len(top.first) == 1 and not top.n_not_behind:
-        return gettext("%(first)s is clearly ahead of all others.") % facts
+        return f"{first} is clearly ahead of all others."
     if len(top.first) == 1:
-        more = ngettext(
-            "%(first)s is first; %(n)d more is not clearly behind.",
-            "%(first)s is first; %(n)d more are not clearly behind.",
-            top.n_not_behind,
-        )
-        return more % facts
+        return f"{first} is first; {more}."
     if not top.n_not_behind:
-        return gettext("%(first)s have exactly the same score, and are clearly ahead of all others.") % facts
-    more = ngettext(
-        "%(first)s are first with exactly the same score; %(n)d more is not clearly behind.",
-        "%(first)s are first with exactly the same score; %(n)d more are not clearly behind.",
-        top.n_not_behind,
-    )
-    return more % facts
+        return f"{first} have exactly the same score, and are clearly ahead of all others."
+    return f"{first} are first with exactly the same score; {more}."
 
 
 def resolution(top: Top | None, n_topics: int) -> str:
@@ -55,8 +45,7 @@ def resolution(top: Top | None, n_topics: int) -> str:
     if top is None or not top.can_tell or top.resolution is None:
         return ""
     difference = np.format_float_positional(top.resolution, precision=2, fractional=False, trim="-")
-    facts = {"n": n_topics, "difference": difference, "power": f"{100 * POWER:g}"}
-    return gettext("%(n)d topics tell differences of %(difference)s apart with %(power)s %% power.") % facts
+    return f"{n_topics} topics tell differences of {difference} apart with {100 * POWER:g} % power."
 
 
 def names(tags: tuple[str, ...]) -> str:
@@ -64,8 +53,5 @@ def names(tags: tuple[str, ...]) -> str:
     if len(tags) == 1:
         return tags[0]
     if len(tags) <= NAMED:
-        return gettext("%(names)s and %(last)s") % {"names": ", ".join(tags[:-1]), "last": tags[-1]}
-    return gettext("%(names)s and %(n)d more") % {
-        "names": ", ".join(tags[: NAMED - 1]),
-        "n": len(tags) - NAMED + 1,
-    }
+        return f"{', '.join(tags[:-1])} and {tags[-1]}"
+    return f"{', '.join(tags[: NAMED - 1])} and {len(tags) - NAMED + 1} more"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django import forms
-from django.utils.translation import gettext_lazy
 
 from rubricweb.accounts.models import User
 from rubricweb.corpus.models import Collection
@@ -18,21 +17,19 @@ class PublishForm(forms.Form):
         help_text="Anybody with the link reads the board, and participants find it under Results.",
     )
     kind = forms.ChoiceField(
-        label=gettext_lazy("The link shows"),
+        label="The link shows",
         choices=[
-            ("live", gettext_lazy("the current board, whenever it is read")),
-            ("frozen", gettext_lazy("the board as it is now, unchanged for ever")),
+            ("live", "the current board, whenever it is read"),
+            ("frozen", "the board as it is now, unchanged for ever"),
         ],
         initial="live",
         required=False,
-        help_text=gettext_lazy(
-            "Cite a frozen board in a paper: edits, imports and withdrawn runs do not change it."
-        ),
+        help_text="Cite a frozen board in a paper: edits, imports and withdrawn runs do not change it.",
     )
     is_anonymous = forms.BooleanField(
         required=False,
-        label=gettext_lazy("Hide the names of runs"),
-        help_text=gettext_lazy("Each run gets a pseudonym that stays the same."),
+        label="Hide the names of runs",
+        help_text="Each run gets a pseudonym that stays the same.",
     )
 
     def publish(self, collection: Collection, *, query: str, by: User) -> PublicBoard | None:

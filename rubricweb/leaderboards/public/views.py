@@ -9,7 +9,6 @@ from django.shortcuts import get_object_or_404, redirect
 from django.template.loader import render_to_string
 from django.utils.cache import get_conditional_response, patch_cache_control
 from django.utils.http import quote_etag
-from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
 from rubricweb.accounts import roles
@@ -71,5 +70,5 @@ def close(request: HtmxRequest, slug: str, board_id: int) -> HttpResponse:
     collection = access.collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     board = get_object_or_404(collection.public_boards, pk=board_id)
     actions.close_board(board, by=request.user)
-    messages.success(request, gettext("%(board)s is closed. Its link no longer works.") % {"board": board})
+    messages.success(request, f"{board} is closed. Its link no longer works.")
     return redirect("releases:share", slug)

@@ -7,7 +7,6 @@ from uuid import UUID
 from django import forms
 from django.db.models import TextChoices
 from django.http import QueryDict
-from django.utils.translation import gettext_lazy
 
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import Membership, User
@@ -31,7 +30,7 @@ class BulkForm(forms.Form):
     deed = forms.ChoiceField(choices=BulkAction.choices)
     cells = forms.IntegerField(min_value=0)
     uid = forms.UUIDField()
-    person = forms.ModelChoiceField(User.objects.none(), required=False, empty_label=gettext_lazy("choose…"))
+    person = forms.ModelChoiceField(User.objects.none(), required=False, empty_label="choose…")
 
     def offer(self, collection: Collection) -> None:
         """Offer the people who may rate these cells."""

@@ -10,14 +10,13 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_http_methods
 
 from rubricweb.accounts import roles
 from rubricweb.banks.access import bank_topic_for
 from rubricweb.banks.models import Bank
 from rubricweb.campaigns.queue.actions import assign_cells
-from rubricweb.core.counted import counted, number
+from rubricweb.core.counted import counted
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus.models import Topic
 from rubricweb.grades import actions as grading
@@ -38,7 +37,7 @@ def bulk(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     rater, plan = _plan(request, bank, topic, address)
     form = BulkForm(request.POST or None, initial={"uid": uuid4()})
     form.offer(bank.collection)
-    context = inset_frame(request, bank, topic) | {"inset": gettext("Selected pairs")}
+    context = inset_frame(request, bank, topic) | {"inset": "Selected pairs"}
     context |= {"plan": plan, "form": form, "rater": rater, "kept": kept_fields(address)}
     if request.method != "POST":
         return page_or_part(request, INSET, context, part="plan")
@@ -59,19 +58,16 @@ def _is_done(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) -
     cleaned = form.cleaned_data
     if cleaned["deed"] == BulkAction.TAKE_BACK:
         count = humans.take_back_right(plan.cells, by=request.user, uid=form.chosen_uid)
-        undone = ngettext("%(n)s verdict undone.", "%(n)s verdicts undone.", count) % {"n": number(count)}
-        messages.info(request, undone)
+        messages.info(request, f"{counted(count, 'verdict')} undone.")
         return True
     if cleaned["cells"] != len(plan.cells):
         messages.error(
             request,
-            gettext(
-                "Nothing was changed, because the selected pairs are no longer the same. Check them again.",
-            ),
+            "Nothing was changed, because the selected pairs are no longer the same. Check them again.",
         )
         return False
     if plan.is_too_large and cleaned["deed"] != BulkAction.GRADE:
-        messages.error(request, gettext("Nothing was changed: too many pairs are selected. Select fewer."))
+        messages.error(request, "Nothing was changed: too many pairs are selected. Select fewer.")
         return False
     return ACTIONS[cleaned["deed"]](request, bank, plan, form)
 
@@ -88,22 +84,20 @@ def _grade(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) -> 
 
 def _grading(cells: int) -> str:
     if not cells:
-        return gettext("Nothing to grade here.")
-    return gettext("Grading %(cells)s.") % {"cells": counted(cells, "pair")}
+        return "Nothing to grade here."
+    return f"Grading {counted(cells, 'pair')}."
 
 
 def _find_right(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) -> bool:
     events = humans.find_right(plan.unchecked, by=request.user, uid=form.chosen_uid)
-    n = len(events)
-    marked = ngettext("%(n)s rating marked as verified.", "%(n)s ratings marked as verified.", n)
-    messages.success(request, marked % {"n": number(n)})
+    messages.success(request, f"{counted(len(events), 'rating')} marked as verified.")
     return True
 
 
 def _assign(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) -> bool:
     person = form.cleaned_data["person"]
     if person is None:
-        messages.error(request, gettext("Nothing was changed. Choose who is to rate these pairs."))
+        messages.error(request, "Nothing was changed. Choose who is to rate these pairs.")
         return False
     held = roles.require(request.user, bank.collection, roles.TO_VIEW)
     if person != request.user and not held.includes(roles.TO_EDIT_BANK):
@@ -111,8 +105,7 @@ def _assign(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) ->
             "Only topic developers assign pairs to others; you can assign them to yourself."
         )
     new = assign_cells(bank, plan.cells, to=person, by=request.user)
-    added = gettext("Added to the queue of %(person)s: %(cells)s.")
-    messages.success(request, added % {"cells": counted(new, "pair"), "person": person})
+    messages.success(request, f"Added to the queue of {person}: {counted(new, 'pair')}.")
     return True
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.utils.translation import gettext
-
 from grading.types import ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Item
@@ -71,19 +69,12 @@ class Saving:
         """What was saved, in one sentence."""
         event = self.event
         if event is None or event.is_withdrawn or not event.verdict:
-            return gettext("Taken back.")
+            return "Taken back."
         if isinstance(event, AnswerVerdict):
-            return (
-                gettext("Saved: the answer is right.")
-                if event.is_right
-                else gettext("Saved: the answer is wrong.")
-            )
-        saved = gettext("Saved: %(seen)s is %(verdict)s") % {
-            "seen": event.seen_rating,
-            "verdict": event.verdict,
-        }
+            return "Saved: the answer is right." if event.is_right else "Saved: the answer is wrong."
+        saved = f"Saved: {event.seen_rating} is {event.verdict}"
         if event.verdict == HumanGrade.Verdict.WRONG and event.rating is not None:
-            saved += gettext(", %(rating)s would be right") % {"rating": event.rating}
+            saved += f", {event.rating} would be right"
         return f"{saved}."
 
     @property

@@ -7,7 +7,6 @@ from uuid import UUID, uuid4
 
 from django import forms
 from django.db.models import TextChoices
-from django.utils.translation import gettext, gettext_lazy
 
 from rubricweb.accounts.models import User
 from rubricweb.core.chips import ChipForm
@@ -48,7 +47,7 @@ def _words(label: str) -> forms.CharField:
 class NewFlagForm(forms.Form):
     """A flag on `subject`; a comment needs text."""
 
-    kind = forms.ChoiceField(label=gettext_lazy("Kind"), error_messages={"required": "Choose what is wrong."})
+    kind = forms.ChoiceField(label="Kind", error_messages={"required": "Choose what is wrong."})
     text = _words("What do you see?")
     uid = forms.UUIDField(required=False, widget=forms.HiddenInput)
 
@@ -99,17 +98,13 @@ class InboxForm(ChipForm, AddressForm):
     in_toolbar = ("state", "who", "kind", "topic")
     outdated = ("page",)
 
-    state = forms.ChoiceField(
-        label=gettext_lazy("State"), choices=State.choices, required=False, initial=State.OPEN
-    )
-    who = forms.ChoiceField(label=gettext_lazy("Whose"), choices=Who.choices, required=False)
-    kind = forms.ChoiceField(
-        label=gettext_lazy("Kind"), choices=[("", gettext_lazy("any")), *Flag.Kind.choices], required=False
-    )
-    topic = forms.ChoiceField(label=gettext_lazy("Topic"), required=False)
+    state = forms.ChoiceField(label="State", choices=State.choices, required=False, initial=State.OPEN)
+    who = forms.ChoiceField(label="Whose", choices=Who.choices, required=False)
+    kind = forms.ChoiceField(label="Kind", choices=[("", "any"), *Flag.Kind.choices], required=False)
+    topic = forms.ChoiceField(label="Topic", required=False)
     page = forms.IntegerField(min_value=1, required=False)
 
     def __init__(self, address: QueryDict, topics: list[Topic]) -> None:
         super().__init__(address)
         named = [(str(topic.pk), str(topic)[:80]) for topic in topics]
-        offer_choices(self, "topic", [("", gettext("any")), *named])
+        offer_choices(self, "topic", [("", "any"), *named])

@@ -8,7 +8,6 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.urls import reverse
-from django.utils.translation import gettext_lazy
 
 from rubricweb.banks.models import Bank, Item, ItemRevision
 from rubricweb.banks.secrecy import ReadableManager
@@ -22,12 +21,12 @@ class Flag(models.Model):
     """A person wants an item, a passage or a cell (both) looked at."""
 
     class Kind(models.TextChoices):
-        SPURIOUS = "spurious", gettext_lazy("misleading")
-        UNCOVERED = "uncovered", gettext_lazy("not covered")
-        WRONG_ANSWER = "wrong-answer", gettext_lazy("wrong answer")
-        UNCLEAR = "unclear", gettext_lazy("unclear")
-        DUPLICATE = "duplicate", gettext_lazy("duplicate")
-        COMMENT = "comment", gettext_lazy("comment")
+        SPURIOUS = "spurious", "misleading"
+        UNCOVERED = "uncovered", "not covered"
+        WRONG_ANSWER = "wrong-answer", "wrong answer"
+        UNCLEAR = "unclear", "unclear"
+        DUPLICATE = "duplicate", "duplicate"
+        COMMENT = "comment", "comment"
 
     bank = models.ForeignKey(Bank, on_delete=models.CASCADE, related_name="flags")
     topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="flags")

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from uuid import UUID, uuid4
 
 from django.db.models import Count, Q, QuerySet, TextChoices
-from django.utils.translation import gettext_lazy
 
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
@@ -20,16 +19,16 @@ from rubricweb.review.flags.subjects import Subject, subject_of
 
 
 class State(TextChoices):
-    OPEN = "open", gettext_lazy("open")
-    RESOLVED = "resolved", gettext_lazy("resolved")
-    ALL = "all", gettext_lazy("open and resolved")
+    OPEN = "open", "open"
+    RESOLVED = "resolved", "resolved"
+    ALL = "all", "open and resolved"
 
 
 class Who(TextChoices):
-    ANYBODY = "", gettext_lazy("anybody")
-    ASSIGNED = "assigned", gettext_lazy("assigned to me")
-    MINE = "mine", gettext_lazy("opened by me")
-    UNASSIGNED = "unassigned", gettext_lazy("unassigned")
+    ANYBODY = "", "anybody"
+    ASSIGNED = "assigned", "assigned to me"
+    MINE = "mine", "opened by me"
+    UNASSIGNED = "unassigned", "unassigned"
 
 
 STATES = {State.OPEN: Q(resolved_at__isnull=True), State.RESOLVED: Q(resolved_at__isnull=False)}

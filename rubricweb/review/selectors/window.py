@@ -8,7 +8,6 @@ from functools import lru_cache
 
 import numpy as np
 from django.db.models.functions import Left
-from django.utils.translation import gettext_lazy
 from numpy.typing import NDArray
 
 from grading.types import ANSWERED, FAILED, MISSING, ItemKind, Outcome
@@ -296,10 +295,10 @@ ANSWER_SIGNS = {"right": "=", "wrong": "≠", "none": "∅", "answered": "A"}
 ANSWER_SHADES = {"right": "4", "wrong": "0", "none": "missing", "answered": "1"}
 """As which grade the sign is coloured: covered, not covered, or nothing there."""
 ANSWER_WORDS = {
-    "right": gettext_lazy("answer judged right"),
-    "wrong": gettext_lazy("answer judged wrong"),
-    "none": gettext_lazy("no answer in the passage"),
-    "answered": gettext_lazy("an answer, not verified"),
+    "right": "answer judged right",
+    "wrong": "answer judged wrong",
+    "none": "no answer in the passage",
+    "answered": "an answer, not verified",
 }
 
 

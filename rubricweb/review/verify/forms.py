@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from django import forms
-from django.utils.translation import gettext, gettext_lazy
 
 from grading.types import MAX_RATING, MIN_RATING
 from rubricweb.core.chips import ChipForm
@@ -22,17 +21,17 @@ from rubricweb.review.verify.selectors import MIXED, RANDOM, WORST, CheckQuery
 NEAR_KEY = "near"
 LISTED = "list"
 VERDICTS = (
-    ("", gettext_lazy("any verdict")),
-    (NEAR_KEY, gettext_lazy("wrong, but near the key")),
-    ("0", gettext_lazy("wrong")),
-    ("1", gettext_lazy("right")),
+    ("", "any verdict"),
+    (NEAR_KEY, "wrong, but near the key"),
+    ("0", "wrong"),
+    ("1", "right"),
 )
 """Of answers that the grader verified."""
-VIEWS = (("", gettext_lazy("one by one")), (LISTED, gettext_lazy("as a list")))
+VIEWS = (("", "one by one"), (LISTED, "as a list"))
 ORDERS = (
-    (MIXED, gettext_lazy("worst and random")),
-    (WORST, gettext_lazy("worst first")),
-    (RANDOM, gettext_lazy("at random")),
+    (MIXED, "worst and random"),
+    (WORST, "worst first"),
+    (RANDOM, "at random"),
 )
 
 
@@ -42,15 +41,15 @@ class CheckForm(ChipForm, GraderForm):
     in_toolbar = ("topic", "order", "rating", "grader", "min_grade")
     outdated = ("at", "item", "page")
 
-    topic = select_at_once(gettext_lazy("Topic"), ())
+    topic = select_at_once("Topic", ())
     item = forms.IntegerField(min_value=1, required=False, widget=forms.HiddenInput)
-    order = select_at_once(gettext_lazy("Order"), ORDERS)
+    order = select_at_once("Order", ORDERS)
     rating = select_at_once(
-        gettext_lazy("Rated"),
-        [("", gettext_lazy("anything")), *((str(n), str(n)) for n in range(MAX_RATING, MIN_RATING - 1, -1))],
+        "Rated",
+        [("", "anything"), *((str(n), str(n)) for n in range(MAX_RATING, MIN_RATING - 1, -1))],
     )
     min_grade = covered_from()
-    view = select_at_once(gettext_lazy("Show"), VIEWS)
+    view = select_at_once("Show", VIEWS)
     page = forms.IntegerField(min_value=1, required=False)
     at = forms.RegexField(r"^\d{1,18}-\d{1,18}-\d{1,18}$", required=False)
 
@@ -64,12 +63,12 @@ class CheckForm(ChipForm, GraderForm):
         """Offer these raters; of one that verifies answers, verdicts instead of ratings, and the list."""
         chosen = super().offer(raters)
         if chosen.verifies:
-            self.fields["rating"].label = gettext("Verdict")
+            self.fields["rating"].label = "Verdict"
             offer_choices(self, "rating", VERDICTS)
             order = () if self.shows_list else ("order",)
             self.in_toolbar = ("topic", *order, "rating", "view", "grader")
             if self.shows_list:
-                offer_choices(self, "topic", [("", gettext("all")), *self.topic_choices])
+                offer_choices(self, "topic", [("", "all"), *self.topic_choices])
         return chosen
 
     @property
@@ -140,7 +139,7 @@ class VerdictForm(CellForm):
         """Derive the verdict from the rating, if only that is given."""
         cleaned: dict[str, Any] = super().clean() or {}
         if not cleaned.get("verdict") and cleaned.get("rating") is None:
-            raise forms.ValidationError(gettext("Say right or wrong."))
+            raise forms.ValidationError("Say right or wrong.")
         if cleaned.get("rating") is not None:
             is_same = cleaned["rating"] == cleaned.get("shown")
             cleaned["verdict"] = HumanGrade.Verdict.RIGHT if is_same else HumanGrade.Verdict.WRONG

@@ -8,7 +8,6 @@ from django.db import transaction
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
-from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_POST
 
 from rubricweb.accounts import roles
@@ -16,6 +15,7 @@ from rubricweb.banks.access import item_for_editor
 from rubricweb.banks.errors import BankError
 from rubricweb.banks.models import Bank
 from rubricweb.banks.selectors import keys_of
+from rubricweb.core.counted import counted
 from rubricweb.core.http import HtmxRequest
 from rubricweb.core.undo import offer_undo
 from rubricweb.corpus.access import pooled_passage
@@ -48,7 +48,7 @@ def accept(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
     cell = selectors.cell(item, passage, rater)
     words = " ".join(cell.answer.split())
     if words != " ".join(sent.answer.split()):
-        return _refused(request, bank, sent, gettext("The grader has another answer now: read it first."))
+        return _refused(request, bank, sent, "The grader has another answer now: read it first.")
     try:
         with transaction.atomic():
             verdict = _find_right(cell, rater, request)
@@ -77,7 +77,7 @@ def accept_undo(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
                 humans.undo_verdict(event, by=request.user)
     except (BankError, HumanGradeError) as refusal:
         return _refused(request, bank, sent, str(refusal))
-    messages.success(request, gettext("Taken back."))
+    messages.success(request, "Taken back.")
     return _shown(request, bank, (item.topic_id, sent.passage, item.pk))
 
 
@@ -99,22 +99,18 @@ def _find_right(cell: CellView, rater: Rater, request: HtmxRequest) -> AnswerVer
 
 
 def _accepted(words: str, counts: VerificationCounts) -> str:
-    parts = [gettext("“%(answer)s” is an accepted answer now.") % {"answer": words}]
+    parts = [f"“{words}” is an accepted answer now."]
     if counts.changed:
-        changed = ngettext("%(n)s verdict changed.", "%(n)s verdicts changed.", counts.changed)
-        parts.append(changed % {"n": counts.changed})
+        parts.append(f"{counted(counts.changed, 'verdict')} changed.")
     if counts.removed:
-        gone = ngettext(
-            "%(n)s verdict of a model that had read the old key is to be asked again.",
-            "%(n)s verdicts of models that had read the old key are to be asked again.",
-            counts.removed,
-        )
-        parts.append(gone % {"n": counts.removed})
+        models, are = ("a model", "is") if counts.removed == 1 else ("models", "are")
+        verdicts = counted(counts.removed, "verdict")
+        parts.append(f"{verdicts} of {models} that had read the old key {are} to be asked again.")
     return " ".join(parts)
 
 
 def _refused(request: HtmxRequest, bank: Bank, sent: Acceptance, why: str) -> HttpResponse:
-    messages.error(request, gettext("Not saved. %(refusal)s") % {"refusal": why})
+    messages.error(request, f"Not saved. {why}")
     item = bank.items.get(pk=sent.item)
     return _shown(request, bank, (item.topic_id, sent.passage, item.pk))
 

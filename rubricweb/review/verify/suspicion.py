@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from django.utils.translation import gettext
 from numpy.typing import NDArray
 
 from grading.parsing import is_unanswerable
@@ -119,18 +118,18 @@ class AnswerSuspicions:
         is_right, closeness = bool(self.graded[row, column]), int(self.closeness[row, column])
         reasons = []
         if not is_right and closeness >= NEAR:
-            reasons.append(gettext("judged wrong, but near an accepted answer"))
+            reasons.append("judged wrong, but near an accepted answer")
         if is_right and closeness < FAR:
-            reasons.append(gettext("judged right, but far from every accepted answer"))
+            reasons.append("judged right, but far from every accepted answer")
         if is_right and self.answers[row, column] == OFF_PASSAGE:
-            reasons.append(gettext("judged right, but the answer is not in the passage"))
+            reasons.append("judged right, but the answer is not in the passage")
         for config, verdicts in self.others.items():
             other = int(verdicts[row, column])
             if other >= 0 and bool(other) != is_right:
-                verdict = gettext("covered") if other else gettext("not covered")
+                verdict = "covered" if other else "not covered"
                 if config.purpose == Purpose.VERIFY:
-                    verdict = gettext("right") if other else gettext("wrong")
-                reasons.append(gettext("%(grader)s: %(verdict)s") % {"grader": config, "verdict": verdict})
+                    verdict = "right" if other else "wrong"
+                reasons.append(f"{config}: {verdict}")
         return reasons
 
 
