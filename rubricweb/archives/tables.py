@@ -32,7 +32,7 @@ LEFT_OUT = {
     "api.Token": "it opens this server",
     "accounts.Invitation": "its link leads to this server",
     "archives.Archive": "it describes a file on this server",
-    "prompts.DryRun": "it is kept for a day only",
+    "graders.DryRun": "it is kept for a day only",
     "corpus.PoolSnapshot": "it is made again from the other rows",
     "grades.MatrixSnapshot": "it is made again from the other rows",
     "webhooks.Endpoint": "it sends to another server, with a secret",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from django.db import transaction
 
 from rubricweb.accounts.models import User
-from rubricweb.calibration.cards import make_card
 from rubricweb.corpus.duplicates.actions import search_now
 from rubricweb.corpus.models import OFFICIAL, Collection
 from rubricweb.corpus.official import put_official_board
 from rubricweb.demo.loading import FOLDER
+from rubricweb.graders.calibration_cards import make_card
 from rubricweb.grades.raters import raters
 from rubricweb.jobs.run import work_on
 from rubricweb.leaderboards.public.actions import publish_board

@@ -56,7 +56,7 @@ ONE_WAY = (
     OneWay(
         (
             *("corpus:audit-file csv", "corpus:audit-file tsv"),
-            *("leaderboards:plot", "calibration:card-file", "releases:names"),
+            *("leaderboards:plot", "graders:card-file", "releases:names"),
         ),
         "The audit trail, figures, calibration cards, and the names behind pseudonyms of a release.",
     ),

@@ -169,7 +169,7 @@ TABS = (
             ),
             Screen(
                 "Graders",
-                "prompts:graders",
+                "graders:graders",
                 roles.TO_ORGANIZE,
                 "model prompts write try",
                 pages=("prompts:",),

@@ -41,9 +41,9 @@ def test_pages(inspector, places):
         "runs": places.of_collection("corpus:runs"),
         "run's description": places.of_collection("corpus:runs") + f"?edit={run.pk}",
         "pool": places.of_collection("grades:pool") + "?depth=3",
-        "graders": places.of_collection("prompts:graders"),
-        "another grader": places.of_collection("prompts:graders") + "?card=server",
-        "write a prompt": places.of_collection("prompts:write") + "?like=UmbrelaStyle",
+        "graders": places.of_collection("graders:graders"),
+        "another grader": places.of_collection("graders:graders") + "?card=server",
+        "write a prompt": places.of_collection("graders:write") + "?like=UmbrelaStyle",
         "patterns": reverse("core:patterns"),
         "keys": reverse("accounts:account"),
     }.items():

@@ -125,7 +125,7 @@ def test_a_token_is_copied_by_one_key_and_what_was_done_is_announced(people):
 
 def test_the_focus_returns_to_a_button_that_was_disabled_while_it_asked(people, places):
     page = people.sign_in("organizer")
-    page.goto(places.of_collection("prompts:write") + "?like=UmbrelaStyle")
+    page.goto(places.of_collection("graders:write") + "?like=UmbrelaStyle")
     ask = page.get_by_role("button", name="Ask the model")
     ask.focus()
     page.keyboard.press("Enter")

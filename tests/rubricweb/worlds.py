@@ -21,7 +21,6 @@ from rubricweb.arena.models import Battle, FreshAnswer, Question, Vote
 from rubricweb.banks.drafting.models import Draft, DraftRequest, ImportanceSuggestion
 from rubricweb.banks.models import Bank
 from rubricweb.banks.versions import name_version
-from rubricweb.calibration.cards import make_card
 from rubricweb.campaigns.adjudication.actions import decide
 from rubricweb.campaigns.agreement.latest_ratings import CellKey
 from rubricweb.campaigns.queue.actions import CampaignPlan, open_campaign
@@ -29,6 +28,8 @@ from rubricweb.campaigns.queue.models import Campaign
 from rubricweb.campaigns.queue.population import Choice
 from rubricweb.corpus.models import Collection, Response
 from rubricweb.corpus.prompts import save_prompt
+from rubricweb.graders.calibration_cards import make_card
+from rubricweb.graders.models import DryRun
 from rubricweb.grades.configs import config_for
 from rubricweb.grades.humans import Cell, judge_answer, rate_cell
 from rubricweb.grades.models import (
@@ -45,7 +46,6 @@ from rubricweb.grades.replies.packing import pack_some
 from rubricweb.grades.store import save_grades
 from rubricweb.imports.models import Import, ImportFile
 from rubricweb.leaderboards.public.actions import publish_board
-from rubricweb.prompts.models import DryRun
 from rubricweb.releases.models import Release
 from rubricweb.review.flags.actions import open_flag
 from rubricweb.review.flags.subjects import Kind, Subject

@@ -16,11 +16,11 @@ from rubricweb.accounts import roles
 from rubricweb.api.base import ListResource, Resource
 from rubricweb.api.idempotency import KEY, done_once
 from rubricweb.api.models import Token
-from rubricweb.calibration import access
-from rubricweb.calibration.cards import TooFewCells, make_card
-from rubricweb.calibration.models import CalibrationCard
-from rubricweb.calibration.selectors import card_document, pairs
 from rubricweb.corpus.pseudonyms import sees_names
+from rubricweb.graders import access
+from rubricweb.graders.calibration_cards import TooFewCells, make_card
+from rubricweb.graders.calibration_selectors import card_document, pairs
+from rubricweb.graders.models import CalibrationCard
 
 
 class CardSerializer(serializers.Serializer[CalibrationCard]):

@@ -13,11 +13,11 @@ from grading.measures import registry
 from grading.statistics.influence import TIED_DECIMALS, ranks
 from grading.statistics.means import marks, mean_and_stderr
 from grading.statistics.rank_correlation import kendall, spearman
-from rubricweb.calibration.cards import status
 from rubricweb.corpus.models import OFFICIAL, Collection
 from rubricweb.corpus.official import Official, official_boards, with_topics
 from rubricweb.corpus.pools import CollectionPool
 from rubricweb.corpus.pseudonyms import shown_names
+from rubricweb.graders.calibration_cards import status
 from rubricweb.grades.scoring import (
     MeasureSpec,
     ScoreTable,

@@ -14,8 +14,8 @@ from grading.statistics.rank_correlation import Correlation
 from grading.topic_attributes import TopicSlice
 from grading.types import ItemKind
 from rubricweb.banks.models import Bank, BankVersion
-from rubricweb.calibration.cards import CalibrationStatus
 from rubricweb.corpus.models import Collection
+from rubricweb.graders.calibration_cards import CalibrationStatus
 from rubricweb.grades.draws import Draw
 from rubricweb.grades.humans import Source
 from rubricweb.grades.models import GraderConfig

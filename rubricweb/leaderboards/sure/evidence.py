@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from grading.formats.tables import DataTable, Value, from_mappings
 from grading.statistics.rank_correlation import Coefficient
 from grading.statistics.resampling import ConfidenceInterval
-from rubricweb.calibration.cards import hides_numbers
-from rubricweb.calibration.samples import RatedSample, sample
+from rubricweb.graders.calibration_cards import hides_numbers
+from rubricweb.graders.calibration_samples import RatedSample, sample
 from rubricweb.grades.models import GraderConfig
 from rubricweb.leaderboards.agreement.selectors import Agreement, Labeller, agreements, lowest
 from rubricweb.leaderboards.board import provenance

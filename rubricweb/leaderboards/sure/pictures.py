@@ -14,7 +14,7 @@ from grading.statistics.max_t import MIN_TOPICS
 from grading.statistics.resampling import wilson
 from grading.statistics.standing import standings
 from grading.types import MIN_RATING, Purpose
-from rubricweb.calibration.samples import RatedSample, sample
+from rubricweb.graders.calibration_samples import RatedSample, sample
 from rubricweb.grades.scales import scale_of
 from rubricweb.leaderboards.agreement import sheets as agreement_sheets
 from rubricweb.leaderboards.agreement.selectors import lowest

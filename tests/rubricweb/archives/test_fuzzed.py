@@ -34,9 +34,9 @@ from rubricweb.archives.writing import write_archive
 from rubricweb.arena.models import Battle
 from rubricweb.banks.drafting.models import Draft, DraftRequest, ImportanceSuggestion
 from rubricweb.banks.models import BankVersion, Item, ItemRevision
-from rubricweb.calibration.models import CalibrationCard
 from rubricweb.campaigns.models import CampaignCell, Decision
 from rubricweb.corpus.models import Collection
+from rubricweb.graders.models import CalibrationCard
 from rubricweb.grades.models import Grade
 from rubricweb.imports.models import ImportFile
 from rubricweb.review.models import Flag

@@ -168,8 +168,8 @@ def known(collection, owner, assessor, settings, tmp_path) -> dict[str, object]:
 
 
 MADE = {
-    *("api:tokens", "arena:ask", "calibration:make", "campaigns:campaign-new", "corpus:invitations"),
-    *("corpus:member", "imports:imports", "imports:new-collection", "releases:share", "prompts:attempt"),
+    *("api:tokens", "arena:ask", "graders:calibrate", "campaigns:campaign-new", "corpus:invitations"),
+    *("corpus:member", "imports:imports", "imports:new-collection", "releases:share", "graders:attempt"),
     *("archives:restore", "submissions:submit"),
     *("review:subject-flags", "submissions:call-new", "webhooks:webhooks"),
 }

@@ -48,7 +48,7 @@ FORMS: dict[str, dict[str, dict[str, str]]] = {
     "corpus:audit-file": {form: {} for form in ("csv", "tsv")},
     "leaderboards:plot": {"": {}},
     "leaderboards:public-file": {"": {}},
-    "calibration:card-file": {"": {}},
+    "graders:card-file": {"": {}},
     "releases:names": {"": {}},
 }
 """Each download with its forms: what is sent for each; a form without anything is a part of the address."""

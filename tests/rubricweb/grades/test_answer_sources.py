@@ -54,7 +54,7 @@ def imported(collection, item):
 
 @pytest.fixture
 def page(collection):
-    return reverse("prompts:answers", args=[collection.slug])
+    return reverse("graders:answers", args=[collection.slug])
 
 
 class TestAnswersOfAFile:
@@ -115,7 +115,7 @@ class TestAnswersOfAnotherModel:
 class TestThePage:
     def test_an_organizer_chooses(self, collection, imported, client_of, owner, page):
         client = client_of(owner)
-        graders = reverse("prompts:graders", args=[collection.slug])
+        graders = reverse("graders:graders", args=[collection.slug])
         assert f"google/flan-t5-large · {EXTRACTING} (from a file, 3 answers)" in markup(client.get(graders))
         assert client.post(page, {"answers_by": imported.fingerprint})["Location"] == graders
         collection.refresh_from_db()
@@ -138,7 +138,7 @@ class TestThePage:
         assert client_of(developer).post(page, {"answers_by": ""}).status_code == 403
 
     def test_the_grader_then_needs_no_extraction(self, collection, imported, client_of, owner):
-        use = reverse("prompts:use", args=[collection.slug])
+        use = reverse("graders:use", args=[collection.slug])
         sent = {"card": "local", "grader_backend": "hf_seq2seq", "grader_prompts": [VERIFYING]}
         assert client_of(owner).post(use, sent).status_code == 422
         choose_answers(collection, imported.fingerprint, by=None)

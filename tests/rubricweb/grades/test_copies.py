@@ -26,6 +26,7 @@ from rubricweb.core.models import new_stamp
 from rubricweb.core.reader import Reader, reading_as
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import collection_pool
+from rubricweb.graders.models import DryRun
 from rubricweb.grades import actions
 from rubricweb.grades.humans import rate_cell
 from rubricweb.grades.matrices import topic_grades
@@ -33,7 +34,6 @@ from rubricweb.grades.models import Grade, JobChunk
 from rubricweb.grades.raters import KINDS, raters
 from rubricweb.grades.visibility import visible_grades
 from rubricweb.jobs.run import work_on
-from rubricweb.prompts.models import DryRun
 from tests.factories import (
     STRICT,
     BankFactory,
@@ -271,7 +271,7 @@ def test_no_model_is_asked_about_a_blind_passage(blind, organizer, owner, client
     prompt = {"name": "Mine", "asks": "questions", "template": STRICT.template, "read_as": "rating"}
     prompt |= {"lowest": 0, "highest": 3, "unreadable": "default"}
     form = asked | model | prompt
-    address = reverse("prompts:try", args=[blind.bank.collection.slug])
+    address = reverse("graders:try", args=[blind.bank.collection.slug])
     refused = client_of(organizer).post(address, form)
     assert "rate passage" in refused.content.decode()
     assert "blind. Rate it first, then ask a model about it." in refused.content.decode()
@@ -281,7 +281,7 @@ def test_no_model_is_asked_about_a_blind_passage(blind, organizer, owner, client
 
 
 def test_no_grader_is_tried_on_a_blind_passage(blind, organizer, owner, client_of):
-    address = reverse("prompts:attempt", args=[blind.bank.collection.slug])
+    address = reverse("graders:attempt", args=[blind.bank.collection.slug])
     for client in (client_of(organizer), client_of(owner)):
         client.post(address, {"card": "word-overlap", "grader_backend": "lexical"})
     doc_id = blind.cell.passage.doc_id
@@ -299,7 +299,7 @@ def test_a_dry_run_of_a_colleague_is_hidden_on_a_blind_passage(blind, organizer,
         llm="lexical", topic=blind.topic, revision=blind.spare.revision, doc_ids=[doc_id], state="done",
         seconds=1, results=[reply],
     )  # fmt: skip
-    address = f"{reverse('prompts:graders', args=[blind.bank.collection.slug])}?tries={dry_run.pk}"
+    address = f"{reverse('graders:graders', args=[blind.bank.collection.slug])}?tries={dry_run.pk}"
     assert "surely a 4" in client_of(owner).get(address).content.decode()
     assert "surely a 4" not in client_of(organizer).get(address).content.decode()
 
@@ -308,7 +308,7 @@ def test_no_prompt_is_saved_while_cells_are_to_be_rated_blind(blind, organizer, 
     """Its text could ask what a blind item asks, and its grades would be those of other items."""
     form = {"name": "Mine", "asks": "questions", "template": STRICT.template, "read_as": "rating"}
     form |= {"lowest": 0, "highest": 3, "unreadable": "default"}
-    address = reverse("prompts:save", args=[blind.bank.collection.slug])
+    address = reverse("graders:save", args=[blind.bank.collection.slug])
     refused = client_of(organizer).post(address, form)
     assert refused.status_code == 422
     assert "You still have pairs to rate blind" in refused.content.decode()

@@ -155,7 +155,7 @@ def test_the_first_grader_is_not_stored_before_it_has_grades(collection, topic):
 
 
 def test_an_organizer_chooses_the_default(client_of, owner, assessor, collection, regraded):
-    address = reverse("prompts:default-grader", args=[collection.slug])
+    address = reverse("graders:default-grader", args=[collection.slug])
     assert client_of(assessor).post(address).status_code == 403
     client_of(owner).post(address, {"default_grader": "f" * 64})
     collection.refresh_from_db()

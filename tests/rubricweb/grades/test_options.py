@@ -31,7 +31,7 @@ VERIFYING = "QuestionCompleteConcisePromptWithT5VerifiedAnswerKey2"
 
 @pytest.fixture(autouse=True)
 def server(monkeypatch):
-    monkeypatch.setattr("rubricweb.prompts.choices.server_models", lambda: (["gpt"], ""))
+    monkeypatch.setattr("rubricweb.graders.choices.server_models", lambda: (["gpt"], ""))
 
 
 def told(backend: str, prompt_class: str, **chosen) -> GraderConfig:

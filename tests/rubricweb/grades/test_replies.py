@@ -13,6 +13,7 @@ from django.utils import timezone
 from grading.formats.workbench import write_graded
 from rubricweb.core.models import AuditEntry
 from rubricweb.exports.graded import graded_lines
+from rubricweb.graders.kept import stored
 from rubricweb.grades import store
 from rubricweb.grades.configs import imported_config
 from rubricweb.grades.humans import Cell, rate_cell
@@ -24,7 +25,6 @@ from rubricweb.grades.replies.dropping import keep_replies
 from rubricweb.grades.replies.models import ReplyBlock, ReplyPolicy
 from rubricweb.grades.store import GradeRow
 from rubricweb.jobs import kinds
-from rubricweb.prompts.kept import stored
 from rubricweb.review.flags.actions import open_flag
 from rubricweb.review.flags.models import Flag
 from rubricweb.review.flags.subjects import Subject
@@ -246,7 +246,7 @@ def test_workers_and_a_command_drop(collection, cells, config, capsys):
 def test_an_organizer_says_how_long(client_of, owner, assessor, outsider, collection, cells, config):
     store.save_grades(config, rows(cells))
     make_older(timedelta(days=40))
-    address = reverse("prompts:replies", args=[collection.slug])
+    address = reverse("graders:replies", args=[collection.slug])
     assert client_of(outsider).post(address).status_code == 404
     assert client_of(assessor).post(address).status_code == 403
     client = client_of(owner)
@@ -259,7 +259,7 @@ def test_an_organizer_says_how_long(client_of, owner, assessor, outsider, collec
     entry = AuditEntry.objects.get(verb="keeping of replies changed")
     assert (entry.by, entry.detail) == (owner, "for 30 days")
     dropping.drop_due()
-    page = client.get(reverse("prompts:graders", args=[collection.slug])).content.decode()
+    page = client.get(reverse("graders:graders", args=[collection.slug])).content.decode()
     assert "20 were dropped" in page
     client.post(address, {"days": ""})
     assert ReplyPolicy.objects.get().days is None

@@ -16,16 +16,15 @@ from django.urls import reverse
 from grading.types import MAX_RATING, ItemKind
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.actions import add_item
-from rubricweb.calibration.models import CalibrationCard
 from rubricweb.campaigns.adjudication.models import DecidedRating, Decision
 from rubricweb.campaigns.queue.actions import rate
 from rubricweb.campaigns.queue.models import Campaign, Turn
 from rubricweb.core.templatetags.core import NOTE
+from rubricweb.graders.models import CalibrationCard, DryRun
 from rubricweb.grades.humans import Cell, ShownRating, judge_grader, rate_cell
 from rubricweb.grades.models import Grade, HumanGrade, HumanStamp, MatrixStamp
 from rubricweb.grades.replies.models import ReplyBlock
 from rubricweb.grades.visibility import hidden_from
-from rubricweb.prompts.models import DryRun
 from tests.factories import MembershipFactory, UserFactory, grade, lexical_config, take
 from tests.rubricweb import two_worlds
 from tests.rubricweb.markup import markup

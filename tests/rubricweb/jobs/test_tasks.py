@@ -18,14 +18,14 @@ from rubricweb.banks.drafting import kind as drafting
 from rubricweb.banks.drafting.asking import DraftOptions
 from rubricweb.banks.drafting.models import Draft, DraftRequest
 from rubricweb.core import events
+from rubricweb.graders import kind as dry_runs
+from rubricweb.graders.models import DryRun
 from rubricweb.jobs import capabilities, dispatch, endings, kinds, queue, reaper, worker_state
 from rubricweb.jobs.capabilities import handed_over
 from rubricweb.jobs.leases import MAX_ATTEMPTS, LeaseLost, worker_name
 from rubricweb.jobs.models import Task
 from rubricweb.jobs.queue import WorkerBeat
 from rubricweb.jobs.run import work_on
-from rubricweb.prompts import kind as dry_runs
-from rubricweb.prompts.models import DryRun
 from tests.factories import STRICT, BankFactory, TopicFactory, gradable
 from tests.rubricweb.jobs.workers import wait_until
 from tests.rubricweb.jobs.workers import workers as worker_processes

@@ -1,0 +1,181 @@
+"""Calibration cards: how far a grader's ratings are those of people, and how fresh that is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from django.db import transaction
+
+from grading.arrays import none_if_nan
+from grading.statistics import max_t
+from grading.statistics.agreement import ENOUGH_CELLS
+from grading.statistics.calibration import Bias, Calibration, Estimate, RatingRow, biases, calibration
+from grading.statistics.means import LEVEL
+from rubricweb.accounts.models import User
+from rubricweb.banks.models import Bank, BankVersion
+from rubricweb.core import audit
+from rubricweb.core.counted import counted
+from rubricweb.graders.calibration_samples import RatedSample, by_family, by_length, item_names, sample
+from rubricweb.graders.models import CalibrationCard
+from rubricweb.grades import visibility
+from rubricweb.grades.models import GraderConfig
+from rubricweb.grades.scales import default_min_grade
+
+Json = dict[str, object]
+RULE = "step-down max-T over all groups, sign flips over topics"
+"""By which a group is called clear, with the level `alpha` for all groups together."""
+
+
+def document_of(bank: Bank, config: GraderConfig, sample: RatedSample, *, is_random: bool) -> Json:
+    """Return what is known of the grader: on which sample, agreement, worth of each rating, bias by group."""
+    min_grade = default_min_grade(config)
+    known = calibration(sample.cells, min_grade=min_grade)
+    lengths, families = list(by_length(sample).items()), list(by_family(sample, bank).items())
+    groups = biases(sample.cells, [*lengths, *families])
+    return {
+        "sample": {
+            "cells": known.cells,
+            "topics": known.topics,
+            "people": len(sample.people),
+            "blind_cells": int(sample.is_blind.sum()),
+            "is_random": is_random,
+            "from": min(sample.rated_at).date().isoformat(),
+            "to": max(sample.rated_at).date().isoformat(),
+        },
+        "level": LEVEL,
+        "min_grade": min_grade,
+        **agreement(known),
+        "by_rating": [_rating(row) for row in known.by_rating],
+        "groups": {
+            "compared": sum(not np.isnan(row.p) for row in groups),
+            "rule": RULE,
+            "alpha": max_t.ALPHA,
+        },
+        "by_length": [_bias(row) for row in groups[: len(lengths)]],
+        "by_runs": [_bias(row) for row in groups[len(lengths) :]],
+    }
+
+
+def agreement(known: Calibration) -> Json:
+    """Return the numbers over all cells."""
+    whole = {"kappa": known.kappa, "same": known.same, "near": known.near, "bias": known.bias}
+    return {name: _estimate(estimate) for name, estimate in whole.items()}
+
+
+def _estimate(estimate: Estimate) -> Json:
+    low, high = estimate.interval.low, estimate.interval.high
+    return {"value": none_if_nan(estimate.value), "low": none_if_nan(low), "high": none_if_nan(high)}
+
+
+def _rating(row: RatingRow) -> Json:
+    known = {"people": _estimate(row.people), "reached": _estimate(row.reached)}
+    return {"rating": row.rating, "cells": row.cells, **known}
+
+
+def _bias(row: Bias) -> Json:
+    known = {"bias": _estimate(row.bias), "beyond_others": _estimate(row.beyond_others)}
+    return {
+        "name": row.name,
+        "cells": row.cells,
+        **known,
+        "p": none_if_nan(row.p),
+        "is_clear": row.is_clear,
+    }
+
+
+ENOUGH_RANDOM = 50
+"""Cells drawn at random, from which on a card stands on them alone."""
+
+
+class TooFewCells(Exception):
+    """The text says how many there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationStatus:
+    """Whether a grader is calibrated for a bank."""
+
+    card: CalibrationCard | None
+    """The latest; None without any."""
+    n_changed: int = 0
+    """Items that came or went since, rewordings counted twice."""
+
+    @property
+    def is_current(self) -> bool:
+        return self.card is not None and not self.n_changed
+
+    @property
+    def words(self) -> str:
+        """In words, with the weighted kappa where the reader has nothing left to rate blind."""
+        if self.card is None:
+            return "not calibrated: it has no card for these items"
+        day = f"{self.card.at:%Y-%m-%d}"
+        if self.n_changed:
+            return f"stale: {counted(self.n_changed, 'item')} changed since the card of {day}"
+        return " ".join(filter(None, (f"calibrated on {day}", _kappa(self.card))))
+
+
+def _kappa(card: CalibrationCard) -> str:
+    if hides_numbers(card.bank):
+        return ""
+    kappa, on = card.found["kappa"], card.found["sample"]
+    if kappa["value"] is None:
+        return ""
+    ends = "" if kappa["low"] is None else f" ({kappa['low']:z.2f} to {kappa['high']:z.2f})"
+    value = f"{kappa['value']:z.2f}{ends}"
+    return f"with a weighted kappa of {value} on {on['cells']} pairs of {on['topics']} topics"
+
+
+def hides_numbers(bank: Bank) -> bool:
+    """Whether cells are hidden from the reader; a card counts them, so its numbers would tell of them."""
+    return bool(visibility.hidden_count(bank.collection_id))
+
+
+def status(bank: Bank, config: GraderConfig, version: BankVersion | None = None) -> CalibrationStatus:
+    """Of the grader and the bank's items, now or as of a version."""
+    card = CalibrationCard.objects.filter(bank=bank, config=config).select_related("bank", "config").first()
+    return status_of(card, version) if card else CalibrationStatus(None)
+
+
+def status_of(card: CalibrationCard, version: BankVersion | None = None) -> CalibrationStatus:
+    """Of one card; stale by itself as soon as the items are others."""
+    return CalibrationStatus(
+        card, len(item_names(card.bank, card.config, version) ^ set(map(tuple, card.items)))
+    )
+
+
+@transaction.atomic
+def make_card(bank: Bank, config: GraderConfig, *, by: User | None) -> CalibrationCard:
+    """Compare the grader with people. Raises TooFewCells, also while cells are hidden from the reader."""
+    if hides_numbers(bank):
+        raise TooFewCells("First rate your blind pairs: a card counts them.")
+    chosen, is_random = standing_on(sample(bank, config))
+    if len(chosen) < ENOUGH_CELLS:
+        raise TooFewCells(f"People and the grader rated {len(chosen)} pairs; a card needs {ENOUGH_CELLS}.")
+    card: CalibrationCard = CalibrationCard.objects.create(
+        bank=bank,
+        config=config,
+        items=sorted(item_names(bank, config)),
+        found=document_of(bank, config, chosen, is_random=is_random),
+        by=by,
+    )
+    audit.record(
+        "grader calibrated", card, by=by, detail=f"{config}: {len(chosen)} pairs", collection=bank.collection
+    )
+    return card
+
+
+def standing_on(rated: RatedSample) -> tuple[RatedSample, bool]:
+    """The cells drawn at random where there are enough, else all; and which it is."""
+    is_random = int(rated.is_drawn.sum()) >= ENOUGH_RANDOM
+    return (rated.only(rated.is_drawn), True) if is_random else (rated, False)
+
+
+def since(card: CalibrationCard) -> Calibration | None:
+    """The grader beside what people rated after the card was made; None where that is too little."""
+    rated = sample(card.bank, card.config)
+    later = rated.only(np.array([at > card.at for at in rated.rated_at], dtype=np.bool_))
+    if len(later) < ENOUGH_CELLS:
+        return None
+    return calibration(later.cells, min_grade=card.found["min_grade"])

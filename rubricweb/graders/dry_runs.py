@@ -1,0 +1,256 @@
+"""Dry runs: a prompt asked about a few passages, drawn to show what it does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+
+from django.db import transaction
+from django.db.models.functions import Substr
+from django.utils import timezone
+
+from grading import prompts, types
+from grading.graders import registry
+from grading.graders.base import GraderSpec, misfit
+from grading.prompts import Prompt
+from grading.types import ItemKind, Outcome
+from rubricweb.accounts.models import User
+from rubricweb.banks.models import DIRECT_UID, Item, ItemRevision
+from rubricweb.core import audit
+from rubricweb.corpus import convert as corpus
+from rubricweb.corpus.models import Collection, Passage, Topic
+from rubricweb.corpus.pools import collection_pool
+from rubricweb.graders.models import DryRun
+from rubricweb.grades import convert, visibility
+from rubricweb.grades.configs import options_of, reading_of, spec_for
+from rubricweb.grades.engine.answers import answers_for
+from rubricweb.grades.models import GraderConfig
+from rubricweb.jobs import dispatch, endings
+from rubricweb.jobs.leases import Lease
+
+MOST_PASSAGES = 3
+BEGINNING = 70
+"""Characters of a passage by which people know it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassageChoice:
+    doc_id: str
+    beginning: str
+    judgment: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """A topic with what can be chosen of it, and what is."""
+
+    topic: Topic
+    items: tuple[Item, ...]
+    """Its items of the prompt's kinds whose words are known; none in direct grading."""
+    passages: tuple[PassageChoice, ...]
+    revision: ItemRevision | None
+    doc_ids: tuple[str, ...]
+
+    def only_first(self) -> Sample:
+        """The same about its first passage."""
+        return Sample(self.topic, self.items, self.passages, self.revision, self.doc_ids[:1])
+
+    @property
+    def unknown(self) -> list[str]:
+        """Chosen ids that are not in the pool."""
+        known = {choice.doc_id for choice in self.passages}
+        return [doc_id for doc_id in self.doc_ids if doc_id not in known]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a model would be told about one passage."""
+
+    doc_id: str
+    messages: tuple[tuple[str, str], ...]
+    problem: str
+    """Why the prompt cannot be asked about it."""
+
+
+def sample_of(collection: Collection, kinds: Iterable[ItemKind], said: Mapping[str, str]) -> Sample | None:
+    """As far as `said` fits; else the first topic, its first item, and passages judged high and low.
+
+    None in a collection without topics.
+    """
+    topics = list(collection.topics.all())
+    if not topics:
+        return None
+    topic = next((one for one in topics if str(one.pk) == said.get("topic")), topics[0])
+    items = _items(collection, topic, kinds)
+    passages = _passages(collection, topic)
+    item = next((one for one in items if str(one.revision_id) == said.get("item")), None)
+    chosen = item or (items[0] if items else None)
+    named = [said.get(f"passage_{place}", "").strip() for place in range(1, MOST_PASSAGES + 1)]
+    doc_ids = [doc_id for doc_id in dict.fromkeys(named) if doc_id]
+    if not doc_ids or (said.get("shown_topic") and said["shown_topic"] != str(topic.pk)):
+        doc_ids = _telling(passages)
+    return Sample(topic, items, passages, chosen.revision if chosen else None, tuple(doc_ids))
+
+
+def blind_ids(collection_id: int, doc_ids: Iterable[str]) -> list[str]:
+    """Return those of passages that the reader has to rate blind: no model answers them before."""
+    blind = visibility.blind_passages(collection_id)
+    rows = Passage.objects.filter(collection=collection_id, doc_id__in=list(doc_ids) if blind else [])
+    return sorted(doc_id for pk, doc_id in rows.values_list("pk", "doc_id") if pk in blind)
+
+
+def pairs_of(sample: Sample, prompt: Prompt, spec: GraderSpec | None) -> list[types.CellToGrade]:
+    """With the answers that the grader of `spec` extracted before, where the prompt asks about such."""
+    rows = Passage.objects.filter(collection=sample.topic.collection_id, doc_id__in=sample.doc_ids)
+    by_id = {row.doc_id: row for row in rows}
+    passages = [by_id[doc_id] for doc_id in sample.doc_ids if doc_id in by_id]
+    item, answers = _item(sample, prompt), _answers(sample, spec, passages)
+    topic = corpus.topic(sample.topic)
+    return [types.CellToGrade(item, corpus.passage(one), topic, answers.get(one.pk)) for one in passages]
+
+
+def shown(prompt: Prompt, pairs: Iterable[types.CellToGrade]) -> list[Shown]:
+    """Without any model."""
+    return [_shown(prompt, pair) for pair in pairs]
+
+
+def spec_of_dry_run(collection: Collection, prompt: Prompt, backend: str, llm: str) -> GraderSpec:
+    return spec_for(backend, llm, prompt, reading_of(collection), options_of(collection, backend))
+
+
+def _shown(prompt: Prompt, pair: types.CellToGrade) -> Shown:
+    failure = misfit(prompt, pair)
+    return Shown(pair.passage.passage_id, tuple(prompt.messages(pair)), failure.reason if failure else "")
+
+
+def _item(sample: Sample, prompt: Prompt) -> types.Item:
+    kind = min(prompt.kinds)
+    if sample.revision is None:
+        return types.Item(DIRECT_UID, kind, sample.topic.text if kind is ItemKind.DIRECT else "")
+    asked = [ItemKind(item.kind) for item in sample.items if item.revision_id == sample.revision.pk]
+    return convert.item(sample.revision, asked[0] if asked else kind)
+
+
+def _answers(sample: Sample, spec: GraderSpec | None, passages: list[Passage]) -> dict[int, str]:
+    """By passage pk."""
+    if spec is None or sample.revision is None:
+        return {}
+    config = GraderConfig(backend=spec.backend, prompt_class=spec.prompt_class, options=dict(spec.options))
+    found = answers_for(config, [sample.revision.pk], [passage.pk for passage in passages])
+    hidden = visibility.hidden_cells(sample.topic.collection_id)[sample.topic.pk].graders
+    return {place[1]: answer for place, answer in found.items() if place not in hidden}
+
+
+def _items(collection: Collection, topic: Topic, kinds: Iterable[ItemKind]) -> tuple[Item, ...]:
+    """Each wording once."""
+    found = Item.objects.filter(bank__collection=collection).for_topic(topic).active().of_kinds(kinds)
+    worded = found.exclude(revision__text="").select_related("revision")
+    items = worded.prefetch_related("revision__answer_keys").order_by("bank__name", "position", "pk")
+    return tuple({item.revision_id: item for item in items}.values())
+
+
+def _passages(collection: Collection, topic: Topic) -> tuple[PassageChoice, ...]:
+    pool = collection_pool(collection).by_topic[topic.pk]
+    rows = topic.pool.annotate(beginning=Substr("passage__text", 1, BEGINNING))
+    return tuple(
+        PassageChoice(doc_id, " ".join(beginning.split()), pool.judgments.get(doc_id))
+        for doc_id, beginning in rows.values_list("passage__doc_id", "beginning")
+        if doc_id in pool.row_of
+    )
+
+
+def _telling(passages: tuple[PassageChoice, ...]) -> list[str]:
+    """The passages that are judged highest and lowest, or the first two."""
+    judged = sorted(
+        (one for one in passages if one.judgment is not None), key=lambda one: one.judgment or 0, reverse=True
+    )
+    ends = [judged[0], judged[-1]] if len(judged) > 1 else list(passages[:2])
+    return [one.doc_id for one in ends]
+
+
+KEPT_FOR = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class DryRunReply:
+    """What came of one passage."""
+
+    doc_id: str
+    prompt: str
+    reply: str
+    rating: int | None
+    outcome: str
+    answer: str
+    reason: str
+    """Why it failed."""
+    context_chars: int | None
+    confidence: float | None
+
+    @classmethod
+    def of(cls, result: types.Grade | types.GradeFailure) -> DryRunReply:
+        trace = result.trace
+        prompt, reply, cut = (trace.prompt, trace.reply, trace.context_chars) if trace else ("", "", None)
+        asked = (result.passage_id, prompt, reply)
+        if isinstance(result, types.GradeFailure):
+            return cls(*asked, None, Outcome.FAILED.value, "", result.reason, cut, confidence=None)
+        return cls(
+            *asked,
+            rating=result.rating,
+            outcome=result.outcome.value,
+            answer=result.answer,
+            reason="",
+            context_chars=cut,
+            confidence=result.confidence,
+        )
+
+
+@transaction.atomic
+def start_dry_run(
+    collection: Collection, prompt: Prompt, sample: Sample, *, backend: str, llm: str, by: User | None
+) -> DryRun:
+    """Have a worker ask about the passages of `sample`; without an `llm`, the back-end's default one."""
+    collection.dry_runs.filter(at__lt=timezone.now() - KEPT_FOR).delete()
+    dry_run: DryRun = DryRun.objects.create(
+        collection=collection,
+        prompt_class=prompt.prompt_class,
+        definition=prompts.as_options(prompt) if prompts.is_own(prompt) else {},
+        backend=backend,
+        llm=llm or registry.BACKENDS[backend].default_llm,
+        topic=sample.topic,
+        revision=sample.revision,
+        doc_ids=list(sample.doc_ids),
+        by=by,
+    )
+    audit.record("prompt tried", dry_run, by=by, detail=f"{prompt.prompt_id} with {dry_run.llm}")
+    dispatch.enqueue([dry_run])
+    return dry_run
+
+
+def keep(lease: Lease[DryRun], replies: Iterable[DryRunReply], seconds: float) -> None:
+    """Save the replies in the order of the passages, and how long they took. Raises LeaseLost."""
+    order = {doc_id: place for place, doc_id in enumerate(lease.work.doc_ids)}
+    ordered = sorted(replies, key=lambda reply: order[reply.doc_id])
+    endings.finish(lease, results=[asdict(reply) for reply in ordered], seconds=seconds)
+
+
+def sample_of_dry_run(dry_run: DryRun) -> Sample | None:
+    """What was chosen, with what else could have been."""
+    said = {f"passage_{place}": doc_id for place, doc_id in enumerate(dry_run.doc_ids, start=1)}
+    said |= {"topic": str(dry_run.topic_id), "item": str(dry_run.revision_id or "")}
+    return sample_of(dry_run.collection, dry_run.prompt.kinds, said)
+
+
+def spec_of(dry_run: DryRun) -> GraderSpec:
+    return spec_of_dry_run(dry_run.collection, dry_run.prompt, dry_run.backend, dry_run.llm)
+
+
+def pairs(dry_run: DryRun) -> list[types.CellToGrade]:
+    sample = sample_of_dry_run(dry_run)
+    return pairs_of(sample, dry_run.prompt, spec_of(dry_run)) if sample else []
+
+
+def results(dry_run: DryRun) -> list[DryRunReply]:
+    """What came of the passages, without those that whoever reads now is to rate blind."""
+    hidden = blind_ids(dry_run.collection_id, dry_run.doc_ids)
+    return [DryRunReply(**reply) for reply in dry_run.results if reply["doc_id"] not in hidden]

@@ -1,0 +1,355 @@
+"""The graders: how each stands here, a try on five pairs beside people's grades, and the choice."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+import numpy as np
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from grading.prompts import Prompt
+from grading.types import ItemKind, Purpose
+from rubricweb.accounts import roles
+from rubricweb.banks.models import Item
+from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part
+from rubricweb.core.ids import parse_id
+from rubricweb.corpus import actions as corpus
+from rubricweb.corpus.access import collection_for
+from rubricweb.corpus.models import Collection
+from rubricweb.graders import dry_runs, prompts
+from rubricweb.graders.calibration_cards import hides_numbers
+from rubricweb.graders.choices import (
+    CARDS,
+    Card,
+    CardState,
+    GraderForm,
+    card_of,
+    grader_form,
+    server_models,
+    state_of,
+)
+from rubricweb.graders.dry_runs import DryRunReply, Sample, sample_of
+from rubricweb.graders.forms import why_not_ask
+from rubricweb.graders.kept import kept_context
+from rubricweb.graders.models import CalibrationCard, DryRun
+from rubricweb.grades import visibility
+from rubricweb.grades.configs import planned_configs
+from rubricweb.grades.engine import monitor
+from rubricweb.grades.engine.missing import asked_cells
+from rubricweb.grades.engine.price import price
+from rubricweb.grades.engine.progress import expected_rate
+from rubricweb.grades.engine.stages import stages
+from rubricweb.grades.models import HumanGrade
+from rubricweb.jobs.progress import Price
+
+PAGE = "graders/graders.html"
+PAIRS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class CardRow:
+    """A card as it is listed."""
+
+    card: Card
+    state: CardState
+    rate: float | None
+    """Pairs a second that it was measured at here."""
+    kappa: Mapping[str, Any] | None
+    """With people on one bank: value, low, high, cells; None where nobody made a calibration card."""
+    is_in_use: bool
+
+    @property
+    def rate_words(self) -> str:
+        if not self.rate:
+            return ""
+        return f"about {self.rate:,.0f} pairs/s" if self.rate >= 3 else f"about {self.rate:.1f} pairs/s"
+
+
+@dataclass(frozen=True, slots=True)
+class TriedPair:
+    """One pair of the try: what people said and what the grader says."""
+
+    dry_run: DryRun
+    item: str
+    passage: str
+    label: int | None
+    """By people; None where nobody rated the pair."""
+    reply: DryRunReply | None
+
+    @property
+    def difference(self) -> int | None:
+        if self.reply is None or self.reply.rating is None or self.label is None:
+            return None
+        return abs(self.reply.rating - self.label)
+
+
+@dataclass(frozen=True, slots=True)
+class Consequence:
+    """What using the grader would take, before anybody says so."""
+
+    pairs: int
+    known: int
+    price: Price | None
+    runs: int
+
+
+@require_safe
+def graders(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Every grader with its state; the one of the address, or in use, opened, with its last try."""
+    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    return page_or_part(request, PAGE, _context(request, collection), part="grader")
+
+
+@require_safe
+def trial(request: HtmxRequest, slug: str) -> HttpResponse:
+    """How far a try is."""
+    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    return render(request, "graders/_trial.html", _trial(collection, request.GET))
+
+
+@require_POST
+def attempt(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Have a worker grade five pairs; nothing of it is kept as a grade."""
+    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    context = _context(request, collection, request.POST)
+    form: GraderForm = context["form"]
+    if not form.is_valid():
+        return form_response(request, PAGE, context, part="grader")
+    seed = parse_id(request.POST.get("seed", "0") or "0") + 1
+    samples = five_samples(collection, form.chosen(), seed)
+    if not samples:
+        form.add_error(None, "Nothing to try it on yet: import topics and passages, and write a question.")
+        return form_response(request, PAGE, context, part="grader")
+    tries = [
+        dry_runs.start_dry_run(
+            collection, prompt, sample, backend=form.backend.name, llm=form.llm, by=request.user
+        )
+        for prompt, sample in samples
+    ]
+    query = {"card": context["card"].key, "seed": seed, "tries": ",".join(str(each.pk) for each in tries)}
+    query |= {"backend": form.backend.name, "llm": form.llm}
+    chosen = [("prompt", name) for name in form.cleaned_data["grader_prompts"]]
+    return redirect(f"{reverse('graders:graders', args=[slug])}?{urlencode([*query.items(), *chosen])}")
+
+
+@require_POST
+def use(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Let the collection be graded by this grader from now on; earlier grades are kept."""
+    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    context = _context(request, collection, request.POST)
+    form: GraderForm = context["form"]
+    if not form.is_valid():
+        return form_response(request, PAGE, context, part="grader")
+    corpus.change_settings(collection, form.settings(collection), by=request.user)
+    return redirect(f"{reverse('graders:graders', args=[slug])}?card={context['card'].key}")
+
+
+@require_POST
+def ask_server(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Ask the model server which models it has."""
+    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    names, problem = server_models()
+    if problem:
+        messages.error(request, problem)
+    else:
+        messages.success(request, f"The server answers: {', '.join(names) or 'it does not list its models'}.")
+    return redirect(f"{reverse('graders:graders', args=[collection.slug])}?card=server")
+
+
+def _context(request: HtmxRequest, collection: Collection, sent: Any = None) -> Context:
+    query = request.GET if sent is None else sent
+    card = next((each for each in CARDS if each.key == query.get("card")), card_of(collection))
+    workers = monitor.workers().beats
+    form = grader_form(collection, card, workers, sent if sent is not None else _tried(query))
+    has_sent = form.is_bound and sent is None
+    context = {
+        "collection": collection,
+        "rows": [_row(collection, each, workers) for each in CARDS],
+        "card": card,
+        "card_state": state_of(card, workers),
+        "form": form,
+        "is_own": card == card_of(collection),
+        "recommended": _recommended(card),
+        "seed": query.get("seed", "0"),
+        **_trial(collection, query),
+        **prompts.listed(collection),
+        **kept_context(collection),
+    }
+    if not form.is_bound or (has_sent and form.is_valid()):
+        context["consequence"] = _consequence(collection, form, workers)
+    return context
+
+
+def _tried(query: Any) -> dict[str, Any] | None:
+    """What was tried, as the form was sent then; None without a try."""
+    if not query.get("tries"):
+        return None
+    return {
+        "grader_backend": query.get("backend", ""),
+        "grader_llm": query.get("llm", ""),
+        "grader_prompts": query.getlist("prompt"),
+    }
+
+
+def _row(collection: Collection, card: Card, workers: Sequence[Any]) -> CardRow:
+    is_in_use = card == card_of(collection)
+    llm = collection.grader_llm if is_in_use else card.llm
+    drafts = planned_configs(_supposed(collection, card.backends[0], llm)) if llm else []
+    rates = [rate.cells for rate in map(expected_rate, drafts) if not rate.is_guess]
+    return CardRow(
+        card, state_of(card, workers), rates[0] if rates else None, _kappa(collection, llm), is_in_use
+    )
+
+
+def _supposed(collection: Collection, backend: str, llm: str) -> Collection:
+    if backend == collection.grader_backend and llm == collection.grader_llm:
+        return collection
+    supposed = copy(collection)
+    supposed.grader_backend, supposed.grader_llm = backend, llm
+    supposed.grader_prompts, supposed.grader_options = [], {}
+    return supposed
+
+
+def _kappa(collection: Collection, llm: str) -> Mapping[str, Any] | None:
+    """Of the latest calibration card of the model here, where the reader has nothing left to rate blind."""
+    cards = CalibrationCard.objects.filter(bank__collection=collection, config__llm=llm).select_related(
+        "bank"
+    )
+    card = cards.first()
+    if card is None or hides_numbers(card.bank) or card.found["kappa"]["value"] is None:
+        return None
+    return {**card.found["kappa"], "cells": card.found["sample"]["cells"]}
+
+
+def _recommended(card: Card) -> list[str]:
+    """What the back-end's own prompts ask that end in a rating, in short: "How far ..., 0 to 5"."""
+    own = (prompt for prompt in card.backend.choices if prompt.prompt_class in card.backend.prompt_classes)
+    return [
+        f"{re.split('[,;:]', prompt.summary)[0]}{', {} to {}'.format(*prompt.scale) if prompt.scale else ''}"
+        for prompt in own
+        if prompt.purpose is not Purpose.EXTRACT
+    ]
+
+
+def _consequence(collection: Collection, form: GraderForm, workers: Sequence[Any]) -> Consequence:
+    if form.is_bound:
+        collection = form.applied(collection)
+    else:
+        backend, llm = (str(form[name].value()) for name in ("grader_backend", "grader_llm"))
+        collection = _supposed(collection, backend, llm or form.initial["grader_llm"])
+    configs = planned_configs(collection)
+    found = stages(collection, configs)
+    rating = [config for config in configs if config.purpose != Purpose.EXTRACT] or configs
+    missing = sum(each.cells for each in found.all if each.config in rating)
+    every = sum(each.cells for each in asked_cells(collection, rating, topics=collection.topics.all()))
+    runs = collection.runs.accepted().count()
+    time = price(collection, found.all, list(workers)) if missing else None
+    return Consequence(missing, max(0, every - missing), time, runs)
+
+
+def five_samples(collection: Collection, chosen: Sequence[Prompt], seed: int) -> list[tuple[Prompt, Sample]]:
+    """Five pairs with the prompt that rates them; where people rated some, these, over all grades."""
+    prompts = [
+        prompt for prompt in chosen if prompt.purpose is not Purpose.EXTRACT and not prompt.needs_answer
+    ]
+    kinds = {kind: prompt for prompt in reversed(prompts or list(chosen)) for kind in prompt.kinds}
+    pairs = _rated_pairs(collection, set(kinds) - {ItemKind.DIRECT}, seed) if kinds else []
+    found = []
+    for item, doc_id in pairs:
+        sent = {"topic": str(item.topic_id), "item": str(item.revision_id), "passage_1": doc_id}
+        if sample := sample_of(collection, {ItemKind(item.kind)}, sent):
+            found.append((kinds[ItemKind(item.kind)], sample))
+    topics = list(collection.topics.values_list("pk", flat=True))
+    np.random.default_rng(seed).shuffle(topics)
+    for pk in topics[: PAIRS - len(found)]:
+        for kind, prompt in sorted(kinds.items(), reverse=True):  # questions before nuggets
+            sample = sample_of(collection, {kind}, {"topic": str(pk)})
+            if (
+                sample is None
+                or not sample.doc_ids
+                or (sample.revision is None and kind is not ItemKind.DIRECT)
+            ):
+                continue
+            sample = sample.only_first()
+            if not why_not_ask(sample):
+                found.append((prompt, sample))
+                break
+    return found
+
+
+def _rated_pairs(collection: Collection, kinds: set[ItemKind], seed: int) -> list[tuple[Item, str]]:
+    """Five pairs that people rated, one of each grade as far as there are, and in another order by `seed`."""
+    items = Item.objects.filter(bank__collection=collection).active().of_kinds(kinds)
+    by_revision = {item.revision_id: item for item in items.exclude(revision__text="")}
+    labels = human_labels(collection)
+    doc_ids = dict(collection.passages.filter(pk__in={pk for _, pk in labels}).values_list("pk", "doc_id"))
+    pooled = set(collection.topics.filter(pool__passage__in=doc_ids).values_list("pk", "pool__passage"))
+    by_rating: dict[int, list[tuple[Item, str]]] = defaultdict(list)
+    for (revision, passage), rating in sorted(labels.items()):
+        item = by_revision.get(revision)
+        if item is not None and (item.topic_id, passage) in pooled:
+            by_rating[rating].append((item, doc_ids[passage]))
+    chance = np.random.default_rng(seed)
+    for pairs in by_rating.values():
+        chance.shuffle(pairs)
+    chosen: list[tuple[Item, str]] = []
+    while by_rating and len(chosen) < PAIRS:
+        for rating in sorted(by_rating, reverse=True):
+            chosen.append(by_rating[rating].pop())
+            if not by_rating[rating]:
+                del by_rating[rating]
+    return chosen[:PAIRS]
+
+
+def human_labels(collection: Collection) -> dict[tuple[int, int], int]:
+    """By (wording, passage): what people said last, without passages that the reader has to rate blind."""
+    rows = HumanGrade.objects.filter(topic__collection=collection).order_by("pk")
+    rows = rows.exclude(passage__in=visibility.blind_passages(collection.pk))
+    labels: dict[tuple[int, int], int | None] = {}
+    for revision, passage, rating, is_withdrawn in rows.values_list(
+        "revision", "passage", "rating", "is_withdrawn"
+    ):
+        labels[revision, passage] = None if is_withdrawn else rating
+    return {place: rating for place, rating in labels.items() if rating is not None}
+
+
+def _trial(collection: Collection, query: Any) -> Context:
+    pks = [parse_id(text) for text in query.get("tries", "").split(",") if text.strip()][:PAIRS]
+    tries = list(
+        collection.dry_runs.filter(pk__in=pks)
+        .select_related("collection", "topic", "revision", "by")
+        .order_by("pk")
+    )
+    doc_ids = {doc_id for each in tries for doc_id in each.doc_ids}
+    passages = {row.doc_id: row for row in collection.passages.filter(doc_id__in=doc_ids)}
+    labels = human_labels(collection) if tries else {}
+    pairs = [_pair(each, passages, labels) for each in tries]
+    compared = [pair.difference for pair in pairs if pair.difference is not None]
+    return {
+        "collection": collection,
+        "pairs": pairs,
+        "trial_address": f"{reverse('graders:trial', args=[collection.slug])}?tries={query.get('tries', '')}",
+        "waiting": next((each for each in tries if each.is_live), None),
+        "error": next((each.error for each in tries if each.error), ""),
+        "compared": len(compared),
+        "close": sum(difference <= 1 for difference in compared),
+    }
+
+
+def _pair(dry_run: DryRun, passages: Mapping[str, Any], labels: Mapping[tuple[int, int], int]) -> TriedPair:
+    passage = passages.get(dry_run.doc_ids[0])
+    replies = dry_runs.results(dry_run)
+    place = (dry_run.revision_id or 0, passage.pk if passage else 0)
+    asked = dry_run.revision.text if dry_run.revision else dry_run.topic.text
+    text = passage.text[:200] if passage else ""
+    return TriedPair(dry_run, asked, text, labels.get(place), replies[0] if replies else None)

@@ -1,0 +1,165 @@
+"""What pages show and keep of grades: the grader shown first, whose answers are verified, and the replies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.db.models import Max, Q, Sum
+from django.db.models.functions import Length
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from grading.graders import registry
+from grading.graders.registry import IMPORTED
+from rubricweb.accounts import roles
+from rubricweb.core.forms import offer_choices
+from rubricweb.core.http import Context, HtmxRequest
+from rubricweb.corpus.access import collection_for
+from rubricweb.corpus.actions import choose_answers, choose_default_grader
+from rubricweb.corpus.models import Collection
+from rubricweb.grades.defaults import scored_graders
+from rubricweb.grades.replies.dropping import keep_replies
+from rubricweb.grades.replies.models import ReplyBlock, ReplyPolicy
+from rubricweb.grades.selectors import GraderRow, answer_sources
+
+MOST_DAYS = 36_500
+AGES = (30, 90, 365)
+"""Days, for which the page says how much is older."""
+
+
+class DefaultGraderForm(forms.Form):
+    """The fingerprint of a grader with grades here."""
+
+    default_grader = forms.ChoiceField(label="Grades shown first", widget=forms.RadioSelect)
+
+
+class AnswersForm(forms.Form):
+    """The fingerprint of a grader, or nothing."""
+
+    answers_by = forms.ChoiceField(label="Answers to verify", required=False, widget=forms.RadioSelect)
+
+
+class RepliesForm(forms.Form):
+    """After how many days replies are dropped."""
+
+    days = forms.IntegerField(
+        label="Drop replies after (days)",
+        required=False,
+        min_value=1,
+        max_value=MOST_DAYS,
+        help_text="Empty: never. Dropped replies cannot be restored.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class StoredReplies:
+    """What a collection has of long replies."""
+
+    number: int
+    content_bytes: int
+    """Compressed."""
+    dropped: int
+    dropped_at: datetime | None
+    """The latest time."""
+    older: tuple[tuple[int, int], ...]
+    """(days, replies that are older)."""
+
+
+def kept_context(collection: Collection) -> Context:
+    """The three forms, and what there is of replies."""
+    return {
+        "default_form": default_form(collection),
+        "answers_form": answers_form(collection),
+        "replies_form": replies_form(collection),
+        "stored": stored(collection),
+    }
+
+
+@require_POST
+def default_grader(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Choose whose grades pages show unless their address names a grader."""
+    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    form = default_form(collection, request.POST)
+    if form.is_valid():
+        choose_default_grader(collection, form.cleaned_data["default_grader"], by=request.user)
+    return _back(request, collection, form)
+
+
+@require_POST
+def answers(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Choose whose extracted answers are verified; earlier verdicts stay with the answers they are about."""
+    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    form = answers_form(collection, request.POST)
+    if form.is_valid():
+        choose_answers(collection, form.cleaned_data["answers_by"], by=request.user)
+    return _back(request, collection, form)
+
+
+@require_POST
+def replies(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Say how long replies are kept; a worker drops what is older."""
+    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    form = replies_form(collection, request.POST)
+    if form.is_valid():
+        keep_replies(collection, form.cleaned_data["days"], by=request.user)
+    return _back(request, collection, form)
+
+
+def _back(request: HtmxRequest, collection: Collection, form: forms.Form) -> HttpResponse:
+    for errors in form.errors.values():
+        messages.error(request, " ".join(map(str, errors)))
+    if not form.errors:
+        messages.success(request, "Saved.")
+    return redirect("graders:graders", collection.slug)
+
+
+def default_form(collection: Collection, sent: Any = None) -> DefaultGraderForm:
+    rows = scored_graders(collection)
+    form = DefaultGraderForm(sent, initial={"default_grader": rows[0].config.fingerprint if rows else ""})
+    choices = [(row.config.fingerprint, f"{row.config} ({row.grades:,} grades)") for row in rows]
+    offer_choices(form, "default_grader", choices)
+    return form
+
+
+def answers_form(collection: Collection, sent: Any = None) -> AnswersForm:
+    form = AnswersForm(sent, initial={"answers_by": collection.answers_by})
+    others = [(row.config.fingerprint, _words(row)) for row in answer_sources(collection)]
+    offer_choices(form, "answers_by", [("", "Those of the chosen grader"), *others])
+    return form
+
+
+def _words(row: GraderRow) -> str:
+    backend = registry.BACKENDS.get(row.config.backend)
+    whence = "from a file" if row.config.backend == IMPORTED else backend.label if backend else "not here now"
+    return f"{row.config} ({whence}, {row.grades:,} answers)"
+
+
+def replies_form(collection: Collection, sent: Any = None) -> RepliesForm:
+    policy = ReplyPolicy.objects.filter(collection=collection).first()
+    return RepliesForm(sent, initial={"days": policy.days if policy else None})
+
+
+def stored(collection: Collection) -> StoredReplies:
+    """Count the replies in blocks; those in rows of grades are not counted."""
+    now = timezone.now()
+    older = {
+        f"older_{days}": Sum(
+            "number", filter=Q(at__lt=now - timedelta(days=days), dropped_at=None), default=0
+        )
+        for days in AGES
+    }
+    counts = ReplyBlock.objects.filter(collection=collection).aggregate(
+        **older,
+        content_bytes=Sum(Length("content"), default=0),
+        last=Max("dropped_at"),
+        gone=Sum("dropped", default=0),
+        present=Sum("number", default=0),
+    )
+    ages = tuple((days, counts[f"older_{days}"]) for days in AGES)
+    return StoredReplies(counts["present"], counts["content_bytes"], counts["gone"], counts["last"], ages)

@@ -1,0 +1,69 @@
+"""Dry runs of prompts, and calibration cards: what graders were found to be beside people."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+
+from grading import prompts
+from rubricweb.banks.models import Bank, ItemRevision
+from rubricweb.banks.secrecy import ReadableManager
+from rubricweb.corpus.models import Collection, Topic
+from rubricweb.grades.models import GraderConfig
+from rubricweb.jobs.models import Task
+
+
+class DryRun(Task):
+    """A prompt that may not be saved yet, asked by a worker about a few passages. It makes no grades.
+
+    What came of it is kept for a day.
+    """
+
+    collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="dry_runs")
+    prompt_class = models.CharField(max_length=64)
+    definition = models.JSONField()
+    """As `grading.prompts.as_options` writes it; empty for a published prompt."""
+    backend = models.CharField(max_length=40)
+    llm = models.CharField(max_length=200)
+    topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="+")
+    revision = models.ForeignKey(ItemRevision, null=True, on_delete=models.CASCADE, related_name="+")
+    """What is asked; None where a direct prompt asks about the query."""
+    doc_ids = models.JSONField()
+    seconds = models.FloatField(null=True)
+    """That the grader took for all passages, its model loaded; None until it is done."""
+    results = models.JSONField(default=list)
+    """One object a passage: `dry_runs.DryRunReply`."""
+    at = models.DateTimeField(auto_now_add=True)
+
+    objects = ReadableManager()
+
+    class Meta:
+        ordering = ("-pk",)
+
+    def __str__(self) -> str:
+        return f"dry run {self.pk} of {self.prompt_class}"
+
+    @property
+    def prompt(self) -> prompts.Prompt:
+        if not self.definition:
+            return prompts.get(self.prompt_class)
+        return prompts.from_options(self.prompt_class, self.definition)
+
+
+class CalibrationCard(models.Model):
+    """How far a grader's ratings of a bank's items are those of people. It never changes."""
+
+    bank = models.ForeignKey(Bank, on_delete=models.CASCADE, related_name="calibration_cards")
+    config = models.ForeignKey(GraderConfig, on_delete=models.PROTECT, related_name="+")
+    items = models.JSONField()
+    """[query id, id of the wording] of each item that the card is of."""
+    found = models.JSONField()
+    """What `calibration_documents.found` returns."""
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ("-pk",)
+
+    def __str__(self) -> str:
+        return f"calibration card {self.pk} of {self.config}"

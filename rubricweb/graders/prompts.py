@@ -1,0 +1,281 @@
+"""The page on which a collection's own prompts are written, tried and put away."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from grading import prompts
+from grading.prompts import Prompt
+from grading.types import ItemKind, Outcome
+from rubricweb.accounts import roles
+from rubricweb.core.http import Context, HtmxRequest, after_post, form_response, page_or_part
+from rubricweb.core.ids import parse_id
+from rubricweb.corpus import prompts as corpus
+from rubricweb.corpus.access import collection_for
+from rubricweb.corpus.models import Collection, OwnPrompt
+from rubricweb.corpus.prompts import active_prompts
+from rubricweb.graders import access, dry_runs
+from rubricweb.graders.dry_runs import DryRunReply, Sample, pairs_of, sample_of, shown, spec_of_dry_run
+from rubricweb.graders.forms import (
+    ASKS,
+    PromptForm,
+    TrialForm,
+    initial_of,
+    model_form,
+    passage_fields,
+    why_not_ask,
+)
+from rubricweb.graders.models import DryRun
+from rubricweb.grades import visibility
+from rubricweb.grades.models import Grade
+
+HOW = dict(Grade.How.choices)
+
+
+@dataclass(frozen=True, slots=True)
+class PromptRow:
+    """A saved prompt as it is listed."""
+
+    row: OwnPrompt
+    prompt: Prompt
+    is_asked: bool
+    """Re-grade uses it."""
+
+    @property
+    def asks(self) -> str:
+        return ASKS[initial_of(self.prompt)["asks"]][0]
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What a worker brought for one passage, and how the reply was read."""
+
+    result: DryRunReply
+    label: str
+    """The rating's name, where it has one besides the number."""
+
+    @property
+    def is_failed(self) -> bool:
+        return self.result.outcome == Outcome.FAILED
+
+    @property
+    def how(self) -> str:
+        return str(HOW[self.result.outcome])
+
+    @property
+    def outcome(self) -> str:
+        """In few words: "rating 3", "failed"."""
+        if self.is_failed or self.result.rating is None:
+            return self.how
+        return f"rating {self.label or self.result.rating}"
+
+
+def listed(collection: Collection) -> dict[str, object]:
+    """The saved prompts, and the published ones to start from."""
+    asked = {prompt.prompt_id for prompt in active_prompts(collection)}
+    rows = [
+        PromptRow(row, row.prompt, row.prompt_id in asked)
+        for row in collection.prompts.select_related("by").order_by("-pk")
+    ]
+    return {
+        "prompt_rows": [row for row in rows if not row.row.is_put_away],
+        "away": [row for row in rows if row.row.is_put_away],
+        "published": [prompt for prompt in prompts.known() if prompt.placeholders],
+    }
+
+
+def tried(
+    collection: Collection, form: PromptForm, said: Mapping[str, Any], dry_run: DryRun | None = None
+) -> dict[str, object]:
+    """Beside the form: the sample, the prompt as a model would be told it, and the last dry run."""
+    _, kind, _ = ASKS.get(str(form["asks"].value()), ASKS["questions"])
+    sample = dry_runs.sample_of_dry_run(dry_run) if dry_run else sample_of(collection, {kind}, said)
+    model = (
+        model_form(collection, initial={"backend": dry_run.backend, "llm": dry_run.llm})
+        if dry_run
+        else model_form(collection, said if form.is_bound else None)
+    )
+    context: dict[str, object] = {
+        "sample": sample,
+        "sample_problem": why_not_ask(sample) if sample else "",
+        "passage_fields": passage_fields(sample) if sample else [],
+        "model_form": model,
+        "is_direct": kind is ItemKind.DIRECT,
+        "shown": _shown(collection, form, sample, model),
+    }
+    return context | (dry_run_context(dry_run) if dry_run else {})
+
+
+def dry_run_context(dry_run: DryRun) -> dict[str, object]:
+    """A dry run with what was replied."""
+    prompt = dry_run.prompt
+    read = [Read(said, _label(prompt, said.rating)) for said in dry_runs.results(dry_run)]
+    return {
+        "dry_run": dry_run,
+        "read": read,
+        "news": _news(dry_run, read),
+        "again": reverse("graders:dry-run", args=[dry_run.collection.slug, dry_run.pk]),
+    }
+
+
+def _news(dry_run: DryRun, read: list[Read]) -> str:
+    """Return the one sentence that is announced."""
+    if dry_run.is_live:
+        return f"Asking {dry_run.llm}…"
+    if dry_run.state == DryRun.State.FAILED:
+        return f"{dry_run.llm} was not asked."
+    if not read:
+        return "You still have to rate this pair blind."
+    outcomes = "; ".join(each.outcome for each in read)
+    return f"{dry_run.llm} replied: {outcomes}."
+
+
+def start_from(collection: Collection, said: Mapping[str, str]) -> PromptForm:
+    """Empty, or like the saved prompt `from` or the published class `like`; that then needs its own name."""
+    row = collection.prompts.filter(pk=parse_id(said.get("from", ""))).first()
+    published = next((one for one in prompts.known() if one.prompt_class == said.get("like")), None)
+    if row:
+        return PromptForm(initial=initial_of(row.prompt))
+    if published and published.placeholders:
+        return PromptForm(initial=initial_of(published) | {"name": f"My{published.prompt_class}"[:64]})
+    return PromptForm()
+
+
+def _shown(
+    collection: Collection, form: PromptForm, sample: Sample | None, model: TrialForm
+) -> list[object] | None:
+    """None while the prompt cannot be asked."""
+    bound = form if form.is_bound else PromptForm(form.initial)
+    if sample is None or not bound.is_valid():
+        return None
+    backend, llm = str(model["backend"].value() or ""), str(model["llm"].value() or "")
+    spec = spec_of_dry_run(collection, bound.prompt, backend, llm)
+    return list(shown(bound.prompt, pairs_of(sample, bound.prompt, spec)))
+
+
+def _label(prompt: Prompt, rating: int | None) -> str:
+    name = "" if rating is None else prompt.label_of(rating)
+    return "" if name == str(rating) else name
+
+
+PAGE = "graders/graders.html"
+
+
+@require_safe
+def write(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Open the form on the page of graders, empty or like the prompt `from` or `like` of the address."""
+    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    form = start_from(collection, request.GET.dict())
+    return form_response(
+        request, PAGE, _writing(request, collection, form, request.GET.dict()), part="writing"
+    )
+
+
+@require_POST
+def save(request: HtmxRequest, slug: str) -> HttpResponse:
+    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    form = PromptForm(request.POST)
+    if form.is_valid() and visibility.blind_passages(collection.pk):
+        form.add_error(
+            None,
+            "You still have pairs to rate blind, which a prompt could ask about. Rate them, then save it.",
+        )
+    if form.errors:
+        return form_response(
+            request, PAGE, _writing(request, collection, form, request.POST.dict()), part="writing"
+        )
+    row, is_new = corpus.save_prompt(collection, form.prompt, by=request.user)
+    words = "Saved as" if is_new else "This text was already saved as"
+    messages.success(request, f"{words} {row.prompt_id}. Tick it under Other prompts to use it.")
+    return redirect("graders:graders", slug)
+
+
+@require_POST
+def preview(request: HtmxRequest, slug: str) -> HttpResponse:
+    """The prompt as a model would be told it; no model is asked."""
+    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    form = PromptForm(request.POST)
+    context = _writing(request, collection, form, request.POST.dict())
+    return page_or_part(request, PAGE, context, part="shown" if request.htmx.target == "shown" else "sample")
+
+
+@require_POST
+def try_out(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Have a worker ask the prompt; what comes of it is fetched when it is there."""
+    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    said = request.POST.dict()
+    form, model = PromptForm(said), model_form(collection, said)
+    sample = sample_of(collection, form.prompt.kinds, said) if form.is_valid() else None
+    reason = _why_not(form, model.is_valid() and bool(model.cleaned_data["backend"]))
+    if sample is None or reason or (reason := why_not_ask(sample)):
+        context = _writing(request, collection, form, said) | {
+            "reason": reason or "There is no topic to try the prompt on."
+        }
+        return form_response(request, PAGE, context, part="dry_run")
+    asked = model.cleaned_data["backend"], model.cleaned_data["llm"].strip()
+    dry_run = dry_runs.start_dry_run(
+        collection, form.prompt, sample, backend=asked[0], llm=asked[1], by=request.user
+    )
+    context = _place(collection) | dry_run_context(dry_run)
+    to = reverse("graders:dry-run", args=[slug, dry_run.pk])
+    return after_post(request, f"{PAGE}#dry_run", context, to=to)
+
+
+@require_safe
+def dry_run(request: HtmxRequest, slug: str, dry_run_id: int) -> HttpResponse:
+    """The last dry run; alone it is the whole page with the form as it was then."""
+    found = access.dry_run_for(request.user, slug, dry_run_id)
+    if request.htmx:
+        context = _place(found.collection) | dry_run_context(found)
+        return page_or_part(request, PAGE, context, part="dry_run")
+    form = PromptForm(initial=initial_of(found.prompt))
+    context = _page(request, found.collection) | {"form": form} | tried(found.collection, form, {}, found)
+    return page_or_part(request, PAGE, context, part="dry_run")
+
+
+@require_POST
+def put_away(request: HtmxRequest, slug: str, prompt_id: int) -> HttpResponse:
+    row = corpus.put_away(access.prompt_for(request.user, slug, prompt_id), by=request.user)
+    return _after_change(request, row.collection)
+
+
+@require_POST
+def bring_back(request: HtmxRequest, slug: str, prompt_id: int) -> HttpResponse:
+    row = corpus.bring_back(access.prompt_for(request.user, slug, prompt_id), by=request.user)
+    return _after_change(request, row.collection)
+
+
+def _why_not(form: PromptForm, has_model: bool) -> str:
+    if not form.is_valid():
+        return "The prompt is not complete yet. Correct the marked fields."
+    return "" if has_model else "Choose a model. Without one, only the prompt can be shown."
+
+
+def _after_change(request: HtmxRequest, collection: Collection) -> HttpResponse:
+    context = _place(collection) | listed(collection)
+    to = reverse("graders:graders", args=[collection.slug])
+    return after_post(request, f"{PAGE}#prompts", context, to=to)
+
+
+def _writing(
+    request: HtmxRequest, collection: Collection, form: PromptForm, said: Context
+) -> dict[str, object]:
+    return _page(request, collection) | {"form": form} | tried(collection, form, said)
+
+
+def _page(request: HtmxRequest, collection: Collection) -> dict[str, object]:
+    """Return the page of graders with the form opened; its parts need nothing of the lists below."""
+    lists = {} if request.htmx else listed(collection)
+    return _place(collection) | {"is_writing": True} | lists
+
+
+def _place(collection: Collection) -> dict[str, object]:
+    return {"collection": collection}
