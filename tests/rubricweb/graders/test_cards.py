@@ -10,8 +10,8 @@ from django.urls import reverse
 from grading.statistics.calibration import RatedCells
 from rubricweb.banks import actions as banks
 from rubricweb.core.models import AuditEntry
+from rubricweb.graders import calibration_cards
 from rubricweb.graders import calibration_cards as cards
-from rubricweb.graders import documents
 from rubricweb.graders.calibration_samples import RatedSample, sample
 from rubricweb.graders.models import CalibrationCard
 from rubricweb.grades.humans import rate_cell
@@ -94,10 +94,10 @@ def test_card_calls_groups_clear_by_one_rule_for_all(rated, monkeypatch):
     """Eight topics; people agree but for the passages of one family, which the grader rates 2 more."""
     sample = made_up_sample(8, more=2)
     families = {"own": sample.cells.grader > sample.cells.people, "even": sample.cells.people == 1}
-    monkeypatch.setattr(documents, "by_length", lambda _: {})
-    monkeypatch.setattr(documents, "by_family", lambda *_: families)
-    found = documents.document_of(rated.made.bank, rated.made.config, sample, is_random=True)
-    assert found["groups"] == {"compared": 2, "rule": documents.RULE, "alpha": 0.05}
+    monkeypatch.setattr(calibration_cards, "by_length", lambda _: {})
+    monkeypatch.setattr(calibration_cards, "by_family", lambda *_: families)
+    found = calibration_cards.document_of(rated.made.bank, rated.made.config, sample, is_random=True)
+    assert found["groups"] == {"compared": 2, "rule": calibration_cards.RULE, "alpha": 0.05}
     own, even = found["by_runs"]
     assert (own["is_clear"], own["p"]) == (True, 2 / 2**8)
     assert (even["is_clear"], even["p"] > 0.05) == (False, True)
@@ -109,9 +109,9 @@ def test_card_page_says_how_many_groups_were_compared_and_by_which_rule(
 ):
     sample = made_up_sample(topics, more=2)
     high = sample.cells.grader > sample.cells.people
-    monkeypatch.setattr(documents, "by_length", lambda _: {"short": high, "long": ~high})
-    monkeypatch.setattr(documents, "by_family", lambda *_: {})
-    found = documents.document_of(rated.made.bank, rated.made.config, sample, is_random=True)
+    monkeypatch.setattr(calibration_cards, "by_length", lambda _: {"short": high, "long": ~high})
+    monkeypatch.setattr(calibration_cards, "by_family", lambda *_: {})
+    found = calibration_cards.document_of(rated.made.bank, rated.made.config, sample, is_random=True)
     CalibrationCard.objects.filter(pk=card.pk).update(found=found)
 
     page = text(client_of(viewer).get(sure_at(card)))
