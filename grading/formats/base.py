@@ -1,4 +1,4 @@
-"""What a file format is, and how a file's format is known: by its first lines, never by its name."""
+"""File formats, and how a file's format is recognised: by its first lines, never by its name."""
 
 from __future__ import annotations
 
@@ -13,9 +13,71 @@ from typing import Any
 import msgspec
 
 from grading.errors import BadFormat, Unclear
-from grading.formats.dictionary import read_document
-from grading.formats.envelopes import unwrapped
-from grading.formats.reading import MAX_LINE_BYTES, lines
+from grading.formats.reading import (
+    MAX_DOCUMENT_BYTES,
+    MAX_LINE_BYTES,
+    lines,
+    read_document,
+    refuse_escaped_nul,
+)
+
+ENVELOPE = "castorini.cli.v1"
+
+
+def unwrapped(value: Any) -> list[Any]:
+    """The records of an envelope's artifacts, which may be none; anything else is a record itself."""
+    if not isinstance(value, dict) or value.get("schema_version") != ENVELOPE:
+        return [value]
+    artifacts = value.get("artifacts")
+    held: list[Any] = []
+    for artifact in artifacts if isinstance(artifacts, list) else []:
+        content = artifact.get("data", artifact.get("value")) if isinstance(artifact, dict) else None
+        held += content if isinstance(content, list) else [content] if isinstance(content, dict) else []
+    return held
+
+
+def record_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield (line, JSON) of a file's records: its lines, or where it is one envelope what that holds.
+
+    Raises `BadFormat` as `reading.lines` does, and for an envelope without records.
+    """
+    if not _is_envelope(path):
+        yield from lines(path)
+        return
+    numbered = list(lines(path, max_bytes=MAX_DOCUMENT_BYTES))
+    for number, text in numbered:
+        try:
+            refuse_escaped_nul(text)
+        except BadFormat as error:
+            raise BadFormat(error.problem, file=path.name, line=number) from error
+    records = unwrapped(msgspec.json.decode("\n".join(text for _, text in numbered)))
+    if not records:
+        problem = f"no records in artifacts, expected data or value in the envelope {ENVELOPE}"
+        raise BadFormat(problem, file=path.name, line=1)
+    for record in records:
+        yield 1, msgspec.json.encode(record).decode()
+
+
+def _is_envelope(path: Path) -> bool:
+    """Whether the whole file is one; damaged JSON is no envelope, and its reader says what is wrong."""
+    first = next((text for _, text in lines(path) if text.strip()), "")
+    if ENVELOPE not in first and _is_json(first):
+        return False
+    try:
+        whole = "\n".join(text for _, text in lines(path, max_bytes=MAX_DOCUMENT_BYTES))
+        value = msgspec.json.decode(whole)
+    except (msgspec.DecodeError, BadFormat, RecursionError):
+        return False
+    return isinstance(value, dict) and value.get("schema_version") == ENVELOPE
+
+
+def _is_json(text: str) -> bool:
+    try:
+        msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
+
 
 NAMED_FORMATS = 10
 """A message that names more is not read."""

@@ -16,12 +16,11 @@ import msgspec
 from grading.errors import BadFormat, UnknownMeasure
 from grading.formats import leaderboards
 from grading.formats.base import Content, Format, Sample, recognise_among, sample_of
-from grading.formats.dictionary import Document, JsonObject, read_document
 from grading.formats.json_lines import real
 from grading.formats.leaderboards import ALL, LeaderboardRow
-from grading.formats.reading import write_lines
+from grading.formats.reading import Document, JsonObject, read_document, write_lines
 from grading.formats.tables import with_formula
-from grading.measures import ranked_labels
+from grading.measures import registry
 
 BoardKind = Literal["ranks", "scores"]
 Rows = list[tuple[str, object, int]]
@@ -184,7 +183,7 @@ def _measure_of(document: Document, rows: list[LeaderboardRow], measure: str, *,
 
 def _is_measure(name: str) -> bool:
     try:
-        ranked_labels.validate(name)
+        registry.validate(name)
     except UnknownMeasure:
         return False
     return True

@@ -12,8 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from grading.errors import BadFormat
-from grading.formats.base import Content, Format, Sample, recognise_among, tsv_formats
-from grading.formats.envelopes import record_lines
+from grading.formats.base import Content, Format, Sample, recognise_among, record_lines, tsv_formats
 from grading.formats.json_lines import decode, real
 from grading.formats.reading import lines, write_lines
 

@@ -10,15 +10,12 @@ from pathlib import Path
 
 from grading.errors import BadFormat
 from grading.formats import base, events, graded, leaderboards, listings, official, passages, topics, trec
+from grading.formats.annotation_tools import ARGILLA, DOCCANO, LABEL_STUDIO
 from grading.formats.banks import dialects as banks
 from grading.formats.base import Content, Format
-from grading.formats.nugget_grades import NUGGET_GRADES
-from grading.formats.ratings.argilla import ARGILLA
-from grading.formats.ratings.autojudge_annotate import AUTOJUDGE_ANNOTATE
-from grading.formats.ratings.doccano import DOCCANO
-from grading.formats.ratings.label_studio import LABEL_STUDIO
-from grading.formats.responses.files import FORMATS as RESPONSES
-from grading.formats.umbrela import UMBRELA
+from grading.formats.nugget_grades import NUGGET_GRADES, UMBRELA
+from grading.formats.ratings import AUTOJUDGE_ANNOTATE
+from grading.formats.responses.conversion import FORMATS as RESPONSES
 
 FORMATS: tuple[Format, ...] = (
     *topics.FORMATS,

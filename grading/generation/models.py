@@ -9,11 +9,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from grading.errors import UnknownGrader
-from grading.generation.drafting import TextModel
-from grading.generation.parsing import repeats
-from grading.graders import hf_llama, hf_model, hf_t5
+from grading.generation.drafting import TextModel, repeats
+from grading.graders import hf_kernels, hf_model
 from grading.graders.backend_options import AS_IT_IS, Thinking
-from grading.graders.chat import chat_template
+from grading.graders.completions import chat_template
 from grading.graders.connection import Connection
 from grading.graders.openai_client import ChatClient, ChatOptions
 from grading.graders.registry import Backend, known_backends
@@ -159,7 +158,7 @@ class Seq2SeqText(_LoadedText):
     """The T5 family."""
 
     task = hf_model.SEQ2SEQ
-    quicken = staticmethod(hf_t5.quicken)
+    quicken = staticmethod(hf_kernels.quicken_t5)
 
     def complete(self, messages: Sequence[tuple[str, str]]) -> str:
         tokens, _ = self._generated(_plain(self._without_marks(messages)))
@@ -170,7 +169,7 @@ class CausalText(_LoadedText):
     """Llama, OLMo, GPT-2: uses the tokenizer's chat template if there is one."""
 
     task = hf_model.CAUSAL
-    quicken = staticmethod(hf_llama.quicken)
+    quicken = staticmethod(hf_kernels.quicken_llama)
     guesses = MappingProxyType({"prompt_lookup_num_tokens": GUESSED})
 
     def complete(self, messages: Sequence[tuple[str, str]]) -> str:

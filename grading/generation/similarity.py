@@ -10,7 +10,7 @@ from typing import NamedTuple
 from rapidfuzz import fuzz
 
 from grading.graders.lexical import stem, weight
-from grading.verify.normal import normal
+from grading.verify import normal
 
 THRESHOLD = 0.85
 """Similarity from which two texts are near-duplicates. Among 400 questions and nuggets, eight of each kind a

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from grading.graders import hf_t5
+from grading.graders import hf_kernels
 from grading.graders.backend_options import GeneratorOptions
 from grading.graders.base import GraderSpec, RatedReply, Result, rated
 from grading.graders.first_step import Tokens
@@ -31,7 +31,7 @@ class Seq2SeqGrader(GeneratingGrader):
         options = GeneratorOptions.of(spec)
         loaded = load(spec.llm, SEQ2SEQ, dtype=options.dtype, device=options.device)
         super().__init__(spec, options, loaded)
-        self._is_quick = hf_t5.quicken(loaded.model)
+        self._is_quick = hf_kernels.quicken_t5(loaded.model)
         self._max_new_tokens = options.max_new_tokens
         self._scorer = self._scorer_of(loaded.ends.__contains__)
 
@@ -73,7 +73,7 @@ class Seq2SeqGrader(GeneratingGrader):
 
     def _states(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         if self._is_quick:
-            return hf_t5.encode(self._loaded.model, ids, mask)
+            return hf_kernels.encode(self._loaded.model, ids, mask)
         encoder = self._loaded.model.get_encoder()
         states: torch.Tensor = encoder(input_ids=ids, attention_mask=mask).last_hidden_state
         return states

@@ -24,9 +24,9 @@ from functools import cache, lru_cache
 from importlib import resources
 from typing import NamedTuple
 
+from grading.graders.backend_options import Options
 from grading.graders.base import GraderSpec, misfit
 from grading.graders.hf_batches import sentence_breaks
-from grading.graders.options import Options
 from grading.types import CellToGrade, Grade, GradeFailure, Outcome, Trace
 
 WINDOW = 30

@@ -21,9 +21,8 @@ from typing import Any, TypeVar
 from grading.errors import GraderUnavailable
 from grading.graders import completions
 from grading.graders.backend_options import AS_IT_IS, Thinking
-from grading.graders.chat import Message
-from grading.graders.connection import Address, Connection
-from grading.graders.openai_errors import NO_REPLY_IN_TIME, Problem, problem_of, without
+from grading.graders.completions import Message
+from grading.graders.connection import NO_REPLY_IN_TIME, Address, Connection, Problem, problem_of, without
 from grading.graders.replies import Expected, NoReply, Reply, TokensUsed
 from grading.graders.server_calls import ConcurrencyLimit, Replica, Replicas
 from grading.types import ErrorClass

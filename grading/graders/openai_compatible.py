@@ -30,11 +30,10 @@ from grading.graders.base import (
     weighed,
     with_confidence,
 )
-from grading.graders.chat import Message
-from grading.graders.connection import Connection
+from grading.graders.completions import Message
+from grading.graders.connection import Connection, too_long_by
 from grading.graders.hf_batches import longest_start
 from grading.graders.openai_client import ChatClient, ChatOptions
-from grading.graders.openai_errors import too_long_by
 from grading.graders.replies import NoReply, Reply, Step, TokensUsed
 from grading.parsing import OnUnparsable
 from grading.types import CellToGrade, ErrorClass, Grade, Outcome, Trace

@@ -17,12 +17,14 @@ from grading.graders.backend_options import (
     CausalOptions,
     ExtractiveOptions,
     GeneratorOptions,
+    Option,
+    Options,
     ReplyOptions,
     ServerOptions,
+    Value,
 )
 from grading.graders.base import Grader, GraderSpec
 from grading.graders.connection import Connection
-from grading.graders.options import Option, Options, Value
 from grading.prompts import Prompt
 
 IMPORTED = "imported"

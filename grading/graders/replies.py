@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from grading.errors import GradingError
-from grading.graders.openai_errors import Problem
+from grading.graders.connection import Problem
 from grading.types import ErrorClass
 
 if TYPE_CHECKING:

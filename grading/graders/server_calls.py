@@ -35,8 +35,7 @@ from urllib.request import getproxies
 
 import httpx
 
-from grading.graders.connection import Address
-from grading.graders.openai_errors import Problem
+from grading.graders.connection import Address, Problem
 from grading.types import ErrorClass
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from grading.arrays import divide, divide_or_zero, take_rows
 from grading.statistics.cover_estimate import NOT_RATED, Unit
 from grading.statistics.max_t import MIN_TOPICS, step_down
-from grading.statistics.means import RESAMPLES, SEED
+from grading.statistics.mean_intervals import RESAMPLES, SEED
 
 ENOUGH_CELLS = 10
 """A coefficient of fewer says nothing: "too few" is printed instead."""

@@ -1,8 +1,9 @@
-"""Strengths of systems from votes between two of them, ties modelled (Bradley and Terry 1952; Davidson 1970).
+"""Strengths of systems from votes between two of them, ties modelled, and the battle that comes next.
 
-With strengths `a` and `b` (in log-odds) and a tie parameter `t`, the first wins, ties and loses with chances
-proportional to `exp((a - b) / 2)`, `exp(t)` and `exp((b - a) / 2)`. Strengths have the mean 0. A weak normal
-prior (PRIOR_SD) keeps those of systems that won or lost every vote finite.
+The model is that of Bradley and Terry (1952) with the ties of Davidson (1970). With strengths `a` and `b` (in
+log-odds) and a tie parameter `t`, the first wins, ties and loses with chances proportional to
+`exp((a - b) / 2)`, `exp(t)` and `exp((b - a) / 2)`. Strengths have the mean 0. A weak normal prior (PRIOR_SD)
+keeps those of systems that won or lost every vote finite.
 
 Votes on one topic, and votes of one person, are not independent: `vote_variance` says how far strengths may
 be off, never by more than without votes. A system with votes on fewer than MIN_TOPICS topics has no interval,
@@ -16,10 +17,14 @@ where `x` is the log of the first answer's length over the second's, and `c` is 
 these then compare answers of equal length (Li et al. 2024, "Does style matter? Disentangling style and
 substance in Chatbot Arena", who add such covariates to the model of Bradley and Terry; they divide the
 difference by the sum of both lengths; of the log, `c` says by what power of the ratio the odds grow).
+
+Battles (two systems, a topic, and which system stands left) are drawn from a generator that the caller seeds,
+so that the same seed and votes give the same battle.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
 from typing import NamedTuple
@@ -30,8 +35,7 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 from grading.statistics.max_t import ALPHA, DRAWS, step_down
-from grading.statistics.mean_intervals import MIN_TOPICS
-from grading.statistics.means import LEVEL, SEED
+from grading.statistics.mean_intervals import LEVEL, MIN_TOPICS, SEED
 from grading.statistics.vote_variance import Scored, Variance, variance
 
 PRIOR_SD = 3.0
@@ -281,3 +285,61 @@ def _moments(design: Floats, counts: Floats, fitted: Floats) -> tuple[Floats, Fl
     roots[:, 0, -1] -= (win - lose) * tie / (2 * half)
     roots[:, 1, -1] = np.sqrt(win * lose * tie) / half
     return gradients, roots * np.sqrt(votes)[:, np.newaxis, np.newaxis]
+
+
+class Candidate(NamedTuple):
+    """Two systems that both answered a topic; `first` is the smaller number."""
+
+    topic: int
+    first: int
+    second: int
+
+    @property
+    def pair(self) -> tuple[int, int]:
+        return self.first, self.second
+
+
+class Sides(NamedTuple):
+    """A battle as it is shown."""
+
+    topic: int
+    left: int
+    right: int
+
+
+def at_random(candidates: Sequence[Candidate], random: np.random.Generator) -> Sides:
+    """Draw a candidate, each as likely as any other, and its sides. Raises ValueError without candidates.
+
+    >>> at_random([Candidate(7, 0, 1)], np.random.default_rng(3)).topic
+    7
+    """
+    if not candidates:
+        raise ValueError("no candidates")
+    return _with_sides(candidates[int(random.integers(len(candidates)))], random)
+
+
+def sharpening(
+    candidates: Sequence[Candidate],
+    pairs: Sequence[tuple[int, int]],
+    votes: Mapping[int, int],
+    random: np.random.Generator,
+) -> Sides:
+    """Draw a battle of the first of `pairs` that has a candidate, on its topic with the fewest votes.
+
+    `pairs` come least certain first (`bradley_terry.least_certain_pairs`); a pair that is not among them
+    comes before all, since nothing is known of it. `votes` counts them by topic. What is left equal is drawn.
+
+    >>> known, two = [(0, 1)], [Candidate(7, 0, 1), Candidate(8, 0, 1)]
+    >>> sharpening(two, known, {7: 3, 8: 1}, np.random.default_rng(3)).topic
+    8
+    """
+    place = {pair: number for number, pair in enumerate(pairs)}
+    first = min((place.get(one.pair, -1) for one in candidates), default=0)
+    of_pair = [one for one in candidates if place.get(one.pair, -1) == first]
+    fewest = min((votes.get(one.topic, 0) for one in of_pair), default=0)
+    return at_random([one for one in of_pair if votes.get(one.topic, 0) == fewest], random)
+
+
+def _with_sides(candidate: Candidate, random: np.random.Generator) -> Sides:
+    topic, first, second = candidate
+    return Sides(topic, second, first) if random.random() < 0.5 else Sides(topic, first, second)

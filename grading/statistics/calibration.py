@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from grading.arrays import divide, divide_or_zero
 from grading.statistics import max_t
 from grading.statistics.agreement import COEFFICIENT, contingencies, weighted_kappa
-from grading.statistics.mean_intervals import MIN_TOPICS, statistic_interval
-from grading.statistics.resampling import UNDEFINED, ConfidenceInterval
+from grading.statistics.mean_intervals import MIN_TOPICS, UNDEFINED, ConfidenceInterval, statistic_interval
 from grading.types import MAX_RATING
 
 LEVELS = tuple(range(MAX_RATING + 1))

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grading.arrays import divide
-from grading.statistics.mean_intervals import mean_intervals
-from grading.statistics.resampling import UNDEFINED, ConfidenceInterval
+from grading.statistics.mean_intervals import UNDEFINED, ConfidenceInterval, mean_intervals
 from grading.types import MIN_RATING, Ratings
 
 Floats = NDArray[np.float64]
@@ -283,3 +284,22 @@ def is_uncovered(ratings: Ratings, relevance: Relevance, *, min_grade: MinGrade 
 def is_ungraded(ratings: Ratings, relevance: Relevance) -> Mask:
     """Return an array of shape (passages,): relevant, without any rating."""
     return np.asarray(relevance.relevant & ~(ratings >= MIN_RATING).any(axis=1))
+
+
+_FIRST_PART = re.compile(r"[^-_.\s]+")
+
+
+def families(run_tags: Sequence[str], patterns: Sequence[str] = ()) -> dict[str, list[str]]:
+    """Family -> its runs: those whose tags the first fitting pattern (`bm25*`) fits.
+
+    A run that no pattern fits goes by the beginning of its tag, before the first of - _ and dot.
+
+    >>> families(["bm25_a", "bm25-b", "GPT4-web", "x"], ["GPT*"])
+    {'bm25': ['bm25_a', 'bm25-b'], 'GPT*': ['GPT4-web'], 'x': ['x']}
+    """
+    by_family: dict[str, list[str]] = {}
+    for run_tag in run_tags:
+        fitting = next((pattern for pattern in patterns if fnmatchcase(run_tag, pattern)), "")
+        beginning = _FIRST_PART.match(run_tag)
+        by_family.setdefault(fitting or (beginning[0] if beginning else run_tag), []).append(run_tag)
+    return by_family

@@ -31,8 +31,7 @@ from numpy.random import default_rng
 from numpy.typing import NDArray
 
 from grading.arrays import divide_or_zero
-from grading.statistics.mean_intervals import mean_intervals
-from grading.statistics.means import RESAMPLES, SEED, resamples
+from grading.statistics.mean_intervals import RESAMPLES, SEED, mean_intervals, resamples
 
 ALPHA = 0.05
 POWER = 0.8

@@ -9,8 +9,7 @@ from pathlib import Path
 from grading.errors import BadFormat
 from grading.formats.reading import lines
 from grading.submissions.coverage import TrackTopic
-from grading.submissions.findings import Finding, Findings
-from grading.submissions.rules import Rules
+from grading.submissions.rules import Finding, Findings, Rules
 from grading.submissions.submitted import NuggetCheck, ResponseCheck, RunCheck
 from grading.types import Response
 

@@ -6,8 +6,7 @@ import re
 from collections.abc import Container, Iterator, Mapping
 from typing import Protocol
 
-from grading.submissions.findings import Findings
-from grading.submissions.rules import MetadataRules, RunIdRules
+from grading.submissions.rules import Findings, MetadataRules, RunIdRules
 
 
 class TrackTopic(Protocol):

@@ -11,16 +11,14 @@ from pathlib import Path
 
 from grading.errors import BadFormat
 from grading.formats.banks.ragtime26 import DIALECT
-from grading.formats.banks.types import BankLine, Source
+from grading.formats.banks.records import BankLine, Source
 from grading.formats.ids import is_one_word
 from grading.formats.json_lines import JsonDict, json_object, real, whole
 from grading.formats.reading import MAX_HELD_BYTES, column_count, lines
 from grading.formats.responses import Dialect, Shape, dialect_of, inspect_responses
-from grading.formats.responses.citations import positions_in_text, shape_of
-from grading.formats.responses.dialects import sentences_key
+from grading.formats.responses.citations import positions_in_text, sentences_key, shape_of
 from grading.submissions.coverage import Coverage, DocumentIds, MetadataCheck, TrackTopic
-from grading.submissions.findings import Findings
-from grading.submissions.rules import NuggetRules, ResponseRules, RetrievalRules, Rules
+from grading.submissions.rules import Findings, NuggetRules, ResponseRules, RetrievalRules, Rules
 from grading.types import Response
 
 _Issue = tuple[str, str, int | None]

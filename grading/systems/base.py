@@ -1,14 +1,33 @@
-"""What all systems that answer a topic share: their input, their output, and a record of every call."""
+"""What all systems that answer a topic share: prompts, input, output, and a record of every call.
+
+The prompts are in prompts.toml beside this file and are read once a process. A prompt that has made a run is
+never edited: a changed text is a new version, and a run's provenance names the version that it used.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from grading.generation.drafting import TextModel
-from grading.systems.prompts import SystemPrompt
+from grading.prompts.chat import ChatPrompt, chat_prompt
 from grading.types import Citation, Response, Sentence, Topic
+
+__all__ = ("SystemPrompt", "get")
+
+SystemPrompt: TypeAlias = ChatPrompt
+"""What a system asks a model at one step. Its replies are free text: it has no labels."""
+
+
+def get(name: str) -> SystemPrompt:
+    """The prompt of a name, such as "KeyFacts". Raises UnknownPrompt, which lists the known ones.
+
+    >>> get("KeyFacts").prompt_id
+    'KeyFacts@1'
+    """
+    return chat_prompt("grading.systems", name)
+
 
 MAX_WORDS = 400
 """The longest answer that TREC RAG 2024 takes; the papers of the systems give none."""

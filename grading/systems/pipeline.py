@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from grading.generation.drafting import TextModel
-from grading.graders.options import Value
-from grading.systems import key_facts, prompted, prompts
+from grading.graders.backend_options import Value
+from grading.systems import base, extractive, key_facts
 from grading.systems.base import MAX_WORDS, Answer, AnswerSystem, Source, Step
-from grading.systems.extractive import BestSentences
+from grading.systems.extractive import STYLES, BestSentences, Prompted, Ragnarok
 from grading.systems.key_facts import Rifer
-from grading.systems.prompted import STYLES, Prompted, Ragnarok
 from grading.systems.reranking import (
     STRIDE,
     WINDOW,
@@ -53,8 +52,8 @@ LABELS = {
     Answering.QUESTION: "The question alone, without sources",
 }
 SOURCES = {
-    Answering.SENTENCES: prompted.SOURCES,
-    Answering.RAGNAROK: prompted.SOURCES,
+    Answering.SENTENCES: extractive.SOURCES,
+    Answering.RAGNAROK: extractive.SOURCES,
     Answering.RIFER: key_facts.SOURCES,
     Answering.EIFRP: key_facts.SOURCES,
 }
@@ -169,7 +168,7 @@ class SystemSpec:
         reranking = ("Listwise",) if self.rerank_passes else ()
         rating = (rating_prompts()[self.rating_prompt].prompt_id,) if self.rating_prompt else ()
         answering = (*reranking, *PROMPTS.get(self.answering, ()))
-        return (*rating, *(prompts.get(name).prompt_id for name in answering))
+        return (*rating, *(base.get(name).prompt_id for name in answering))
 
     @property
     def n_sources(self) -> int:

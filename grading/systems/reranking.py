@@ -14,9 +14,9 @@ from typing import Protocol
 
 from grading.errors import ParseFailure
 from grading.generation.drafting import TextModel
-from grading.prompts import catalogue
+from grading.prompts import prompt
 from grading.prompts.prompt import Prompt
-from grading.systems import prompts
+from grading.systems import base
 from grading.systems.base import RecordingModel, Source, Step
 from grading.types import CellToGrade, Item, ItemKind, Passage, Purpose, Ranking, Topic
 
@@ -119,7 +119,7 @@ class PointwiseReranker:
 def rating_prompts() -> Mapping[str, Prompt]:
     """The published prompts that show a model a query or a question and one passage to rate, by class."""
     kinds, purposes = {ItemKind.DIRECT, ItemKind.QUESTION}, (Purpose.DIRECT, Purpose.RATE)
-    rating = (one for one in catalogue.known() if one.purpose in purposes and one.scale and one.kinds & kinds)
+    rating = (one for one in prompt.known() if one.purpose in purposes and one.scale and one.kinds & kinds)
     alone = (one for one in rating if not (one.needs_key or one.needs_answer))
     return {one.prompt_class: one for one in alone if "context" in one.placeholders}
 
@@ -153,7 +153,7 @@ def permutation(reply: str, size: int) -> list[int]:
 def _ordered(model: RecordingModel, topic: Topic, sources: Sequence[Source]) -> list[Source]:
     passages = "\n\n".join(f"[{number}] {_shown(source)}" for number, source in enumerate(sources, 1))
     reply = model.ask(
-        "rerank", prompts.get("Listwise"), query=topic.text, passages=passages, count=str(len(sources))
+        "rerank", base.get("Listwise"), query=topic.text, passages=passages, count=str(len(sources))
     )
     return [sources[place] for place in permutation(reply, len(sources))]
 

@@ -1,11 +1,12 @@
-"""First-stage retrieval by BM25, and the fusion of rankings.
+"""First-stage retrieval by BM25, the fusion of rankings, and a corpus on disk.
 
-First-stage retrieval: BM25 as Anserini has it (Pradeep et al. 2024, section 6: k1 0.9, b 0.4).
+BM25 is as Anserini has it (Pradeep et al. 2024, section 6: k1 0.9, b 0.4). Terms are lower-cased runs of two
+or more letters and digits without the stop words of Lucene's English analyser, stemmed by Snowball's English
+rules. An index in a folder keeps the terms of every passage as numbers, so that passages are added without
+reading the others' texts again, and bm25s's scores, which are memory-mapped.
 
-Words are lower-cased runs of two or more letters and digits without the stop words of Lucene's English
-analyser, stemmed by Snowball's English rules. An index in a folder keeps the words of every passage as
-numbers, so that passages are added without reading the others' texts again, and bm25s's scores, which are
-memory-mapped.
+A corpus on disk, for corpora that no database should hold, is a folder with the BM25 index of its passages
+and their texts: one file of JSON lines, read from the offset of a passage.
 """
 
 from __future__ import annotations
@@ -18,15 +19,18 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 from zlib import crc32
 
+import msgspec
 import numpy as np
 import snowballstemmer
 from numpy.typing import NDArray
 
 from grading.errors import BadFormat
+from grading.formats.passages import PassageEntry
 from grading.types import Passage, Ranking, Topic
 
 if TYPE_CHECKING:
@@ -233,3 +237,113 @@ def best_first(run_tag: str, query_id: str, scored: Iterable[tuple[str, float]],
     """A ranking by descending score, equal ones in the order of their ids."""
     ordered = sorted(scored, key=lambda one: (-one[1], one[0]))[:depth]
     return Ranking(run_tag, query_id, tuple(doc for doc, _ in ordered), tuple(score for _, score in ordered))
+
+
+Entries = Callable[[], Iterable[PassageEntry]]
+"""Called several times, so that texts need not be held."""
+_TEXTS, _STARTS = "texts.jsonl", "starts.npy"
+
+
+class _Stored(msgspec.Struct):
+    """A line of the texts."""
+
+    id: str
+    text: str
+    title: str = ""
+    url: str = ""
+    headings: str = ""
+
+    @property
+    def entry(self) -> PassageEntry:
+        return PassageEntry(self.id, self.text, self.title, self.url, self.headings)
+
+
+_decoder = msgspec.json.Decoder(_Stored)
+
+
+@dataclass(slots=True)
+class Corpus:
+    """Passages that can be searched and read."""
+
+    index: PassageIndex
+    texts: mmap | bytes
+    starts: NDArray[np.int64]
+    """By place in the index: where its line begins."""
+    places: dict[str, int]
+
+    @classmethod
+    def open(cls, folder: Path) -> Corpus:
+        """A corpus that was built; its scores and texts are memory-mapped. Raises BadFormat without one."""
+        index = PassageIndex.open(folder)
+        try:
+            starts: NDArray[np.int64] = np.load(folder / _STARTS)
+            with (folder / _TEXTS).open("rb") as file:
+                texts = mmap(file.fileno(), 0, access=ACCESS_READ)
+        except (OSError, ValueError) as error:
+            raise BadFormat(f"{folder} has no texts: {error}") from error
+        return cls(index, texts, starts, {doc_id: place for place, doc_id in enumerate(index.ids)})
+
+    def search(self, topic: Topic, *, depth: int = DEPTH) -> Ranking:
+        """As `PassageIndex.search`."""
+        return self.index.search(topic, depth=depth)
+
+    def passages(self, doc_ids: Sequence[str]) -> list[PassageEntry]:
+        """The passages of these ids in their order; ids that the corpus lacks are left out."""
+        known = (self.places[doc_id] for doc_id in doc_ids if doc_id in self.places)
+        return [self._passage(int(self.starts[place])) for place in known]
+
+    def _passage(self, start: int) -> PassageEntry:
+        return _decoder.decode(self.texts[start : self.texts.find(b"\n", start)]).entry
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+
+def build(folder: Path, entries: Entries, *, known: Path | None = None) -> int:
+    """Write the corpus of just these passages into an empty folder, and return their number.
+
+    What a corpus in the folder `known` has indexed already is not read again, unless a passage changed or
+    went. Raises ValueError without passages, and for an id that comes twice.
+    """
+    index = _known_index(known).updated(lambda: (indexed(entry) for entry in entries()))
+    if not index.ids:
+        raise ValueError("the files have no passages")
+    index.save(folder)
+    starts = dict(_written(folder / _TEXTS, entries()))
+    np.save(folder / _STARTS, np.array([starts[doc_id] for doc_id in index.ids], dtype=np.int64))
+    return len(index.ids)
+
+
+def size(folder: Path) -> tuple[int, float]:
+    """How many passages a corpus has, and the bytes of one on average, without opening its index.
+
+    Raises BadFormat without one.
+    """
+    try:
+        count = len(np.load(folder / _STARTS, mmap_mode="r"))
+        return count, (folder / _TEXTS).stat().st_size / count
+    except (OSError, ValueError) as error:
+        raise BadFormat(f"{folder} has no corpus: {error}") from error
+
+
+def indexed(entry: PassageEntry) -> Passage:
+    """With title and headings, as Farzi and Dietz 2024 (TREMA-UNH at TREC, section 2) retrieve passages."""
+    return Passage(entry.doc_id, "\n".join(filter(None, (entry.title, entry.headings, entry.text))))
+
+
+def _known_index(folder: Path | None) -> PassageIndex:
+    try:
+        return PassageIndex.open(folder) if folder else PassageIndex()
+    except BadFormat:
+        return PassageIndex()
+
+
+def _written(path: Path, entries: Iterable[PassageEntry]) -> Iterator[tuple[str, int]]:
+    """Write a line a passage; yield its id with where the line begins."""
+    start = 0
+    with path.open("wb") as file:
+        for entry in entries:
+            stored = _Stored(entry.doc_id, entry.text, entry.title, entry.url, entry.headings)
+            line = msgspec.json.encode(stored) + b"\n"
+            yield entry.doc_id, start
+            start += file.write(line)

@@ -7,7 +7,7 @@ import numpy as np
 from grading.arrays import none_if_nan
 from grading.statistics import max_t
 from grading.statistics.calibration import Bias, Calibration, Estimate, RatingRow, biases, calibration
-from grading.statistics.means import LEVEL
+from grading.statistics.mean_intervals import LEVEL
 from rubricweb.banks.models import Bank
 from rubricweb.calibration.samples import RatedSample, by_family, by_length
 from rubricweb.grades.models import GraderConfig

@@ -1,7 +1,7 @@
 from django.apps import AppConfig
 from django.conf import settings
 
-from grading.graders import gguf
+from grading.graders import hf_model
 
 
 class CoreConfig(AppConfig):
@@ -9,4 +9,4 @@ class CoreConfig(AppConfig):
     label = "core"
 
     def ready(self) -> None:
-        gguf.keep_copies_in(settings.DATA_DIR / "models")
+        hf_model.keep_copies_in(settings.DATA_DIR / "models")

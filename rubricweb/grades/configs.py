@@ -11,8 +11,8 @@ from types import MappingProxyType
 from grading import prompts
 from grading.errors import UnknownPrompt
 from grading.graders import GraderSpec, registry
+from grading.graders.backend_options import Value
 from grading.graders.base import ANSWERS_BY, JSON, PROMPT
-from grading.graders.options import Value
 from grading.graders.registry import EXTRACTION, IMPORTED
 from grading.prompts import Prompt
 from grading.types import ItemKind, Purpose

@@ -9,7 +9,7 @@ from typing import Any
 
 from grading.measures import registry
 from grading.measures.base import CUTOFF, MIN_ANSWERS
-from grading.measures.rubric_qrels import LabelMode
+from grading.measures.cover import LabelMode
 from grading.statistics.max_t import PairedTest
 from grading.types import TrecEval
 from rubricweb.corpus.command_arguments import collection_named

@@ -12,37 +12,44 @@ import msgspec
 
 from grading.errors import BadFormat
 from grading.formats.banks import (
-    aja,
     autojudge_v1,
     autojudge_v3,
     importance,
     nuggetizer,
-    rag_development,
     ragtime26,
-    rat,
     research_rubrics,
     workbench,
 )
-from grading.formats.banks.records import OURS, Record, read_records, shown, words_of
-from grading.formats.banks.types import BankItem, BankLine, Dialect, Json, Parts, Source
-from grading.formats.base import Content, Format, Sample
-from grading.formats.envelopes import unwrapped
+from grading.formats.banks.records import (
+    OURS,
+    BankItem,
+    BankLine,
+    Dialect,
+    Json,
+    Parts,
+    Record,
+    Source,
+    read_records,
+    shown,
+    words_of,
+)
+from grading.formats.base import Content, Format, Sample, unwrapped
 from grading.formats.reading import write_lines
 from grading.types import ItemKind
 
 DIALECTS = (
     workbench.DIALECT,
     ragtime26.DIALECT,
-    aja.DIALECT,
+    autojudge_v3.AJA,
     autojudge_v3.DIALECT,
     autojudge_v1.DIALECT,
     nuggetizer.ASSIGNMENTS_DIALECT,
-    rag_development.DIALECT,
+    nuggetizer.DEVELOPMENT,
     nuggetizer.DIALECT,
     nuggetizer.V4,
     research_rubrics.DIALECT,
-    rat.RAT,
-    rat.COLLABORATOR,
+    autojudge_v1.RAT,
+    autojudge_v1.COLLABORATOR,
 )
 """In the order in which they are recognised: each before those whose files look like its own with less."""
 BY_NAME = {dialect.name: dialect for dialect in DIALECTS}

@@ -1,17 +1,28 @@
-"""Nuggets of nuggetizer: what it creates (AutoJudge's bank v4), and what it assigns to answers.
+"""Nuggets of nuggetizer, and the development nuggets of TREC RAG, which have the same form.
 
-`assignment: failed`, which nuggetizer writes where no reply could be read, stays what it is: neither support
-nor its absence. AutoJudge refuses the word, so the dialect v4 leaves the key out.
+Nuggetizer creates nuggets (AutoJudge's bank v4) and assigns them to answers. `assignment: failed`, which it
+writes where no reply could be read, is kept: it is neither support nor its absence. AutoJudge refuses the
+value, so the dialect v4 leaves the key out.
+
+Assessors edited the development nuggets of TREC RAG 2025 and 2026, each of a sub-narrative. Such a part
+is a subtopic here; its id is made from its text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from grading.errors import BadFormat
 from grading.formats.banks import importance
 from grading.formats.banks.records import (
+    BankItem,
+    BankLine,
+    Dialect,
+    Json,
+    Parts,
+    Source,
     emptied,
     identifier,
     objects,
@@ -19,9 +30,9 @@ from grading.formats.banks.records import (
     ours,
     refuse_twins,
     shown,
+    slug,
     text_of,
 )
-from grading.formats.banks.types import BankItem, BankLine, Dialect, Json, Parts, Source
 from grading.formats.ids import item_id
 from grading.types import Importance, ItemKind
 
@@ -201,4 +212,73 @@ ASSIGNMENTS_DIALECT = Dialect(
     lambda raw: {},
     head_parts,
     repeats_topics=True,
+)
+
+
+_NARRATIVE = "mapped_sub_narrative"
+_OWN = (_NARRATIVE, "source")
+
+
+def recognises_development(records: Sequence[Json]) -> bool:
+    if not recognises(records) or "query" in records[0]:
+        return False
+    nuggets = [record.get("nuggets") for record in records]
+    return any(
+        isinstance(nugget, dict) and key in nugget
+        for listed in nuggets
+        if isinstance(listed, list)
+        for nugget in listed
+        for key in _OWN
+    )
+
+
+def read_development(raw: Json, source: Source) -> BankLine:
+    line = read(raw, source)
+    items = [_of_narrative(item, line.query_id, place) for place, item in enumerate(line.items)]
+    return replace(line, items=items)
+
+
+def _of_narrative(item: BankItem, query_id: str, place: int) -> BankItem:
+    raw = item.foreign or {}
+    narrative = raw.get(_NARRATIVE)
+    if narrative is not None and not isinstance(narrative, str):
+        raise BadFormat(f"nuggets[{place}].{_NARRATIVE} is {shown(narrative)}, expected text")
+    facet_id = slug(narrative or "")
+    return replace(
+        item,
+        item_id=item_id(query_id, item.text, facet_id),
+        facet_id=facet_id,
+        facet_text=(narrative or "").strip() if facet_id else "",
+        parts=parts_development(raw),
+    )
+
+
+def parts_development(raw: Json) -> Parts:
+    return ours("rag-development", raw, without=("text", "importance")) | unknown_importance(raw)
+
+
+def write_development(line: BankLine) -> Json:
+    head = line.foreign or {"qid": line.query_id}
+    sayable = [item for item in line.items if is_sayable(item)]
+    written = write(replace(line, items=sayable))
+    return head | {
+        "nuggets": [_with_narrative(*pair) for pair in zip(sayable, written["nuggets"], strict=True)]
+    }
+
+
+def _with_narrative(item: BankItem, raw: Json) -> Json:
+    if item.foreign is not None or not item.facet_id:
+        return raw
+    return raw | {_NARRATIVE: item.facet_text or item.facet_id}
+
+
+DEVELOPMENT = Dialect(
+    "rag-development",
+    "TREC RAG development nuggets",
+    recognises_development,
+    read_development,
+    write_development,
+    "TREC RAG 2025 and 2026",
+    parts_development,
+    head_parts,
 )

@@ -11,6 +11,12 @@ from grading.errors import BadFormat
 from grading.formats.banks import autojudge_v3 as v3
 from grading.formats.banks import importance
 from grading.formats.banks.records import (
+    BankItem,
+    BankLine,
+    Dialect,
+    Json,
+    Parts,
+    Source,
     emptied,
     identifier,
     kept_answers,
@@ -20,7 +26,6 @@ from grading.formats.banks.records import (
     text_of,
     words_of,
 )
-from grading.formats.banks.types import BankItem, BankLine, Dialect, Json, Parts, Source
 from grading.formats.ids import item_id
 from grading.types import Importance, ItemKind
 

@@ -10,8 +10,7 @@ from typing import Any
 import msgspec
 
 from grading.errors import BadFormat
-from grading.formats.banks.records import kept_answers, ours
-from grading.formats.banks.types import BankItem, BankLine, Dialect, Json, Parts, Source
+from grading.formats.banks.records import BankItem, BankLine, Dialect, Json, Parts, Source, kept_answers, ours
 from grading.formats.ids import md5_of_id, text_md5
 from grading.formats.json_lines import records
 from grading.formats.reading import write_lines

@@ -10,7 +10,7 @@ from typing import TypeVar
 from grading.errors import UnknownMeasure, UnknownSlice
 from grading.measures import registry
 from grading.measures.base import CUTOFF, MIN_ANSWERS, MIN_GRADE, ItemMeasure, Parameter
-from grading.measures.rubric_qrels import LabelMode
+from grading.measures.cover import LabelMode
 from grading.topic_attributes import TopicSlice, find_slice
 from grading.types import ItemKind, Purpose
 from rubricweb.banks.models import Bank, BankVersion

@@ -5,7 +5,7 @@ import pytest
 from grading.errors import BadFormat
 from grading.formats.passages import PassageEntry
 from grading.systems import retrieval
-from grading.systems.corpus import Corpus, build, indexed
+from grading.systems.retrieval import Corpus, build, indexed
 from grading.types import Topic
 
 ENTRIES = [
