@@ -57,7 +57,7 @@ def segments(doc_id: str, text: str, *, window: int = WINDOW, stride: int = STRI
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
-    """(start, end) of each sentence, without the white space between them.
+    """Return (start, end) of each sentence, without the white space between them.
 
     >>> text = "Dr. Ada Lovelace wrote it in 1843. Did J. S. Mill read it? Nobody knows"
     >>> [text[start:end] for start, end in sentence_spans(text)]
@@ -76,7 +76,7 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
 
 
 def _is_abbreviation(text: str, end: re.Match[str]) -> bool:
-    """Whether the full stop belongs to an abbreviation, an initial, or a number that begins a line."""
+    """Return whether the full stop belongs to an abbreviation, an initial, or a number that begins a line."""
     if end[0] != ".":
         return False
     word = re.search(r"(\S+)$", text[max(0, end.start() - 30) : end.start()])
@@ -123,13 +123,13 @@ class ResponsePassage:
 
 
 def response_passages(sentences: Sequence[str], passages_of: PassagesOf) -> list[ResponsePassage]:
-    """Return the passages of a response by the rule `passages_of`, without blank sentences.
+    r"""Return the passages of a response by the rule `passages_of`, without blank sentences.
 
     A paragraph begins after a blank line and at a heading (`# …` or a line of `**…**`). Sentences are joined
     by one blank. A passage of more than `MAX_TOKENS` tokens is cut between sentences into as many as it
     takes, and a longer sentence into parts of about equal length; a whole response is never cut.
 
-    >>> sentences = ["# Tides", "The moon pulls.\\n\\n", "The sun helps."]
+    >>> sentences = ["# Tides", "The moon pulls.\n\n", "The sun helps."]
     >>> [passage.text for passage in response_passages(sentences, PassagesOf.PARAGRAPH)]
     ['# Tides The moon pulls.', 'The sun helps.']
     """
@@ -146,7 +146,7 @@ def response_passages(sentences: Sequence[str], passages_of: PassagesOf) -> list
 
 
 def count_tokens(text: str) -> int:
-    """Words and punctuation marks; in scripts that put no spaces between words, characters.
+    """Count words and punctuation marks; in scripts that put no spaces between words, characters.
 
     A model's own tokens are about 1.3 times as many in English.
 
@@ -157,7 +157,7 @@ def count_tokens(text: str) -> int:
 
 
 def _groups(texts: dict[int, str], passages_of: PassagesOf) -> list[list[int]]:
-    """Numbers of the sentences that belong together."""
+    """Return the numbers of the sentences that belong together."""
     if passages_of is PassagesOf.SENTENCE:
         return [[number] for number in texts]
     groups: list[list[int]] = []
@@ -173,7 +173,7 @@ def _groups(texts: dict[int, str], passages_of: PassagesOf) -> list[list[int]]:
 
 
 def _joined(group: dict[int, str]) -> tuple[str, int, int]:
-    """(text, first sentence, last sentence) of all of them, uncut."""
+    """Return (text, first sentence, last sentence) of all of them, uncut."""
     return " ".join(group.values()), min(group), max(group)
 
 

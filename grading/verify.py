@@ -34,7 +34,7 @@ _WORD = re.compile(r"\d+(?:[.,]\d+)+|[^\W_]+")
 
 @lru_cache(maxsize=16384)
 def normal(text: str) -> str:
-    """Lower-cased, without punctuation and English stop words, each word stemmed by Porter's rules.
+    """Return the text lower-cased, without punctuation and stop words, stemmed by Porter's rules.
 
     A text of stop words only keeps them: "it" must not equal "the". Numbers keep their point: 1.5 is not 15.
     """
@@ -133,7 +133,7 @@ def _says(answer: str, key: str, choices: Sequence[str]) -> bool:
 
 
 def _truth(answer: str) -> bool | None:
-    """The truth value of an answer that is, or begins with, a word for true or false ("Yes, it does")."""
+    """Return the truth value of an answer that begins with a word for true or false ("Yes, it does")."""
     match = _FIRST_WORD.match(answer)
     return _TRUTH.get(match[1].lower()) if match else None
 
@@ -148,7 +148,7 @@ def _is_close(answer: str, key: str) -> bool:
 
 
 def _names_choices(answer: str, key: str, choices: Sequence[str]) -> bool:
-    """ "All of these" for "all of the above", or each of the choices by its words; the same for none."""
+    """Return whether the answer names "all of these", or each of the choices; the same for none."""
     named = [choice for choice in choices if not (_ALL_OF.fullmatch(choice) or _NONE_OF.fullmatch(choice))]
     if _ALL_OF.fullmatch(key):
         return bool(_ALL_OF.fullmatch(answer)) or _names_each(answer, named)

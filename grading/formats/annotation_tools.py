@@ -85,8 +85,9 @@ _PEOPLE = ("user", "username", "annotator")
 
 
 def read_doccano(path: Path) -> Iterator[PersonRating]:
-    """Yield the ratings in the file's order; texts without a label are left out. Raises `BadFormat` with
-    file and line.
+    """Yield the ratings in the file's order; texts without a label are left out.
+
+    Raises `BadFormat` with file and line.
     """
     for line, record in records(path, shape=_DOCCANO_SHAPE):
         try:
@@ -152,7 +153,7 @@ def _label_studio_ratings(
 
 
 def _label_studio_value(result: dict[str, Any]) -> object:
-    """The rating or the number that was chosen; None for other results."""
+    """Return the rating or the number that was chosen; None for other results."""
     value = as_object(result.get("value"), what="value")
     if result.get("type") == "rating":
         return value.get("rating")

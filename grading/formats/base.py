@@ -25,7 +25,7 @@ ENVELOPE = "castorini.cli.v1"
 
 
 def unwrapped(value: Any) -> list[Any]:
-    """The records of an envelope's artifacts, which may be none; anything else is a record itself."""
+    """Return the records of an envelope's artifacts, which may be none; anything else is a record itself."""
     if not isinstance(value, dict) or value.get("schema_version") != ENVELOPE:
         return [value]
     artifacts = value.get("artifacts")
@@ -59,7 +59,7 @@ def record_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def _is_envelope(path: Path) -> bool:
-    """Whether the whole file is one; damaged JSON is no envelope, and its reader says what is wrong."""
+    """Return whether the whole file is one; damaged JSON is none, and its reader reports what is wrong."""
     first = next((text for _, text in lines(path) if text.strip()), "")
     if ENVELOPE not in first and _is_json(first):
         return False
@@ -155,19 +155,19 @@ class Sample:
         return len(self.objects) == 1
 
     def words(self) -> list[list[str]]:
-        """The columns of each line, parted by white space."""
+        """Return the columns of each line, parted by white space."""
         return [line.split() for line in self.lines]
 
     def cells(self) -> list[list[str]]:
-        """The columns of each line, parted by tabs."""
+        """Return the columns of each line, parted by tabs."""
         return [line.split("\t") for line in self.lines]
 
     def is_tsv_pair(self) -> bool:
-        """Whether the first line is two columns parted by a tab, as topics and passages are."""
+        """Return whether the first line is two columns parted by a tab, as topics and passages are."""
         return not self.is_json and len(self.cells()[0]) == 2 and self.cells()[0][0] != "run_tag"
 
     def names_columns(self) -> frozenset[Content] | None:
-        """Of what the first line of a TSV is the header: topics, passages, or either.
+        """Return of what the first line of a TSV is the header: topics, passages, or either.
 
         Empty where it is no header; None where only one of its columns may be a name.
         """
@@ -182,7 +182,7 @@ class Sample:
         return None if any(is_id or is_text for is_id, is_text in named.values()) else certain
 
     def all_words(self) -> Iterator[list[str]]:
-        """The columns of every line of the file, for formats that their first lines do not tell apart."""
+        """Return the columns of every line, for formats that their first lines do not tell apart."""
         return (text.split() for _, text in lines(self.path) if text.strip())
 
 
@@ -218,7 +218,7 @@ class Format:
 
 
 def only_written(path: Path) -> Iterable[Any]:
-    """The reader of formats that are written for people. Raises `BadFormat`."""
+    """Return the reader of formats that are written for people. Raises `BadFormat`."""
     raise BadFormat("a listing that is only written, expected a file of data", file=path.name, line=1)
 
 
@@ -261,7 +261,7 @@ def tsv_formats(
 
 
 def _fits_tsv(sample: Sample, *, content: Content, has_header: bool) -> bool:
-    """Whether a TSV of two columns may be of this content, with a header or without one."""
+    """Return whether a TSV of two columns may be of this content, with a header or without one."""
     if not sample.is_tsv_pair():
         return False
     named = sample.names_columns()
@@ -325,7 +325,7 @@ def _expected(formats: Sequence[Format]) -> str:
 
 
 def _json_lines(sampled: list[str]) -> tuple[tuple[object, ...], str]:
-    """The values of the lines that are JSON; the first must be."""
+    """Return the values of the lines that are JSON; the first must be."""
     documents: list[object] = []
     for position, text in enumerate(sampled):
         try:
@@ -337,7 +337,7 @@ def _json_lines(sampled: list[str]) -> tuple[tuple[object, ...], str]:
 
 
 def _json_document(path: Path, problem: str) -> tuple[tuple[object, ...], str]:
-    """The value of a file that is one JSON document on many lines."""
+    """Return the value of a file that is one JSON document on many lines."""
     try:
         text = "\n".join(text for _, text in read_document(path, shape="one JSON document").lines)
         return (msgspec.json.decode(text),), ""

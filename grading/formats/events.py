@@ -216,7 +216,7 @@ def moment(text: str) -> datetime:
 
 
 def _uids(event: Event) -> list[str]:
-    """The ids of the events that a line has; labels have none."""
+    """Return the ids of the events that a line has; labels have none."""
     if isinstance(event, FlagThread):
         return [each.event_id for each in event.events]
     if isinstance(event, VoteEvent):
@@ -278,7 +278,6 @@ def _reader(
 
     def read(path: Path) -> Iterator[Any]:
         """Yield the events in the file's order. Raises `BadFormat` with file and line."""
-
         seen: set[str] = set()
 
         def placed(event: Any, line: int) -> Any:

@@ -81,8 +81,9 @@ class ExamGradesJson(msgspec.Struct, omit_defaults=True):
 
 
 class DirectGradeJson(msgspec.Struct, omit_defaults=True):
-    """One grade of the passage as a whole. The documentation calls the reply `answers`, the published code
-    `answer`.
+    """One grade of the passage as a whole.
+
+    The documentation calls the reply `answers`, the published code `answer`.
     """
 
     correct: bool | int = msgspec.field(name="correctAnswered")

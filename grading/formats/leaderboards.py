@@ -77,7 +77,7 @@ TABLES = (_IR_MEASURES, _TOT, _RAG4REPORTS, _RANKING)
 
 
 def number_or_text(text: str) -> Value:
-    """A value as its column has it.
+    """Return a value as its column has it.
 
     >>> number_or_text("3"), number_or_text("0.50"), number_or_text("good")
     (3, 0.5, 'good')
@@ -89,7 +89,7 @@ def number_or_text(text: str) -> Value:
 
 
 def with_means(rows: _Rows) -> list[LeaderboardRow]:
-    """The rows with one of `ALL` for each run and measure: of numbers the mean, else the first value.
+    """Return the rows with one of `ALL` for each run and measure: of numbers the mean, else the first value.
 
     >>> with_means([LeaderboardRow("r", "t1", "m", 1), LeaderboardRow("r", "t2", "m", 2)])[-1]
     LeaderboardRow(run_tag='r', query_id='all', measure='m', value=1.5, line=0)
@@ -104,16 +104,18 @@ def with_means(rows: _Rows) -> list[LeaderboardRow]:
 
 
 def mean_of(values: Sequence[Value]) -> Value:
-    """The mean of numbers; the first where one is a word."""
+    """Return the mean of numbers; the first where one is a word."""
     numbers = [value for value in values if not isinstance(value, str)]
     return sum(numbers) / len(numbers) if len(numbers) == len(values) else values[0]
 
 
 def table_lines(rows: _Rows, columns: Columns) -> Iterator[str]:
-    """The lines of a file, columns parted by tabs. Raises `BadFormat` for a word with white space.
+    r"""Yield the lines of a file, columns parted by tabs.
+
+    Raises `BadFormat` for a word with white space.
 
     >>> list(table_lines([LeaderboardRow("bm25", "t1", "P_5", 0.4)], TABLES[0]))
-    ['bm25\\tt1\\tP_5\\t0.4']
+    ['bm25\tt1\tP_5\t0.4']
     """
     for row in rows:
         written = [""] * columns.count
@@ -123,7 +125,7 @@ def table_lines(rows: _Rows, columns: Columns) -> Iterator[str]:
 
 
 def trec_eval_lines(rows: _Rows) -> Iterator[str]:
-    """trec_eval's `measure topic value`: of each run the lines of its topics, its `runid`, those of `all`."""
+    """Yield trec_eval's `measure topic value`: of each run its topics, its `runid`, those of `all`."""
     by_run: dict[str, list[LeaderboardRow]] = {}
     for row in rows:
         by_run.setdefault(row.run_tag, []).append(row)
@@ -136,7 +138,7 @@ def trec_eval_lines(rows: _Rows) -> Iterator[str]:
 
 
 def json_lines(rows: _Rows) -> Iterator[str]:
-    """JSON lines with typed values."""
+    """Yield JSON lines with typed values."""
     for row in rows:
         names = ("run_id", "topic_id", "measure", "value")
         values = (row.run_tag, row.query_id, row.measure, row.value)
@@ -166,7 +168,7 @@ def _read_table(path: Path, *, columns: Columns) -> list[LeaderboardRow]:
 
 
 def _read_trec_eval(path: Path) -> list[LeaderboardRow]:
-    """trec_eval -q writes a run's topics before its `runid`; where a file begins with one, after."""
+    """Read trec_eval -q, which writes a run's topics before its `runid`, or where it comes first after it."""
     document = read_document(path, shape="measure topic value")
     rows: list[LeaderboardRow] = []
     pending: list[LeaderboardRow] = []
@@ -224,7 +226,7 @@ def _read_jsonl(path: Path) -> list[LeaderboardRow]:
 
 
 def _once(path: Path, rows: list[LeaderboardRow]) -> list[LeaderboardRow]:
-    """The rows, each of its run, topic and measure the only one. Raises `BadFormat`."""
+    """Return the rows, each of its run, topic and measure the only one. Raises `BadFormat`."""
     first_line: dict[tuple[str, str, str], int] = {}
     for row in rows:
         key = row.run_tag, row.query_id, row.measure
@@ -245,7 +247,7 @@ def _write(path: Path, rows: _Rows, *, lines_of: Callable[[_Rows], Iterator[str]
 
 
 def _is_table(sample: Sample, columns: Columns) -> bool:
-    """Whether the columns fit by number, and by where the header or the rows of `all` have the topic."""
+    """Return whether the columns fit: their number, and the topic's place in the header or rows of `all`."""
     rows = sample.words()
     if sample.is_json or any(len(row) != columns.count for row in rows):
         return False
@@ -260,7 +262,7 @@ def _is_table(sample: Sample, columns: Columns) -> bool:
 
 
 def _roles(words: Sequence[str]) -> tuple[str, ...]:
-    """What each word of a header names; empty for a row that is no header."""
+    """Return what each word of a header names; empty for a row that is no header."""
     roles = tuple(_ROLES.get(word.lower(), "") for word in words)
     return roles if {"run", "topic", "measure", "value"} <= set(roles) else ()
 

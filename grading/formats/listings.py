@@ -74,7 +74,7 @@ class UncoveredTopic:
 
 
 def verify_lines(topics: Iterable[RatedTopic]) -> Iterator[str]:
-    """By topic and item: the passages from which an answer was extracted, highest rating first."""
+    """Yield by topic and item the passages from which an answer was extracted, highest rating first."""
     for topic in topics:
         for place, item in enumerate(topic.items):
             answered = [one for one in topic.passages if one.answers[place]]
@@ -87,7 +87,7 @@ def verify_lines(topics: Iterable[RatedTopic]) -> Iterator[str]:
 
 
 def spurious_lines(topics: Iterable[SpuriousTopic]) -> Iterator[str]:
-    """By topic: the worst nuggets, then the worst questions; only questions with their text."""
+    """Yield by topic the worst nuggets, then the worst questions; only questions with their text."""
     for topic in topics:
         for kind in (ItemKind.NUGGET, ItemKind.QUESTION):
             yield _SPURIOUS.format(kind=kind) + "\n"
@@ -107,7 +107,7 @@ def uncovered_lines(topics: Iterable[UncoveredTopic]) -> Iterator[str]:
 
 
 def grid_lines(topics: Iterable[RatedTopic]) -> Iterator[str]:
-    """CSV: for each topic its items, then a row for each passage, highest sum of ratings first.
+    """Yield CSV: for each topic its items, then a row for each passage, highest sum of ratings first.
 
     A passage without a rating of an item has -1 there, which also counts in the sum.
     """
@@ -128,7 +128,7 @@ def grid_lines(topics: Iterable[RatedTopic]) -> Iterator[str]:
 
 
 def _spaced(texts: Iterable[str]) -> Iterator[str]:
-    """Each text stands over its column of ratings; the column of answers has none."""
+    """Yield each text over its column of ratings; the column of answers has none."""
     for text in texts:
         yield from (text, "")
 
@@ -154,7 +154,7 @@ def write_grid(path: Path, topics: Iterable[RatedTopic]) -> None:
 
 
 def _write(path: Path, texts: Iterable[str]) -> None:
-    """Each text ends with its line feed."""
+    """Write the texts, each of which ends with its line feed."""
     write_lines(path, (text.removesuffix("\n").encode() for text in texts))
 
 
@@ -177,7 +177,7 @@ def _is_grid(sample: Sample) -> bool:
 
 
 def _is_support(sample: Sample) -> bool:
-    """Labels of sentences, which their md5 names, and of the documents that they cite."""
+    """Return whether it has labels of sentences, named by md5, and of the documents that they cite."""
     first = sample.cells()[0]
     return len(first) == 4 and is_md5(first[1]) and is_whole(first[3])
 

@@ -102,7 +102,7 @@ def graded_lines(path: Path, *, llm: str, response_of: ResponseOf) -> Iterator[G
 
 
 def _graded_text(grade: NuggetGrade, path: Path, response_of: ResponseOf) -> tuple[str, str]:
-    """(id of the passage, its text)."""
+    """Return (id of the passage, its text)."""
     text = grade.passage
     if text is None and not grade.doc_id:
         text = response_of(grade.run_id, grade.query_id)
@@ -295,7 +295,7 @@ def _output(raw: _OutputJson, line: int) -> UmbrelaOutput:
 def _same(
     path: Path, requests: Path, output: UmbrelaOutput | None, entry: PassageEntry | None
 ) -> tuple[UmbrelaOutput, PassageEntry]:
-    """The pair, which has to be of the same query and passage."""
+    """Return the pair, which has to be of the same query and passage."""
     if output is None or entry is None:
         line = output.line if output else entry.line if entry else 1
         file = path if output else requests

@@ -74,7 +74,7 @@ def read_official(path: Path, *, measure: str = "", format_name: str = "") -> Of
 
 
 def _format_of_rows(path: Path, document: Document, format_name: str) -> Format | None:
-    """The format of a file with a row a value; None for boards with a row a run."""
+    """Return the format of a file with a row a value; None for boards with a row a run."""
     if format_name:
         return next((one for one in leaderboards.FORMATS if one.name == format_name), None)
     sample = sample_of(path, (text for _, text in document.lines))
@@ -121,7 +121,7 @@ def _from_json(document: Document) -> tuple[BoardKind, Rows]:
 
 
 def _from_board(document: Document, rows: list[object], line: int) -> Rows:
-    """A board that we exported as JSON."""
+    """Return a board that we exported as JSON."""
     fields = [dict(row) if isinstance(row, JsonObject) else {} for row in rows]
     if not all(isinstance(row.get("run_tag"), str) and "score" in row for row in fields):
         raise document.error("rows without run_tag and score, expected a board as RubricWeb exports it", line)
@@ -154,7 +154,7 @@ def _from_tsv(document: Document) -> tuple[BoardKind, Rows]:
 
 
 def _without_comments(document: Document) -> Iterator[tuple[int, list[str]]]:
-    """The columns of each line, without the comment lines above the header."""
+    """Yield the columns of each line, without the comment lines above the header."""
     is_above = True
     for line, columns in document.columns():
         is_above = is_above and columns[0].startswith("#")

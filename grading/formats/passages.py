@@ -96,7 +96,7 @@ def _of_object(raw: _Json, line: int) -> PassageEntry:
 
 
 def candidates_of(raw: _Json, line: int = 0) -> list[PassageEntry]:
-    """The candidates of one request, each with its query. Raises `BadFormat` without a place."""
+    """Return the candidates of one request, each with its query. Raises `BadFormat` without a place."""
     query_id, query_text = _query(raw)
     listed = raw.get("candidates")
     if not isinstance(listed, list):
@@ -111,7 +111,7 @@ def candidates_of(raw: _Json, line: int = 0) -> list[PassageEntry]:
 
 
 def _candidate(raw: object, asked: tuple[str, str, int], line: int) -> PassageEntry:
-    """A candidate: an object, or a text, which is known by its md5."""
+    """Return a candidate: an object, or a text, which is known by its md5."""
     query_id, query_text, rank = asked
     place: dict[str, Any] = {"query_id": query_id, "query_text": query_text, "rank": rank, "line": line}
     if isinstance(raw, str):
@@ -134,7 +134,7 @@ def _score(raw: _Json) -> float | None:
 
 
 def _query(raw: _Json) -> tuple[str, str]:
-    """(id, text) of a request's query, whose id is `qid` or `id`."""
+    """Return (id, text) of a request's query, whose id is `qid` or `id`."""
     query = raw.get("query")
     stated: object = raw.get("qid")
     text: object = query
@@ -164,7 +164,7 @@ def _text(raw: _Json) -> str:
 
 
 def _details(raw: _Json) -> dict[str, Any]:
-    """Title, address and headings; headings may be a list."""
+    """Return title, address and headings; headings may be a list."""
     details: dict[str, str] = {}
     for key in _DETAILS:
         value = raw.get(key)
@@ -182,7 +182,7 @@ def write_passages(path: Path, passages: Iterable[PassageEntry]) -> None:
 
 
 def _object(entry: PassageEntry) -> dict[str, object]:
-    """The object of a passage: as it was read, with what has changed since."""
+    """Return the object of a passage: as it was read, with what has changed since."""
     raw: dict[str, Any] = dict(entry.foreign or {})
     if entry.foreign is None or entry.query_id is not None:
         raw = {"id": entry.doc_id, "text": entry.text}
@@ -231,7 +231,7 @@ def _has(raw: _Json, keys: tuple[str, ...]) -> bool:
 
 
 def _is_jsonl(sample: Sample) -> bool:
-    """A text with a list of labels is one that people labelled: see `ratings`."""
+    """Return whether the lines are passages: one with a list of labels is a rating (see `ratings`)."""
     if isinstance(sample.first_object.get("label"), list):
         return False
     return _has(sample.first_object, ID_KEYS) and _has(sample.first_object, TEXT_KEYS)

@@ -67,7 +67,7 @@ def records(path: Path, *, shape: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _texts(path: Path, shape: str) -> Iterator[tuple[int, str]]:
-    """(line, JSON text) of each record."""
+    """Yield (line, JSON text) of each record."""
     first = next(text for _, text in lines(path) if text.strip())
     if not first.lstrip().startswith("["):
         yield from ((number, text) for number, text in lines(path) if text.strip())
@@ -124,7 +124,7 @@ _PARTS = {"query_id": QUERY, "doc_id": DOCUMENT, "passage": PASSAGE, "item_id": 
 
 
 def _text(columns: Record, names: tuple[str, ...]) -> str:
-    """The value of the first column that is there, as text."""
+    """Return the value of the first column that is there, as text."""
     for name in names:
         value = columns.get(name)
         if value in (None, ""):
@@ -215,7 +215,7 @@ def _annotations(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 
 def _held(key: str, value: object, path: Path, line: int) -> Iterator[tuple[str, object]]:
-    """The annotations of a data set, which localStorage keeps as JSON inside of a text."""
+    """Yield the annotations of a data set, which localStorage keeps as JSON inside of a text."""
     if not key.startswith(_STATE):
         return
     try:
@@ -227,7 +227,7 @@ def _held(key: str, value: object, path: Path, line: int) -> Iterator[tuple[str,
 
 
 def _plain(value: object) -> object:
-    """An object that was read as its pairs."""
+    """Return an object that was read as its pairs."""
     return {key: _plain(one) for key, one in value} if isinstance(value, JsonObject) else value
 
 
@@ -248,7 +248,7 @@ def _rating(annotation: Mapping[str, Any], word: object, line: int) -> PersonRat
 
 
 def _is_state(sample: Sample) -> bool:
-    """Whether the file is what the page keeps, and no JSON lines."""
+    """Return whether the file is what the page keeps, and no JSON lines."""
     keys = first_record(sample).keys()
     return sample.is_one_object and any(key.startswith((*_KINDS, _STATE)) for key in keys)
 

@@ -54,8 +54,9 @@ Line = TypeVar("Line", str, bytes)
 
 
 def lines(path: Path, *, max_bytes: int = MAX_FILE_BYTES) -> Iterator[tuple[int, str]]:
-    """Yield (line number from 1, text without its line break); gzip is known by its first bytes, not by the
-    name.
+    """Yield (line number from 1, text without its line break).
+
+    gzip is known by its first bytes, not by the name.
 
     Blank lines between others are yielded as empty ones, those at the end are not. Raises `BadFormat` for a
     file that cannot be opened, a truncated or damaged gzip, bytes that are not UTF-8, a NUL, a line over
@@ -65,19 +66,20 @@ def lines(path: Path, *, max_bytes: int = MAX_FILE_BYTES) -> Iterator[tuple[int,
 
 
 def encoded_lines(path: Path, *, max_bytes: int = MAX_FILE_BYTES) -> Iterator[tuple[int, bytes]]:
-    """As `lines`, but in UTF-8, which takes a half or a quarter of the memory where a line has a character
-    beyond Latin-1.
+    """Yield what `lines` does, but in UTF-8.
+
+    That takes a half or a quarter of the memory where a line has a character beyond Latin-1.
     """
     return _read(path, _as_bytes, max_bytes)
 
 
 def text_lines(text: str) -> list[str]:
-    """Return the lines of a text without their line breaks, which are those of files: LF or CR LF.
+    r"""Return the lines of a text without their line breaks, which are those of files: LF or CR LF.
 
     `str.splitlines` also splits at characters that JSON writes as they are, such as U+2028 and U+0085.
 
-    >>> text_lines("one\\r\\ntwo\\u2028still two\\n")
-    ['one', 'two\\u2028still two']
+    >>> text_lines("one\r\ntwo\u2028still two\n")
+    ['one', 'two\u2028still two']
     """
     *lines_of_text, rest = text.split("\n")
     return [line.removesuffix("\r") for line in (lines_of_text if rest == "" else [*lines_of_text, rest])]
@@ -101,7 +103,10 @@ def column_count(columns: list[str]) -> str:
 def _read(
     path: Path, convert: Callable[[bytes, str, int], tuple[Line, bool]], max_bytes: int
 ) -> Iterator[tuple[int, Line]]:
-    """`convert` takes a line, the file's name and the line's number; it says whether the line has text."""
+    """Yield (line number, converted line).
+
+    `convert` takes a line, the file's name and the line's number; it says whether the line has text.
+    """
     number = size = with_text = 0
     with _open(path) as stream:
         while (raw := _line(stream, path.name, number + 1, max_bytes=max_bytes)) is not None:
@@ -152,7 +157,7 @@ def _open(path: Path) -> BufferedReader:
 
 
 def _line(stream: BufferedReader, file: str, number: int, *, max_bytes: int) -> bytes | None:
-    """The next line without its line break; None at the end of the file."""
+    """Return the next line without its line break; None at the end of the file."""
     longest = min(MAX_LINE_BYTES, max_bytes)
     try:
         raw = stream.readline(longest + 2)
@@ -186,20 +191,23 @@ def _refuse_other_files(raw: bytes, file: str, *, is_all: bool) -> None:
 
 
 def _is_utf_16(raw: bytes) -> bool:
-    """Whether every second byte at the beginning is NUL, as in UTF-16 of Latin letters."""
+    """Return whether every second byte at the beginning is NUL, as in UTF-16 of Latin letters."""
     halves = raw[:64:2], raw[1:64:2]
     return len(raw) > 2 and any(not any(half) and all(other) for half, other in (halves, halves[::-1]))
 
 
 def _is_at_end(stream: BufferedReader) -> bool:
-    """Whether nothing follows; what is damaged there, the next line tells."""
+    """Return whether nothing follows; what is damaged there, the next line tells."""
     with suppress(EOFError, gzip.BadGzipFile, zlib.error):
         return not stream.peek(1)
     return False
 
 
 def _as_text(raw: bytes, file: str, number: int) -> tuple[str, bool]:
-    """Raises `BadFormat` for what is not UTF-8, and for a NUL."""
+    """Return the text of a line, and whether it has any.
+
+    Raises `BadFormat` for what is not UTF-8, and for a NUL.
+    """
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -216,7 +224,10 @@ def _as_text(raw: bytes, file: str, number: int) -> tuple[str, bool]:
 
 
 def _as_bytes(raw: bytes, file: str, number: int) -> tuple[bytes, bool]:
-    """Raises as `_as_text`, without a text of all of a long line."""
+    """Return the line as UTF-8, and whether it has text.
+
+    Raises as `_as_text` does, without a text of all of a long line.
+    """
     line = raw.removeprefix(_BYTE_ORDER_MARK.encode()) if number == 1 else raw
     if len(raw) <= _DECODED_AT_ONCE:
         return line, _as_text(raw, file, number)[1]
@@ -272,11 +283,11 @@ class Document:
         return next(text for _, text in self.lines if text.strip()).lstrip().startswith("{")
 
     def columns(self) -> Iterator[tuple[int, list[str]]]:
-        """(line, columns between tabs) of each line that is not blank."""
+        """Yield (line, columns between tabs) of each line that is not blank."""
         return ((number, text.split("\t")) for number, text in self.lines if text.strip())
 
     def pairs(self) -> list[tuple[str, object, int]]:
-        """(key, value, line) of a JSON dictionary in the file's order, keys that occur twice included.
+        """Return (key, value, line) of a JSON dictionary in the file's order, repeated keys included.
 
         A dictionary inside it is a `Pairs` of its own.
         """
@@ -294,7 +305,10 @@ class Document:
         return self.placed(document)
 
     def value(self) -> object:
-        """The JSON value of the file. Raises `BadFormat` where there is none that a database can store."""
+        """Return the JSON value of the file.
+
+        Raises `BadFormat` where there is none that a database can store.
+        """
         for number, text in self.lines:
             try:
                 refuse_escaped_nul(text)
@@ -308,7 +322,7 @@ class Document:
             raise self.error(problem, _line_of_error(whole)) from error
 
     def placed(self, pairs: Sequence[tuple[str, object]]) -> list[tuple[str, object, int]]:
-        """Each pair with the line on which its key stands; the n-th use of a key is on the n-th such line."""
+        """Return each pair with the line of its key; the n-th use of a key is on the n-th such line."""
         where: dict[str, list[int]] = {}
         keys = {key for key, _ in pairs}
         for number, text in self.lines:
@@ -326,7 +340,7 @@ class Document:
         return placed
 
     def _refuse_unstorable(self, text: str, line: int) -> None:
-        """Escapes can make text that no database stores."""
+        """Refuse escapes that make text which no database stores."""
         try:
             text.encode()
         except UnicodeEncodeError as error:
@@ -339,7 +353,7 @@ class Document:
 
 
 def read_document(path: Path, *, shape: str) -> Document:
-    """The whole file, of at most MAX_DOCUMENT_BYTES. Raises `BadFormat` as `reading.lines` does."""
+    """Return the whole file, of at most MAX_DOCUMENT_BYTES. Raises `BadFormat` as `reading.lines` does."""
     return Document(path.name, list(lines(path, max_bytes=MAX_DOCUMENT_BYTES)), shape)
 
 
@@ -352,7 +366,7 @@ def _keys(text: str) -> Iterator[str]:
 
 
 def _line_of_error(text: str) -> int:
-    """The line where JSON goes wrong; 1 where only msgspec refuses it."""
+    """Return the line where JSON goes wrong; 1 where only msgspec refuses it."""
     try:
         json.loads(text)
     except json.JSONDecodeError as error:

@@ -78,7 +78,7 @@ def losses(topics: Iterable[TopicEntry], dialect: str) -> list[str]:
 
 
 def format_name_of(topic: TopicEntry) -> str:
-    """The format that the topic came in; TSV where only its id and text are known."""
+    """Return the format that the topic came in; TSV where only its id and text are known."""
     dialect = dialect_of(topic.foreign or {})
     return dialect.name if dialect else TOPICS_TSV
 
@@ -95,7 +95,7 @@ def _read_dialect(path: Path, *, dialect: Dialect) -> _Rows:
 
 
 def _objects(document: Document, dialect: Dialect) -> Iterator[tuple[int, dict[str, Any]]]:
-    """(line, object) of JSON lines, or of one document that has a list of objects."""
+    """Yield (line, object) of JSON lines, or of one document that has a list of objects."""
     number, first = next((number, text) for number, text in document.lines if text.strip())
     listed = _list_in(_value(first)) if number == len(document.lines) else None
     if listed is None and _value(first) is not None:
@@ -114,7 +114,7 @@ def _objects(document: Document, dialect: Dialect) -> Iterator[tuple[int, dict[s
 
 
 def _value(text: str) -> object:
-    """The JSON value of a line, or None where it has none."""
+    """Return the JSON value of a line, or None where it has none."""
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
@@ -122,13 +122,13 @@ def _value(text: str) -> object:
 
 
 def _list_in(value: object) -> list[object] | None:
-    """The topics of `[{...}, ...]` or `{"topics": [{...}, ...]}`."""
+    """Return the topics of `[{...}, ...]` or `{"topics": [{...}, ...]}`."""
     inner = value.get("topics") if isinstance(value, dict) else value
     return inner if isinstance(inner, list) else None
 
 
 def _topic_objects(sample: Sample) -> list[dict[str, Any]]:
-    """The first topics of a file of JSON, as far as they are objects."""
+    """Return the first topics of a file of JSON, as far as they are objects."""
     listed = _list_in(sample.documents[0]) if len(sample.documents) == 1 else None
     return [one for one in (listed or sample.documents) if isinstance(one, dict)]
 
@@ -173,7 +173,7 @@ def _write_tsv(path: Path, topics: Iterable[TopicEntry], *, has_header: bool = F
 
 
 def _once(document: Document, rows: _Rows) -> _Rows:
-    """The rows, each with an id of its own and a text. Raises `BadFormat`."""
+    """Return the rows, each with an id of its own and a text. Raises `BadFormat`."""
     seen: set[str] = set()
     for row in rows:
         if row.query_id in seen:
@@ -189,7 +189,7 @@ def _once(document: Document, rows: _Rows) -> _Rows:
 
 
 def _recognises(dialect: Dialect) -> Callable[[Sample], bool]:
-    """Annotations name the topic as a topic does, and have spans."""
+    """Return a test for topics of the dialect; annotations name the topic as a topic does, and have spans."""
 
     def is_it(sample: Sample) -> bool:
         return any(dialect.begins(one) and "spans" not in one for one in _topic_objects(sample)[:1])

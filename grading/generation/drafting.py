@@ -69,7 +69,7 @@ def _in_object(reply: str) -> Iterator[str]:
 
 
 def _texts(value: object) -> Iterator[str]:
-    """The texts of a list of strings or of objects; a single string is read line by line."""
+    """Yield the texts of a list of strings or of objects; a single string is read line by line."""
     if isinstance(value, str):
         yield from _in_marked_lines(value) if _MARKED.search(value) else text_lines(value)
     elif isinstance(value, dict):
@@ -104,7 +104,7 @@ def _python_list(text: str) -> object:
 
 
 def _in_broken_list(reply: str) -> Iterator[str]:
-    """The strings in quotes after the first bracket, each up to its closing quote."""
+    """Yield the strings in quotes after the first bracket, each up to its closing quote."""
     start = reply.find("[")
     if start >= 0:
         for match in _QUOTED.finditer(reply, start):
@@ -138,13 +138,13 @@ def _clean(texts: Iterator[str]) -> list[str]:
 
 
 def repeats(reply: str) -> bool:
-    """Tell whether the last three lines or sentences were all written before in the reply.
+    r"""Tell whether the last three lines or sentences were all written before in the reply.
 
     Short ones do not count: a list of labels may well say "vital" ten times.
 
-    >>> repeats("1. Who built the bridge?\\n2. Why was it built?\\n3. Who built the bridge?\\n")
+    >>> repeats("1. Who built the bridge?\n2. Why was it built?\n3. Who built the bridge?\n")
     False
-    >>> repeats("4. Who built the bridge?\\n" * 4)
+    >>> repeats("4. Who built the bridge?\n" * 4)
     True
     """
     pieces = (re.findall(r"[^\W\d_]+", piece.lower()) for piece in _PIECES.split(reply)[:-1])
@@ -187,7 +187,7 @@ class DraftPrompt:
 
 
 def drafting_prompt(prompt_class: str) -> DraftPrompt:
-    """The prompt of a class. Raises UnknownPrompt, which lists the drafting_prompts ones."""
+    """Return the prompt of a class. Raises UnknownPrompt, which lists the known ones."""
     try:
         return _by_class()[prompt_class]
     except KeyError:
@@ -197,7 +197,7 @@ def drafting_prompt(prompt_class: str) -> DraftPrompt:
 
 
 def drafting_prompts() -> tuple[DraftPrompt, ...]:
-    """Every prompt, in the order of the file."""
+    """Return every prompt, in the order of the file."""
     return tuple(_by_class().values())
 
 
@@ -339,7 +339,7 @@ def weigh(llm: TextModel, topic: Topic, nuggets: Sequence[str]) -> Importances:
 
 
 def parse_importances(reply: str, count: int) -> list[Importance]:
-    """The labels in a reply; empty unless there are exactly `count`."""
+    """Return the labels in a reply; empty unless there are exactly `count`."""
     last_list = reply[reply.rfind("[") + 1 :] if "[" in reply else reply
     labels = [Importance(label.lower()) for label in _LABEL.findall(last_list)]
     return labels if len(labels) == count else []

@@ -50,12 +50,15 @@ OnTokens = Callable[[int, int], None]
 
 
 def drafting_backends() -> tuple[Backend, ...]:
-    """The back-ends whose models can write, in the order offered."""
+    """Return the back-ends whose models can write, in the order offered."""
     return tuple(backend for backend in known_backends() if backend.name in WRITERS)
 
 
 def drafting_backend(name: str) -> Backend:
-    """Raises UnknownGrader, which names those that can write."""
+    """Return the back-end of that name.
+
+    Raises UnknownGrader, which names those that can write.
+    """
     able = {backend.name: backend for backend in drafting_backends()}
     if name not in able:
         raise UnknownGrader(f"{name} cannot write questions or nuggets; these can: {', '.join(able)}")
@@ -101,7 +104,10 @@ class _LoadedText:
         thinking: Thinking = AS_IT_IS,
         on_tokens: OnTokens | None = None,
     ) -> None:
-        """Raises GraderUnavailable. A model that grades in this process is not loaded again."""
+        """Load the model, unless one that grades in this process is loaded.
+
+        Raises GraderUnavailable.
+        """
         self._loaded = hf_model.load(llm, self.task)
         self._marks = marks_of(self._loaded.tokenizer)
         self.quicken(self._loaded.model)
@@ -109,7 +115,7 @@ class _LoadedText:
         self._asked: set[str] = set()
 
     def _generated(self, prompt: str, *, special: bool = True) -> tuple[list[int], int]:
-        """The generated tokens, and the number of tokens sent."""
+        """Return the generated tokens, and the number of tokens sent."""
         import torch
 
         loaded = self._loaded
@@ -131,7 +137,7 @@ class _LoadedText:
         return generated[0].tolist(), len(sent[0])
 
     def _without_marks(self, messages: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-        """The messages, in which no text of others spells a control token of this model."""
+        """Return the messages, in which no text of others spells a control token of this model."""
         return [(role, self._marks.broken(text)) for role, text in messages]
 
     def _watch(self, begin: int) -> Callable[..., torch.Tensor]:
@@ -188,7 +194,7 @@ class ServerText:
     def __init__(
         self, llm: str, longest_reply: int, thinking: Thinking, connection: Connection | None
     ) -> None:
-        """Raises GraderUnavailable where there is no connection."""
+        """Connect to the server. Raises GraderUnavailable where there is no connection."""
         call = ChatOptions(llm, longest_reply, thinking=thinking, timeout_s=SERVER_SECONDS)
         self._client = _client(connection, call)
 
@@ -198,7 +204,7 @@ class ServerText:
 
 @lru_cache(maxsize=CLIENTS)
 def _client(connection: Connection | None, options: ChatOptions) -> ChatClient:
-    """One for all topics that a process has a server answer: to open one takes as long as several calls."""
+    """Return the one client for all topics of a process: opening one takes as long as several calls."""
     return ChatClient(connection, options)
 
 

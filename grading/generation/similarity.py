@@ -35,7 +35,7 @@ class NearDuplicate(NamedTuple):
 def near_duplicates(
     texts: Sequence[str], existing: Sequence[str] = (), *, threshold: float = THRESHOLD
 ) -> list[NearDuplicate]:
-    """For each text that is much like an existing one, or like an earlier text, what it is like.
+    """Return the texts that are much like an existing one, or like an earlier text, with that text.
 
     Compared are the stemmed words without stop words, in alphabetical order, by their share of common
     characters (rapidfuzz's token sort ratio). Texts that ask with another question word, or of which one
@@ -81,7 +81,7 @@ class Nearest(NamedTuple):
 
 
 def nearest(text: str, others: Sequence[str], *, most: int = 5) -> list[Nearest]:
-    """The `most` others that share rare words with `text`, most alike first.
+    """Return the `most` others that share rare words with `text`, most alike first.
 
     The cosine of their words, each of which weighs as in the lexical grader: nothing for "the", most for
     words that are not common. It knows no synonyms.

@@ -70,12 +70,12 @@ class Option:
 
     @property
     def default_words(self) -> str:
-        """As a person types it."""
+        """The default as a person types it."""
         return str(self.default).lower() if isinstance(self.default, bool) else str(self.default)
 
     @property
     def range_words(self) -> str:
-        """ "1 to 4,096", or the allowed values; empty for text."""
+        """The range, such as "1 to 4,096", or the allowed values; empty for text."""
         if self.choices:
             return ", ".join(self.choices)
         if isinstance(self.default, bool):
@@ -85,7 +85,7 @@ class Option:
         return "" if isinstance(self.default, str) else f"{self.lowest:,} to {self.highest:,}"
 
     def check(self, value: object) -> None:
-        """Raises BadOption for a value out of range."""
+        """Raise BadOption for a value out of range."""
         if not self._can_be(value):
             raise BadOption(f"option {self.name} must be {self.expected}")
 
@@ -135,12 +135,15 @@ class Options:
 
     @classmethod
     def declared(cls) -> dict[str, Option]:
-        """By name, in the order shown."""
+        """Return the options by name, in the order in which they are shown."""
         return {field.name: replace(field.metadata[_DECLARED], name=field.name) for field in fields(cls)}
 
     @classmethod
     def of(cls, spec: GraderSpec) -> Self:
-        """Raises BadOption for an option that does not exist or a value that it cannot have."""
+        """Return the options of a spec.
+
+        Raises BadOption for an option that does not exist or a value that it cannot have.
+        """
         declared = cls.declared()
         refuse_unknown(spec.backend, spec.settings, declared)
         for name, value in spec.settings.items():
@@ -149,7 +152,7 @@ class Options:
 
 
 def refuse_unknown(backend: str, names: Iterable[str], known: Iterable[str]) -> None:
-    """Raises BadOption for an unknown option, so that a typo does not pass."""
+    """Raise BadOption for an unknown option, so that a typo does not pass."""
     unknown = sorted(set(names) - set(known))
     if unknown:
         takes = ", ".join(sorted(known)) or "none"
@@ -202,7 +205,7 @@ def _asks_number(prompt: Prompt) -> bool:
 
 
 def _asks_rating(prompt: Prompt) -> bool:
-    """Labels, answers and direct prompts never fall back to a default rating."""
+    """Return whether the prompt asks a rating: others never fall back to a default rating."""
     rated = (ParseRule.RATING, ParseRule.FINAL_SCORE, ParseRule.YES_NO)
     return prompt.rule in rated and prompt.purpose is not Purpose.DIRECT and not prompt.is_strict
 
@@ -332,8 +335,9 @@ class ExtractiveOptions(ModelOptions):
 
 @dataclass(frozen=True, slots=True)
 class ReplyOptions(Options):
-    """What a model behind a server is asked for. The server's address and key are no options, since options
-    are stored and shown.
+    """Options of a request to a model behind a server.
+
+    The server's address and key are no options, since options are stored and shown.
     """
 
     max_new_tokens: int = option(64, _LONGEST_REPLY, lowest=1, highest=_MOST_NEW_TOKENS)

@@ -61,13 +61,13 @@ class BatchEndpoint(Protocol):
     def state(self, batch: str) -> BatchState: ...
 
     def lines(self, batch: str) -> Iterator[str]:
-        """Of all files with answers of a batch that has ended."""
+        """Yield the lines of all files with answers of a batch that has ended."""
         ...
 
     def cancel(self, batch: str) -> None: ...
 
     def close(self) -> None:
-        """End the connections; it cannot be asked afterwards."""
+        """End the connections; the endpoint is not usable afterwards."""
         ...
 
 
@@ -93,7 +93,7 @@ class VendorEndpoint:
             ) from error
 
     def find(self, digest: str) -> str:
-        """An expired or cancelled batch counts if it has answers."""
+        """Return the batch of a file's digest, or nothing; an expired or cancelled one counts if answered."""
         with self._explained():
             for batch in islice(self._api.batches.list(limit=100), LOOKED_AT):
                 is_dead = batch.status == "failed" or (batch.status in ENDED and not _answered(batch))
@@ -149,7 +149,7 @@ class VendorEndpoint:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Failures of calls as errors of ours; that something is not there is the caller's to read."""
+        """Turn failures of calls into our errors; that something does not exist is the caller's to read."""
         import openai
 
         try:
@@ -178,14 +178,14 @@ class FolderEndpoint:
         return digest if self._file(digest).exists() else ""
 
     def send(self, file: Path, digest: str) -> str:
-        """All at once: whoever looks into the folder sees a whole file or none."""
+        """Move the file into the folder at once: whoever looks there sees a whole file or none."""
         made = self._in / f"{digest}.{os.getpid()}.part"
         made.write_bytes(file.read_bytes())
         made.replace(self._file(digest))
         return digest
 
     def state(self, batch: str) -> BatchState:
-        """It has ended when there are as many answers as requests: vLLM answers each, if with an error."""
+        """Return the state: ended with as many answers as requests, since vLLM answers each."""
         asked, answers = self._file(batch), self._out / f"{batch}.jsonl"
         if not asked.exists():
             return BatchState(True, problem="its file of requests is gone")
@@ -201,14 +201,17 @@ class FolderEndpoint:
         self._file(batch).unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no connection is open."""
 
     def _file(self, digest: str) -> Path:
         return self._in / f"{digest}.jsonl"
 
 
 def endpoint(connection: Connection | None) -> BatchEndpoint:
-    """The folder where one is set, else the server. Raises GraderUnavailable where there is neither."""
+    """Return the folder where one is set, else the server.
+
+    Raises GraderUnavailable where there is neither.
+    """
     if connection and connection.batch_folder:
         return FolderEndpoint(Path(connection.batch_folder))
     if connection and connection.addresses:
@@ -259,7 +262,7 @@ class BatchFileGrader:
     """See `base.BatchGrader`."""
 
     def __init__(self, spec: GraderSpec, connection: Connection | None) -> None:
-        """Raises GraderUnavailable where the options are wrong or there is no endpoint."""
+        """Take the endpoint. Raises GraderUnavailable where the options are wrong or there is none."""
         self.spec, self._connection, self._fingerprint = spec, connection, spec.fingerprint
         self._replies = ServerReplies(spec, ReplyOptions.of(spec))
         self._endpoint = endpoint(connection)
@@ -301,7 +304,7 @@ class BatchFileGrader:
             self._endpoint.cancel(batch)
 
     def collect(self, batch: str, pairs: Sequence[CellToGrade], salt: str = "") -> Iterator[Result]:
-        """Also yields what needs no model. A damaged line is as good as none."""
+        """Yield the results of a batch, and of pairs that need no model. A damaged line counts as none."""
         left: dict[str, CellToGrade] = {}
         for pair in pairs:
             if settled := result_without_model(self._replies.prompt, pair):
@@ -315,7 +318,7 @@ class BatchFileGrader:
                 yield result
 
     def _result(self, pair: CellToGrade, answer: _Answer) -> Result | None:
-        """None where the pair can be asked about again."""
+        """Return the pair's result; None where the pair can be sent again."""
         trace = Trace("\n".join(text for _, text in self._replies.messages(pair, None)), "")
         response, error = answer.response, answer.error or _Error()
         if response is None or response.body is None:
@@ -343,13 +346,13 @@ class BatchFileGrader:
         return self._connection.cleaned(problem) if self._connection else problem
 
     def _custom_id(self, pair: CellToGrade, salt: str) -> str:
-        """Short, as some vendors want it, and the same whenever this grader asks this pair."""
+        """Return an id as short as some vendors want it, the same whenever this grader sends this pair."""
         parts = (self._fingerprint, salt, pair.item.item_id, pair.passage.passage_id)
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
     @contextmanager
     def _written(self, pairs: Sequence[CellToGrade], salt: str) -> Iterator[tuple[Path, str]]:
-        """The requests as a file, and its SHA-256 (hex); as many as a file may have."""
+        """Yield the requests as a file, and its SHA-256 (hex); as many as a file may have."""
         parameters = without(self._replies.call.parameters(), sorted(self._refused))
         digest, size = hashlib.sha256(), 0
         with tempfile.NamedTemporaryFile(prefix="rubricweb-batch-", suffix=".jsonl") as file:

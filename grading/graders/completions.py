@@ -304,7 +304,7 @@ def without_system(messages: Sequence[Message]) -> list[Message]:
 
 
 def _takes_system(tokenizer: Any) -> bool:
-    """Some templates raise, others leave the text out."""
+    """Return whether the template keeps a system text: some raise, others leave it out."""
     from jinja2 import TemplateError
 
     probe = "Read this."

@@ -98,7 +98,7 @@ NO_REPLY_IN_TIME = Problem(ErrorClass.TIMEOUT, "no reply in time", is_passing=Tr
 
 
 def problem_of(error: openai.APIError, now: datetime) -> Problem:
-    """`now` dates a Retry-After that names a day and an hour."""
+    """Classify a failed call; `now` dates a Retry-After that names a day and an hour."""
     import openai
 
     if isinstance(error, openai.APITimeoutError):
@@ -126,7 +126,7 @@ def _unreachable(cause: BaseException | None) -> Problem:
 
 
 def refusal(status: int, message: str, words: str) -> Problem:
-    """What an error with this status means; `words` are its message with its codes."""
+    """Return what an error with this status means; `words` are its message with its codes."""
     error_class = _class_of(status, words)
     # An error of the server's own, or of a prompt that is too long, may name settings without refusing one.
     is_refusal = status in _REFUSING and error_class is not ErrorClass.CONTEXT
@@ -141,7 +141,7 @@ def refusal(status: int, message: str, words: str) -> Problem:
 
 
 def without(parameters: Mapping[str, Any], refused_names: Iterable[str]) -> dict[str, Any]:
-    """The parameters of a call as a server takes them that refused those with these names."""
+    """Return the parameters of a call as a server takes them that refused those with these names."""
     taken = dict(parameters)
     for refused in refused_names:
         for name, instead in _INSTEAD[refused].items():
@@ -152,8 +152,9 @@ def without(parameters: Mapping[str, Any], refused_names: Iterable[str]) -> dict
 
 
 def wait_of(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Seconds that the headers ask to wait: Retry-After in seconds or as a date, or the header in
-    milliseconds.
+    """Return the seconds that the headers ask to wait.
+
+    They come from Retry-After in seconds or as a date, or from the header in milliseconds.
     """
     for name, scale in (("retry-after-ms", 1000), ("retry-after", 1)):
         try:
@@ -167,7 +168,7 @@ def wait_of(headers: Mapping[str, str], now: datetime) -> float | None:
 
 
 def too_long_by(reason: str) -> float:
-    """The share of the prompt that fits, according to the server; a half if it does not say."""
+    """Return the share of the prompt that fits, according to the server; a half if it does not say."""
     sizes = next((match for pattern in _SIZES if (match := pattern.search(reason))), None)
     limit, length = (int(sizes[name].replace(",", "")) for name in ("limit", "asked")) if sizes else (1, 2)
     return limit / length if 0 < limit < length else 0.5
@@ -184,7 +185,7 @@ def _class_of(status: int, words: str) -> ErrorClass:
 
 
 def _message(error: openai.APIStatusError) -> str:
-    """The server's message, without the library's words around it."""
+    """Return the server's message, without the library's words around it."""
     message = error.body.get("message") if isinstance(error.body, dict) else None
     return message if isinstance(message, str) else error.message
 
@@ -278,7 +279,7 @@ class Address:
         yield from (value for name, value in self.query if _SECRET_PARAMETER.search(name))
 
     def check(self) -> None:
-        """Raises GraderUnavailable where nothing can be sent to it."""
+        """Raise GraderUnavailable where nothing can be sent to it."""
         parts = _parts(self.url)
         if parts.scheme not in ("http", "https"):
             rest = self.public.rpartition("://")[2].lstrip("/")
@@ -298,7 +299,7 @@ class Address:
 
 
 def _parts(url: str) -> SplitResult:
-    """As `urlsplit`; a URL that it refuses is all path."""
+    """Split a URL as `urlsplit` does; one that it refuses is all path."""
     try:
         return urlsplit(url)
     except ValueError:
@@ -318,7 +319,7 @@ class Connection:
     """A folder that `vllm run-batch` reads and writes, which batches go through where it is set."""
 
     def __post_init__(self) -> None:
-        """Raises BadSecret for a key that no request can carry."""
+        """Raise BadSecret for a key that no request can carry."""
         if isinstance(self.api_key, str):
             key = Secret(self.api_key, "the API key of the model server", is_sent_in_header=True)
             object.__setattr__(self, "api_key", key)

@@ -102,7 +102,10 @@ WORTHWHILE = 16
 
 
 def common_start(rows: Sequence[list[int]]) -> int:
-    """How many tokens all rows begin with; at least one token of each is left over, and 0 is too few."""
+    """Return how many tokens all rows begin with.
+
+    At least one token of each is left over, and 0 is too few.
+    """
     if len(rows) < 2:
         return 0
     first, last = min(rows), max(rows)  # what these two share, all that lie between share
@@ -129,7 +132,7 @@ class Continuation:
         return self._n
 
     def after(self, prefixes: Sequence[Tokens]) -> dict[Tokens, torch.Tensor]:
-        """A longer prefix is read together with its own beginnings."""
+        """Return the log-probabilities after prefixes; longer ones are read with their own beginnings."""
         by_prefix: dict[Tokens, torch.Tensor] = {(): self._first[:, -1].float().log_softmax(dim=1)}
         for prefix in sorted(prefixes, key=len, reverse=True):
             if prefix not in by_prefix:
@@ -142,7 +145,7 @@ class Continuation:
         return best
 
     def _read_shared(self, start: list[int]) -> Any:
-        """The cache of the common beginning, once for each row."""
+        """Return the cache of the common beginning, once for each row."""
         import torch
 
         ids = torch.tensor([start], device=self._device)
@@ -151,7 +154,7 @@ class Continuation:
         return cache
 
     def _branch(self, tokens: list[list[int]]) -> torch.Tensor:
-        """Logits after each of the tokens; the cache is afterwards as before."""
+        """Return the logits after each of the tokens; the cache is afterwards as before."""
         import torch
         from transformers.cache_utils import DynamicLayer
 
@@ -179,7 +182,7 @@ class Continuation:
 
 
 def _widened(mask: torch.Tensor, by: int, *, left: bool = False) -> torch.Tensor:
-    """The mask extended by this many tokens, after it or before."""
+    """Return the mask extended by this many tokens, after it or before."""
     import torch
 
     ones = mask.new_ones((mask.shape[0], by))
@@ -194,7 +197,7 @@ class CausalGrader(GeneratingGrader):
     """Rates or extracts, as its prompt asks. Making one loads the model, or finds it loaded already."""
 
     def __init__(self, spec: GraderSpec) -> None:
-        """Raises GraderUnavailable where the options are wrong or the model cannot be loaded."""
+        """Load the model. Raises GraderUnavailable where that fails or the options are wrong."""
         options = CausalOptions.of(spec)
         loaded = load(spec.llm, CAUSAL, dtype=options.dtype, device=options.device)
         super().__init__(spec, options, loaded)
@@ -208,7 +211,7 @@ class CausalGrader(GeneratingGrader):
         self._scorer = self._make_scorer()
 
     def _make_scorer(self) -> ReplyScorer | None:
-        """None where the first step is one of thinking: what is likely there is no rating."""
+        """Return the scorer; None for a thinking model, whose likely first step is no rating."""
         if self._begins_inside and self._is_constrained:
             raise GraderUnavailable(
                 f"{self.spec.llm} begins each reply by thinking: leave out constrained, or turn thinking off"
@@ -233,7 +236,7 @@ class CausalGrader(GeneratingGrader):
         return self._loaded.token_ids(texts, special=self._template is None) if texts else []
 
     def _batches(self, encoded: Iterable[EncodedPrompt]) -> Iterator[list[EncodedPrompt]]:
-        """By length, or by their beginnings where so much is shared that this computes less."""
+        """Yield batches by length, or by their beginnings where so much is shared that this computes less."""
         by_size = by_length(encoded)
         orders = (by_size, sorted(by_size, key=lambda prompt: prompt.tokens))
         order = min(orders, key=lambda order: sum(map(_cost, batches(order, self._size))))
@@ -259,7 +262,7 @@ class CausalGrader(GeneratingGrader):
         return Continuation(self._loaded, [prompt.tokens for prompt in batch])
 
     def _replies(self, batch: Sequence[EncodedPrompt]) -> list[list[int]]:
-        """Greedily generated tokens."""
+        """Generate tokens greedily."""
         from transformers import GenerationConfig
 
         if not batch:
@@ -280,7 +283,10 @@ class CausalGrader(GeneratingGrader):
 
 
 def _max_input(loaded: LoadedModel, options: CausalOptions) -> int:
-    """Raises GraderUnavailable where the reply would leave no room for a prompt."""
+    """Return how many tokens a prompt may have.
+
+    Raises GraderUnavailable where the reply would leave no room for a prompt.
+    """
     reads = getattr(loaded.model.config, "max_position_embeddings", None)
     room = (reads or UNKNOWN_CONTEXT) - options.max_new_tokens
     if room < 1:
@@ -289,7 +295,7 @@ def _max_input(loaded: LoadedModel, options: CausalOptions) -> int:
 
 
 def _cost(batch: Sequence[EncodedPrompt]) -> int:
-    """Tokens that the model computes for a batch."""
+    """Return the tokens that the model computes for a batch."""
     rows = [prompt.tokens for prompt in batch]
     shared = common_start(rows)
     return shared + len(rows) * (max(map(len, rows)) - shared)

@@ -106,7 +106,7 @@ class _Latest:
 
 
 def _whole(values: torch.Tensor, dim: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Int8 values, and the scales along `dim` by which they are to be multiplied."""
+    """Return int8 values, and the scales along `dim` by which they are to be multiplied."""
     import torch
 
     scale = values.abs().amax(dim, keepdim=True).div_(LARGEST).clamp_(min=torch.finfo(torch.float32).tiny)
@@ -160,7 +160,7 @@ def quicken_t5(model: Any) -> bool:
 
 
 def encode(model: Any, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """The encoder's last states, of a model that was quickened."""
+    """Return the encoder's last states, of a model that was quickened."""
     import torch
 
     encoder = model.encoder
@@ -176,7 +176,7 @@ def encode(model: Any, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 
 
 def normed(norm: Any, states: torch.Tensor) -> torch.Tensor:
-    """The states by their root mean square, with sums in float32 as T5 has them."""
+    """Return the states by their root mean square, with sums in float32 as T5 has them."""
     import torch
 
     if not _on_processor(states):
@@ -196,7 +196,7 @@ def _attend(attention: Any, states: torch.Tensor, bias: torch.Tensor, onto: torc
 
 
 def _mixed(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-    """All (rows, heads, tokens, width); the bias is (rows or 1, heads, tokens, tokens)."""
+    """Mix (rows, heads, tokens, width); the bias is (rows or 1, heads, tokens, tokens)."""
     import torch
 
     if _on_processor(query) and query.dtype == torch.bfloat16:
@@ -221,21 +221,21 @@ def _feed(feed: Any, states: torch.Tensor, onto: torch.Tensor) -> torch.Tensor:
 
 
 def added(layer: Any, states: torch.Tensor, onto: torch.Tensor) -> torch.Tensor:
-    """What a linear layer makes of the states, plus `onto`, which nobody may read afterwards."""
+    """Return what a linear layer makes of the states, plus `onto`, which nobody may read afterwards."""
     fused = getattr(layer, "binary", None)
     total: torch.Tensor = fused(states, onto, "add") if fused else onto.add_(layer(states))
     return total
 
 
 def multiplied(layer: Any, states: torch.Tensor, by: torch.Tensor) -> torch.Tensor:
-    """What a linear layer makes of the states, times `by`, which nobody may read afterwards."""
+    """Return what a linear layer makes of the states, times `by`, which nobody may read afterwards."""
     fused = getattr(layer, "binary", None)
     product: torch.Tensor = fused(states, by, "mul") if fused else by.mul_(layer(states))
     return product
 
 
 def _few_queries(attention: Any) -> Callable[..., Any]:
-    """Its `forward`, which without a cache never projects the encoder's output.
+    """Return its `forward`, which without a cache never projects the encoder's output.
 
     q (K h) = (q K) h and sum(a V h) = V sum(a h), where h are the states of all tokens.
     """
@@ -275,9 +275,7 @@ def _look(attention: Any, asking: torch.Tensor, mask: Any, states: torch.Tensor)
 
 
 def pack(layer: Any) -> None:
-    """Give a linear layer a weight that only oneDNN can read, `gelu`, which also applies that, and `binary`,
-    which also adds or multiplies.
-    """
+    """Pack a linear layer's weight for oneDNN; `gelu` applies that too, `binary` adds or multiplies."""
     import torch
 
     operation = torch.ops.mkldnn._linear_pointwise
@@ -290,7 +288,7 @@ def pack(layer: Any) -> None:
 
 
 def can_pack(dtype: torch.dtype) -> bool:
-    """These operations are torch's own, made for its compiler; another version may have others."""
+    """Return whether torch has these operations, which are made for its compiler and may change."""
     import torch
 
     layer: Any = torch.nn.Linear(4, 4, bias=False, dtype=dtype)
@@ -351,7 +349,7 @@ def _attended(
     past_key_values: Any = None,
     **_: Any,
 ) -> tuple[torch.Tensor, None]:
-    """As `LlamaAttention.forward`, by whose names it is called."""
+    """Attend as `LlamaAttention.forward`, by whose argument names it is called."""
     import torch
     from torch.nn.functional import scaled_dot_product_attention as fused
 
@@ -393,7 +391,7 @@ def _looked(
 
 
 def _turned(states: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
-    """Queries or keys (rows, heads, tokens, width) by their positions (rows, tokens, width)."""
+    """Turn queries or keys (rows, heads, tokens, width) by their positions (rows, tokens, width)."""
     half = states.shape[-1] // 2
     turned = states * cos[:, None]
     sin = sin[:, None]

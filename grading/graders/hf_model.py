@@ -158,7 +158,7 @@ def copy_of(file: GgufFile, form: str) -> Iterator[Copy | None]:
 
 
 def _state(path: Path) -> dict[str, str | int]:
-    """What tells whether the file is still the same one, without reading all of it."""
+    """Return what tells whether the file is still the same one, without reading all of it."""
     stat = path.stat()
     return {"path": str(path), "size": stat.st_size, "mtime_ns": stat.st_mtime_ns}
 
@@ -181,7 +181,7 @@ class ModelTask(NamedTuple):
     words: str
 
     def form(self, dtype: str) -> str:
-        """In which form a model is loaded: as which class, and in which precision."""
+        """Return in which form a model is loaded: as which class, and in which precision."""
         return f"{self.auto_class}-{dtype}"
 
 
@@ -219,12 +219,12 @@ class LoadedModel:
         return f"{self.device.type} ({self.dtype})"
 
     def token_ids(self, texts: list[str], *, special: bool = True) -> list[list[int]]:
-        """The tokens of each text, uncut; with the model's start and end marks by default."""
+        """Return the tokens of each text, uncut; with the model's start and end marks by default."""
         ids: list[list[int]] = self.tokenized(texts, add_special_tokens=special, verbose=False)["input_ids"]
         return ids
 
     def tokenized(self, *texts: list[str], **settings: Any) -> Any:
-        """What the tokenizer makes of the texts, or of two lists of them."""
+        """Return what the tokenizer makes of the texts, or of two lists of them."""
         with self.tokenizing:
             return self.tokenizer(*texts, **settings)
 
@@ -248,7 +248,7 @@ class LoadedModel:
 
 
 def is_out_of_memory(error: Exception) -> bool:
-    """Of the device or of the machine; torch raises a plain RuntimeError for the latter."""
+    """Return whether memory of the device or machine ran out; the latter is a plain RuntimeError in torch."""
     import torch
 
     is_machine = isinstance(error, RuntimeError) and "allocate memory" in str(error)
@@ -256,7 +256,7 @@ def is_out_of_memory(error: Exception) -> bool:
 
 
 def load(llm: str, task: ModelTask, *, dtype: str = "auto", device: str = "auto") -> LoadedModel:
-    """The model of that name, folder or GGUF file; the same one again for the same arguments.
+    """Return the model of that name, folder or GGUF file; the same one again for the same arguments.
 
     Raises GraderUnavailable where torch or transformers is missing, or where the weights cannot be loaded.
     """
@@ -385,7 +385,7 @@ def _device(name: str, torch: Any) -> str:  # Any: a module
 
 
 def _dtype(device: str) -> str:
-    """bfloat16 where the processor multiplies it natively (twice to several times as fast), else float32."""
+    """Return bfloat16 where the processor multiplies it natively (twice or more as fast), else float32."""
     import torch
 
     if device.startswith("cuda"):

@@ -27,7 +27,7 @@ class Seq2SeqGrader(GeneratingGrader):
     """Rates or extracts, as its prompt asks. Making one loads the model, or finds it loaded already."""
 
     def __init__(self, spec: GraderSpec) -> None:
-        """Raises GraderUnavailable where the options are wrong or the model cannot be loaded."""
+        """Load the model. Raises GraderUnavailable where that fails or the options are wrong."""
         options = GeneratorOptions.of(spec)
         loaded = load(spec.llm, SEQ2SEQ, dtype=options.dtype, device=options.device)
         super().__init__(spec, options, loaded)
@@ -53,7 +53,7 @@ class Seq2SeqGrader(GeneratingGrader):
         ]
 
     def _encode(self, rows: Sequence[list[int]]) -> tuple[Any, torch.Tensor]:
-        """The encoder's output and its mask; a CPU reads a few rows at a time, which its caches hold."""
+        """Return the encoder's output and its mask; a CPU reads a few rows at a time, as its caches hold."""
         import torch
         from torch.nn.functional import pad
         from transformers.modeling_outputs import BaseModelOutput
@@ -79,7 +79,7 @@ class Seq2SeqGrader(GeneratingGrader):
         return states
 
     def _replies(self, encoded: Any, mask: torch.Tensor, rows: list[int]) -> list[list[int]]:
-        """Greedily generated tokens for these rows of an encoded batch."""
+        """Generate tokens greedily for these rows of an encoded batch."""
         from transformers.modeling_outputs import BaseModelOutput
 
         if not rows:
@@ -106,7 +106,7 @@ class _Decoder:
         return int(self._mask.shape[0])
 
     def after(self, prefixes: Sequence[Tokens]) -> dict[Tokens, torch.Tensor]:
-        """A longer prefix is read together with its own beginnings."""
+        """Return the log-probabilities after prefixes; longer ones are read with their own beginnings."""
         by_prefix: dict[Tokens, torch.Tensor] = {}
         for prefix in sorted(prefixes, key=len, reverse=True):
             if prefix not in by_prefix:
@@ -119,7 +119,7 @@ class _Decoder:
         return best
 
     def _step(self, tokens: list[list[int]]) -> torch.Tensor:
-        """Logits after the start, and after each of the tokens."""
+        """Return the logits after the start, and after each of the tokens."""
         import torch
 
         start = _start_token(self._model)

@@ -57,10 +57,10 @@ class LexicalGrader:
         self._prompt = spec.prompt
 
     def close(self) -> None:
-        """Nothing to release."""
+        """Do nothing: there is nothing to release."""
 
     def grade(self, pairs: Iterable[CellToGrade]) -> Iterator[Grade | GradeFailure]:
-        """In the order of the pairs."""
+        """Yield a result for each pair, in their order."""
         for pair in pairs:
             yield misfit(self._prompt, pair) or self._grade(pair)
 
@@ -108,7 +108,7 @@ class _Match(NamedTuple):
 
 
 def weight(word: str) -> float:
-    """0 for "the" and for question words, 1 where `word`, a stem, is not among the common ones."""
+    """Return 0 for "the" and for question words, 1 where `word`, a stem, is not among the common ones."""
     if word in _weightless():
         return 0.0
     ranks = _ranks()
@@ -159,7 +159,10 @@ def _words(passage_text: str) -> _Words:
 
 
 def _best_window(question: _QuestionWords, words: _Words) -> _Match:
-    """The window with the most weight of distinct item words; ties go to the tightest, then the first."""
+    """Return the window with the most weight of distinct item words.
+
+    Ties go to the tightest, then the first.
+    """
     hits = sorted(
         (position, word, value)
         for word, value in question.weights
@@ -184,7 +187,7 @@ def _best_window(question: _QuestionWords, words: _Words) -> _Match:
 
 
 def _answer(text: str, words: _Words, match: _Match) -> str:
-    """The text around a match: its sentences where they are short, else as many words as a window has."""
+    """Return the text around a match: its sentences if short, else as many words as a window has."""
     start, end = words.starts[match.first], words.ends[match.last]
     breaks = sentence_breaks(text)
     place = bisect_right(breaks, (start, len(text)))

@@ -97,7 +97,7 @@ class Backend:
         }
 
     def asks(self, prompt: Prompt) -> bool:
-        """Whether it can ask this prompt. The baseline's prompt is for no model."""
+        """Return whether it can ask this prompt. The baseline's prompt is for no model."""
         is_askable = prompt.placeholders and self.asks_any
         return bool(is_askable) or prompt.prompt_class in self.prompt_classes
 
@@ -211,12 +211,12 @@ _BY_NAME = (
 
 
 def known_backends() -> tuple[Backend, ...]:
-    """Every back-end that can be built; the one without a model first."""
+    """Return every back-end that can be built; the one without a model first."""
     return tuple(BACKENDS.values())
 
 
 def importable() -> tuple[str, ...]:
-    """The names of the back-ends whose packages are installed here, and that need some."""
+    """Return the names of the back-ends whose packages are installed here, and that need some."""
     needing = (backend for backend in BACKENDS.values() if backend.requires)
     return tuple(backend.name for backend in needing if all(map(find_spec, backend.requires)))
 

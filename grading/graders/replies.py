@@ -116,9 +116,9 @@ def split_thinking(text: str, *, is_inside: bool = False, has_ended: bool = True
 
 
 def is_left_open(prompt: str) -> bool:
-    """Return whether a prompt, as the chat template wrote it, ends within thinking.
+    r"""Return whether a prompt, as the chat template wrote it, ends within thinking.
 
-    >>> is_left_open("<|im_start|>assistant\\n<think>\\n"), is_left_open("<think>\\n\\n</think>\\n\\n")
+    >>> is_left_open("<|im_start|>assistant\n<think>\n"), is_left_open("<think>\n\n</think>\n\n")
     (True, False)
     """
     end = prompt.rstrip()[-100:]
@@ -242,7 +242,7 @@ class NoReply(GradingError):
     """No answer, after all attempts that could help; the message says why."""
 
     def __init__(self, problem: Problem, *, raw: str = "", attempts: int = 1) -> None:
-        """`raw` is what the model wrote, though it is no answer."""
+        """Keep in `raw` what the model wrote, though it is no answer."""
         self.problem = replace(problem, reason=_storable(problem.reason))
         self.raw, self.attempts = _storable(raw), attempts
         reason = self.problem.reason

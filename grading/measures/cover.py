@@ -42,8 +42,9 @@ from grading.types import MIN_RATING, MISSING, Importance, Ratings
 def covered_items(
     ratings: Ratings, ranked: Rows, *, cutoff: int = CUTOFF.default, min_grade: int = MIN_GRADE.default
 ) -> Mask:
-    """Return which items each run covers, shape (runs, items): one of its first `cutoff` passages is rated
-    `min_grade` or more for the item.
+    """Return which items each run covers, shape (runs, items).
+
+    One of its first `cutoff` passages is rated `min_grade` or more for the item.
 
     Raises ValueError for a cutoff below 1.
 
@@ -57,8 +58,10 @@ def covered_items(
 
 
 def deciding_rows(ratings: Ratings, ranked: Rows, *, cutoff: int = CUTOFF.default) -> NDArray[np.int32]:
-    """Return, shape (runs, items), the row of the passage that decides whether a run covers an item: of its
-    first `cutoff` passages the one rated highest, the first of several; -1 for one outside the pool.
+    """Return the row of the passage that decides whether a run covers an item, shape (runs, items).
+
+    Of its first `cutoff` passages it is the one rated highest, the first of several; -1 for one outside the
+    pool.
 
     >>> ratings = np.array([[4, 0], [4, 5], [1, -1]], dtype=np.int8)
     >>> deciding_rows(ratings, np.array([[0, 1], [2, -1]], dtype=np.int32)).tolist()
@@ -225,8 +228,9 @@ class NuggetScore(StrEnum):
 
 
 def nugget_score(supported: Floats, nuggets: Sequence[Weighed], score: NuggetScore) -> Floats:
-    """Return the credit of the nuggets that `score` looks at / their number or weight, shape (runs,); 0
-    without any such nugget.
+    """Return credit / number or weight of the nuggets that `score` looks at, shape (runs,).
+
+    It is 0 without any such nugget.
 
     `supported` is of shape (runs, nuggets), as `support` makes it. A nugget to avoid belongs to the weighted
     scores only, where its weight is below 0. A failed assignment is no credit and stays in the denominator.
@@ -252,8 +256,10 @@ def _worth(importance: Importance, weight: float, score: NuggetScore) -> float:
 def support(
     ratings: Ratings, ranked: Rows, *, cutoff: int = CUTOFF.default, full: int = 2, partial: int = 1
 ) -> Floats:
-    """Return, shape (runs, nuggets), 1 where one of the first `cutoff` passages is rated `full` or more, 0.5
-    where one is rated `partial` or more, else 0.
+    """Return how far each run supports each nugget, shape (runs, nuggets).
+
+    1 where one of the first `cutoff` passages is rated `full` or more, 0.5 where one is rated `partial` or
+    more, else 0.
 
     >>> ratings = np.array([[2, 1, 0], [0, 0, -2]], dtype=np.int8)
     >>> support(ratings, np.array([[0, 1]], dtype=np.int32), cutoff=2).tolist()
@@ -321,8 +327,9 @@ UNJUDGED = -1
 
 
 class LabelMode(StrEnum):
-    """MAX: the highest rating (0..5). BINARY: 1 if that is >= t, else 0. COUNT: how many items are rated >=
-    t.
+    """How ratings become a label.
+
+    MAX: the highest rating (0..5). BINARY: 1 if that is >= t, else 0. COUNT: how many items are rated >= t.
     """
 
     MAX = "max"

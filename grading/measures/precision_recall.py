@@ -203,7 +203,7 @@ def relative_precision(topic: LabelledTopic) -> Floats:
 
 
 def _interpolated(topic: LabelledTopic, level: float) -> Floats:
-    """The highest precision at or after the rank where a run has this share of the relevant passages."""
+    """Return the highest precision at or after the rank where a run has this share of the relevant."""
     n_found = np.cumsum(topic.relevant, axis=1)
     precisions = n_found / np.arange(1, n_found.shape[1] + 1, dtype=np.float64)
     counts = (n_found >= _whole_share(topic, level)) & (n_found > 0)
@@ -211,7 +211,7 @@ def _interpolated(topic: LabelledTopic, level: float) -> Floats:
 
 
 def _whole_share(topic: LabelledTopic, share: float) -> int:
-    """That share of R, upwards from a tenth over a whole number on, as trec_eval 9 has it; 10 rounds."""
+    """Return that share of R as a whole number, rounded up from a tenth, as trec_eval 9 does; 10 rounds."""
     return int(share * topic.n_relevant + 0.9)
 
 
@@ -298,8 +298,10 @@ SET_MEASURES = (
 
 
 def bpref(topic: LabelledTopic) -> Floats:
-    """Return the sum over relevant passages of 1 - min(R, judged not relevant above it) / min(R, judged not
-    relevant), divided by R, the number of relevant passages, shape (runs,).
+    """Return bpref, shape (runs,).
+
+    It is the sum over relevant passages of 1 - min(R, judged not relevant above it) / min(R, judged not
+    relevant), divided by R, the number of relevant passages.
 
     >>> bpref(LabelledTopic(np.array([[0, 3, -1, 2]]), np.array([0, 0, 3, 2]))).tolist()
     [0.5]
@@ -344,7 +346,7 @@ def inferred_ap(topic: LabelledTopic) -> Floats:
 
 
 def _before(mask: np.ndarray) -> np.ndarray:
-    """How many are above each rank, shape (runs, depth)."""
+    """Return how many are above each rank, shape (runs, depth)."""
     return np.asarray(np.cumsum(mask, axis=1) - mask)
 
 

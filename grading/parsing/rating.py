@@ -112,7 +112,7 @@ def _stated(text: str, scale: Scale) -> int | None:
 
 
 def _in_the_open(text: str, scale: Scale) -> int | None:
-    """A number that is the whole text, or begins it and is set off from what follows."""
+    """Return a number that is the whole text, or begins it and is set off from what follows."""
     match = NUMBER.search(text)
     if match is None or match["among"]:
         return None
@@ -198,7 +198,9 @@ _DENIAL = re.compile(
 
 
 def parse_label(reply: str, labels: Mapping[str, int]) -> ParsedRating:
-    """The rating of the one label that the reply names; of several, the one after "label:" or the like.
+    """Return the rating of the one label that the reply names.
+
+    Of several labels it is the one after "label:" or the like.
 
     A longer label hides a shorter one in it: "not support" is no "support". A reply that names none, several,
     or one among denials raises ParseFailure: no published rule says what such a reply counts as.
@@ -236,7 +238,7 @@ def _label_in_json(reply: str, ratings: Mapping[str, int]) -> int | None:
 
 @lru_cache(maxsize=32)
 def _patterns(labels: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """What finds a label, the longest first, and what finds one after a lead-in."""
+    """Return what finds a label, the longest first, and what finds one after a lead-in."""
     label = "|".join(map(re.escape, sorted(labels, key=len, reverse=True)))
     lead_in = r"(?<![a-z])(?:label|assignment|answer|grade|verdict|importance)(?:_is)?[\W_]{0,20}"
     return (
@@ -268,7 +270,7 @@ _EITHER_END = 2000
 
 
 def parse_yes_no(reply: str, *, on_unparsable: OnUnparsable = "default") -> ParsedRating:
-    """1 where the reply says yes, correct or true; 0 where it says no, incorrect, wrong or false.
+    """Return 1 for a reply of yes, correct or true; 0 for no, incorrect, wrong or false.
 
     The first word decides, in the languages of languages.toml; else a JSON value, else "Answer: yes" and the
     like, else a sentence that says no more ("So, yes.", "It is not correct."). These are NUMERIC. Any other
@@ -347,7 +349,7 @@ _OVERALL = re.compile(rf"(?<!\w)[Oo]\)?(?:\*\*)?(?:\s*\([a-z ]{{1,20}}\))?\s*[:=
 def parse_final_score(
     reply: str, *, scale: Scale = (MIN_RATING, MAX_RATING), on_unparsable: OnUnparsable = "default"
 ) -> ParsedRating:
-    """The last "final score: n" decides, else the last "O", else the rules of `parse_rating`.
+    """Return the last "final score: n", else the last "O", else a rating by the rules of `parse_rating`.
 
     A last score that is not on the scale is no rating, whatever was said before it.
     """

@@ -129,7 +129,10 @@ class ChatPrompt:
 
 
 def chat_prompt(package: str, name: str) -> ChatPrompt:
-    """A prompt of the prompts.toml of `package`, by its name. Raises UnknownPrompt, which lists all."""
+    """Return a prompt of the prompts.toml of `package`, by its name.
+
+    Raises UnknownPrompt, which lists all.
+    """
     known = chat_prompts(package)
     try:
         return known[name]
@@ -141,7 +144,7 @@ def chat_prompt(package: str, name: str) -> ChatPrompt:
 
 @cache
 def chat_prompts(package: str) -> Mapping[str, ChatPrompt]:
-    """The prompts of a package by name, in the order of its file."""
+    """Return the prompts of a package by name, in the order of its file."""
     file = tomllib.loads((resources.files(package) / "prompts.toml").read_text(encoding="utf-8"))
     return {
         name: ChatPrompt(

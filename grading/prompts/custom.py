@@ -127,7 +127,7 @@ def _check_scale(prompt: Prompt) -> None:
 
 
 def _check_labels(prompt: Prompt) -> None:
-    """Rule LABEL reads labels; for other rules they are only names of ratings."""
+    """Check the names of ratings, which rule LABEL reads as labels."""
     if prompt.rule is ParseRule.TEXT:
         raise BadPrompt("a prompt that asks for text has no labels", part="labels")
     names = [name.lower() for name, _ in prompt.labels]
@@ -205,7 +205,7 @@ def covering_from(prompt: Prompt, min_grade: int) -> Prompt:
 
 
 def usual_min_grade(purpose: Purpose, scale: Scale) -> int:
-    """The lowest rating that covers where the prompt states none.
+    """Return the lowest rating that covers where the prompt states none.
 
     Four fifths of the scale: 4 of 0 to 5, 2 of 0 to 2. Of direct labels the upper half: 2 of UMBRELA's 0 to 3
     and of TREC RAG's 0 to 4, 1 of Thomas's 0 to 2.
@@ -221,19 +221,19 @@ def usual_min_grade(purpose: Purpose, scale: Scale) -> int:
 
 
 def _implied(rule: ParseRule, labels: Mapping[str, int]) -> Scale | None:
-    """The scale that a rule implies."""
+    """Return the scale that a rule implies."""
     if rule is ParseRule.LABEL and labels:
         return min(labels.values()), max(labels.values())
     return (0, 1) if rule in _BINARY else None
 
 
 def is_own(prompt: Prompt) -> bool:
-    """Whether it is an own prompt, which travels in the options of its grader."""
+    """Return whether it is an own prompt, which travels in the options of its grader."""
     return prompt.prompt_class not in by_class()
 
 
 def as_options(prompt: Prompt) -> dict[str, JSON]:
-    """The definition of an own prompt that a grader config keeps as the option `prompt`."""
+    """Return the definition of an own prompt that a grader config keeps as the option `prompt`."""
     stored: dict[str, JSON] = {
         "template": prompt.template,
         "system": prompt.system,
@@ -303,7 +303,10 @@ def _scale(value: JSON) -> Scale | None:
 
 
 def _labels(value: JSON) -> dict[str, int]:
-    """From pairs: a list keeps their order in every database, and the first name of a rating is its name."""
+    """Return labels from pairs: a list keeps their order in every database.
+
+    The first name of a rating is its name.
+    """
     pairs = value if isinstance(value, list) else []
     is_right = all(isinstance(p, list) and list(map(type, p)) == [str, int] for p in pairs)
     if not is_right or (value and not pairs):

@@ -45,7 +45,7 @@ class ParseRule(StrEnum):
 
 
 def read(prompt: Prompt, reply: str, pair: CellToGrade | None, on_unparsable: OnUnparsable) -> Parsed:
-    """As `Prompt.parse`."""
+    """Parse the reply as `Prompt.parse` does."""
     if prompt.rule is ParseRule.TEXT:
         return Parsed(None, Outcome.EXTRACTED, reply)
     if prompt.rule is ParseRule.ANSWER_KEY:
@@ -57,7 +57,7 @@ def read(prompt: Prompt, reply: str, pair: CellToGrade | None, on_unparsable: On
 
 
 def checked(answer: str, pair: CellToGrade | None) -> Parsed:
-    """1 if the answer is in the item's key, else 0; ParseFailure without a key."""
+    """Return 1 if the answer is in the item's key, else 0; ParseFailure without a key."""
     if pair is None or not pair.item.answers:
         raise ParseFailure("the item has no answer key")
     is_correct = verify(answer, pair.item.answers).correct
@@ -147,7 +147,7 @@ class Prompt:
     def messages(
         self, pair: CellToGrade, context: str | None = None, marks: Marks = WELL_KNOWN
     ) -> list[tuple[str, str]]:
-        """(role, text) for a chat model: "system" where the prompt has such a text, then "user".
+        """Return (role, text) for a chat model: "system" where the prompt has such a text, then "user".
 
         `context` replaces the passage's text where that had to be cut. Only the prompt's own placeholders are
         filled: braces in items, topics and passages stay, and control tokens that they spell, as `marks` has
@@ -161,8 +161,10 @@ class Prompt:
         ]
 
     def shared_start(self, pair: CellToGrade) -> str:
-        """The prompt until the end of its first placeholder: what prompts about the same item have in common,
-        or those about the same passage where the prompt has that first.
+        """Return the prompt until the end of its first placeholder.
+
+        Prompts about the same item have it in common, or those about the same passage where the prompt has
+        that first.
         """
         text = f"{self.system}\n{self.template}"
         first = _PLACEHOLDER.search(text)
@@ -179,7 +181,7 @@ class Prompt:
         }
 
     def render(self, pair: CellToGrade, context: str | None = None, marks: Marks = WELL_KNOWN) -> str:
-        """The messages as one text, for a model without roles."""
+        """Return the messages as one text, for a model without roles."""
         return "\n".join(text for _, text in self.messages(pair, context, marks))
 
     def parse(
@@ -195,7 +197,7 @@ class Prompt:
         return read(self, reply, pair, "fail" if is_strict else on_unparsable)
 
     def label_of(self, rating: int) -> str:
-        """The name of a rating, or the number if it has none."""
+        """Return the name of a rating, or the number if it has none."""
         named = next((label for label, value in self.labels if value == rating), "")
         names = _NAMES.get(self.rule, ())
         return named or (names[rating] if 0 <= rating < len(names) else str(rating))
@@ -212,13 +214,13 @@ def get(prompt_class: str) -> Prompt:
 
 
 def known() -> tuple[Prompt, ...]:
-    """Every published prompt, in the order of their classes."""
+    """Return every published prompt, in the order of their classes."""
     return tuple(prompt for _, prompt in sorted(by_class().items()))
 
 
 @cache
 def by_class() -> dict[str, Prompt]:
-    """Every published prompt."""
+    """Return every published prompt."""
     prompts: dict[str, Prompt] = {}
     for file in resources.files(__package__).iterdir():
         if file.name.endswith(".toml"):
@@ -282,7 +284,7 @@ def _entries(prompt: Prompt) -> Iterator[tuple[str, str]]:
 
 
 def _long(text: str) -> str:
-    """A literal of several lines where that can hold the text, so that people can read it."""
+    """Return a literal of several lines where that can hold the text, so that people can read it."""
     is_plain = all(letter in "\n\t" or letter.isprintable() for letter in text)
     if not is_plain or "'''" in text or text.endswith("'"):
         return _text(text)
@@ -290,5 +292,5 @@ def _long(text: str) -> str:
 
 
 def _text(text: str) -> str:
-    """A basic string: TOML's escapes are those of JSON, but for DEL, which JSON leaves as it is."""
+    """Return a basic string: TOML's escapes are those of JSON, but for DEL, which JSON leaves as it is."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")

@@ -101,7 +101,9 @@ def binarised(counts: NDArray[np.int64], *, n_rows: int, n_columns: int) -> Coun
 
 
 def cohen_kappa(counts: NDArray[np.int64] | Floats) -> Floats:
-    """Cohen's kappa (1960), (po - pe) / (1 - pe), of square tables; NaN without pairs and where pe = 1.
+    """Return Cohen's kappa (1960), (po - pe) / (1 - pe), of square tables.
+
+    It is NaN without pairs and where pe = 1.
 
     Farzi and Dietz 2024 (RUBRIC, questions on DL 2020, grades 4-5 against judgments 2-3):
 
@@ -113,7 +115,9 @@ def cohen_kappa(counts: NDArray[np.int64] | Floats) -> Floats:
 
 
 def weighted_kappa(counts: NDArray[np.int64] | Floats, weights: Floats | None = None) -> Floats:
-    """Weighted kappa (Cohen 1968): 1 - disagreement / disagreement expected; `weights` are of disagreement.
+    """Return weighted kappa (Cohen 1968): 1 - disagreement / disagreement expected.
+
+    `weights` are of disagreement.
 
     Without `weights` they are squared distances of the categories' places, for ordered categories.
 
@@ -132,8 +136,7 @@ def weighted_kappa(counts: NDArray[np.int64] | Floats, weights: Floats | None = 
 
 
 def cell_kappas(counts: NDArray[np.int64]) -> Floats:
-    """Return an array of the shape of `counts`: kappa of each cell, its row and column each against all
-    others.
+    """Return kappa of each cell, its row and column each against all others: the shape of `counts`.
 
     RUBRIC on DL 2020 (its graded table): 0.10 for grade 4 with judgment 3, 0.29 for 0 with 0.
 
@@ -149,8 +152,9 @@ def cell_kappas(counts: NDArray[np.int64]) -> Floats:
 
 
 def coincidences(ratings: NDArray[np.int_], categories: Sequence[int]) -> Floats:
-    """Return an array of shape (categories, categories): Krippendorff's coincidence matrix of ratings, shape
-    (raters, units).
+    """Return Krippendorff's coincidence matrix, shape (categories, categories).
+
+    The ratings have the shape (raters, units).
 
     A value outside `categories` (such as -1) is missing; a unit with fewer than two ratings does not count.
     The matrices of topics add up to that of the collection.
@@ -167,7 +171,9 @@ def coincidences(ratings: NDArray[np.int_], categories: Sequence[int]) -> Floats
 
 
 def ordinal_alpha(pairs: Floats) -> Floats:
-    """Krippendorff's alpha (2004, section 11.3) for ordered categories, of coincidence matrices (..., k, k).
+    """Return Krippendorff's alpha (2004, section 11.3) for ordered categories.
+
+    It is computed from coincidence matrices (..., k, k).
 
     NaN where all ratings are of one category, or none is paired.
 
@@ -183,7 +189,7 @@ def ordinal_alpha(pairs: Floats) -> Floats:
 
 
 def _ordinal_distances(marginals: Floats) -> Floats:
-    """Squared: how many ratings lie from one category to the other, half of both ends."""
+    """Return, squared, how many ratings lie from one category to the other, half of both ends."""
     middles = np.cumsum(marginals, axis=-1) - marginals / 2
     return np.asarray((middles[..., :, np.newaxis] - middles[..., np.newaxis, :]) ** 2)
 
@@ -221,8 +227,9 @@ class _Cells(NamedTuple):
 
 
 def checks(units: Sequence[Unit], judged: Sequence[FloatArray], lengths: Sequence[FloatArray]) -> Checks:
-    """Look for trends of people's verdicts; `judged` and `lengths` have, by unit, the shape (passages,), NaN
-    where they are not known.
+    """Look for trends of people's verdicts.
+
+    `judged` and `lengths` have, by unit, the shape (passages,), NaN where they are not known.
     """
     rated = [np.nonzero(unit.people != NOT_RATED) for unit in units]
     parts = [
@@ -241,8 +248,9 @@ def checks(units: Sequence[Unit], judged: Sequence[FloatArray], lengths: Sequenc
 
 
 def passage_worths(units: Sequence[Unit]) -> list[FloatArray]:
-    """Return, by unit, an array of shape (passages,): the mean score by the grader of the runs that rank the
-    passage; NaN where none does.
+    """Return, by unit, the mean score by the grader of the runs that rank the passage.
+
+    The arrays have the shape (passages,), with NaN where no run ranks it.
     """
     scores = sum((take_rows(unit.reached, unit.ranked).any(axis=1) * unit.adds).sum(axis=1) for unit in units)
     worths = []

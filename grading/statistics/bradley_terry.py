@@ -97,7 +97,7 @@ class Strengths:
     """None where lengths were not taken into account."""
 
     def chance(self, first: int, second: int) -> tuple[float, float]:
-        """(chance that the first wins, chance of a tie)."""
+        """Return (chance that the first wins, chance of a tie)."""
         win, tie, lose = _chances(self.strength[first] - self.strength[second], self.tie)
         total = win + tie + lose
         return float(win / total), float(tie / total)
@@ -125,8 +125,9 @@ class Strengths:
         return p
 
     def ranks(self, *, alpha: float = ALPHA) -> list[tuple[int, int]]:
-        """Return the best and the worst rank of each system that are left open: some is wrong by chance with
-        at most `alpha`.
+        """Return the best and the worst rank of each system that are left open.
+
+        Some is wrong by chance with at most `alpha`.
         """
         is_clear = self.pairwise_p() <= alpha
         above = (is_clear & (self.strength[:, np.newaxis] > self.strength)).sum(axis=0)
@@ -205,7 +206,7 @@ def _deviations(fitted: Floats, spread: Variance, systems: int) -> Floats:
 
 
 def least_certain_pairs(fitted: Strengths, votes: Votes) -> list[tuple[int, int]]:
-    """Return all pairs, first those of which it is least clear who is better, then those with fewer votes."""
+    """Return all pairs: those whose better one is least clear first, then those with fewer votes."""
     size = fitted.strength.size
     n_votes = np.zeros((size, size), dtype=int)
     np.add.at(n_votes, (votes.first, votes.second), 1)
@@ -220,7 +221,7 @@ def least_certain_pairs(fitted: Strengths, votes: Votes) -> list[tuple[int, int]
 
 
 def _by_pair(votes: Votes, systems: int) -> tuple[Floats, Floats]:
-    """The design of each pair of systems, and shape (pairs, 3): its votes by outcome.
+    """Return the design of each pair of systems, and shape (pairs, 3): its votes by outcome.
 
     Votes on a pair differ in nothing else, so that a fit adds them up.
     """
@@ -235,7 +236,7 @@ def _by_pair(votes: Votes, systems: int) -> tuple[Floats, Floats]:
 def _design(
     first: NDArray[np.int64], second: NDArray[np.int64], systems: int, lengths: Floats | None = None
 ) -> Floats:
-    """What strengths, `c` (with lengths) and, elsewhere, `t` are multiplied with: shape (rows, columns)."""
+    """Return the factors of strengths, `c` (with lengths) and, elsewhere, `t`: shape (rows, columns)."""
     design = np.zeros((len(first), systems + (1 if lengths is None else 2)))
     design[np.arange(len(first)), first] = 1
     design[np.arange(len(first)), second] = -1
@@ -245,13 +246,13 @@ def _design(
 
 
 def _topics(votes: Votes, systems: int) -> NDArray[np.int64]:
-    """The number of topics with votes on each system."""
+    """Return the number of topics with votes on each system."""
     system, topic = np.concatenate([votes.first, votes.second]), np.tile(votes.topic, 2)
     return np.bincount(np.unique(np.stack([system, topic]), axis=1)[0], minlength=systems)
 
 
 def _chances(difference: Floats | float, tie: Floats | float) -> tuple[Floats, Floats, Floats]:
-    """What the chances of win, tie and loss are proportional to."""
+    """Return what the chances of win, tie and loss are proportional to."""
     return np.exp(np.divide(difference, 2)), np.exp(tie), np.exp(np.divide(difference, -2))
 
 
@@ -271,8 +272,9 @@ def _fit(design: Floats, counts: Floats, systems: int) -> Floats:
 
 
 def _moments(design: Floats, counts: Floats, fitted: Floats) -> tuple[Floats, Floats]:
-    """Return the gradient of the log-likelihood of each row, (rows, columns), and the roots of its
-    information, (rows, 2, columns): a factor of the covariance of (half the outcome, whether it is a tie).
+    """Return each row's gradient of the log-likelihood, (rows, columns), and the roots of its information.
+
+    The roots, (rows, 2, columns), are a factor of the covariance of (half the outcome, whether it is a tie).
     """
     chances = np.stack(_chances(design @ fitted, np.full(len(design), fitted[-1])))
     win, tie, lose = chances / chances.sum(axis=0)

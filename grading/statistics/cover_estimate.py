@@ -141,7 +141,7 @@ class _Stratum:
 
 
 def estimate(units: Sequence[Unit], *, level: float = LEVEL, seed: int = 0) -> Estimates:
-    """Rubric-Cover by people of every run, with the central credible interval of `level`.
+    """Estimate every run's Rubric-Cover by people, with the central credible interval of `level`.
 
     Two runs over ten items each; the grader finds nothing in the second, and people agree with it wherever
     they looked, which was at half of the cells.
@@ -191,8 +191,9 @@ def sample_size(units: Sequence[Unit]) -> SampleSize:
 
 
 def _counts(unit: Unit) -> tuple[NDArray[np.int64], Mask]:
-    """Return how many cells of the first k passages nobody rated, of shape (strata, runs, items), and whether
-    a rated one is a hit, of shape (runs, items).
+    """Return the cells of the first k passages that nobody rated, and whether a rated one is a hit.
+
+    The counts have the shape (strata, runs, items), the hits (runs, items).
     """
     is_open, strata = unit.people == NOT_RATED, unit.strata
     unrated = [take_rows(is_open & (strata == number), unit.ranked).sum(axis=1) for number in range(N_STRATA)]
@@ -227,16 +228,18 @@ def _stratum(units: Sequence[Unit], number: int, *, seed: int) -> _Stratum:
 
 
 def _log_prior(expected: float) -> Floats:
-    """Return an array of shape (alphas, sigmas), up to a constant: the prior Beta(expected, 1 - expected) of
-    the marginal rate, the half-normal one of sigma.
+    """Return the log prior of shape (alphas, sigmas), up to a constant.
+
+    It is Beta(expected, 1 - expected) for the marginal rate, half-normal for sigma.
     """
     rates = _STEPS * _MARGINAL ** (expected - 1) * (1 - _MARGINAL) ** -expected
     return np.asarray(np.log(rates / rates.sum(axis=0)) + _LOG_SIGMAS)
 
 
 def _expected_rate(units: Sequence[Unit], number: int) -> float:
-    """Return what the prior expects of the rate in a stratum: 1/2, as Jeffreys' does, but where judgments
-    split the cells of a grade the rate of both together.
+    """Return what the prior expects of the rate in a stratum.
+
+    It is 1/2, as Jeffreys' does, but where judgments split the cells of a grade the rate of both together.
     """
     if not any(unit.relevant is not None and unit.relevant.any() for unit in units):
         return 0.5
@@ -247,8 +250,9 @@ def _expected_rate(units: Sequence[Unit], number: int) -> float:
 
 
 def _drawn(posterior: Floats, *, seed: list[int]) -> NDArray[np.intp]:
-    """Return points of the grid in proportion to the posterior, evenly and always the same; the strata's are
-    shuffled against each other.
+    """Return points of the grid in proportion to the posterior, evenly and always the same.
+
+    The strata's are shuffled against each other.
     """
     points = (np.arange(DRAWS) + 0.5) / DRAWS
     shuffled = np.random.default_rng(seed).permutation(points)
@@ -256,9 +260,7 @@ def _drawn(posterior: Floats, *, seed: list[int]) -> NDArray[np.intp]:
 
 
 def _missed(strata: Sequence[_Stratum], unrated: NDArray[np.int64]) -> tuple[Floats, NDArray[np.intp]]:
-    """Return an array of shape (draws, places): the chance that a unit is missed; and the place of each (run,
-    item).
-    """
+    """Return the chance that a unit is missed, shape (draws, places), and the place of each (run, item)."""
     codes = np.stack(
         [
             stratum.kind * stratum.missed.shape[2] + cells
@@ -278,8 +280,7 @@ def _by_place(place: NDArray[np.intp], weights: Floats, places: int) -> Floats:
 
 
 def _passage_factor(units: Sequence[Unit], missed: Floats, adds: Floats, rates: Sequence[float]) -> Floats:
-    """Return an array of shape (runs,): by how much errors that the items of a passage share widen the
-    variance.
+    """Return by how much errors that a passage's items share widen the variance, shape (runs,).
 
     For two items with the rates p and q on the same n passages, P(both missed) / (P(missed) P(missed)) is
     exp(n PASSAGE_CORRELATION sqrt(p / (1 - p) q / (1 - q))) to first order.
@@ -305,7 +306,7 @@ def _outer(values: Floats) -> Floats:
 
 
 def _summed(means: Floats, noise: Floats, most: Floats, level: float) -> Estimates:
-    """From (draws, runs): a mixture of normal distributions, one a draw."""
+    """Sum up (draws, runs) as a mixture of normal distributions, one a draw."""
     points = (means[:, :, np.newaxis] + np.sqrt(noise)[:, :, np.newaxis] * _NODES).swapaxes(0, 1)
     low, high = np.quantile(points.reshape(len(most), -1), [0.5 - level / 2, 0.5 + level / 2], axis=1)
     between, within = means.var(axis=0), noise.mean(axis=0)

@@ -14,8 +14,8 @@ kind: what the grader misses is rare, and a run has many cells in which it may h
 Weighted sums over units: a unit is what people settle at once, such as the cell of a nugget and a run's one
 answer, or a passage with the cells of all of a topic's items. Its credit is between 0 and 1, and a run's
 score is the sum of the credits times the run's weights. The grader has a credit for every unit, people for
-those of the sample. With a the weights over the chances of being drawn, and sums over the sample but for F and W, which are over all units of
-the run:
+those of the sample. With a the weights over the chances of being drawn, and sums over the sample but for F
+and W, which are over all units of the run:
 
     score = lambda F + W sum a (people - lambda grader) / sum a
 
@@ -123,7 +123,7 @@ class _Side:
 
 
 def cover_sample(topics: Sequence[Ranked], *, size: int, seed: int) -> list[Sampled]:
-    """At most `size` cells, in an order of which each beginning is a sample too.
+    """Draw at most `size` cells, in an order of which each beginning is a sample too.
 
     >>> reached = np.zeros((50, 4), dtype=np.bool_)
     >>> reached[:5] = True
@@ -144,7 +144,7 @@ def cover_sample(topics: Sequence[Ranked], *, size: int, seed: int) -> list[Samp
 
 
 def _items(topics: Sequence[Ranked], *, above: bool) -> list[_Item]:
-    """Those that some run covers, or with not `above` leaves uncovered, with the cells of these runs."""
+    """Return the items that some run covers, or with not `above` leaves uncovered, with these runs' cells."""
     items = []
     for number, topic in enumerate(topics):
         passages = len(topic.reached)
@@ -295,8 +295,9 @@ def size_for(weights: Floats, doubts: Floats, a_run: int) -> int:
 
 
 def expected_half_width(weights: Floats, doubts: Floats, chances: Floats, *, level: float = LEVEL) -> float:
-    """Return the half-width of the median run's interval, where people turn the grader's credits as often as
-    the doubts say; NaN without units.
+    """Return the half-width of the median run's interval; NaN without units.
+
+    People turn the grader's credits as often as the doubts say.
 
     >>> round(expected_half_width(np.full((1, 100), 0.01), np.full(100, 0.1), np.full(100, 0.5)), 3)
     0.062

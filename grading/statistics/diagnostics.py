@@ -23,8 +23,9 @@ MIN_CASES = 3
 
 
 def difficulty(answers: Floats) -> Floats:
-    """Return an array of shape (items,): the share of cases (runs, or passages) that answer each item; NaN is
-    missing.
+    """Return the share of cases (runs, or passages) that answer each item, shape (items,).
+
+    NaN is missing.
 
     >>> difficulty(np.array([[1.0, 0.0], [1.0, np.nan], [0.0, 0.0]])).round(2).tolist()
     [0.67, 0.0]
@@ -34,8 +35,9 @@ def difficulty(answers: Floats) -> Floats:
 
 
 def covered_shares(ratings: Ratings, *, min_grade: MinGrade = 4) -> Floats:
-    """Return an array of shape (items,): of the rated passages the share that covers each item; `difficulty`
-    in whole ratings.
+    """Return of the rated passages the share that covers each item, shape (items,).
+
+    It is `difficulty` in whole ratings.
 
     >>> covered_shares(np.array([[5, -1], [3, -2]], dtype=np.int8)).tolist()
     [0.5, nan]
@@ -44,8 +46,9 @@ def covered_shares(ratings: Ratings, *, min_grade: MinGrade = 4) -> Floats:
 
 
 def discrimination(answers: Floats, rests: Floats) -> Floats:
-    """Return an array of shape (items,): Pearson's r of each item with `rests`, the score of each case
-    without that item.
+    """Return Pearson's r of each item with `rests`, shape (items,).
+
+    `rests` is the score of each case without that item.
 
     Both have shape (cases, items). It is the corrected item-total correlation (Nunnally 1978): above 0 where
     better cases answer the item, about 0 where it does not tell them apart, below 0 where it misleads. NaN
@@ -65,7 +68,8 @@ def discrimination(answers: Floats, rests: Floats) -> Floats:
 
 
 def rest_means(answers: Floats) -> Floats:
-    """Return an array of the shape of `answers`: for each case and item, the mean of the case's other items;
+    """Return for each case and item the mean of the case's other items: the shape of `answers`.
+
     NaN is missing.
 
     >>> rest_means(np.array([[1.0, 0.0, np.nan], [4.0, 2.0, 3.0]])).tolist()
@@ -118,8 +122,9 @@ def redundant_pairs(
 def contributed_alone(
     ranked: NDArray[np.int32], teams: Sequence[int], *, depth: int, n: int
 ) -> NDArray[np.bool_]:
-    """Return an array of shape (teams, passages): the passages of a pool of `n` that only one team's runs
-    have in their first `depth`.
+    """Return which passages of a pool of `n` only one team's runs have, shape (teams, passages).
+
+    They are in the first `depth` of these runs.
 
     `ranked` has shape (runs, depth of the runs) with rows of the pool, -1 for none; `teams` says by run its
     team's number. Without that team nobody would have graded these (Zobel 1998, leave out unique).
@@ -168,7 +173,7 @@ def advantage(own: Floats, others: Floats, is_family: NDArray[np.bool_]) -> Adva
 
 
 def as_answers(ratings: Ratings, min_grade: int) -> Floats:
-    """1 where a rating counts, 0 where it does not, NaN where there is none.
+    """Return 1 where a rating counts, 0 where it does not, NaN where there is none.
 
     >>> as_answers(np.array([[5, 3, -1]], dtype=np.int8), 4).tolist()
     [[1.0, 0.0, nan]]
@@ -177,7 +182,7 @@ def as_answers(ratings: Ratings, min_grade: int) -> Floats:
 
 
 def _deviations(values: Floats, known: NDArray[np.bool_]) -> Floats:
-    """From the mean of the column; 0 where unknown."""
+    """Return deviations from the mean of the column; 0 where unknown."""
     kept = np.where(known, values, 0.0)
     means = divide(kept.sum(axis=0), known.sum(axis=0))
     return np.where(known, kept - np.where(np.isnan(means), 0.0, means), 0.0)
@@ -192,7 +197,7 @@ class Relevance:
 
     @classmethod
     def judged(cls, judgments: Sequence[int | None], *, min_relevant: int) -> Relevance:
-        """By judgments, one a passage.
+        """Return the relevance by judgments, one a passage.
 
         >>> Relevance.judged([2, 0, None], min_relevant=1).not_relevant.tolist()
         [False, True, False]
@@ -203,7 +208,9 @@ class Relevance:
 
     @classmethod
     def rated(cls, by_people: Ratings, *, min_grade: int = 4) -> Relevance:
-        """By ratings of people, shape (passages, items): relevant as soon as one item is rated `min_grade`.
+        """Return the relevance by people's ratings, shape (passages, items).
+
+        A passage is relevant as soon as one item is rated `min_grade`.
 
         >>> Relevance.rated(np.array([[5, 0], [3, -1], [-1, -1]], dtype=np.int8)).relevant.tolist()
         [True, False, False]
@@ -274,9 +281,7 @@ def uncovered_passages(ratings: Ratings, relevance: Relevance, *, min_grade: Min
 
 
 def is_uncovered(ratings: Ratings, relevance: Relevance, *, min_grade: MinGrade = 4) -> Mask:
-    """Return an array of shape (passages,): relevant and graded, and the highest rating is below the minimum
-    grade.
-    """
+    """Return which passages are relevant and graded, but rated below the minimum grade, shape (passages,)."""
     is_graded = (ratings >= MIN_RATING).any(axis=1)
     return np.asarray(relevance.relevant & is_graded & ~(ratings >= min_grade).any(axis=1))
 
@@ -290,7 +295,7 @@ _FIRST_PART = re.compile(r"[^-_.\s]+")
 
 
 def families(run_tags: Sequence[str], patterns: Sequence[str] = ()) -> dict[str, list[str]]:
-    """Family -> its runs: those whose tags the first fitting pattern (`bm25*`) fits.
+    """Group runs by families: those whose tags the first fitting pattern (`bm25*`) fits.
 
     A run that no pattern fits goes by the beginning of its tag, before the first of - _ and dot.
 

@@ -67,7 +67,7 @@ class Marks(NamedTuple):
 
 
 def marks(means: NDArray[np.float64]) -> Marks:
-    """Where a run stands among all: least, middle and best mean, and the marks of very good runs.
+    """Return the least, middle and best mean of all runs, and the marks of very good runs.
 
     >>> marks(np.array([0.1, 0.2, 0.3, 0.4, np.nan, 0.5]))
     Marks(minimum=0.1, median=0.3, maximum=0.5, upper_quarter=0.4, upper_15=0.44)
@@ -126,8 +126,9 @@ UNDEFINED = ConfidenceInterval(float("nan"), float("nan"))
 
 
 def interval(values: NDArray[np.float64], *, level: float = LEVEL) -> ConfidenceInterval:
-    """Return the percentile interval of resampled values; undefined ones are left out, unless they are too
-    many.
+    """Return the percentile interval of resampled values.
+
+    Undefined values are left out, unless they are too many.
 
     >>> interval(np.arange(101.0), level=0.5)
     ConfidenceInterval(low=25.0, high=75.0)
@@ -173,8 +174,10 @@ Statistic = Callable[[Floats], Floats]
 
 
 class Intervals(NamedTuple):
-    """One value a row; NaN with fewer than MIN_TOPICS topics, and where all values are equal: resamples of
-    equal values would claim to be certain.
+    """One value a row, with its interval.
+
+    NaN with fewer than MIN_TOPICS topics, and where all values are equal: resamples of equal values would
+    claim to be certain.
     """
 
     low: Floats

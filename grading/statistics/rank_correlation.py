@@ -1,5 +1,6 @@
-"""Rank correlation of two leaderboards over the runs in both: Spearman and Kendall tau-b (average ranks for
-ties), and tau-AP, which weighs the top.
+"""Rank correlation of two leaderboards over the runs in both.
+
+Spearman and Kendall tau-b (average ranks for ties), and tau-AP, which weighs the top.
 """
 
 from __future__ import annotations
@@ -177,9 +178,7 @@ def _void(x: Floats, y: Floats) -> str:
 
 
 def _orders(scores: Floats) -> NDArray[np.float32]:
-    """Return an array of shape (..., runs, runs): 1 where the first is ahead of the second, -1 behind, 0
-    tied.
-    """
+    """Return 1 where the first is ahead of the second, -1 behind, 0 tied: shape (..., runs, runs)."""
     ahead = (scores[..., :, np.newaxis] > scores[..., np.newaxis, :]).astype(np.float32)
     return ahead - ahead.swapaxes(-1, -2)
 

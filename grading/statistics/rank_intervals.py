@@ -55,8 +55,10 @@ class Order:
 
 
 def order(means: Scores, p: Scores, *, alpha: float = ALPHA) -> Order:
-    """Return which runs are clearly ahead of which, all statements together wrong with a chance of at most
-    `alpha`; `p` has the adjusted p-values of all pairs (`max_t.pairwise_p`).
+    """Return which runs are clearly ahead of which.
+
+    All statements together are wrong with a chance of at most `alpha`; `p` has the adjusted p-values of all
+    pairs (`max_t.pairwise_p`).
 
     The ranks that follow are those of Mogstad, Romano, Shaikh and Wilhelm, "Inference for Ranks" (Review of
     Economic Studies 2024).
@@ -77,8 +79,9 @@ Floats = NDArray[np.float64]
 
 
 def relative_gains(before: Floats, after: Floats) -> Floats:
-    """Return an array of shape (runs, topics): what each run gains on the mean of all runs from one board to
-    the other.
+    """Return what each run gains on the mean of all runs from one board to the other.
+
+    The array has the shape (runs, topics).
 
     Both boards, of shape (runs, topics), have the same runs and topics. Each is taken in units of the
     standard deviation of its runs' means, so that boards of different measures compare. A paired test of
@@ -162,7 +165,9 @@ def standings(
 def _clearly_behind(
     values: Sequence[float | None], draws: Sequence[Draws | None], best: int, topics: int
 ) -> dict[int, bool]:
-    """By place, of those that can be tested: all pairs are looked at, since any could be the best.
+    """Return by place, of those that can be tested, which are clearly behind the best.
+
+    All pairs are looked at, since any could be the best.
 
     Of few topics resamples spread too little: by sqrt((n - 1) / n), and as if their spread were known.
     """

@@ -235,8 +235,9 @@ def explained(differences: Floats, outcomes: NDArray[np.int64], topics: NDArray[
 
 
 def _held_out(differences: Floats, outcomes: NDArray[np.int64], topics: NDArray[np.int64]) -> Floats:
-    """Return, by vote: 1 where the outcome is the likeliest one by the votes on other topics, a part of it
-    where several are equally likely.
+    """Return, by vote, whether its outcome is the likeliest one by the votes on other topics.
+
+    1 is yes, 0 no, and a part of 1 where several are equally likely.
     """
     design = _design(differences)
     hits = np.full(outcomes.size, np.nan)
@@ -251,7 +252,7 @@ def _held_out(differences: Floats, outcomes: NDArray[np.int64], topics: NDArray[
 
 
 def _design(differences: Floats) -> Floats:
-    """Shape (votes, 3, 2): what `b` and `t` are multiplied with for win, tie and loss."""
+    """Return an array of shape (votes, 3, 2): what `b` and `t` are multiplied with for win, tie and loss."""
     design = np.zeros((differences.size, 3, 2))
     design[:, 0, 0], design[:, 1, 1], design[:, 2, 0] = differences / 2, 1.0, -differences / 2
     return design

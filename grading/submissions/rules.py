@@ -92,7 +92,7 @@ class Findings:
     def __init__(
         self, file: str, severity: Callable[[str], Severity | None], *, most_each: int | None = None
     ) -> None:
-        """`severity` says of a category how much it matters to the track, None for not at all.
+        """Collect findings; `severity` tells how a category matters to the track, None for not at all.
 
         Of each category at most `most_each` are kept; `counts` has how many there are.
         """
@@ -225,18 +225,18 @@ class Rules(_Table, frozen=True):
         return " or ".join(name for name, table in tables.items() if table)
 
     def severity(self, category: str) -> Severity | None:
-        """None where the track does not look for it."""
+        """Return how a finding of the category counts; None where the track does not look for it."""
         if category in self.off:
             return None
         return Severity.WARNING if category in self.warnings else Severity.ERROR
 
     def strict(self) -> Rules:
-        """The same rules with every warning an error."""
+        """Return the same rules with every warning an error."""
         return msgspec.structs.replace(self, warnings=frozenset())
 
 
 def track_names() -> tuple[str, ...]:
-    """The tracks whose rules come with the package."""
+    """Return the tracks whose rules come with the package."""
     files = resources.files(__package__).joinpath("tracks").iterdir()
     return tuple(sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml")))
 
@@ -250,8 +250,10 @@ def rules_of(track: str) -> Rules:
 
 
 def read_rules(path: Path) -> Rules:
-    """Read rules from a file. Raises `BadFormat` for bad TOML, unknown keys and categories, and patterns that
-    are no regular expressions.
+    """Read rules from a file.
+
+    Raises `BadFormat` for bad TOML, unknown keys and categories, and patterns that are no regular
+    expressions.
     """
     text = "\n".join(line for _, line in lines(path, max_bytes=MAX_RULES_BYTES))
     return parse_rules(text, file=path.name)
@@ -263,7 +265,10 @@ def named_rules(name: str) -> Rules:
 
 
 def parse_rules(text: str, *, file: str) -> Rules:
-    """Rules from their TOML. Raises `BadFormat` as `read_rules` does; `file` is what messages call it."""
+    """Parse rules from their TOML.
+
+    Raises `BadFormat` as `read_rules` does; `file` is its name in messages.
+    """
     try:
         parsed = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -272,13 +277,16 @@ def parse_rules(text: str, *, file: str) -> Rules:
 
 
 def rules_as_json(rules: Rules) -> dict[str, Any]:  # Any: what JSON holds
-    """The rules as a JSON object, which `rules_from_json` takes; equal rules are equal objects."""
+    """Return the rules as a JSON object, which `rules_from_json` takes; equal rules are equal objects."""
     stored: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(rules))
     return stored | {"warnings": sorted(rules.warnings), "off": sorted(rules.off)}
 
 
 def rules_from_json(value: object, *, file: str = "") -> Rules:
-    """Rules from a JSON object. Raises `BadFormat` for unknown keys and categories, and bad patterns."""
+    """Return rules from a JSON object.
+
+    Raises `BadFormat` for unknown keys and categories, and bad patterns.
+    """
     try:
         rules = msgspec.convert(value, Rules)
     except (msgspec.ValidationError, RecursionError) as error:

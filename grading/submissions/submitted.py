@@ -121,7 +121,7 @@ def _layout(response: Response, track: ResponseRules) -> Iterator[_Issue]:
 
 
 def _shapes(response: Response, dialect: Dialect | None) -> Iterator[tuple[int, Shape, object]]:
-    """The number of each sentence that cites, with its citations as the file has them, and their shape."""
+    """Yield the number of each sentence that cites, with its citations as in the file, and their shape."""
     entries = response.foreign.get(sentences_key(response.foreign))
     for number, entry in enumerate(entries if isinstance(entries, list) else [], start=1):
         cited = entry.get("citations") if isinstance(entry, Mapping) else None
@@ -183,7 +183,7 @@ def _references(response: Response, track: ResponseRules) -> Iterator[_Issue]:
 
 
 def _cited(response: Response, references: tuple[str, ...]) -> Iterator[_Issue]:
-    """What is cited and what is in the references, one against the other."""
+    """Yield what is cited and what is in the references, one against the other."""
     cited: set[str] = set()
     for number, sentence in enumerate(response.sentences, start=1):
         for citation in sentence.citations or ():
@@ -341,7 +341,7 @@ class NuggetCheck:
 
 
 def _nugget_references(bank: BankLine) -> Iterator[str]:
-    """The documents that attest the answers, by id or as objects with one."""
+    """Yield the documents that attest the answers, by id or as objects with one."""
     for item in bank.items:
         for answer in item.parts.get("answers") or ():
             for reference in answer.get("references") or ():

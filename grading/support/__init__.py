@@ -50,7 +50,7 @@ class JudgedCitations(StrEnum):
     """The first `MOST_CITATIONS`."""
 
     def of(self, citations: Iterable[T]) -> tuple[T, ...]:
-        """The judged ones of a sentence's citations, which are in their order; repeated ones are one.
+        """Return the judged ones of a sentence's citations, which are in their order; repeated ones are one.
 
         >>> JudgedCitations.FIRST.of(["d7", "d2"]), JudgedCitations.ALL.of(["d7", "d2", "d7", "d1", "d9"])
         (('d7',), ('d7', 'd2', 'd1'))
@@ -128,7 +128,7 @@ def support_score(labels: Sequence[Sequence[int]]) -> SupportScore:
 
 
 def majority(labels: Iterable[int]) -> Support:
-    """The label that most people gave; of several, the lowest. Raises ValueError without labels.
+    """Return the label that most people gave; of several, the lowest. Raises ValueError without labels.
 
     >>> majority([2, 1, 2]), majority([2, 0])
     (<Support.FULL: 2>, <Support.NONE: 0>)
@@ -140,7 +140,10 @@ def majority(labels: Iterable[int]) -> Support:
 
 
 def _best_credit(sentence: Sequence[int]) -> float | None:
-    """The sentence's credit for recall; None where a label that it lacks could raise it, or is all it has."""
+    """Return the sentence's credit for recall, or None.
+
+    It is None where a label that it lacks could raise it, or is all it has.
+    """
     if not sentence:
         return 0.0
     best = max(sentence)
@@ -157,7 +160,10 @@ LONGEST_REPLY = 32
 
 
 def support_prompt(prompt_id: str = PROMPT_ID) -> ChatPrompt:
-    """A prompt of prompts.toml by name and version. Raises UnknownPrompt, which lists the known ones."""
+    """Return a prompt of prompts.toml by name and version.
+
+    Raises UnknownPrompt, which lists the known ones.
+    """
     known = {prompt.prompt_id: prompt for prompt in known_prompts()}
     try:
         return known[prompt_id]
@@ -168,12 +174,12 @@ def support_prompt(prompt_id: str = PROMPT_ID) -> ChatPrompt:
 
 
 def known_prompts() -> tuple[ChatPrompt, ...]:
-    """Every prompt about support, in the order of the file."""
+    """Return every prompt about support, in the order of the file."""
     return tuple(chat_prompts("grading.support").values())
 
 
 def question(statement: str, passage: str, prompt: ChatPrompt) -> Messages:
-    """The messages that ask about one statement and one passage.
+    """Return the messages that ask about one statement and one passage.
 
     >>> [(role, text)] = question("Tides follow the moon.", "The moon pulls the sea.", support_prompt())
     >>> "Statement: Tides follow the moon." in text, "Passage: The moon pulls the sea." in text
@@ -183,7 +189,7 @@ def question(statement: str, passage: str, prompt: ChatPrompt) -> Messages:
 
 
 def question_again(statement: str, passage: str, prompt: ChatPrompt, reply: str) -> Messages:
-    """The same question, the reply that named no label, and that it named none.
+    """Return the same question, the reply that named no label, and that it named none.
 
     >>> asked = question_again("Bread rises.", "Yeast makes gas.", support_prompt(), "It may well be.")
     >>> [role for role, _ in asked], asked[1][1]
@@ -194,7 +200,7 @@ def question_again(statement: str, passage: str, prompt: ChatPrompt, reply: str)
 
 
 def label_of(reply: str, prompt: ChatPrompt) -> Support | None:
-    """The one label that a reply names; None where it names none, or several.
+    """Return the one label that a reply names; None where it names none, or several.
 
     >>> replies = "**Partial support**", "no_support", "It may well be."
     >>> [label_of(reply, support_prompt()) for reply in replies]

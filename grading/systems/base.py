@@ -21,7 +21,7 @@ SystemPrompt: TypeAlias = ChatPrompt
 
 
 def get(name: str) -> SystemPrompt:
-    """The prompt of a name, such as "KeyFacts". Raises UnknownPrompt, which lists the known ones.
+    """Return the prompt of a name, such as "KeyFacts". Raises UnknownPrompt, which lists the known ones.
 
     >>> get("KeyFacts").prompt_id
     'KeyFacts@1'
@@ -80,7 +80,7 @@ class Answer:
     steps: tuple[Step, ...] = ()
 
     def response(self, run_tag: str, query_id: str, *, team: str = "") -> Response:
-        """The answer as a run's response; its references are all sources, in their order."""
+        """Return the answer as a run's response; its references are all sources, in their order."""
         references = tuple(source.passage_id for source in self.sources)
         sentences = tuple(
             Sentence(sentence.text, tuple(Citation(references[place]) for place in sentence.citations))
@@ -93,11 +93,11 @@ class AnswerSystem(Protocol):
     """Answers one topic from sources, best first."""
 
     def answer(self, topic: Topic, sources: Sequence[Source]) -> Answer:
-        """Raises whatever its model raises where it cannot be asked."""
+        """Answer the topic. Raises whatever its model raises where it cannot be asked."""
         ...
 
     def calls(self, sources: int) -> int:
-        """How many calls of the model an answer from so many sources is expected to take."""
+        """Return how many calls of the model an answer from so many sources is expected to take."""
         ...
 
 
@@ -111,7 +111,7 @@ class RecordingModel:
     def ask(
         self, stage: str, prompt: SystemPrompt, *, source: int | None = None, fact: str = "", **words: str
     ) -> str:
-        """The stripped answer to a filled prompt; `fact` is one of its words, too. Raises NoReply."""
+        """Return the stripped answer to a filled prompt; `fact` is one of its words, too. Raises NoReply."""
         messages = prompt.messages(fact=fact, **words)
         return self.send(stage, prompt.prompt_id, messages, source=source, fact=fact)
 
@@ -124,7 +124,7 @@ class RecordingModel:
         source: int | None = None,
         fact: str = "",
     ) -> str:
-        """The stripped answer to messages of (role, text). Raises NoReply."""
+        """Return the stripped answer to messages of (role, text). Raises NoReply."""
         reply = self.llm.complete(messages)
         text = "\n\n".join(text for _, text in messages)
         self.steps.append(Step(stage, prompt_id, text, reply, source, fact))
@@ -132,7 +132,7 @@ class RecordingModel:
 
 
 def first_words(sentences: Sequence[CitedSentence], most: int = MAX_WORDS) -> tuple[CitedSentence, ...]:
-    """The first sentences that have at most `most` words together; the first one always.
+    """Return the first sentences that have at most `most` words together; the first one always.
 
     >>> first_words([CitedSentence("One two."), CitedSentence("Three four five."), CitedSentence("Six.")], 4)
     (CitedSentence(text='One two.', citations=()),)

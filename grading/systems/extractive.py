@@ -59,7 +59,10 @@ def span_sentences(text: str, spans: Iterable[Span], sources: int) -> tuple[Cite
 
 
 def _without_brackets(text: str) -> tuple[str, list[tuple[int, int]]]:
-    """The text without brackets, and (where one stood in it, position of the source), in the text's order."""
+    """Return the text without brackets, and each bracket's place and source.
+
+    Pairs (where one stood in it, position of the source) are in the text's order.
+    """
     parts: list[str] = []
     cited: list[tuple[int, int]] = []
     length = last = 0
@@ -91,7 +94,7 @@ def _sentences(text: str, cited: list[tuple[int, int]], sources: int) -> tuple[C
 
 
 def _line_spans(text: str) -> Iterator[tuple[int, int]]:
-    """(start, end) of each sentence; a line is one at least, without the mark of a list."""
+    """Yield (start, end) of each sentence; a line is one at least, without the mark of a list."""
     for line in re.finditer(r"[^\n]+", text):
         mark = _LIST_MARK.match(line[0].lstrip())
         skipped = len(line[0]) - len(line[0].lstrip()) + (mark.end() if mark else 0)
@@ -138,7 +141,7 @@ class BestSentences:
         return Answer(first_words(answer, self.max_words), tuple(sources), tuple(steps))
 
     def calls(self, sources: int) -> int:
-        """None: there is no model."""
+        """Return 0: there is no model."""
         return 0
 
 
@@ -176,19 +179,19 @@ class Prompted:
         return Answer(passages, (), tuple(model.steps))
 
     def calls(self, sources: int) -> int:
-        """One."""
+        """Return 1."""
         return 1
 
 
 def passages_of(text: str, tokens: int = MAX_TOKENS) -> Iterator[str]:
-    """Cut a text into passages of at most `tokens` tokens: between paragraphs, else between sentences.
+    r"""Cut a text into passages of at most `tokens` tokens: between paragraphs, else between sentences.
 
     The Workbench's generated systems have passages of "about 400 words" (section 6). What is longer than
     MAX_TOKENS would be cut again when it is graded. Paragraphs are joined while they fit. A sentence that is
     longer is a passage of its own.
 
-    >>> list(passages_of("One two.\\n\\nThree four.\\n\\nFive six seven. Eight nine ten.", 6))
-    ['One two.\\n\\nThree four.', 'Five six seven.', 'Eight nine ten.']
+    >>> list(passages_of("One two.\n\nThree four.\n\nFive six seven. Eight nine ten.", 6))
+    ['One two.\n\nThree four.', 'Five six seven.', 'Eight nine ten.']
     """
     passage, size = "", 0
     for unit, joint in _units(text, tokens):
@@ -202,7 +205,7 @@ def passages_of(text: str, tokens: int = MAX_TOKENS) -> Iterator[str]:
 
 
 def _units(text: str, tokens: int) -> Iterator[tuple[str, str]]:
-    """(paragraph, or sentence of a long one; what stands before it where it is joined to another)."""
+    """Yield (paragraph, or sentence of a long one; what stands before it where it is joined to another)."""
     for paragraph in re.split(r"\n\s*\n", text.strip()):
         if count_tokens(paragraph) <= tokens:
             yield paragraph.strip(), "\n\n"
@@ -231,12 +234,12 @@ class Ragnarok:
         return Answer(sentences, tuple(sources), tuple(model.steps))
 
     def calls(self, sources: int) -> int:
-        """One."""
+        """Return 1."""
         return 1
 
 
 def output(answer: Answer) -> str:
-    """The JSON of section 3.1: references, answer, and the answer's length in characters.
+    """Return the JSON of section 3.1: references, answer, and the answer's length in characters.
 
     The paper counts characters, the track that it was made for words; a run's file has words.
 

@@ -107,7 +107,7 @@ class SystemSpec:
     """Of the back-end, about thinking and the longest reply (`WRITING`)."""
 
     def __post_init__(self) -> None:
-        """Raises ValueError for parts that do not go together."""
+        """Raise ValueError for parts that do not go together."""
         if self.depth < 1 or not 0 <= self.rerank_passes <= MOST_PASSES:
             raise ValueError(f"the depth is at least 1, and passes of reranking are 0 to {MOST_PASSES}")
         if self.corpus and self.runs:
@@ -197,7 +197,7 @@ class SystemSpec:
         return ", ".join(parts)
 
     def calls(self, candidates: int) -> int:
-        """How many calls of the model a topic with so many candidates is expected to take."""
+        """Return how many calls of the model a topic with so many candidates is expected to take."""
         calls = 0
         if reranker := _reranker(self, _NoModel()):
             calls += reranker.calls(min(candidates, self.depth))
@@ -205,7 +205,7 @@ class SystemSpec:
         return calls + (answering.calls(min(candidates, self.n_sources)) if answering else 0)
 
     def passages_read(self, candidates: int) -> int:
-        """How many passages those calls read together, for their price."""
+        """Return how many passages those calls read together, for their price."""
         depth, sources = min(candidates, self.depth), min(candidates, self.n_sources)
         read = 0
         if self.rerank_passes:

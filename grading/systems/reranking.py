@@ -34,7 +34,7 @@ class Reranked:
     steps: tuple[Step, ...]
 
     def ranking(self, run_tag: str, query_id: str) -> Ranking:
-        """With `1 / rank` as the score, since a list has none."""
+        """Return the ranking with `1 / rank` as the score, since a list has none."""
         ids = tuple(source.passage_id for source in self.sources)
         return Ranking(run_tag, query_id, ids, tuple(1 / rank for rank in range(1, len(ids) + 1)))
 
@@ -57,12 +57,12 @@ class ListwiseReranker:
     passes: int = 1
 
     def __post_init__(self) -> None:
-        """Raises ValueError where a window could not hand its best passages on."""
+        """Raise ValueError where a window could not hand its best passages on."""
         if not 1 <= self.stride < self.window:
             raise ValueError(f"a stride of {self.stride} does not fit a window of {self.window}")
 
     def rerank(self, topic: Topic, sources: Sequence[Source]) -> Reranked:
-        """Raises whatever the model raises where it cannot be asked."""
+        """Rerank the passages. Raises whatever the model raises where it cannot be asked."""
         model, ordered = RecordingModel(self.llm), list(sources)
         for _ in range(self.passes):
             for start, end in windows(len(ordered), self.window, self.stride):
@@ -70,7 +70,7 @@ class ListwiseReranker:
         return Reranked(tuple(ordered), tuple(model.steps))
 
     def calls(self, sources: int) -> int:
-        """How many calls a list of so many passages takes.
+        """Return how many calls a list of so many passages takes.
 
         >>> from unittest.mock import Mock
         >>> ListwiseReranker(Mock()).calls(100), ListwiseReranker(Mock(), passes=3).calls(100)
@@ -91,14 +91,14 @@ class PointwiseReranker:
     """One of `rating_prompts`; the topic's query is its question."""
 
     def rerank(self, topic: Topic, sources: Sequence[Source]) -> Reranked:
-        """Raises whatever the model raises where it cannot be asked."""
+        """Rerank the passages. Raises whatever the model raises where it cannot be asked."""
         model = RecordingModel(self.llm)
         ratings = [self._rating(model, topic, place, source) for place, source in enumerate(sources)]
         order = sorted(range(len(sources)), key=lambda place: -ratings[place])
         return Reranked(tuple(sources[place] for place in order), tuple(model.steps))
 
     def calls(self, sources: int) -> int:
-        """One a passage."""
+        """Return the number of passages: each takes one call."""
         return sources
 
     def _rating(self, model: RecordingModel, topic: Topic, place: int, source: Source) -> float:
@@ -117,7 +117,7 @@ class PointwiseReranker:
 
 @cache
 def rating_prompts() -> Mapping[str, Prompt]:
-    """The published prompts that show a model a query or a question and one passage to rate, by class."""
+    """Return the published prompts that rate one passage for a query or a question, by class."""
     kinds, purposes = {ItemKind.DIRECT, ItemKind.QUESTION}, (Purpose.DIRECT, Purpose.RATE)
     rating = (one for one in prompt.known() if one.purpose in purposes and one.scale and one.kinds & kinds)
     alone = (one for one in rating if not (one.needs_key or one.needs_answer))
@@ -125,7 +125,7 @@ def rating_prompts() -> Mapping[str, Prompt]:
 
 
 def windows(size: int, window: int, stride: int) -> Iterator[tuple[int, int]]:
-    """(start, end) of each window of a list, from its end to its start; none where there is nothing to order.
+    """Yield (start, end) of each window of a list, from its end to its start; none for an empty list.
 
     >>> list(windows(35, 20, 10))
     [(15, 35), (5, 25), (0, 15)]
@@ -138,7 +138,7 @@ def windows(size: int, window: int, stride: int) -> Iterator[tuple[int, int]]:
 
 
 def permutation(reply: str, size: int) -> list[int]:
-    """The order of positions, from 0, that a reply like `[2] > [1]` gives to `size` passages.
+    """Return the order of positions, from 0, that a reply like `[2] > [1]` gives to `size` passages.
 
     It is repaired as RankGPT does: numbers out of range and repeated ones are dropped, and positions that it
     lacks follow in their own order.

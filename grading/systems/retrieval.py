@@ -113,7 +113,9 @@ class PassageIndex:
             self._scores = None
 
     def updated(self, passages: Callable[[], Iterable[Passage]]) -> PassageIndex:
-        """An index of just these passages: this one with the new ones, or another where one changed or went.
+        """Return an index of just these passages.
+
+        It is this one with the new ones, or another where one changed or went.
 
         `passages` is called twice, so that texts need not be held.
         """
@@ -131,7 +133,7 @@ class PassageIndex:
         return index
 
     def search(self, topic: Topic, *, depth: int = DEPTH, run_tag: str = "bm25") -> Ranking:
-        """The passages that share a word with the topic, best first; equal scores in the order of adding."""
+        """Return the passages that share a word with the topic, best first; ties in the order of adding."""
         numbers = [self.vocabulary[word] for word in index_words(topic.text) if word in self.vocabulary]
         if not numbers:
             return Ranking(run_tag, topic.query_id, (), ())
@@ -155,7 +157,10 @@ class PassageIndex:
 
     @classmethod
     def open(cls, folder: Path) -> PassageIndex:
-        """An index that was saved, its scores memory-mapped. Raises BadFormat where the folder has none."""
+        """Return an index that was saved, its scores memory-mapped.
+
+        Raises BadFormat where the folder has none.
+        """
         try:
             content = json.loads((folder / "index.json").read_text(encoding="utf-8"))
             words = _WordNumbers.open(folder)
@@ -184,7 +189,7 @@ class PassageIndex:
 
 
 def index_words(text: str) -> Iterator[str]:
-    """The words of a text as the index has them.
+    """Return the words of a text as the index has them.
 
     >>> list(index_words("The economy's falling prices"))
     ['economi', 'fall', 'price']
@@ -198,7 +203,7 @@ def _stem(word: str) -> str:
 
 
 def _best(scores: NDArray[np.float32], depth: int) -> NDArray[np.int64]:
-    """Places of the `depth` highest positive scores, best first."""
+    """Return the places of the `depth` highest positive scores, best first."""
     places = np.flatnonzero(scores >= np.finfo(np.float32).tiny)
     if depth < places.size:  # among them alone: equal scores, as most passages have, slow a partition
         positive = scores[places]
@@ -234,7 +239,7 @@ def reciprocal_rank_fusion(
 
 
 def best_first(run_tag: str, query_id: str, scored: Iterable[tuple[str, float]], depth: int) -> Ranking:
-    """A ranking by descending score, equal ones in the order of their ids."""
+    """Return a ranking by descending score, equal ones in the order of their ids."""
     ordered = sorted(scored, key=lambda one: (-one[1], one[0]))[:depth]
     return Ranking(run_tag, query_id, tuple(doc for doc, _ in ordered), tuple(score for _, score in ordered))
 
@@ -273,7 +278,10 @@ class Corpus:
 
     @classmethod
     def open(cls, folder: Path) -> Corpus:
-        """A corpus that was built; its scores and texts are memory-mapped. Raises BadFormat without one."""
+        """Return a corpus that was built; its scores and texts are memory-mapped.
+
+        Raises BadFormat without one.
+        """
         index = PassageIndex.open(folder)
         try:
             starts: NDArray[np.int64] = np.load(folder / _STARTS)
@@ -284,11 +292,11 @@ class Corpus:
         return cls(index, texts, starts, {doc_id: place for place, doc_id in enumerate(index.ids)})
 
     def search(self, topic: Topic, *, depth: int = DEPTH) -> Ranking:
-        """As `PassageIndex.search`."""
+        """Return the passages that share a word with the topic, as `PassageIndex.search` does."""
         return self.index.search(topic, depth=depth)
 
     def passages(self, doc_ids: Sequence[str]) -> list[PassageEntry]:
-        """The passages of these ids in their order; ids that the corpus lacks are left out."""
+        """Return the passages of these ids in their order; ids that the corpus lacks are left out."""
         known = (self.places[doc_id] for doc_id in doc_ids if doc_id in self.places)
         return [self._passage(int(self.starts[place])) for place in known]
 
@@ -315,7 +323,7 @@ def build(folder: Path, entries: Entries, *, known: Path | None = None) -> int:
 
 
 def size(folder: Path) -> tuple[int, float]:
-    """How many passages a corpus has, and the bytes of one on average, without opening its index.
+    """Return how many passages a corpus has, and the bytes of one on average, without opening its index.
 
     Raises BadFormat without one.
     """
@@ -327,7 +335,7 @@ def size(folder: Path) -> tuple[int, float]:
 
 
 def indexed(entry: PassageEntry) -> Passage:
-    """With title and headings, as Farzi and Dietz 2024 (TREMA-UNH at TREC, section 2) retrieve passages."""
+    """Return the passage with title and headings, as Farzi and Dietz 2024 (TREMA-UNH, 2) retrieve it."""
     return Passage(entry.doc_id, "\n".join(filter(None, (entry.title, entry.headings, entry.text))))
 
 

@@ -103,7 +103,7 @@ def _gold(raw: Json) -> list[Json]:
 
 
 def parts(raw: Json) -> Parts:
-    """By the keys of v3; an id that is the md5 of the text says nothing of its own."""
+    """Return the parts by the keys of v3; an id that is the md5 of the text says nothing of its own."""
     prefix = PREFIX[_kind(raw)]
     identity, text = raw.get(f"{prefix}_id"), raw[f"{prefix}_text"]
     said: dict[str, Any] = {
@@ -124,7 +124,7 @@ def _answer_parts(answer: Json) -> Json:
 
 
 def write(line: BankLine) -> Json:
-    """The record of a line of one item."""
+    """Return the record of a line of one item."""
     (item,) = line.items
     raw = dict(_new_item(item, line.query_id) if item.foreign is None else item.foreign)
     prefix = PREFIX[item.kind]
@@ -166,7 +166,7 @@ def _document_ids(references: Any) -> list[str]:
 
 
 def leaves_out(item: BankItem) -> bool:
-    """There is no word for any importance, so what is to be avoided is left out."""
+    """Return whether the item is to be avoided, which version 1 cannot express."""
     return importance.weighed(item.importance, item.weight).weight <= 0
 
 
@@ -313,19 +313,22 @@ def write_collaborator(line: BankLine) -> Json:
 
 
 def is_sayable_in_rat(item: BankItem) -> bool:
-    """Whether it is a question; there is no word for any importance, so what is to be avoided is left out."""
+    """Return whether it is a question, and not to be avoided, which the format cannot express."""
     now = importance.weighed(item.importance, item.weight)
     return item.kind is ItemKind.QUESTION and now.weight > 0
 
 
 def _question(item: BankItem) -> str:
-    """As read, unless it was reworded."""
+    """Return the question as read, unless it was reworded."""
     before = str((item.foreign or {}).get("question", ""))
     return before if before.strip() == item.text.strip() else item.text
 
 
 def _documents(item: BankItem) -> dict[str, list[str]]:
-    """The documents of each answer that is accepted now, as read or by the references of other dialects."""
+    """Return the documents of each answer that is accepted now.
+
+    They are as read, or by the references of other dialects.
+    """
     own = (item.foreign or {}).get("answers")
     if own is None:
         own = {

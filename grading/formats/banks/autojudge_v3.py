@@ -70,7 +70,7 @@ def read(raw: Json, source: Source) -> BankLine:
 
 
 def query_id_of(raw: Json) -> str:
-    """As AutoJudge finds it: query_id, the md5 of title_query, metadata.topic_id or metadata.query_id."""
+    """Return query_id, the md5 of title_query, metadata.topic_id or metadata.query_id, as AutoJudge does."""
     if query_id := identifier(raw, "query_id"):
         return query_id
     if title := optional_text(raw, "title_query"):
@@ -158,7 +158,7 @@ def _accepted(raw: Json) -> list[str]:
 
 
 def parts(raw: Json) -> Parts:
-    """All but text and importance; an id that is the md5 of the text says nothing of its own."""
+    """Return all but text and importance; an id that is the md5 of the text says nothing of its own."""
     key = "question" if isinstance(raw.get("question"), str) else "claim"
     rest = {name: value for name, value in raw.items() if name not in {key, "importance", "query_id"}}
     if is_md5_of(rest.get(f"{key}_id"), raw[key]):
@@ -187,7 +187,10 @@ def write(line: BankLine) -> Json:
 
 
 def _of_topic(item: BankItem, query_id: str) -> Json:
-    """The item; a claim that is new to the format names its topic, without which AutoJudge refuses it."""
+    """Return the item's object; a claim that is new to the format names its topic.
+
+    AutoJudge refuses a claim without topic.
+    """
     needs_topic = item.kind is ItemKind.NUGGET and item.foreign is None
     return write_item(item) | ({"query_id": query_id} if needs_topic else {})
 
@@ -202,7 +205,7 @@ def _new_head(line: BankLine) -> Json:
 
 
 def write_item(item: BankItem) -> Json:
-    """What the file had, with the words, importance and accepted answers that the item has now."""
+    """Return what the file had, with the words, importance and accepted answers that the item has now."""
     raw = dict(_new_item(item) if item.foreign is None else item.foreign)
     key = TEXT_KEY[item.kind]
     if raw[key].strip() != item.text.strip():
@@ -263,7 +266,7 @@ def _answer(raw: Json, item: BankItem) -> None:
 
 
 def warns(item: BankItem) -> str:
-    """Auto-ARGUE drops questions without answers, and answers without documents."""
+    """Return a warning where Auto-ARGUE drops the question: no answers, or answers without documents."""
     if item.kind is not ItemKind.QUESTION:
         return ""
     answers = _answers({"answers": item.parts.get("answers")})
@@ -294,7 +297,7 @@ _DROPPED = ("answers", "references")
 
 
 def recognises_aja(records: Sequence[Json]) -> bool:
-    """Whether any question has a word or key that only AJA writes."""
+    """Return whether any question has a word or key that only AJA writes."""
     return recognises(records) and any(
         _is_marked(entry) for record in records for bank in BANK_KEY.values() for entry in _of(record, bank)
     )
@@ -322,7 +325,7 @@ def read_aja(raw: Json, source: Source) -> BankLine:
 
 
 def _with_default(item: BankItem) -> BankItem:
-    """AJA's default is should_have."""
+    """Return the item with AJA's default importance, should_have, where it has none."""
     return replace(item, importance=item.importance or Importance.OKAY)
 
 
@@ -332,7 +335,7 @@ def write_aja(line: BankLine) -> Json:
 
 
 def _aja_item(item: BankItem) -> BankItem:
-    """The item with its importance in AJA's words; v3 writes it as it is then."""
+    """Return the item with its importance in AJA's words; v3 writes it as it is then."""
     now = importance.weighed(item.importance, item.weight)
     if item.foreign is None:
         kept = {key: value for key, value in item.parts.items() if key not in _DROPPED}

@@ -56,12 +56,12 @@ BY_NAME = {dialect.name: dialect for dialect in DIALECTS}
 
 
 def recognise_bank(path: Path) -> Dialect:
-    """The dialect of a file, by its content. Raises `BadFormat` for a file that is no bank."""
+    """Return the dialect of a file, by its content. Raises `BadFormat` for a file that is no bank."""
     return _recognised(path, read_records(path))
 
 
 def read_bank(path: Path) -> tuple[Dialect, list[BankLine]]:
-    """The lines of a bank of any dialect, which its content tells.
+    """Return the lines of a bank of any dialect, which its content tells.
 
     Raises `BadFormat` with file and line, and two lines of one topic where a topic has one line.
     """
@@ -76,7 +76,7 @@ def read_bank(path: Path) -> tuple[Dialect, list[BankLine]]:
 
 
 def bank_files(path: Path) -> list[Path]:
-    """The file, or the files of a folder in which every topic has one, by name."""
+    """Return the file, or the files of a folder in which every topic has one, by name."""
     if not path.is_dir():
         return [path]
     files = sorted(file for file in path.iterdir() if file.is_file())
@@ -86,7 +86,7 @@ def bank_files(path: Path) -> list[Path]:
 
 
 def documents(lines: Iterable[BankLine], dialect: Dialect) -> Iterator[tuple[str, bytes]]:
-    """(file name, line of JSON) of each record; the name is empty where all topics share one file."""
+    """Yield (file name, line of JSON) of each record; the name is empty where all topics share one file."""
     for line in lines:
         query_id = line.query_id.replace("/", "_").replace("\\", "_")
         for record in dialect.records(line):
@@ -159,7 +159,7 @@ def _line(record: Record, dialect: Dialect, path: Path) -> BankLine:
 
 
 def _refuse_repeated_items(read: Iterable[BankLine], path: Path) -> None:
-    """Two items of equal text would be one item, whatever else they say."""
+    """Refuse two items of equal text: they would be one item, whatever else they say."""
     first: dict[tuple[str, str, str], int] = {}
     for line in read:
         for item in line.items:
@@ -216,7 +216,7 @@ def without_twins(lines: Iterable[BankLine]) -> tuple[list[BankLine], list[Loss]
 
 
 def refusals(lines: Iterable[BankLine], dialect: Dialect) -> list[Loss]:
-    """Why no file of this dialect can be made: one entry an item."""
+    """Return why no file of this dialect can be made: one entry an item."""
     return [
         Loss(line.query_id, item.text, why)
         for line in lines
@@ -226,12 +226,12 @@ def refusals(lines: Iterable[BankLine], dialect: Dialect) -> list[Loss]:
 
 
 def losses(lines: Iterable[BankLine], dialect: Dialect) -> list[Loss]:
-    """What is lost, item by item. Call it only where there are no `refusals`."""
+    """Return what is lost, item by item. Call it only where there are no `refusals`."""
     return list(dict.fromkeys(loss for line in lines for loss in _of_line(line, dialect)))
 
 
 def warnings(lines: Iterable[BankLine], dialect: Dialect) -> list[Loss]:
-    """What known readers of the dialect will make of items that it can say."""
+    """Return what known readers of the dialect will make of items that it can say."""
     return [
         Loss(line.query_id, item.text, why)
         for line in lines
@@ -278,7 +278,7 @@ def _of_item(item: BankItem, written: BankItem) -> Iterator[str]:
 
 
 def _present(item: BankItem, written: set[str]) -> Parts:
-    """Without the answers that people have removed since the import, and those that are lost as a whole."""
+    """Return the parts without answers that were removed since the import or are lost as a whole."""
     kept = {words_of(answer) for answer in item.gold_answers} & written
     answers = [entry for entry in item.parts.get("answers") or [] if words_of(entry["answer"]) in kept]
     return {**item.parts, "answers": answers}

@@ -56,8 +56,9 @@ def read(raw: Json, source: Source) -> BankLine:
 
 
 def read_assignments(raw: Json, source: Source) -> BankLine:
-    """One line an answer. Assignments are of answers, so the line keeps its nuggets and the items have no
-    foreign part.
+    """Read one answer's assignments as a line.
+
+    Assignments are of answers, so the line keeps its nuggets and the items have no foreign part.
     """
     items = [
         BankItem(
@@ -136,7 +137,7 @@ def write(line: BankLine) -> Json:
 
 
 def is_sayable(item: BankItem) -> bool:
-    """Whether it is a nugget, and not one to avoid, for which these files have no word."""
+    """Return whether it is a nugget, and not one to avoid, for which these files have no word."""
     now = importance.weighed(item.importance, item.weight).importance
     before = importance.of_token((item.foreign or {}).get("importance"))
     return item.kind is ItemKind.NUGGET and (now is not Importance.AVOID or before is now)
@@ -152,7 +153,10 @@ def write_v4(line: BankLine) -> Json:
 
 
 def write_assignments(line: BankLine) -> Json:
-    """The nuggets that were assigned to this answer, less those that are retired or have other words now."""
+    """Return the nuggets that were assigned to this answer.
+
+    Those that are retired or reworded are left out.
+    """
     if line.foreign is None:
         raise BadFormat(f"topic {line.query_id} has no assigned answers, expected some from an import")
     texts = {item.text.strip(): item for item in line.items if item.kind is ItemKind.NUGGET}

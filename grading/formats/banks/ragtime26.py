@@ -1,5 +1,7 @@
-"""Nuggets of RAGTIME 2026, as submitted to its task 3: questions whose answers are all needed (AND) or any of
-them (OR). There are neither ids nor claims nor sub-nuggets.
+"""Nuggets of RAGTIME 2026, as submitted to its task 3.
+
+Questions whose answers are all needed (AND) or any of them (OR). There are neither ids nor claims nor
+sub-nuggets.
 """
 
 from __future__ import annotations
@@ -104,7 +106,10 @@ def head_parts(raw: Json) -> Parts:
 
 
 def write(line: BankLine) -> Json:
-    """Raises `BadFormat` for an item that `refuses` names."""
+    """Return the record of a line.
+
+    Raises `BadFormat` for an item that `refuses` names.
+    """
     for item in line.items:
         if problem := refuses(item):
             raise BadFormat(f"{shown(item.text)} {problem}")
@@ -113,7 +118,7 @@ def write(line: BankLine) -> Json:
 
 
 def _is_sayable(item: BankItem) -> bool:
-    """There is no word for an item to avoid; a file's own negative number stays."""
+    """Return whether the format can express the importance; a file's own negative number stays."""
     now = importance.weighed(item.importance, item.weight).importance
     return now in NUMBERS or importance.of_token((item.foreign or {}).get("importance")) is now
 

@@ -55,8 +55,9 @@ class BankItem:
 
 @dataclass(frozen=True, slots=True)
 class BankLine:
-    """The items of one topic, or of one subtopic of it. `facet_id` and `facet_text` are empty for a whole
-    topic; in some dialects a topic takes several lines.
+    """The items of one topic, or of one subtopic of it.
+
+    `facet_id` and `facet_text` are empty for a whole topic; in some dialects a topic takes several lines.
     """
 
     query_id: str
@@ -71,7 +72,7 @@ class BankLine:
     """The line as the file has it, without its items; None: nothing but what is modelled."""
 
     def in_other_dialect(self) -> BankLine:
-        """The line for a writer of another dialect than it was read from, with nothing but its parts."""
+        """Return the line, with nothing but its parts, for the writer of another dialect."""
         return replace(self, foreign=None, items=[replace(item, foreign=None) for item in self.items])
 
 
@@ -121,7 +122,7 @@ class Dialect:
         return self.shares or self.name
 
     def records(self, line: BankLine) -> list[Json]:
-        """What is written of a line: a record, or one for each of its items."""
+        """Return what is written of a line: a record, or one for each of its items."""
         if not self.has_item_per_record:
             return [self.write(line)]
         return [self.write(replace(line, items=[item])) for item in line.items if not self.leaves_out(item)]
@@ -138,7 +139,7 @@ class Record(NamedTuple):
 
 
 def read_records(path: Path) -> list[Record]:
-    """Every record of the file with its line; those of one document have the line on which it begins.
+    """Return every record of the file with its line; those of one document have the line on which it begins.
 
     Raises `BadFormat` with file and line for what is no JSON object, a key that one object has twice, a blank
     line between records, and nesting deeper than `MAX_DEPTH`.
@@ -148,7 +149,7 @@ def read_records(path: Path) -> list[Record]:
 
 
 def _documents(numbered: list[tuple[int, str]]) -> list[tuple[int, str]]:
-    """(line, JSON text): each line, unless the first is only the beginning of a document."""
+    """Yield (line, JSON text) of each line, unless the first is only the beginning of a document."""
     first = next(place for place, (_, text) in enumerate(numbered) if text.strip())
     number, text = numbered[first]
     if _is_whole(text) or text.rstrip().endswith("}"):
@@ -236,7 +237,7 @@ def shown(value: object) -> str:
 
 
 def identifier(raw: Json, *keys: str) -> str:
-    """The first of these keys that has a value: an id, which may be written as a number. Empty without."""
+    """Return the id, or number, at the first of these keys that has a value; empty without."""
     for key in keys:
         value = raw.get(key)
         if value is None:
@@ -248,7 +249,7 @@ def identifier(raw: Json, *keys: str) -> str:
 
 
 def text_of(raw: Any, key: str, place: str) -> str:
-    """Required text that is not blank."""
+    """Return the required text, which must not be blank."""
     value = raw.get(key) if isinstance(raw, dict) else raw
     where = f"{place}.{key}" if place and isinstance(raw, dict) else place or key
     if not isinstance(value, str) or not value.strip():
@@ -264,7 +265,7 @@ def optional_text(raw: Json, key: str) -> str:
 
 
 def objects(value: Any, place: str) -> list[Json]:
-    """A list of objects; none for null."""
+    """Return a list of objects; none for null."""
     if value is None:
         return []
     if not isinstance(value, list):
@@ -276,7 +277,7 @@ def objects(value: Any, place: str) -> list[Json]:
 
 
 def keyed(value: Any, key: str, place: str) -> list[Json]:
-    """The objects of a list, or of a dictionary whose keys are the texts that the objects have at `key`."""
+    """Return the objects of a list, or of a dictionary whose keys are their texts at `key`."""
     if not isinstance(value, dict):
         return objects(value, place)
     for text, entry in value.items():
@@ -290,7 +291,7 @@ def keyed(value: Any, key: str, place: str) -> list[Json]:
 
 
 def refuse_twins(items: Iterable[BankItem], place: str) -> None:
-    """Two items of equal text would be one item, whatever else they say."""
+    """Refuse two items of equal text: they would be one item, whatever else they say."""
     seen: dict[tuple[str, str], int] = {}
     for number, item in enumerate(items):
         first = seen.setdefault((item.kind, item.text.strip()), number)
@@ -302,8 +303,9 @@ def refuse_twins(items: Iterable[BankItem], place: str) -> None:
 
 
 def in_container(before: Any, entries: Sequence[Json], key: str) -> Any:
-    """The entries in a dictionary by their texts, or in a list, as the file had them; a list where it had
-    neither.
+    """Return the entries in a dictionary by their texts, or in a list, as the file had them.
+
+    It is a list where the file had neither.
     """
     if isinstance(before, dict):
         return {entry[key]: entry for entry in entries}
@@ -311,19 +313,19 @@ def in_container(before: Any, entries: Sequence[Json], key: str) -> Any:
 
 
 def emptied(raw: Json, *keys: str) -> Json:
-    """The record with these containers empty, so that a writer knows which kind they were."""
+    """Return the record with these containers empty, so that a writer knows which kind they were."""
     return raw | {key: type(raw[key])() for key in keys if isinstance(raw.get(key), dict | list)}
 
 
 def words_of(text: str) -> str:
-    """A text as an answer key has it: words parted by single spaces."""
+    """Return a text as an answer key has it: words parted by single spaces."""
     return " ".join(text.split())
 
 
 def kept_answers(
     before: Sequence[Any], wanted: Sequence[str], *, text: Callable[[Any], str], made: Callable[[str], Any]
 ) -> list[Any]:
-    """The file's answers that are still accepted, as read, and then those that it lacks."""
+    """Return the file's answers that are still accepted, as read, and then those that it lacks."""
     accepted = {words_of(answer) for answer in wanted}
     kept = [entry for entry in before if not words_of(text(entry)) or words_of(text(entry)) in accepted]
     present = {words_of(text(entry)) for entry in kept}
@@ -331,7 +333,7 @@ def kept_answers(
 
 
 def md5_as_is(text: str) -> str:
-    """As AutoJudge makes ids: of the text with its white space."""
+    """Return the md5 of the text with its white space, as AutoJudge makes ids."""
     return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
@@ -340,14 +342,14 @@ def is_md5_of(identity: object, text: str) -> bool:
 
 
 def ours(dialect: str, raw: Json, *, without: Iterable[str]) -> Json:
-    """As parts: what the dialect says and v3 has no key for."""
+    """Return as parts what the dialect says and v3 has no key for."""
     modelled = set(without)
     rest = {key: value for key, value in raw.items() if key not in modelled and value is not None}
     return {"metadata": {OURS: {dialect: rest}}} if rest else {}
 
 
 def slug(text: str) -> str:
-    """The id of a subtopic that a file knows by its words alone.
+    """Return the id of a subtopic that a file knows by its words alone.
 
     >>> slug('"How safe is nuclear energy?"')
     'how-safe-is-nuclear-energy'

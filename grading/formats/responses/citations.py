@@ -108,7 +108,7 @@ def dialect_of(content: Mapping[str, object]) -> Dialect | None:
 
 
 def sentences_key(content: Mapping[str, object]) -> str:
-    """The key of a response's sentences, "responses" where there are both; empty where there is none."""
+    """Return the key of a response's sentences, "responses" where there are both, or nothing."""
     keys = [key for key in ("responses", "answer") if key in content]
     return next((key for key in keys if isinstance(content[key], list)), keys[0] if keys else "")
 
@@ -166,7 +166,7 @@ class CitationReader:
         self._first: tuple[Shape, str] | None = None
 
     def read(self, citations: object, *, place: str, sentence: int) -> tuple[Citation, ...] | None:
-        """The citations that can be read; None where the file does not say.
+        """Return the citations that can be read; None where the file does not say.
 
         What cannot be read, a shape other than the first sentence's included, is refused with the sentence.
         """
@@ -201,7 +201,7 @@ class CitationReader:
         return tuple(Citation(self._references[position]) for position in known)
 
     def _doc_ids(self, entries: list[str], place: str, sentence: int) -> list[str]:
-        """The documents that texts name: positions in the references where all of them are such."""
+        """Return the documents that texts name: positions in the references where all of them are such."""
         positions = positions_in_text(entries, self._references)
         if len(positions) == len(entries):
             return [self._references[position] for position in positions]
@@ -250,7 +250,10 @@ class CitationReader:
 
 
 def decode(citations: object, references: Sequence[str]) -> tuple[Citation, ...] | None:
-    """The citations of a sentence that was read before. Raises `BadFormat` where they cannot be read."""
+    """Return the citations of a sentence that was read before.
+
+    Raises `BadFormat` where they cannot be read.
+    """
 
     def refuse(category: str, text: str, sentence: int | None) -> None:
         raise BadFormat(text)
@@ -275,7 +278,7 @@ class SentenceWriter:
         return self._response.references is not None or bool(self.references)
 
     def entries(self, given: Sequence[Any]) -> list[JsonDict]:
-        """The JSON of all sentences, each from what the file said of it beside text and citations."""
+        """Return the JSON of all sentences, each from what the file said of it beside text and citations."""
         sentences = self._response.sentences
         return [
             self._entry(number, sentence, entry)
@@ -342,7 +345,7 @@ class SentenceWriter:
 
 
 def _aligned(sentences: Sequence[Sentence], given: Sequence[JsonDict]) -> list[JsonDict]:
-    """What the file said of each sentence: by position where their number is the same, else by text."""
+    """Return the file's sentences beside these: by position where their number is equal, else by text."""
     if len(sentences) == len(given):
         return list(given)
     by_text = {entry["text"]: entry for entry in reversed(given)}

@@ -86,7 +86,7 @@ class _Conversion:
         return self.source is self.dialect
 
     def line(self, layout: Layout) -> JsonDict:
-        """The JSON object of any dialect but BioGen's."""
+        """Return the JSON object of any dialect but BioGen's."""
         parts = self._parts()
         if self.stays:
             content = dict(self.response.foreign)
@@ -101,7 +101,7 @@ class _Conversion:
         return content
 
     def document(self) -> JsonDict:
-        """BioGen's document with this result as the only one."""
+        """Return BioGen's document with this result as the only one."""
         if self.stays:
             content: JsonDict = dict(self.response.foreign)
             result = dict(content["results"][0])
@@ -244,7 +244,7 @@ def _cites(entry: Mapping[str, object]) -> bool:
 
 
 def _set_id(ids: JsonDict, key: str, value: str) -> None:
-    """An id that the file wrote as a number stays one."""
+    """Set an id; one that the file wrote as a number stays a number."""
     if key not in ids or str(ids[key]) != value:
         ids[key] = value
 
@@ -259,7 +259,7 @@ def _set_references(content: JsonDict, references: tuple[str, ...] | list[str] |
 
 
 def _renamed(content: Mapping[str, Any], names: tuple[str, ...], new: str) -> JsonDict:
-    """The same in the same order, the first of `names` that has a value under its new name."""
+    """Return the same in the same order, the first of `names` that has a value under its new name."""
     used = [name for name in names if content.get(name) is not None]
     if not used or new in used:
         return dict(content)
@@ -267,7 +267,7 @@ def _renamed(content: Mapping[str, Any], names: tuple[str, ...], new: str) -> Js
 
 
 def _with_one_list(content: Mapping[str, Any], key: str) -> JsonDict:
-    """The same in the same order, the sentences under this key alone."""
+    """Return the same in the same order, the sentences under this key alone."""
     own = sentences_key(content)
     kept = {name: value for name, value in content.items() if name == own or name not in SENTENCE_KEYS}
     return {key if name == own else name: value for name, value in kept.items()}
@@ -316,7 +316,7 @@ def inspect_responses(path: Path) -> Iterator[InspectedLine]:
 
 
 def _is_document(path: Path) -> bool:
-    """Whether the file is one JSON document: its first line is BioGen's whole, or the beginning of one."""
+    """Return whether the file is one JSON document: its first line is BioGen's, or the start of one."""
     first, *others = islice((text for _, text in lines(path) if text.strip()), 2)
     content = _object_of(first)
     if content is not None:

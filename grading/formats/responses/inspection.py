@@ -66,7 +66,7 @@ class Inspection:
         self.problems.append(Problem(category, text, sentence))
 
     def identifier(self, ids: Mapping[str, object], key: str, *, path: str = "") -> str:
-        """A run's or a topic's id as text; empty, with a problem, where it cannot be one."""
+        """Return a run's or a topic's id as text; empty, with a problem, where it cannot be one."""
         value = ids.get(key)
         is_id = isinstance(value, str | int) and not isinstance(value, bool)
         if is_id and is_one_word(str(value)):
@@ -83,7 +83,7 @@ class Inspection:
         return ""
 
     def topic(self, ids: Mapping[str, object], *, path: str = "") -> str:
-        """The topic's id, under whichever keys it stands."""
+        """Return the topic's id, under whichever keys it stands."""
         keys = [key for key in TOPIC_KEYS if ids.get(key) is not None]
         if not keys:
             self.refuse("metadata", f"{path}topic_id is missing, expected topic_id or narrative_id")
@@ -223,7 +223,7 @@ def write_document(path: Path, contents: Iterable[JsonDict]) -> None:
 
 
 def split_answer(answer: str) -> tuple[Sentence, ...]:
-    """The sentences of an answer with the PMIDs in their brackets.
+    """Return the sentences of an answer with the PMIDs in their brackets.
 
     >>> [sentence.text for sentence in split_answer("Aspirin thins the blood [11, 12]. It is old.")]
     ['Aspirin thins the blood.', 'It is old.']
@@ -237,7 +237,7 @@ def split_answer(answer: str) -> tuple[Sentence, ...]:
 
 
 def join_answer(sentences: Iterable[Sentence]) -> str:
-    """One text with brackets, which `split_answer` takes apart.
+    """Return one text with brackets, which `split_answer` takes apart.
 
     >>> join_answer([Sentence("It is old.", (Citation("11"), Citation("12")))])
     'It is old [11, 12].'
@@ -278,7 +278,7 @@ def _inspect(run: JsonDict, result: object, line: int) -> InspectedLine:
 
 
 def _sentence(part: str) -> Sentence:
-    """Brackets at the beginning stand after the full stop of the sentence before; they stay in the text."""
+    """Return the sentence; brackets at its beginning, after the previous full stop, stay in its text."""
     doc_ids: list[str] = []
     kept, last = "", 0
     for match in _CITATIONS.finditer(part):
@@ -303,7 +303,7 @@ def _without_results(content: Mapping[str, object]) -> JsonDict:
 
 
 def _result_offsets(text: str) -> list[int]:
-    """Where in the text of a document, which is known to be valid, its results begin."""
+    """Return where in the text of a valid document its results begin."""
     decoder = json.JSONDecoder()
     at = _skip(text, text.index("{") + 1, ",")
     while text[at] != "}":
@@ -323,7 +323,7 @@ def _result_offsets(text: str) -> list[int]:
 
 
 def _skip(text: str, at: int, mark: str) -> int:
-    """The next character that is neither white space nor `mark`."""
+    """Return the next character that is neither white space nor `mark`."""
     while text[at] in f" \t\r\n{mark}":
         at += 1
     return at
