@@ -66,7 +66,7 @@ class TopicSlice:
     attribute: str
     value: str
     """A category, a score, a range such as 5..10, or a third: low, middle or high."""
-    words: str
+    label: str
     query_ids: frozenset[str]
     n_all: int
     """Topics of the collection."""
@@ -78,7 +78,7 @@ class TopicSlice:
 
     @property
     def stated(self) -> str:
-        return f"{len(self.query_ids)} of {self.n_all} topics: {self.words}"
+        return f"{len(self.query_ids)} of {self.n_all} topics: {self.label}"
 
 
 def attributes(topics: TopicAttributes) -> dict[str, Attribute]:
@@ -93,11 +93,11 @@ def attributes(topics: TopicAttributes) -> dict[str, Attribute]:
     values: dict[str, dict[str, tuple[object, ...]]] = {}
     for query_id, own in topics.items():
         for name, value in own.items():
-            listed = tuple(one for one in _listed(value) if _counts(one))
+            listed = tuple(part for part in _listed(value) if _counts(part))
             if listed:
                 values.setdefault(name, {})[query_id] = listed
-    known = (_attribute(name, by_topic) for name, by_topic in values.items())
-    return {one.name: one for one in known if len(one.category_names) <= MAX_CATEGORIES}
+    every = (_attribute(name, by_topic) for name, by_topic in values.items())
+    return {each.name: each for each in every if len(each.category_names) <= MAX_CATEGORIES}
 
 
 def slices(attribute: Attribute, n_all: int) -> list[TopicSlice]:
@@ -113,8 +113,8 @@ def slices(attribute: Attribute, n_all: int) -> list[TopicSlice]:
     else:
         counts = Counter(name for names in attribute.categories.values() for name in names)
         values = sorted(counts, key=lambda name: (-counts[name], name))
-    found = (_slice(attribute, value, n_all) for value in values)
-    return [one for one in found if one.query_ids]
+    slices = (_slice(attribute, value, n_all) for value in values)
+    return [each for each in slices if each.query_ids]
 
 
 def find_slice(topics: TopicAttributes, token: str) -> TopicSlice:
@@ -126,17 +126,17 @@ def find_slice(topics: TopicAttributes, token: str) -> TopicSlice:
     >>> find_slice(topics, "ambiguity=..5").stated
     '1 of 2 topics: ambiguity <= 5'
     """
-    known = attributes(topics)
-    names = [name for name in known if token.startswith(f"{name}=")]
+    by_name = attributes(topics)
+    names = [name for name in by_name if token.startswith(f"{name}=")]
     if not names:
-        listed = ", ".join(sorted(known)) or "none"
+        listed = ", ".join(sorted(by_name)) or "none"
         raise UnknownSlice(f"no attribute in {token!r}, expected attribute=value; there are {listed}")
-    attribute = known[max(names, key=len)]
+    attribute = by_name[max(names, key=len)]
     value = token[len(attribute.name) + 1 :].strip()
-    found = _slice(attribute, value, len(topics))
-    if not found.query_ids:
-        raise UnknownSlice(f"no topic with {found.words}; there are {_known_values(attribute)}")
-    return found
+    chosen = _slice(attribute, value, len(topics))
+    if not chosen.query_ids:
+        raise UnknownSlice(f"no topic with {chosen.label}; there are {_known_values(attribute)}")
+    return chosen
 
 
 def _listed(value: object) -> tuple[object, ...]:
@@ -157,8 +157,8 @@ def _attribute(name: str, values: Mapping[str, tuple[object, ...]]) -> Attribute
     }
     if len(scores) == len(values):
         return Attribute(name, scores=scores)
-    words = {query_id: frozenset(map(_word, listed)) for query_id, listed in values.items()}
-    return Attribute(name, categories=words)
+    categories = {query_id: frozenset(map(_word, listed)) for query_id, listed in values.items()}
+    return Attribute(name, categories=categories)
 
 
 def _word(value: object) -> str:
@@ -173,7 +173,7 @@ def _slice(attribute: Attribute, value: str, n_all: int) -> TopicSlice:
     bounds = _bounds(attribute, value)
     having = frozenset(query_id for query_id, score in attribute.scores.items() if bounds.include(score))
     third = f" ({value} third)" if value in tuple(Third) else ""
-    return TopicSlice(name, value, f"{name} {bounds.words}{third}", having, n_all)
+    return TopicSlice(name, value, f"{name} {bounds.label}{third}", having, n_all)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,7 @@ class _Bounds:
         return (score > self.low if self.is_open else score >= self.low) and score <= self.high
 
     @property
-    def words(self) -> str:
+    def label(self) -> str:
         if self.low == self.high:
             return f"= {self.low:g}"
         sides = [f"{'>' if self.is_open else '>='} {self.low:g}"] if self.low > -math.inf else []
@@ -290,5 +290,5 @@ def _axis(attribute: Attribute, query_ids: Sequence[str]) -> _Scores | _Categori
         span = float(np.nanmax(scores) - np.nanmin(scores)) or 1.0
         return _Scores((scores - np.nanmin(scores)) / span)
     names = attribute.category_names
-    members = [[name in attribute.categories.get(one, ()) for name in names] for one in query_ids]
+    members = [[name in attribute.categories.get(query_id, ()) for name in names] for query_id in query_ids]
     return _Categories(np.array(members, dtype=np.bool_))

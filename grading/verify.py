@@ -39,8 +39,8 @@ def normal(text: str) -> str:
     A text of stop words only keeps them: "it" must not equal "the". Numbers keep their point: 1.5 is not 15.
     """
     text = _APOSTROPHE.sub("", unicodedata.normalize("NFKC", text).lower())
-    words = _WORD.findall(text)
-    kept = [word for word in words if word not in _STOP_WORDS] or words
+    terms = _WORD.findall(text)
+    kept = [word for word in terms if word not in _STOP_WORDS] or terms
     return " ".join(map(_stem(), kept))
 
 
@@ -117,8 +117,8 @@ def closeness(answer: str, keys: Sequence[str]) -> float:
 def _share(answer: str, key: str) -> float:
     from rapidfuzz.distance import Levenshtein
 
-    words, has = key.split(), set(answer.split())
-    kept = sum(word in has for word in words) / len(words) if words else 0.0
+    terms, has = key.split(), set(answer.split())
+    kept = sum(word in has for word in terms) / len(terms) if terms else 0.0
     return max(kept, Levenshtein.normalized_similarity(answer, key))
 
 
@@ -159,5 +159,5 @@ def _names_choices(answer: str, key: str, choices: Sequence[str]) -> bool:
 
 
 def _names_each(answer: str, choices: Sequence[str]) -> bool:
-    words = f" {normal(answer)} "
-    return bool(choices) and all(f" {normal(choice)} " in words for choice in choices)
+    padded = f" {normal(answer)} "
+    return bool(choices) and all(f" {normal(choice)} " in padded for choice in choices)

@@ -140,9 +140,9 @@ def _label_studio_ratings(
     annotation: dict[str, Any], columns: dict[str, Any], line: int
 ) -> Iterator[PersonRating]:
     results = [
-        as_object(one, what="a result") for one in as_list(annotation.get("result"), what="the result")
+        as_object(result, what="a result") for result in as_list(annotation.get("result"), what="the result")
     ]
-    values = {str(one.get("from_name", "")): _label_studio_value(one) for one in results}
+    values = {str(result.get("from_name", "")): _label_studio_value(result) for result in results}
     values = {name: value for name, value in values.items() if value is not None}
     if not values or annotation.get("was_cancelled"):
         return

@@ -154,7 +154,7 @@ class Sample:
         """Whether the file has one JSON object, be it on one line or on many."""
         return len(self.objects) == 1
 
-    def words(self) -> list[list[str]]:
+    def fields(self) -> list[list[str]]:
         """Return the columns of each line, parted by white space."""
         return [line.split() for line in self.lines]
 
@@ -295,7 +295,7 @@ def sample_of(path: Path, texts: Iterable[str]) -> Sample:
 def candidates(path: Path, formats: Sequence[Format]) -> list[Format]:
     """Return those of `formats` that the file may have."""
     sample = read_sample(path)
-    return [one for one in formats if one.recognises(sample)]
+    return [each for each in formats if each.recognises(sample)]
 
 
 def recognise_among(path: Path, formats: Sequence[Format]) -> Format:
@@ -317,10 +317,10 @@ def unclear(path: Path, fitting: Sequence[Format]) -> Unclear:
 
 def _expected(formats: Sequence[Format]) -> str:
     """Name the formats or, of many, what their files are about."""
-    read = [one for one in formats if one.is_read]
+    read = [each for each in formats if each.is_read]
     if len(read) <= NAMED_FORMATS:
         return _listed(read)
-    contents = dict.fromkeys(str(one.content) for one in read)
+    contents = dict.fromkeys(str(each.content) for each in read)
     return f"{', '.join(contents)}, in a format that File formats lists"
 
 
@@ -346,4 +346,4 @@ def _json_document(path: Path, problem: str) -> tuple[tuple[object, ...], str]:
 
 
 def _listed(formats: Sequence[Format]) -> str:
-    return " or ".join(f"{one.label} ({one.name})" for one in formats)
+    return " or ".join(f"{each.label} ({each.name})" for each in formats)

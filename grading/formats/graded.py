@@ -238,7 +238,7 @@ def identifier(value: Identifier, what: str) -> str:
 def _is_graded(sample: Sample) -> bool:
     match sample.documents:
         case [[str() | int(), [*passages], *_], *_]:
-            return all(isinstance(one, dict) and "paragraph_id" in one for one in passages[:1])
+            return all(isinstance(passage, dict) and "paragraph_id" in passage for passage in passages[:1])
     return False
 
 

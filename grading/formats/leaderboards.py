@@ -48,14 +48,14 @@ class Columns:
 
     name: str
     label: str
-    words: str
+    header: str
     at: tuple[int, int, int, int]
     source: str
     is_written: bool = True
 
     @property
     def count(self) -> int:
-        return len(self.words.split())
+        return len(self.header.split())
 
     def row(self, columns: Sequence[str], line: int) -> LeaderboardRow:
         run_tag, query_id, measure, value = (columns[place] for place in self.at)
@@ -155,15 +155,15 @@ def _values(row: LeaderboardRow) -> tuple[str, str, str, str]:
 
 
 def _read_table(path: Path, *, columns: Columns) -> list[LeaderboardRow]:
-    document = read_document(path, shape=columns.words)
+    document = read_document(path, shape=columns.header)
     rows = []
     for line, text in document.lines:
-        words = text.split()
-        if len(words) not in (0, columns.count):
-            problem = f"{len(words)} columns, expected {columns.count}: {columns.words}"
+        cells = text.split()
+        if len(cells) not in (0, columns.count):
+            problem = f"{len(cells)} columns, expected {columns.count}: {columns.header}"
             raise document.error(problem, line)
-        if words and not _roles(words):
-            rows.append(columns.row(words, line))
+        if cells and not _roles(cells):
+            rows.append(columns.row(cells, line))
     return _once(path, rows)
 
 
@@ -195,11 +195,11 @@ def _read_trec_eval(path: Path) -> list[LeaderboardRow]:
 
 def _triples(document: Document) -> Iterator[tuple[int, list[str]]]:
     for line, text in document.lines:
-        words = text.split()
-        if len(words) not in (0, 3):
-            raise document.error(f"{len(words)} columns, expected 3: measure, topic, value", line)
-        if words:
-            yield line, words
+        cells = text.split()
+        if len(cells) not in (0, 3):
+            raise document.error(f"{len(cells)} columns, expected 3: measure, topic, value", line)
+        if cells:
+            yield line, cells
 
 
 class _RowJson(msgspec.Struct):
@@ -248,11 +248,11 @@ def _write(path: Path, rows: _Rows, *, lines_of: Callable[[_Rows], Iterator[str]
 
 def _is_table(sample: Sample, columns: Columns) -> bool:
     """Return whether the columns fit: their number, and the topic's place in the header or rows of `all`."""
-    rows = sample.words()
+    rows = sample.fields()
     if sample.is_json or any(len(row) != columns.count for row in rows):
         return False
     if header := _roles(rows[0]):
-        return header == _roles(columns.words.split())
+        return header == _roles(columns.header.split())
     if not any(is_real(row[columns.at[3]]) for row in rows) or are_qrels(rows) or is_md5(rows[0][1]):
         return False
     places = {place for row in sample.all_words() for place, word in enumerate(row) if word == ALL}
@@ -261,16 +261,16 @@ def _is_table(sample: Sample, columns: Columns) -> bool:
     return columns.at[1] in places or not places
 
 
-def _roles(words: Sequence[str]) -> tuple[str, ...]:
+def _roles(header: Sequence[str]) -> tuple[str, ...]:
     """Return what each word of a header names; empty for a row that is no header."""
-    roles = tuple(_ROLES.get(word.lower(), "") for word in words)
+    roles = tuple(_ROLES.get(word.lower(), "") for word in header)
     return roles if {"run", "topic", "measure", "value"} <= set(roles) else ()
 
 
 def _is_trec_eval(sample: Sample) -> bool:
-    if sample.is_json or len(sample.words()[0]) != 3:
+    if sample.is_json or len(sample.fields()[0]) != 3:
         return False
-    return any(len(words) == 3 and words[1] == ALL for words in sample.all_words())
+    return any(len(cells) == 3 and cells[1] == ALL for cells in sample.all_words())
 
 
 def _is_jsonl(sample: Sample) -> bool:

@@ -77,11 +77,11 @@ def verify_lines(topics: Iterable[RatedTopic]) -> Iterator[str]:
     """Yield by topic and item the passages from which an answer was extracted, highest rating first."""
     for topic in topics:
         for place, item in enumerate(topic.items):
-            answered = [one for one in topic.passages if one.answers[place]]
-            cells = [(max(one.ratings[place], NO_RATING), one) for one in answered]
+            answered = [passage for passage in topic.passages if passage.answers[place]]
+            cells = [(max(passage.ratings[place], NO_RATING), passage) for passage in answered]
             yield f"\n{item.item_id}\n{item.text}\n"
-            for rating, one in sorted(cells, key=itemgetter(0), reverse=True):
-                yield f"{item.text}\t {one.doc_id}\t {rating} \t {one.answers[place]}\n"
+            for rating, passage in sorted(cells, key=itemgetter(0), reverse=True):
+                yield f"{item.text}\t {passage.doc_id}\t {rating} \t {passage.answers[place]}\n"
             yield "\n" if cells else "\n\n"
         yield "\n"
 
@@ -120,10 +120,10 @@ def grid_lines(topics: Iterable[RatedTopic]) -> Iterator[str]:
         rows.writerow(["queryid", topic.query_id, "query_text=?"])
         rows.writerow([topic.query_id, "", "", *_spaced(item.item_id for item in topic.items)])
         rows.writerow([topic.query_id, "", "", *_spaced(item.text for item in topic.items)])
-        for one in sorted(topic.passages, key=_rating_sum, reverse=True):
-            cells = zip(one.ratings, one.answers, strict=True)
+        for passage in sorted(topic.passages, key=_rating_sum, reverse=True):
+            cells = zip(passage.ratings, passage.answers, strict=True)
             both = [value for rating, answer in cells for value in (max(rating, NO_RATING), answer)]
-            rows.writerow([topic.query_id, one.doc_id, one.text, *both])
+            rows.writerow([topic.query_id, passage.doc_id, passage.text, *both])
         yield table.getvalue()
 
 

@@ -95,8 +95,8 @@ def graded_lines(path: Path, *, llm: str, response_of: ResponseOf) -> Iterator[G
         best: dict[tuple[str, str], tuple[NuggetGrade, str]] = {}
         for grade in grades:
             doc_id, text = _graded_text(grade, path, response_of)
-            known = best.setdefault((doc_id, _item(grade)), (grade, text))
-            if grade.grade > known[0].grade:
+            best_one = best.setdefault((doc_id, _item(grade)), (grade, text))
+            if grade.grade > best_one[0].grade:
                 best[doc_id, _item(grade)] = grade, text
         yield GradedLine(query_id, grades[0].line, _passages(best, by))
 

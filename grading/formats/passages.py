@@ -110,9 +110,9 @@ def candidates_of(raw: _Json, line: int = 0) -> list[PassageEntry]:
     return entries
 
 
-def _candidate(raw: object, asked: tuple[str, str, int], line: int) -> PassageEntry:
+def _candidate(raw: object, query: tuple[str, str, int], line: int) -> PassageEntry:
     """Return a candidate: an object, or a text, which is known by its md5."""
-    query_id, query_text, rank = asked
+    query_id, query_text, rank = query
     place: dict[str, Any] = {"query_id": query_id, "query_text": query_text, "rank": rank, "line": line}
     if isinstance(raw, str):
         md5 = hashlib.md5(raw.encode(), usedforsecurity=False).hexdigest()
@@ -168,7 +168,11 @@ def _details(raw: _Json) -> dict[str, Any]:
     details: dict[str, str] = {}
     for key in _DETAILS:
         value = raw.get(key)
-        if key == "headings" and isinstance(value, list) and all(isinstance(one, str) for one in value):
+        if (
+            key == "headings"
+            and isinstance(value, list)
+            and all(isinstance(heading, str) for heading in value)
+        ):
             value = "\n".join(value)
         if value is not None and not isinstance(value, str):
             raise BadFormat(f"{key} is {type(value).__name__}, expected text")

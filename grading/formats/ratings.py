@@ -228,7 +228,7 @@ def _held(key: str, value: object, path: Path, line: int) -> Iterator[tuple[str,
 
 def _plain(value: object) -> object:
     """Return an object that was read as its pairs."""
-    return {key: _plain(one) for key, one in value} if isinstance(value, JsonObject) else value
+    return {key: _plain(part) for key, part in value} if isinstance(value, JsonObject) else value
 
 
 def _rating(annotation: Mapping[str, Any], word: object, line: int) -> PersonRating:

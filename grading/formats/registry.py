@@ -40,15 +40,15 @@ FORMATS: tuple[Format, ...] = (
 
 def find(name: str) -> Format:
     """Return the format of that name. Raises `BadFormat`, which lists the known ones."""
-    for one in FORMATS:
-        if one.name == name:
-            return one
-    raise BadFormat(f"no format {name!r}, expected {', '.join(one.name for one in FORMATS)}")
+    for each in FORMATS:
+        if each.name == name:
+            return each
+    raise BadFormat(f"no format {name!r}, expected {', '.join(each.name for each in FORMATS)}")
 
 
 def of_content(*contents: Content) -> tuple[Format, ...]:
     """Return the formats of these contents; all without an argument."""
-    return tuple(one for one in FORMATS if not contents or one.content in contents)
+    return tuple(each for each in FORMATS if not contents or each.content in contents)
 
 
 def candidates(path: Path, *contents: Content) -> list[Format]:
@@ -63,7 +63,7 @@ def recognise(path: Path, *contents: Content) -> Format:
     `contents`; and where several fit, with their names.
     """
     if contents and not candidates(path, *contents) and (others := candidates(path)):
-        labels = " or ".join(one.label for one in others)
+        labels = " or ".join(each.label for each in others)
         problem = f"the content is {labels}, expected {' or '.join(contents)}"
         raise BadFormat(problem, file=path.name, line=1)
     return base.recognise_among(path, of_content(*contents))
@@ -73,7 +73,7 @@ def table() -> list[str]:
     """Return the table of docs/help/files.md as lines of Markdown."""
     head = ("format", "name", "content", "read", "write", "lossless", "source")
     rows = [head, ("---",) * len(head)]
-    for one in FORMATS:
-        marks = ("yes" if mark else "no" for mark in (one.is_read, one.write, one.is_lossless))
-        rows.append((one.label, f"`{one.name}`", one.content.value, *marks, one.source))
+    for each in FORMATS:
+        marks = ("yes" if mark else "no" for mark in (each.is_read, each.write, each.is_lossless))
+        rows.append((each.label, f"`{each.name}`", each.content.value, *marks, each.source))
     return [f"| {' | '.join(row)} |" for row in rows]

@@ -218,8 +218,8 @@ def tex(text: str) -> str:
     return "".join(_TEX.get(character, character) for character in _unmarked(text))
 
 
-def _legend(sheet: PrintedTable, words: Mapping[Mark, str]) -> str:
-    return ", ".join(f"{words[mark]}: {meaning}" for mark, meaning in sheet.legend)
+def _legend(sheet: PrintedTable, labels: Mapping[Mark, str]) -> str:
+    return ", ".join(f"{labels[mark]}: {meaning}" for mark, meaning in sheet.legend)
 
 
 def _tex_row(cells: Iterable[str]) -> str:

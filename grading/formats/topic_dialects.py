@@ -106,8 +106,8 @@ DIALECTS = (
 
 def dialect_of(raw: Mapping[str, object]) -> Dialect | None:
     """Return the dialect of a topic's JSON object, by its keys; AutoJudge's also without its id."""
-    known = next((dialect for dialect in DIALECTS if raw.keys() >= dialect.needed), None)
-    return DIALECTS[0] if known is None and raw.keys() >= {"title", "problem_statement"} else known
+    match = next((dialect for dialect in DIALECTS if raw.keys() >= dialect.needed), None)
+    return DIALECTS[0] if match is None and raw.keys() >= {"title", "problem_statement"} else match
 
 
 def entry_of(raw: Mapping[str, Any], dialect: Dialect, line: int) -> TopicEntry:

@@ -66,15 +66,15 @@ def write_topics(path: Path, topics: Iterable[TopicEntry], dialect: str) -> None
     A topic starts from what its file said where that was of the same format. Raises `BadFormat` for an id or
     text that the format cannot hold.
     """
-    write = next(one.write for one in FORMATS if one.name == dialect)
+    write = next(each.write for each in FORMATS if each.name == dialect)
     if write is not None:
         write(path, list(topics))
 
 
 def losses(topics: Iterable[TopicEntry], dialect: str) -> list[str]:
     """Name what a file of that format cannot say of the topics, one entry a topic and field."""
-    known = next((one for one in DIALECTS if one.name == dialect), None)
-    return [lost for topic in topics for lost in topic_losses(topic, known)]
+    target = next((each for each in DIALECTS if each.name == dialect), None)
+    return [lost for topic in topics for lost in topic_losses(topic, target)]
 
 
 def format_name_of(topic: TopicEntry) -> str:
@@ -106,10 +106,10 @@ def _objects(document: Document, dialect: Dialect) -> Iterator[tuple[int, dict[s
                 raise document.error(error.problem, number) from error
         return
     listed = _list_in(document.value()) or []
-    if not all(isinstance(one, dict) for one in listed):
+    if not all(isinstance(each, dict) for each in listed):
         raise document.error(f"a list with an element that is no object, expected {_SHAPE}", number)
     id_key = dialect.keys["query_id"]
-    for _, raw, line in document.placed([(id_key, one) for one in listed]):
+    for _, raw, line in document.placed([(id_key, each) for each in listed]):
         yield line, cast("dict[str, Any]", raw)
 
 
@@ -130,7 +130,7 @@ def _list_in(value: object) -> list[object] | None:
 def _topic_objects(sample: Sample) -> list[dict[str, Any]]:
     """Return the first topics of a file of JSON, as far as they are objects."""
     listed = _list_in(sample.documents[0]) if len(sample.documents) == 1 else None
-    return [one for one in (listed or sample.documents) if isinstance(one, dict)]
+    return [each for each in (listed or sample.documents) if isinstance(each, dict)]
 
 
 def _write_dialect(path: Path, topics: Iterable[TopicEntry], *, dialect: Dialect) -> None:
@@ -192,7 +192,7 @@ def _recognises(dialect: Dialect) -> Callable[[Sample], bool]:
     """Return a test for topics of the dialect; annotations name the topic as a topic does, and have spans."""
 
     def is_it(sample: Sample) -> bool:
-        return any(dialect.begins(one) and "spans" not in one for one in _topic_objects(sample)[:1])
+        return any(dialect.begins(each) and "spans" not in each for each in _topic_objects(sample)[:1])
 
     return is_it
 

@@ -274,11 +274,11 @@ def _is_run(sample: Sample) -> bool:
     first = _first_row(sample)
     if sample.is_json or len(first) != 6 or not is_whole(first[3]) or not is_real(first[4]):
         return False
-    return all(words[0] != "all" for words in sample.all_words())  # a leaderboard of the format "ranking"
+    return all(cells[0] != "all" for cells in sample.all_words())  # a leaderboard of the format "ranking"
 
 
 def _is_qrels(sample: Sample) -> bool:
-    return not sample.is_json and are_qrels([_first_row(sample), *sample.words()])
+    return not sample.is_json and are_qrels([_first_row(sample), *sample.fields()])
 
 
 def are_qrels(rows: Sequence[Sequence[str]]) -> bool:

@@ -148,7 +148,7 @@ def repeats(reply: str) -> bool:
     True
     """
     pieces = (re.findall(r"[^\W\d_]+", piece.lower()) for piece in _PIECES.split(reply)[:-1])
-    long = [words for words in pieces if len(words) >= _WORDS or sum(map(len, words)) >= _LETTERS]
+    long = [piece for piece in pieces if len(piece) >= _WORDS or sum(map(len, piece)) >= _LETTERS]
     places = range(len(long) - _REPEATED, len(long))
     return len(long) > _REPEATED and all(long[place] in long[:place] for place in places)
 
@@ -260,12 +260,12 @@ class DraftTask:
     @property
     def messages(self) -> list[tuple[str, str]]:
         """The messages to the model."""
-        words = {
+        texts = {
             "query_text": self.topic.text,
             "query_title": self.topic.text,
             "query_subtopic": self.subtopic,
         }
-        return [("user", self.prompt.render(words))]
+        return [("user", self.prompt.render(texts))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,12 +346,12 @@ def parse_importances(reply: str, count: int) -> list[Importance]:
 
 
 def _weigh_window(llm: TextModel, topic: Topic, window: Sequence[str]) -> list[Importance]:
-    words = {
+    texts = {
         "query_text": topic.text,
         "nuggets": "\n".join(f"[{number}] {nugget}" for number, nugget in enumerate(window, 1)),
         "count": str(len(window)),
     }
-    messages = [("user", drafting_prompt("NuggetImportance").render(words))]
+    messages = [("user", drafting_prompt("NuggetImportance").render(texts))]
     for _ in range(TRIES):
         if labels := parse_importances(llm.complete(messages), len(window)):
             return labels

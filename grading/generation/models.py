@@ -112,29 +112,29 @@ class _LoadedText:
         self._marks = marks_of(self._loaded.tokenizer)
         self.quicken(self._loaded.model)
         self._longest_reply, self._thinking, self._on_tokens = longest_reply, thinking, on_tokens
-        self._asked: set[str] = set()
+        self._prompts: set[str] = set()
 
     def _generated(self, prompt: str, *, special: bool = True) -> tuple[list[int], int]:
         """Return the generated tokens, and the number of tokens sent."""
         import torch
 
         loaded = self._loaded
-        sent = loaded.token_ids([prompt], special=special)
-        tokens = torch.tensor(sent, device=loaded.device)
-        begin = 1 if loaded.model.config.is_encoder_decoder else len(sent[0])
+        prompt_tokens = loaded.token_ids([prompt], special=special)
+        tokens = torch.tensor(prompt_tokens, device=loaded.device)
+        begin = 1 if loaded.model.config.is_encoder_decoder else len(prompt_tokens[0])
         with torch.inference_mode(), hf_model.few_threads(loaded.model):
             generated = loaded.model.generate(
                 input_ids=tokens,
                 attention_mask=torch.ones_like(tokens),
                 max_new_tokens=self._longest_reply,
                 num_beams=1,
-                do_sample=prompt in self._asked,
+                do_sample=prompt in self._prompts,
                 pad_token_id=loaded.pad,
                 stopping_criteria=[self._watch(begin)],
                 **({} if loaded.model._is_stateful else self.guesses),
             )
-        self._asked.add(prompt)
-        return generated[0].tolist(), len(sent[0])
+        self._prompts.add(prompt)
+        return generated[0].tolist(), len(prompt_tokens[0])
 
     def _without_marks(self, messages: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
         """Return the messages, in which no text of others spells a control token of this model."""
@@ -182,10 +182,12 @@ class CausalText(_LoadedText):
         messages = self._without_marks(messages)
         template = chat_template(self._loaded.tokenizer, self._thinking.template_arguments)
         prompt = template(messages) if template else _plain(messages)
-        tokens, sent = self._generated(prompt, special=template is None)  # a template writes the start mark
+        tokens, n_prompt = self._generated(
+            prompt, special=template is None
+        )  # a template writes the start mark
         expected = Expected(self._longest_reply, thinks=self._thinking.is_on)
         is_inside = template is not None and is_left_open(prompt)
-        return Answer.of(of_tokens(self._loaded, tokens[sent:], expected, is_inside=is_inside))
+        return Answer.of(of_tokens(self._loaded, tokens[n_prompt:], expected, is_inside=is_inside))
 
 
 class ServerText:

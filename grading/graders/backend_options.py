@@ -151,11 +151,11 @@ class Options:
         return cls(**cast("dict[str, Any]", spec.settings))  # checked above
 
 
-def refuse_unknown(backend: str, names: Iterable[str], known: Iterable[str]) -> None:
+def refuse_unknown(backend: str, names: Iterable[str], allowed: Iterable[str]) -> None:
     """Raise BadOption for an unknown option, so that a typo does not pass."""
-    unknown = sorted(set(names) - set(known))
+    unknown = sorted(set(names) - set(allowed))
     if unknown:
-        takes = ", ".join(sorted(known)) or "none"
+        takes = ", ".join(sorted(allowed)) or "none"
         raise BadOption(f"{backend} has no option {', '.join(unknown)}; it takes {takes}")
 
 
@@ -388,8 +388,8 @@ class ServerOptions(ReplyOptions):
 
 _ALL = (GeneratorOptions, CausalOptions, ExtractiveOptions, ServerOptions)
 RUNNING = frozenset(
-    one.name
-    for one in chain.from_iterable(each.declared().values() for each in _ALL)
-    if not one.changes_grades
+    each.name
+    for each in chain.from_iterable(each.declared().values() for each in _ALL)
+    if not each.changes_grades
 )
 """The options that change how fast or where a grade is made, and never the grade."""

@@ -105,12 +105,12 @@ class VendorEndpoint:
         name = f"rubricweb-{digest}.jsonl"
         with self._explained():
             files = islice(self._api.files.list(purpose="batch"), LOOKED_AT)
-            sent = next((each.id for each in files if each.filename == name), None)
-            if sent is None:
+            file_id = next((each.id for each in files if each.filename == name), None)
+            if file_id is None:
                 with file.open("rb") as requests:
-                    sent = self._api.files.create(file=(name, requests), purpose="batch").id
+                    file_id = self._api.files.create(file=(name, requests), purpose="batch").id
             made = self._api.batches.create(
-                input_file_id=sent, endpoint=URL, completion_window="24h", metadata={DIGEST: digest}
+                input_file_id=file_id, endpoint=URL, completion_window="24h", metadata={DIGEST: digest}
             )
         return made.id
 
@@ -186,12 +186,12 @@ class FolderEndpoint:
 
     def state(self, batch: str) -> BatchState:
         """Return the state: ended with as many answers as requests, since vLLM answers each."""
-        asked, answers = self._file(batch), self._out / f"{batch}.jsonl"
-        if not asked.exists():
+        requests, answers = self._file(batch), self._out / f"{batch}.jsonl"
+        if not requests.exists():
             return BatchState(True, problem="its file of requests is gone")
-        if not answers.exists() or _lines_of(answers) < _lines_of(asked):
+        if not answers.exists() or _lines_of(answers) < _lines_of(requests):
             return BatchState(False)
-        return BatchState(True, max(0.0, answers.stat().st_mtime - asked.stat().st_mtime))
+        return BatchState(True, max(0.0, answers.stat().st_mtime - requests.stat().st_mtime))
 
     def lines(self, batch: str) -> Iterator[str]:
         with (self._out / f"{batch}.jsonl").open("rb") as answers:
@@ -356,8 +356,8 @@ class BatchFileGrader:
         parameters = without(self._replies.call.parameters(), sorted(self._refused))
         digest, size = hashlib.sha256(), 0
         with tempfile.NamedTemporaryFile(prefix="rubricweb-batch-", suffix=".jsonl") as file:
-            asked = (pair for pair in pairs if not result_without_model(self._replies.prompt, pair))
-            for number, pair in enumerate(asked):
+            open_pairs = (pair for pair in pairs if not result_without_model(self._replies.prompt, pair))
+            for number, pair in enumerate(open_pairs):
                 messages = chat(self._replies.messages(pair, None))
                 line = _request(self._custom_id(pair, salt), {"messages": messages, **parameters})
                 if number == MOST_REQUESTS or size + len(line) > MOST_BYTES:

@@ -287,8 +287,8 @@ def chat_template(
     takes_system = _takes_system(tokenizer)
 
     def write(messages: Sequence[Message]) -> str:
-        shown = messages if takes_system else without_system(messages)
-        return _write(tokenizer, shown, arguments)
+        visible = messages if takes_system else without_system(messages)
+        return _write(tokenizer, visible, arguments)
 
     return write
 

@@ -109,8 +109,8 @@ def problem_of(error: openai.APIError, now: datetime) -> Problem:
         # The reply came, and is paid for: it is not asked for again.
         return Problem(ErrorClass.SERVER, f"the server's reply cannot be read: {line(str(error))}")
     message = _message(error)
-    words = f"{message} {error.code or ''} {error.type or ''} {error.param or ''}"
-    problem = refusal(error.status_code, message, words)
+    details = f"{message} {error.code or ''} {error.type or ''} {error.param or ''}"
+    problem = refusal(error.status_code, message, details)
     return replace(problem, wait=wait_of(error.response.headers, now))
 
 
@@ -121,16 +121,16 @@ def _unreachable(cause: BaseException | None) -> Problem:
         # Its message quotes the header.
         reason = "the request cannot be sent: check the key for characters that no HTTP header can carry"
         return Problem(ErrorClass.AUTH, reason)
-    words = f" ({line(str(cause))})" if str(cause or "") else ""
-    return Problem(ErrorClass.UNAVAILABLE, f"the server cannot be reached{words}", is_passing=True)
+    cause_text = f" ({line(str(cause))})" if str(cause or "") else ""
+    return Problem(ErrorClass.UNAVAILABLE, f"the server cannot be reached{cause_text}", is_passing=True)
 
 
-def refusal(status: int, message: str, words: str) -> Problem:
+def refusal(status: int, message: str, details: str) -> Problem:
     """Return what an error with this status means; `words` are its message with its codes."""
-    error_class = _class_of(status, words)
+    error_class = _class_of(status, details)
     # An error of the server's own, or of a prompt that is too long, may name settings without refusing one.
     is_refusal = status in _REFUSING and error_class is not ErrorClass.CONTEXT
-    refused = next((name for name in _INSTEAD if name in words.lower()), "") if is_refusal else ""
+    refused = next((name for name in _INSTEAD if name in details.lower()), "") if is_refusal else ""
     return Problem(
         error_class,
         f"status {status}: {line(message)}",
@@ -174,12 +174,12 @@ def too_long_by(reason: str) -> float:
     return limit / length if 0 < limit < length else 0.5
 
 
-def _class_of(status: int, words: str) -> ErrorClass:
-    if _MEMORY.search(words):
+def _class_of(status: int, details: str) -> ErrorClass:
+    if _MEMORY.search(details):
         return ErrorClass.MEMORY
-    if status == 429 and _QUOTA.search(words):
+    if status == 429 and _QUOTA.search(details):
         return ErrorClass.QUOTA
-    if status in _ON_CONTEXT and _CONTEXT.search(words):
+    if status in _ON_CONTEXT and _CONTEXT.search(details):
         return ErrorClass.CONTEXT
     return _BY_STATUS.get(status, ErrorClass.SERVER if status >= 500 else ErrorClass.OTHER)
 
@@ -335,7 +335,9 @@ class Connection:
         >>> [address.url for address in Connection("http://a:8000/v1, http://b:8000/v1/").addresses]
         ['http://a:8000/v1', 'http://b:8000/v1']
         """
-        return tuple(dict.fromkeys(Address.of(one) for one in self.base_url.split(",") if one.strip(" '\"")))
+        return tuple(
+            dict.fromkeys(Address.of(part) for part in self.base_url.split(",") if part.strip(" '\""))
+        )
 
     @property
     def host(self) -> str:

@@ -69,8 +69,8 @@ def longest_start(text: str, fits: Callable[[str], bool]) -> str:
     if fits(text):
         return text
     sentences = [start for start, _ in sentence_breaks(text)]
-    words = [match.start() for match in _WORD_BREAK.finditer(text)]
-    for cuts in (sentences, words, range(1, len(text))):
+    word_breaks = [match.start() for match in _WORD_BREAK.finditer(text)]
+    for cuts in (sentences, word_breaks, range(1, len(text))):
         if kept := _longest(text, cuts, fits):
             return kept
     return ""
@@ -101,11 +101,11 @@ FREE_SHARE = 0.7
 class BatchSize:
     """The size of a grader's batches; it is kept as long as the grader."""
 
-    def __init__(self, asked: int, device: torch.device) -> None:
+    def __init__(self, tokens: int, device: torch.device) -> None:
         """Limit batches to `asked` tokens; 0 leaves it to the device."""
         self._device = device
-        self._is_measured = bool(asked) or device.type != "cuda"
-        self._most = asked or (CUDA_MOST_TOKENS if device.type == "cuda" else CPU_TOKENS)
+        self._is_measured = bool(tokens) or device.type != "cuda"
+        self._most = tokens or (CUDA_MOST_TOKENS if device.type == "cuda" else CPU_TOKENS)
         self.tokens = self._most if self._is_measured else CUDA_FIRST_TOKENS
         """Of a batch, with its padding."""
 
@@ -215,12 +215,12 @@ class BatchGrader(ABC):
     def _graded(self, pairs: list[CellToGrade]) -> Generator[list[Result]]:
         """Yield the results, batch by batch; last come those of pairs that could not be asked."""
         refused: list[Result] = []
-        with closing(ahead(self._asked(pairs))) as asked:
-            for batch in self._batches(_encoded(asked, refused)):
+        with closing(ahead(self._prepared(pairs))) as prepared:
+            for batch in self._batches(_encoded(prepared, refused)):
                 yield list(self._grade_batch(batch))
         yield refused
 
-    def _asked(self, pairs: list[CellToGrade]) -> Generator[list[EncodedPrompt | Result]]:
+    def _prepared(self, pairs: list[CellToGrade]) -> Generator[list[EncodedPrompt | Result]]:
         """Yield prompts and results, some at once, the longest texts first."""
         ordered = iter(sorted(pairs, key=_characters, reverse=True))
         while some := list(islice(ordered, ASKED_AT_ONCE)):
@@ -341,11 +341,13 @@ def batches(ordered: Iterable[EncodedPrompt], size: BatchSize) -> Iterator[list[
         yield batch
 
 
-def _encoded(asked: Iterable[list[EncodedPrompt | Result]], refused: list[Result]) -> Iterator[EncodedPrompt]:
+def _encoded(
+    prepared: Iterable[list[EncodedPrompt | Result]], refused: list[Result]
+) -> Iterator[EncodedPrompt]:
     """Yield the prompts, about the longest first; the others go to `refused`."""
-    for some in asked:
-        refused += [one for one in some if not isinstance(one, EncodedPrompt)]
-        yield from by_length(one for one in some if isinstance(one, EncodedPrompt))
+    for some in prepared:
+        refused += [each for each in some if not isinstance(each, EncodedPrompt)]
+        yield from by_length(each for each in some if isinstance(each, EncodedPrompt))
 
 
 def _characters(pair: CellToGrade) -> int:

@@ -70,12 +70,12 @@ class _Room:
         if not layer.is_initialized:
             layer.lazy_initialization(keys, values)
             layer.keys, layer.values = keys[..., :0, :], values[..., :0, :]
-        length, wanted = layer.keys.shape[-2], layer.keys.shape[-2] + keys.shape[-2]
-        if not self._is_enough(wanted, len(keys)):
-            self._rooms = [_moved(known, wanted + ROOM, len(keys)) for known in (layer.keys, layer.values)]
+        length, needed = layer.keys.shape[-2], layer.keys.shape[-2] + keys.shape[-2]
+        if not self._is_enough(needed, len(keys)):
+            self._rooms = [_moved(kept, needed + ROOM, len(keys)) for kept in (layer.keys, layer.values)]
         for room, states in zip(self._rooms, (keys, values), strict=True):
-            room[..., length:wanted, :] = states
-        layer.keys, layer.values = (room[..., :wanted, :] for room in self._rooms)
+            room[..., length:needed, :] = states
+        layer.keys, layer.values = (room[..., :needed, :] for room in self._rooms)
         return layer.keys, layer.values
 
     def repeat(self, repeats: int) -> None:
@@ -91,9 +91,9 @@ class _Room:
         return len(self._rooms[0]) == rows and self._rooms[0].shape[-2] >= tokens
 
 
-def _moved(known: torch.Tensor, tokens: int, rows: int) -> torch.Tensor:
-    room = known.new_empty((rows, known.shape[1], tokens, known.shape[3]))
-    room[..., : known.shape[2], :] = known
+def _moved(kept: torch.Tensor, tokens: int, rows: int) -> torch.Tensor:
+    room = kept.new_empty((rows, kept.shape[1], tokens, kept.shape[3]))
+    room[..., : kept.shape[2], :] = kept
     return room
 
 

@@ -148,7 +148,7 @@ class ExtractiveGrader(BatchGrader):
         if not isinstance(result, Grade):
             return result
         outcome = result.outcome if reply else Outcome.UNANSWERABLE
-        return replace(result, outcome=outcome, confidence=_sure(best.score - no_answer))
+        return replace(result, outcome=outcome, confidence=_certainty(best.score - no_answer))
 
 
 def _missing_mark(tokenizer: Any) -> str:
@@ -157,6 +157,6 @@ def _missing_mark(tokenizer: Any) -> str:
     return "" if mark is None or tokenizer.cls_token_id in written else str(mark)
 
 
-def _sure(margin: float) -> float:
+def _certainty(margin: float) -> float:
     """Return the probability of the better of two scores, at least one half."""
     return round(1 / (1 + math.exp(-abs(margin))), 6) if math.isfinite(margin) else 1.0

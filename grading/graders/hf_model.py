@@ -178,7 +178,7 @@ class ModelTask(NamedTuple):
 
     auto_class: str
     """The class of transformers that loads it."""
-    words: str
+    label: str
 
     def form(self, dtype: str) -> str:
         """Return in which form a model is loaded: as which class, and in which precision."""
@@ -326,7 +326,7 @@ def _load(llm: str, task: ModelTask, dtype: str, device: torch.device) -> Loaded
     except Exception as error:  # the library raises many kinds; the remedy is the same for all
         reason = str(error).strip().split("\n", 1)[0] or type(error).__name__
         raise GraderUnavailable(
-            f"{llm} could not be loaded ({reason}); name a folder or a GGUF file that holds a {task.words}, "
+            f"{llm} could not be loaded ({reason}); name a folder or a GGUF file that holds a {task.label}, "
             f"or fetch it once where there is a network: hf download {llm}"
         ) from error
     logger.info("loaded %s on %s as %s", llm, device, dtype)

@@ -104,7 +104,7 @@ class Backend:
     @property
     def choices(self) -> tuple[Prompt, ...]:
         """The published prompts that it can ask: default ones first, those about extracted answers last."""
-        askable = [prompt for prompt in prompts.known() if self.asks(prompt)]
+        askable = [prompt for prompt in prompts.published() if self.asks(prompt)]
         return tuple(sorted(askable, key=self._place))
 
     def chosen(self, named: Iterable[str], own: Iterable[Prompt] = ()) -> tuple[Prompt, ...]:

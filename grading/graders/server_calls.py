@@ -215,21 +215,21 @@ class Replicas:
     def _chosen(self, key: str) -> Replica | None:
         """Return the replica to call; None where all have as much under way as they take."""
         now = self._clock()
-        ready = [one for one in self._replicas if max(one.quiet_until, one.away_until) <= now]
+        ready = [each for each in self._replicas if max(each.quiet_until, each.away_until) <= now]
         among = ready or self._replicas
-        free = [one for one in among if one.under_way < one.limit.calls]
+        free = [each for each in among if each.under_way < each.limit.calls]
         if len(free) < 2:
             return free[0] if free else None
-        average = (sum(one.under_way for one in among) + 1) / len(among)
+        average = (sum(each.under_way for each in among) + 1) / len(among)
         most = math.ceil(average * (1 + SLACK))
-        preferred = sorted(free, key=lambda one: one.weight(key), reverse=True)
-        return next((one for one in preferred if one.under_way < most), None) or min(
-            free, key=lambda one: one.under_way
+        preferred = sorted(free, key=lambda each: each.weight(key), reverse=True)
+        return next((each for each in preferred if each.under_way < most), None) or min(
+            free, key=lambda each: each.under_way
         )
 
     def _wake(self) -> None:
         """Wake one waiter for each free place."""
-        room = sum(max(0, one.limit.calls - one.under_way) for one in self._replicas)
+        room = sum(max(0, each.limit.calls - each.under_way) for each in self._replicas)
         while self._waiting and room > 0:
             waiting = self._waiting.popleft()
             if not waiting.done():

@@ -123,7 +123,7 @@ def find(name: str) -> NamedMeasure:
     for measure in MEASURES:
         if (named := _named(measure, name)) is not None:
             return named
-    raise UnknownMeasure(f"no measure {name!r}; known are {known()}")
+    raise UnknownMeasure(f"no measure {name!r}; known are {measure_names()}")
 
 
 def _named(measure: Measure, name: str) -> NamedMeasure | None:
@@ -140,7 +140,7 @@ def _named(measure: Measure, name: str) -> NamedMeasure | None:
     return NamedMeasure(measure, named, int(spelled))
 
 
-def known() -> str:
+def measure_names() -> str:
     """Return the names of all measures as a sentence's end, with letters for numbers; trec_eval's first."""
     label_measures = [measure for measure in MEASURES if isinstance(measure, LabelMeasure)]
     plain = sorted(measure.name for measure in label_measures if measure.number is None)
@@ -163,7 +163,7 @@ def short_names() -> dict[str, ShortName]:
 
 
 def measure_sets() -> dict[str, tuple[str, ...]]:
-    return {one.name: one.measures for one in SETS}
+    return {each.name: each.measures for each in SETS}
 
 
 def validate(name: str) -> str:

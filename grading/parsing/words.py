@@ -22,9 +22,9 @@ def _entries(*fields: str) -> frozenset[str]:
     )
 
 
-def any_of(words: Iterable[str]) -> str:
+def any_of(phrases: Iterable[str]) -> str:
     """Return a pattern of one of the words, as a whole word where its script puts spaces between words."""
-    longest_first = sorted(words, key=lambda word: (-len(word), word))
+    longest_first = sorted(phrases, key=lambda word: (-len(word), word))
     unspaced = [re.escape(word) for word in longest_first if _IS_UNSPACED.search(word)]
     spaced = [re.escape(word) for word in longest_first if not _IS_UNSPACED.search(word)]
     return "|".join([rf"(?<![^\W_])(?:{'|'.join(spaced)})(?![^\W_])", *unspaced])
@@ -175,8 +175,8 @@ def is_unanswerable(reply: str) -> bool:
     reply = plain(reply)
     if is_choice_label(reply):
         return not _CAPITAL.fullmatch(reply)
-    words = " ".join(bare(reply).lower().split())
-    return not words or words in UNANSWERABLE
+    text = " ".join(bare(reply).lower().split())
+    return not text or text in UNANSWERABLE
 
 
 def is_choice_label(text: str) -> bool:

@@ -8,7 +8,7 @@ from grading.prompts.custom import (
     is_own,
     usual_min_grade,
 )
-from grading.prompts.prompt import PLACEHOLDERS, ParseRule, Prompt, get, known
+from grading.prompts.prompt import PLACEHOLDERS, ParseRule, Prompt, get, published
 
 __all__ = [
     "PLACEHOLDERS",
@@ -20,6 +20,6 @@ __all__ = [
     "from_template",
     "get",
     "is_own",
-    "known",
+    "published",
     "usual_min_grade",
 ]

@@ -133,12 +133,12 @@ def chat_prompt(package: str, name: str) -> ChatPrompt:
 
     Raises UnknownPrompt, which lists all.
     """
-    known = chat_prompts(package)
+    by_name = chat_prompts(package)
     try:
-        return known[name]
+        return by_name[name]
     except KeyError:
         raise UnknownPrompt(
-            f"no prompt of {package} is named {name!r}; known are {', '.join(known)}"
+            f"no prompt of {package} is named {name!r}; known are {', '.join(by_name)}"
         ) from None
 
 

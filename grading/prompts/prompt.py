@@ -213,7 +213,7 @@ def get(prompt_class: str) -> Prompt:
         ) from None
 
 
-def known() -> tuple[Prompt, ...]:
+def published() -> tuple[Prompt, ...]:
     """Return every published prompt, in the order of their classes."""
     return tuple(prompt for _, prompt in sorted(by_class().items()))
 

@@ -64,11 +64,11 @@ def contingency(
     >>> contingency([5, 0, 0], [1, 1, 0], rows=[5, 0], columns=[1, 0]).tolist()
     [[1, 0], [1, 1]]
     """
-    one, other = np.asarray(first), np.asarray(second)
-    if one.shape != other.shape:
-        raise ValueError(f"{one.size} labels against {other.size}, expected a pair of each thing")
-    is_row = one[np.newaxis, :] == np.asarray(rows)[:, np.newaxis]
-    is_column = other[:, np.newaxis] == np.asarray(columns)[np.newaxis, :]
+    left, right = np.asarray(first), np.asarray(second)
+    if left.shape != right.shape:
+        raise ValueError(f"{left.size} labels against {right.size}, expected a pair of each thing")
+    is_row = left[np.newaxis, :] == np.asarray(rows)[:, np.newaxis]
+    is_column = right[:, np.newaxis] == np.asarray(columns)[np.newaxis, :]
     counts: Counts = is_row.astype(np.int64) @ is_column.astype(np.int64)
     return counts
 
@@ -79,9 +79,9 @@ def contingencies(first: Labels, second: Labels, topics: Labels, *, levels: Sequ
     >>> contingencies([1, 0, 1], [1, 1, 0], [7, 7, 8], levels=[0, 1]).tolist()
     [[[0, 1], [0, 1]], [[0, 0], [1, 0]]]
     """
-    one, other, of = np.asarray(first), np.asarray(second), np.asarray(topics)
+    left, right, of = np.asarray(first), np.asarray(second), np.asarray(topics)
     tables = [
-        contingency(one[of == topic], other[of == topic], rows=levels, columns=levels)
+        contingency(left[of == topic], right[of == topic], rows=levels, columns=levels)
         for topic in np.unique(of)
     ]
     return np.array(tables, dtype=np.int64).reshape(-1, len(levels), len(levels))

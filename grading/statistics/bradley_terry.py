@@ -176,7 +176,7 @@ def strengths(
         high=high[:systems],
         covariance=spread.covariance[:systems, :systems],
         deviations=deviations,
-        length=None if lengths is None else ByLength(*(float(one[systems]) for one in (fitted, low, high))),
+        length=None if lengths is None else ByLength(*(float(each[systems]) for each in (fitted, low, high))),
     )
 
 
@@ -336,10 +336,10 @@ def sharpening(
     8
     """
     place = {pair: number for number, pair in enumerate(pairs)}
-    first = min((place.get(one.pair, -1) for one in candidates), default=0)
-    of_pair = [one for one in candidates if place.get(one.pair, -1) == first]
-    fewest = min((votes.get(one.topic, 0) for one in of_pair), default=0)
-    return at_random([one for one in of_pair if votes.get(one.topic, 0) == fewest], random)
+    first = min((place.get(each.pair, -1) for each in candidates), default=0)
+    of_pair = [each for each in candidates if place.get(each.pair, -1) == first]
+    fewest = min((votes.get(each.topic, 0) for each in of_pair), default=0)
+    return at_random([each for each in of_pair if votes.get(each.topic, 0) == fewest], random)
 
 
 def _with_sides(candidate: Candidate, random: np.random.Generator) -> Sides:

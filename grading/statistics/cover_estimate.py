@@ -214,7 +214,7 @@ def _stratum(units: Sequence[Unit], number: int, *, seed: int) -> _Stratum:
         np.exp(hit * _LOG_RATES + (of - hit) * _LOG_MISSED) * _Z_WEIGHTS for hit, of in kinds.tolist()
     ]
     log = _log_prior(_expected_rate(units, number)) + sum(
-        c * np.log(one.sum(axis=2) + 1e-300) for c, one in zip(n, likelihoods, strict=True)
+        c * np.log(each.sum(axis=2) + 1e-300) for c, each in zip(n, likelihoods, strict=True)
     )
     posterior = np.exp(log - log.max())
     posterior /= posterior.sum()
@@ -222,7 +222,7 @@ def _stratum(units: Sequence[Unit], number: int, *, seed: int) -> _Stratum:
     at = np.unravel_index(nodes, posterior.shape)
     depth = max((unit.ranked.shape[1] for unit in units), default=0)
     powers = (1 - _RATES[at])[:, :, np.newaxis] ** np.arange(depth + 1)
-    weights = np.stack([one[at] for one in likelihoods], axis=1)
+    weights = np.stack([each[at] for each in likelihoods], axis=1)
     missed = (weights / weights.sum(axis=2, keepdims=True)) @ powers
     return _Stratum(missed[back], kind.ravel(), float((posterior * _MARGINAL).sum()))
 
@@ -244,8 +244,8 @@ def _expected_rate(units: Sequence[Unit], number: int) -> float:
     if not any(unit.relevant is not None and unit.relevant.any() for unit in units):
         return 0.5
     cells = [unit.people[unit.strata % 2 == number % 2] for unit in units]
-    hits = sum(int((one == 1).sum()) for one in cells)
-    rated = sum(int((one != NOT_RATED).sum()) for one in cells)
+    hits = sum(int((each == 1).sum()) for each in cells)
+    rated = sum(int((each != NOT_RATED).sum()) for each in cells)
     return (hits + 0.5) / (rated + 1)
 
 
@@ -276,7 +276,7 @@ def _missed(strata: Sequence[_Stratum], unrated: NDArray[np.int64]) -> tuple[Flo
 
 def _by_place(place: NDArray[np.intp], weights: Floats, places: int) -> Floats:
     """Return an array of shape (runs, places): the sum of the weights at each place."""
-    return np.array([np.bincount(row, one, places) for row, one in zip(place, weights, strict=True)])
+    return np.array([np.bincount(row, each, places) for row, each in zip(place, weights, strict=True)])
 
 
 def _passage_factor(units: Sequence[Unit], missed: Floats, adds: Floats, rates: Sequence[float]) -> Floats:
@@ -293,9 +293,9 @@ def _passage_factor(units: Sequence[Unit], missed: Floats, adds: Floats, rates: 
         doubt = np.where(unit.people == NOT_RATED, odds[unit.strata], 0.0)
         doubt = take_rows(doubt, unit.ranked)
         together = np.minimum(PASSAGE_CORRELATION * (doubt.transpose(0, 2, 1) @ doubt), LARGEST_EXPONENT)
-        one = missed[:, items]
-        spread = np.sqrt(one * (1 - one))
-        covariance = np.minimum(_outer(one) * np.expm1(together), _outer(spread)) * _outer(adds[:, items])
+        chances = missed[:, items]
+        spread = np.sqrt(chances * (1 - chances))
+        covariance = np.minimum(_outer(chances) * np.expm1(together), _outer(spread)) * _outer(adds[:, items])
         shared += covariance.sum(axis=(1, 2)) - np.trace(covariance, axis1=1, axis2=2)
     factor = np.divide(shared, alone, out=np.zeros_like(alone), where=alone > 0)
     return np.asarray(1 + factor, dtype=np.float64)

@@ -30,8 +30,8 @@ def difficulty(answers: Floats) -> Floats:
     >>> difficulty(np.array([[1.0, 0.0], [1.0, np.nan], [0.0, 0.0]])).round(2).tolist()
     [0.67, 0.0]
     """
-    known = ~np.isnan(answers)
-    return divide(np.where(known, answers, 0.0).sum(axis=0), known.sum(axis=0))
+    is_given = ~np.isnan(answers)
+    return divide(np.where(is_given, answers, 0.0).sum(axis=0), is_given.sum(axis=0))
 
 
 def covered_shares(ratings: Ratings, *, min_grade: MinGrade = 4) -> Floats:
@@ -59,9 +59,9 @@ def discrimination(answers: Floats, rests: Floats) -> Floats:
     >>> discrimination(answers, rests).round(2).tolist()
     [0.99, -0.14]
     """
-    known = ~(np.isnan(answers) | np.isnan(rests))
-    n = known.sum(axis=0)
-    x, y = (_deviations(values, known) for values in (answers, rests))
+    is_given = ~(np.isnan(answers) | np.isnan(rests))
+    n = is_given.sum(axis=0)
+    x, y = (_deviations(values, is_given) for values in (answers, rests))
     r = divide((x * y).sum(axis=0), np.sqrt((x * x).sum(axis=0) * (y * y).sum(axis=0)))
     r[n < MIN_CASES] = np.nan
     return r
@@ -75,10 +75,10 @@ def rest_means(answers: Floats) -> Floats:
     >>> rest_means(np.array([[1.0, 0.0, np.nan], [4.0, 2.0, 3.0]])).tolist()
     [[0.0, 1.0, 0.5], [2.5, 3.5, 3.0]]
     """
-    known = ~np.isnan(answers)
-    values = np.where(known, answers, 0.0)
+    is_given = ~np.isnan(answers)
+    values = np.where(is_given, answers, 0.0)
     others = values.sum(axis=1, keepdims=True) - values
-    return divide(others, known.sum(axis=1, keepdims=True) - known.astype(np.int64))
+    return divide(others, is_given.sum(axis=1, keepdims=True) - is_given.astype(np.int64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,10 +162,10 @@ def advantage(own: Floats, others: Floats, is_family: NDArray[np.bool_]) -> Adva
     >>> round(advantage(own, others, np.array([True, False])).value, 2)
     0.3
     """
-    known = ~(np.isnan(own) | np.isnan(others)).any(axis=0)
-    if not known.any() or not is_family.any() or is_family.all():
-        return Advantage(None, UNDEFINED, int(known.sum()))
-    gains = (own - others)[:, known]
+    is_given = ~(np.isnan(own) | np.isnan(others)).any(axis=0)
+    if not is_given.any() or not is_family.any() or is_family.all():
+        return Advantage(None, UNDEFINED, int(is_given.sum()))
+    gains = (own - others)[:, is_given]
     by_topic = gains[is_family].mean(axis=0) - gains[~is_family].mean(axis=0)
     interval = mean_intervals(by_topic[np.newaxis])
     spread = ConfidenceInterval(float(interval.low[0]), float(interval.high[0]))
@@ -181,11 +181,11 @@ def as_answers(ratings: Ratings, min_grade: int) -> Floats:
     return np.where(ratings >= MIN_RATING, (ratings >= min_grade).astype(np.float64), np.nan)
 
 
-def _deviations(values: Floats, known: NDArray[np.bool_]) -> Floats:
+def _deviations(values: Floats, is_given: NDArray[np.bool_]) -> Floats:
     """Return deviations from the mean of the column; 0 where unknown."""
-    kept = np.where(known, values, 0.0)
-    means = divide(kept.sum(axis=0), known.sum(axis=0))
-    return np.where(known, kept - np.where(np.isnan(means), 0.0, means), 0.0)
+    kept = np.where(is_given, values, 0.0)
+    means = divide(kept.sum(axis=0), is_given.sum(axis=0))
+    return np.where(is_given, kept - np.where(np.isnan(means), 0.0, means), 0.0)
 
 
 @dataclass(frozen=True, slots=True)

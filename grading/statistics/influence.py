@@ -131,8 +131,8 @@ def influences(board: Scores, without: Scores) -> list[Influence]:
 def _mean_change(board: Scores, changed: Scores) -> float | None:
     """Return the mean change over the runs that have a score on both."""
     change = changed - board
-    known = change[~np.isnan(change)]
-    return float(known.mean()) if len(known) else None
+    defined = change[~np.isnan(change)]
+    return float(defined.mean()) if len(defined) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ def dependents(board: Scores, without: Scores) -> list[Dependent]:
         for run, item in enumerate(strongest)
         if moved[item, run]
     ]
-    return sorted(moving, key=lambda one: (-abs(one.after - one.before), one.before))
+    return sorted(moving, key=lambda each: (-abs(each.after - each.before), each.before))
 
 
 def _comparable(scores: Scores) -> Scores:

@@ -167,8 +167,8 @@ def _paired(first: Board, second: Board) -> tuple[Floats, Floats]:
         x, y = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
         if x.shape != y.shape:
             raise ValueError(f"{len(x)} scores against {len(y)}, expected the same runs in both")
-    known = ~(np.isnan(x) | np.isnan(y))
-    return x[known], y[known]
+    is_given = ~(np.isnan(x) | np.isnan(y))
+    return x[is_given], y[is_given]
 
 
 def _void(x: Floats, y: Floats) -> str:

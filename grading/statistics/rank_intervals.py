@@ -100,8 +100,8 @@ def _standing(scores: Floats) -> Floats:
     n = np.maximum(counted.sum(axis=0), 1)
     centred = scores - np.where(counted, scores, 0.0).sum(axis=0) / n
     means = mean_and_stderr(scores).mean
-    known = means[~np.isnan(means)]
-    spread = float(known.std()) if len(known) else 0.0
+    defined = means[~np.isnan(means)]
+    spread = float(defined.std()) if len(defined) else 0.0
     return centred / spread if spread > 1e-12 else np.where(counted, 0.0, np.nan)
 
 
@@ -173,15 +173,15 @@ def _clearly_behind(
     """
     tested = [
         place
-        for place, (value, one) in enumerate(zip(values, draws, strict=True))
-        if value is not None and one is not None and np.isnan(one).mean() <= 1 - MIN_DEFINED
+        for place, (value, draw) in enumerate(zip(values, draws, strict=True))
+        if value is not None and draw is not None and np.isnan(draw).mean() <= 1 - MIN_DEFINED
     ]
     if topics < MIN_TOPICS or best not in tested or len(tested) < 2:
         return {}
     from scipy.special import ndtri, stdtrit  # a tenth of a second that only this test needs
 
     wider = sqrt(topics / (topics - 1)) * float(stdtrit(topics - 1, 1 - ALPHA / 2) / ndtri(1 - ALPHA / 2))
-    drawn = np.stack([one for place in tested if (one := draws[place]) is not None])
+    drawn = np.stack([draw for place in tested if (draw := draws[place]) is not None])
     value_of = np.array([values[place] for place in tested], dtype=np.float64)
     first, second = np.triu_indices(len(tested), k=1)
     differences = drawn[first] - drawn[second]

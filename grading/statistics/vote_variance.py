@@ -77,25 +77,25 @@ class Variance:
     """What the jackknife over topics gives."""
     by_topic: Floats
     """Shape (topics, parameters, parameters): the information of each topic."""
-    people: Floats
+    voters: Floats
     """What people add."""
-    people_freedom: float
+    voter_freedom: float
     """Infinite where nothing is known of people."""
 
     @property
     def covariance(self) -> Floats:
         """The variance without what topics differ by, which is never singular."""
-        return self.model + self.people
+        return self.model + self.voters
 
     def errors(self, contrasts: Floats) -> tuple[Floats, Floats]:
         """Return the standard error and the degrees of freedom of each row of (rows, parameters)."""
-        topics, floor, people = (_along(contrasts, one) for one in (self.topics, self.floor, self.people))
+        topics, floor, voters = (_along(contrasts, each) for each in (self.topics, self.floor, self.voters))
         moved = contrasts @ self.model
         carried = np.einsum("cp,tpq,cq->ct", moved, self.by_topic, moved, optimize=True)
         n_topics = carried.sum(axis=1) ** 2 / (carried**2).sum(axis=1).clip(_NONE)
         alone = np.maximum(topics, floor)
-        spread = alone**2 / (n_topics - 1).clip(1) + (people + NOISE * floor) ** 2 / self.people_freedom
-        total = alone + people
+        spread = alone**2 / (n_topics - 1).clip(1) + (voters + NOISE * floor) ** 2 / self.voter_freedom
+        total = alone + voters
         return np.sqrt(total), total**2 / spread.clip(_NONE)
 
 
@@ -108,24 +108,24 @@ def variance(scored: Scored, on_the_way: Floats, topic: Ints, voter: Ints, *, pr
     topics = [scored.of(votes) for votes in _groups(topic)]
     precision = prior * np.eye(scored.scores.shape[1])
     information, floor = scored.information() + precision, on_the_way + precision
-    by_topic = np.stack([one.information() for one in topics])
-    sums = np.stack([one.scores.sum(axis=0) for one in topics])
+    by_topic = np.stack([each.information() for each in topics])
+    sums = np.stack([each.scores.sum(axis=0) for each in topics])
     without = np.linalg.solve(information - by_topic, sums[:, :, np.newaxis])[:, :, 0]
     without -= without.mean(axis=0)
-    model, floor = (np.asarray(np.linalg.inv(one), np.float64) for one in (information, floor))
+    model, floor = (np.asarray(np.linalg.inv(each), np.float64) for each in (information, floor))
     jackknife: Floats = (len(topics) - 1) / len(topics) * without.T @ without
-    added, freedom = _people(scored, topic, voter, prior)
+    added, freedom = _variance_of_people(scored, topic, voter, prior)
     return Variance(model, floor, jackknife, by_topic, model @ added @ model, freedom)
 
 
-def _people(scored: Scored, topic: Ints, voter: Ints, prior: float) -> tuple[Floats, float]:
+def _variance_of_people(scored: Scored, topic: Ints, voter: Ints, prior: float) -> tuple[Floats, float]:
     """Return what people add to the covariance of the summed scores, and its degrees of freedom.
 
     Where people differ, their own sums of scores are larger than their sums on each topic explain: `squares`
     against the sum of squares that is `expected`. A variance of 1 would add `reach` to it.
     """
-    people = [(scored.of(votes), topic[votes]) for votes in _groups(voter)]
-    informations = np.stack([one.information()[:, :-1] for one, _ in people])
+    by_person = [(scored.of(votes), topic[votes]) for votes in _groups(voter)]
+    informations = np.stack([each.information()[:, :-1] for each, _ in by_person])
     personal = informations[:, :-1]
     bread = np.linalg.inv(personal.sum(axis=0) + prior * np.eye(personal.shape[1]))
     hats = personal @ bread
@@ -137,16 +137,16 @@ def _people(scored: Scored, topic: Ints, voter: Ints, prior: float) -> tuple[Flo
 
     squared = personal @ personal
     within, between = np.zeros_like(personal), squared.copy()
-    for place, (one, topics) in enumerate(people):
+    for place, (each, topics) in enumerate(by_person):
         for votes in _groups(topics):
-            cell = one.of(votes)
+            cell = each.of(votes)
             total, information = cell.scores.sum(axis=0)[:-1], cell.information()[:-1, :-1]
             within[place] += np.outer(total, total)
             between[place] -= information @ information
     reach = expected(between)
-    if len(people) < 2 or reach <= _NONE:
+    if len(by_person) < 2 or reach <= _NONE:
         return np.zeros((scored.scores.shape[1],) * 2), inf
-    squares = sum(np.square(one.scores.sum(axis=0)[:-1]).sum() for one, _ in people)
+    squares = sum(np.square(each.scores.sum(axis=0)[:-1]).sum() for each, _ in by_person)
     fit = squared.sum(axis=0) @ bread
     # Where people do not differ, the variance of `squares` is twice the noise.
     noise = np.einsum("vii->", squared) - 2 * np.einsum("vij,vji->", personal, hats @ personal)

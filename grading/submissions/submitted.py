@@ -108,7 +108,7 @@ class ResponseCheck:
 def _layout(response: Response, track: ResponseRules) -> Iterator[_Issue]:
     dialect = dialect_of(response.foreign)
     if dialect and dialect not in track.dialects:
-        expected = " or ".join(one.label for one in track.dialects)
+        expected = " or ".join(dialect.label for dialect in track.dialects)
         yield "layout", f"written as {dialect.label}, expected {expected}", None
     for number, shape, cited in _shapes(response, dialect):
         if shape is Shape.IDS and positions_in_text(cited, response.references or ()):
@@ -146,9 +146,9 @@ def _narrative(response: Response, track: ResponseRules, topic: TrackTopic | Non
     if texts and given not in texts:
         text, copy = texts[0], str(given)
         pairs = enumerate(zip(text, copy, strict=False))
-        at = next((n for n, (one, other) in pairs if one != other), min(len(text), len(copy)))
-        shown = f"{key} has {copy[at:][:20]!r} from character {at + 1} on"
-        yield "narrative", f"{shown}, expected the topic's text, which has {text[at:][:20]!r}", None
+        at = next((n for n, (left, right) in pairs if left != right), min(len(text), len(copy)))
+        difference = f"{key} has {copy[at:][:20]!r} from character {at + 1} on"
+        yield "narrative", f"{difference}, expected the topic's text, which has {text[at:][:20]!r}", None
 
 
 def _sentences(response: Response, track: ResponseRules) -> Iterator[_Issue]:

@@ -118,7 +118,7 @@ def support_score(labels: Sequence[Sequence[int]]) -> SupportScore:
     best = [credit for sentence in labels if (credit := _best_credit(sentence)) is not None]
     unknown = 0.0 if labels and not every else float("nan")
     return SupportScore(
-        precision=sum(one.credit for one in given) / len(given) if given else unknown,
+        precision=sum(each.credit for each in given) / len(given) if given else unknown,
         recall=sum(best) / len(best) if best and (given or not every) else float("nan"),
         sentences=len(labels),
         judged=len(given),
@@ -164,12 +164,12 @@ def support_prompt(prompt_id: str = PROMPT_ID) -> ChatPrompt:
 
     Raises UnknownPrompt, which lists the known ones.
     """
-    known = {prompt.prompt_id: prompt for prompt in known_prompts()}
+    by_id = {prompt.prompt_id: prompt for prompt in known_prompts()}
     try:
-        return known[prompt_id]
+        return by_id[prompt_id]
     except KeyError:
         raise UnknownPrompt(
-            f"no prompt about support is {prompt_id!r}; known are {', '.join(known)}"
+            f"no prompt about support is {prompt_id!r}; known are {', '.join(by_id)}"
         ) from None
 
 

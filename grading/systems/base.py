@@ -109,10 +109,10 @@ class RecordingModel:
     steps: list[Step] = field(default_factory=list)
 
     def ask(
-        self, stage: str, prompt: SystemPrompt, *, source: int | None = None, fact: str = "", **words: str
+        self, stage: str, prompt: SystemPrompt, *, source: int | None = None, fact: str = "", **texts: str
     ) -> str:
         """Return the stripped answer to a filled prompt; `fact` is one of its words, too. Raises NoReply."""
-        messages = prompt.messages(fact=fact, **words)
+        messages = prompt.messages(fact=fact, **texts)
         return self.send(stage, prompt.prompt_id, messages, source=source, fact=fact)
 
     def send(
@@ -138,10 +138,10 @@ def first_words(sentences: Sequence[CitedSentence], most: int = MAX_WORDS) -> tu
     (CitedSentence(text='One two.', citations=()),)
     """
     kept: list[CitedSentence] = []
-    words = 0
+    length = 0
     for sentence in sentences:
-        words += len(sentence.text.split())
-        if kept and words > most:
+        length += len(sentence.text.split())
+        if kept and length > most:
             break
         kept.append(sentence)
     return tuple(kept)

@@ -120,12 +120,12 @@ class BestSentences:
     def answer(self, topic: Topic, sources: Sequence[Source]) -> Answer:
         """Answer from all sources given; empty where no sentence shares a rare word with the topic."""
         candidates = list(_candidates(sources))
-        ranked = nearest(topic.text, [one.text for one in candidates], most=len(candidates))
+        ranked = nearest(topic.text, [each.text for each in candidates], most=len(candidates))
         chosen: dict[int, list[int]] = {}
         for hit in ranked:
             source = candidates[hit.place].source
-            known = [candidates[place].text for place in chosen]
-            like = nearest(candidates[hit.place].text, known, most=1)
+            picked = [candidates[place].text for place in chosen]
+            like = nearest(candidates[hit.place].text, picked, most=1)
             if like and like[0].score >= REPEATS:
                 citations = chosen[list(chosen)[like[0].place]]
                 if source not in citations:
@@ -247,12 +247,14 @@ def output(answer: Answer) -> str:
     >>> print(output(Answer((CitedSentence("Tides rise.", (0,)),), (Source("d7", "..."),))))
     {"references": ["d7"], "answer": [{"text": "Tides rise.", "citations": [0]}], "response_length": 11}
     """
-    sentences = [{"text": one.text, "citations": list(one.citations)} for one in answer.sentences]
+    sentences = [
+        {"text": sentence.text, "citations": list(sentence.citations)} for sentence in answer.sentences
+    ]
     return json.dumps(
         {
             "references": [source.passage_id for source in answer.sources],
             "answer": sentences,
-            "response_length": sum(len(one.text) for one in answer.sentences),
+            "response_length": sum(len(sentence.text) for sentence in answer.sentences),
         },
         ensure_ascii=False,
     )

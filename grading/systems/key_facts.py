@@ -136,8 +136,8 @@ def in_order(facts: Sequence[KeyFact], reply: str) -> list[KeyFact]:
     left = dict(enumerate(facts))
     ordered = []
     for text in _listed(reply):
-        known = {place: fact.text for place, fact in left.items()}
-        hit = process.extractOne(text, known, scorer=fuzz.ratio, score_cutoff=SAME)
+        texts = {place: fact.text for place, fact in left.items()}
+        hit = process.extractOne(text, texts, scorer=fuzz.ratio, score_cutoff=SAME)
         if hit is not None:
             ordered.append(left.pop(hit[2]))
     return [*ordered, *left.values()]

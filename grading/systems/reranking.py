@@ -104,7 +104,7 @@ class PointwiseReranker:
     def _rating(self, model: RecordingModel, topic: Topic, place: int, source: Source) -> float:
         cell = CellToGrade(
             Item(topic.query_id, ItemKind.DIRECT, topic.text),
-            Passage(source.passage_id, _shown(source)),
+            Passage(source.passage_id, _abridged(source)),
             topic,
         )
         reply = model.send("rate", self.prompt.prompt_id, self.prompt.messages(cell), source=place)
@@ -119,9 +119,11 @@ class PointwiseReranker:
 def rating_prompts() -> Mapping[str, Prompt]:
     """Return the published prompts that rate one passage for a query or a question, by class."""
     kinds, purposes = {ItemKind.DIRECT, ItemKind.QUESTION}, (Purpose.DIRECT, Purpose.RATE)
-    rating = (one for one in prompt.known() if one.purpose in purposes and one.scale and one.kinds & kinds)
-    alone = (one for one in rating if not (one.needs_key or one.needs_answer))
-    return {one.prompt_class: one for one in alone if "context" in one.placeholders}
+    rating = (
+        each for each in prompt.published() if each.purpose in purposes and each.scale and each.kinds & kinds
+    )
+    alone = (each for each in rating if not (each.needs_key or each.needs_answer))
+    return {each.prompt_class: each for each in alone if "context" in each.placeholders}
 
 
 def windows(size: int, window: int, stride: int) -> Iterator[tuple[int, int]]:
@@ -151,13 +153,13 @@ def permutation(reply: str, size: int) -> list[int]:
 
 
 def _ordered(model: RecordingModel, topic: Topic, sources: Sequence[Source]) -> list[Source]:
-    passages = "\n\n".join(f"[{number}] {_shown(source)}" for number, source in enumerate(sources, 1))
+    passages = "\n\n".join(f"[{number}] {_abridged(source)}" for number, source in enumerate(sources, 1))
     reply = model.ask(
         "rerank", base.get("Listwise"), query=topic.text, passages=passages, count=str(len(sources))
     )
     return [sources[place] for place in permutation(reply, len(sources))]
 
 
-def _shown(source: Source) -> str:
-    words = " ".join([source.title, *source.text.split()] if source.title else source.text.split())
-    return " ".join(words.split(" ")[:PASSAGE_WORDS])
+def _abridged(source: Source) -> str:
+    text = " ".join([source.title, *source.text.split()] if source.title else source.text.split())
+    return " ".join(text.split(" ")[:PASSAGE_WORDS])

@@ -82,7 +82,7 @@ class _WordNumbers(Sequence[list[int]]):
     def __getitem__(self, place: slice) -> list[list[int]]: ...
     def __getitem__(self, place: int | slice) -> list[int] | list[list[int]]:
         if isinstance(place, slice):
-            return [self[one] for one in range(*place.indices(len(self)))]
+            return [self[position] for position in range(*place.indices(len(self)))]
         if not 0 <= place < len(self):
             raise IndexError(place)
         return self._numbers[self._ends[place - 1] if place else 0 : self._ends[place]].tolist()
@@ -93,7 +93,7 @@ class PassageIndex:
     """An inverted index of passages, in memory or in a folder."""
 
     ids: list[str] = field(default_factory=list)
-    words: _WordNumbers = field(default_factory=_WordNumbers)
+    terms: _WordNumbers = field(default_factory=_WordNumbers)
     vocabulary: dict[str, int] = field(default_factory=dict)
     checks: array[int] = field(default_factory=lambda: array("L"))
     """CRC-32 of each passage's text, to see that it has changed."""
@@ -101,13 +101,13 @@ class PassageIndex:
 
     def add(self, passages: Iterable[Passage]) -> None:
         """Add passages. Raises ValueError for an id that is in the index."""
-        known, before = set(self.ids), len(self.ids)
+        seen, before = set(self.ids), len(self.ids)
         for passage in passages:
-            if passage.passage_id in known:
+            if passage.passage_id in seen:
                 raise ValueError(f"passage {passage.passage_id} is in the index")
-            known.add(passage.passage_id)
+            seen.add(passage.passage_id)
             self.ids.append(passage.passage_id)
-            self.words.append([self._number(word) for word in index_words(passage.text)])
+            self.terms.append([self._number(word) for word in index_words(passage.text)])
             self.checks.append(crc32(passage.text.encode()))
         if len(self.ids) > before:
             self._scores = None
@@ -146,7 +146,7 @@ class PassageIndex:
         """Write the index; what stood in the folder before is replaced."""
         folder.mkdir(parents=True, exist_ok=True)
         self._bm25().save(folder / "bm25s", show_progress=False)
-        self.words.save(folder)
+        self.terms.save(folder)
         content = {
             "format": _FORMAT,
             "ids": self.ids,
@@ -163,7 +163,7 @@ class PassageIndex:
         """
         try:
             content = json.loads((folder / "index.json").read_text(encoding="utf-8"))
-            words = _WordNumbers.open(folder)
+            terms = _WordNumbers.open(folder)
             import bm25s
 
             scores = bm25s.BM25.load(folder / "bm25s", mmap=True, load_vocab=False, show_progress=False)
@@ -172,7 +172,7 @@ class PassageIndex:
         if content["format"] != _FORMAT:
             raise BadFormat(f"{folder} has an index of format {content['format']}; build it anew")
         vocabulary = {word: number for number, word in enumerate(content["vocabulary"])}
-        return cls(content["ids"], words, vocabulary, array("L", content["checks"]), scores)
+        return cls(content["ids"], terms, vocabulary, array("L", content["checks"]), scores)
 
     def _number(self, word: str) -> int:
         return self.vocabulary.setdefault(word, len(self.vocabulary))
@@ -183,7 +183,7 @@ class PassageIndex:
 
             logging.getLogger("bm25s").setLevel(logging.WARNING)  # it tells of each index it builds
             self._scores = bm25s.BM25(k1=K1, b=B, method="lucene", csc_backend="scipy")
-            corpus = bm25s.tokenization.Tokenized(self.words, self.vocabulary)
+            corpus = bm25s.tokenization.Tokenized(self.terms, self.vocabulary)
             self._scores.index(corpus, create_empty_token=False, show_progress=False)
         return self._scores
 
@@ -232,7 +232,7 @@ def reciprocal_rank_fusion(
     if len(topics) != 1:
         raise ValueError(f"rankings of one topic are fused, not of {len(topics)}")
     sums: defaultdict[str, float] = defaultdict(float)
-    for ranking in sorted(rankings, key=lambda one: one.run_tag):
+    for ranking in sorted(rankings, key=lambda each: each.run_tag):
         for rank, doc_id in enumerate(ranking.doc_ids, 1):
             sums[doc_id] += 1 / (k + rank)
     return best_first(run_tag, topics.pop(), sums.items(), depth)
@@ -240,7 +240,7 @@ def reciprocal_rank_fusion(
 
 def best_first(run_tag: str, query_id: str, scored: Iterable[tuple[str, float]], depth: int) -> Ranking:
     """Return a ranking by descending score, equal ones in the order of their ids."""
-    ordered = sorted(scored, key=lambda one: (-one[1], one[0]))[:depth]
+    ordered = sorted(scored, key=lambda entry: (-entry[1], entry[0]))[:depth]
     return Ranking(run_tag, query_id, tuple(doc for doc, _ in ordered), tuple(score for _, score in ordered))
 
 
@@ -297,8 +297,8 @@ class Corpus:
 
     def passages(self, doc_ids: Sequence[str]) -> list[PassageEntry]:
         """Return the passages of these ids in their order; ids that the corpus lacks are left out."""
-        known = (self.places[doc_id] for doc_id in doc_ids if doc_id in self.places)
-        return [self._passage(int(self.starts[place])) for place in known]
+        places = (self.places[doc_id] for doc_id in doc_ids if doc_id in self.places)
+        return [self._passage(int(self.starts[place])) for place in places]
 
     def _passage(self, start: int) -> PassageEntry:
         return _decoder.decode(self.texts[start : self.texts.find(b"\n", start)]).entry
@@ -307,13 +307,13 @@ class Corpus:
         return len(self.places)
 
 
-def build(folder: Path, entries: Entries, *, known: Path | None = None) -> int:
+def build(folder: Path, entries: Entries, *, reused: Path | None = None) -> int:
     """Write the corpus of just these passages into an empty folder, and return their number.
 
-    What a corpus in the folder `known` has indexed already is not read again, unless a passage changed or
+    What a corpus in the folder `reused` has indexed already is not read again, unless a passage changed or
     went. Raises ValueError without passages, and for an id that comes twice.
     """
-    index = _known_index(known).updated(lambda: (indexed(entry) for entry in entries()))
+    index = _known_index(reused).updated(lambda: (indexed(entry) for entry in entries()))
     if not index.ids:
         raise ValueError("the files have no passages")
     index.save(folder)

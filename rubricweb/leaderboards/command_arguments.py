@@ -106,7 +106,7 @@ def add_measure_argument(parser: ArgumentParser) -> None:
         "--measure",
         default=registry.DEFAULT,
         metavar="M",
-        help=f"what ranks the runs: cover-4, P_20:5, or any of {registry.known()}",
+        help=f"what ranks the runs: cover-4, P_20:5, or any of {registry.measure_names()}",
     )
 
 

@@ -63,7 +63,7 @@ def index_corpus(name: str, files: Iterable[Path]) -> int:
 
     def write(made: Path) -> None:
         nonlocal count
-        count = retrieval.build(made, entries, known=folder)
+        count = retrieval.build(made, entries, reused=folder)
 
     replace_folder(folder, write)
     return count

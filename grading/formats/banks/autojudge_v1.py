@@ -24,6 +24,7 @@ from grading.formats.banks.records import (
     Json,
     Parts,
     Source,
+    brief,
     identifier,
     is_md5_of,
     kept_answers,
@@ -31,7 +32,6 @@ from grading.formats.banks.records import (
     objects,
     ours,
     refuse_twins,
-    shown,
     text_of,
     words_of,
 )
@@ -65,7 +65,9 @@ def _item(raw: Json, query_id: str) -> BankItem:
         item_id(query_id, text),
         kind,
         text,
-        gold_answers=tuple(dict.fromkeys(one["answer"] for one in _gold(raw) if words_of(one["answer"]))),
+        gold_answers=tuple(
+            dict.fromkeys(answer["answer"] for answer in _gold(raw) if words_of(answer["answer"]))
+        ),
         parts=parts(raw),
         foreign=raw,
     )
@@ -77,21 +79,21 @@ def _kind(raw: Json) -> ItemKind:
 
 def _check(raw: Json) -> None:
     if not isinstance(raw.get("info"), dict | None):
-        raise BadFormat(f"info is {shown(raw['info'])}, expected {{aggregator_type}}")
+        raise BadFormat(f"info is {brief(raw['info'])}, expected {{aggregator_type}}")
     if (aggregator := _info(raw).get("aggregator_type")) not in (None, *AGGREGATORS):
-        raise BadFormat(f"info.aggregator_type is {shown(aggregator)}, expected {', '.join(AGGREGATORS)}")
+        raise BadFormat(f"info.aggregator_type is {brief(aggregator)}, expected {', '.join(AGGREGATORS)}")
     for number, answer in enumerate(_gold(raw)):
         place = f"gold_answers[{number}]"
         if not isinstance(answer.get("answer"), str):
-            raise BadFormat(f"{place}.answer is {shown(answer.get('answer'))}, expected text")
+            raise BadFormat(f"{place}.answer is {brief(answer.get('answer'))}, expected text")
         _check_documents(answer, "citations", f"{place}.citations")
     _check_documents(raw, "references", "references")
 
 
 def _check_documents(raw: Json, key: str, place: str) -> None:
     value = raw.get(key)
-    if value is not None and not (isinstance(value, list) and all(isinstance(one, str) for one in value)):
-        raise BadFormat(f"{place} is {shown(value)}, expected a list of document ids")
+    if value is not None and not (isinstance(value, list) and all(isinstance(part, str) for part in value)):
+        raise BadFormat(f"{place} is {brief(value)}, expected a list of document ids")
 
 
 def _info(raw: Json) -> Json:
@@ -106,7 +108,7 @@ def parts(raw: Json) -> Parts:
     """Return the parts by the keys of v3; an id that is the md5 of the text says nothing of its own."""
     prefix = PREFIX[_kind(raw)]
     identity, text = raw.get(f"{prefix}_id"), raw[f"{prefix}_text"]
-    said: dict[str, Any] = {
+    values: dict[str, Any] = {
         f"{prefix}_id": None if is_md5_of(identity, text) else identity,
         "aggregator_type": _info(raw).get("aggregator_type"),
         "answers": [_answer_parts(answer) for answer in _gold(raw)] if "gold_answers" in raw else None,
@@ -115,7 +117,7 @@ def parts(raw: Json) -> Parts:
     rest = {key: value for key, value in raw.items() if key not in _RECORD}
     rest |= {f"info.{key}": value for key, value in _info(raw).items() if key not in _INFO}
     kept = ours("v1", rest, without=(f"{prefix}_id", f"{prefix}_text"))
-    return {key: value for key, value in said.items() if value is not None} | kept
+    return {key: value for key, value in values.items() if value is not None} | kept
 
 
 def _answer_parts(answer: Json) -> Json:
@@ -141,19 +143,23 @@ def write(line: BankLine) -> Json:
 
 
 def _new_item(item: BankItem, query_id: str) -> Json:
-    prefix, said = PREFIX[item.kind], item.parts
+    prefix, parts_of_item = PREFIX[item.kind], item.parts
     raw: Json = {
         "query_id": query_id,
         f"{prefix}_text": item.text,
-        f"{prefix}_id": said.get(f"{prefix}_id") or md5_as_is(item.text),
+        f"{prefix}_id": parts_of_item.get(f"{prefix}_id") or md5_as_is(item.text),
     }
-    raw |= {"info": {"aggregator_type": said["aggregator_type"]}} if said.get("aggregator_type") else {}
+    raw |= (
+        {"info": {"aggregator_type": parts_of_item["aggregator_type"]}}
+        if parts_of_item.get("aggregator_type")
+        else {}
+    )
     if item.kind is ItemKind.QUESTION:
         raw["gold_answers"] = [
             {"answer": answer["answer"], "citations": _document_ids(answer.get("references"))}
-            for answer in said.get("answers") or []
+            for answer in parts_of_item.get("answers") or []
         ]
-    references = _document_ids(said.get("references"))
+    references = _document_ids(parts_of_item.get("references"))
     return raw | ({"references": references} if references else {})
 
 
@@ -162,7 +168,9 @@ def _new_answer(text: str) -> Json:
 
 
 def _document_ids(references: Any) -> list[str]:
-    return [one["doc_id"] if isinstance(one, dict) else one for one in references or []]
+    return [
+        reference["doc_id"] if isinstance(reference, dict) else reference for reference in references or []
+    ]
 
 
 def leaves_out(item: BankItem) -> bool:
@@ -209,9 +217,9 @@ def recognises_collaborator(records: Sequence[Json]) -> bool:
 def read_rat(raw: Json, source: Source) -> BankLine:
     banked, groups = raw.get("nugget_dict"), raw.get("group_assignment")
     if not isinstance(banked, dict):
-        raise BadFormat(f"nugget_dict is {shown(banked)}, expected {{question: {{answer: [docid]}}}}")
+        raise BadFormat(f"nugget_dict is {brief(banked)}, expected {{question: {{answer: [docid]}}}}")
     if groups is not None and not isinstance(groups, dict):
-        raise BadFormat(f"group_assignment is {shown(groups)}, expected {{question: group}}")
+        raise BadFormat(f"group_assignment is {brief(groups)}, expected {{question: group}}")
     grouped: Json = groups or {}
     own = {
         question: {"answers": answers} | ({"group": grouped[question]} if question in grouped else {})
@@ -230,7 +238,7 @@ def read_collaborator(raw: Json, source: Source) -> BankLine:
     for text, item in own.items():
         if item["aggregator"] not in AGGREGATORS:
             expected = ", ".join(AGGREGATORS)
-            raise BadFormat(f"{shown(text)}[0] is {shown(item['aggregator'])}, expected {expected}")
+            raise BadFormat(f"{brief(text)}[0] is {brief(item['aggregator'])}, expected {expected}")
     return _line({}, source, own, parts=collaborator_parts, head={})
 
 
@@ -240,7 +248,7 @@ def _line(raw: Json, source: Source, own: Mapping[str, Json], *, parts: Any, hea
     items = []
     for text, item in own.items():
         if not text.strip():
-            raise BadFormat(f"the question {shown(text)} is blank, expected text")
+            raise BadFormat(f"the question {brief(text)} is blank, expected text")
         _check_answers(item["answers"], text)
         accepted = dict.fromkeys(answer for answer in item["answers"] if words_of(answer) and answer != OPEN)
         items.append(
@@ -259,10 +267,10 @@ def _line(raw: Json, source: Source, own: Mapping[str, Json], *, parts: Any, hea
 
 def _check_answers(answers: Any, question: str) -> None:
     if not isinstance(answers, dict):
-        raise BadFormat(f"{shown(question)} has {shown(answers)}, expected {{answer: [docid]}}")
+        raise BadFormat(f"{brief(question)} has {brief(answers)}, expected {{answer: [docid]}}")
     for answer, documents in answers.items():
-        if not isinstance(documents, list) or not all(isinstance(one, str) for one in documents):
-            raise BadFormat(f"{shown(question)}, {shown(answer)} has {shown(documents)}, expected [docid]")
+        if not isinstance(documents, list) or not all(isinstance(document, str) for document in documents):
+            raise BadFormat(f"{brief(question)}, {brief(answer)} has {brief(documents)}, expected [docid]")
 
 
 def _answers(raw: Json) -> list[Json]:
@@ -345,7 +353,9 @@ def _documents(item: BankItem) -> dict[str, list[str]]:
 
 
 def _doc_ids(references: Any) -> list[str]:
-    return [one["doc_id"] if isinstance(one, dict) else one for one in references or []]
+    return [
+        reference["doc_id"] if isinstance(reference, dict) else reference for reference in references or []
+    ]
 
 
 RAT = Dialect(

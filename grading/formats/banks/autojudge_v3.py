@@ -23,6 +23,7 @@ from grading.formats.banks.records import (
     Json,
     Parts,
     Source,
+    brief,
     emptied,
     identifier,
     in_container,
@@ -33,7 +34,6 @@ from grading.formats.banks.records import (
     objects,
     optional_text,
     refuse_twins,
-    shown,
     text_of,
     words_of,
 )
@@ -120,15 +120,15 @@ def checked(raw: Json, place: str) -> None:
     """Raise `BadFormat` for an aggregator, answer, reference or sub-nugget of another shape."""
     if raw.get("aggregator_type") not in (None, *AGGREGATORS):
         raise BadFormat(
-            f"{place}.aggregator_type is {shown(raw['aggregator_type'])}, expected {', '.join(AGGREGATORS)}"
+            f"{place}.aggregator_type is {brief(raw['aggregator_type'])}, expected {', '.join(AGGREGATORS)}"
         )
     if not isinstance(raw.get("metadata"), dict | None):
-        raise BadFormat(f"{place}.metadata is {shown(raw['metadata'])}, expected an object")
+        raise BadFormat(f"{place}.metadata is {brief(raw['metadata'])}, expected an object")
     _check_references(raw, place)
     for number, answer in enumerate(keyed(raw.get("answers"), "answer", f"{place}.answers")):
         if not isinstance(answer.get("answer"), str):
             raise BadFormat(
-                f"{place}.answers[{number}].answer is {shown(answer.get('answer'))}, expected text"
+                f"{place}.answers[{number}].answer is {brief(answer.get('answer'))}, expected text"
             )
         _check_references(answer, f"{place}.answers[{number}]")
     for number, nugget in enumerate(objects(raw.get("sub_nuggets"), f"{place}.sub_nuggets")):
@@ -140,13 +140,13 @@ def checked(raw: Json, place: str) -> None:
 def _check_references(raw: Json, place: str) -> None:
     references = raw.get("references")
     if references is not None and not isinstance(references, list):
-        raise BadFormat(f"{place}.references is {shown(references)}, expected a list")
+        raise BadFormat(f"{place}.references is {brief(references)}, expected a list")
     for number, reference in enumerate(references or []):
         where = f"{place}.references[{number}]"
         if isinstance(reference, dict):
             text_of(reference, "doc_id", where)
         elif not isinstance(reference, str):
-            raise BadFormat(f"{where} is {shown(reference)}, expected a document id or {{doc_id, ...}}")
+            raise BadFormat(f"{where} is {brief(reference)}, expected a document id or {{doc_id, ...}}")
 
 
 def _answers(raw: Json) -> list[Json]:
@@ -196,12 +196,12 @@ def _of_topic(item: BankItem, query_id: str) -> Json:
 
 
 def _new_head(line: BankLine) -> Json:
-    known = {
+    head = {
         "query_id": line.query_id,
         "title_query": line.query_text,
         "test_collection": line.test_collection,
     }
-    return {"format_version": "v3", **{k: v for k, v in known.items() if v}, **line.parts, "nugget_bank": []}
+    return {"format_version": "v3", **{k: v for k, v in head.items() if v}, **line.parts, "nugget_bank": []}
 
 
 def write_item(item: BankItem) -> Json:
@@ -275,7 +275,7 @@ def warns(item: BankItem) -> str:
     if not item.gold_answers:
         return "has no answers: Auto-ARGUE drops the question"
     if bare:
-        return f"Auto-ARGUE drops answers without documents: {'; '.join(map(shown, bare))}"
+        return f"Auto-ARGUE drops answers without documents: {'; '.join(map(brief, bare))}"
     return ""
 
 

@@ -29,8 +29,8 @@ from grading.formats.banks.records import (
     Parts,
     Record,
     Source,
+    brief,
     read_records,
-    shown,
     words_of,
 )
 from grading.formats.base import Content, Format, Sample, unwrapped
@@ -65,9 +65,9 @@ def read_bank(path: Path) -> tuple[Dialect, list[BankLine]]:
 
     Raises `BadFormat` with file and line, and two lines of one topic where a topic has one line.
     """
-    found = read_records(path)
-    dialect = _recognised(path, found)
-    read = [_line(record, dialect, path) for record in found]
+    records = read_records(path)
+    dialect = _recognised(path, records)
+    read = [_line(record, dialect, path) for record in records]
     if dialect.has_item_per_record:
         _refuse_repeated_items(read, path)
     elif not dialect.repeats_topics:
@@ -103,18 +103,18 @@ def write_bank(path: Path, lines: Sequence[BankLine], dialect: Dialect) -> None:
         write_lines(path / name, [row])
 
 
-def _recognised(path: Path, found: list[Record]) -> Dialect:
-    dialect = _of_values([record.value for record in found])
+def _recognised(path: Path, records: list[Record]) -> Dialect:
+    dialect = _of_values([record.value for record in records])
     if dialect is not None:
         return dialect
-    line = found[0].line if found else 1
-    known = ", ".join(dialect.label for dialect in DIALECTS if dialect.is_read)
-    raise BadFormat(f"no bank that is known, expected one of: {known}", file=path.name, line=line)
+    line = records[0].line if records else 1
+    labels = ", ".join(dialect.label for dialect in DIALECTS if dialect.is_read)
+    raise BadFormat(f"no bank that is known, expected one of: {labels}", file=path.name, line=line)
 
 
 def _of_values(values: Sequence[Json]) -> Dialect | None:
-    found = (dialect for dialect in DIALECTS if dialect.is_read and dialect.recognises(values))
-    return next(found, None) if values else None
+    matches = (dialect for dialect in DIALECTS if dialect.is_read and dialect.recognises(values))
+    return next(matches, None) if values else None
 
 
 def _is_of(dialect: Dialect, sample: Sample) -> bool:
@@ -166,7 +166,7 @@ def _refuse_repeated_items(read: Iterable[BankLine], path: Path) -> None:
             earlier = first.setdefault((line.query_id, item.kind, item.text.strip()), line.line)
             if earlier != line.line:
                 raise BadFormat(
-                    f"the text {shown(item.text)} was on line {earlier}, expected each text of a topic once",
+                    f"the text {brief(item.text)} was on line {earlier}, expected each text of a topic once",
                     file=path.name,
                     line=line.line,
                 )
@@ -197,7 +197,7 @@ class Loss:
     what: str
 
     def __str__(self) -> str:
-        item = f", {shown(self.text)}" if self.text else ""
+        item = f", {brief(self.text)}" if self.text else ""
         return f"topic {self.query_id}{item}: {self.what}"
 
 
@@ -247,11 +247,11 @@ def _of_line(line: BankLine, dialect: Dialect) -> Iterator[Loss]:
     except BadFormat as error:
         yield Loss(line.query_id, "", f"cannot be read again: {error.problem}")
         return
-    found = {(item.kind, item.text.strip()): item for written in again for item in written.items}
+    again_by_text = {(item.kind, item.text.strip()): item for written in again for item in written.items}
     for key in _lost_parts(line.parts, again[0].parts if again else {}):
         yield Loss(line.query_id, "", key)
     for item in line.items:
-        written = found.get((item.kind, item.text.strip()))
+        written = again_by_text.get((item.kind, item.text.strip()))
         if written is None:
             yield Loss(line.query_id, item.text, f"the whole {item.kind} is left out")
             continue
@@ -260,7 +260,7 @@ def _of_line(line: BankLine, dialect: Dialect) -> Iterator[Loss]:
 
 
 def _of_item(item: BankItem, written: BankItem) -> Iterator[str]:
-    now, then = (importance.weighed(one.importance, one.weight) for one in (item, written))
+    now, then = (importance.weighed(each.importance, each.weight) for each in (item, written))
     if now.importance is not then.importance:
         yield f"importance {now.importance}"
     elif now.weight != then.weight:
@@ -273,7 +273,7 @@ def _of_item(item: BankItem, written: BankItem) -> Iterator[str]:
     if item.kind is ItemKind.QUESTION:
         for answer in item.gold_answers:
             if words_of(answer) not in present:
-                yield f"answer {shown(answer)}"
+                yield f"answer {brief(answer)}"
     yield from _lost_parts(_present(item, present), written.parts)
 
 
@@ -292,7 +292,7 @@ def _lost_parts(before: Parts, after: Parts) -> Iterator[str]:
             yield from _lost_metadata(value, after.get(key))
         elif value not in EMPTY and after.get(key) != value:
             many = f" ({len(value)})" if isinstance(value, list) else ""
-            yield f"{key}{many}" if many or isinstance(value, dict) else f"{key} {shown(value)}"
+            yield f"{key}{many}" if many or isinstance(value, dict) else f"{key} {brief(value)}"
 
 
 def _lost_references(before: Any, after: Any) -> Iterator[str]:
@@ -301,7 +301,7 @@ def _lost_references(before: Any, after: Any) -> Iterator[str]:
         kept = {"answer": entry["answer"], **written.get(entry["answer"], {})}
         lost = sorted(key for key, value in entry.items() if value not in EMPTY and kept.get(key) != value)
         if lost:
-            yield f"{', '.join(lost)} of answer {shown(entry['answer'])}"
+            yield f"{', '.join(lost)} of answer {brief(entry['answer'])}"
 
 
 def _lost_metadata(before: Mapping[str, Any], after: Any) -> Iterator[str]:
@@ -312,7 +312,9 @@ def _lost_metadata(before: Mapping[str, Any], after: Any) -> Iterator[str]:
                 yield f"metadata.{key}"
             continue
         held = kept.get(OURS) if isinstance(kept.get(OURS), dict) else {}
-        for dialect, said in value.items():
-            if (held or {}).get(dialect) != said:
-                names = ", ".join(sorted(said)) if isinstance(said, dict) else shown(said)
-                yield f"{names} (of {dialect})" if isinstance(said, dict) else f"metadata.rubricweb.{dialect}"
+        for dialect, parts in value.items():
+            if (held or {}).get(dialect) != parts:
+                names = ", ".join(sorted(parts)) if isinstance(parts, dict) else brief(parts)
+                yield (
+                    f"{names} (of {dialect})" if isinstance(parts, dict) else f"metadata.rubricweb.{dialect}"
+                )

@@ -23,13 +23,13 @@ from grading.formats.banks.records import (
     Json,
     Parts,
     Source,
+    brief,
     emptied,
     identifier,
     objects,
     optional_text,
     ours,
     refuse_twins,
-    shown,
     slug,
     text_of,
 )
@@ -87,7 +87,7 @@ def _line(raw: Json, source: Source, items: list[BankItem], foreign: Json) -> Ba
     query = raw.get("query")
     text = query.get("text") if isinstance(query, dict) else query or optional_text(raw, "text")
     if text is not None and not isinstance(text, str):
-        raise BadFormat(f"query is {shown(query)}, expected text")
+        raise BadFormat(f"query is {brief(query)}, expected text")
     return BankLine(
         query_id_of(raw), text or "", "", "", "", source.line, items, parts=head_parts(raw), foreign=foreign
     )
@@ -107,7 +107,7 @@ def _item(raw: Json, query_id: str, place: str) -> BankItem:
     text = text_of(raw, "text", place)
     if raw.get("assignment") not in (None, *ASSIGNMENTS):
         expected = ", ".join(ASSIGNMENTS)
-        raise BadFormat(f"{place}.assignment is {shown(raw['assignment'])}, expected {expected}")
+        raise BadFormat(f"{place}.assignment is {brief(raw['assignment'])}, expected {expected}")
     return BankItem(
         item_id(query_id, text),
         ItemKind.NUGGET,
@@ -246,7 +246,7 @@ def _of_narrative(item: BankItem, query_id: str, place: int) -> BankItem:
     raw = item.foreign or {}
     narrative = raw.get(_NARRATIVE)
     if narrative is not None and not isinstance(narrative, str):
-        raise BadFormat(f"nuggets[{place}].{_NARRATIVE} is {shown(narrative)}, expected text")
+        raise BadFormat(f"nuggets[{place}].{_NARRATIVE} is {brief(narrative)}, expected text")
     facet_id = slug(narrative or "")
     return replace(
         item,

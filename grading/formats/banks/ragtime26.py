@@ -19,12 +19,12 @@ from grading.formats.banks.records import (
     Json,
     Parts,
     Source,
+    brief,
     emptied,
     identifier,
     kept_answers,
     objects,
     refuse_twins,
-    shown,
     text_of,
     words_of,
 )
@@ -54,13 +54,13 @@ def recognises(records: Sequence[Json]) -> bool:
 def read(raw: Json, source: Source) -> BankLine:
     metadata = raw.get("metadata")
     if not isinstance(metadata, dict):
-        raise BadFormat(f"metadata is {shown(metadata)}, expected {_SHAPE}")
+        raise BadFormat(f"metadata is {brief(metadata)}, expected {_SHAPE}")
     query_id = identifier(metadata, "topic_id")
     if not query_id:
         raise BadFormat("no metadata.topic_id, expected the id of the topic")
     if len(identifier(metadata, "run_id")) > MOST_RUN_ID:
         raise BadFormat(
-            f"metadata.run_id is {shown(metadata['run_id'])}, expected at most {MOST_RUN_ID} characters"
+            f"metadata.run_id is {brief(metadata['run_id'])}, expected at most {MOST_RUN_ID} characters"
         )
     if raw.get("nugget_bank") is None:
         raise BadFormat(f"no nugget_bank, expected {_SHAPE}")
@@ -83,9 +83,9 @@ def read(raw: Json, source: Source) -> BankLine:
 def _item(raw: Json, query_id: str, place: str) -> BankItem:
     text = text_of(raw, "question", place)
     if raw.get("aggregator_type") not in (None, *AGGREGATORS):
-        raise BadFormat(f"{place}.aggregator_type is {shown(raw['aggregator_type'])}, expected AND or OR")
+        raise BadFormat(f"{place}.aggregator_type is {brief(raw['aggregator_type'])}, expected AND or OR")
     if raw.get("sub_nuggets"):
-        raise BadFormat(f"{place}.sub_nuggets is {shown(raw['sub_nuggets'])}, expected none")
+        raise BadFormat(f"{place}.sub_nuggets is {brief(raw['sub_nuggets'])}, expected none")
     answers = objects(raw.get("answers"), f"{place}.answers")
     v3.checked(raw, place)
     accepted = dict.fromkeys(answer["answer"] for answer in answers if words_of(answer["answer"]))
@@ -112,7 +112,7 @@ def write(line: BankLine) -> Json:
     """
     for item in line.items:
         if problem := refuses(item):
-            raise BadFormat(f"{shown(item.text)} {problem}")
+            raise BadFormat(f"{brief(item.text)} {problem}")
     head = line.foreign or {"metadata": {"topic_id": line.query_id}}
     return head | {"nugget_bank": [_written(item) for item in line.items if _is_sayable(item)]}
 

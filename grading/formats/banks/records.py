@@ -168,8 +168,8 @@ def _is_whole(text: str) -> bool:
 def _records(file: str, line: int, text: str) -> Iterator[Record]:
     try:
         value = _decode(text)
-        for found in value if isinstance(value, list) else [value]:
-            if not (records := unwrapped(found)):
+        for document in value if isinstance(value, list) else [value]:
+            if not (records := unwrapped(document)):
                 raise BadFormat(f"no records in artifacts, expected data or value in the envelope {ENVELOPE}")
             for record in records:
                 if not isinstance(record, dict):
@@ -204,12 +204,12 @@ def _malformed(text: str, problem: Exception) -> NoReturn:
 
 
 def _refuse_repeated(pairs: list[tuple[str, Any]]) -> Json:
-    found: Json = {}
+    members: Json = {}
     for key, value in pairs:
-        if key in found:
+        if key in members:
             raise BadFormat(f"the key {key[:80]!r} occurs twice in one object, expected it once")
-        found[key] = value
-    return found
+        members[key] = value
+    return members
 
 
 def _refuse_deep(value: Any) -> None:
@@ -231,9 +231,9 @@ OURS = "rubricweb"
 SLUG_CHARS = 80
 
 
-def shown(value: object) -> str:
-    words = repr(value)
-    return words if len(words) <= 80 else f"{words[:80]}…"
+def brief(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:80]}…"
 
 
 def identifier(raw: Json, *keys: str) -> str:
@@ -243,7 +243,7 @@ def identifier(raw: Json, *keys: str) -> str:
         if value is None:
             continue
         if isinstance(value, bool) or not isinstance(value, str | int) or not str(value).strip():
-            raise BadFormat(f"{key} is {shown(value)}, expected an id")
+            raise BadFormat(f"{key} is {brief(value)}, expected an id")
         return str(value)
     return ""
 
@@ -253,14 +253,14 @@ def text_of(raw: Any, key: str, place: str) -> str:
     value = raw.get(key) if isinstance(raw, dict) else raw
     where = f"{place}.{key}" if place and isinstance(raw, dict) else place or key
     if not isinstance(value, str) or not value.strip():
-        raise BadFormat(f"{where} is {shown(value)}, expected text")
+        raise BadFormat(f"{where} is {brief(value)}, expected text")
     return value
 
 
 def optional_text(raw: Json, key: str) -> str:
     value = raw.get(key)
     if value is not None and not isinstance(value, str):
-        raise BadFormat(f"{key} is {shown(value)}, expected text")
+        raise BadFormat(f"{key} is {brief(value)}, expected text")
     return value or ""
 
 
@@ -269,10 +269,10 @@ def objects(value: Any, place: str) -> list[Json]:
     if value is None:
         return []
     if not isinstance(value, list):
-        raise BadFormat(f"{place} is {shown(value)}, expected a list")
+        raise BadFormat(f"{place} is {brief(value)}, expected a list")
     for number, entry in enumerate(value):
         if not isinstance(entry, dict):
-            raise BadFormat(f"{place}[{number}] is {shown(entry)}, expected an object")
+            raise BadFormat(f"{place}[{number}] is {brief(entry)}, expected an object")
     return value
 
 
@@ -282,10 +282,10 @@ def keyed(value: Any, key: str, place: str) -> list[Json]:
         return objects(value, place)
     for text, entry in value.items():
         if not isinstance(entry, dict):
-            raise BadFormat(f"{place}[{shown(text)}] is {shown(entry)}, expected an object")
+            raise BadFormat(f"{place}[{brief(text)}] is {brief(entry)}, expected an object")
         if entry.get(key) != text:
             raise BadFormat(
-                f"{place}[{shown(text)}].{key} is {shown(entry.get(key))}, expected the key that it stands at"
+                f"{place}[{brief(text)}].{key} is {brief(entry.get(key))}, expected the key that it stands at"
             )
     return list(value.values())
 
@@ -297,7 +297,7 @@ def refuse_twins(items: Iterable[BankItem], place: str) -> None:
         first = seen.setdefault((item.kind, item.text.strip()), number)
         if first != number:
             raise BadFormat(
-                f"{place}[{first}] and {place}[{number}] have equal texts ({shown(item.text)}), "
+                f"{place}[{first}] and {place}[{number}] have equal texts ({brief(item.text)}), "
                 "expected each text once"
             )
 
@@ -323,13 +323,13 @@ def words_of(text: str) -> str:
 
 
 def kept_answers(
-    before: Sequence[Any], wanted: Sequence[str], *, text: Callable[[Any], str], made: Callable[[str], Any]
+    before: Sequence[Any], answers: Sequence[str], *, text: Callable[[Any], str], made: Callable[[str], Any]
 ) -> list[Any]:
     """Return the file's answers that are still accepted, as read, and then those that it lacks."""
-    accepted = {words_of(answer) for answer in wanted}
+    accepted = {words_of(answer) for answer in answers}
     kept = [entry for entry in before if not words_of(text(entry)) or words_of(text(entry)) in accepted]
     present = {words_of(text(entry)) for entry in kept}
-    return kept + [made(answer) for answer in wanted if words_of(answer) not in present]
+    return kept + [made(answer) for answer in answers if words_of(answer) not in present]
 
 
 def md5_as_is(text: str) -> str:
@@ -354,7 +354,7 @@ def slug(text: str) -> str:
     >>> slug('"How safe is nuclear energy?"')
     'how-safe-is-nuclear-energy'
     """
-    words = re.sub(r"[\W_]+", "-", text.casefold()).strip("-")
-    if not words:
+    name = re.sub(r"[\W_]+", "-", text.casefold()).strip("-")
+    if not name:
         return text_md5(text)[:12] if text.strip() else ""
-    return words if len(words) <= SLUG_CHARS else f"{words[:SLUG_CHARS]}-{text_md5(text)[:8]}"
+    return name if len(name) <= SLUG_CHARS else f"{name[:SLUG_CHARS]}-{text_md5(text)[:8]}"

@@ -67,20 +67,20 @@ class Layout:
     """Whether the ids stand in an object of their own, `metadata`."""
     only_metadata: frozenset[str] = frozenset()
     """The keys of `metadata` that are allowed; empty where others are, too."""
-    wanted: tuple[str, ...] = ()
+    expected: tuple[str, ...] = ()
     """Keys beside the ids that the track asks for."""
 
 
 LAYOUTS = {
-    Dialect.RAG24: Layout("answer", "topic_id", (Shape.POSITIONS,), has_metadata=False, wanted=("topic",)),
-    Dialect.RAG25: Layout("answer", "narrative_id", (Shape.POSITIONS, Shape.IDS), wanted=("narrative",)),
+    Dialect.RAG24: Layout("answer", "topic_id", (Shape.POSITIONS,), has_metadata=False, expected=("topic",)),
+    Dialect.RAG25: Layout("answer", "narrative_id", (Shape.POSITIONS, Shape.IDS), expected=("narrative",)),
     Dialect.RAGTIME: Layout("responses", "topic_id", (Shape.SCORES, Shape.IDS)),
     Dialect.DRAGUN: Layout(
         "responses",
         "topic_id",
         (Shape.IDS,),
         only_metadata=frozenset({"team_id", "run_id", "topic_id", "type", "use_starter_kit"}),
-        wanted=("type", "use_starter_kit"),
+        expected=("type", "use_starter_kit"),
     ),
     Dialect.AUTOJUDGE: Layout("responses", "topic_id", (Shape.IDS, Shape.SCORES, Shape.POSITIONS)),
 }
@@ -197,8 +197,8 @@ class CitationReader:
         entries = citations if isinstance(citations, list) else []
         if shape is Shape.IDS:
             return tuple(Citation(doc_id) for doc_id in self._doc_ids(entries, place, sentence))
-        known = [entry for entry in entries if self._is_in_range(entry, place, sentence)]
-        return tuple(Citation(self._references[position]) for position in known)
+        in_range = [entry for entry in entries if self._is_in_range(entry, place, sentence)]
+        return tuple(Citation(self._references[position]) for position in in_range)
 
     def _doc_ids(self, entries: list[str], place: str, sentence: int) -> list[str]:
         """Return the documents that texts name: positions in the references where all of them are such."""

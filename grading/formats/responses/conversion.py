@@ -132,8 +132,8 @@ class _Conversion:
             ids["narrative"] = foreign["topic"]
         if "response_length" in foreign and not self.stays:
             self.notes.append("response_length is dropped")
-        known = {*ids, "topic", "response_length"}
-        return _Parts(ids, {key: foreign[key] for key in foreign if key not in known}, listed)
+        handled = {*ids, "topic", "response_length"}
+        return _Parts(ids, {key: foreign[key] for key in foreign if key not in handled}, listed)
 
     def _parts_of_document(self, foreign: Mapping[str, Any]) -> _Parts:
         result = foreign["results"][0]
@@ -154,7 +154,7 @@ class _Conversion:
         if layout.only_metadata:
             self.notes += [f"metadata.{key} is dropped" for key in _others(metadata, layout.only_metadata)]
             metadata = {key: metadata[key] for key in metadata if key in layout.only_metadata}
-        self.notes += [f"metadata.{key} is not known" for key in layout.wanted if metadata.get(key) is None]
+        self.notes += [f"metadata.{key} is not known" for key in layout.expected if metadata.get(key) is None]
         return {"metadata": metadata, **_with_one_list(parts.others, layout.sentences_key)}
 
     def _flat(self, parts: _Parts) -> JsonDict:
@@ -166,8 +166,8 @@ class _Conversion:
             self.notes.append("topic is not known")
         else:
             content["topic"] = parts.metadata["narrative"]
-        words = sum(len(sentence.text.split()) for sentence in self.response.sentences)
-        return content | {"references": [], "response_length": words}
+        length = sum(len(sentence.text.split()) for sentence in self.response.sentences)
+        return content | {"references": [], "response_length": length}
 
     def _note_dropped(self, parts: _Parts, *, kept: frozenset[str]) -> None:
         """Note what neither TREC RAG 2024 nor BioGen has a place for."""
@@ -277,8 +277,8 @@ def _present(content: Mapping[str, object], keys: tuple[str, ...]) -> list[str]:
     return [key for key in keys if key in content]
 
 
-def _others(content: Mapping[str, object], known: frozenset[str] | set[str]) -> list[str]:
-    return [key for key in content if key not in known]
+def _others(content: Mapping[str, object], handled: frozenset[str] | set[str]) -> list[str]:
+    return [key for key in content if key not in handled]
 
 
 def read_responses(path: Path) -> Iterator[Response]:
@@ -372,9 +372,9 @@ def dialect_of_lines(contents: Iterable[Mapping[str, object]]) -> Dialect | None
 
     A response that cites nothing does not tell RAGTIME from AutoJudge; another one of the file does.
     """
-    known = list(filter(None, map(dialect_of, contents)))
-    telling = [one for one in (Dialect.RAGTIME, Dialect.DRAGUN) if one in known]
-    return next(iter([*telling, *known]), None)
+    dialects = list(filter(None, map(dialect_of, contents)))
+    telling = [dialect for dialect in (Dialect.RAGTIME, Dialect.DRAGUN) if dialect in dialects]
+    return next(iter([*telling, *dialects]), None)
 
 
 def _recognises(dialect: Dialect) -> Callable[[Sample], bool]:

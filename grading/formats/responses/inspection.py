@@ -106,8 +106,8 @@ class Inspection:
             return None
         for position, doc_id in enumerate(given):
             if not isinstance(doc_id, str) or not doc_id:
-                shown = in_words(doc_id) if doc_id != "" else "empty"
-                self.refuse("docid_pattern", f"references[{position}] is {shown}, expected a document id")
+                label = in_words(doc_id) if doc_id != "" else "empty"
+                self.refuse("docid_pattern", f"references[{position}] is {label}, expected a document id")
         return tuple(str(doc_id) for doc_id in given)
 
     def documents(self) -> dict[str, str]:
