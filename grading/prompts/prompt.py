@@ -44,38 +44,6 @@ class ParseRule(StrEnum):
     """An answer: 1 if it is in the item's answer key, else 0."""
 
 
-def read(prompt: Prompt, reply: str, pair: CellToGrade | None, on_unparsable: OnUnparsable) -> Parsed:
-    """Parse the reply as `Prompt.parse` does."""
-    if prompt.rule is ParseRule.TEXT:
-        return Parsed(None, Outcome.EXTRACTED, reply)
-    if prompt.rule is ParseRule.ANSWER_KEY:
-        return checked(reply, pair)
-    rating, outcome = _rating(prompt, reply, on_unparsable)
-    if outcome is Outcome.UNANSWERABLE and prompt.purpose is Purpose.DIRECT:
-        raise ParseFailure("the reply states no label")  # a passage is not relevant for want of an answer
-    return Parsed(rating, outcome, (pair.answer or "") if pair else "")
-
-
-def checked(answer: str, pair: CellToGrade | None) -> Parsed:
-    """Return 1 if the answer is in the item's key, else 0; ParseFailure without a key."""
-    if pair is None or not pair.item.answers:
-        raise ParseFailure("the item has no answer key")
-    is_correct = verify(answer, pair.item.answers).correct
-    is_denial = not is_correct and is_unanswerable(answer)
-    return Parsed(int(is_correct), Outcome.UNANSWERABLE if is_denial else Outcome.NUMERIC, answer)
-
-
-def _rating(prompt: Prompt, reply: str, on_unparsable: OnUnparsable) -> ParsedRating:
-    scale = prompt.scale or (MIN_RATING, MAX_RATING)
-    if prompt.rule is ParseRule.YES_NO:
-        return parse_yes_no(reply, on_unparsable=on_unparsable)
-    if prompt.rule is ParseRule.LABEL:
-        return parse_label(reply, dict(prompt.labels))
-    if prompt.rule is ParseRule.FINAL_SCORE:
-        return parse_final_score(reply, scale=scale, on_unparsable=on_unparsable)
-    return parse_rating(reply, scale=scale, on_unparsable=on_unparsable)
-
-
 PLACEHOLDERS = ("question", "nugget", "query", "context", "answer_key", "answer")
 _PLACEHOLDER = re.compile(rf"\{{({'|'.join(PLACEHOLDERS)})\}}")
 _SINGLE_DIGIT = 9
@@ -201,6 +169,38 @@ class Prompt:
         named = next((label for label, value in self.labels if value == rating), "")
         names = _NAMES.get(self.rule, ())
         return named or (names[rating] if 0 <= rating < len(names) else str(rating))
+
+
+def read(prompt: Prompt, reply: str, pair: CellToGrade | None, on_unparsable: OnUnparsable) -> Parsed:
+    """Parse the reply as `Prompt.parse` does."""
+    if prompt.rule is ParseRule.TEXT:
+        return Parsed(None, Outcome.EXTRACTED, reply)
+    if prompt.rule is ParseRule.ANSWER_KEY:
+        return checked(reply, pair)
+    rating, outcome = _rating(prompt, reply, on_unparsable)
+    if outcome is Outcome.UNANSWERABLE and prompt.purpose is Purpose.DIRECT:
+        raise ParseFailure("the reply states no label")  # a passage is not relevant for want of an answer
+    return Parsed(rating, outcome, (pair.answer or "") if pair else "")
+
+
+def checked(answer: str, pair: CellToGrade | None) -> Parsed:
+    """Return 1 if the answer is in the item's key, else 0; ParseFailure without a key."""
+    if pair is None or not pair.item.answers:
+        raise ParseFailure("the item has no answer key")
+    is_correct = verify(answer, pair.item.answers).correct
+    is_denial = not is_correct and is_unanswerable(answer)
+    return Parsed(int(is_correct), Outcome.UNANSWERABLE if is_denial else Outcome.NUMERIC, answer)
+
+
+def _rating(prompt: Prompt, reply: str, on_unparsable: OnUnparsable) -> ParsedRating:
+    scale = prompt.scale or (MIN_RATING, MAX_RATING)
+    if prompt.rule is ParseRule.YES_NO:
+        return parse_yes_no(reply, on_unparsable=on_unparsable)
+    if prompt.rule is ParseRule.LABEL:
+        return parse_label(reply, dict(prompt.labels))
+    if prompt.rule is ParseRule.FINAL_SCORE:
+        return parse_final_score(reply, scale=scale, on_unparsable=on_unparsable)
+    return parse_rating(reply, scale=scale, on_unparsable=on_unparsable)
 
 
 def get(prompt_class: str) -> Prompt:
