@@ -30,6 +30,13 @@ _ABBREVIATIONS = re.compile(
 )
 
 
+MAX_TOKENS = 400
+"""Longer texts are cut into several passages (RUBRIC, section 4.2)."""
+_SCRIPTS_WITHOUT_SPACES = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+_TOKEN = re.compile(rf"[{_SCRIPTS_WITHOUT_SPACES}]|[^\W{_SCRIPTS_WITHOUT_SPACES}]+|[^\w\s]")
+_HEADING = re.compile(r"#{1,6}\s|\*\*[^*]+\*\*:?$")
+
+
 @dataclass(frozen=True, slots=True)
 class Segment:
     """Consecutive sentences of a document; `start` and `end` are positions in its text."""
@@ -88,14 +95,6 @@ def _is_abbreviation(text: str, end: re.Match[str]) -> bool:
     is_list_number = letters.isdigit() and text[line : end.start()].strip() == letters
     has_points = "." in word[1] and letters.isalpha()
     return bool(_ABBREVIATIONS.fullmatch(letters.lower())) or is_initial or is_list_number or has_points
-
-
-MAX_TOKENS = 400
-"""Longer texts are cut into several passages (RUBRIC, section 4.2)."""
-
-_SCRIPTS_WITHOUT_SPACES = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-_TOKEN = re.compile(rf"[{_SCRIPTS_WITHOUT_SPACES}]|[^\W{_SCRIPTS_WITHOUT_SPACES}]+|[^\w\s]")
-_HEADING = re.compile(r"#{1,6}\s|\*\*[^*]+\*\*:?$")
 
 
 class PassagesOf(StrEnum):

@@ -19,6 +19,14 @@ MAX_CATEGORIES = 50
 """What has more values is a text or an id, and no attribute."""
 
 
+DISTANCE = (
+    "how much two topics differ is the sum over attributes of the difference of their scores divided by the "
+    "range of all scores, or of the share of their categories that only one has; 1 where only one has the "
+    "attribute"
+)
+"""The distance in words, for those who read what was drawn."""
+
+
 class Third(StrEnum):
     """A third of the topics by an attribute's score."""
 
@@ -220,14 +228,6 @@ def _known_values(attribute: Attribute) -> str:
     if attribute.is_scored:
         return f"scores from {min(attribute.scores.values()):g} to {max(attribute.scores.values()):g}"
     return ", ".join(attribute.category_names)
-
-
-DISTANCE = (
-    "how much two topics differ is the sum over attributes of the difference of their scores divided by the "
-    "range of all scores, or of the share of their categories that only one has; 1 where only one has the "
-    "attribute"
-)
-"""The distance in words, for those who read what was drawn."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,19 @@ _APOSTROPHE = re.compile(r"(?<=\w)['\u2019](?=\w)")
 _WORD = re.compile(r"\d+(?:[.,]\d+)+|[^\W_]+")
 
 
+SHORTEST_FUZZY = 4
+"""Characters; shorter answers must be equal: "five" may have a typo, but "cat" and "bat" differ."""
+FUZZY_PERCENT = 20
+"""Edits must be fewer than this share of the longer string."""
+_TRUTH = dict.fromkeys(("true", "yes", "correct", "right"), True) | dict.fromkeys(
+    ("false", "no", "incorrect", "wrong"), False
+)
+_FIRST_WORD = re.compile(r"\W*([a-z]+)(?:\W*$|\s*[.,;:!)*\u2013\u2014]|\s+-)", re.IGNORECASE)
+_CHOICES = r"\s+of\s+(?:the\s+above|these|those|them|the\s+(?:choices|answers|options))\W*"
+_ALL_OF = re.compile(r"\W*(?:all|both)" + _CHOICES, re.IGNORECASE)
+_NONE_OF = re.compile(r"\W*(?:none|neither)" + _CHOICES, re.IGNORECASE)
+
+
 @lru_cache(maxsize=16384)
 def normal(text: str) -> str:
     """Return the text lower-cased, without punctuation and stop words, stemmed by Porter's rules.
@@ -50,20 +63,6 @@ def _stem() -> Callable[[str], str]:
 
     stem: Callable[[str], str] = snowballstemmer.stemmer("porter").stemWord
     return stem
-
-
-SHORTEST_FUZZY = 4
-"""Characters; shorter answers must be equal: "five" may have a typo, but "cat" and "bat" differ."""
-FUZZY_PERCENT = 20
-"""Edits must be fewer than this share of the longer string."""
-
-_TRUTH = dict.fromkeys(("true", "yes", "correct", "right"), True) | dict.fromkeys(
-    ("false", "no", "incorrect", "wrong"), False
-)
-_FIRST_WORD = re.compile(r"\W*([a-z]+)(?:\W*$|\s*[.,;:!)*\u2013\u2014]|\s+-)", re.IGNORECASE)
-_CHOICES = r"\s+of\s+(?:the\s+above|these|those|them|the\s+(?:choices|answers|options))\W*"
-_ALL_OF = re.compile(r"\W*(?:all|both)" + _CHOICES, re.IGNORECASE)
-_NONE_OF = re.compile(r"\W*(?:none|neither)" + _CHOICES, re.IGNORECASE)
 
 
 class Verdict(NamedTuple):

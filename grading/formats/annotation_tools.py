@@ -27,6 +27,13 @@ _ARGILLA_SHAPE = (
 _DRAFTS = ("draft", "discarded")
 
 
+_DOCCANO_SHAPE = '{"id", "text", "label": ["4"], ...} texts'
+_PEOPLE = ("user", "username", "annotator")
+_LABEL_STUDIO_SHAPE = (
+    '{"data": {...}, "annotations": [{"completed_by", "result": [{"type": "rating", ...}]}]} tasks'
+)
+
+
 def read_argilla(path: Path) -> Iterator[PersonRating]:
     """Yield the ratings in the file's order. Raises `BadFormat` with file and line."""
     for line, record in records(path, shape=_ARGILLA_SHAPE):
@@ -80,10 +87,6 @@ ARGILLA = Format(
 )
 
 
-_DOCCANO_SHAPE = '{"id", "text", "label": ["4"], ...} texts'
-_PEOPLE = ("user", "username", "annotator")
-
-
 def read_doccano(path: Path) -> Iterator[PersonRating]:
     """Yield the ratings in the file's order; texts without a label are left out.
 
@@ -117,11 +120,6 @@ DOCCANO = Format(
     None,
     is_lossless=False,
     source="doccano 1.8, text classification",
-)
-
-
-_LABEL_STUDIO_SHAPE = (
-    '{"data": {...}, "annotations": [{"completed_by", "result": [{"type": "rating", ...}]}]} tasks'
 )
 
 

@@ -24,6 +24,25 @@ from grading.formats.reading import (
 ENVELOPE = "castorini.cli.v1"
 
 
+NAMED_FORMATS = 10
+"""A message that names more is not read."""
+TOPIC_COLUMNS = (
+    frozenset({"qid", "query_id", "queryid", "topic_id", "topicid", "topic", "request_id", "narrative_id"}),
+    frozenset({"query", "query_text", "text", "title", "topic", "question", "narrative", "request"}),
+)
+"""What a header of TSV calls the id and the text of a topic; either may call its id as `ID_COLUMNS` do."""
+PASSAGE_COLUMNS = (
+    frozenset({"docid", "doc_id", "document_id", "did", "pid", "passage_id", "paragraph_id", "segment_id"}),
+    frozenset({"text", "passage", "paragraph", "document", "doc", "segment", "contents", "content", "body"}),
+)
+ID_COLUMNS = frozenset({"id", "_id", "number", "num"})
+SAMPLE_LINES = 50
+SAMPLE_CHARACTERS = 1_000_000
+"""A sample ends with the line that exceeds this, which may be the first."""
+SAMPLE_BYTES = 2 * MAX_LINE_BYTES
+"""Of files that begin with blank lines no more is read."""
+
+
 def unwrapped(value: Any) -> list[Any]:
     """Return the records of an envelope's artifacts, which may be none; anything else is a record itself."""
     if not isinstance(value, dict) or value.get("schema_version") != ENVELOPE:
@@ -77,25 +96,6 @@ def _is_json(text: str) -> bool:
     except (msgspec.DecodeError, RecursionError):
         return False
     return True
-
-
-NAMED_FORMATS = 10
-"""A message that names more is not read."""
-TOPIC_COLUMNS = (
-    frozenset({"qid", "query_id", "queryid", "topic_id", "topicid", "topic", "request_id", "narrative_id"}),
-    frozenset({"query", "query_text", "text", "title", "topic", "question", "narrative", "request"}),
-)
-"""What a header of TSV calls the id and the text of a topic; either may call its id as `ID_COLUMNS` do."""
-PASSAGE_COLUMNS = (
-    frozenset({"docid", "doc_id", "document_id", "did", "pid", "passage_id", "paragraph_id", "segment_id"}),
-    frozenset({"text", "passage", "paragraph", "document", "doc", "segment", "contents", "content", "body"}),
-)
-ID_COLUMNS = frozenset({"id", "_id", "number", "num"})
-SAMPLE_LINES = 50
-SAMPLE_CHARACTERS = 1_000_000
-"""A sample ends with the line that exceeds this, which may be the first."""
-SAMPLE_BYTES = 2 * MAX_LINE_BYTES
-"""Of files that begin with blank lines no more is read."""
 
 
 class Content(StrEnum):

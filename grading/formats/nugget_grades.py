@@ -38,6 +38,15 @@ _PURPOSES = (Purpose.RATE, Purpose.EXTRACT)
 _TEXTS = ("reasoning", "addressed_quote", "passage")
 
 
+MOST = 4
+"""The highest label: 3 of UMBRELA's own scale, 4 of TREC RAG 2025."""
+CLASSES = {3: "Umbrela", 4: "Umbrela-0-4"}
+"""The prompt class of imported labels, by the highest label of their scale."""
+SCALES: Mapping[str, tuple[tuple[int, int], int]] = {name: ((0, top), 2) for top, name in CLASSES.items()}
+"""Prompt class -> (lowest label, highest) and the first that counts as relevant (arXiv 2406.06519)."""
+_REQUEST_SHAPE = '{"query", "passage", "judgment", "model"?, "prediction"?, "result_status"?}'
+
+
 @dataclass(frozen=True, slots=True)
 class NuggetGrade:
     """One grade. Texts are None where the file has none: an empty quote was looked for, and not found."""
@@ -217,15 +226,6 @@ NUGGET_GRADES = Format(
     is_lossless=True,
     source="TREC AutoJudge: rubric judges, autojudge-annotate 0.3.7",
 )
-
-
-MOST = 4
-"""The highest label: 3 of UMBRELA's own scale, 4 of TREC RAG 2025."""
-CLASSES = {3: "Umbrela", 4: "Umbrela-0-4"}
-"""The prompt class of imported labels, by the highest label of their scale."""
-SCALES: Mapping[str, tuple[tuple[int, int], int]] = {name: ((0, top), 2) for top, name in CLASSES.items()}
-"""Prompt class -> (lowest label, highest) and the first that counts as relevant (arXiv 2406.06519)."""
-_REQUEST_SHAPE = '{"query", "passage", "judgment", "model"?, "prediction"?, "result_status"?}'
 
 
 class _OutputJson(msgspec.Struct):

@@ -26,6 +26,17 @@ RATING = "rating"
 """The name of the question that counts where an export has several with ratings."""
 
 
+_PARTS = {"query_id": QUERY, "doc_id": DOCUMENT, "passage": PASSAGE, "item_id": ITEM_ID, "item": ITEM}
+_SHAPE = '{"topic_id", "docid", "username", "rating": "Mostly Good", ...} annotations'
+JUDGMENTS: Mapping[str, int] = {"Perfect": 3, "Mostly Good": 2, "So-so": 1, "Bad": 0}
+"""By the words of the page."""
+NOT_RATED = "Not rated"
+_STATE = "autojudge_annotate_state_"
+"""How the keys of the page begin in localStorage."""
+_KINDS = ("r|", "d|", "c|")
+"""How its keys of annotations begin: reports, documents, citations."""
+
+
 @dataclass(frozen=True, slots=True)
 class PersonRating:
     """One person's rating of a passage, for an item or by itself."""
@@ -120,9 +131,6 @@ def rated(columns: Record, *, rating: int, rater: str, line: int) -> PersonRatin
     return PersonRating(**texts, rating=rating, rater=rater, line=line)
 
 
-_PARTS = {"query_id": QUERY, "doc_id": DOCUMENT, "passage": PASSAGE, "item_id": ITEM_ID, "item": ITEM}
-
-
 def _text(columns: Record, names: tuple[str, ...]) -> str:
     """Return the value of the first column that is there, as text."""
     for name in names:
@@ -179,16 +187,6 @@ def chosen(names: list[str]) -> str:
     if len(names) > 1 and RATING not in names:
         raise BadFormat(f"the questions {', '.join(names)} have ratings, expected one, or one named {RATING}")
     return RATING if len(names) > 1 else names[0]
-
-
-_SHAPE = '{"topic_id", "docid", "username", "rating": "Mostly Good", ...} annotations'
-JUDGMENTS: Mapping[str, int] = {"Perfect": 3, "Mostly Good": 2, "So-so": 1, "Bad": 0}
-"""By the words of the page."""
-NOT_RATED = "Not rated"
-_STATE = "autojudge_annotate_state_"
-"""How the keys of the page begin in localStorage."""
-_KINDS = ("r|", "d|", "c|")
-"""How its keys of annotations begin: reports, documents, citations."""
 
 
 def read_annotations(path: Path) -> Iterator[PersonRating]:

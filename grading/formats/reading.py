@@ -53,6 +53,11 @@ _SAVE = "save the file as UTF-8"
 Line = TypeVar("Line", str, bytes)
 
 
+MAX_DOCUMENT_BYTES = 16_000_000
+"""After decompression: queries and leaderboards are read whole, also by the web process."""
+_KEY = re.compile(r'("(?:[^"\\]|\\.)*")\s*:')
+
+
 def lines(path: Path, *, max_bytes: int = MAX_FILE_BYTES) -> Iterator[tuple[int, str]]:
     """Yield (line number from 1, text without its line break).
 
@@ -257,12 +262,6 @@ def write_lines(path: Path, rows: Iterable[bytes]) -> None:
             return
         with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as zipped:
             zipped.writelines(row + b"\n" for row in rows)
-
-
-MAX_DOCUMENT_BYTES = 16_000_000
-"""After decompression: queries and leaderboards are read whole, also by the web process."""
-
-_KEY = re.compile(r'("(?:[^"\\]|\\.)*")\s*:')
 
 
 class JsonObject(list[tuple[str, object]]):

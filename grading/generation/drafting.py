@@ -40,6 +40,17 @@ _REPEATED, _WORDS, _LETTERS = 3, 3, 16
 _AROUND = " \t\r\n\"'`,*_\u201c\u201d\u2018\u2019"
 
 
+_PLACEHOLDER = re.compile(r"\{(query_text|query_title|query_subtopic|nuggets|count)\}")
+logger = logging.getLogger(__name__)
+TRIES = 3
+"""Calls of the model before giving up."""
+_SHOWN = 120
+"""Characters of the last reply that an error quotes."""
+WINDOW = 10
+"""Nuggets per request."""
+_LABEL = re.compile(r"(?<![^\W_])(vital|okay)(?![^\W_])", re.IGNORECASE)
+
+
 def parse_drafts(reply: str) -> list[str]:
     """Return the texts that a reply lists, each once, in order; empty if it lists none.
 
@@ -153,9 +164,6 @@ def repeats(reply: str) -> bool:
     return len(long) > _REPEATED and all(long[place] in long[:place] for place in places)
 
 
-_PLACEHOLDER = re.compile(r"\{(query_text|query_title|query_subtopic|nuggets|count)\}")
-
-
 @dataclass(frozen=True, slots=True)
 class DraftPrompt:
     """A template about a topic, without a passage."""
@@ -214,14 +222,6 @@ def _by_class() -> dict[str, DraftPrompt]:
         )
         for entry in file["prompt"]
     }
-
-
-logger = logging.getLogger(__name__)
-
-TRIES = 3
-"""Calls of the model before giving up."""
-_SHOWN = 120
-"""Characters of the last reply that an error quotes."""
 
 
 class TextModel(Protocol):
@@ -292,13 +292,6 @@ def draft(llm: TextModel, request: DraftTask) -> Drafts:
             return Drafts(tuple(texts), raw, request.prompt.prompt_id, tries)
         logger.info("draft %d of %d for topic %s listed nothing", tries, TRIES, request.topic.query_id)
     raise ParseFailure(f"no {request.kind} in {TRIES} replies; the last one begins: {raw[:_SHOWN]!r}")
-
-
-WINDOW = 10
-"""Nuggets per request."""
-
-
-_LABEL = re.compile(r"(?<![^\W_])(vital|okay)(?![^\W_])", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,32 @@ _CANONICAL: dict[str, Any] = {"sort_keys": True, "separators": (",", ":"), "ensu
 _TRUTHS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 
+DTYPES = ("auto", "float32", "bfloat16", "float16", "int8")
+JSON_FORMS = {ParseRule.RATING: '{"rating": <number>}', ParseRule.LABEL: '{"label": "<label>"}'}
+"""The reply that a model is asked for in JSON mode."""
+ATTEMPT = "attempt"
+"""Tells independent tries of one model and prompt apart; the first try has none."""
+_LONGEST_REPLY = (
+    "Longest reply, in tokens, with the thinking of a model that thinks; the RAG'24 paper (6.2) let Llama 3 "
+    "write 100."
+)
+_MOST_NEW_TOKENS = 131_072
+DEFAULT = "default"
+SWITCH = (DEFAULT, "on", "off")
+EFFORTS = (DEFAULT, "none", "minimal", "low", "medium", "high", "xhigh")
+_THINKING = (
+    'Whether the model thinks before it answers, where its chat template has a switch for that; "default" is '
+    "what the template does by itself."
+)
+_EFFORT = "How long the model thinks, where it can be told so (gpt-oss, models of OpenAI)."
+_RESERVED = ("model", "messages", "stream", "n", "max_tokens", "tools", "api_key", "authorization")
+_UNPARSABLE = (
+    'What a reply without a rating becomes: "default" is rating 1, as in the papers; "fail" is a failed '
+    "grade."
+)
+_HIGHEST_TOKENS = 1_000_000
+
+
 def _every_prompt(_: Prompt) -> bool:
     return True
 
@@ -165,12 +191,6 @@ def read_options(backend: str, typed: Mapping[str, str], declared: Mapping[str, 
     return {name: declared[name].read(text) for name, text in typed.items()}
 
 
-DTYPES = ("auto", "float32", "bfloat16", "float16", "int8")
-JSON_FORMS = {ParseRule.RATING: '{"rating": <number>}', ParseRule.LABEL: '{"label": "<label>"}'}
-"""The reply that a model is asked for in JSON mode."""
-
-ATTEMPT = "attempt"
-"""Tells independent tries of one model and prompt apart; the first try has none."""
 ATTEMPT_OPTION = Option(
     default=1,
     help="2 grades everything once more, beside the first attempt: how far does a model agree with itself?",
@@ -178,26 +198,6 @@ ATTEMPT_OPTION = Option(
     lowest=1,
     highest=100,
 )
-
-_LONGEST_REPLY = (
-    "Longest reply, in tokens, with the thinking of a model that thinks; the RAG'24 paper (6.2) let Llama 3 "
-    "write 100."
-)
-_MOST_NEW_TOKENS = 131_072
-DEFAULT = "default"
-SWITCH = (DEFAULT, "on", "off")
-EFFORTS = (DEFAULT, "none", "minimal", "low", "medium", "high", "xhigh")
-_THINKING = (
-    'Whether the model thinks before it answers, where its chat template has a switch for that; "default" is '
-    "what the template does by itself."
-)
-_EFFORT = "How long the model thinks, where it can be told so (gpt-oss, models of OpenAI)."
-_RESERVED = ("model", "messages", "stream", "n", "max_tokens", "tools", "api_key", "authorization")
-_UNPARSABLE = (
-    'What a reply without a rating becomes: "default" is rating 1, as in the papers; "fail" is a failed '
-    "grade."
-)
-_HIGHEST_TOKENS = 1_000_000
 
 
 def _asks_number(prompt: Prompt) -> bool:

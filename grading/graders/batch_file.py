@@ -51,6 +51,13 @@ FULL = "token_limit_exceeded"
 """The vendor's error where too much waits in its queue: to be sent later."""
 
 
+logger = logging.getLogger(__name__)
+NOT_ASKED = ("batch_expired", "batch_cancelled")
+"""Codes of errors that say that the request was never answered."""
+NOTHING_TO_ASK = "none"
+"""The batch of pairs that need no model."""
+
+
 class BatchEndpoint(Protocol):
     """Methods raise GraderUnavailable or TryLater."""
 
@@ -229,15 +236,6 @@ def _answered(batch: Batch) -> bool:
 def _lines_of(file: Path) -> int:
     with file.open("rb") as lines:
         return sum(line.endswith(b"\n") for line in lines)
-
-
-logger = logging.getLogger(__name__)
-
-NOT_ASKED = ("batch_expired", "batch_cancelled")
-"""Codes of errors that say that the request was never answered."""
-
-NOTHING_TO_ASK = "none"
-"""The batch of pairs that need no model."""
 
 
 class _Response(msgspec.Struct):

@@ -49,6 +49,9 @@ _MOST_TOKENS = 100_000_000
 """A reply with more in its usage miscounts."""
 
 
+Message = tuple[str, str]
+
+
 class _Message(NamedTuple):
     """What stands in the message of a reply."""
 
@@ -269,9 +272,6 @@ def _is_probable(entry: object) -> bool:
     if not isinstance(token, str) or isinstance(logprob, bool) or not isinstance(logprob, int | float):
         return False
     return logprob <= 0  # which is not true of NaN
-
-
-Message = tuple[str, str]
 
 
 def chat_template(

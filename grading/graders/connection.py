@@ -78,6 +78,13 @@ _SIZES = tuple(
 """How long a prompt may be, and how long it was."""
 
 
+Json = Mapping[str, Any]
+_ENDPOINT = re.compile(r"(?:/chat)?/completions/*$")
+_VERSIONED = re.compile(r"/(?:v\d|openai|deployments|inference)", re.IGNORECASE)
+_CREDENTIALS = re.compile(r"(?<=//)[^/?#]*@")
+_SECRET_PARAMETER = re.compile(r"key|token|secret|sig|password", re.IGNORECASE)
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """Why one attempt failed."""
@@ -197,14 +204,6 @@ def line(message: str) -> str:
 
 def short(reason: str) -> str:
     return reason if len(reason) <= LONGEST_REASON else f"{reason[:LONGEST_REASON]}..."
-
-
-Json = Mapping[str, Any]
-
-_ENDPOINT = re.compile(r"(?:/chat)?/completions/*$")
-_VERSIONED = re.compile(r"/(?:v\d|openai|deployments|inference)", re.IGNORECASE)
-_CREDENTIALS = re.compile(r"(?<=//)[^/?#]*@")
-_SECRET_PARAMETER = re.compile(r"key|token|secret|sig|password", re.IGNORECASE)
 
 
 class ReplyStore(Protocol):

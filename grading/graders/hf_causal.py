@@ -41,6 +41,12 @@ ROOM = 16
 """Tokens: replies that rate have fewer."""
 
 
+WORTHWHILE = 16
+"""A shorter common beginning is not worth a pass of its own."""
+UNKNOWN_CONTEXT = 2048
+"""Tokens that a model is taken to read whose configuration does not say."""
+
+
 def with_room(config: Any) -> Any:
     """Return an empty cache whose layers have room, or None for a model that does not keep every token."""
     from transformers.cache_utils import DynamicCache, DynamicLayer
@@ -95,10 +101,6 @@ def _moved(kept: torch.Tensor, tokens: int, rows: int) -> torch.Tensor:
     room = kept.new_empty((rows, kept.shape[1], tokens, kept.shape[3]))
     room[..., : kept.shape[2], :] = kept
     return room
-
-
-WORTHWHILE = 16
-"""A shorter common beginning is not worth a pass of its own."""
 
 
 def common_start(rows: Sequence[list[int]]) -> int:
@@ -187,10 +189,6 @@ def _widened(mask: torch.Tensor, by: int, *, left: bool = False) -> torch.Tensor
 
     ones = mask.new_ones((mask.shape[0], by))
     return torch.cat([ones, mask] if left else [mask, ones], dim=1)
-
-
-UNKNOWN_CONTEXT = 2048
-"""Tokens that a model is taken to read whose configuration does not say."""
 
 
 class CausalGrader(GeneratingGrader):

@@ -46,6 +46,14 @@ _folder: list[Path] = []
 """Where this process keeps copies; empty until somebody names a folder."""
 
 
+INT8 = "int8"
+FLOATS = {INT8: "float32"}
+"""The precision of all that is no linear layer, where it is another one."""
+PARAMETERS_A_THREAD = 250_000_000
+"""Of a model that writes a single reply."""
+_loading = threading.Lock()
+
+
 class GgufFile(NamedTuple):
     folder: Path
     name: str
@@ -185,22 +193,16 @@ class ModelTask(NamedTuple):
         return f"{self.auto_class}-{dtype}"
 
 
-INT8 = "int8"
-FLOATS = {INT8: "float32"}
-"""The precision of all that is no linear layer, where it is another one."""
 SEQ2SEQ = ModelTask("AutoModelForSeq2SeqLM", "sequence-to-sequence model")
 CAUSAL = ModelTask("AutoModelForCausalLM", "causal language model")
 EXTRACTIVE = ModelTask("AutoModelForQuestionAnswering", "question answering model")
 
-PARAMETERS_A_THREAD = 250_000_000
-"""Of a model that writes a single reply."""
 
 _loaded: weakref.WeakValueDictionary[tuple[ModelTask, str, str, str], LoadedModel] = (
     weakref.WeakValueDictionary()
 )
 _latest: list[LoadedModel] = []
 """Keeps the model used last, so that the next job does not wait for it."""
-_loading = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)

@@ -38,6 +38,11 @@ from grading.measures.base import (
 )
 from grading.types import MIN_RATING, MISSING, Importance, Ratings
 
+DENOMINATOR = "covered items / items that any passage of the pool covers"
+_SUPPORT = "support is a grade >= {min_grade}, partial support >= {partial_grade}"
+UNJUDGED = -1
+"""The label of a passage that has no rating; it is left out of a qrels file."""
+
 
 def covered_items(
     ratings: Ratings, ranked: Rows, *, cutoff: int = CUTOFF.default, min_grade: int = MIN_GRADE.default
@@ -135,9 +140,6 @@ RUBRIC_COVER = ItemMeasure(
         worths=lambda topic: equal_worths(topic, len(topic.items)),
     ),
 )
-
-
-DENOMINATOR = "covered items / items that any passage of the pool covers"
 
 
 def normalised_cover(
@@ -287,7 +289,6 @@ _DENOMINATORS = {
     NuggetScore.WEIGHTED: "weighted credit / sum of the weights above 0",
     NuggetScore.STRICT_WEIGHTED: "weighted credit / sum of the weights above 0",
 }
-_SUPPORT = "support is a grade >= {min_grade}, partial support >= {partial_grade}"
 
 
 def _measure(score: NuggetScore) -> ItemMeasure:
@@ -320,10 +321,6 @@ def _measure(score: NuggetScore) -> ItemMeasure:
 
 
 NUGGET_SCORES = tuple(_measure(score) for score in NuggetScore)
-
-
-UNJUDGED = -1
-"""The label of a passage that has no rating; it is left out of a qrels file."""
 
 
 class LabelMode(StrEnum):

@@ -26,6 +26,12 @@ from grading.measures.base import (
     ShortName,
 )
 
+AP_CITATION = "Buckley and Voorhees 2005"
+TREC_EVAL = "trec_eval"
+ELEVEN = tuple(tenth / 10 for tenth in range(11))
+EPSILON = 0.00001
+"""Smooths the precision above a relevant passage, as in trec_eval."""
+
 
 def precision(topic: LabelledTopic) -> Floats:
     """Return relevant passages of the first k / k, shape (runs,); a run with fewer than k has them all there.
@@ -132,9 +138,6 @@ RECIPROCAL_RANK = LabelMeasure(
 )
 
 
-AP_CITATION = "Buckley and Voorhees 2005"
-
-
 def average_precision(topic: LabelledTopic) -> Floats:
     """Return precisions at relevant passages / relevant passages of the topic, shape (runs,).
 
@@ -162,10 +165,6 @@ AVERAGE_PRECISION_CUT = LabelMeasure(
     scores=average_precision,
     number=K,
 )
-
-
-TREC_EVAL = "trec_eval"
-ELEVEN = tuple(tenth / 10 for tenth in range(11))
 
 
 def precision_at_recall(topic: LabelledTopic) -> Floats:
@@ -321,10 +320,6 @@ BPREF = LabelMeasure(
     citation="Buckley and Voorhees 2004",
     scores=bpref,
 )
-
-
-EPSILON = 0.00001
-"""Smooths the precision above a relevant passage, as in trec_eval."""
 
 
 def inferred_ap(topic: LabelledTopic) -> Floats:

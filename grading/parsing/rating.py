@@ -69,6 +69,43 @@ _CJK_NUMERAL = re.compile("[零〇一二三四五六七八九十]")
 _STARS = re.compile(r"([★⭐]{1,10})([☆]{0,9})")
 
 
+_JSON_KEYS = ("label", "assignment", "grade", "rating", "answer", "importance")
+_GAP = re.compile(r"[\s_-]+")
+# "does not fully support": where a reply denies something, a label elsewhere in it may be what it denies.
+_DENIAL = re.compile(
+    r"(?<![^\W_])(?:not|no|nor|never|neither|none|without|cannot)(?![^\W_])|n['\u2019]t(?![^\W_])"
+)
+_WORD = re.compile(rf"(?:{any_of(YES | NO)})(?![^\W_]|-[^\W_])", re.IGNORECASE)
+# What the prompt asked, or undecided.
+_POLES = ("yes|true|correct", "no|false|incorrect")
+_BOTH = re.compile(
+    "|".join(rf"\b(?:{a})(?:\s*[/|\n]\s*|,?\s+(?:and|or)\s+)(?:{b})\b" for a, b in (_POLES, _POLES[::-1])),
+    re.IGNORECASE,
+)
+_NOUN = r"(?:answer|verdict|label|response|output|judge?ment|decision|result|conclusion)"
+_LEAD_IN = re.compile(
+    rf"(?:\b{_NOUN}\b|{LABELS})(?:\W*\([^\w()]*\))?[\s*_\"'`]*(?:[:=]|\b(?:is|would\s+be)\b)[\s*_\"'`]*",
+    re.IGNORECASE,
+)
+_KEY = re.compile(
+    rf"(?:is_)?(?:{_NOUN}|relevant|correct|answered|equivalent|match(?:es)?|supported)", re.IGNORECASE
+)
+_NOT = re.compile(r"\bnot\b|n't\b", re.IGNORECASE)
+_ENDS_IN_NOT = re.compile(r"(?:\bnot|n't)\W*$", re.IGNORECASE)
+_LONGEST_SENTENCE = 160
+_EITHER_END = 2000
+"""Characters that are read at the beginning and at the end of a long reply."""
+_SCORE_GAP = r"(?:[^\w.\n%-]|_){0,20}\n?(?:[^\w.\n%-]|_){0,20}(?=-?[0-9])"
+# "##final score: 2", "**Final Score** = 2/3", "The final score for this passage is 2".
+_FINAL = re.compile(
+    r"\bfinal[\s_]+(?:relevance\s+)?(?:score|rating)\b(?:\W{0,9}\([^()\n]{0,20}\))?"
+    rf"(?:(?:\s+for\s+\w+\s+\w+)?\s+(?:is|would\s+be)\b)?{_SCORE_GAP}",
+    re.IGNORECASE,
+)
+# UMBRELA's steps: "M: 3, T: 1, O: 2", "overall (O): 2"
+_OVERALL = re.compile(rf"(?<!\w)[Oo]\)?(?:\*\*)?(?:\s*\([a-z ]{{1,20}}\))?\s*[:=]{_SCORE_GAP}")
+
+
 def parse_rating(
     reply: str,
     *,
@@ -189,14 +226,6 @@ def json_rating(value: object, scale: Scale) -> int | None:
     return None
 
 
-_JSON_KEYS = ("label", "assignment", "grade", "rating", "answer", "importance")
-_GAP = re.compile(r"[\s_-]+")
-# "does not fully support": where a reply denies something, a label elsewhere in it may be what it denies.
-_DENIAL = re.compile(
-    r"(?<![^\W_])(?:not|no|nor|never|neither|none|without|cannot)(?![^\W_])|n['\u2019]t(?![^\W_])"
-)
-
-
 def parse_label(reply: str, labels: Mapping[str, int]) -> ParsedRating:
     """Return the rating of the one label that the reply names.
 
@@ -245,28 +274,6 @@ def _patterns(labels: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]
         re.compile(rf"(?<![^\W_])(?:{label})(?![^\W_])"),
         re.compile(rf"{lead_in}({label})(?![^\W_])"),
     )
-
-
-_WORD = re.compile(rf"(?:{any_of(YES | NO)})(?![^\W_]|-[^\W_])", re.IGNORECASE)
-# What the prompt asked, or undecided.
-_POLES = ("yes|true|correct", "no|false|incorrect")
-_BOTH = re.compile(
-    "|".join(rf"\b(?:{a})(?:\s*[/|\n]\s*|,?\s+(?:and|or)\s+)(?:{b})\b" for a, b in (_POLES, _POLES[::-1])),
-    re.IGNORECASE,
-)
-_NOUN = r"(?:answer|verdict|label|response|output|judge?ment|decision|result|conclusion)"
-_LEAD_IN = re.compile(
-    rf"(?:\b{_NOUN}\b|{LABELS})(?:\W*\([^\w()]*\))?[\s*_\"'`]*(?:[:=]|\b(?:is|would\s+be)\b)[\s*_\"'`]*",
-    re.IGNORECASE,
-)
-_KEY = re.compile(
-    rf"(?:is_)?(?:{_NOUN}|relevant|correct|answered|equivalent|match(?:es)?|supported)", re.IGNORECASE
-)
-_NOT = re.compile(r"\bnot\b|n't\b", re.IGNORECASE)
-_ENDS_IN_NOT = re.compile(r"(?:\bnot|n't)\W*$", re.IGNORECASE)
-_LONGEST_SENTENCE = 160
-_EITHER_END = 2000
-"""Characters that are read at the beginning and at the end of a long reply."""
 
 
 def parse_yes_no(reply: str, *, on_unparsable: OnUnparsable = "default") -> ParsedRating:
@@ -333,17 +340,6 @@ def _of_sentence(sentence: str) -> bool | None:
 
 def _is_yes(word: str) -> bool:
     return word.lower() in YES
-
-
-_SCORE_GAP = r"(?:[^\w.\n%-]|_){0,20}\n?(?:[^\w.\n%-]|_){0,20}(?=-?[0-9])"
-# "##final score: 2", "**Final Score** = 2/3", "The final score for this passage is 2".
-_FINAL = re.compile(
-    r"\bfinal[\s_]+(?:relevance\s+)?(?:score|rating)\b(?:\W{0,9}\([^()\n]{0,20}\))?"
-    rf"(?:(?:\s+for\s+\w+\s+\w+)?\s+(?:is|would\s+be)\b)?{_SCORE_GAP}",
-    re.IGNORECASE,
-)
-# UMBRELA's steps: "M: 3, T: 1, O: 2", "overall (O): 2"
-_OVERALL = re.compile(rf"(?<!\w)[Oo]\)?(?:\*\*)?(?:\s*\([a-z ]{{1,20}}\))?\s*[:=]{_SCORE_GAP}")
 
 
 def parse_final_score(

@@ -31,6 +31,14 @@ _LABEL = re.compile(r"[^\W_][\w -]{0,39}")
 _ITEM = {ItemKind.QUESTION: "question", ItemKind.NUGGET: "nugget", ItemKind.DIRECT: "query"}
 
 
+Scale = tuple[int, int]
+Choice = TypeVar("Choice", ItemKind, ParseRule)
+_DIGEST = 12
+"""Hex digits of the digest in a prompt id: a clash within one installation is out of the question."""
+_BINARY = (ParseRule.YES_NO, ParseRule.ANSWER_KEY)
+_OPTIONS = ("template", "system", "kinds", "scale", "parse", "labels", "strict", "min_grade")
+
+
 def check(prompt: Prompt) -> None:
     """Raise BadPrompt or UnknownPlaceholder with what to correct."""
     _check_name(prompt.prompt_class)
@@ -148,15 +156,6 @@ def _check_labels(prompt: Prompt) -> None:
             raise BadPrompt(
                 f"the label {name!r} has the rating {rating}, out of the scale {low} to {high}", part="labels"
             )
-
-
-Scale = tuple[int, int]
-Choice = TypeVar("Choice", ItemKind, ParseRule)
-
-_DIGEST = 12
-"""Hex digits of the digest in a prompt id: a clash within one installation is out of the question."""
-_BINARY = (ParseRule.YES_NO, ParseRule.ANSWER_KEY)
-_OPTIONS = ("template", "system", "kinds", "scale", "parse", "labels", "strict", "min_grade")
 
 
 def from_template(

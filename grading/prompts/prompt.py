@@ -27,6 +27,10 @@ from grading.prompts.chat import WELL_KNOWN, Marks, fill
 from grading.types import MAX_RATING, MIN_RATING, CellToGrade, ItemKind, Outcome, Purpose
 from grading.verify import verify
 
+PLACEHOLDERS = ("question", "nugget", "query", "context", "answer_key", "answer")
+_PLACEHOLDER = re.compile(rf"\{{({'|'.join(PLACEHOLDERS)})\}}")
+_SINGLE_DIGIT = 9
+
 
 class ParseRule(StrEnum):
     """How a reply is read."""
@@ -44,9 +48,6 @@ class ParseRule(StrEnum):
     """An answer: 1 if it is in the item's answer key, else 0."""
 
 
-PLACEHOLDERS = ("question", "nugget", "query", "context", "answer_key", "answer")
-_PLACEHOLDER = re.compile(rf"\{{({'|'.join(PLACEHOLDERS)})\}}")
-_SINGLE_DIGIT = 9
 _NAMES = {ParseRule.YES_NO: ("no", "yes"), ParseRule.ANSWER_KEY: ("wrong", "right")}
 """What 0 and 1 are called by rules that give nothing else."""
 

@@ -50,6 +50,22 @@ Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
 
+LEVEL = 0.95
+METHOD = "t interval of a power-tuned difference estimator (PPI++)"
+A_RUN = 60
+"""So many rated units of a run usually estimate its score to within 0.06 to 0.1."""
+MIN_UNITS = 20
+"""Of a run, rated: with fewer it has no estimate."""
+EVEN_SHARE = 0.5
+"""Of the draw that takes no account of the grader's confidence, which may be wrong."""
+_DOUBTED = 0.5
+"""Imagined errors of the grader in a sample without any, whose variance would be 0. Half as many are added to
+other samples: the variance of few units is more often too small than too large.
+"""
+_ROUNDING = 1e-9
+"""A chance that is closer to 1 is 1: it was summed up."""
+
+
 @dataclass(frozen=True, eq=False)
 class Ranked:
     """One topic: `reached` of shape (passages, items), the first k passages of the runs as rows, or -1."""
@@ -159,23 +175,6 @@ def _items(topics: Sequence[Ranked], *, above: bool) -> list[_Item]:
             those = cells[chosen[:, column]]
             items.append(_Item(number, column, those & topic.reached[:, column] if above else those))
     return items
-
-
-LEVEL = 0.95
-METHOD = "t interval of a power-tuned difference estimator (PPI++)"
-A_RUN = 60
-"""So many rated units of a run usually estimate its score to within 0.06 to 0.1."""
-MIN_UNITS = 20
-"""Of a run, rated: with fewer it has no estimate."""
-EVEN_SHARE = 0.5
-"""Of the draw that takes no account of the grader's confidence, which may be wrong."""
-_DOUBTED = 0.5
-"""Imagined errors of the grader in a sample without any, whose variance would be 0. Half as many are added to
-other samples: the variance of few units is more often too small than too large.
-"""
-
-_ROUNDING = 1e-9
-"""A chance that is closer to 1 is 1: it was summed up."""
 
 
 @dataclass(frozen=True, eq=False)

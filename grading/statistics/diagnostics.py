@@ -22,6 +22,9 @@ MIN_CASES = 3
 """A correlation over fewer says nothing."""
 
 
+_FIRST_PART = re.compile(r"[^-_.\s]+")
+
+
 def difficulty(answers: Floats) -> Floats:
     """Return the share of cases (runs, or passages) that answer each item, shape (items,).
 
@@ -289,9 +292,6 @@ def is_uncovered(ratings: Ratings, relevance: Relevance, *, min_grade: MinGrade 
 def is_ungraded(ratings: Ratings, relevance: Relevance) -> Mask:
     """Return an array of shape (passages,): relevant, without any rating."""
     return np.asarray(relevance.relevant & ~(ratings >= MIN_RATING).any(axis=1))
-
-
-_FIRST_PART = re.compile(r"[^-_.\s]+")
 
 
 def families(run_tags: Sequence[str], patterns: Sequence[str] = ()) -> dict[str, list[str]]:

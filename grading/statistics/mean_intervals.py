@@ -27,6 +27,26 @@ from numpy.typing import NDArray
 
 from grading.arrays import divide, percentiles
 
+RESAMPLES = 10_000
+SEED = 20240717
+LEVEL = 0.95
+_BLOCK = 50_000
+"""Draws at a time: few enough for the cache."""
+MIN_DEFINED = 0.5
+"""An interval needs at least this share of resamples with a defined value."""
+Z = 1.959963984540054
+"""The normal quantile of an interval of LEVEL."""
+MIN_TOPICS = 5
+"""Fewer say nothing of other topics."""
+_ROUNDING = 1e-9
+_LEAST_SPREAD = 0.3
+"""Of a resample, in standard deviations of the sample: where nearly equal values are drawn again and again,
+the interval would be endless.
+"""
+Floats = NDArray[np.float64]
+Statistic = Callable[[Floats], Floats]
+"""From a stack of tables, shape (..., *table), to a number each, shape (...); NaN where it is undefined."""
+
 
 class Summary(NamedTuple):
     """One value a run; `mean` is NaN without topics, `stderr` with fewer than two."""
@@ -77,13 +97,6 @@ def marks(means: NDArray[np.float64]) -> Marks:
     return Marks(*percentiles(means[np.newaxis], (0, 50, 100, 75, 85))[:, 0].round(12).tolist())
 
 
-RESAMPLES = 10_000
-SEED = 20240717
-LEVEL = 0.95
-_BLOCK = 50_000
-"""Draws at a time: few enough for the cache."""
-
-
 @lru_cache(maxsize=4)
 def resamples(topics: int, n: int = RESAMPLES, seed: int = SEED) -> NDArray[np.float32]:
     """Return an array of shape (n, topics): how often each topic is drawn; rows sum to the number of topics.
@@ -102,12 +115,6 @@ def resamples(topics: int, n: int = RESAMPLES, seed: int = SEED) -> NDArray[np.f
         )
     counts.setflags(write=False)
     return counts
-
-
-MIN_DEFINED = 0.5
-"""An interval needs at least this share of resamples with a defined value."""
-Z = 1.959963984540054
-"""The normal quantile of an interval of LEVEL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,19 +165,6 @@ def wilson(count: int, n: int, *, z: float = Z) -> ConfidenceInterval:
     middle = (share + spread / 2) / (1 + spread)
     half = z / (1 + spread) * (share * (1 - share) / n + spread / (4 * n)) ** 0.5
     return ConfidenceInterval(max(0.0, middle - half), min(1.0, middle + half))
-
-
-MIN_TOPICS = 5
-"""Fewer say nothing of other topics."""
-_ROUNDING = 1e-9
-_LEAST_SPREAD = 0.3
-"""Of a resample, in standard deviations of the sample: where nearly equal values are drawn again and again,
-the interval would be endless.
-"""
-
-Floats = NDArray[np.float64]
-Statistic = Callable[[Floats], Floats]
-"""From a stack of tables, shape (..., *table), to a number each, shape (...); NaN where it is undefined."""
 
 
 class Intervals(NamedTuple):

@@ -20,6 +20,12 @@ from grading.statistics.mean_intervals import (
     mean_and_stderr,
 )
 
+Floats = NDArray[np.float64]
+_DECIMALS = 12
+_ROUNDING = 1e-9
+Draws = Floats
+"""Shape (resamples,): the number over resampled topics; the same resamples for all that are compared."""
+
 
 @dataclass(frozen=True, slots=True)
 class Order:
@@ -75,9 +81,6 @@ def order(means: Scores, p: Scores, *, alpha: float = ALPHA) -> Order:
     return Order(higher & (p <= alpha), tuple(first), has_mean)
 
 
-Floats = NDArray[np.float64]
-
-
 def relative_gains(before: Floats, after: Floats) -> Floats:
     """Return what each run gains on the mean of all runs from one board to the other.
 
@@ -103,12 +106,6 @@ def _standing(scores: Floats) -> Floats:
     defined = means[~np.isnan(means)]
     spread = float(defined.std()) if len(defined) else 0.0
     return centred / spread if spread > 1e-12 else np.where(counted, 0.0, np.nan)
-
-
-_DECIMALS = 12
-_ROUNDING = 1e-9
-Draws = Floats
-"""Shape (resamples,): the number over resampled topics; the same resamples for all that are compared."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,13 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
+PRIOR_SD = 10.0
+"""Of `b` and `t`, with the mean 0: keeps them finite where the score is always right."""
+_STEPS = 40
+_LONGEST_STEP = 5.0
+_SAME = 1e-9
+
+
 class Scored(NamedTuple):
     """Votes at the fitted parameters."""
 
@@ -167,13 +174,6 @@ def _along(contrasts: Floats, matrix: Floats) -> Floats:
     """Return the variance of each row of contrasts."""
     variances: Floats = np.einsum("cp,pq,cq->c", contrasts, matrix, contrasts, optimize=True)
     return variances
-
-
-PRIOR_SD = 10.0
-"""Of `b` and `t`, with the mean 0: keeps them finite where the score is always right."""
-_STEPS = 40
-_LONGEST_STEP = 5.0
-_SAME = 1e-9
 
 
 @dataclass(frozen=True, slots=True)

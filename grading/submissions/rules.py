@@ -54,6 +54,10 @@ ALWAYS_ERRORS = frozenset({"malformed"})
 """Nobody can take what cannot be read."""
 
 
+Count = Annotated[int, msgspec.Meta(ge=0)]
+MAX_RULES_BYTES = 100_000
+
+
 class Severity(StrEnum):
     ERROR = "error"
     """The track refuses the submission."""
@@ -118,11 +122,6 @@ class Findings:
             return
         problem, _, expected = BadFormat(text).problem.partition(", expected ")
         self.all.append(Finding(category, severity, problem, expected, self._file, line, query_id, sentence))
-
-
-Count = Annotated[int, msgspec.Meta(ge=0)]
-
-MAX_RULES_BYTES = 100_000
 
 
 class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -30,6 +30,14 @@ MOST_CITATIONS = 3
 T = TypeVar("T")
 
 
+PROMPT_ID = "SupportOfStatement@1"
+"""Of the prompt that is asked unless another one is named."""
+AGAIN_ID = "SupportAgain@1"
+"""Of what is said after a reply that names no label."""
+LONGEST_REPLY = 32
+"""Tokens: a label with a word or two around it."""
+
+
 class Support(IntEnum):
     """How far a passage supports a statement that cites it."""
 
@@ -149,14 +157,6 @@ def _best_credit(sentence: Sequence[int]) -> float | None:
     best = max(sentence)
     is_known = best == Support.FULL or min(sentence) >= 0
     return Support(best).credit if is_known else None
-
-
-PROMPT_ID = "SupportOfStatement@1"
-"""Of the prompt that is asked unless another one is named."""
-AGAIN_ID = "SupportAgain@1"
-"""Of what is said after a reply that names no label."""
-LONGEST_REPLY = 32
-"""Tokens: a label with a word or two around it."""
 
 
 def support_prompt(prompt_id: str = PROMPT_ID) -> ChatPrompt:

@@ -20,6 +20,10 @@ SystemPrompt: TypeAlias = ChatPrompt
 """What a system asks a model at one step. Its replies are free text: it has no labels."""
 
 
+MAX_WORDS = 400
+"""The longest answer that TREC RAG 2024 takes; the papers of the systems give none."""
+
+
 def get(name: str) -> SystemPrompt:
     """Return the prompt of a name, such as "KeyFacts". Raises UnknownPrompt, which lists the known ones.
 
@@ -27,10 +31,6 @@ def get(name: str) -> SystemPrompt:
     'KeyFacts@1'
     """
     return chat_prompt("grading.systems", name)
-
-
-MAX_WORDS = 400
-"""The longest answer that TREC RAG 2024 takes; the papers of the systems give none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,18 @@ Span = tuple[int, int, Sequence[int]]
 """Start and end in the text, and the positions of the sources cited for it, from 0."""
 
 
+SENTENCES = 8
+"""The longest answer; a run of a track has about as many."""
+REPEATS = 0.6
+"""Likeness (0..1) from which a sentence only repeats one that is in the answer: it adds its citation."""
+SHORTEST, LONGEST = 5, 60
+"""Words of a sentence that is taken: headings and lists without full stops are not."""
+STYLES = {"wiki": "Wiki", "web": "Web", "question": "Question"}
+"""Style -> prompt."""
+SOURCES = 20
+"""Passages in the context (section 3)."""
+
+
 def cited_sentences(text: str, sources: int) -> tuple[CitedSentence, ...]:
     """Split an answer that cites `[1]`, `[1, 2]`, `[1]-[3]` or `[1-3]` (IEEE, from 1) into sentences.
 
@@ -102,14 +114,6 @@ def _line_spans(text: str) -> Iterator[tuple[int, int]]:
         yield from ((begin + start, begin + end) for start, end in sentence_spans(line[0][skipped:]))
 
 
-SENTENCES = 8
-"""The longest answer; a run of a track has about as many."""
-REPEATS = 0.6
-"""Likeness (0..1) from which a sentence only repeats one that is in the answer: it adds its citation."""
-SHORTEST, LONGEST = 5, 60
-"""Words of a sentence that is taken: headings and lists without full stops are not."""
-
-
 @dataclass(frozen=True, slots=True)
 class BestSentences:
     """Takes the best sentences of all sources, in the order of the sources."""
@@ -156,10 +160,6 @@ def _candidates(sources: Sequence[Source]) -> Iterator[_Candidate]:
             text = " ".join(source.text[start:end].split())
             if SHORTEST <= len(text.split()) <= LONGEST and "?" not in text:
                 yield _Candidate(text, place)
-
-
-STYLES = {"wiki": "Wiki", "web": "Web", "question": "Question"}
-"""Style -> prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,10 +212,6 @@ def _units(text: str, tokens: int) -> Iterator[tuple[str, str]]:
         else:
             for number, (start, end) in enumerate(sentence_spans(paragraph)):
                 yield paragraph[start:end], " " if number else "\n\n"
-
-
-SOURCES = 20
-"""Passages in the context (section 3)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,13 @@ _STOP_WORDS = frozenset(STOP_WORDS.split())
 _stem_word = snowballstemmer.stemmer("english").stemWord
 
 
+K = 60
+"""The constant of Cormack et al. 2009, SIGIR, "Reciprocal rank fusion outperforms Condorcet"."""
+Entries = Callable[[], Iterable[PassageEntry]]
+"""Called several times, so that texts need not be held."""
+_TEXTS, _STARTS = "texts.jsonl", "starts.npy"
+
+
 class _WordNumbers(Sequence[list[int]]):
     """The words of each passage as numbers, one passage after the other in one array."""
 
@@ -211,10 +218,6 @@ def _best(scores: NDArray[np.float32], depth: int) -> NDArray[np.int64]:
     return places[np.argsort(-scores[places], kind="stable")][:depth]
 
 
-K = 60
-"""The constant of Cormack et al. 2009, SIGIR, "Reciprocal rank fusion outperforms Condorcet"."""
-
-
 def reciprocal_rank_fusion(
     rankings: Sequence[Ranking], *, depth: int, k: int = K, run_tag: str = "rrf"
 ) -> Ranking:
@@ -242,11 +245,6 @@ def best_first(run_tag: str, query_id: str, scored: Iterable[tuple[str, float]],
     """Return a ranking by descending score, equal ones in the order of their ids."""
     ordered = sorted(scored, key=lambda entry: (-entry[1], entry[0]))[:depth]
     return Ranking(run_tag, query_id, tuple(doc for doc, _ in ordered), tuple(score for _, score in ordered))
-
-
-Entries = Callable[[], Iterable[PassageEntry]]
-"""Called several times, so that texts need not be held."""
-_TEXTS, _STARTS = "texts.jsonl", "starts.npy"
 
 
 class _Stored(msgspec.Struct):

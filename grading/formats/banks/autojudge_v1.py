@@ -44,6 +44,13 @@ _ANSWER = ("answer", "citations")
 _RECORD = ("query_id", "info", "gold_answers", "references")
 
 
+OPEN = "OPEN_ENDED_ANSWER"
+"""Stands where Collaborator knows documents and no answer."""
+FILE_NAME = "nuggets_{query_id}.json"
+_NAMED = re.compile(r"(?:nuggets_)?(.+?)(?:\.rat|\.v1)?(?:\.jsonl?)?(?:\.gz)?")
+_PAIR = 2
+
+
 def recognises(records: Sequence[Json]) -> bool:
     return any(f"{prefix}_text" in records[0] for prefix in PREFIX.values())
 
@@ -190,13 +197,6 @@ DIALECT = Dialect(
     has_item_per_record=True,
     leaves_out=leaves_out,
 )
-
-
-OPEN = "OPEN_ENDED_ANSWER"
-"""Stands where Collaborator knows documents and no answer."""
-FILE_NAME = "nuggets_{query_id}.json"
-_NAMED = re.compile(r"(?:nuggets_)?(.+?)(?:\.rat|\.v1)?(?:\.jsonl?)?(?:\.gz)?")
-_PAIR = 2
 
 
 def recognises_rat(records: Sequence[Json]) -> bool:

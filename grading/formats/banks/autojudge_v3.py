@@ -47,6 +47,10 @@ _SHAPE = "{query_id, nugget_bank: questions, claim_bank: claims}"
 _HEAD = {"query_id", "title_query", "test_collection", "format_version", *BANK_KEY.values()}
 
 
+WORDS = {Importance.VITAL: "must_have", Importance.OKAY: "should_have", Importance.AVOID: "avoid"}
+_DROPPED = ("answers", "references")
+
+
 def recognises(records: Sequence[Json]) -> bool:
     return any(key in records[0] for key in BANK_KEY.values())
 
@@ -290,10 +294,6 @@ DIALECT = Dialect(
     head_parts,
     warns=warns,
 )
-
-
-WORDS = {Importance.VITAL: "must_have", Importance.OKAY: "should_have", Importance.AVOID: "avoid"}
-_DROPPED = ("answers", "references")
 
 
 def recognises_aja(records: Sequence[Json]) -> bool:

@@ -42,6 +42,10 @@ ANSWER_KEYS = ("answer_text", "candidate_text")
 _SHAPE = "{query, qid, nuggets: [{text, importance, ...}, ...]}"
 
 
+_NARRATIVE = "mapped_sub_narrative"
+_OWN = (_NARRATIVE, "source")
+
+
 def recognises(records: Sequence[Json]) -> bool:
     return "nuggets" in records[0]
 
@@ -217,10 +221,6 @@ ASSIGNMENTS_DIALECT = Dialect(
     head_parts,
     repeats_topics=True,
 )
-
-
-_NARRATIVE = "mapped_sub_narrative"
-_OWN = (_NARRATIVE, "source")
 
 
 def recognises_development(records: Sequence[Json]) -> bool:

@@ -27,6 +27,14 @@ What v3 has no key for stands under `metadata.rubricweb.<dialect>`, which AutoJu
 """
 
 
+MAX_DEPTH = 60
+"""How deeply the objects and lists of a bank may be nested."""
+_SHAPE = "a bank as JSON: one object a line, one object, or a list of objects"
+OURS = "rubricweb"
+"""The key of `metadata` under which AutoJudge's tools keep what is ours."""
+SLUG_CHARS = 80
+
+
 @dataclass(frozen=True, slots=True)
 class BankItem:
     """A question or nugget. `gold_answers` is empty where the bank has no answer key.
@@ -128,11 +136,6 @@ class Dialect:
         return [self.write(replace(line, items=[item])) for item in line.items if not self.leaves_out(item)]
 
 
-MAX_DEPTH = 60
-"""How deeply the objects and lists of a bank may be nested."""
-_SHAPE = "a bank as JSON: one object a line, one object, or a list of objects"
-
-
 class Record(NamedTuple):
     line: int
     value: Json
@@ -224,11 +227,6 @@ def _refuse_deep(value: Any) -> None:
         if not level:
             return
     raise BadFormat(f"nested too deeply, expected at most {MAX_DEPTH} levels")
-
-
-OURS = "rubricweb"
-"""The key of `metadata` under which AutoJudge's tools keep what is ours."""
-SLUG_CHARS = 80
 
 
 def brief(value: object) -> str:

@@ -12,6 +12,21 @@ from grading.errors import BadFormat
 from grading.formats.json_lines import JsonDict, in_words, real
 from grading.types import Citation, Response, Sentence
 
+_LABELS = {
+    "rag24": "TREC RAG 2024 answers",
+    "rag25": "TREC RAG 2025 and 2026 answers",
+    "ragtime": "RAGTIME reports",
+    "dragun": "DRAGUN reports",
+    "autojudge": "AutoJudge reports",
+    "biogen24": "BioGen 2024 answers",
+}
+SENTENCE_KEYS = ("answer", "responses")
+TOPIC_KEYS = ("topic_id", "narrative_id", "request_id")
+"""Names of the topic's id; a file may have several, which then agree."""
+_POSITION = re.compile(r"[0-9]{1,4}")
+Refuse = Callable[[str, str, int | None], None]
+"""Takes the category of the problem, its text and the number of the sentence."""
+
 
 class Dialect(StrEnum):
     """A way of writing responses, by the name of the track that brought it up."""
@@ -30,16 +45,6 @@ class Dialect(StrEnum):
     @property
     def label(self) -> str:
         return _LABELS[self]
-
-
-_LABELS = {
-    "rag24": "TREC RAG 2024 answers",
-    "rag25": "TREC RAG 2025 and 2026 answers",
-    "ragtime": "RAGTIME reports",
-    "dragun": "DRAGUN reports",
-    "autojudge": "AutoJudge reports",
-    "biogen24": "BioGen 2024 answers",
-}
 
 
 class Shape(StrEnum):
@@ -86,10 +91,6 @@ LAYOUTS = {
 }
 """Of all dialects but BioGen's."""
 
-SENTENCE_KEYS = ("answer", "responses")
-TOPIC_KEYS = ("topic_id", "narrative_id", "request_id")
-"""Names of the topic's id; a file may have several, which then agree."""
-
 
 def dialect_of(content: Mapping[str, object]) -> Dialect | None:
     """Return the dialect of a line's JSON object, or of BioGen's document; None where it is no response."""
@@ -116,10 +117,6 @@ def sentences_key(content: Mapping[str, object]) -> str:
 def _has_scores(entry: object) -> bool:
     return isinstance(entry, Mapping) and isinstance(entry.get("citations"), Mapping)
 
-
-_POSITION = re.compile(r"[0-9]{1,4}")
-Refuse = Callable[[str, str, int | None], None]
-"""Takes the category of the problem, its text and the number of the sentence."""
 
 _NAMES = {
     Shape.POSITIONS: "positions in references",

@@ -44,6 +44,16 @@ from grading.types import Response
 _ID_KEYS = frozenset({"team_id", "run_id", *TOPIC_KEYS})
 
 
+_SOURCES = {
+    Dialect.RAG24: "TREC RAG 2024, ragnarok",
+    Dialect.RAG25: "TREC RAG 2025 and 2026, autojudge-base 1.0.0",
+    Dialect.RAGTIME: "TREC RAGTIME 2025 and 2026, task 1",
+    Dialect.DRAGUN: "TREC DRAGUN 2025, task 2",
+    Dialect.AUTOJUDGE: "TREC AutoJudge, autojudge-base 1.0.0",
+    Dialect.BIOGEN24: "TREC BioGen 2024",
+}
+
+
 def converted(response: Response, dialect: Dialect) -> tuple[JsonDict, list[str]]:
     """Return the JSON object of the response in a dialect, and what was dropped or made up, item by item.
 
@@ -355,16 +365,6 @@ def losses(response: Response, dialect: Dialect) -> list[str]:
     ['sentence 1: the score 1 of d1 is made up from its rank']
     """
     return converted(response, dialect)[1]
-
-
-_SOURCES = {
-    Dialect.RAG24: "TREC RAG 2024, ragnarok",
-    Dialect.RAG25: "TREC RAG 2025 and 2026, autojudge-base 1.0.0",
-    Dialect.RAGTIME: "TREC RAGTIME 2025 and 2026, task 1",
-    Dialect.DRAGUN: "TREC DRAGUN 2025, task 2",
-    Dialect.AUTOJUDGE: "TREC AutoJudge, autojudge-base 1.0.0",
-    Dialect.BIOGEN24: "TREC BioGen 2024",
-}
 
 
 def dialect_of_lines(contents: Iterable[Mapping[str, object]]) -> Dialect | None:

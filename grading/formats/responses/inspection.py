@@ -36,6 +36,12 @@ SHAPE = (
 )
 
 
+RESULT_KEYS = frozenset({"topic_id", "answer", "references"})
+RUN_KEYS = frozenset({"team_id", "run_name", "results"})
+_CITATIONS = re.compile(r"\s*\[\s*(\d+(?:\s*,\s*\d+)*)\s*\]")
+_END = re.compile(r"[.!?]*[\"')\u201d\u2019]*$")
+
+
 class Problem(NamedTuple):
     """Why a part of a response cannot be read; `category` is that of a finding of `grading.submissions`."""
 
@@ -178,13 +184,6 @@ def _sentences(inspection: Inspection, references: tuple[str, ...]) -> tuple[Sen
         citations = entry.get("citations") if isinstance(entry, Mapping) else None
         sentences.append(Sentence(text, reader.read(citations, place=place, sentence=position + 1)))
     return tuple(sentences)
-
-
-RESULT_KEYS = frozenset({"topic_id", "answer", "references"})
-RUN_KEYS = frozenset({"team_id", "run_name", "results"})
-
-_CITATIONS = re.compile(r"\s*\[\s*(\d+(?:\s*,\s*\d+)*)\s*\]")
-_END = re.compile(r"[.!?]*[\"')\u201d\u2019]*$")
 
 
 def inspect_document(path: Path) -> Iterator[InspectedLine]:
