@@ -31,7 +31,7 @@ class Secret:
 
     value: str = field(default="", repr=False)
     name: str = field(default="the key", compare=False)
-    """Of the setting that it is from, for messages."""
+    """The name of the setting that it is from, for messages."""
     is_sent_in_header: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -20,7 +20,7 @@ WINDOW = 10
 STRIDE = 5
 _CLOSING = "\"'\u201d\u2019\u300d\u300f)\\]"
 _FULL_STOPS = "\u3002\uff01\uff1f"
-"""Of Chinese and Japanese, which put no white space behind them."""
+"""Full stops of Chinese and Japanese, which put no white space behind them."""
 _END = re.compile(
     rf"(?<![.!?])[.!?]++[{_CLOSING}]*+(?=\s++[^\sa-z])|[{_FULL_STOPS}]++[{_CLOSING}]*+|\n[ \t\r]*+\n"
 )

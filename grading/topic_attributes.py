@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from grading.errors import UnknownSlice
 
 TopicAttributes = Mapping[str, Mapping[str, object]]
-"""By query id: values by the names of attributes, as a file of topics has them."""
+"""Values by query id and by the names of attributes, as a file of topics has them."""
 MAX_CATEGORIES = 50
 """What has more values is a text or an id, and no attribute."""
 

@@ -40,7 +40,7 @@ SAMPLE_LINES = 50
 SAMPLE_CHARACTERS = 1_000_000
 """A sample ends with the line that exceeds this, which may be the first."""
 SAMPLE_BYTES = 2 * MAX_LINE_BYTES
-"""Of files that begin with blank lines no more is read."""
+"""The most that is read of files that begin with blank lines."""
 
 
 def unwrapped(value: Any) -> list[Any]:
@@ -191,7 +191,7 @@ class Format:
     """A file format, with its reader and its writer."""
 
     name: str
-    """What commands and pages name it by."""
+    """The name in commands and on pages."""
     label: str
     content: Content
     recognises: Callable[[Sample], bool]

@@ -132,7 +132,7 @@ class Judgment(msgspec.Struct, frozen=True, gc=False):
 
 
 class PooledRank(msgspec.Struct, frozen=True, gc=False):
-    """Where one run ranked the passage. Ranks are as the file has them: from 0 or 1, with or without gaps."""
+    """The rank of the passage in one run, as the file has it: from 0 or 1, with or without gaps."""
 
     run_tag: str
     rank: int

@@ -44,9 +44,9 @@ class ListedPassage:
     doc_id: str
     text: str
     ratings: tuple[int, ...] = ()
-    """By item of the topic; below 0 without a rating."""
+    """Ratings by item of the topic; below 0 without a rating."""
     answers: tuple[str, ...] = ()
-    """By item of the topic: the extracted answer; empty without one."""
+    """Extracted answers by item of the topic; empty without one."""
 
 
 @dataclass(frozen=True, slots=True)

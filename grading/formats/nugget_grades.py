@@ -60,7 +60,7 @@ class NuggetGrade:
     reasoning: str | None = None
     addressed_quote: str | None = None
     passage: str | None = None
-    """What was graded: the response, or a paragraph of the document."""
+    """The graded text: the response, or a paragraph of the document."""
     confidence: float | None = None
     doc_id: str = ""
     """Empty for a grade of the response."""

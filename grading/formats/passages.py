@@ -40,7 +40,7 @@ class PassageEntry:
     query_id: str | None = None
     query_text: str = ""
     rank: int | None = None
-    """From 1, in the order of the request."""
+    """The rank from 1, in the order of the request."""
     score: float | None = None
     foreign: Mapping[str, object] | None = None
     """The JSON object exactly as read; None for TSV and for candidates without one."""

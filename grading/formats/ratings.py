@@ -29,7 +29,7 @@ RATING = "rating"
 _PARTS = {"query_id": QUERY, "doc_id": DOCUMENT, "passage": PASSAGE, "item_id": ITEM_ID, "item": ITEM}
 _SHAPE = '{"topic_id", "docid", "username", "rating": "Mostly Good", ...} annotations'
 JUDGMENTS: Mapping[str, int] = {"Perfect": 3, "Mostly Good": 2, "So-so": 1, "Bad": 0}
-"""By the words of the page."""
+"""Judgments by the labels of the page."""
 NOT_RATED = "Not rated"
 _STATE = "autojudge_annotate_state_"
 """How the keys of the page begin in localStorage."""
@@ -43,9 +43,9 @@ class PersonRating:
 
     query_id: str
     rating: int
-    """Of an item from 0 to 5; of a passage by itself a judgment."""
+    """A rating of an item from 0 to 5, or a judgment of a passage by itself."""
     rater: str
-    """As the file names the person."""
+    """The person's name in the file."""
     doc_id: str = ""
     passage: str = ""
     """The passage's text; the export has this or `doc_id`, or both."""

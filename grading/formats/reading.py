@@ -46,7 +46,7 @@ _OTHERS: tuple[tuple[int, bytes, str], ...] = (
     (0, b"PAR1\x15", f"the file is Parquet: {_EXPORT}"),
     (0, b"SQLite format 3\x00", f"the file is a SQLite database: {_EXPORT}"),
 )
-"""What a file is that has these bytes at this place."""
+"""Kinds of files that have these bytes at this place."""
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _SAVE = "save the file as UTF-8"
 

@@ -35,7 +35,7 @@ FORMATS: tuple[Format, ...] = (
     *leaderboards.FORMATS,
     *listings.FORMATS,
 )
-"""In the order of docs/help/files.md."""
+"""All formats, in the order of docs/help/files.md."""
 
 
 def find(name: str) -> Format:

@@ -25,7 +25,7 @@ COMMENT = "#"
 _QREL = "4 columns: query_id 0 doc_id relevance"
 _RUN = "6 columns: query_id Q0 doc_id rank score run_tag"
 _LABELS = frozenset(range(5))
-"""Of TREC RAG 2025, 0 to 4."""
+"""Labels of TREC RAG 2025, 0 to 4."""
 _JUDGMENTS = (
     "the ranks are {} to {} and the scores lie between 0 and 1, as in the relevance judgments of TREC RAG "
     "2025 (topic Q0 segment judgment confidence run_id), expected a run"
@@ -103,7 +103,7 @@ class RunFile:
 
     run_tag: str
     ranks: Mapping[str, Ranks]
-    """By topic."""
+    """Ranks by topic."""
     comments: tuple[str, ...]
     """Lines that were skipped although they have the columns of a run."""
 

@@ -36,7 +36,7 @@ LONGEST_REPLY = 512
 SERVER_SECONDS = 120.0
 """The longest time for one reply of a server."""
 CLIENTS = 8
-"""Of servers, models and lengths of replies, that a process keeps."""
+"""Clients (by server, model and length of replies) that a process keeps."""
 GUESSED = 7
 """Tokens that a causal model reads at once: those that followed the same words before, in prompt or reply.
 

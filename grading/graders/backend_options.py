@@ -80,7 +80,7 @@ class Option:
 
     @property
     def expected(self) -> str:
-        """In words: "a whole number of at least 1 and at most 20"."""
+        """The expected value, as in "a whole number of at least 1 and at most 20"."""
         if self.choices:
             return f"one of {', '.join(self.choices)}"
         if isinstance(self.default, bool):

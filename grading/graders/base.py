@@ -28,7 +28,7 @@ _NOT_OF_THE_BACKEND = (PROMPT, ANSWERS_BY, ATTEMPT)
 
 @dataclass(frozen=True, slots=True)
 class GraderSpec:
-    """Which back-end asks which model with which prompt, and how. Never changed once it has graded."""
+    """The back-end, model, prompt and options of a grader. Never changed once it has graded."""
 
     backend: str
     llm: str
@@ -102,7 +102,7 @@ class BatchState:
 
     has_ended: bool
     seconds: float = 0.0
-    """From its start to its end."""
+    """Seconds from the start to the end."""
     problem: str = ""
     """Why it ended without a reply to anything, for people."""
     is_refused_for_now: bool = False

@@ -24,7 +24,7 @@ from grading.types import ErrorClass
 ENDED = frozenset({"stop", "eos", "eos_token", "end", "end_turn", "stop_sequence", "complete", "completed"})
 """Finish reasons of servers where the model ended its reply, in lower case with underscores."""
 CUT = frozenset({"length", "max_tokens", "max_new_tokens", "max_output_tokens", "model_length"})
-"""Where the limit of tokens did."""
+"""Reasons that name the limit of tokens."""
 _BROKEN_OFF = frozenset(
     {"error", "abort", "aborted", "cancelled", "canceled", "timeout", "load", "unload"}
     | {"insufficient_system_resource"}
@@ -65,7 +65,7 @@ class _Message(NamedTuple):
 
     @property
     def raw(self) -> str:
-        """As the model would have written it; read again, it gives the same answer."""
+        """The reply as the model would have written it; read again, it gives the same answer."""
         text = self.text or ""
         return f"<think>\n{self.thought}\n</think>\n\n{text}" if self.thought else text
 

@@ -227,7 +227,7 @@ class Address:
 
     url: str = field(repr=False)
     query: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    """As Azure wants its `api-version`."""
+    """Parameters of the address, such as Azure's `api-version`."""
 
     @classmethod
     def of(cls, typed: str) -> Address:

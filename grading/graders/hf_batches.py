@@ -95,7 +95,7 @@ CUDA_FIRST_TOKENS = 16_384
 CUDA_MOST_TOKENS = 131_072
 """Larger batches gain nothing: the cores have been busy for long."""
 FREE_SHARE = 0.7
-"""Of the free memory; the allocator needs some for what does not fit between other things."""
+"""Share of the free memory; the allocator needs some for what does not fit between other things."""
 
 
 class BatchSize:
@@ -107,7 +107,7 @@ class BatchSize:
         self._is_measured = bool(tokens) or device.type != "cuda"
         self._most = tokens or (CUDA_MOST_TOKENS if device.type == "cuda" else CPU_TOKENS)
         self.tokens = self._most if self._is_measured else CUDA_FIRST_TOKENS
-        """Of a batch, with its padding."""
+        """Tokens of a batch, with its padding."""
 
     @contextmanager
     def measuring(self, tokens: int) -> Iterator[None]:

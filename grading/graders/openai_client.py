@@ -51,7 +51,7 @@ class ChatOptions:
     """The replies that the server shall let the model write; empty for any."""
     thinking: Thinking = AS_IT_IS
     timeout_s: float = 60.0
-    """Of one attempt, from the first byte sent to the last received."""
+    """Seconds of one attempt, from the first byte sent to the last received."""
     attempts: int = 3
     concurrency: int = 256
     """The most calls under way at each server; how many there are, its answers decide."""

@@ -65,13 +65,13 @@ class Backend:
     chunk_cells: int = 0
     """Of every chunk of grading work, whatever the rate; 0 where the rate decides."""
     price_share: float = 1.0
-    """What is paid of the model's price for a token."""
+    """The share of the model's price for a token that is paid."""
     takes: type[Options] = Options
     """The class of its options."""
 
     @property
     def options(self) -> dict[str, Option]:
-        """By name, in the order shown. Only models have a second attempt."""
+        """The options by name, in the order shown. Only models have a second attempt."""
         attempt = {ATTEMPT: ATTEMPT_OPTION} if self.needs_model else {}
         return {**self.takes.declared(), **attempt}
 

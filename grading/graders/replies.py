@@ -198,7 +198,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class TokensUsed:
-    """As the server counts them; 0 where it does not."""
+    """Tokens as the server counts them; 0 where it does not."""
 
     prompt: int = 0
     completion: int = 0
@@ -216,7 +216,7 @@ class Reply:
     raw: str
     """All that it wrote, with its thinking: for the trace."""
     finish_reason: str = ""
-    """In the server's word; empty where it says none."""
+    """The server's word for it; empty where it gives none."""
     steps: tuple[Step, ...] = ()
     """The tokens of the answer; none where the server sends no probabilities, or such as cannot be."""
     used: TokensUsed = field(default_factory=TokensUsed)

@@ -67,7 +67,7 @@ def ahead(source: Generator[T], most: int = 1) -> Generator[T]:
 FIRST = 8
 """Calls under way before the server was seen to take more."""
 DECREASE = 0.7
-"""What is left of the limit after a sign of overload; as in CUBIC (RFC 9438)."""
+"""The share that is left of the limit after a sign of overload; as in CUBIC (RFC 9438)."""
 FORGETTING = 1.05
 """After each round the fastest call so far counts as this much slower: servers can become slower for good."""
 
@@ -127,7 +127,7 @@ class ConcurrencyLimit:
 
 @dataclass(slots=True)
 class _Round:
-    """As many replies as the limit allowed calls when it began."""
+    """A round of replies: as many as the limit allowed calls when it began."""
 
     length: int
     replies: int = 0

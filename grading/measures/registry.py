@@ -58,13 +58,13 @@ MEASURES: tuple[Measure, ...] = (
     *SET_MEASURES,
     *RECALL_LEVEL_MEASURES,
 )
-"""In the order in which forms suggest them."""
+"""All measures, in the order in which forms suggest them."""
 DEFAULT = RUBRIC_COVER.name
-"""What ranks runs where nobody names a measure."""
+"""The measure that ranks runs where nobody names one."""
 DEFAULT_OF_LABELS = "ndcg_cut_10"
 """The same where there are labels only: of a direct grader, or human judgments."""
 COMPARED = (DEFAULT, DEFAULT_OF_LABELS, "map", "recip_rank")
-"""What meta-evaluation compares where nobody names measures."""
+"""Measures that meta-evaluation compares where nobody names some."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ RAG24 = MeasureSet(
     ("cover-1", "cover-4", "cover-5", "qrels-ndcg", "qrels-1", "qrels-4", "qrels-5"),
     ranked_by="cover-4",
 )
-"""Of the TREC RAG'24 rubric evaluation (TREMA-UNH at TREC RAG, 7), all at 20 passages."""
+"""Measures of the TREC RAG'24 rubric evaluation (TREMA-UNH at TREC RAG, 7), all at 20 passages."""
 NUGGET_SET = MeasureSet(
     "nuggets",
     "Nugget scores",
@@ -106,7 +106,7 @@ class NamedMeasure:
 
     measure: Measure
     name: str
-    """As trec_eval writes it."""
+    """The name as trec_eval writes it."""
     cutoff: int | None = None
     share: float = 0
     """The number in the name where it is a decimal: the 0.1 of `iprec_at_recall_0.10`."""

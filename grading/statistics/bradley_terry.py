@@ -74,7 +74,7 @@ class ByLength(NamedTuple):
 
     @property
     def of_double(self) -> float:
-        """By which factor the odds of winning against losing grow for an answer twice as long."""
+        """The factor by which the odds of winning against losing grow for an answer twice as long."""
         return float(2**self.slope)
 
 
@@ -90,9 +90,9 @@ class Strengths:
     """NaN, as `high`, for a system with votes on fewer than MIN_TOPICS topics."""
     high: Floats
     covariance: Floats
-    """Of the strengths, without what topics differ by."""
+    """The covariance of the strengths, without what topics differ by."""
     deviations: Floats
-    """Of the row's system over the column's: standard deviations that are as rare as Student's t."""
+    """Standard deviations of the row's system minus the column's, as rare as Student's t."""
     length: ByLength | None = None
     """None where lengths were not taken into account."""
 

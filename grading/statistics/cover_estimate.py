@@ -37,7 +37,7 @@ MIN_ABOVE = 30
 COVER_CELLS = 400
 """A sample of so many usually estimates to within 0.05 to 0.1."""
 N_STRATA = 4
-"""By grade and judgment; those without cells change nothing."""
+"""Strata by grade and judgment; those without cells change nothing."""
 FEW_MISSES = 3
 """With fewer in the sample the level of the interval is a lower bound."""
 NOT_RATED = -1
@@ -48,7 +48,7 @@ PASSAGE_CORRELATION = 0.1
 DRAWS = 400
 """Points of the posterior that the interval is made of."""
 LARGEST_EXPONENT = 20.0
-"""Of the correction for passages, against overflow."""
+"""The largest exponent of the correction for passages, against overflow."""
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -44,7 +44,7 @@ from grading.arrays import divide_or_zero
 BELOW, ABOVE = 10, 3
 SHARE_BELOW = 0.6
 MOST_ROUNDS = 50
-"""Of blocks an item, where more cells are asked for than there are."""
+"""The most rounds of blocks an item, where more cells are asked for than there are."""
 
 Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -55,9 +55,9 @@ METHOD = "t interval of a power-tuned difference estimator (PPI++)"
 A_RUN = 60
 """So many rated units of a run usually estimate its score to within 0.06 to 0.1."""
 MIN_UNITS = 20
-"""Of a run, rated: with fewer it has no estimate."""
+"""Rated units of a run: with fewer it has no estimate."""
 EVEN_SHARE = 0.5
-"""Of the draw that takes no account of the grader's confidence, which may be wrong."""
+"""The share of the draw that takes no account of the grader's confidence, which may be wrong."""
 _DOUBTED = 0.5
 """Imagined errors of the grader in a sample without any, whose variance would be 0. Half as many are added to
 other samples: the variance of few units is more often too small than too large.
@@ -108,7 +108,7 @@ class _Side:
     cells: set[tuple[int, int]] = field(default_factory=set)
     """(place of the item, row)."""
     chances: dict[int, Floats] = field(default_factory=dict)
-    """By place of the item."""
+    """Chances by place of the item."""
     waiting: list[int] = field(default_factory=list)
     blocks: int = 0
 

@@ -36,7 +36,7 @@ from grading.statistics.mean_intervals import RESAMPLES, SEED, mean_intervals, r
 ALPHA = 0.05
 POWER = 0.8
 DRAWS = RESAMPLES
-"""Of flips or resamples; what was seen is one of them."""
+"""Flips or resamples; what was seen is one of them."""
 EXACT_TOPICS = 14
 """Up to so many topics all 2^(topics - 1) flips are counted: a flip and its opposite are as extreme."""
 MIN_TOPICS = 6

@@ -75,7 +75,7 @@ def mean_and_stderr(scores: NDArray[np.float64]) -> Summary:
 
 
 class Marks(NamedTuple):
-    """Of the means of all runs (TREMA-UNH at TREC RAG, 6.3.3 and 7); NaN without runs."""
+    """Marks of the means of all runs (TREMA-UNH at TREC RAG, 6.3.3 and 7); NaN without runs."""
 
     minimum: float
     median: float

@@ -115,7 +115,7 @@ class Standing:
     behind: float
     """How much lower it is; 0 for the best."""
     interval: ConfidenceInterval
-    """Of `behind`, over the same resampled topics for both: a paired comparison of these two alone."""
+    """The interval over the same resampled topics for both: a paired comparison of these two alone."""
     is_as_good: bool
     """The best, or not clearly behind it among all that are compared."""
 

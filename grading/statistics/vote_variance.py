@@ -74,18 +74,18 @@ class Scored(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Variance:
-    """Of fitted parameters; matrices have the shape (parameters, parameters)."""
+    """The variance of fitted parameters; matrices have the shape (parameters, parameters)."""
 
     model: Floats
     """The inverse of the posterior's curvature."""
     floor: Floats
     """The same, with the information on the way from equal strengths to the fitted ones."""
     topics: Floats
-    """What the jackknife over topics gives."""
+    """The variance that the jackknife over topics gives."""
     by_topic: Floats
     """Shape (topics, parameters, parameters): the information of each topic."""
     voters: Floats
-    """What people add."""
+    """The variance that people add."""
     voter_freedom: float
     """Infinite where nothing is known of people."""
 
@@ -193,7 +193,7 @@ class Explained:
     decided: int
     """Votes for one of the two."""
     same_side: Share
-    """Of the decided votes: the share for the answer with the higher score; equal scores count half."""
+    """The share of the decided votes for the answer with the higher score; equal scores count half."""
     accuracy: Share
     """Of all votes: the share that is predicted on topics that the model has not seen."""
     baseline: Share

@@ -79,7 +79,7 @@ class Finding:
     """None where it concerns the whole file."""
     query_id: str = ""
     sentence: int | None = None
-    """From 1."""
+    """The number of the sentence, from 1."""
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.line is not None else self.file
@@ -133,7 +133,7 @@ class RunIdRules(_Table, frozen=True):
 
     max_characters: Count | None = None
     pattern: str = r"[A-Za-z0-9_-][A-Za-z0-9_.-]*"
-    """Of the whole run id."""
+    """The pattern of the whole run id."""
 
 
 class MetadataRules(_Table, frozen=True):
@@ -196,7 +196,7 @@ class NuggetRules(_Table, frozen=True):
     """What the track takes as nuggets: questions with answers, as RAGTIME 2026 has them."""
 
     run_id: RunIdRules | None = None
-    """Where it differs from that of the track's other files."""
+    """The rules of run ids, where they differ from those of the track's other files."""
     metadata: MetadataRules = MetadataRules()
     doc_id: str = ""
     """A pattern of the whole document id; empty where any will do."""

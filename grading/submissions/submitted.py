@@ -218,7 +218,7 @@ class _Ranking:
     ranked: list[tuple[int, float, int]] = field(default_factory=list)
     """Rank, score and line."""
     first_line: dict[str, int] = field(default_factory=dict)
-    """Of each document."""
+    """The first line of each document."""
 
 
 class RunCheck:

@@ -31,9 +31,9 @@ T = TypeVar("T")
 
 
 PROMPT_ID = "SupportOfStatement@1"
-"""Of the prompt that is asked unless another one is named."""
+"""The prompt that is used unless another one is named."""
 AGAIN_ID = "SupportAgain@1"
-"""Of what is said after a reply that names no label."""
+"""The prompt that follows a reply without a label."""
 LONGEST_REPLY = 32
 """Tokens: a label with a word or two around it."""
 
@@ -51,7 +51,7 @@ class Support(IntEnum):
 
 
 class JudgedCitations(StrEnum):
-    """Which citations of a sentence are judged."""
+    """The citations of a sentence that are judged."""
 
     FIRST = "first"
     ALL = "all"
@@ -69,7 +69,7 @@ class JudgedCitations(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SupportScore:
-    """Of one answer."""
+    """Precision and recall of one answer's citations."""
 
     precision: float
     """0..1; NaN where the answer cites something and none of it has a label."""

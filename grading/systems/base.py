@@ -17,7 +17,7 @@ from grading.types import Citation, Response, Sentence, Topic
 __all__ = ("SystemPrompt", "get")
 
 SystemPrompt: TypeAlias = ChatPrompt
-"""What a system asks a model at one step. Its replies are free text: it has no labels."""
+"""The prompt of a system at one step. Its replies are free text: it has no labels."""
 
 
 MAX_WORDS = 400
@@ -67,7 +67,7 @@ class Step:
 
     @property
     def number(self) -> int | None:
-        """Of the source, from 1."""
+        """The number of the source, from 1."""
         return None if self.source is None else self.source + 1
 
 

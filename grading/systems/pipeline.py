@@ -66,7 +66,7 @@ LONGEST_REPLIES = {
 }
 """Tokens; for a whole answer of 400 words with citations, and for an article of 1,000 words."""
 TOKENS_A_WORD = LONGEST_REPLIES[Answering.RAGNAROK] / MAX_WORDS
-"""Of such an answer, its citations included."""
+"""Tokens a word of such an answer, its citations included."""
 PERMUTATION_REPLY, RATING_REPLY = 256, 64
 """Tokens, for the order of a window of 20 and, as graders have it, for one rating."""
 _FACTS = ("KeyFacts", "FactInDocument", "FactInSentence")
@@ -78,7 +78,7 @@ PROMPTS = {
 }
 """The prompts that an answer asks."""
 LONGEST_REPLY = 512
-"""Of the others, which reply with a few sentences or a list."""
+"""The longest reply of the others, which write a few sentences or a list."""
 CLOSED_BOOK = (Answering.WIKI, Answering.WEB, Answering.QUESTION)
 """They answer from what their model knows."""
 
@@ -95,7 +95,7 @@ class SystemSpec:
     depth: int = DEPTH
     """Passages that are retrieved."""
     rerank_passes: int = 0
-    """Of listwise reranking."""
+    """Passes of listwise reranking."""
     rating_prompt: str = ""
     """Class of the prompt by which each passage is rated to rerank them; empty for none."""
     sources: int = 0
@@ -104,7 +104,7 @@ class SystemSpec:
     backend: str = ""
     llm: str = ""
     model_options: Mapping[str, Value] = field(default_factory=dict, hash=False)
-    """Of the back-end, about thinking and the longest reply (`WRITING`)."""
+    """Options of the back-end, about thinking and the longest reply (`WRITING`)."""
 
     def __post_init__(self) -> None:
         """Raise ValueError for parts that do not go together."""

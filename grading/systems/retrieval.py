@@ -271,7 +271,7 @@ class Corpus:
     index: PassageIndex
     texts: mmap | bytes
     starts: NDArray[np.int64]
-    """By place in the index: where its line begins."""
+    """Offsets of lines by place in the index."""
     places: dict[str, int]
 
     @classmethod

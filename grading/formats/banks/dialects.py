@@ -51,7 +51,7 @@ DIALECTS = (
     autojudge_v1.RAT,
     autojudge_v1.COLLABORATOR,
 )
-"""In the order in which they are recognised: each before those whose files look like its own with less."""
+"""Dialects as they are recognised: each before those whose files look like its own with less."""
 BY_NAME = {dialect.name: dialect for dialect in DIALECTS}
 
 

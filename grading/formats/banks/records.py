@@ -86,7 +86,7 @@ class BankLine:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a record stands: its line, and the file's name for dialects whose files name their topic."""
+    """The place of a record: its line, and the file's name for dialects whose files name their topic."""
 
     line: int
     file: str
@@ -103,7 +103,7 @@ class Dialect:
     read: Callable[[Json, Source], BankLine]
     write: Callable[[BankLine], Json]
     source: str
-    """Where it is described."""
+    """The place where it is described."""
     parts: Callable[[Json], Parts]
     """The parts of an item as a file of this dialect has it (`BankItem.foreign`)."""
     head_parts: Callable[[Json], Parts]

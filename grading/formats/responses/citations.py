@@ -62,12 +62,12 @@ class Shape(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where a dialect of one JSON object a line has what."""
+    """The keys of a dialect of one JSON object a line."""
 
     sentences_key: str
     topic_key: str
     shapes: tuple[Shape, ...]
-    """Those that the track takes; the first is written."""
+    """Shapes that the track takes; the first is written."""
     has_metadata: bool = True
     """Whether the ids stand in an object of their own, `metadata`."""
     only_metadata: frozenset[str] = frozenset()
@@ -89,7 +89,7 @@ LAYOUTS = {
     ),
     Dialect.AUTOJUDGE: Layout("responses", "topic_id", (Shape.IDS, Shape.SCORES, Shape.POSITIONS)),
 }
-"""Of all dialects but BioGen's."""
+"""Layouts of all dialects but BioGen's."""
 
 
 def dialect_of(content: Mapping[str, object]) -> Dialect | None:

@@ -48,7 +48,7 @@ class Problem(NamedTuple):
     category: str
     text: str
     sentence: int | None = None
-    """From 1."""
+    """The number of the sentence, from 1."""
 
 
 @dataclass(frozen=True, slots=True)
