@@ -183,7 +183,7 @@ def _cut(group: dict[int, str]) -> Iterator[tuple[str, int, int]]:
     for number, text in group.items():
         tokens = count_tokens(text)
         if kept and size + tokens > MAX_TOKENS:
-            yield " ".join(text for number in kept), kept[0], kept[-1]
+            yield " ".join(group[place] for place in kept), kept[0], kept[-1]
             kept, size = [], 0
         if tokens > MAX_TOKENS:
             yield from ((part, number, number) for part in _parts(text, tokens))
@@ -191,7 +191,7 @@ def _cut(group: dict[int, str]) -> Iterator[tuple[str, int, int]]:
             kept.append(number)
             size += tokens
     if kept:
-        yield " ".join(group[number] for number in kept), kept[0], kept[-1]
+        yield " ".join(group[place] for place in kept), kept[0], kept[-1]
 
 
 def _parts(text: str, tokens: int) -> Iterator[str]:
