@@ -25,7 +25,7 @@ sys.path.insert(0, str(ROOT))
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 from grading.formats.graded import read_graded
-from grading.graders import GraderSpec, build, gguf
+from grading.graders import GraderSpec, build, hf_model
 from grading.statistics.agreement import cohen_kappa, contingency
 from grading.types import CellToGrade, Grade, Item, ItemKind, Passage, Topic
 
@@ -40,7 +40,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--cells", type=int, default=60, help="of each prompt")
     cells = parser.parse_args().cells
-    gguf.keep_copies_in(ROOT / ".cache" / "models")
+    hf_model.keep_copies_in(ROOT / ".cache" / "models")
     for kind, prompt_class in PROMPTS.items():
         drawn = random.Random(7).sample(demo_cells(kind), cells)
         print(f"{prompt_class}: {cells} cells of the demo")
@@ -71,7 +71,7 @@ def demo_cells(kind: ItemKind) -> list[CellToGrade]:
 
 def rated(prompt_class: str, cells: list[CellToGrade], *, constrained: bool) -> dict[tuple[str, str], int]:
     """Return the rating of each cell by its item and its passage; failed grades have none."""
-    grader = build(GraderSpec("hf_causal", gguf.SMOLLM2, prompt_class, {"constrained": constrained}))
+    grader = build(GraderSpec("hf_causal", hf_model.SMOLLM2, prompt_class, {"constrained": constrained}))
     began = time.process_time()
     results = list(grader.grade(cells))
     seconds = time.process_time() - began

@@ -27,7 +27,7 @@ from _measuring import run
 
 from grading.errors import ParseFailure
 from grading.generation import DraftTask, draft
-from grading.graders.gguf import SMOLLM2
+from grading.graders.hf_model import SMOLLM2
 from grading.types import ItemKind, Topic
 
 TOPICS = ROOT / "fixtures" / "demo" / "topics.jsonl"

@@ -27,8 +27,8 @@ import transformers
 
 from grading.graders import GraderSpec
 from grading.graders.first_step import ReplyScorer
-from grading.graders.gguf import SMOLLM2
 from grading.graders.hf_causal import CausalGrader
+from grading.graders.hf_model import SMOLLM2
 from grading.types import CellToGrade, Grade
 
 DEMO_CELLS = 1022

@@ -29,7 +29,7 @@ import _flan_shape as flan_shape
 import torch
 import transformers
 
-from grading.graders import GraderSpec, build, hf_batches, hf_t5
+from grading.graders import GraderSpec, build, hf_batches, hf_kernels
 from grading.graders.hf_seq2seq import Seq2SeqGrader
 from grading.parsing import parse_rating
 from grading.types import CellToGrade, Grade
@@ -210,8 +210,8 @@ def matmul_peak(options: argparse.Namespace) -> float:
     """FLOP/s of a large matrix product: the best of many, by the quickest of the libraries in use."""
     n, dtype = MATMUL[options.device], getattr(torch, options.dtype)
     layers = [torch.nn.Linear(n, n, bias=False, device=options.device, dtype=dtype) for _ in range(2)]
-    if options.device == "cpu" and hf_t5.can_pack(dtype):
-        hf_t5.pack(layers[1])
+    if options.device == "cpu" and hf_kernels.can_pack(dtype):
+        hf_kernels.pack(layers[1])
     given = torch.randn(n, n, device=options.device, dtype=dtype)
 
     def once(layer: torch.nn.Linear) -> float:

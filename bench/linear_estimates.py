@@ -31,7 +31,7 @@ from scipy.special import expit
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench._certainty import Row, report
-from grading.statistics.linear_estimate import Units, chances_of, drawn, linear_estimate, size_for
+from grading.statistics.cover_sample import Units, chances_of, drawn, linear_estimate, size_for
 
 RUNS, TOPICS, NUGGETS = 45, 21, 15
 NEW_WORLD = 20

@@ -22,8 +22,10 @@ sys.path[:0] = [str(ROOT), str(ROOT / "bench")]
 from _certainty import Row, report, share  # noqa: E402
 
 from grading.arrays import percentiles  # noqa: E402
-from grading.statistics.mean_intervals import mean_intervals  # noqa: E402
-from grading.statistics.means import resamples  # noqa: E402
+from grading.statistics.mean_intervals import (  # noqa: E402
+    mean_intervals,
+    resamples,
+)
 
 Floats = NDArray[np.float64]
 SEED, SAMPLES, BLOCK = 3, 4_000, 200

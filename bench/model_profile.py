@@ -26,8 +26,8 @@ import torch
 import transformers
 
 from grading.graders import GraderSpec, build, hf_batches
-from grading.graders.gguf import SMOLLM2
 from grading.graders.hf_batches import BatchGrader, EncodedPrompt
+from grading.graders.hf_model import SMOLLM2
 
 TARGET = 0.08
 PRODUCTS = frozenset(

@@ -27,7 +27,7 @@ from scipy.stats import spearmanr
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from grading.formats.graded import read_graded
-from grading.graders import GraderSpec, build, hf_prefix
+from grading.graders import GraderSpec, build, hf_causal
 from grading.graders.hf_causal import CausalGrader
 from grading.statistics.agreement import cohen_kappa, contingency, weighted_kappa
 from grading.types import CellToGrade, Grade, Item, ItemKind, Passage, Topic
@@ -91,18 +91,18 @@ def graded(name: str, spec: GraderSpec, cells: Sequence[CellToGrade]) -> dict[Ce
     grader = build(spec)
     assert isinstance(grader, CausalGrader)
     computed = 0
-    step = hf_prefix.Continuation._step
+    step = hf_causal.Continuation._step
 
     def counting(self, ids, *rest, **named):  # type: ignore[no-untyped-def]
         nonlocal computed
         computed += ids.numel()
         return step(self, ids, *rest, **named)
 
-    hf_prefix.Continuation._step = counting  # type: ignore[method-assign]
+    hf_causal.Continuation._step = counting  # type: ignore[method-assign]
     start = time.perf_counter()
     results = list(grader.grade(cells))
     seconds = time.perf_counter() - start
-    hf_prefix.Continuation._step = step  # type: ignore[method-assign]
+    hf_causal.Continuation._step = step  # type: ignore[method-assign]
     ordered = sorted(cells, key=spec.prompt.render)
     rows = grader._tokens([grader._text(cell, cell.passage.text) for cell in ordered])
     every, served = sum(map(len, rows)), not_cached(rows)

@@ -22,10 +22,12 @@ sys.path[:0] = [str(ROOT), str(ROOT / "bench")]
 from _certainty import Row, report, share  # noqa: E402
 
 from grading.statistics.max_t import ALPHA, adjusted_p  # noqa: E402
-from grading.statistics.means import resamples  # noqa: E402
+from grading.statistics.mean_intervals import resamples  # noqa: E402
 from grading.statistics.rank_correlation import Coefficient, correlate, resampled  # noqa: E402
-from grading.statistics.rank_intervals import relative_gains  # noqa: E402
-from grading.statistics.standing import standings  # noqa: E402
+from grading.statistics.rank_intervals import (  # noqa: E402
+    relative_gains,
+    standings,
+)
 
 Floats = NDArray[np.float64]
 SEED, TABLES, RUNS, RESAMPLES = 9, 200, 20, 1_000

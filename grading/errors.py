@@ -50,7 +50,7 @@ class Unclear(BadFormat):
     def __init__(
         self, problem: str, *, formats: Sequence[str], file: str = "", line: int | None = None
     ) -> None:
-        """`formats` are the names of those that it may be read as."""
+        """Keep in `formats` the names of the formats that the file may be read as."""
         self.formats = tuple(formats)
         super().__init__(problem, file=file, line=line)
 
@@ -71,7 +71,7 @@ class BadPrompt(GradingError):
     """A prompt that somebody wrote cannot be asked; the message says what to correct."""
 
     def __init__(self, problem: str, *, part: str = "") -> None:
-        """`part` of the prompt is where to correct it: prompt_class, kinds, template, scale or labels."""
+        """Keep the part to correct: prompt_class, kinds, template, scale or labels."""
         self.part = part
         super().__init__(problem)
 

@@ -72,12 +72,12 @@ class Shingler:
 
     def shingles(self, text: str) -> Shingles:
         """Return an empty array for a text without words."""
-        words = np.fromiter(map(self._hashes.__getitem__, _WORD.findall(text.lower())), dtype=np.uint64)
-        size = min(len(words), NGRAM)
-        count = len(words) - size + bool(size)
+        hashes = np.fromiter(map(self._hashes.__getitem__, _WORD.findall(text.lower())), dtype=np.uint64)
+        size = min(len(hashes), NGRAM)
+        count = len(hashes) - size + bool(size)
         sums = np.zeros(count, dtype=np.uint64)
         for place, factor in enumerate(self._factors[:size]):
-            sums += words[place : place + count] * factor
+            sums += hashes[place : place + count] * factor
         return np.unique(sums)
 
 

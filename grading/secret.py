@@ -22,20 +22,20 @@ _SHORTEST_PART = 8
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """A secret without the blanks around it, which files and copying leave there. It never shows itself.
+    r"""A secret without the blanks around it, which files and copying leave there. It never shows itself.
 
-    >>> key = Secret(" sk-0123456789\\n", "RUBRIC_OPENAI_API_KEY")
+    >>> key = Secret(" sk-0123456789\n", "RUBRIC_OPENAI_API_KEY")
     >>> print(key, repr(key), key.value == "sk-0123456789")
     [secret] Secret(RUBRIC_OPENAI_API_KEY) True
     """
 
     value: str = field(default="", repr=False)
     name: str = field(default="the key", compare=False)
-    """Of the setting that it is from, for messages."""
+    """The name of the setting that it is from, for messages."""
     is_sent_in_header: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Raises BadSecret, which names the setting and never the value."""
+        """Raise BadSecret, which names the setting and never the value."""
         object.__setattr__(self, "value", self.value.strip())
         if any(unicodedata.category(character) in {"Cc", "Cs"} for character in self.value):
             raise BadSecret(
@@ -58,9 +58,9 @@ class Secret:
 
 
 def redacted(text: str, values: Iterable[str]) -> str:
-    """Return `text` without these secrets, in whatever spelling they stand in it.
+    r"""Return `text` without these secrets, in whatever spelling they stand in it.
 
-    >>> redacted("Illegal header value b'Bearer s3cr\\'et!'", ["s3cr'et!"])
+    >>> redacted("Illegal header value b'Bearer s3cr\'et!'", ["s3cr'et!"])
     "Illegal header value b'Bearer [secret]'"
     """
     is_escaped = any(mark in text for mark in _ESCAPES)
@@ -77,7 +77,7 @@ def redacted(text: str, values: Iterable[str]) -> str:
 
 @lru_cache(maxsize=128)
 def _escaped(value: str) -> re.Pattern[str]:
-    """The value with any of its characters escaped, once or several times.
+    """Return the value with any of its characters escaped, once or several times.
 
     Escapes are those of Python's repr, of JSON, of URLs and of HTML.
     """
@@ -89,7 +89,7 @@ def _escaped(value: str) -> re.Pattern[str]:
 
 
 def _spellings(part: str) -> Iterator[str]:
-    """Of one character, or of several backslashes. Possessive, so that no text takes long."""
+    """Yield patterns of one character, or of several backslashes: possessive, so that no text takes long."""
     if part.startswith("\\"):
         yield rf"\\{{{len(part)},{8 * len(part)}}}+"
         yield from (f"(?:{spelling}){{{len(part)}}}" for spelling in _codes("\\"))
@@ -113,7 +113,7 @@ def _codes(character: str) -> Iterator[str]:
 
 @lru_cache(maxsize=128)
 def _in_base64(value: str) -> tuple[str, ...]:
-    """Alone, and wherever it may begin within a longer text, such as `user:password`."""
+    """Return the value in base64, alone and within a longer text, such as `user:password`."""
     raw = _bytes(value)
     written = [base64.b64encode(raw).decode()]
     for before in range(3):

@@ -1,6 +1,7 @@
-"""Documents cut into overlapping windows of sentences, as MS MARCO V2.1 is (TREC RAG 2024, section 4).
+"""Passages of long texts: windows of documents, and the parts of generated responses that are graded.
 
-A sentence ends after `.`, `!` or `?` (with the quotes and brackets that close there) before white space and
+Documents are cut into overlapping windows of sentences, as MS MARCO V2.1 is (TREC RAG 2024, section 4). A
+sentence ends after `.`, `!` or `?` (with the quotes and brackets that close there) before white space and
 something that is no small letter, after a Chinese or Japanese full stop, and at a blank line. Abbreviations,
 initials and numbers of lists end none.
 """
@@ -8,14 +9,18 @@ initials and numbers of lists end none.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+
+from grading.formats.ids import text_md5
 
 WINDOW = 10
 STRIDE = 5
 _CLOSING = "\"'\u201d\u2019\u300d\u300f)\\]"
 _FULL_STOPS = "\u3002\uff01\uff1f"
-"""Of Chinese and Japanese, which put no white space behind them."""
+"""Full stops of Chinese and Japanese, which put no white space behind them."""
 _END = re.compile(
     rf"(?<![.!?])[.!?]++[{_CLOSING}]*+(?=\s++[^\sa-z])|[{_FULL_STOPS}]++[{_CLOSING}]*+|\n[ \t\r]*+\n"
 )
@@ -23,6 +28,13 @@ _ABBREVIATIONS = re.compile(
     "mrs?|ms|dr|prof|[sj]r|st|mt|rev|hon|gen|col|lt|sgt|capt|gov|sen|pres|vs|etc|eg|ie|cf|al|figs?|eq|nos|vol"
     "|pp|eds?|inc|ltd|corp?|dept|univ|approx|feb|apr|aug|sept|oct|nov|dec"
 )
+
+
+MAX_TOKENS = 400
+"""Longer texts are cut into several passages (RUBRIC, section 4.2)."""
+_SCRIPTS_WITHOUT_SPACES = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+_TOKEN = re.compile(rf"[{_SCRIPTS_WITHOUT_SPACES}]|[^\W{_SCRIPTS_WITHOUT_SPACES}]+|[^\w\s]")
+_HEADING = re.compile(r"#{1,6}\s|\*\*[^*]+\*\*:?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +64,7 @@ def segments(doc_id: str, text: str, *, window: int = WINDOW, stride: int = STRI
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
-    """(start, end) of each sentence, without the white space between them.
+    """Return (start, end) of each sentence, without the white space between them.
 
     >>> text = "Dr. Ada Lovelace wrote it in 1843. Did J. S. Mill read it? Nobody knows"
     >>> [text[start:end] for start, end in sentence_spans(text)]
@@ -71,7 +83,7 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
 
 
 def _is_abbreviation(text: str, end: re.Match[str]) -> bool:
-    """Whether the full stop belongs to an abbreviation, an initial, or a number that begins a line."""
+    """Return whether the full stop belongs to an abbreviation, an initial, or a number that begins a line."""
     if end[0] != ".":
         return False
     word = re.search(r"(\S+)$", text[max(0, end.start() - 30) : end.start()])
@@ -83,3 +95,108 @@ def _is_abbreviation(text: str, end: re.Match[str]) -> bool:
     is_list_number = letters.isdigit() and text[line : end.start()].strip() == letters
     has_points = "." in word[1] and letters.isalpha()
     return bool(_ABBREVIATIONS.fullmatch(letters.lower())) or is_initial or is_list_number or has_points
+
+
+class PassagesOf(StrEnum):
+    """What of a response becomes one passage."""
+
+    SENTENCE = "sentence"
+    PARAGRAPH = "paragraph"
+    RESPONSE = "response"
+    WHOLE = "whole"
+    """As RESPONSE, however long: what AutoNuggetizer assigns nuggets to."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResponsePassage:
+    """A passage of a response, in the response's order."""
+
+    doc_id: str
+    """The md5 of its text, so that equal texts are one passage."""
+    text: str
+    first: int
+    """The first sentence that it has a part of, from 0."""
+    last: int
+    is_part: bool = False
+    """Whether it is one of several passages that a longer text was cut into."""
+
+
+def response_passages(sentences: Sequence[str], passages_of: PassagesOf) -> list[ResponsePassage]:
+    r"""Return the passages of a response by the rule `passages_of`, without blank sentences.
+
+    A paragraph begins after a blank line and at a heading (`# …` or a line of `**…**`). Sentences are joined
+    by one blank. A passage of more than `MAX_TOKENS` tokens is cut between sentences into as many as it
+    takes, and a longer sentence into parts of about equal length; a whole response is never cut.
+
+    >>> sentences = ["# Tides", "The moon pulls.\n\n", "The sun helps."]
+    >>> [passage.text for passage in response_passages(sentences, PassagesOf.PARAGRAPH)]
+    ['# Tides The moon pulls.', 'The sun helps.']
+    """
+    texts = {number: text for number, text in enumerate(sentences) if text.strip()}
+    passages = []
+    for group in _groups(texts, passages_of):
+        stripped = {number: texts[number].strip() for number in group}
+        cut = [_joined(stripped)] if passages_of is PassagesOf.WHOLE else list(_cut(stripped))
+        passages += [
+            ResponsePassage(text_md5(text), text, first, last, is_part=len(cut) > 1)
+            for text, first, last in cut
+        ]
+    return passages
+
+
+def count_tokens(text: str) -> int:
+    """Count words and punctuation marks; in scripts that put no spaces between words, characters.
+
+    A model's own tokens are about 1.3 times as many in English.
+
+    >>> count_tokens("Don't panic: 42 towels."), count_tokens("潮汐 tides")
+    (8, 3)
+    """
+    return len(_TOKEN.findall(text))
+
+
+def _groups(texts: dict[int, str], passages_of: PassagesOf) -> list[list[int]]:
+    """Return the numbers of the sentences that belong together."""
+    if passages_of is PassagesOf.SENTENCE:
+        return [[number] for number in texts]
+    groups: list[list[int]] = []
+    is_new = True
+    for number, text in texts.items():
+        begins = text[: len(text) - len(text.lstrip())]
+        is_new = is_new or "\n\n" in begins or bool(_HEADING.match(text.strip()))
+        if not groups or (is_new and passages_of is PassagesOf.PARAGRAPH):
+            groups.append([])
+        groups[-1].append(number)
+        is_new = "\n\n" in text[len(text.rstrip()) :]
+    return groups
+
+
+def _joined(group: dict[int, str]) -> tuple[str, int, int]:
+    """Return (text, first sentence, last sentence) of all of them, uncut."""
+    return " ".join(group.values()), min(group), max(group)
+
+
+def _cut(group: dict[int, str]) -> Iterator[tuple[str, int, int]]:
+    """Yield (text, first sentence, last sentence), each of at most MAX_TOKENS."""
+    kept: list[int] = []
+    size = 0
+    for number, text in group.items():
+        tokens = count_tokens(text)
+        if kept and size + tokens > MAX_TOKENS:
+            yield " ".join(group[place] for place in kept), kept[0], kept[-1]
+            kept, size = [], 0
+        if tokens > MAX_TOKENS:
+            yield from ((part, number, number) for part in _parts(text, tokens))
+        else:
+            kept.append(number)
+            size += tokens
+    if kept:
+        yield " ".join(group[place] for place in kept), kept[0], kept[-1]
+
+
+def _parts(text: str, tokens: int) -> Iterator[str]:
+    """Cut a text before tokens, so that only white space between its parts is lost."""
+    starts = [match.start() for match in _TOKEN.finditer(text)]
+    size = -(-tokens // -(-tokens // MAX_TOKENS))
+    places = [0, *starts[size::size], len(text)]
+    return (text[place:after].strip() for place, after in pairwise(places))

@@ -1,26 +1,30 @@
-"""Attributes of topics, and the slices of a collection that they make.
-
-Topics of TREC RAG 2024 have a category of seven, or eight scores from 0 to 10 such as ambiguity (Pradeep et
-al. 2024, section 5, appendices A and B). Here an attribute is scored where every topic that has it has a
-number, else its values are categories; a topic may be in several.
-"""
+"""Attributes of topics, the slices of a collection that they make, and diverse topics drawn by them."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 import numpy as np
+from numpy.typing import NDArray
 
 from grading.errors import UnknownSlice
 
 TopicAttributes = Mapping[str, Mapping[str, object]]
-"""By query id: values by the names of attributes, as a file of topics has them."""
+"""Values by query id and by the names of attributes, as a file of topics has them."""
 MAX_CATEGORIES = 50
 """What has more values is a text or an id, and no attribute."""
+
+
+DISTANCE = (
+    "how much two topics differ is the sum over attributes of the difference of their scores divided by the "
+    "range of all scores, or of the share of their categories that only one has; 1 where only one has the "
+    "attribute"
+)
+"""The distance in words, for those who read what was drawn."""
 
 
 class Third(StrEnum):
@@ -70,7 +74,7 @@ class TopicSlice:
     attribute: str
     value: str
     """A category, a score, a range such as 5..10, or a third: low, middle or high."""
-    words: str
+    label: str
     query_ids: frozenset[str]
     n_all: int
     """Topics of the collection."""
@@ -82,7 +86,7 @@ class TopicSlice:
 
     @property
     def stated(self) -> str:
-        return f"{len(self.query_ids)} of {self.n_all} topics: {self.words}"
+        return f"{len(self.query_ids)} of {self.n_all} topics: {self.label}"
 
 
 def attributes(topics: TopicAttributes) -> dict[str, Attribute]:
@@ -97,11 +101,11 @@ def attributes(topics: TopicAttributes) -> dict[str, Attribute]:
     values: dict[str, dict[str, tuple[object, ...]]] = {}
     for query_id, own in topics.items():
         for name, value in own.items():
-            listed = tuple(one for one in _listed(value) if _counts(one))
+            listed = tuple(part for part in _listed(value) if _counts(part))
             if listed:
                 values.setdefault(name, {})[query_id] = listed
-    known = (_attribute(name, by_topic) for name, by_topic in values.items())
-    return {one.name: one for one in known if len(one.category_names) <= MAX_CATEGORIES}
+    every = (_attribute(name, by_topic) for name, by_topic in values.items())
+    return {each.name: each for each in every if len(each.category_names) <= MAX_CATEGORIES}
 
 
 def slices(attribute: Attribute, n_all: int) -> list[TopicSlice]:
@@ -117,8 +121,8 @@ def slices(attribute: Attribute, n_all: int) -> list[TopicSlice]:
     else:
         counts = Counter(name for names in attribute.categories.values() for name in names)
         values = sorted(counts, key=lambda name: (-counts[name], name))
-    found = (_slice(attribute, value, n_all) for value in values)
-    return [one for one in found if one.query_ids]
+    slices = (_slice(attribute, value, n_all) for value in values)
+    return [each for each in slices if each.query_ids]
 
 
 def find_slice(topics: TopicAttributes, token: str) -> TopicSlice:
@@ -130,17 +134,17 @@ def find_slice(topics: TopicAttributes, token: str) -> TopicSlice:
     >>> find_slice(topics, "ambiguity=..5").stated
     '1 of 2 topics: ambiguity <= 5'
     """
-    known = attributes(topics)
-    names = [name for name in known if token.startswith(f"{name}=")]
+    by_name = attributes(topics)
+    names = [name for name in by_name if token.startswith(f"{name}=")]
     if not names:
-        listed = ", ".join(sorted(known)) or "none"
+        listed = ", ".join(sorted(by_name)) or "none"
         raise UnknownSlice(f"no attribute in {token!r}, expected attribute=value; there are {listed}")
-    attribute = known[max(names, key=len)]
+    attribute = by_name[max(names, key=len)]
     value = token[len(attribute.name) + 1 :].strip()
-    found = _slice(attribute, value, len(topics))
-    if not found.query_ids:
-        raise UnknownSlice(f"no topic with {found.words}; there are {_known_values(attribute)}")
-    return found
+    chosen = _slice(attribute, value, len(topics))
+    if not chosen.query_ids:
+        raise UnknownSlice(f"no topic with {chosen.label}; there are {_known_values(attribute)}")
+    return chosen
 
 
 def _listed(value: object) -> tuple[object, ...]:
@@ -161,8 +165,8 @@ def _attribute(name: str, values: Mapping[str, tuple[object, ...]]) -> Attribute
     }
     if len(scores) == len(values):
         return Attribute(name, scores=scores)
-    words = {query_id: frozenset(map(_word, listed)) for query_id, listed in values.items()}
-    return Attribute(name, categories=words)
+    categories = {query_id: frozenset(map(_word, listed)) for query_id, listed in values.items()}
+    return Attribute(name, categories=categories)
 
 
 def _word(value: object) -> str:
@@ -177,7 +181,7 @@ def _slice(attribute: Attribute, value: str, n_all: int) -> TopicSlice:
     bounds = _bounds(attribute, value)
     having = frozenset(query_id for query_id, score in attribute.scores.items() if bounds.include(score))
     third = f" ({value} third)" if value in tuple(Third) else ""
-    return TopicSlice(name, value, f"{name} {bounds.words}{third}", having, n_all)
+    return TopicSlice(name, value, f"{name} {bounds.label}{third}", having, n_all)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +195,7 @@ class _Bounds:
         return (score > self.low if self.is_open else score >= self.low) and score <= self.high
 
     @property
-    def words(self) -> str:
+    def label(self) -> str:
         if self.low == self.high:
             return f"= {self.low:g}"
         sides = [f"{'>' if self.is_open else '>='} {self.low:g}"] if self.low > -math.inf else []
@@ -224,3 +228,67 @@ def _known_values(attribute: Attribute) -> str:
     if attribute.is_scored:
         return f"scores from {min(attribute.scores.values()):g} to {max(attribute.scores.values()):g}"
     return ", ".join(attribute.category_names)
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnTopic:
+    query_id: str
+    distance: float | None
+    """To the nearest topic that was drawn before; None for the first."""
+
+
+def diverse_topics(topics: TopicAttributes, size: int, *, seed: int) -> list[DrawnTopic]:
+    """Draw at most `size` topics: the first at random, then always the one that is farthest from those drawn.
+
+    Of several that are equally far the seed decides too; the order of `topics` plays no part.
+
+    >>> scores = {"low": 0, "middle": 5, "high": 10, "higher": 9}
+    >>> drawn = diverse_topics({name: {"ambiguity": score} for name, score in scores.items()}, 3, seed=1)
+    >>> [(topic.query_id, topic.distance) for topic in drawn]
+    [('high', None), ('low', 1.0), ('middle', 0.5)]
+    """
+    order = np.random.default_rng(seed).permutation(sorted(topics)).tolist()
+    axes = [_axis(attribute, order) for attribute in attributes(topics).values()]
+    nearest: NDArray[np.float64] = np.full(len(order), np.inf)
+    drawn: list[DrawnTopic] = []
+    for _ in range(min(size, len(order))):
+        place = int(np.argmax(nearest))
+        drawn.append(DrawnTopic(order[place], float(nearest[place]) if drawn else None))
+        distances = sum((axis.distances(place) for axis in axes), np.zeros(len(order)))
+        nearest = np.minimum(nearest, distances)
+        nearest[place] = -1.0  # below every distance, so that no topic is drawn twice
+    return drawn
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Scores:
+    """Shape (topics,), from 0 to 1; NaN where a topic lacks the attribute."""
+
+    values: NDArray[np.float64]
+
+    def distances(self, place: int) -> NDArray[np.float64]:
+        has = ~np.isnan(self.values)
+        differences = np.abs(self.values - self.values[place])
+        return np.asarray(np.where(has & has[place], differences, has != has[place]), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Categories:
+    """Shape (topics, categories): whether the topic is in the category."""
+
+    members: NDArray[np.bool_]
+
+    def distances(self, place: int) -> NDArray[np.float64]:
+        both = (self.members & self.members[place]).sum(axis=1)
+        either = (self.members | self.members[place]).sum(axis=1)
+        return np.where(either > 0, 1 - both / np.maximum(either, 1), 0.0)
+
+
+def _axis(attribute: Attribute, query_ids: Sequence[str]) -> _Scores | _Categories:
+    if attribute.is_scored:
+        scores = np.array([attribute.scores.get(query_id, np.nan) for query_id in query_ids])
+        span = float(np.nanmax(scores) - np.nanmin(scores)) or 1.0
+        return _Scores((scores - np.nanmin(scores)) / span)
+    names = attribute.category_names
+    members = [[name in attribute.categories.get(query_id, ()) for name in names] for query_id in query_ids]
+    return _Categories(np.array(members, dtype=np.bool_))

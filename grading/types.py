@@ -229,12 +229,15 @@ class GradeMatrix:
     """Shape (passages, items)."""
 
     def columns(self, item_ids: Sequence[str]) -> GradeMatrix:
-        """The same passages with exactly these items, in this order; MISSING for an item without grades."""
+        """Return the same passages with exactly these items, in this order.
+
+        MISSING stands for an item without grades.
+        """
         position = {item_id: column for column, item_id in enumerate(self.item_ids)}
         ratings = np.full((len(self.passage_ids), len(item_ids)), MISSING, dtype=np.int8)
-        known = [(new, position[item_id]) for new, item_id in enumerate(item_ids) if item_id in position]
-        if known:
-            new, old = map(list, zip(*known, strict=True))
+        pairs = [(new, position[item_id]) for new, item_id in enumerate(item_ids) if item_id in position]
+        if pairs:
+            new, old = map(list, zip(*pairs, strict=True))
             ratings[:, new] = self.ratings[:, old]
         return GradeMatrix(self.query_id, self.passage_ids, tuple(item_ids), ratings)
 

@@ -11,7 +11,7 @@ from factory.base import FactoryMetaClass
 
 from grading.formats.ids import item_id
 from grading.prompts import from_template
-from grading.response_passages import PassagesOf, response_passages
+from grading.segmentation import PassagesOf, response_passages
 from grading.submissions import rules_as_json, rules_of
 from grading.types import ItemKind
 from rubricweb.accounts.models import Membership, User

@@ -1,4 +1,4 @@
-"""What a file format is, and how a file's format is known: by its first lines, never by its name."""
+"""File formats, and how a file's format is recognised: by its first lines, never by its name."""
 
 from __future__ import annotations
 
@@ -13,9 +13,16 @@ from typing import Any
 import msgspec
 
 from grading.errors import BadFormat, Unclear
-from grading.formats.dictionary import read_document
-from grading.formats.envelopes import unwrapped
-from grading.formats.reading import MAX_LINE_BYTES, lines
+from grading.formats.reading import (
+    MAX_DOCUMENT_BYTES,
+    MAX_LINE_BYTES,
+    lines,
+    read_document,
+    refuse_escaped_nul,
+)
+
+ENVELOPE = "castorini.cli.v1"
+
 
 NAMED_FORMATS = 10
 """A message that names more is not read."""
@@ -33,7 +40,62 @@ SAMPLE_LINES = 50
 SAMPLE_CHARACTERS = 1_000_000
 """A sample ends with the line that exceeds this, which may be the first."""
 SAMPLE_BYTES = 2 * MAX_LINE_BYTES
-"""Of files that begin with blank lines no more is read."""
+"""The most that is read of files that begin with blank lines."""
+
+
+def unwrapped(value: Any) -> list[Any]:
+    """Return the records of an envelope's artifacts, which may be none; anything else is a record itself."""
+    if not isinstance(value, dict) or value.get("schema_version") != ENVELOPE:
+        return [value]
+    artifacts = value.get("artifacts")
+    held: list[Any] = []
+    for artifact in artifacts if isinstance(artifacts, list) else []:
+        content = artifact.get("data", artifact.get("value")) if isinstance(artifact, dict) else None
+        held += content if isinstance(content, list) else [content] if isinstance(content, dict) else []
+    return held
+
+
+def record_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield (line, JSON) of a file's records: its lines, or where it is one envelope what that holds.
+
+    Raises `BadFormat` as `reading.lines` does, and for an envelope without records.
+    """
+    if not _is_envelope(path):
+        yield from lines(path)
+        return
+    numbered = list(lines(path, max_bytes=MAX_DOCUMENT_BYTES))
+    for number, text in numbered:
+        try:
+            refuse_escaped_nul(text)
+        except BadFormat as error:
+            raise BadFormat(error.problem, file=path.name, line=number) from error
+    records = unwrapped(msgspec.json.decode("\n".join(text for _, text in numbered)))
+    if not records:
+        problem = f"no records in artifacts, expected data or value in the envelope {ENVELOPE}"
+        raise BadFormat(problem, file=path.name, line=1)
+    for record in records:
+        yield 1, msgspec.json.encode(record).decode()
+
+
+def _is_envelope(path: Path) -> bool:
+    """Return whether the whole file is one; damaged JSON is none, and its reader reports what is wrong."""
+    first = next((text for _, text in lines(path) if text.strip()), "")
+    if ENVELOPE not in first and _is_json(first):
+        return False
+    try:
+        whole = "\n".join(text for _, text in lines(path, max_bytes=MAX_DOCUMENT_BYTES))
+        value = msgspec.json.decode(whole)
+    except (msgspec.DecodeError, BadFormat, RecursionError):
+        return False
+    return isinstance(value, dict) and value.get("schema_version") == ENVELOPE
+
+
+def _is_json(text: str) -> bool:
+    try:
+        msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
 
 
 class Content(StrEnum):
@@ -92,20 +154,20 @@ class Sample:
         """Whether the file has one JSON object, be it on one line or on many."""
         return len(self.objects) == 1
 
-    def words(self) -> list[list[str]]:
-        """The columns of each line, parted by white space."""
+    def fields(self) -> list[list[str]]:
+        """Return the columns of each line, parted by white space."""
         return [line.split() for line in self.lines]
 
     def cells(self) -> list[list[str]]:
-        """The columns of each line, parted by tabs."""
+        """Return the columns of each line, parted by tabs."""
         return [line.split("\t") for line in self.lines]
 
     def is_tsv_pair(self) -> bool:
-        """Whether the first line is two columns parted by a tab, as topics and passages are."""
+        """Return whether the first line is two columns parted by a tab, as topics and passages are."""
         return not self.is_json and len(self.cells()[0]) == 2 and self.cells()[0][0] != "run_tag"
 
     def names_columns(self) -> frozenset[Content] | None:
-        """Of what the first line of a TSV is the header: topics, passages, or either.
+        """Return of what the first line of a TSV is the header: topics, passages, or either.
 
         Empty where it is no header; None where only one of its columns may be a name.
         """
@@ -120,7 +182,7 @@ class Sample:
         return None if any(is_id or is_text for is_id, is_text in named.values()) else certain
 
     def all_words(self) -> Iterator[list[str]]:
-        """The columns of every line of the file, for formats that their first lines do not tell apart."""
+        """Return the columns of every line, for formats that their first lines do not tell apart."""
         return (text.split() for _, text in lines(self.path) if text.strip())
 
 
@@ -129,7 +191,7 @@ class Format:
     """A file format, with its reader and its writer."""
 
     name: str
-    """What commands and pages name it by."""
+    """The name in commands and on pages."""
     label: str
     content: Content
     recognises: Callable[[Sample], bool]
@@ -156,7 +218,7 @@ class Format:
 
 
 def only_written(path: Path) -> Iterable[Any]:
-    """The reader of formats that are written for people. Raises `BadFormat`."""
+    """Return the reader of formats that are written for people. Raises `BadFormat`."""
     raise BadFormat("a listing that is only written, expected a file of data", file=path.name, line=1)
 
 
@@ -199,7 +261,7 @@ def tsv_formats(
 
 
 def _fits_tsv(sample: Sample, *, content: Content, has_header: bool) -> bool:
-    """Whether a TSV of two columns may be of this content, with a header or without one."""
+    """Return whether a TSV of two columns may be of this content, with a header or without one."""
     if not sample.is_tsv_pair():
         return False
     named = sample.names_columns()
@@ -233,7 +295,7 @@ def sample_of(path: Path, texts: Iterable[str]) -> Sample:
 def candidates(path: Path, formats: Sequence[Format]) -> list[Format]:
     """Return those of `formats` that the file may have."""
     sample = read_sample(path)
-    return [one for one in formats if one.recognises(sample)]
+    return [each for each in formats if each.recognises(sample)]
 
 
 def recognise_among(path: Path, formats: Sequence[Format]) -> Format:
@@ -255,15 +317,15 @@ def unclear(path: Path, fitting: Sequence[Format]) -> Unclear:
 
 def _expected(formats: Sequence[Format]) -> str:
     """Name the formats or, of many, what their files are about."""
-    read = [one for one in formats if one.is_read]
+    read = [each for each in formats if each.is_read]
     if len(read) <= NAMED_FORMATS:
         return _listed(read)
-    contents = dict.fromkeys(str(one.content) for one in read)
+    contents = dict.fromkeys(str(each.content) for each in read)
     return f"{', '.join(contents)}, in a format that File formats lists"
 
 
 def _json_lines(sampled: list[str]) -> tuple[tuple[object, ...], str]:
-    """The values of the lines that are JSON; the first must be."""
+    """Return the values of the lines that are JSON; the first must be."""
     documents: list[object] = []
     for position, text in enumerate(sampled):
         try:
@@ -275,7 +337,7 @@ def _json_lines(sampled: list[str]) -> tuple[tuple[object, ...], str]:
 
 
 def _json_document(path: Path, problem: str) -> tuple[tuple[object, ...], str]:
-    """The value of a file that is one JSON document on many lines."""
+    """Return the value of a file that is one JSON document on many lines."""
     try:
         text = "\n".join(text for _, text in read_document(path, shape="one JSON document").lines)
         return (msgspec.json.decode(text),), ""
@@ -284,4 +346,4 @@ def _json_document(path: Path, problem: str) -> tuple[tuple[object, ...], str]:
 
 
 def _listed(formats: Sequence[Format]) -> str:
-    return " or ".join(f"{one.label} ({one.name})" for one in formats)
+    return " or ".join(f"{each.label} ({each.name})" for each in formats)

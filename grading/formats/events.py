@@ -30,7 +30,7 @@ Label = Annotated[int, Meta(ge=0, le=2)]
 
 
 class How(StrEnum):
-    """In which work a rating was given, and so what the person had seen."""
+    """The work in which a rating was given, and so what the person had seen."""
 
     GRID = "grid"
     BLIND = "blind"
@@ -41,7 +41,7 @@ class How(StrEnum):
 
 
 class GraderVerdict(StrEnum):
-    """Of a grader's rating that was shown."""
+    """A person's verdict on a grader's rating that was shown."""
 
     NONE = ""
     RIGHT = "right"
@@ -59,7 +59,7 @@ class Verb(StrEnum):
 
 
 class Verdict(StrEnum):
-    """Which of two answers, or whose citations, are better."""
+    """The better of two answers, or of two answers' citations."""
 
     NONE = ""
     LEFT = "left"
@@ -88,7 +88,7 @@ class RatingEvent(Struct, frozen=True, kw_only=True):
     campaign: str
     comment: str
     reason: str
-    """Of a decision."""
+    """The reason of a decision."""
     at: Text
     line: int = 0
 
@@ -216,7 +216,7 @@ def moment(text: str) -> datetime:
 
 
 def _uids(event: Event) -> list[str]:
-    """The ids of the events that a line has; labels have none."""
+    """Return the ids of the events that a line has; labels have none."""
     if isinstance(event, FlagThread):
         return [each.event_id for each in event.events]
     if isinstance(event, VoteEvent):
@@ -278,7 +278,6 @@ def _reader(
 
     def read(path: Path) -> Iterator[Any]:
         """Yield the events in the file's order. Raises `BadFormat` with file and line."""
-
         seen: set[str] = set()
 
         def placed(event: Any, line: int) -> Any:

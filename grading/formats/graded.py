@@ -109,7 +109,7 @@ def _is_correct(grade: ImportedGrade) -> bool:
 
 
 def _has_answer(grade: ImportedGrade) -> bool:
-    """An empty reply is one, unless the rating came without any."""
+    """Return whether there is an answer: an empty reply is one, unless the rating came without any."""
     return bool(grade.answer) or grade.outcome is not Outcome.NUMERIC
 
 
@@ -151,8 +151,9 @@ _PASSAGE = msgspec.json.Decoder(PassageJson)
 
 
 def read_graded(path: Path) -> Iterator[GradedLine]:
-    """Yield the topics of a graded file, a line at a time. Raises `BadFormat` with file, line and what was
-    expected.
+    """Yield the topics of a graded file, a line at a time.
+
+    Raises `BadFormat` with file, line and what was expected.
 
     Accepted quirks: entries without prompt information, prompt type or label; `answers` for `answer` in
     direct grades; items named by `question_id` or `nugget_id`; numbers as run tags and ids; fields and
@@ -185,7 +186,7 @@ def _passage(raw: PassageJson, query_id: str) -> tuple[GradedPassage, int]:
 
 
 def _grades(raw: PassageJson) -> tuple[list[ImportedGrade], int]:
-    """The grades, and how many entries repeat the config of an earlier one and are left out."""
+    """Return the grades, and how many entries repeat the config of an earlier one and are left out."""
     grades: list[ImportedGrade] = []
     seen: set[ConfigKey] = set()
     entries, directs = raw.exam_grades or [], raw.grades or []
@@ -203,8 +204,9 @@ def _grades(raw: PassageJson) -> tuple[list[ImportedGrade], int]:
 
 
 def _judgment(raw: JudgmentJson, query_id: str) -> Judgment:
-    """A judgment of the topic, of a subtopic (`<query id>/<facet>` as its query), or of another topic
-    altogether.
+    """Return a judgment of the topic, of a subtopic or of another topic altogether.
+
+    The query of a subtopic is `<query id>/<facet>`.
     """
     judged = str(raw.query)
     relevance = whole(raw.relevance, what=f"the relevance judged for query {judged}")
@@ -226,7 +228,7 @@ def _ranking(raw: RankingJson) -> PooledRank:
 
 
 def identifier(value: Identifier, what: str) -> str:
-    """An id as text, never blank."""
+    """Return an id as text, never blank."""
     text = str(value)
     if not text or text.isspace():
         raise BadFormat(f"{what} is empty, expected an id")
@@ -236,7 +238,7 @@ def identifier(value: Identifier, what: str) -> str:
 def _is_graded(sample: Sample) -> bool:
     match sample.documents:
         case [[str() | int(), [*passages], *_], *_]:
-            return all(isinstance(one, dict) and "paragraph_id" in one for one in passages[:1])
+            return all(isinstance(passage, dict) and "paragraph_id" in passage for passage in passages[:1])
     return False
 
 

@@ -49,13 +49,15 @@ def graded_by(entry: ExamGradesJson) -> GradedBy:
 
 
 def labelled_by(direct: DirectGradeJson) -> GradedBy:
-    """As `graded_by`, for a direct grade."""
+    """Return the grader of a direct grade, as `graded_by` does of others."""
     prompt_class, options = _prompt_class(direct.prompt_info), options_of(direct.llm_options)
     return GradedBy(ItemKind.DIRECT, str(direct.llm), prompt_class, Purpose.DIRECT, options)
 
 
 def options_of(options: object) -> OptionPairs:
-    """The `llm_options` that tell graders of one model and prompt apart: numbers, truth values, short texts.
+    """Return the `llm_options` that tell graders of one model and prompt apart.
+
+    They are numbers, truth values and short texts.
 
     The Workbench lets anything stand there; lists, objects, null and long texts are left out.
     """
@@ -72,7 +74,10 @@ def _is_short(value: object) -> bool:
 
 
 def item_grades(entry: ExamGradesJson, by: GradedBy) -> list[ImportedGrade]:
-    """The grades of one entry of `exam_grades`, each item once. Raises `BadFormat` that names the item."""
+    """Return the grades of one entry of `exam_grades`, each item once.
+
+    Raises `BadFormat` that names the item.
+    """
     grades = [
         ImportedGrade(item_id, by, rating, reply, outcome, _NO_ANSWER if outcome is Outcome.FAILED else "")
         for item_id, rating, reply, outcome in _FOUND[by.purpose](entry)
@@ -90,7 +95,7 @@ def item_grades(entry: ExamGradesJson, by: GradedBy) -> list[ImportedGrade]:
 
 
 def direct_grade(direct: DirectGradeJson, by: GradedBy) -> ImportedGrade:
-    """The grade of one entry of `grades`; without a rating, yes is 1 and no is 0."""
+    """Return the grade of one entry of `grades`; without a rating, yes is 1 and no is 0."""
     if direct.llm_response_error not in _NO_ERROR:
         reply, reason = _failure(direct.llm_response_error)
         return ImportedGrade(DIRECT_ITEM, by, None, reply, Outcome.FAILED, reason)
@@ -102,7 +107,7 @@ def direct_grade(direct: DirectGradeJson, by: GradedBy) -> ImportedGrade:
 
 
 def _rated(entry: ExamGradesJson) -> Iterator[Found]:
-    """The file's ratings; an item with only a reply, and no error, is rated by the papers' rules."""
+    """Yield the file's ratings; an item with only a reply, and no error, is rated by the papers' rules."""
     replies, ratings = _replies(entry), _ratings(entry)
     for item_id, rating in ratings.items():
         reply = replies.get(item_id)
@@ -118,7 +123,7 @@ def _rated(entry: ExamGradesJson) -> Iterator[Found]:
 
 
 def _parsed(reply: str) -> tuple[int | None, Outcome]:
-    """As the papers read it, without what the model thought first; FAILED where it only thought."""
+    """Parse the reply as the papers do, without the model's thinking; FAILED where it only thought."""
     try:
         return parse_rating(of_text(reply))
     except NoReply:
@@ -139,7 +144,7 @@ def _ratings(entry: ExamGradesJson) -> dict[str, int]:
 
 
 def _verified(entry: ExamGradesJson) -> Iterator[Found]:
-    """1 for items that the file lists as correct, 0 for the others."""
+    """Yield 1 for items that the file lists as correct, 0 for the others."""
     replies = _replies(entry)
     correct = {str(item_id) for item_id in entry.correct}
     for wrong in map(str, entry.wrong):
@@ -211,7 +216,7 @@ def _prompt_class(prompt: PromptJson | None) -> str:
 
 
 def _failure(error: ErrorJson | str | None) -> tuple[str, str]:
-    """(raw reply, reason) of a grading that failed."""
+    """Return (raw reply, reason) of a grading that failed."""
     if not isinstance(error, ErrorJson):
         return "", error or "no reason given"
     reasons = [_text(error.failure_reason), _text(error.caught_exception)]
@@ -223,7 +228,7 @@ def _text(value: object) -> str:
 
 
 def _direct_outcome(reply: str) -> Outcome:
-    """Direct prompts ask for a number or for yes or no."""
+    """Return the outcome of a direct prompt, which asks for a number or for yes or no."""
     answer = split_thinking(reply).answer
     outcomes = [parse_rating(answer).outcome, parse_yes_no(answer).outcome]
     return Outcome.NUMERIC if Outcome.NUMERIC in outcomes else outcomes[0]

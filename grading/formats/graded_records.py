@@ -81,8 +81,9 @@ class ExamGradesJson(msgspec.Struct, omit_defaults=True):
 
 
 class DirectGradeJson(msgspec.Struct, omit_defaults=True):
-    """One grade of the passage as a whole. The documentation calls the reply `answers`, the published code
-    `answer`.
+    """One grade of the passage as a whole.
+
+    The documentation calls the reply `answers`, the published code `answer`.
     """
 
     correct: bool | int = msgspec.field(name="correctAnswered")
@@ -131,7 +132,7 @@ class Judgment(msgspec.Struct, frozen=True, gc=False):
 
 
 class PooledRank(msgspec.Struct, frozen=True, gc=False):
-    """Where one run ranked the passage. Ranks are as the file has them: from 0 or 1, with or without gaps."""
+    """The rank of the passage in one run, as the file has it: from 0 or 1, with or without gaps."""
 
     run_tag: str
     rank: int

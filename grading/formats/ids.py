@@ -11,18 +11,20 @@ _UNFIT = re.compile(r"[\s\x00-\x1f\x7f-\x9f]")
 
 
 def is_one_word(text: str) -> bool:
-    """Whether an id has neither white space nor control characters, which would break lines of TREC files.
+    r"""Return whether an id has neither white space nor control characters.
 
-    >>> [is_one_word(text) for text in ("msmarco_v2.1_doc_0#1", "d 1", "d1\\x07", "")]
+    They would break lines of TREC files.
+
+    >>> [is_one_word(text) for text in ("msmarco_v2.1_doc_0#1", "d 1", "d1\x07", "")]
     [True, False, False, False]
     """
     return bool(text) and _UNFIT.search(text) is None
 
 
 def look(text: str) -> str:
-    """Return an id as it looks: composed (NFKC), without invisible characters.
+    r"""Return an id as it looks: composed (NFKC), without invisible characters.
 
-    >>> look("Mu\\u0308ller\\u200b-7") == "M\\u00fcller-7"
+    >>> look("Mu\u0308ller\u200b-7") == "M\u00fcller-7"
     True
     """
     if text.isascii():
@@ -32,7 +34,7 @@ def look(text: str) -> str:
 
 
 def text_md5(text: str) -> str:
-    """Hexadecimal md5 of the stripped text in UTF-8.
+    """Return the hexadecimal md5 of the stripped text in UTF-8.
 
     >>> text_md5(" Who coined the term? ") == text_md5("Who coined the term?")
     True
@@ -41,7 +43,7 @@ def text_md5(text: str) -> str:
 
 
 def item_id(query_id: str, text: str, facet_id: str = "") -> str:
-    """The id of an item, `<query_id>[/<facet_id>]/<md5 of the stripped text>`.
+    """Return the id of an item, `<query_id>[/<facet_id>]/<md5 of the stripped text>`.
 
     >>> item_id("q18", "What is a puppy?", "teeth")
     'q18/teeth/1088048442b7175d8b1dd2dcf8699ae3'
@@ -50,11 +52,11 @@ def item_id(query_id: str, text: str, facet_id: str = "") -> str:
 
 
 def is_md5(text: str) -> bool:
-    """Whether a column is an md5, in lower case."""
+    """Return whether a column is an md5, in lower case."""
     return _MD5.fullmatch(text) is not None
 
 
 def md5_of_id(identity: str) -> str | None:
-    """The md5 that an item id ends with, or None where the id is of another make."""
+    """Return the md5 that an item id ends with, or None where the id is of another make."""
     last = identity.rsplit("/", 1)[-1].lower()
     return last if _MD5.fullmatch(last) else None

@@ -26,7 +26,7 @@ _REAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def whole(value: Number | bool | None, *, what: str) -> int:
-    """A whole number of at most 31 bits. Raises `BadFormat`, without a place, that begins with `what`.
+    """Return a whole number of at most 31 bits. Raises `BadFormat`, without a place, that begins with `what`.
 
     >>> whole("3", what="rank"), whole(2.0, what="rank")
     (3, 2)
@@ -38,7 +38,7 @@ def whole(value: Number | bool | None, *, what: str) -> int:
 
 
 def real(value: Number, *, what: str) -> float:
-    """A finite number. Raises `BadFormat`, without a place, that begins with `what`.
+    """Return a finite number. Raises `BadFormat`, without a place, that begins with `what`.
 
     >>> real("3.5", what="score"), real(2, what="score")
     (3.5, 2.0)
@@ -53,7 +53,7 @@ def real(value: Number, *, what: str) -> float:
 
 
 def is_whole(text: str) -> bool:
-    """Whether a column of a file is a whole number.
+    """Return whether a column of a file is a whole number.
 
     >>> is_whole("-3"), is_whole("3.0"), is_whole("Q0")
     (True, False, False)
@@ -62,7 +62,7 @@ def is_whole(text: str) -> bool:
 
 
 def is_real(text: str) -> bool:
-    """Whether a column of a file is a finite number.
+    """Return whether a column of a file is a finite number.
 
     >>> is_real("3.5e-2"), is_real("nan")
     (True, False)
@@ -210,7 +210,7 @@ def records(
 def decode(
     text: str | bytes | msgspec.Raw, decoder: msgspec.json.Decoder[Raw], *, shape: str, at: str = "$"
 ) -> Raw:
-    """One JSON document as its type, or as `msgspec.Raw` the part of one that stands at the path `at`.
+    """Return a JSON document as its type, or as `msgspec.Raw` the part of it at the path `at`.
 
     Raises `BadFormat` (without a place in the file).
     """

@@ -16,10 +16,9 @@ import msgspec
 
 from grading.errors import BadFormat
 from grading.formats.base import Content, Format, Sample
-from grading.formats.dictionary import Document, read_document
 from grading.formats.ids import is_md5, is_one_word
 from grading.formats.json_lines import decode, is_real, is_whole
-from grading.formats.reading import write_lines
+from grading.formats.reading import Document, read_document, write_lines
 from grading.formats.trec import are_qrels
 
 ALL = "all"
@@ -49,14 +48,14 @@ class Columns:
 
     name: str
     label: str
-    words: str
+    header: str
     at: tuple[int, int, int, int]
     source: str
     is_written: bool = True
 
     @property
     def count(self) -> int:
-        return len(self.words.split())
+        return len(self.header.split())
 
     def row(self, columns: Sequence[str], line: int) -> LeaderboardRow:
         run_tag, query_id, measure, value = (columns[place] for place in self.at)
@@ -78,7 +77,7 @@ TABLES = (_IR_MEASURES, _TOT, _RAG4REPORTS, _RANKING)
 
 
 def number_or_text(text: str) -> Value:
-    """A value as its column has it.
+    """Return a value as its column has it.
 
     >>> number_or_text("3"), number_or_text("0.50"), number_or_text("good")
     (3, 0.5, 'good')
@@ -90,7 +89,7 @@ def number_or_text(text: str) -> Value:
 
 
 def with_means(rows: _Rows) -> list[LeaderboardRow]:
-    """The rows with one of `ALL` for each run and measure: of numbers the mean, else the first value.
+    """Return the rows with one of `ALL` for each run and measure: of numbers the mean, else the first value.
 
     >>> with_means([LeaderboardRow("r", "t1", "m", 1), LeaderboardRow("r", "t2", "m", 2)])[-1]
     LeaderboardRow(run_tag='r', query_id='all', measure='m', value=1.5, line=0)
@@ -105,16 +104,18 @@ def with_means(rows: _Rows) -> list[LeaderboardRow]:
 
 
 def mean_of(values: Sequence[Value]) -> Value:
-    """The mean of numbers; the first where one is a word."""
+    """Return the mean of numbers; the first where one is a word."""
     numbers = [value for value in values if not isinstance(value, str)]
     return sum(numbers) / len(numbers) if len(numbers) == len(values) else values[0]
 
 
 def table_lines(rows: _Rows, columns: Columns) -> Iterator[str]:
-    """The lines of a file, columns parted by tabs. Raises `BadFormat` for a word with white space.
+    r"""Yield the lines of a file, columns parted by tabs.
+
+    Raises `BadFormat` for a word with white space.
 
     >>> list(table_lines([LeaderboardRow("bm25", "t1", "P_5", 0.4)], TABLES[0]))
-    ['bm25\\tt1\\tP_5\\t0.4']
+    ['bm25\tt1\tP_5\t0.4']
     """
     for row in rows:
         written = [""] * columns.count
@@ -124,7 +125,7 @@ def table_lines(rows: _Rows, columns: Columns) -> Iterator[str]:
 
 
 def trec_eval_lines(rows: _Rows) -> Iterator[str]:
-    """trec_eval's `measure topic value`: of each run the lines of its topics, its `runid`, those of `all`."""
+    """Yield trec_eval's `measure topic value`: of each run its topics, its `runid`, those of `all`."""
     by_run: dict[str, list[LeaderboardRow]] = {}
     for row in rows:
         by_run.setdefault(row.run_tag, []).append(row)
@@ -137,7 +138,7 @@ def trec_eval_lines(rows: _Rows) -> Iterator[str]:
 
 
 def json_lines(rows: _Rows) -> Iterator[str]:
-    """JSON lines with typed values."""
+    """Yield JSON lines with typed values."""
     for row in rows:
         names = ("run_id", "topic_id", "measure", "value")
         values = (row.run_tag, row.query_id, row.measure, row.value)
@@ -154,20 +155,20 @@ def _values(row: LeaderboardRow) -> tuple[str, str, str, str]:
 
 
 def _read_table(path: Path, *, columns: Columns) -> list[LeaderboardRow]:
-    document = read_document(path, shape=columns.words)
+    document = read_document(path, shape=columns.header)
     rows = []
     for line, text in document.lines:
-        words = text.split()
-        if len(words) not in (0, columns.count):
-            problem = f"{len(words)} columns, expected {columns.count}: {columns.words}"
+        cells = text.split()
+        if len(cells) not in (0, columns.count):
+            problem = f"{len(cells)} columns, expected {columns.count}: {columns.header}"
             raise document.error(problem, line)
-        if words and not _roles(words):
-            rows.append(columns.row(words, line))
+        if cells and not _roles(cells):
+            rows.append(columns.row(cells, line))
     return _once(path, rows)
 
 
 def _read_trec_eval(path: Path) -> list[LeaderboardRow]:
-    """trec_eval -q writes a run's topics before its `runid`; where a file begins with one, after."""
+    """Read trec_eval -q, which writes a run's topics before its `runid`, or where it comes first after it."""
     document = read_document(path, shape="measure topic value")
     rows: list[LeaderboardRow] = []
     pending: list[LeaderboardRow] = []
@@ -194,11 +195,11 @@ def _read_trec_eval(path: Path) -> list[LeaderboardRow]:
 
 def _triples(document: Document) -> Iterator[tuple[int, list[str]]]:
     for line, text in document.lines:
-        words = text.split()
-        if len(words) not in (0, 3):
-            raise document.error(f"{len(words)} columns, expected 3: measure, topic, value", line)
-        if words:
-            yield line, words
+        cells = text.split()
+        if len(cells) not in (0, 3):
+            raise document.error(f"{len(cells)} columns, expected 3: measure, topic, value", line)
+        if cells:
+            yield line, cells
 
 
 class _RowJson(msgspec.Struct):
@@ -225,7 +226,7 @@ def _read_jsonl(path: Path) -> list[LeaderboardRow]:
 
 
 def _once(path: Path, rows: list[LeaderboardRow]) -> list[LeaderboardRow]:
-    """The rows, each of its run, topic and measure the only one. Raises `BadFormat`."""
+    """Return the rows, each of its run, topic and measure the only one. Raises `BadFormat`."""
     first_line: dict[tuple[str, str, str], int] = {}
     for row in rows:
         key = row.run_tag, row.query_id, row.measure
@@ -246,12 +247,12 @@ def _write(path: Path, rows: _Rows, *, lines_of: Callable[[_Rows], Iterator[str]
 
 
 def _is_table(sample: Sample, columns: Columns) -> bool:
-    """Whether the columns fit by number, and by where the header or the rows of `all` have the topic."""
-    rows = sample.words()
+    """Return whether the columns fit: their number, and the topic's place in the header or rows of `all`."""
+    rows = sample.fields()
     if sample.is_json or any(len(row) != columns.count for row in rows):
         return False
     if header := _roles(rows[0]):
-        return header == _roles(columns.words.split())
+        return header == _roles(columns.header.split())
     if not any(is_real(row[columns.at[3]]) for row in rows) or are_qrels(rows) or is_md5(rows[0][1]):
         return False
     places = {place for row in sample.all_words() for place, word in enumerate(row) if word == ALL}
@@ -260,16 +261,16 @@ def _is_table(sample: Sample, columns: Columns) -> bool:
     return columns.at[1] in places or not places
 
 
-def _roles(words: Sequence[str]) -> tuple[str, ...]:
-    """What each word of a header names; empty for a row that is no header."""
-    roles = tuple(_ROLES.get(word.lower(), "") for word in words)
+def _roles(header: Sequence[str]) -> tuple[str, ...]:
+    """Return what each word of a header names; empty for a row that is no header."""
+    roles = tuple(_ROLES.get(word.lower(), "") for word in header)
     return roles if {"run", "topic", "measure", "value"} <= set(roles) else ()
 
 
 def _is_trec_eval(sample: Sample) -> bool:
-    if sample.is_json or len(sample.words()[0]) != 3:
+    if sample.is_json or len(sample.fields()[0]) != 3:
         return False
-    return any(len(words) == 3 and words[1] == ALL for words in sample.all_words())
+    return any(len(cells) == 3 and cells[1] == ALL for cells in sample.all_words())
 
 
 def _is_jsonl(sample: Sample) -> bool:

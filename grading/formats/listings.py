@@ -44,9 +44,9 @@ class ListedPassage:
     doc_id: str
     text: str
     ratings: tuple[int, ...] = ()
-    """By item of the topic; below 0 without a rating."""
+    """Ratings by item of the topic; below 0 without a rating."""
     answers: tuple[str, ...] = ()
-    """By item of the topic: the extracted answer; empty without one."""
+    """Extracted answers by item of the topic; empty without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,20 +74,20 @@ class UncoveredTopic:
 
 
 def verify_lines(topics: Iterable[RatedTopic]) -> Iterator[str]:
-    """By topic and item: the passages from which an answer was extracted, highest rating first."""
+    """Yield by topic and item the passages from which an answer was extracted, highest rating first."""
     for topic in topics:
         for place, item in enumerate(topic.items):
-            answered = [one for one in topic.passages if one.answers[place]]
-            cells = [(max(one.ratings[place], NO_RATING), one) for one in answered]
+            answered = [passage for passage in topic.passages if passage.answers[place]]
+            cells = [(max(passage.ratings[place], NO_RATING), passage) for passage in answered]
             yield f"\n{item.item_id}\n{item.text}\n"
-            for rating, one in sorted(cells, key=itemgetter(0), reverse=True):
-                yield f"{item.text}\t {one.doc_id}\t {rating} \t {one.answers[place]}\n"
+            for rating, passage in sorted(cells, key=itemgetter(0), reverse=True):
+                yield f"{item.text}\t {passage.doc_id}\t {rating} \t {passage.answers[place]}\n"
             yield "\n" if cells else "\n\n"
         yield "\n"
 
 
 def spurious_lines(topics: Iterable[SpuriousTopic]) -> Iterator[str]:
-    """By topic: the worst nuggets, then the worst questions; only questions with their text."""
+    """Yield by topic the worst nuggets, then the worst questions; only questions with their text."""
     for topic in topics:
         for kind in (ItemKind.NUGGET, ItemKind.QUESTION):
             yield _SPURIOUS.format(kind=kind) + "\n"
@@ -107,7 +107,7 @@ def uncovered_lines(topics: Iterable[UncoveredTopic]) -> Iterator[str]:
 
 
 def grid_lines(topics: Iterable[RatedTopic]) -> Iterator[str]:
-    """CSV: for each topic its items, then a row for each passage, highest sum of ratings first.
+    """Yield CSV: for each topic its items, then a row for each passage, highest sum of ratings first.
 
     A passage without a rating of an item has -1 there, which also counts in the sum.
     """
@@ -120,15 +120,15 @@ def grid_lines(topics: Iterable[RatedTopic]) -> Iterator[str]:
         rows.writerow(["queryid", topic.query_id, "query_text=?"])
         rows.writerow([topic.query_id, "", "", *_spaced(item.item_id for item in topic.items)])
         rows.writerow([topic.query_id, "", "", *_spaced(item.text for item in topic.items)])
-        for one in sorted(topic.passages, key=_rating_sum, reverse=True):
-            cells = zip(one.ratings, one.answers, strict=True)
+        for passage in sorted(topic.passages, key=_rating_sum, reverse=True):
+            cells = zip(passage.ratings, passage.answers, strict=True)
             both = [value for rating, answer in cells for value in (max(rating, NO_RATING), answer)]
-            rows.writerow([topic.query_id, one.doc_id, one.text, *both])
+            rows.writerow([topic.query_id, passage.doc_id, passage.text, *both])
         yield table.getvalue()
 
 
 def _spaced(texts: Iterable[str]) -> Iterator[str]:
-    """Each text stands over its column of ratings; the column of answers has none."""
+    """Yield each text over its column of ratings; the column of answers has none."""
     for text in texts:
         yield from (text, "")
 
@@ -154,7 +154,7 @@ def write_grid(path: Path, topics: Iterable[RatedTopic]) -> None:
 
 
 def _write(path: Path, texts: Iterable[str]) -> None:
-    """Each text ends with its line feed."""
+    """Write the texts, each of which ends with its line feed."""
     write_lines(path, (text.removesuffix("\n").encode() for text in texts))
 
 
@@ -177,7 +177,7 @@ def _is_grid(sample: Sample) -> bool:
 
 
 def _is_support(sample: Sample) -> bool:
-    """Labels of sentences, which their md5 names, and of the documents that they cite."""
+    """Return whether it has labels of sentences, named by md5, and of the documents that they cite."""
     first = sample.cells()[0]
     return len(first) == 4 and is_md5(first[1]) and is_whole(first[3])
 

@@ -1,20 +1,28 @@
-"""Grades of nuggets as AutoJudge's rubric judges and annotation tool write them, one grade a line.
+"""Grades that other tools write: AutoJudge's grades of nuggets, and UMBRELA's labels.
 
-A line grades a whole response of a run, or with `doc_id` a document that it cites, paragraph by paragraph.
+A line of AutoJudge's rubric judges or annotation tool grades a whole response of a run, or with `doc_id` a
+document that the response cites, paragraph by paragraph.
+
+UMBRELA's output names neither topics nor passages: it is in the order of the requests, and only the request
+file tells whose label a line has.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import groupby, zip_longest
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from grading.errors import BadFormat
-from grading.formats.base import Content, Format, Sample
-from grading.formats.graded_records import GradedBy, GradedLine, GradedPassage, ImportedGrade
+from grading.formats.base import Content, Format, Sample, record_lines
+from grading.formats.graded_records import DIRECT_ITEM, GradedBy, GradedLine, GradedPassage, ImportedGrade
 from grading.formats.ids import item_id, text_md5
-from grading.formats.json_lines import encode_json, in_words, json_object, real, whole
+from grading.formats.json_lines import Number, encode_json, in_words, json_object, real, records, whole
+from grading.formats.passages import PassageEntry, read_passages
 from grading.formats.reading import lines, write_lines
 from grading.types import MAX_RATING, MIN_RATING, ItemKind, Outcome, Purpose
 
@@ -30,6 +38,15 @@ _PURPOSES = (Purpose.RATE, Purpose.EXTRACT)
 _TEXTS = ("reasoning", "addressed_quote", "passage")
 
 
+MOST = 4
+"""The highest label: 3 of UMBRELA's own scale, 4 of TREC RAG 2025."""
+CLASSES = {3: "Umbrela", 4: "Umbrela-0-4"}
+"""The prompt class of imported labels, by the highest label of their scale."""
+SCALES: Mapping[str, tuple[tuple[int, int], int]] = {name: ((0, top), 2) for top, name in CLASSES.items()}
+"""Prompt class -> (lowest label, highest) and the first that counts as relevant (arXiv 2406.06519)."""
+_REQUEST_SHAPE = '{"query", "passage", "judgment", "model"?, "prediction"?, "result_status"?}'
+
+
 @dataclass(frozen=True, slots=True)
 class NuggetGrade:
     """One grade. Texts are None where the file has none: an empty quote was looked for, and not found."""
@@ -43,7 +60,7 @@ class NuggetGrade:
     reasoning: str | None = None
     addressed_quote: str | None = None
     passage: str | None = None
-    """What was graded: the response, or a paragraph of the document."""
+    """The graded text: the response, or a paragraph of the document."""
     confidence: float | None = None
     doc_id: str = ""
     """Empty for a grade of the response."""
@@ -87,14 +104,14 @@ def graded_lines(path: Path, *, llm: str, response_of: ResponseOf) -> Iterator[G
         best: dict[tuple[str, str], tuple[NuggetGrade, str]] = {}
         for grade in grades:
             doc_id, text = _graded_text(grade, path, response_of)
-            known = best.setdefault((doc_id, _item(grade)), (grade, text))
-            if grade.grade > known[0].grade:
+            best_one = best.setdefault((doc_id, _item(grade)), (grade, text))
+            if grade.grade > best_one[0].grade:
                 best[doc_id, _item(grade)] = grade, text
         yield GradedLine(query_id, grades[0].line, _passages(best, by))
 
 
 def _graded_text(grade: NuggetGrade, path: Path, response_of: ResponseOf) -> tuple[str, str]:
-    """(id of the passage, its text)."""
+    """Return (id of the passage, its text)."""
     text = grade.passage
     if text is None and not grade.doc_id:
         text = response_of(grade.run_id, grade.query_id)
@@ -208,4 +225,113 @@ NUGGET_GRADES = Format(
     write_nugget_grades,
     is_lossless=True,
     source="TREC AutoJudge: rubric judges, autojudge-annotate 0.3.7",
+)
+
+
+class _OutputJson(msgspec.Struct):
+    query: str
+    passage: str
+    judgment: Number | None
+    model: str = "umbrela"
+    prediction: object = None
+    result_status: int | bool | None = None
+
+
+_DECODER = msgspec.json.Decoder(_OutputJson)
+
+
+@dataclass(frozen=True, slots=True)
+class UmbrelaOutput:
+    """One label; None where the reply could not be read, which UMBRELA writes as 0."""
+
+    query: str
+    passage: str
+    label: int | None
+    model: str
+    reply: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledTopic:
+    """The labels of one request, as a graded file would have them."""
+
+    query_text: str
+    graded: GradedLine
+
+
+def read_umbrela(path: Path) -> Iterator[UmbrelaOutput]:
+    """Yield the labels in the file's order. Raises `BadFormat` for a label that is not from 0 to 4."""
+    return records(path, _DECODER, _output, shape=_REQUEST_SHAPE, numbered=record_lines(path))
+
+
+def read_labels(path: Path, requests: Path) -> Iterator[LabelledTopic]:
+    """Yield the labels of each request with the ids of its topic and candidates.
+
+    Raises `BadFormat` where the two files differ in a query, a passage or the number of candidates.
+    """
+    top = 4 if any(output.label == MOST for output in read_umbrela(path)) else 3
+    pairs = zip_longest(read_umbrela(path), read_passages(requests))
+    checked = (_same(path, requests, output, entry) for output, entry in pairs)
+    for (query_id, _), labelled in groupby(checked, key=lambda pair: (pair[1].query_id, pair[1].line)):
+        listed = list(labelled)
+        passages = [
+            GradedPassage(entry.doc_id, entry.text, [], [], [_umbrela_grade(output, CLASSES[top])])
+            for output, entry in listed
+        ]
+        graded = GradedLine(query_id or "", listed[0][0].line, passages)
+        yield LabelledTopic(listed[0][1].query_text, graded)
+
+
+def _output(raw: _OutputJson, line: int) -> UmbrelaOutput:
+    has_failed = raw.judgment is None or raw.result_status == 0
+    label = None if has_failed else whole(raw.judgment, what="the judgment")
+    if label is not None and not 0 <= label <= MOST:
+        raise BadFormat(f"the judgment is {label}, expected 0 to {MOST}")
+    reply = "" if raw.prediction is None else str(raw.prediction)
+    return UmbrelaOutput(raw.query, raw.passage, label, raw.model, reply, line)
+
+
+def _same(
+    path: Path, requests: Path, output: UmbrelaOutput | None, entry: PassageEntry | None
+) -> tuple[UmbrelaOutput, PassageEntry]:
+    """Return the pair, which has to be of the same query and passage."""
+    if output is None or entry is None:
+        line = output.line if output else entry.line if entry else 1
+        file = path if output else requests
+        problem = f"{file.name} has more lines or candidates, expected one output a candidate"
+        raise BadFormat(problem, file=file.name, line=line)
+    if entry.query_id is None:
+        raise BadFormat("passages without a query, expected reranker requests", file=requests.name, line=1)
+    for name, here, there in (
+        ("query", output.query, entry.query_text),
+        ("passage", output.passage, entry.text),
+    ):
+        if there.strip() not in here:
+            problem = f"the {name} is another than that of {entry.doc_id} in {requests.name}:{entry.line}"
+            raise BadFormat(f"{problem}, expected outputs in its order", file=path.name, line=output.line)
+    return output, entry
+
+
+def _umbrela_grade(output: UmbrelaOutput, prompt_class: str) -> ImportedGrade:
+    by = GradedBy(ItemKind.DIRECT, output.model, prompt_class, Purpose.DIRECT)
+    if output.label is None:
+        reason = "UMBRELA found no label in the reply"
+        return ImportedGrade(DIRECT_ITEM, by, None, output.reply, Outcome.FAILED, reason)
+    return ImportedGrade(DIRECT_ITEM, by, output.label, output.reply, Outcome.NUMERIC)
+
+
+def _is_umbrela(sample: Sample) -> bool:
+    return {"query", "passage", "judgment"} <= sample.first_object.keys()
+
+
+UMBRELA = Format(
+    "umbrela-output",
+    "Output of UMBRELA",
+    Content.LABELS,
+    _is_umbrela,
+    read_umbrela,
+    None,
+    is_lossless=False,
+    source="UMBRELA (arXiv 2406.06519)",
 )

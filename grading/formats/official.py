@@ -16,12 +16,11 @@ import msgspec
 from grading.errors import BadFormat, UnknownMeasure
 from grading.formats import leaderboards
 from grading.formats.base import Content, Format, Sample, recognise_among, sample_of
-from grading.formats.dictionary import Document, JsonObject, read_document
 from grading.formats.json_lines import real
 from grading.formats.leaderboards import ALL, LeaderboardRow
-from grading.formats.reading import write_lines
+from grading.formats.reading import Document, JsonObject, read_document, write_lines
 from grading.formats.tables import with_formula
-from grading.measures import ranked_labels
+from grading.measures import registry
 
 BoardKind = Literal["ranks", "scores"]
 Rows = list[tuple[str, object, int]]
@@ -57,8 +56,8 @@ def read_official(path: Path, *, measure: str = "", format_name: str = "") -> Of
     `format_name` has to say what it is.
     """
     document = read_document(path, shape=_SHAPE)
-    if one := _format_of_rows(path, document, format_name):
-        return _from_rows(document, list(one.read(path)), measure, one)
+    if each := _format_of_rows(path, document, format_name):
+        return _from_rows(document, list(each.read(path)), measure, each)
     kind, rows = _from_json(document) if document.is_json else _from_tsv(document)
     values: dict[str, float] = {}
     for run_tag, value, line in rows:
@@ -75,16 +74,16 @@ def read_official(path: Path, *, measure: str = "", format_name: str = "") -> Of
 
 
 def _format_of_rows(path: Path, document: Document, format_name: str) -> Format | None:
-    """The format of a file with a row a value; None for boards with a row a run."""
+    """Return the format of a file with a row a value; None for boards with a row a run."""
     if format_name:
-        return next((one for one in leaderboards.FORMATS if one.name == format_name), None)
+        return next((each for each in leaderboards.FORMATS if each.name == format_name), None)
     sample = sample_of(path, (text for _, text in document.lines))
-    fitting = [one for one in leaderboards.FORMATS if one.recognises(sample)]
+    fitting = [each for each in leaderboards.FORMATS if each.recognises(sample)]
     return recognise_among(path, fitting) if fitting else None
 
 
-def _from_rows(document: Document, rows: list[LeaderboardRow], measure: str, one: Format) -> OfficialBoard:
-    chosen = _measure_of(document, rows, measure, is_trec_eval=one.name == leaderboards.TREC_EVAL)
+def _from_rows(document: Document, rows: list[LeaderboardRow], measure: str, each: Format) -> OfficialBoard:
+    chosen = _measure_of(document, rows, measure, is_trec_eval=each.name == leaderboards.TREC_EVAL)
     of_measure = [row for row in rows if row.measure == chosen]
     if not any(row.query_id == ALL for row in of_measure):
         of_measure = leaderboards.with_means(of_measure)
@@ -122,7 +121,7 @@ def _from_json(document: Document) -> tuple[BoardKind, Rows]:
 
 
 def _from_board(document: Document, rows: list[object], line: int) -> Rows:
-    """A board that we exported as JSON."""
+    """Return a board that we exported as JSON."""
     fields = [dict(row) if isinstance(row, JsonObject) else {} for row in rows]
     if not all(isinstance(row.get("run_tag"), str) and "score" in row for row in fields):
         raise document.error("rows without run_tag and score, expected a board as RubricWeb exports it", line)
@@ -155,7 +154,7 @@ def _from_tsv(document: Document) -> tuple[BoardKind, Rows]:
 
 
 def _without_comments(document: Document) -> Iterator[tuple[int, list[str]]]:
-    """The columns of each line, without the comment lines above the header."""
+    """Yield the columns of each line, without the comment lines above the header."""
     is_above = True
     for line, columns in document.columns():
         is_above = is_above and columns[0].startswith("#")
@@ -169,14 +168,18 @@ def _measure_of(document: Document, rows: list[LeaderboardRow], measure: str, *,
     Of trec_eval's output only its measures count, where it has any: not `num_q` or `runid`.
     """
     names = list(dict.fromkeys(row.measure for row in rows if row.measure != leaderboards.RUNID))
-    known = ([name for name in names if _is_measure(name)] if is_trec_eval else []) or names
+    candidates = ([name for name in names if _is_measure(name)] if is_trec_eval else []) or names
     chosen = measure.strip()
-    if chosen not in known:
+    if chosen not in candidates:
         chosen = chosen.replace(".", "_")
     if not chosen:
-        chosen = known[0] if len(known) == 1 else next((name for name in PREFERRED if name in known), "")
-    if chosen not in known:
-        available = f"there are {', '.join(known)}" if known else "there is none"
+        chosen = (
+            candidates[0]
+            if len(candidates) == 1
+            else next((name for name in PREFERRED if name in candidates), "")
+        )
+    if chosen not in candidates:
+        available = f"there are {', '.join(candidates)}" if candidates else "there is none"
         problem = f"no measure {chosen}" if chosen else "several measures and none is named"
         raise document.error(f"{problem}; {available}", document.lines[0][0])
     return chosen
@@ -184,7 +187,7 @@ def _measure_of(document: Document, rows: list[LeaderboardRow], measure: str, *,
 
 def _is_measure(name: str) -> bool:
     try:
-        ranked_labels.validate(name)
+        registry.validate(name)
     except UnknownMeasure:
         return False
     return True

@@ -12,8 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from grading.errors import BadFormat
-from grading.formats.base import Content, Format, Sample, recognise_among, tsv_formats
-from grading.formats.envelopes import record_lines
+from grading.formats.base import Content, Format, Sample, recognise_among, record_lines, tsv_formats
 from grading.formats.json_lines import decode, real
 from grading.formats.reading import lines, write_lines
 
@@ -41,7 +40,7 @@ class PassageEntry:
     query_id: str | None = None
     query_text: str = ""
     rank: int | None = None
-    """From 1, in the order of the request."""
+    """The rank from 1, in the order of the request."""
     score: float | None = None
     foreign: Mapping[str, object] | None = None
     """The JSON object exactly as read; None for TSV and for candidates without one."""
@@ -97,7 +96,7 @@ def _of_object(raw: _Json, line: int) -> PassageEntry:
 
 
 def candidates_of(raw: _Json, line: int = 0) -> list[PassageEntry]:
-    """The candidates of one request, each with its query. Raises `BadFormat` without a place."""
+    """Return the candidates of one request, each with its query. Raises `BadFormat` without a place."""
     query_id, query_text = _query(raw)
     listed = raw.get("candidates")
     if not isinstance(listed, list):
@@ -111,9 +110,9 @@ def candidates_of(raw: _Json, line: int = 0) -> list[PassageEntry]:
     return entries
 
 
-def _candidate(raw: object, asked: tuple[str, str, int], line: int) -> PassageEntry:
-    """A candidate: an object, or a text, which is known by its md5."""
-    query_id, query_text, rank = asked
+def _candidate(raw: object, query: tuple[str, str, int], line: int) -> PassageEntry:
+    """Return a candidate: an object, or a text, which is known by its md5."""
+    query_id, query_text, rank = query
     place: dict[str, Any] = {"query_id": query_id, "query_text": query_text, "rank": rank, "line": line}
     if isinstance(raw, str):
         md5 = hashlib.md5(raw.encode(), usedforsecurity=False).hexdigest()
@@ -135,7 +134,7 @@ def _score(raw: _Json) -> float | None:
 
 
 def _query(raw: _Json) -> tuple[str, str]:
-    """(id, text) of a request's query, whose id is `qid` or `id`."""
+    """Return (id, text) of a request's query, whose id is `qid` or `id`."""
     query = raw.get("query")
     stated: object = raw.get("qid")
     text: object = query
@@ -165,11 +164,15 @@ def _text(raw: _Json) -> str:
 
 
 def _details(raw: _Json) -> dict[str, Any]:
-    """Title, address and headings; headings may be a list."""
+    """Return title, address and headings; headings may be a list."""
     details: dict[str, str] = {}
     for key in _DETAILS:
         value = raw.get(key)
-        if key == "headings" and isinstance(value, list) and all(isinstance(one, str) for one in value):
+        if (
+            key == "headings"
+            and isinstance(value, list)
+            and all(isinstance(heading, str) for heading in value)
+        ):
             value = "\n".join(value)
         if value is not None and not isinstance(value, str):
             raise BadFormat(f"{key} is {type(value).__name__}, expected text")
@@ -183,7 +186,7 @@ def write_passages(path: Path, passages: Iterable[PassageEntry]) -> None:
 
 
 def _object(entry: PassageEntry) -> dict[str, object]:
-    """The object of a passage: as it was read, with what has changed since."""
+    """Return the object of a passage: as it was read, with what has changed since."""
     raw: dict[str, Any] = dict(entry.foreign or {})
     if entry.foreign is None or entry.query_id is not None:
         raw = {"id": entry.doc_id, "text": entry.text}
@@ -232,7 +235,7 @@ def _has(raw: _Json, keys: tuple[str, ...]) -> bool:
 
 
 def _is_jsonl(sample: Sample) -> bool:
-    """A text with a list of labels is one that people labelled: see `ratings`."""
+    """Return whether the lines are passages: one with a list of labels is a rating (see `ratings`)."""
     if isinstance(sample.first_object.get("label"), list):
         return False
     return _has(sample.first_object, ID_KEYS) and _has(sample.first_object, TEXT_KEYS)

@@ -1,16 +1,20 @@
-"""Read and write text files line by line: plain or gzip, in bounded memory; report damaged bytes."""
+"""Text files, read and written line by line: plain or gzip, in bounded memory, damaged bytes reported."""
 
 from __future__ import annotations
 
 import gzip
+import json
 import re
 import zlib
 from codecs import getincrementaldecoder
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
 from typing import TypeVar, cast
+
+import msgspec
 
 from grading.errors import BadFormat
 
@@ -42,16 +46,22 @@ _OTHERS: tuple[tuple[int, bytes, str], ...] = (
     (0, b"PAR1\x15", f"the file is Parquet: {_EXPORT}"),
     (0, b"SQLite format 3\x00", f"the file is a SQLite database: {_EXPORT}"),
 )
-"""What a file is that has these bytes at this place."""
+"""Kinds of files that have these bytes at this place."""
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _SAVE = "save the file as UTF-8"
 
 Line = TypeVar("Line", str, bytes)
 
 
+MAX_DOCUMENT_BYTES = 16_000_000
+"""After decompression: queries and leaderboards are read whole, also by the web process."""
+_KEY = re.compile(r'("(?:[^"\\]|\\.)*")\s*:')
+
+
 def lines(path: Path, *, max_bytes: int = MAX_FILE_BYTES) -> Iterator[tuple[int, str]]:
-    """Yield (line number from 1, text without its line break); gzip is known by its first bytes, not by the
-    name.
+    """Yield (line number from 1, text without its line break).
+
+    gzip is known by its first bytes, not by the name.
 
     Blank lines between others are yielded as empty ones, those at the end are not. Raises `BadFormat` for a
     file that cannot be opened, a truncated or damaged gzip, bytes that are not UTF-8, a NUL, a line over
@@ -61,19 +71,20 @@ def lines(path: Path, *, max_bytes: int = MAX_FILE_BYTES) -> Iterator[tuple[int,
 
 
 def encoded_lines(path: Path, *, max_bytes: int = MAX_FILE_BYTES) -> Iterator[tuple[int, bytes]]:
-    """As `lines`, but in UTF-8, which takes a half or a quarter of the memory where a line has a character
-    beyond Latin-1.
+    """Yield what `lines` does, but in UTF-8.
+
+    That takes a half or a quarter of the memory where a line has a character beyond Latin-1.
     """
     return _read(path, _as_bytes, max_bytes)
 
 
 def text_lines(text: str) -> list[str]:
-    """Return the lines of a text without their line breaks, which are those of files: LF or CR LF.
+    r"""Return the lines of a text without their line breaks, which are those of files: LF or CR LF.
 
     `str.splitlines` also splits at characters that JSON writes as they are, such as U+2028 and U+0085.
 
-    >>> text_lines("one\\r\\ntwo\\u2028still two\\n")
-    ['one', 'two\\u2028still two']
+    >>> text_lines("one\r\ntwo\u2028still two\n")
+    ['one', 'two\u2028still two']
     """
     *lines_of_text, rest = text.split("\n")
     return [line.removesuffix("\r") for line in (lines_of_text if rest == "" else [*lines_of_text, rest])]
@@ -97,7 +108,10 @@ def column_count(columns: list[str]) -> str:
 def _read(
     path: Path, convert: Callable[[bytes, str, int], tuple[Line, bool]], max_bytes: int
 ) -> Iterator[tuple[int, Line]]:
-    """`convert` takes a line, the file's name and the line's number; it says whether the line has text."""
+    """Yield (line number, converted line).
+
+    `convert` takes a line, the file's name and the line's number; it says whether the line has text.
+    """
     number = size = with_text = 0
     with _open(path) as stream:
         while (raw := _line(stream, path.name, number + 1, max_bytes=max_bytes)) is not None:
@@ -148,7 +162,7 @@ def _open(path: Path) -> BufferedReader:
 
 
 def _line(stream: BufferedReader, file: str, number: int, *, max_bytes: int) -> bytes | None:
-    """The next line without its line break; None at the end of the file."""
+    """Return the next line without its line break; None at the end of the file."""
     longest = min(MAX_LINE_BYTES, max_bytes)
     try:
         raw = stream.readline(longest + 2)
@@ -182,20 +196,23 @@ def _refuse_other_files(raw: bytes, file: str, *, is_all: bool) -> None:
 
 
 def _is_utf_16(raw: bytes) -> bool:
-    """Whether every second byte at the beginning is NUL, as in UTF-16 of Latin letters."""
+    """Return whether every second byte at the beginning is NUL, as in UTF-16 of Latin letters."""
     halves = raw[:64:2], raw[1:64:2]
     return len(raw) > 2 and any(not any(half) and all(other) for half, other in (halves, halves[::-1]))
 
 
 def _is_at_end(stream: BufferedReader) -> bool:
-    """Whether nothing follows; what is damaged there, the next line tells."""
+    """Return whether nothing follows; what is damaged there, the next line tells."""
     with suppress(EOFError, gzip.BadGzipFile, zlib.error):
         return not stream.peek(1)
     return False
 
 
 def _as_text(raw: bytes, file: str, number: int) -> tuple[str, bool]:
-    """Raises `BadFormat` for what is not UTF-8, and for a NUL."""
+    """Return the text of a line, and whether it has any.
+
+    Raises `BadFormat` for what is not UTF-8, and for a NUL.
+    """
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -212,7 +229,10 @@ def _as_text(raw: bytes, file: str, number: int) -> tuple[str, bool]:
 
 
 def _as_bytes(raw: bytes, file: str, number: int) -> tuple[bytes, bool]:
-    """Raises as `_as_text`, without a text of all of a long line."""
+    """Return the line as UTF-8, and whether it has text.
+
+    Raises as `_as_text` does, without a text of all of a long line.
+    """
     line = raw.removeprefix(_BYTE_ORDER_MARK.encode()) if number == 1 else raw
     if len(raw) <= _DECODED_AT_ONCE:
         return line, _as_text(raw, file, number)[1]
@@ -242,3 +262,114 @@ def write_lines(path: Path, rows: Iterable[bytes]) -> None:
             return
         with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as zipped:
             zipped.writelines(row + b"\n" for row in rows)
+
+
+class JsonObject(list[tuple[str, object]]):
+    """A JSON dictionary as its list of pairs, so that repeated keys are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A whole file, with its lines numbered from 1."""
+
+    file: str
+    lines: list[tuple[int, str]]
+    shape: str
+    """The expected content, in words."""
+
+    @property
+    def is_json(self) -> bool:
+        return next(text for _, text in self.lines if text.strip()).lstrip().startswith("{")
+
+    def columns(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield (line, columns between tabs) of each line that is not blank."""
+        return ((number, text.split("\t")) for number, text in self.lines if text.strip())
+
+    def pairs(self) -> list[tuple[str, object, int]]:
+        """Return (key, value, line) of a JSON dictionary in the file's order, repeated keys included.
+
+        A dictionary inside it is a `Pairs` of its own.
+        """
+        try:
+            document = json.loads("\n".join(text for _, text in self.lines), object_pairs_hook=JsonObject)
+        except json.JSONDecodeError as error:
+            problem = f"malformed JSON ({error.msg}, column {error.colno}), expected {self.shape}"
+            raise self.error(problem, error.lineno) from error
+        except (RecursionError, ValueError) as error:
+            raise self.error(
+                f"JSON nested too deeply or with a number too long, expected {self.shape}", 1
+            ) from error
+        if not isinstance(document, JsonObject):
+            raise self.error(f"JSON that is no dictionary, expected {self.shape}", 1)
+        return self.placed(document)
+
+    def value(self) -> object:
+        """Return the JSON value of the file.
+
+        Raises `BadFormat` where there is none that a database can store.
+        """
+        for number, text in self.lines:
+            try:
+                refuse_escaped_nul(text)
+            except BadFormat as error:
+                raise self.error(error.problem, number) from error
+        whole = "\n".join(text for _, text in self.lines)
+        try:
+            return msgspec.json.decode(whole)
+        except (msgspec.DecodeError, RecursionError) as error:
+            problem = f"malformed JSON ({error}), expected {self.shape}"
+            raise self.error(problem, _line_of_error(whole)) from error
+
+    def placed(self, pairs: Sequence[tuple[str, object]]) -> list[tuple[str, object, int]]:
+        """Return each pair with the line of its key; the n-th use of a key is on the n-th such line."""
+        where: dict[str, list[int]] = {}
+        keys = {key for key, _ in pairs}
+        for number, text in self.lines:
+            for key in _keys(text):
+                if key in keys:
+                    where.setdefault(key, []).append(number)
+        counts: dict[str, int] = {}
+        placed = []
+        for key, value in pairs:
+            use = counts[key] = counts.get(key, 0) + 1
+            lines = where.get(key, [1])
+            line = lines[min(use, len(lines)) - 1]
+            self._refuse_unstorable(f"{key} {value}", line)
+            placed.append((key, value, line))
+        return placed
+
+    def _refuse_unstorable(self, text: str, line: int) -> None:
+        """Refuse escapes that make text which no database stores."""
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise self.error("half a surrogate pair, expected whole characters", line) from error
+        if "\0" in text:
+            raise self.error("a NUL character, expected text", line)
+
+    def error(self, problem: str, line: int) -> BadFormat:
+        return BadFormat(problem, file=self.file, line=line)
+
+
+def read_document(path: Path, *, shape: str) -> Document:
+    """Return the whole file, of at most MAX_DOCUMENT_BYTES. Raises `BadFormat` as `reading.lines` does."""
+    return Document(path.name, list(lines(path, max_bytes=MAX_DOCUMENT_BYTES)), shape)
+
+
+def _keys(text: str) -> Iterator[str]:
+    for match in _KEY.finditer(text):
+        try:
+            yield json.loads(match[1])
+        except ValueError:
+            continue
+
+
+def _line_of_error(text: str) -> int:
+    """Return the line where JSON goes wrong; 1 where only msgspec refuses it."""
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        return error.lineno
+    except (RecursionError, ValueError):
+        return 1
+    return 1

@@ -10,15 +10,12 @@ from pathlib import Path
 
 from grading.errors import BadFormat
 from grading.formats import base, events, graded, leaderboards, listings, official, passages, topics, trec
+from grading.formats.annotation_tools import ARGILLA, DOCCANO, LABEL_STUDIO
 from grading.formats.banks import dialects as banks
 from grading.formats.base import Content, Format
-from grading.formats.nugget_grades import NUGGET_GRADES
-from grading.formats.ratings.argilla import ARGILLA
-from grading.formats.ratings.autojudge_annotate import AUTOJUDGE_ANNOTATE
-from grading.formats.ratings.doccano import DOCCANO
-from grading.formats.ratings.label_studio import LABEL_STUDIO
-from grading.formats.responses.files import FORMATS as RESPONSES
-from grading.formats.umbrela import UMBRELA
+from grading.formats.nugget_grades import NUGGET_GRADES, UMBRELA
+from grading.formats.ratings import AUTOJUDGE_ANNOTATE
+from grading.formats.responses.conversion import FORMATS as RESPONSES
 
 FORMATS: tuple[Format, ...] = (
     *topics.FORMATS,
@@ -38,20 +35,20 @@ FORMATS: tuple[Format, ...] = (
     *leaderboards.FORMATS,
     *listings.FORMATS,
 )
-"""In the order of docs/help/files.md."""
+"""All formats, in the order of docs/help/files.md."""
 
 
 def find(name: str) -> Format:
     """Return the format of that name. Raises `BadFormat`, which lists the known ones."""
-    for one in FORMATS:
-        if one.name == name:
-            return one
-    raise BadFormat(f"no format {name!r}, expected {', '.join(one.name for one in FORMATS)}")
+    for each in FORMATS:
+        if each.name == name:
+            return each
+    raise BadFormat(f"no format {name!r}, expected {', '.join(each.name for each in FORMATS)}")
 
 
 def of_content(*contents: Content) -> tuple[Format, ...]:
     """Return the formats of these contents; all without an argument."""
-    return tuple(one for one in FORMATS if not contents or one.content in contents)
+    return tuple(each for each in FORMATS if not contents or each.content in contents)
 
 
 def candidates(path: Path, *contents: Content) -> list[Format]:
@@ -66,7 +63,7 @@ def recognise(path: Path, *contents: Content) -> Format:
     `contents`; and where several fit, with their names.
     """
     if contents and not candidates(path, *contents) and (others := candidates(path)):
-        labels = " or ".join(one.label for one in others)
+        labels = " or ".join(each.label for each in others)
         problem = f"the content is {labels}, expected {' or '.join(contents)}"
         raise BadFormat(problem, file=path.name, line=1)
     return base.recognise_among(path, of_content(*contents))
@@ -76,7 +73,7 @@ def table() -> list[str]:
     """Return the table of docs/help/files.md as lines of Markdown."""
     head = ("format", "name", "content", "read", "write", "lossless", "source")
     rows = [head, ("---",) * len(head)]
-    for one in FORMATS:
-        marks = ("yes" if mark else "no" for mark in (one.is_read, one.write, one.is_lossless))
-        rows.append((one.label, f"`{one.name}`", one.content.value, *marks, one.source))
+    for each in FORMATS:
+        marks = ("yes" if mark else "no" for mark in (each.is_read, each.write, each.is_lossless))
+        rows.append((each.label, f"`{each.name}`", each.content.value, *marks, each.source))
     return [f"| {' | '.join(row)} |" for row in rows]

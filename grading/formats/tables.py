@@ -39,13 +39,13 @@ def from_mappings(rows: Sequence[Mapping[str, Value]], stated: Sequence[tuple[st
 
 
 def tsv_lines(table: DataTable) -> list[str]:
-    """A comment line for each statement, a header of column names, a line a row; without line breaks.
+    r"""Return a comment line for each statement, a header of column names, a line a row; without line breaks.
 
     Numbers have all their digits, an undefined one is NaN. No text can end its line or its column, or be a
     formula: see `without_formula`.
 
-    >>> table = DataTable(("run_tag", "score"), (("bm25", 1 / 3), ("ql", None)), (("bank", "main\\n1"),))
-    >>> [line.split("\\t") for line in tsv_lines(table)]
+    >>> table = DataTable(("run_tag", "score"), (("bm25", 1 / 3), ("ql", None)), (("bank", "main\n1"),))
+    >>> [line.split("\t") for line in tsv_lines(table)]
     [['# bank: main 1'], ['run_tag', 'score'], ['bm25', '0.3333333333333333'], ['ql', 'NaN']]
     """
     comments = [f"# {_plain(name)}: {_plain(value)}" for name, value in table.stated]
@@ -154,7 +154,7 @@ _MARKED = {Mark.BEST: r"\textbf{\textit{%s}}", Mark.TIED: r"\textbf{%s}", Mark.N
 
 
 def row(*values: object) -> tuple[TextCell, ...]:
-    """Cells without marks; None is void.
+    """Return cells without marks; None is void.
 
     >>> [cell.text for cell in row("bm25", 0.51234, 7)]
     ['bm25', '0.512', '7']
@@ -163,14 +163,14 @@ def row(*values: object) -> tuple[TextCell, ...]:
 
 
 def number(value: object) -> str:
-    """Three decimals as in the papers' tables; a dash for what is undefined."""
+    """Return three decimals as in the papers' tables; a dash for what is undefined."""
     if value is None or value != value:
         return "\N{EN DASH}"
     return f"{value:z.3f}" if isinstance(value, float) else str(value)
 
 
 def text_lines(sheet: PrintedTable) -> list[str]:
-    """Columns side by side, for a terminal; the best of a column has a star, what is as good a plus sign.
+    """Return the sheet for a terminal; the best of a column has a star, what is as good a plus sign.
 
     >>> text_lines(PrintedTable("T", ("run", "S"), (row("bm25", 0.5), row("ql", 0.25))))
     ['T', '', 'run       S', 'bm25  0.500', 'ql    0.250']
@@ -190,7 +190,7 @@ def text_lines(sheet: PrintedTable) -> list[str]:
 
 
 def tex_lines(sheet: PrintedTable) -> list[str]:
-    r"""A `tabular` in booktabs style.
+    r"""Return a `tabular` in booktabs style.
 
     >>> tex_lines(PrintedTable("", ("run_tag", "S"), ((TextCell("50%"), TextCell("0.9", Mark.TIED)),)))[3:6]
     ['run\\_tag & S \\\\', '\\midrule', '50\\% & \\textbf{0.9} \\\\']
@@ -214,12 +214,12 @@ def tex_lines(sheet: PrintedTable) -> list[str]:
 
 
 def tex(text: str) -> str:
-    """Text with LaTeX's own characters escaped."""
+    """Escape LaTeX's own characters."""
     return "".join(_TEX.get(character, character) for character in _unmarked(text))
 
 
-def _legend(sheet: PrintedTable, words: Mapping[Mark, str]) -> str:
-    return ", ".join(f"{words[mark]}: {meaning}" for mark, meaning in sheet.legend)
+def _legend(sheet: PrintedTable, labels: Mapping[Mark, str]) -> str:
+    return ", ".join(f"{labels[mark]}: {meaning}" for mark, meaning in sheet.legend)
 
 
 def _tex_row(cells: Iterable[str]) -> str:
@@ -233,7 +233,7 @@ def _unmarked(text: str) -> str:
 def marked(
     values: Sequence[float | None], as_good: Sequence[bool], titles: Sequence[str] | None = None
 ) -> list[TextCell]:
-    """A column of numbers: the best marked, and those that are as good as it.
+    """Return a column of numbers: the best marked, and those that are as good as it.
 
     >>> [cell.mark.value for cell in marked([0.95, 0.92, 0.5, None], [True, True, False, False])]
     ['best', 'tied', '', '']

@@ -52,7 +52,7 @@ class Dialect:
     source: str
 
     def begins(self, raw: Mapping[str, object]) -> bool:
-        """Whether a file that begins with this object is one of topics in this dialect."""
+        """Return whether a file that begins with this object is one of topics in this dialect."""
         return dialect_of(raw) is self and not raw.keys() & _OF_ANOTHER_CONTENT
 
 
@@ -105,13 +105,13 @@ DIALECTS = (
 
 
 def dialect_of(raw: Mapping[str, object]) -> Dialect | None:
-    """The dialect of a JSON object for a topic, by its keys; AutoJudge's also if only its id is missing."""
-    known = next((dialect for dialect in DIALECTS if raw.keys() >= dialect.needed), None)
-    return DIALECTS[0] if known is None and raw.keys() >= {"title", "problem_statement"} else known
+    """Return the dialect of a topic's JSON object, by its keys; AutoJudge's also without its id."""
+    match = next((dialect for dialect in DIALECTS if raw.keys() >= dialect.needed), None)
+    return DIALECTS[0] if match is None and raw.keys() >= {"title", "problem_statement"} else match
 
 
 def entry_of(raw: Mapping[str, Any], dialect: Dialect, line: int) -> TopicEntry:
-    """The topic of an object. Raises `BadFormat`, without a place, for a field of another type."""
+    """Return the topic of an object. Raises `BadFormat`, without a place, for a field of another type."""
     fields: dict[str, Any] = {name: _value(raw, name, key) for name, key in dialect.keys.items()}
     query_id = fields["query_id"]
     if dialect is DIALECTS[0]:
@@ -123,7 +123,7 @@ def entry_of(raw: Mapping[str, Any], dialect: Dialect, line: int) -> TopicEntry:
 
 
 def object_of(topic: TopicEntry, dialect: Dialect) -> dict[str, object]:
-    """The object of a topic: as it was read where it is of this dialect, with what has changed since."""
+    """Return the topic's object: as read where it is of this dialect, with what has changed since."""
     foreign = topic.foreign or {}
     is_own = dialect_of(foreign) is dialect
     raw: dict[str, object] = dict(foreign) if is_own else {}

@@ -12,9 +12,8 @@ import msgspec
 
 from grading.errors import BadFormat
 from grading.formats.base import Content, Format, Sample, sample_of, tsv_formats, unclear
-from grading.formats.dictionary import Document, read_document
 from grading.formats.json_lines import decode
-from grading.formats.reading import write_lines
+from grading.formats.reading import Document, read_document, write_lines
 from grading.formats.topic_dialects import (
     DIALECTS,
     Dialect,
@@ -67,19 +66,19 @@ def write_topics(path: Path, topics: Iterable[TopicEntry], dialect: str) -> None
     A topic starts from what its file said where that was of the same format. Raises `BadFormat` for an id or
     text that the format cannot hold.
     """
-    write = next(one.write for one in FORMATS if one.name == dialect)
+    write = next(each.write for each in FORMATS if each.name == dialect)
     if write is not None:
         write(path, list(topics))
 
 
 def losses(topics: Iterable[TopicEntry], dialect: str) -> list[str]:
     """Name what a file of that format cannot say of the topics, one entry a topic and field."""
-    known = next((one for one in DIALECTS if one.name == dialect), None)
-    return [lost for topic in topics for lost in topic_losses(topic, known)]
+    target = next((each for each in DIALECTS if each.name == dialect), None)
+    return [lost for topic in topics for lost in topic_losses(topic, target)]
 
 
 def format_name_of(topic: TopicEntry) -> str:
-    """The format that the topic came in; TSV where only its id and text are known."""
+    """Return the format that the topic came in; TSV where only its id and text are known."""
     dialect = dialect_of(topic.foreign or {})
     return dialect.name if dialect else TOPICS_TSV
 
@@ -96,7 +95,7 @@ def _read_dialect(path: Path, *, dialect: Dialect) -> _Rows:
 
 
 def _objects(document: Document, dialect: Dialect) -> Iterator[tuple[int, dict[str, Any]]]:
-    """(line, object) of JSON lines, or of one document that has a list of objects."""
+    """Yield (line, object) of JSON lines, or of one document that has a list of objects."""
     number, first = next((number, text) for number, text in document.lines if text.strip())
     listed = _list_in(_value(first)) if number == len(document.lines) else None
     if listed is None and _value(first) is not None:
@@ -107,15 +106,15 @@ def _objects(document: Document, dialect: Dialect) -> Iterator[tuple[int, dict[s
                 raise document.error(error.problem, number) from error
         return
     listed = _list_in(document.value()) or []
-    if not all(isinstance(one, dict) for one in listed):
+    if not all(isinstance(each, dict) for each in listed):
         raise document.error(f"a list with an element that is no object, expected {_SHAPE}", number)
     id_key = dialect.keys["query_id"]
-    for _, raw, line in document.placed([(id_key, one) for one in listed]):
+    for _, raw, line in document.placed([(id_key, each) for each in listed]):
         yield line, cast("dict[str, Any]", raw)
 
 
 def _value(text: str) -> object:
-    """The JSON value of a line, or None where it has none."""
+    """Return the JSON value of a line, or None where it has none."""
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
@@ -123,15 +122,15 @@ def _value(text: str) -> object:
 
 
 def _list_in(value: object) -> list[object] | None:
-    """The topics of `[{...}, ...]` or `{"topics": [{...}, ...]}`."""
+    """Return the topics of `[{...}, ...]` or `{"topics": [{...}, ...]}`."""
     inner = value.get("topics") if isinstance(value, dict) else value
     return inner if isinstance(inner, list) else None
 
 
 def _topic_objects(sample: Sample) -> list[dict[str, Any]]:
-    """The first topics of a file of JSON, as far as they are objects."""
+    """Return the first topics of a file of JSON, as far as they are objects."""
     listed = _list_in(sample.documents[0]) if len(sample.documents) == 1 else None
-    return [one for one in (listed or sample.documents) if isinstance(one, dict)]
+    return [each for each in (listed or sample.documents) if isinstance(each, dict)]
 
 
 def _write_dialect(path: Path, topics: Iterable[TopicEntry], *, dialect: Dialect) -> None:
@@ -174,7 +173,7 @@ def _write_tsv(path: Path, topics: Iterable[TopicEntry], *, has_header: bool = F
 
 
 def _once(document: Document, rows: _Rows) -> _Rows:
-    """The rows, each with an id of its own and a text. Raises `BadFormat`."""
+    """Return the rows, each with an id of its own and a text. Raises `BadFormat`."""
     seen: set[str] = set()
     for row in rows:
         if row.query_id in seen:
@@ -190,10 +189,10 @@ def _once(document: Document, rows: _Rows) -> _Rows:
 
 
 def _recognises(dialect: Dialect) -> Callable[[Sample], bool]:
-    """Annotations name the topic as a topic does, and have spans."""
+    """Return a test for topics of the dialect; annotations name the topic as a topic does, and have spans."""
 
     def is_it(sample: Sample) -> bool:
-        return any(dialect.begins(one) and "spans" not in one for one in _topic_objects(sample)[:1])
+        return any(dialect.begins(each) and "spans" not in each for each in _topic_objects(sample)[:1])
 
     return is_it
 

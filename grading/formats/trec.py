@@ -25,7 +25,7 @@ COMMENT = "#"
 _QREL = "4 columns: query_id 0 doc_id relevance"
 _RUN = "6 columns: query_id Q0 doc_id rank score run_tag"
 _LABELS = frozenset(range(5))
-"""Of TREC RAG 2025, 0 to 4."""
+"""Labels of TREC RAG 2025, 0 to 4."""
 _JUDGMENTS = (
     "the ranks are {} to {} and the scores lie between 0 and 1, as in the relevance judgments of TREC RAG "
     "2025 (topic Q0 segment judgment confidence run_id), expected a run"
@@ -71,7 +71,7 @@ def write_qrels(path: Path, qrels: Iterable[Qrel]) -> None:
 
 
 def qrels_lines(qrels: Iterable[Qrel]) -> Iterator[str]:
-    """The lines of a qrels file, without line breaks.
+    """Yield the lines of a qrels file, without line breaks.
 
     >>> list(qrels_lines([Qrel("q1", "d7", 4)]))
     ['q1 0 d7 4']
@@ -90,7 +90,10 @@ def read_run(path: Path) -> Iterator[Ranking]:
 
 
 def read_any_run(path: Path) -> Iterator[Ranking]:
-    """As `read_run`, whatever the ranks are: equal ones are ordered by score, then as the file has them."""
+    """Read a run whatever its ranks are.
+
+    Equal ranks are ordered by score, then as the file has them; see `read_run`.
+    """
     return read_run_file(path, is_chosen=True).rankings()
 
 
@@ -100,7 +103,7 @@ class RunFile:
 
     run_tag: str
     ranks: Mapping[str, Ranks]
-    """By topic."""
+    """Ranks by topic."""
     comments: tuple[str, ...]
     """Lines that were skipped although they have the columns of a run."""
 
@@ -152,21 +155,22 @@ def _refuse_doubtful(path: Path, ranks: Mapping[str, Ranks]) -> None:
 
 
 def _repeated(of_topic: tuple[str, Ranks]) -> tuple[str, int] | None:
-    """(topic, rank) of a rank that stands twice in it."""
+    """Return (topic, rank) of a rank that stands twice in it."""
     query_id, ranks = of_topic
     counts = Counter(rank for rank, _ in ranks.values())
     return next(((query_id, rank) for rank, times in counts.items() if times > 1), None)
 
 
 def _ascends(of_topic: Ranks) -> bool:
-    """Whether a score is higher than that of a better rank."""
+    """Return whether a score is higher than that of a better rank."""
     scores = [score for _, score in sorted(of_topic.values(), key=lambda place: place[0])]
     return any(below > above for above, below in pairwise(scores))
 
 
 def write_run(path: Path, rankings: Iterable[Ranking]) -> None:
-    """Write `query_id Q0 doc_id rank score run_tag`, ranks from 1. Raises `BadFormat` for an id with white
-    space.
+    """Write `query_id Q0 doc_id rank score run_tag`, ranks from 1.
+
+    Raises `BadFormat` for an id with white space.
     """
     write_lines(
         path,
@@ -179,7 +183,7 @@ def write_run(path: Path, rankings: Iterable[Ranking]) -> None:
 
 
 def trec_eval_order(ranking: Ranking, version: TrecEval = TrecEval.NINE) -> tuple[str, ...]:
-    """The order in which trec_eval sees the ranking: score, then document id, both descending.
+    """Return the order in which trec_eval sees the ranking: score, then document id, both descending.
 
     Version 9 compares scores in single precision, 10 in double. Where the order differs from
     `ranking.doc_ids`, trec_eval ignores the rank column of the run file.
@@ -197,7 +201,7 @@ def trec_eval_order(ranking: Ranking, version: TrecEval = TrecEval.NINE) -> tupl
 
 
 def _ranking(run_tag: str, query_id: str, of_topic: Ranks) -> Ranking:
-    """Equal ranks are ordered by score, then as the file has them."""
+    """Return the ranking; equal ranks are ordered by score, then as the file has them."""
     by_rank = sorted(of_topic.items(), key=lambda entry: (entry[1][0], -entry[1][1]))
     return Ranking(
         run_tag, query_id, tuple(doc_id for doc_id, _ in by_rank), tuple(s for _, (_, s) in by_rank)
@@ -205,7 +209,9 @@ def _ranking(run_tag: str, query_id: str, of_topic: Ranks) -> Ranking:
 
 
 def _rows(path: Path, shape: str, comments: list[str] | None = None) -> Iterator[tuple[int, list[str]]]:
-    """Raises `BadFormat` for another number of columns, and where all lines are comments.
+    """Yield (line, columns) of each row.
+
+    Raises `BadFormat` for another number of columns, and where all lines are comments.
 
     Comments that have the columns of a row go to `comments`.
     """
@@ -250,7 +256,7 @@ def _first_column(text: str) -> str:
 
 
 def _column(text: str) -> str:
-    """An id that can stand in a file whose columns are parted by white space."""
+    """Return an id that can stand in a file whose columns are parted by white space."""
     if not is_one_word(text):
         raise BadFormat(
             f"the id {text!r} is empty or holds white space or control characters, expected one word"
@@ -259,7 +265,7 @@ def _column(text: str) -> str:
 
 
 def _first_row(sample: Sample) -> list[str]:
-    """The columns of the first line that is no comment; none where all are."""
+    """Return the columns of the first line that is no comment; none where all are."""
     texts = (text for _, text in lines(sample.path) if text.strip() and not text.startswith(COMMENT))
     return next((text.split() for text in texts), [])
 
@@ -268,15 +274,15 @@ def _is_run(sample: Sample) -> bool:
     first = _first_row(sample)
     if sample.is_json or len(first) != 6 or not is_whole(first[3]) or not is_real(first[4]):
         return False
-    return all(words[0] != "all" for words in sample.all_words())  # a leaderboard of the format "ranking"
+    return all(cells[0] != "all" for cells in sample.all_words())  # a leaderboard of the format "ranking"
 
 
 def _is_qrels(sample: Sample) -> bool:
-    return not sample.is_json and are_qrels([_first_row(sample), *sample.words()])
+    return not sample.is_json and are_qrels([_first_row(sample), *sample.fields()])
 
 
 def are_qrels(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether rows are those of qrels by columns 1, 3 and 4, so that no leaderboard of counts is meant.
+    """Return whether columns 1, 3 and 4 are those of qrels, not of a leaderboard of counts.
 
     Column 2 is 0 or Q0, which the first row tells, or in all rows the number of a round or subtopic.
 

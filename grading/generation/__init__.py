@@ -9,9 +9,9 @@ from grading.generation.drafting import (
     draft,
     drafting_prompt,
     drafting_prompts,
+    parse_drafts,
     weigh,
 )
-from grading.generation.parsing import parse_drafts
 from grading.generation.similarity import THRESHOLD, NearDuplicate, Nearest, near_duplicates, nearest
 
 __all__ = [

@@ -9,11 +9,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from grading.errors import UnknownGrader
-from grading.generation.drafting import TextModel
-from grading.generation.parsing import repeats
-from grading.graders import hf_llama, hf_model, hf_t5
+from grading.generation.drafting import TextModel, repeats
+from grading.graders import hf_kernels, hf_model
 from grading.graders.backend_options import AS_IT_IS, Thinking
-from grading.graders.chat import chat_template
+from grading.graders.completions import chat_template
 from grading.graders.connection import Connection
 from grading.graders.openai_client import ChatClient, ChatOptions
 from grading.graders.registry import Backend, known_backends
@@ -37,7 +36,7 @@ LONGEST_REPLY = 512
 SERVER_SECONDS = 120.0
 """The longest time for one reply of a server."""
 CLIENTS = 8
-"""Of servers, models and lengths of replies, that a process keeps."""
+"""Clients (by server, model and length of replies) that a process keeps."""
 GUESSED = 7
 """Tokens that a causal model reads at once: those that followed the same words before, in prompt or reply.
 
@@ -51,12 +50,15 @@ OnTokens = Callable[[int, int], None]
 
 
 def drafting_backends() -> tuple[Backend, ...]:
-    """The back-ends whose models can write, in the order offered."""
+    """Return the back-ends whose models can write, in the order offered."""
     return tuple(backend for backend in known_backends() if backend.name in WRITERS)
 
 
 def drafting_backend(name: str) -> Backend:
-    """Raises UnknownGrader, which names those that can write."""
+    """Return the back-end of that name.
+
+    Raises UnknownGrader, which names those that can write.
+    """
     able = {backend.name: backend for backend in drafting_backends()}
     if name not in able:
         raise UnknownGrader(f"{name} cannot write questions or nuggets; these can: {', '.join(able)}")
@@ -102,37 +104,40 @@ class _LoadedText:
         thinking: Thinking = AS_IT_IS,
         on_tokens: OnTokens | None = None,
     ) -> None:
-        """Raises GraderUnavailable. A model that grades in this process is not loaded again."""
+        """Load the model, unless one that grades in this process is loaded.
+
+        Raises GraderUnavailable.
+        """
         self._loaded = hf_model.load(llm, self.task)
         self._marks = marks_of(self._loaded.tokenizer)
         self.quicken(self._loaded.model)
         self._longest_reply, self._thinking, self._on_tokens = longest_reply, thinking, on_tokens
-        self._asked: set[str] = set()
+        self._prompts: set[str] = set()
 
     def _generated(self, prompt: str, *, special: bool = True) -> tuple[list[int], int]:
-        """The generated tokens, and the number of tokens sent."""
+        """Return the generated tokens, and the number of tokens sent."""
         import torch
 
         loaded = self._loaded
-        sent = loaded.token_ids([prompt], special=special)
-        tokens = torch.tensor(sent, device=loaded.device)
-        begin = 1 if loaded.model.config.is_encoder_decoder else len(sent[0])
+        prompt_tokens = loaded.token_ids([prompt], special=special)
+        tokens = torch.tensor(prompt_tokens, device=loaded.device)
+        begin = 1 if loaded.model.config.is_encoder_decoder else len(prompt_tokens[0])
         with torch.inference_mode(), hf_model.few_threads(loaded.model):
             generated = loaded.model.generate(
                 input_ids=tokens,
                 attention_mask=torch.ones_like(tokens),
                 max_new_tokens=self._longest_reply,
                 num_beams=1,
-                do_sample=prompt in self._asked,
+                do_sample=prompt in self._prompts,
                 pad_token_id=loaded.pad,
                 stopping_criteria=[self._watch(begin)],
                 **({} if loaded.model._is_stateful else self.guesses),
             )
-        self._asked.add(prompt)
-        return generated[0].tolist(), len(sent[0])
+        self._prompts.add(prompt)
+        return generated[0].tolist(), len(prompt_tokens[0])
 
     def _without_marks(self, messages: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-        """The messages, in which no text of others spells a control token of this model."""
+        """Return the messages, in which no text of others spells a control token of this model."""
         return [(role, self._marks.broken(text)) for role, text in messages]
 
     def _watch(self, begin: int) -> Callable[..., torch.Tensor]:
@@ -159,7 +164,7 @@ class Seq2SeqText(_LoadedText):
     """The T5 family."""
 
     task = hf_model.SEQ2SEQ
-    quicken = staticmethod(hf_t5.quicken)
+    quicken = staticmethod(hf_kernels.quicken_t5)
 
     def complete(self, messages: Sequence[tuple[str, str]]) -> str:
         tokens, _ = self._generated(_plain(self._without_marks(messages)))
@@ -170,17 +175,19 @@ class CausalText(_LoadedText):
     """Llama, OLMo, GPT-2: uses the tokenizer's chat template if there is one."""
 
     task = hf_model.CAUSAL
-    quicken = staticmethod(hf_llama.quicken)
+    quicken = staticmethod(hf_kernels.quicken_llama)
     guesses = MappingProxyType({"prompt_lookup_num_tokens": GUESSED})
 
     def complete(self, messages: Sequence[tuple[str, str]]) -> str:
         messages = self._without_marks(messages)
         template = chat_template(self._loaded.tokenizer, self._thinking.template_arguments)
         prompt = template(messages) if template else _plain(messages)
-        tokens, sent = self._generated(prompt, special=template is None)  # a template writes the start mark
+        tokens, n_prompt = self._generated(
+            prompt, special=template is None
+        )  # a template writes the start mark
         expected = Expected(self._longest_reply, thinks=self._thinking.is_on)
         is_inside = template is not None and is_left_open(prompt)
-        return Answer.of(of_tokens(self._loaded, tokens[sent:], expected, is_inside=is_inside))
+        return Answer.of(of_tokens(self._loaded, tokens[n_prompt:], expected, is_inside=is_inside))
 
 
 class ServerText:
@@ -189,7 +196,7 @@ class ServerText:
     def __init__(
         self, llm: str, longest_reply: int, thinking: Thinking, connection: Connection | None
     ) -> None:
-        """Raises GraderUnavailable where there is no connection."""
+        """Connect to the server. Raises GraderUnavailable where there is no connection."""
         call = ChatOptions(llm, longest_reply, thinking=thinking, timeout_s=SERVER_SECONDS)
         self._client = _client(connection, call)
 
@@ -199,7 +206,7 @@ class ServerText:
 
 @lru_cache(maxsize=CLIENTS)
 def _client(connection: Connection | None, options: ChatOptions) -> ChatClient:
-    """One for all topics that a process has a server answer: to open one takes as long as several calls."""
+    """Return the one client for all topics of a process: opening one takes as long as several calls."""
     return ChatClient(connection, options)
 
 

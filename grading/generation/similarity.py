@@ -10,7 +10,7 @@ from typing import NamedTuple
 from rapidfuzz import fuzz
 
 from grading.graders.lexical import stem, weight
-from grading.verify.normal import normal
+from grading.verify import normal
 
 THRESHOLD = 0.85
 """Similarity from which two texts are near-duplicates. Among 400 questions and nuggets, eight of each kind a
@@ -35,7 +35,7 @@ class NearDuplicate(NamedTuple):
 def near_duplicates(
     texts: Sequence[str], existing: Sequence[str] = (), *, threshold: float = THRESHOLD
 ) -> list[NearDuplicate]:
-    """For each text that is much like an existing one, or like an earlier text, what it is like.
+    """Return the texts that are much like an existing one, or like an earlier text, with that text.
 
     Compared are the stemmed words without stop words, in alphabetical order, by their share of common
     characters (rapidfuzz's token sort ratio). Texts that ask with another question word, or of which one
@@ -49,7 +49,9 @@ def near_duplicates(
     for text in texts:
         form = _form(text)
         score, other = max(
-            ((_score(form, known), other) for other, known in seen), key=lambda hit: hit[0], default=(0.0, "")
+            ((_score(form, earlier_form), other) for other, earlier_form in seen),
+            key=lambda hit: hit[0],
+            default=(0.0, ""),
         )
         if score >= threshold:
             duplicates.append(NearDuplicate(text, other, score))
@@ -59,18 +61,18 @@ def near_duplicates(
 
 class _Form(NamedTuple):
     deciding: frozenset[str]
-    words: str
+    terms: str
 
 
 def _form(text: str) -> _Form:
-    words = (word.lower() for word in _DECIDING.findall(text))
-    return _Form(frozenset(_SAME.get(word, word) for word in words), normal(text))
+    forms = (word.lower() for word in _DECIDING.findall(text))
+    return _Form(frozenset(_SAME.get(word, word) for word in forms), normal(text))
 
 
 def _score(form: _Form, other: _Form) -> float:
     if form.deciding != other.deciding:
         return 0.0
-    return round(fuzz.token_sort_ratio(form.words, other.words) / 100, 4)
+    return round(fuzz.token_sort_ratio(form.terms, other.terms) / 100, 4)
 
 
 class Nearest(NamedTuple):
@@ -81,7 +83,7 @@ class Nearest(NamedTuple):
 
 
 def nearest(text: str, others: Sequence[str], *, most: int = 5) -> list[Nearest]:
-    """The `most` others that share rare words with `text`, most alike first.
+    """Return the `most` others that share rare words with `text`, most alike first.
 
     The cosine of their words, each of which weighs as in the lexical grader: nothing for "the", most for
     words that are not common. It knows no synonyms.
@@ -96,8 +98,8 @@ def nearest(text: str, others: Sequence[str], *, most: int = 5) -> list[Nearest]
 
 
 def _rare_words(text: str) -> dict[str, float]:
-    words = dict.fromkeys(stem(word) for word in _WORD.findall(text))
-    return {word: value for word in words if (value := weight(word)) > 0}
+    stems = dict.fromkeys(stem(word) for word in _WORD.findall(text))
+    return {word: value for word in stems if (value := weight(word)) > 0}
 
 
 def _cosine(first: dict[str, float], second: dict[str, float]) -> float:

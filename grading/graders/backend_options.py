@@ -1,35 +1,40 @@
-"""The options of every back-end, declared without loading any of them.
+"""Options of back-ends, declared without loading any back-end: default, range, effect on grades.
 
-What can change a grade is part of the fingerprint, for ever: a default here must not change, or the same
-fingerprint would mean other grades.
+An option that can change a grade is part of the fingerprint for ever: its default here must not change, or
+the same fingerprint would mean other grades.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from itertools import chain
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
-from grading.graders.options import Option, Options, option
+from grading.errors import BadOption
 from grading.prompts import ParseRule, Prompt
 from grading.types import Purpose
+
+if TYPE_CHECKING:
+    from grading.graders.base import GraderSpec
+    from grading.prompts import Prompt
+
+
+Value = bool | int | float | str
+T = TypeVar("T", bool, int, float, str)
+
+_DECLARED = "option"
+_CANONICAL: dict[str, Any] = {"sort_keys": True, "separators": (",", ":"), "ensure_ascii": False}
+_TRUTHS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+
 
 DTYPES = ("auto", "float32", "bfloat16", "float16", "int8")
 JSON_FORMS = {ParseRule.RATING: '{"rating": <number>}', ParseRule.LABEL: '{"label": "<label>"}'}
 """The reply that a model is asked for in JSON mode."""
-
 ATTEMPT = "attempt"
 """Tells independent tries of one model and prompt apart; the first try has none."""
-ATTEMPT_OPTION = Option(
-    default=1,
-    help="2 grades everything once more, beside the first attempt: how far does a model agree with itself?",
-    name=ATTEMPT,
-    lowest=1,
-    highest=100,
-)
-
 _LONGEST_REPLY = (
     "Longest reply, in tokens, with the thinking of a model that thinks; the RAG'24 paper (6.2) let Llama 3 "
     "write 100."
@@ -51,12 +56,156 @@ _UNPARSABLE = (
 _HIGHEST_TOKENS = 1_000_000
 
 
+def _every_prompt(_: Prompt) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One setting of a back-end. Its type is that of its default."""
+
+    default: Value
+    help: str
+    """One sentence for people, without default and range."""
+    name: str = ""
+    choices: tuple[str, ...] = ()
+    lowest: float = 0
+    highest: float = math.inf
+    changes_grades: bool = True
+    """Options that only change speed or device are not part of the fingerprint."""
+    fits: Callable[[Prompt], bool] = _every_prompt
+    """Whether the option has a meaning for this prompt."""
+    json_without: tuple[str, ...] = ()
+    """Of an option whose text is a JSON object: the names that it may not have. Empty for plain text."""
+
+    @property
+    def expected(self) -> str:
+        """The expected value, as in "a whole number of at least 1 and at most 20"."""
+        if self.choices:
+            return f"one of {', '.join(self.choices)}"
+        if isinstance(self.default, bool):
+            return "true or false"
+        if self.json_without:
+            return f"a JSON object without {', '.join(self.json_without)}"
+        if isinstance(self.default, str):
+            return "text"
+        ends = [f"at least {self.lowest:,}"] if self.lowest > -math.inf else []
+        ends += [f"at most {self.highest:,}"] if self.highest < math.inf else []
+        number = "a whole number" if isinstance(self.default, int) else "a number"
+        return f"{number} of {' and '.join(ends)}" if ends else number
+
+    @property
+    def default_words(self) -> str:
+        """The default as a person types it."""
+        return str(self.default).lower() if isinstance(self.default, bool) else str(self.default)
+
+    @property
+    def range_words(self) -> str:
+        """The range, such as "1 to 4,096", or the allowed values; empty for text."""
+        if self.choices:
+            return ", ".join(self.choices)
+        if isinstance(self.default, bool):
+            return "true or false"
+        if self.json_without:
+            return "a JSON object"
+        return "" if isinstance(self.default, str) else f"{self.lowest:,} to {self.highest:,}"
+
+    def check(self, value: object) -> None:
+        """Raise BadOption for a value out of range."""
+        if not self._can_be(value):
+            raise BadOption(f"option {self.name} must be {self.expected}")
+
+    def read(self, text: str) -> Value:
+        """Parse the value that a person typed. Raises BadOption."""
+        typed, value = text.strip(), cast("object", None)
+        try:
+            kind = type(self.default)
+            value = _TRUTHS.get(typed.lower()) if kind is bool else kind(typed)
+        except ValueError:
+            pass
+        if not self._can_be(value):
+            raise BadOption(f"option {self.name} must be {self.expected}, and {typed[:60]!r} is not")
+        # One spelling of the same object, since options make fingerprints.
+        return json.dumps(json.loads(typed), **_CANONICAL) if self.json_without else cast("Value", value)
+
+    def _can_be(self, value: object) -> bool:
+        if self.choices:
+            return value in self.choices
+        if self.json_without:
+            return isinstance(value, str) and self._is_object(value)
+        if isinstance(self.default, bool | str):
+            return isinstance(value, type(self.default)) and value != ""
+        numbers = (int, float) if isinstance(self.default, float) else (int,)
+        # bool is a kind of int, but "true" is no number of tokens
+        if not isinstance(value, numbers) or isinstance(value, bool):
+            return False
+        return math.isfinite(value) and self.lowest <= value <= self.highest
+
+    def _is_object(self, text: str) -> bool:
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            return False
+        return isinstance(value, dict) and not {name.lower() for name in value} & set(self.json_without)
+
+
+def option(default: T, sentence: str, **rest: Any) -> T:  # Any: the other fields of Option
+    """Declare a field of a back-end's options."""
+    declared: Any = field(default=default, metadata={_DECLARED: Option(default, sentence, **rest)})
+    return cast("T", declared)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Base class of the back-ends' options; itself for those without."""
+
+    @classmethod
+    def declared(cls) -> dict[str, Option]:
+        """Return the options by name, in the order in which they are shown."""
+        return {field.name: replace(field.metadata[_DECLARED], name=field.name) for field in fields(cls)}
+
+    @classmethod
+    def of(cls, spec: GraderSpec) -> Self:
+        """Return the options of a spec.
+
+        Raises BadOption for an option that does not exist or a value that it cannot have.
+        """
+        declared = cls.declared()
+        refuse_unknown(spec.backend, spec.settings, declared)
+        for name, value in spec.settings.items():
+            declared[name].check(value)
+        return cls(**cast("dict[str, Any]", spec.settings))  # checked above
+
+
+def refuse_unknown(backend: str, names: Iterable[str], allowed: Iterable[str]) -> None:
+    """Raise BadOption for an unknown option, so that a typo does not pass."""
+    unknown = sorted(set(names) - set(allowed))
+    if unknown:
+        takes = ", ".join(sorted(allowed)) or "none"
+        raise BadOption(f"{backend} has no option {', '.join(unknown)}; it takes {takes}")
+
+
+def read_options(backend: str, typed: Mapping[str, str], declared: Mapping[str, Option]) -> dict[str, Value]:
+    """Parse the values that a person typed, by name. Raises BadOption."""
+    refuse_unknown(backend, typed, declared)
+    return {name: declared[name].read(text) for name, text in typed.items()}
+
+
+ATTEMPT_OPTION = Option(
+    default=1,
+    help="2 grades everything once more, beside the first attempt: how far does a model agree with itself?",
+    name=ATTEMPT,
+    lowest=1,
+    highest=100,
+)
+
+
 def _asks_number(prompt: Prompt) -> bool:
     return bool(prompt.first_tokens)
 
 
 def _asks_rating(prompt: Prompt) -> bool:
-    """Labels, answers and direct prompts never fall back to a default rating."""
+    """Return whether the prompt asks a rating: others never fall back to a default rating."""
     rated = (ParseRule.RATING, ParseRule.FINAL_SCORE, ParseRule.YES_NO)
     return prompt.rule in rated and prompt.purpose is not Purpose.DIRECT and not prompt.is_strict
 
@@ -186,8 +335,9 @@ class ExtractiveOptions(ModelOptions):
 
 @dataclass(frozen=True, slots=True)
 class ReplyOptions(Options):
-    """What a model behind a server is asked for. The server's address and key are no options, since options
-    are stored and shown.
+    """Options of a request to a model behind a server.
+
+    The server's address and key are no options, since options are stored and shown.
     """
 
     max_new_tokens: int = option(64, _LONGEST_REPLY, lowest=1, highest=_MOST_NEW_TOKENS)
@@ -238,8 +388,8 @@ class ServerOptions(ReplyOptions):
 
 _ALL = (GeneratorOptions, CausalOptions, ExtractiveOptions, ServerOptions)
 RUNNING = frozenset(
-    one.name
-    for one in chain.from_iterable(each.declared().values() for each in _ALL)
-    if not one.changes_grades
+    each.name
+    for each in chain.from_iterable(each.declared().values() for each in _ALL)
+    if not each.changes_grades
 )
 """The options that change how fast or where a grade is made, and never the grade."""

@@ -28,7 +28,7 @@ _NOT_OF_THE_BACKEND = (PROMPT, ANSWERS_BY, ATTEMPT)
 
 @dataclass(frozen=True, slots=True)
 class GraderSpec:
-    """Which back-end asks which model with which prompt, and how. Never changed once it has graded."""
+    """The back-end, model, prompt and options of a grader. Never changed once it has graded."""
 
     backend: str
     llm: str
@@ -102,7 +102,7 @@ class BatchState:
 
     has_ended: bool
     seconds: float = 0.0
-    """From its start to its end."""
+    """Seconds from the start to the end."""
     problem: str = ""
     """Why it ended without a reply to anything, for people."""
     is_refused_for_now: bool = False
@@ -140,7 +140,7 @@ class BatchGrader(Grader, Protocol):
         ...
 
     def cancel(self, batch: str) -> None:
-        """What is not answered yet shall not be answered, or paid for."""
+        """Cancel what is not answered yet: it shall not be answered, or paid for."""
         ...
 
 
@@ -190,7 +190,9 @@ class RatedReply:
 
 
 def weighed(reply: str, rating: int, weights: Mapping[int, float]) -> RatedReply:
-    """`weights` are the ratings of the scale with their probabilities, which need not sum to 1.
+    """Return the reply with the weighed ratings.
+
+    `weights` are the ratings of the scale with their probabilities, which need not sum to 1.
 
     >>> weighed("4", 4, {4: 0.6, 5: 0.2})
     RatedReply(reply='4', rating=4, confidence=0.75, expectation=4.25)
@@ -225,7 +227,7 @@ def parsed(
 
 
 def unanswered(pair: CellToGrade, error: NoReply, trace: Trace) -> GradeFailure:
-    """The failure of a pair that the model gave no answer for; the trace keeps what it wrote."""
+    """Return the failure of a pair that the model gave no answer for; the trace keeps what it wrote."""
     return failed(pair, str(error), error.error_class, replace(trace, reply=error.raw))
 
 

@@ -1,4 +1,4 @@
-"""A chat completion, in JSON of whatever shape a server sends, as a `Reply`.
+"""Chat messages, and chat completions in JSON of whatever shape a server sends, as `Reply`.
 
 The shapes are those of OpenAI's API and of what servers make of it: content in parts (Mistral), thinking
 beside the text (vLLM, SGLang, DeepSeek, OpenRouter), errors within a reply of status 200 (routers), finish
@@ -10,20 +10,21 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from grading.graders import replies
-from grading.graders.openai_errors import Problem, line, refusal
+from grading.graders.connection import Problem, line, refusal
 from grading.graders.replies import UNKNOWN, Expected, NoReply, Reply, Step, TokensUsed, answered
 from grading.types import ErrorClass
 
 ENDED = frozenset({"stop", "eos", "eos_token", "end", "end_turn", "stop_sequence", "complete", "completed"})
 """Finish reasons of servers where the model ended its reply, in lower case with underscores."""
 CUT = frozenset({"length", "max_tokens", "max_new_tokens", "max_output_tokens", "model_length"})
-"""Where the limit of tokens did."""
+"""Reasons that name the limit of tokens."""
 _BROKEN_OFF = frozenset(
     {"error", "abort", "aborted", "cancelled", "canceled", "timeout", "load", "unload"}
     | {"insufficient_system_resource"}
@@ -48,6 +49,9 @@ _MOST_TOKENS = 100_000_000
 """A reply with more in its usage miscounts."""
 
 
+Message = tuple[str, str]
+
+
 class _Message(NamedTuple):
     """What stands in the message of a reply."""
 
@@ -61,7 +65,7 @@ class _Message(NamedTuple):
 
     @property
     def raw(self) -> str:
-        """As the model would have written it; read again, it gives the same answer."""
+        """The reply as the model would have written it; read again, it gives the same answer."""
         text = self.text or ""
         return f"<think>\n{self.thought}\n</think>\n\n{text}" if self.thought else text
 
@@ -268,3 +272,53 @@ def _is_probable(entry: object) -> bool:
     if not isinstance(token, str) or isinstance(logprob, bool) or not isinstance(logprob, int | float):
         return False
     return logprob <= 0  # which is not true of NaN
+
+
+def chat_template(
+    tokenizer: Any, arguments: Mapping[str, bool | str] = MappingProxyType({})
+) -> Callable[[Sequence[Message]], str] | None:
+    """Return a function that formats messages by the tokenizer's template; None without a template.
+
+    `arguments` are further ones of the template, such as `enable_thinking`; it ignores those that it does not
+    know. If the template refuses a system message, its text is put before the user's.
+    """
+    if not getattr(tokenizer, "chat_template", None):
+        return None
+    takes_system = _takes_system(tokenizer)
+
+    def write(messages: Sequence[Message]) -> str:
+        visible = messages if takes_system else without_system(messages)
+        return _write(tokenizer, visible, arguments)
+
+    return write
+
+
+def without_system(messages: Sequence[Message]) -> list[Message]:
+    """Move the system text into the user's message."""
+    system = [text for role, text in messages if role == "system"]
+    others = [message for message in messages if message[0] != "system"]
+    if not system or not others:
+        return list(others)
+    role, text = others[0]
+    return [(role, "\n\n".join([*system, text])), *others[1:]]
+
+
+def _takes_system(tokenizer: Any) -> bool:
+    """Return whether the template keeps a system text: some raise, others leave it out."""
+    from jinja2 import TemplateError
+
+    probe = "Read this."
+    try:
+        return probe in _write(tokenizer, [("system", probe), ("user", "Then answer.")])
+    except TemplateError:
+        return False
+
+
+def _write(
+    tokenizer: Any, messages: Sequence[Message], arguments: Mapping[str, bool | str] = MappingProxyType({})
+) -> str:
+    chat = [{"role": role, "content": text} for role, text in messages]
+    written: str = tokenizer.apply_chat_template(
+        chat, add_generation_prompt=True, tokenize=False, **arguments
+    )
+    return written

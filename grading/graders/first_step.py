@@ -1,4 +1,4 @@
-"""Ratings from a model's first steps: which digit, or yes or no, would it say, and how sure is it?
+"""Ratings from a model's first steps: which digit, or yes or no, it would write, and how certain it is.
 
 A self-rating is one digit, so the prompt and a few one-token steps after it say it: no generation loop. A
 lead-in ("- ", "**", "Rating: ") may come before it, and the reply may go on after it, as in "- 5: The answer
@@ -40,14 +40,14 @@ class Steps(Protocol):
     def rows(self) -> int: ...
 
     def after(self, prefixes: Sequence[Tokens]) -> Mapping[Tokens, torch.Tensor]:
-        """For each prefix the log-probabilities (prompts, vocabulary) of the token after it.
+        """Return for each prefix the log-probabilities (prompts, vocabulary) of the token after it.
 
         The beginnings of a prefix may come with it.
         """
         ...
 
     def best_along(self, tokens: list[list[int]]) -> list[list[int]]:
-        """The likeliest token after each of the given ones; row by row as long as those."""
+        """Return the likeliest token after each of the given ones; row by row as long as those."""
         ...
 
 
@@ -61,7 +61,7 @@ class ReplyScorer:
         ends: Callable[[int], bool],
         lead_ins: Sequence[Sequence[str]] = LEAD_INS,
     ) -> None:
-        """`ends` tells the tokens after which nothing belongs to the reply."""
+        """Prepare the spellings of replies; after the tokens of `ends` nothing belongs to the reply."""
         self._tokenizer, self._prompt, self._ends = tokenizer, prompt, ends
         self._ratings = prompt.first_tokens
         self._groups: list[dict[Tokens, str]] = []
@@ -73,11 +73,11 @@ class ReplyScorer:
         self._starts = _starts(self._spellings)
 
     def __bool__(self) -> bool:
-        """Can the tokenizer write any reply of the prompt?"""
+        """Return whether the tokenizer can write any reply of the prompt."""
         return bool(self._spellings)
 
     def score(self, steps: Steps) -> list[RatedReply | None]:
-        """For each prompt the rating that the model would say; None where it would say something else."""
+        """Return for each prompt the model's rating; None where it would write something else."""
         after = _After(steps)
         spelt = self._greedy(after)
         replies = self._followed(steps, spelt)
@@ -91,7 +91,7 @@ class ReplyScorer:
         return scored
 
     def likeliest(self, steps: Steps) -> list[RatedReply]:
-        """For each prompt the likeliest rating, after the lead-in that the model most likely begins with."""
+        """Return for each prompt the likeliest rating, after the likeliest lead-in of the model."""
         import torch
 
         after = _After(steps)
@@ -111,7 +111,7 @@ class ReplyScorer:
         return weighed(reply, rating, weights)
 
     def _scores(self, group: Iterable[Tokens], after: _After) -> torch.Tensor:
-        """Log-probabilities (prompts, spellings)."""
+        """Return the log-probabilities (prompts, spellings)."""
         import torch
 
         after.prepare(_starts(group))
@@ -130,7 +130,7 @@ class ReplyScorer:
         return weights
 
     def _greedy(self, after: _After) -> list[Tokens]:
-        """For each prompt the tokens of lead-in and reply that the likeliest ones spell, or none."""
+        """Return for each prompt the tokens of lead-in and reply that the likeliest ones spell, or none."""
         spelt: list[Tokens] = [()] * after.rows
         open_rows = set(range(after.rows)) if self else set()
         while open_rows:
@@ -143,7 +143,7 @@ class ReplyScorer:
         return spelt
 
     def _followed(self, steps: Steps, spelt: list[Tokens]) -> list[str | None]:
-        """For each prompt the reply as far as it had to be read; None where that is no rating."""
+        """Return for each prompt the reply as far as it had to be read; None where that is no rating."""
         replies: list[str | None] = [None] * len(spelt)
         paths = list(spelt)
         open_rows = {row for row, tokens in enumerate(spelt) if tokens}
@@ -162,7 +162,7 @@ class ReplyScorer:
         return replies
 
     def _read(self, tokens: Tokens, spelt: Tokens, *, is_end: bool) -> str | None:
-        """The reply, where the prompt's rule reads it as the rating that was spelt, whatever follows."""
+        """Return the reply where the prompt's rule reads it as the spelt rating, whatever follows."""
         text = visible_text(self._tokenizer, tokens).strip()
         rest = text[len(visible_text(self._tokenizer, spelt).strip()) :]
         if not is_end and not _GOES_ON.search(rest):
@@ -201,7 +201,7 @@ def _starts(spellings: Iterable[Tokens]) -> frozenset[Tokens]:
 
 
 def _spellings(tokenizer: Any, replies: Iterable[str], lead_ins: Iterable[str]) -> dict[Tokens, str]:
-    """The ways in which the tokenizer writes each reply; left out is what it cannot write."""
+    """Return the ways in which the tokenizer writes each reply; left out is what it cannot write."""
     written: dict[Tokens, str] = {}
     lead_ins = tuple(lead_ins)
     for reply in replies:

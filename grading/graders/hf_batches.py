@@ -55,20 +55,22 @@ _WORD_BREAK = re.compile(r"(?<=\S)(?=\s)")
 
 @lru_cache(maxsize=1024)
 def sentence_breaks(text: str) -> tuple[tuple[int, int], ...]:
-    """The gaps between sentences: where each begins and ends, in characters. A line break is one too."""
+    """Return where each gap between sentences begins and ends, in characters. A line break is one too."""
     return tuple(match.span() for match in _SENTENCE_BREAK.finditer(text))
 
 
 def longest_start(text: str, fits: Callable[[str], bool]) -> str:
-    """The longest start of `text` that fits: in sentences, else in words, else in characters, else nothing.
+    """Return the longest start of `text` that fits.
+
+    It ends with a sentence, else a word, else a character; else it is empty.
 
     `fits` must hold for every start of a text that fits. It is called a few dozen times at most.
     """
     if fits(text):
         return text
     sentences = [start for start, _ in sentence_breaks(text)]
-    words = [match.start() for match in _WORD_BREAK.finditer(text)]
-    for cuts in (sentences, words, range(1, len(text))):
+    word_breaks = [match.start() for match in _WORD_BREAK.finditer(text)]
+    for cuts in (sentences, word_breaks, range(1, len(text))):
         if kept := _longest(text, cuts, fits):
             return kept
     return ""
@@ -93,19 +95,19 @@ CUDA_FIRST_TOKENS = 16_384
 CUDA_MOST_TOKENS = 131_072
 """Larger batches gain nothing: the cores have been busy for long."""
 FREE_SHARE = 0.7
-"""Of the free memory; the allocator needs some for what does not fit between other things."""
+"""Share of the free memory; the allocator needs some for what does not fit between other things."""
 
 
 class BatchSize:
     """The size of a grader's batches; it is kept as long as the grader."""
 
-    def __init__(self, asked: int, device: torch.device) -> None:
-        """`asked` tokens; 0 leaves it to the device."""
+    def __init__(self, tokens: int, device: torch.device) -> None:
+        """Limit batches to `asked` tokens; 0 leaves it to the device."""
         self._device = device
-        self._is_measured = bool(asked) or device.type != "cuda"
-        self._most = asked or (CUDA_MOST_TOKENS if device.type == "cuda" else CPU_TOKENS)
+        self._is_measured = bool(tokens) or device.type != "cuda"
+        self._most = tokens or (CUDA_MOST_TOKENS if device.type == "cuda" else CPU_TOKENS)
         self.tokens = self._most if self._is_measured else CUDA_FIRST_TOKENS
-        """Of a batch, with its padding."""
+        """Tokens of a batch, with its padding."""
 
     @contextmanager
     def measuring(self, tokens: int) -> Iterator[None]:
@@ -132,14 +134,14 @@ class BatchSize:
         )
 
     def lower(self, tokens: int) -> None:
-        """A batch of so many tokens ran out of memory: from now on no batch has more than half as many."""
+        """Note that a batch of so many tokens ran out of memory: later ones have at most half as many."""
         self._is_measured = True
         self._most = self.tokens = max(1, min(self.tokens, tokens // 2))
         logger.warning("out of memory with %d tokens; batches have %d from now on", tokens, self.tokens)
 
 
 def start_of_peak(device: torch.device) -> int:
-    """Bytes that tensors take now; `peak` is counted from here."""
+    """Return the bytes that tensors take now; `peak` is counted from here."""
     import torch
 
     torch.cuda.reset_peak_memory_stats(device)
@@ -147,14 +149,14 @@ def start_of_peak(device: torch.device) -> int:
 
 
 def peak(device: torch.device) -> int:
-    """Most bytes that tensors took."""
+    """Return the most bytes that tensors took."""
     import torch
 
     return int(torch.cuda.max_memory_allocated(device))
 
 
 def free(device: torch.device) -> int:
-    """Bytes that tensors could take: what nobody uses, and what the allocator keeps for reuse."""
+    """Return the bytes that tensors could take: unused ones, and what the allocator keeps for reuse."""
     import torch
 
     unused, _ = torch.cuda.mem_get_info(device)
@@ -211,15 +213,15 @@ class BatchGrader(ABC):
                     yield from results
 
     def _graded(self, pairs: list[CellToGrade]) -> Generator[list[Result]]:
-        """The results, batch by batch; last come those of pairs that could not be asked."""
+        """Yield the results, batch by batch; last come those of pairs that could not be asked."""
         refused: list[Result] = []
-        with closing(ahead(self._asked(pairs))) as asked:
-            for batch in self._batches(_encoded(asked, refused)):
+        with closing(ahead(self._prepared(pairs))) as prepared:
+            for batch in self._batches(_encoded(prepared, refused)):
                 yield list(self._grade_batch(batch))
         yield refused
 
-    def _asked(self, pairs: list[CellToGrade]) -> Generator[list[EncodedPrompt | Result]]:
-        """Some at once, the longest texts first."""
+    def _prepared(self, pairs: list[CellToGrade]) -> Generator[list[EncodedPrompt | Result]]:
+        """Yield prompts and results, some at once, the longest texts first."""
         ordered = iter(sorted(pairs, key=_characters, reverse=True))
         while some := list(islice(ordered, ASKED_AT_ONCE)):
             yield list(self._ask(some))
@@ -230,10 +232,10 @@ class BatchGrader(ABC):
 
     @abstractmethod
     def _run(self, batch: Sequence[EncodedPrompt]) -> list[Result]:
-        """One result for each of the batch."""
+        """Return one result for each prompt of the batch."""
 
     def _batches(self, encoded: Iterable[EncodedPrompt]) -> Iterator[list[EncodedPrompt]]:
-        """Longest first, so that a lack of memory shows at once."""
+        """Yield batches, the longest first, so that a lack of memory shows at once."""
         return batches(encoded, self._size)
 
     def _grade_batch(self, batch: Sequence[EncodedPrompt]) -> Iterator[Result]:
@@ -270,7 +272,10 @@ class GeneratingGrader(BatchGrader):
         self._is_constrained = options.constrained
 
     def _scorer_of(self, ends: Callable[[int], bool]) -> ReplyScorer | None:
-        """For prompts with short replies. Raises GraderUnavailable where a constrained model has none."""
+        """Return a scorer for prompts with short replies.
+
+        Raises GraderUnavailable where a constrained model has none.
+        """
         if not self._prompt.first_tokens:
             return None
         scorer = ReplyScorer(self._loaded.tokenizer, self._prompt, ends)
@@ -310,7 +315,7 @@ class GeneratingGrader(BatchGrader):
         return EncodedPrompt(pair, text, self._tokens([text])[0], len(context))
 
     def _reply(self, encoded: EncodedPrompt, tokens: Sequence[int]) -> Result:
-        """The grade from the tokens that the model wrote."""
+        """Return the grade from the tokens that the model wrote."""
         try:
             reply = of_tokens(self._loaded, tokens, self._expected, is_inside=self._begins_inside)
         except NoReply as error:
@@ -336,11 +341,13 @@ def batches(ordered: Iterable[EncodedPrompt], size: BatchSize) -> Iterator[list[
         yield batch
 
 
-def _encoded(asked: Iterable[list[EncodedPrompt | Result]], refused: list[Result]) -> Iterator[EncodedPrompt]:
-    """The prompts, about the longest first; the others go to `refused`."""
-    for some in asked:
-        refused += [one for one in some if not isinstance(one, EncodedPrompt)]
-        yield from by_length(one for one in some if isinstance(one, EncodedPrompt))
+def _encoded(
+    prepared: Iterable[list[EncodedPrompt | Result]], refused: list[Result]
+) -> Iterator[EncodedPrompt]:
+    """Yield the prompts, about the longest first; the others go to `refused`."""
+    for some in prepared:
+        refused += [each for each in some if not isinstance(each, EncodedPrompt)]
+        yield from by_length(each for each in some if isinstance(each, EncodedPrompt))
 
 
 def _characters(pair: CellToGrade) -> int:
@@ -354,7 +361,7 @@ def _padded_tokens(batch: Sequence[EncodedPrompt]) -> int:
 def padded(
     rows: Sequence[list[int]], pad: int, device: torch.device, *, left: bool = False
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Token ids and attention mask (rows, longest row), on the device."""
+    """Return token ids and attention mask (rows, longest row), on the device."""
     import torch
 
     lengths = torch.tensor([len(row) for row in rows])[:, None]
@@ -367,7 +374,10 @@ def padded(
 
 
 def on_device(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
-    """A copy to a GPU is not waited for: what is computed with it there comes after it."""
+    """Copy a tensor to the device.
+
+    A copy to a GPU is not waited for: what is computed with it there comes after it.
+    """
     if device.type != "cuda":
         return tensor.to(device)
     return tensor.pin_memory().to(device, non_blocking=True)

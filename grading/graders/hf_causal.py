@@ -1,8 +1,8 @@
 """Grades with a causal language model (Llama, OLMo, GPT-2) through transformers.
 
-A model with a chat template is asked as its template says; another one reads the prompt's plain words.
+A model with a chat template is asked as its template says; another one reads the prompt's plain text.
 Ratings come from the first steps after the prompt (first_step.py), and from greedy generation only where
-those do not say a rating. A rating ends with the reply, or with its line, or where a text of its own begins:
+those do not give a rating. A rating ends with the reply, or with its line, or where a text of its own begins:
 models that were not trained to stop go on after a line break, and what follows it is not read.
 
 The beginning that the prompts of a batch have in common is computed once.
@@ -10,15 +10,18 @@ The beginning that the prompts of a batch have in common is computed once.
 
 from __future__ import annotations
 
+import copy
+import inspect
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 from grading.errors import GraderUnavailable
-from grading.graders import hf_llama
+from grading.graders import hf_kernels
 from grading.graders.backend_options import CausalOptions, Thinking
 from grading.graders.base import GraderSpec, RatedReply, Result, rated
-from grading.graders.chat import chat_template
-from grading.graders.first_step import ReplyScorer
+from grading.graders.completions import chat_template
+from grading.graders.first_step import ReplyScorer, Tokens
 from grading.graders.hf_batches import (
     EncodedPrompt,
     GeneratingGrader,
@@ -27,23 +30,176 @@ from grading.graders.hf_batches import (
     padded,
 )
 from grading.graders.hf_model import CAUSAL, LoadedModel, load
-from grading.graders.hf_prefix import Continuation, common_start
 from grading.graders.replies import Expected, is_left_open, token_text
 from grading.types import CellToGrade
 
+if TYPE_CHECKING:
+    import torch
+
+
+ROOM = 16
+"""Tokens: replies that rate have fewer."""
+
+
+WORTHWHILE = 16
+"""A shorter common beginning is not worth a pass of its own."""
 UNKNOWN_CONTEXT = 2048
 """Tokens that a model is taken to read whose configuration does not say."""
+
+
+def with_room(config: Any) -> Any:
+    """Return an empty cache whose layers have room, or None for a model that does not keep every token."""
+    from transformers.cache_utils import DynamicCache, DynamicLayer
+
+    cache = DynamicCache(config=config)
+    if not cache.layers or any(type(layer) is not DynamicLayer for layer in cache.layers):
+        return None
+    for layer in cache.layers:
+        room = _Room(layer)
+        layer.update, layer.batch_repeat_interleave = room.update, room.repeat
+    return cache
+
+
+class _Room:
+    """Writes what follows behind what a `DynamicLayer` has, which by itself copies all of it each time."""
+
+    def __init__(self, layer: Any) -> None:
+        self._layer = layer
+        self._rooms: list[torch.Tensor] = []
+        """Buffers of keys and values, which are their beginnings."""
+
+    def update(
+        self, keys: torch.Tensor, values: torch.Tensor, *_: Any, **__: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Add keys and values, shape (rows, heads, tokens, width), and return all."""
+        layer = self._layer
+        if not layer.is_initialized:
+            layer.lazy_initialization(keys, values)
+            layer.keys, layer.values = keys[..., :0, :], values[..., :0, :]
+        length, needed = layer.keys.shape[-2], layer.keys.shape[-2] + keys.shape[-2]
+        if not self._is_enough(needed, len(keys)):
+            self._rooms = [_moved(kept, needed + ROOM, len(keys)) for kept in (layer.keys, layer.values)]
+        for room, states in zip(self._rooms, (keys, values), strict=True):
+            room[..., length:needed, :] = states
+        layer.keys, layer.values = (room[..., :needed, :] for room in self._rooms)
+        return layer.keys, layer.values
+
+    def repeat(self, repeats: int) -> None:
+        """Show the only row so many times; `update` copies it to where each has its own."""
+        layer = self._layer
+        layer.keys, layer.values = (
+            states.expand(repeats, -1, -1, -1) for states in (layer.keys, layer.values)
+        )
+
+    def _is_enough(self, tokens: int, rows: int) -> bool:
+        if not self._rooms or self._rooms[0].data_ptr() != self._layer.keys.data_ptr():
+            return False
+        return len(self._rooms[0]) == rows and self._rooms[0].shape[-2] >= tokens
+
+
+def _moved(kept: torch.Tensor, tokens: int, rows: int) -> torch.Tensor:
+    room = kept.new_empty((rows, kept.shape[1], tokens, kept.shape[3]))
+    room[..., : kept.shape[2], :] = kept
+    return room
+
+
+def common_start(rows: Sequence[list[int]]) -> int:
+    """Return how many tokens all rows begin with.
+
+    At least one token of each is left over, and 0 is too few.
+    """
+    if len(rows) < 2:
+        return 0
+    first, last = min(rows), max(rows)  # what these two share, all that lie between share
+    most = min(map(len, rows)) - 1
+    shared = next((place for place in range(most) if first[place] != last[place]), most)
+    return shared if shared >= WORTHWHILE else 0
+
+
+class Continuation:
+    """The steps after the prompts (`first_step.Steps`)."""
+
+    def __init__(self, loaded: LoadedModel, rows: Sequence[list[int]]) -> None:
+        self._model, self._device = loaded.model, loaded.device
+        self._takes = frozenset(inspect.signature(loaded.model.forward).parameters)
+        self._n = len(rows)
+        shared = common_start(rows)
+        cache = self._read_shared(rows[0][:shared]) if shared else with_room(self._model.config)
+        ids, mask = padded([row[shared:] for row in rows], loaded.pad, self._device, left=True)
+        self._mask = _widened(mask, shared, left=True)
+        self._first, self._cache = self._step(ids, self._mask, cache, last_only=True)
+
+    @property
+    def rows(self) -> int:
+        return self._n
+
+    def after(self, prefixes: Sequence[Tokens]) -> dict[Tokens, torch.Tensor]:
+        """Return the log-probabilities after prefixes; longer ones are read with their own beginnings."""
+        by_prefix: dict[Tokens, torch.Tensor] = {(): self._first[:, -1].float().log_softmax(dim=1)}
+        for prefix in sorted(prefixes, key=len, reverse=True):
+            if prefix not in by_prefix:
+                steps = self._branch([list(prefix)] * self._n).float().log_softmax(dim=2)
+                by_prefix |= {prefix[: place + 1]: steps[:, place] for place in range(len(prefix))}
+        return by_prefix
+
+    def best_along(self, tokens: list[list[int]]) -> list[list[int]]:
+        best: list[list[int]] = self._branch(tokens).argmax(dim=2).tolist()
+        return best
+
+    def _read_shared(self, start: list[int]) -> Any:
+        """Return the cache of the common beginning, once for each row."""
+        import torch
+
+        ids = torch.tensor([start], device=self._device)
+        _, cache = self._step(ids, torch.ones_like(ids), with_room(self._model.config), last_only=True)
+        cache.batch_repeat_interleave(self._n)
+        return cache
+
+    def _branch(self, tokens: list[list[int]]) -> torch.Tensor:
+        """Return the logits after each of the tokens; the cache is afterwards as before."""
+        import torch
+        from transformers.cache_utils import DynamicLayer
+
+        ids = torch.tensor(tokens, device=self._device)
+        can_crop = all(type(layer) is DynamicLayer for layer in self._cache.layers)
+        cache = self._cache if can_crop else copy.deepcopy(self._cache)
+        logits, _ = self._step(ids, _widened(self._mask, ids.shape[1]), cache)
+        if can_crop:
+            cache.crop(-ids.shape[1])
+        return logits
+
+    def _step(
+        self, ids: torch.Tensor, mask: torch.Tensor, cache: Any, *, last_only: bool = False
+    ) -> tuple[torch.Tensor, Any]:
+        positions = (mask.cumsum(1) - 1).clamp(min=0)[:, -ids.shape[1] :]
+        extra: dict[str, Any] = {"position_ids": positions, "logits_to_keep": int(last_only)}
+        output = self._model(
+            input_ids=ids,
+            attention_mask=mask,
+            past_key_values=cache,
+            use_cache=True,
+            **{name: value for name, value in extra.items() if name in self._takes},
+        )
+        return output.logits, output.past_key_values
+
+
+def _widened(mask: torch.Tensor, by: int, *, left: bool = False) -> torch.Tensor:
+    """Return the mask extended by this many tokens, after it or before."""
+    import torch
+
+    ones = mask.new_ones((mask.shape[0], by))
+    return torch.cat([ones, mask] if left else [mask, ones], dim=1)
 
 
 class CausalGrader(GeneratingGrader):
     """Rates or extracts, as its prompt asks. Making one loads the model, or finds it loaded already."""
 
     def __init__(self, spec: GraderSpec) -> None:
-        """Raises GraderUnavailable where the options are wrong or the model cannot be loaded."""
+        """Load the model. Raises GraderUnavailable where that fails or the options are wrong."""
         options = CausalOptions.of(spec)
         loaded = load(spec.llm, CAUSAL, dtype=options.dtype, device=options.device)
         super().__init__(spec, options, loaded)
-        hf_llama.quicken(loaded.model)
+        hf_kernels.quicken_llama(loaded.model)
         self._max_new_tokens = options.max_new_tokens
         self._max_input_tokens = _max_input(loaded, options)
         thinking = Thinking(options.thinking, options.reasoning_effort)
@@ -53,7 +209,7 @@ class CausalGrader(GeneratingGrader):
         self._scorer = self._make_scorer()
 
     def _make_scorer(self) -> ReplyScorer | None:
-        """None where the first step is one of thinking: what is likely there is no rating."""
+        """Return the scorer; None for a thinking model, whose likely first step is no rating."""
         if self._begins_inside and self._is_constrained:
             raise GraderUnavailable(
                 f"{self.spec.llm} begins each reply by thinking: leave out constrained, or turn thinking off"
@@ -78,7 +234,7 @@ class CausalGrader(GeneratingGrader):
         return self._loaded.token_ids(texts, special=self._template is None) if texts else []
 
     def _batches(self, encoded: Iterable[EncodedPrompt]) -> Iterator[list[EncodedPrompt]]:
-        """By length, or by their beginnings where so much is shared that this computes less."""
+        """Yield batches by length, or by their beginnings where so much is shared that this computes less."""
         by_size = by_length(encoded)
         orders = (by_size, sorted(by_size, key=lambda prompt: prompt.tokens))
         order = min(orders, key=lambda order: sum(map(_cost, batches(order, self._size))))
@@ -104,7 +260,7 @@ class CausalGrader(GeneratingGrader):
         return Continuation(self._loaded, [prompt.tokens for prompt in batch])
 
     def _replies(self, batch: Sequence[EncodedPrompt]) -> list[list[int]]:
-        """Greedily generated tokens."""
+        """Generate tokens greedily."""
         from transformers import GenerationConfig
 
         if not batch:
@@ -125,7 +281,10 @@ class CausalGrader(GeneratingGrader):
 
 
 def _max_input(loaded: LoadedModel, options: CausalOptions) -> int:
-    """Raises GraderUnavailable where the reply would leave no room for a prompt."""
+    """Return how many tokens a prompt may have.
+
+    Raises GraderUnavailable where the reply would leave no room for a prompt.
+    """
     reads = getattr(loaded.model.config, "max_position_embeddings", None)
     room = (reads or UNKNOWN_CONTEXT) - options.max_new_tokens
     if room < 1:
@@ -134,7 +293,7 @@ def _max_input(loaded: LoadedModel, options: CausalOptions) -> int:
 
 
 def _cost(batch: Sequence[EncodedPrompt]) -> int:
-    """Tokens that the model computes for a batch."""
+    """Return the tokens that the model computes for a batch."""
     rows = [prompt.tokens for prompt in batch]
     shared = common_start(rows)
     return shared + len(rows) * (max(map(len, rows)) - shared)

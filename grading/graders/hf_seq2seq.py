@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from grading.graders import hf_t5
+from grading.graders import hf_kernels
 from grading.graders.backend_options import GeneratorOptions
 from grading.graders.base import GraderSpec, RatedReply, Result, rated
 from grading.graders.first_step import Tokens
@@ -27,11 +27,11 @@ class Seq2SeqGrader(GeneratingGrader):
     """Rates or extracts, as its prompt asks. Making one loads the model, or finds it loaded already."""
 
     def __init__(self, spec: GraderSpec) -> None:
-        """Raises GraderUnavailable where the options are wrong or the model cannot be loaded."""
+        """Load the model. Raises GraderUnavailable where that fails or the options are wrong."""
         options = GeneratorOptions.of(spec)
         loaded = load(spec.llm, SEQ2SEQ, dtype=options.dtype, device=options.device)
         super().__init__(spec, options, loaded)
-        self._is_quick = hf_t5.quicken(loaded.model)
+        self._is_quick = hf_kernels.quicken_t5(loaded.model)
         self._max_new_tokens = options.max_new_tokens
         self._scorer = self._scorer_of(loaded.ends.__contains__)
 
@@ -53,7 +53,7 @@ class Seq2SeqGrader(GeneratingGrader):
         ]
 
     def _encode(self, rows: Sequence[list[int]]) -> tuple[Any, torch.Tensor]:
-        """The encoder's output and its mask; a CPU reads a few rows at a time, which its caches hold."""
+        """Return the encoder's output and its mask; a CPU reads a few rows at a time, as its caches hold."""
         import torch
         from torch.nn.functional import pad
         from transformers.modeling_outputs import BaseModelOutput
@@ -73,13 +73,13 @@ class Seq2SeqGrader(GeneratingGrader):
 
     def _states(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         if self._is_quick:
-            return hf_t5.encode(self._loaded.model, ids, mask)
+            return hf_kernels.encode(self._loaded.model, ids, mask)
         encoder = self._loaded.model.get_encoder()
         states: torch.Tensor = encoder(input_ids=ids, attention_mask=mask).last_hidden_state
         return states
 
     def _replies(self, encoded: Any, mask: torch.Tensor, rows: list[int]) -> list[list[int]]:
-        """Greedily generated tokens for these rows of an encoded batch."""
+        """Generate tokens greedily for these rows of an encoded batch."""
         from transformers.modeling_outputs import BaseModelOutput
 
         if not rows:
@@ -106,7 +106,7 @@ class _Decoder:
         return int(self._mask.shape[0])
 
     def after(self, prefixes: Sequence[Tokens]) -> dict[Tokens, torch.Tensor]:
-        """A longer prefix is read together with its own beginnings."""
+        """Return the log-probabilities after prefixes; longer ones are read with their own beginnings."""
         by_prefix: dict[Tokens, torch.Tensor] = {}
         for prefix in sorted(prefixes, key=len, reverse=True):
             if prefix not in by_prefix:
@@ -119,7 +119,7 @@ class _Decoder:
         return best
 
     def _step(self, tokens: list[list[int]]) -> torch.Tensor:
-        """Logits after the start, and after each of the tokens."""
+        """Return the logits after the start, and after each of the tokens."""
         import torch
 
         start = _start_token(self._model)

@@ -24,9 +24,9 @@ from functools import cache, lru_cache
 from importlib import resources
 from typing import NamedTuple
 
+from grading.graders.backend_options import Options
 from grading.graders.base import GraderSpec, misfit
 from grading.graders.hf_batches import sentence_breaks
-from grading.graders.options import Options
 from grading.types import CellToGrade, Grade, GradeFailure, Outcome, Trace
 
 WINDOW = 30
@@ -57,10 +57,10 @@ class LexicalGrader:
         self._prompt = spec.prompt
 
     def close(self) -> None:
-        """Nothing to release."""
+        """Do nothing: there is nothing to release."""
 
     def grade(self, pairs: Iterable[CellToGrade]) -> Iterator[Grade | GradeFailure]:
-        """In the order of the pairs."""
+        """Yield a result for each pair, in their order."""
         for pair in pairs:
             yield misfit(self._prompt, pair) or self._grade(pair)
 
@@ -69,8 +69,8 @@ class LexicalGrader:
         question = _question_words(pair.item.text)
         if not question.weights:
             return GradeFailure(item_id, passage_id, "the item has no word that could be matched")
-        words = _words(text)
-        match = _best_window(question, words)
+        passage = _passage_words(text)
+        match = _best_window(question, passage)
         coverage = round(match.weight / question.total, 6)
         rating = bisect_right(THRESHOLDS, coverage)
         return Grade(
@@ -78,7 +78,7 @@ class LexicalGrader:
             passage_id=passage_id,
             rating=rating,
             outcome=Outcome.NUMERIC,
-            answer=_answer(text, words, match) if rating else "",
+            answer=_answer(text, passage, match) if rating else "",
             trace=_trace(self._prompt.template, f"coverage {coverage:z.2f}"),
         )
 
@@ -108,7 +108,7 @@ class _Match(NamedTuple):
 
 
 def weight(word: str) -> float:
-    """0 for "the" and for question words, 1 where `word`, a stem, is not among the common ones."""
+    """Return 0 for "the" and for question words, 1 where `word`, a stem, is not among the common ones."""
     if word in _weightless():
         return 0.0
     ranks = _ranks()
@@ -142,13 +142,13 @@ def _ranks() -> dict[str, int]:
 
 @lru_cache(maxsize=4096)
 def _question_words(item_text: str) -> _QuestionWords:
-    words = [stem(word) for word in _WORD.findall(item_text)]
-    weights = tuple((word, value) for word in dict.fromkeys(words) if (value := weight(word)) > 0)
-    return _QuestionWords(weights, sum(value for _, value in weights), max(WINDOW, len(words)))
+    stems = [stem(word) for word in _WORD.findall(item_text)]
+    weights = tuple((word, value) for word in dict.fromkeys(stems) if (value := weight(word)) > 0)
+    return _QuestionWords(weights, sum(value for _, value in weights), max(WINDOW, len(stems)))
 
 
 @lru_cache(maxsize=1024)
-def _words(passage_text: str) -> _Words:
+def _passage_words(passage_text: str) -> _Words:
     positions: dict[str, list[int]] = {}
     starts, ends = [], []
     for position, word in enumerate(_WORD.finditer(passage_text)):
@@ -158,12 +158,15 @@ def _words(passage_text: str) -> _Words:
     return _Words(positions, starts, ends)
 
 
-def _best_window(question: _QuestionWords, words: _Words) -> _Match:
-    """The window with the most weight of distinct item words; ties go to the tightest, then the first."""
+def _best_window(question: _QuestionWords, passage: _Words) -> _Match:
+    """Return the window with the most weight of distinct item words.
+
+    Ties go to the tightest, then the first.
+    """
     hits = sorted(
         (position, word, value)
         for word, value in question.weights
-        for position in words.positions.get(word, ())
+        for position in passage.positions.get(word, ())
     )
     best = _Match(0.0, 0, 0)
     inside: dict[str, int] = {}
@@ -183,17 +186,20 @@ def _best_window(question: _QuestionWords, words: _Words) -> _Match:
     return best
 
 
-def _answer(text: str, words: _Words, match: _Match) -> str:
-    """The text around a match: its sentences where they are short, else as many words as a window has."""
-    start, end = words.starts[match.first], words.ends[match.last]
+def _answer(text: str, passage: _Words, match: _Match) -> str:
+    """Return the text around a match: its sentences if short, else as many words as a window has."""
+    start, end = passage.starts[match.first], passage.ends[match.last]
     breaks = sentence_breaks(text)
     place = bisect_right(breaks, (start, len(text)))
     sentence_start = breaks[place - 1][1] if place else 0
     place = bisect_left(breaks, (end,))
     sentence_end = breaks[place][0] if place < len(breaks) else len(text)
-    if bisect_left(words.starts, sentence_end) - bisect_left(words.starts, sentence_start) > LONGEST_ANSWER:
-        last = min(max(match.last, match.first + WINDOW - 1), len(words.ends) - 1)
-        return text[start : words.ends[last]]
+    if (
+        bisect_left(passage.starts, sentence_end) - bisect_left(passage.starts, sentence_start)
+        > LONGEST_ANSWER
+    ):
+        last = min(max(match.last, match.first + WINDOW - 1), len(passage.ends) - 1)
+        return text[start : passage.ends[last]]
     return text[sentence_start:sentence_end].strip()
 
 

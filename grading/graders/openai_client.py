@@ -21,9 +21,8 @@ from typing import Any, TypeVar
 from grading.errors import GraderUnavailable
 from grading.graders import completions
 from grading.graders.backend_options import AS_IT_IS, Thinking
-from grading.graders.chat import Message
-from grading.graders.connection import Address, Connection
-from grading.graders.openai_errors import NO_REPLY_IN_TIME, Problem, problem_of, without
+from grading.graders.completions import Message
+from grading.graders.connection import NO_REPLY_IN_TIME, Address, Connection, Problem, problem_of, without
 from grading.graders.replies import Expected, NoReply, Reply, TokensUsed
 from grading.graders.server_calls import ConcurrencyLimit, Replica, Replicas
 from grading.types import ErrorClass
@@ -52,7 +51,7 @@ class ChatOptions:
     """The replies that the server shall let the model write; empty for any."""
     thinking: Thinking = AS_IT_IS
     timeout_s: float = 60.0
-    """Of one attempt, from the first byte sent to the last received."""
+    """Seconds of one attempt, from the first byte sent to the last received."""
     attempts: int = 3
     concurrency: int = 256
     """The most calls under way at each server; how many there are, its answers decide."""
@@ -82,7 +81,7 @@ class ChatClient:
     """Keeps its connections from call to call. `close` ends them; so does forgetting the client."""
 
     def __init__(self, connection: Connection | None, call: ChatOptions) -> None:
-        """Raises GraderUnavailable where the library or the connection is missing."""
+        """Open the client. Raises GraderUnavailable where the library or the connection is missing."""
         if connection is None or not connection.addresses:
             raise GraderUnavailable(
                 "no model server is configured; set RUBRIC_OPENAI_BASE_URL in the worker's environment, and "
@@ -150,7 +149,7 @@ class ChatClient:
             raise NoReply(self.connection.cleaned(error.problem), raw=error.raw) from None
 
     def _request(self, messages: Sequence[Message]) -> dict[str, Any]:
-        """What is asked, also where this server is sent less because it refuses a setting."""
+        """Return what is asked, also where this server is sent less because it refuses a setting."""
         return {"messages": chat(messages), **self.call.parameters()}
 
     async def _send(self, messages: Sequence[Message], shared: str) -> Reply:
@@ -180,7 +179,7 @@ class ChatClient:
         return reply
 
     async def _call(self, replica: Replica, messages: Sequence[Message]) -> Reply:
-        """Raises NoReply. What came and is paid for is counted and kept, though it be no answer."""
+        """Raise NoReply. What came and is paid for is counted and kept, though it be no answer."""
         import httpx
         import openai
 
@@ -211,14 +210,14 @@ class ChatClient:
             self.connection.replies.put(self._request(messages), content)
 
     def _explained(self, problem: Problem, replica: Replica) -> Problem:
-        """Without secrets, and with what to try where the address may be wrong."""
+        """Return the problem without secrets, with a hint where the address may be wrong."""
         problem = self.connection.cleaned(problem)
         is_elsewhere = problem.error_class is ErrorClass.UNAVAILABLE and not problem.is_passing
         advice = replica.address.advice if is_elsewhere else ""
         return replace(problem, reason=f"{problem.reason}; {advice}") if advice else problem
 
     def _wait(self, problem: Problem, attempt: int) -> float | None:
-        """Seconds before the next attempt, or None if none would help."""
+        """Return the seconds before the next attempt, or None if none would help."""
         if not problem.is_passing or (problem.wait or 0) > LONGEST_WAIT:
             return None
         jitter = random.uniform(0.5, 1.5)  # noqa: S311 - it keeps calls apart, and hides nothing
@@ -232,7 +231,10 @@ def chat(messages: Sequence[Message]) -> Any:
 
 
 def _replica(address: Address, connection: Connection, call: ChatOptions, library: Any) -> Replica:
-    """Raises GraderUnavailable where the environment's proxy cannot be used."""
+    """Return the replica at an address.
+
+    Raises GraderUnavailable where the environment's proxy cannot be used.
+    """
     import httpx
 
     from grading.graders.server_calls import transport

@@ -30,11 +30,10 @@ from grading.graders.base import (
     weighed,
     with_confidence,
 )
-from grading.graders.chat import Message
-from grading.graders.connection import Connection
+from grading.graders.completions import Message
+from grading.graders.connection import Connection, too_long_by
 from grading.graders.hf_batches import longest_start
 from grading.graders.openai_client import ChatClient, ChatOptions
-from grading.graders.openai_errors import too_long_by
 from grading.graders.replies import NoReply, Reply, Step, TokensUsed
 from grading.parsing import OnUnparsable
 from grading.types import CellToGrade, ErrorClass, Grade, Outcome, Trace
@@ -44,7 +43,7 @@ class ServerReplies:
     """A prompt with the options of replies to it."""
 
     def __init__(self, spec: GraderSpec, options: ReplyOptions) -> None:
-        """Raises GraderUnavailable where the options do not fit the prompt, or each other."""
+        """Check the options. Raises GraderUnavailable where they do not fit the prompt, or each other."""
         self.prompt, self._llm, self._options = spec.prompt, spec.llm, options
         if options.json_mode and self.prompt.rule not in JSON_FORMS:
             raise GraderUnavailable("option json_mode needs a prompt that asks for a number or a label")
@@ -83,7 +82,7 @@ class ServerReplies:
         return result
 
     def _likeliest(self, reply: Reply) -> RatedReply | None:
-        """The likeliest rating as the first token, also where the server lets the model write another one."""
+        """Return the likeliest rating as the first token, even where the server writes another one."""
         weights = self._weights(reply.steps[0]) if reply.steps else {}
         likeliest = max(weights, key=lambda rating: weights[rating], default=None)
         if likeliest is None or not weights[likeliest]:
@@ -91,7 +90,7 @@ class ServerReplies:
         return weighed(reply.text, likeliest, weights)
 
     def _distribution(self, rating: int, reply: Reply) -> RatedReply | None:
-        """The distribution over the scale at the token that says the rating."""
+        """Return the distribution over the scale at the token that says the rating."""
         ratings = self.prompt.first_tokens
         for step in reply.steps:
             if ratings.get(_bare(step.token)) == rating:
@@ -100,7 +99,7 @@ class ServerReplies:
         return None
 
     def _weights(self, step: Step) -> dict[int, float]:
-        """By rating: the probability of the tokens that say it."""
+        """Return by rating the probability of the tokens that spell it."""
         weights: dict[int, float] = {}
         for token, share in step.shares.items():
             if (rating := self.prompt.first_tokens.get(_bare(token))) is not None:
@@ -122,7 +121,7 @@ class ServerGrader:
     """Rates or extracts, as its prompt asks; nothing is sent before `grade` is iterated."""
 
     def __init__(self, spec: GraderSpec, connection: Connection | None) -> None:
-        """Raises GraderUnavailable where the options are wrong or there is no connection."""
+        """Connect. Raises GraderUnavailable where the options are wrong or there is no connection."""
         self.spec = spec
         options = ServerOptions.of(spec)
         self._prompt, self._replies = spec.prompt, ServerReplies(spec, options)

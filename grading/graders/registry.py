@@ -17,12 +17,14 @@ from grading.graders.backend_options import (
     CausalOptions,
     ExtractiveOptions,
     GeneratorOptions,
+    Option,
+    Options,
     ReplyOptions,
     ServerOptions,
+    Value,
 )
 from grading.graders.base import Grader, GraderSpec
 from grading.graders.connection import Connection
-from grading.graders.options import Option, Options, Value
 from grading.prompts import Prompt
 
 IMPORTED = "imported"
@@ -63,13 +65,13 @@ class Backend:
     chunk_cells: int = 0
     """Of every chunk of grading work, whatever the rate; 0 where the rate decides."""
     price_share: float = 1.0
-    """What is paid of the model's price for a token."""
+    """The share of the model's price for a token that is paid."""
     takes: type[Options] = Options
     """The class of its options."""
 
     @property
     def options(self) -> dict[str, Option]:
-        """By name, in the order shown. Only models have a second attempt."""
+        """The options by name, in the order shown. Only models have a second attempt."""
         attempt = {ATTEMPT: ATTEMPT_OPTION} if self.needs_model else {}
         return {**self.takes.declared(), **attempt}
 
@@ -95,14 +97,14 @@ class Backend:
         }
 
     def asks(self, prompt: Prompt) -> bool:
-        """Whether it can ask this prompt. The baseline's prompt is for no model."""
+        """Return whether it can ask this prompt. The baseline's prompt is for no model."""
         is_askable = prompt.placeholders and self.asks_any
         return bool(is_askable) or prompt.prompt_class in self.prompt_classes
 
     @property
     def choices(self) -> tuple[Prompt, ...]:
         """The published prompts that it can ask: default ones first, those about extracted answers last."""
-        askable = [prompt for prompt in prompts.known() if self.asks(prompt)]
+        askable = [prompt for prompt in prompts.published() if self.asks(prompt)]
         return tuple(sorted(askable, key=self._place))
 
     def chosen(self, named: Iterable[str], own: Iterable[Prompt] = ()) -> tuple[Prompt, ...]:
@@ -209,12 +211,12 @@ _BY_NAME = (
 
 
 def known_backends() -> tuple[Backend, ...]:
-    """Every back-end that can be built; the one without a model first."""
+    """Return every back-end that can be built; the one without a model first."""
     return tuple(BACKENDS.values())
 
 
 def importable() -> tuple[str, ...]:
-    """The names of the back-ends whose packages are installed here, and that need some."""
+    """Return the names of the back-ends whose packages are installed here, and that need some."""
     needing = (backend for backend in BACKENDS.values() if backend.requires)
     return tuple(backend.name for backend in needing if all(map(find_spec, backend.requires)))
 

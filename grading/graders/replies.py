@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from grading.errors import GradingError
-from grading.graders.openai_errors import Problem
+from grading.graders.connection import Problem
 from grading.types import ErrorClass
 
 if TYPE_CHECKING:
@@ -116,9 +116,9 @@ def split_thinking(text: str, *, is_inside: bool = False, has_ended: bool = True
 
 
 def is_left_open(prompt: str) -> bool:
-    """Return whether a prompt, as the chat template wrote it, ends within thinking.
+    r"""Return whether a prompt, as the chat template wrote it, ends within thinking.
 
-    >>> is_left_open("<|im_start|>assistant\\n<think>\\n"), is_left_open("<think>\\n\\n</think>\\n\\n")
+    >>> is_left_open("<|im_start|>assistant\n<think>\n"), is_left_open("<think>\n\n</think>\n\n")
     (True, False)
     """
     end = prompt.rstrip()[-100:]
@@ -198,7 +198,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class TokensUsed:
-    """As the server counts them; 0 where it does not."""
+    """Tokens as the server counts them; 0 where it does not."""
 
     prompt: int = 0
     completion: int = 0
@@ -216,7 +216,7 @@ class Reply:
     raw: str
     """All that it wrote, with its thinking: for the trace."""
     finish_reason: str = ""
-    """In the server's word; empty where it says none."""
+    """The server's word for it; empty where it gives none."""
     steps: tuple[Step, ...] = ()
     """The tokens of the answer; none where the server sends no probabilities, or such as cannot be."""
     used: TokensUsed = field(default_factory=TokensUsed)
@@ -242,7 +242,7 @@ class NoReply(GradingError):
     """No answer, after all attempts that could help; the message says why."""
 
     def __init__(self, problem: Problem, *, raw: str = "", attempts: int = 1) -> None:
-        """`raw` is what the model wrote, though it is no answer."""
+        """Keep in `raw` what the model wrote, though it is no answer."""
         self.problem = replace(problem, reason=_storable(problem.reason))
         self.raw, self.attempts = _storable(raw), attempts
         reason = self.problem.reason

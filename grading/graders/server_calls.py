@@ -35,8 +35,7 @@ from urllib.request import getproxies
 
 import httpx
 
-from grading.graders.connection import Address
-from grading.graders.openai_errors import Problem
+from grading.graders.connection import Address, Problem
 from grading.types import ErrorClass
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ def ahead(source: Generator[T], most: int = 1) -> Generator[T]:
 FIRST = 8
 """Calls under way before the server was seen to take more."""
 DECREASE = 0.7
-"""What is left of the limit after a sign of overload; as in CUBIC (RFC 9438)."""
+"""The share that is left of the limit after a sign of overload; as in CUBIC (RFC 9438)."""
 FORGETTING = 1.05
 """After each round the fastest call so far counts as this much slower: servers can become slower for good."""
 
@@ -77,7 +76,10 @@ class ConcurrencyLimit:
     """Times are seconds of any clock that never goes back."""
 
     def __init__(self, most: int, longest_queueing: float) -> None:
-        """`longest_queueing` in seconds: calls that wait longer at the server are a sign of overload."""
+        """Start with the limit `most`.
+
+        `longest_queueing` in seconds: calls that wait longer at the server are a sign of overload.
+        """
         self._most, self._longest_queueing = most, longest_queueing
         self._limit = float(min(FIRST, most))
         self._is_starting = True
@@ -91,7 +93,7 @@ class ConcurrencyLimit:
         return int(self._limit)
 
     def note_start(self, under_way: int) -> None:
-        """`under_way`: calls, with the one that starts."""
+        """Note that a call starts; `under_way` are the calls with this one."""
         self._round.under_way = max(self._round.under_way, under_way)
 
     def note_reply(self, started: float, ended: float) -> None:
@@ -104,7 +106,7 @@ class ConcurrencyLimit:
             self.note_overload(started, ended)
 
     def note_overload(self, started: float, ended: float) -> None:
-        """Calls that were sent before the latest decrease tell nothing of the limit as it is now."""
+        """Lower the limit, unless the call began before the latest decrease."""
         if started < self._decreased_at:
             return
         self._limit = max(1.0, self._limit * DECREASE)
@@ -116,7 +118,7 @@ class ConcurrencyLimit:
         return 2 * max(self._round.under_way, self._previous.under_way) >= self.calls
 
     def _is_queueing(self) -> bool:
-        """Whether even the fastest call of the round that ends here had to wait too long."""
+        """Return whether even the fastest call of the round that ends here had to wait too long."""
         queueing = self._round.fastest - self._fastest
         self._fastest = min(self._fastest * FORGETTING, self._round.fastest)
         self._previous, self._round = self._round, _Round(self.calls)
@@ -125,7 +127,7 @@ class ConcurrencyLimit:
 
 @dataclass(slots=True)
 class _Round:
-    """As many replies as the limit allowed calls when it began."""
+    """A round of replies: as many as the limit allowed calls when it began."""
 
     length: int
     replies: int = 0
@@ -155,7 +157,10 @@ class Replica:
     away_until: float = 0.0
 
     def note_failure(self, problem: Problem, started: float, now: float, longest_wait: float) -> None:
-        """Learn from a failed call. `longest_wait`: seconds; who is asked to wait longer does not wait."""
+        """Learn from a failed call.
+
+        `longest_wait`: seconds; a longer wait than that is not waited for.
+        """
         if problem.is_overload:
             self.limit.note_overload(started, now)
         if problem.is_passing and problem.wait is not None and problem.wait <= longest_wait:
@@ -164,7 +169,7 @@ class Replica:
             self.away_until = now + AWAY_SECONDS
 
     def weight(self, key: str) -> bytes:
-        """The order of replicas for a key, as every client computes it."""
+        """Return the order of replicas for a key, as every client computes it."""
         return hashlib.blake2b(f"{self.address.url}\0{key}".encode(), digest_size=8).digest()
 
 
@@ -208,23 +213,23 @@ class Replicas:
         return replica
 
     def _chosen(self, key: str) -> Replica | None:
-        """None where all have as much under way as they take."""
+        """Return the replica to call; None where all have as much under way as they take."""
         now = self._clock()
-        ready = [one for one in self._replicas if max(one.quiet_until, one.away_until) <= now]
+        ready = [each for each in self._replicas if max(each.quiet_until, each.away_until) <= now]
         among = ready or self._replicas
-        free = [one for one in among if one.under_way < one.limit.calls]
+        free = [each for each in among if each.under_way < each.limit.calls]
         if len(free) < 2:
             return free[0] if free else None
-        average = (sum(one.under_way for one in among) + 1) / len(among)
+        average = (sum(each.under_way for each in among) + 1) / len(among)
         most = math.ceil(average * (1 + SLACK))
-        preferred = sorted(free, key=lambda one: one.weight(key), reverse=True)
-        return next((one for one in preferred if one.under_way < most), None) or min(
-            free, key=lambda one: one.under_way
+        preferred = sorted(free, key=lambda each: each.weight(key), reverse=True)
+        return next((each for each in preferred if each.under_way < most), None) or min(
+            free, key=lambda each: each.under_way
         )
 
     def _wake(self) -> None:
-        """As many of those who wait as there are places."""
-        room = sum(max(0, one.limit.calls - one.under_way) for one in self._replicas)
+        """Wake one waiter for each free place."""
+        room = sum(max(0, each.limit.calls - each.under_way) for each in self._replicas)
         while self._waiting and room > 0:
             waiting = self._waiting.popleft()
             if not waiting.done():
@@ -284,5 +289,5 @@ def _connection(certificates: ssl.SSLContext) -> httpx.AsyncHTTPTransport:
 
 
 def transport() -> httpx.AsyncBaseTransport | None:
-    """None where the environment names a proxy: httpx reads that only for a transport of its own."""
+    """Return a transport, or None where the environment names a proxy: httpx reads that only for its own."""
     return None if getproxies() else SeparateConnections()

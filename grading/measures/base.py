@@ -45,7 +45,7 @@ MIN_GRADE = Parameter("min_grade", 1, MAX_RATING, 4, "lowest grade that counts")
 CUTOFF = Parameter("cutoff", 1, 100_000, 20, "how many passages of a run count")
 MIN_ANSWERS = Parameter("min_answers", 1, 100_000, 1, "a passage's label is the best rating of so many items")
 LABEL_PARAMETERS = MIN_GRADE, MIN_ANSWERS
-"""Of the labels that are made of ratings."""
+"""Parameters of labels that are made of ratings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ MULTIPLE = NumberInName("X", r"[0-9]{1,2}|[0-9]{0,2}\.[0-9]+", 0.005, 99.99, dec
 
 
 class Threshold(StrEnum):
-    """Where the lowest grade that counts comes from where nobody names one."""
+    """The source of the lowest grade that counts, where nobody names one."""
 
     PROMPT = "the prompt"
     NONE = "none: labels are gains"
@@ -96,9 +96,9 @@ class Measure:
     """How a run is scored on a topic; a `MeasureSpec` adds the values of its parameters."""
 
     name: str
-    """In addresses, commands and files; without its number, where it has one."""
+    """The name in addresses, commands and files; without its number, where it has one."""
     label: str
-    """As people write it, without parameters."""
+    """The name as people write it, without parameters."""
     denominator: str
     """What is divided by what; {min_grade} and {partial_grade} stand for the thresholds."""
     citation: str
@@ -119,11 +119,11 @@ class GradedTopic:
     """Shape (passages, items)."""
     ranked: Rows
     items: Sequence[Weighed]
-    """By column of `ratings`."""
+    """Items by column of `ratings`."""
     cutoff: int = CUTOFF.default
     min_grade: int = MIN_GRADE.default
     doc_ids: Sequence[str] = ()
-    """By row of `ratings`."""
+    """Document ids by row of `ratings`."""
 
     @property
     def reach(self) -> dict[str, int]:
@@ -151,7 +151,7 @@ class CellCredits:
     """How the score of a run with one passage a topic is a sum over cells."""
 
     credit: Callable[[Ratings, int], Floats]
-    """Of ratings, by the threshold: 0 to 1, of the same shape."""
+    """The credit of ratings, by the threshold: 0 to 1, of the same shape."""
     worths: Callable[[GradedTopic], Floats]
     """Shape (items,): what a full credit adds to the score of the topic."""
 
@@ -163,7 +163,7 @@ class ItemMeasure(Measure):
     scores: Callable[[GradedTopic], Floats]
     worths: Callable[[GradedTopic], Floats] | None = None
     workbench: Formula | None = None
-    """As the published Workbench defines it; None where it does not."""
+    """The published Workbench's definition; None where it has none."""
     parameters: tuple[Parameter, ...] = (CUTOFF, MIN_GRADE)
     is_of_vital: bool = False
     """It looks at vital items only."""

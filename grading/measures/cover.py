@@ -1,20 +1,28 @@
-"""Measures of the items that a run's first passages cover.
+"""Measures of ratings: Rubric-Cover, nugget scores, and relevance labels made from ratings.
 
-Rubric-Cover@k: the share of a topic's items that a run's first k passages cover.
-
+Rubric-Cover@k is the share of a topic's items that a run's first k passages cover:
 |{items rated >= t on at least one of the first k passages}| / |items of the bank|. Passages that are not
 graded or not pooled cover nothing. With k = 20 and t = 4 in TREMA-UNH at TREC RAG (Farzi and Dietz 2024),
 6.3.1.
+
+Nugget scores tell how much of the vital nuggets, and of all, an answer supports: Pradeep et al. 2024,
+"AutoNuggetizer" (arXiv 2411.09607), for assignments support, partial_support and not_support. An answer of
+several passages supports what its best passage supports.
+
+Rubric-Qrels are relevance labels of passages from the ratings of their items: the highest rating, or the best
+that m items reach: RUBRIC (Farzi and Dietz 2024), 4.3; EXAM++, 4.3.2; TREMA-UNH at TREC RAG, 6.3.2. The count
+of covered items: Workbench (Dietz 2024), 4.5.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.arrays import divide, take_rows
+from grading.arrays import divide, divide_or_zero, take_rows
 from grading.measures.base import (
     CUTOFF,
     MIN_GRADE,
@@ -26,15 +34,22 @@ from grading.measures.base import (
     Mask,
     Rows,
     ShortName,
+    Weighed,
 )
-from grading.types import MIN_RATING, MISSING, Ratings
+from grading.types import MIN_RATING, MISSING, Importance, Ratings
+
+DENOMINATOR = "covered items / items that any passage of the pool covers"
+_SUPPORT = "support is a grade >= {min_grade}, partial support >= {partial_grade}"
+UNJUDGED = -1
+"""The label of a passage that has no rating; it is left out of a qrels file."""
 
 
 def covered_items(
     ratings: Ratings, ranked: Rows, *, cutoff: int = CUTOFF.default, min_grade: int = MIN_GRADE.default
 ) -> Mask:
-    """Return which items each run covers, shape (runs, items): one of its first `cutoff` passages is rated
-    `min_grade` or more for the item.
+    """Return which items each run covers, shape (runs, items).
+
+    One of its first `cutoff` passages is rated `min_grade` or more for the item.
 
     Raises ValueError for a cutoff below 1.
 
@@ -48,8 +63,10 @@ def covered_items(
 
 
 def deciding_rows(ratings: Ratings, ranked: Rows, *, cutoff: int = CUTOFF.default) -> NDArray[np.int32]:
-    """Return, shape (runs, items), the row of the passage that decides whether a run covers an item: of its
-    first `cutoff` passages the one rated highest, the first of several; -1 for one outside the pool.
+    """Return the row of the passage that decides whether a run covers an item, shape (runs, items).
+
+    Of its first `cutoff` passages it is the one rated highest, the first of several; -1 for one outside the
+    pool.
 
     >>> ratings = np.array([[4, 0], [4, 5], [1, -1]], dtype=np.int8)
     >>> deciding_rows(ratings, np.array([[0, 1], [2, -1]], dtype=np.int32)).tolist()
@@ -125,9 +142,6 @@ RUBRIC_COVER = ItemMeasure(
 )
 
 
-DENOMINATOR = "covered items / items that any passage of the pool covers"
-
-
 def normalised_cover(
     ratings: Ratings, ranked: Rows, *, cutoff: int = CUTOFF.default, min_grade: int = MIN_GRADE.default
 ) -> Floats:
@@ -201,3 +215,159 @@ WEIGHTED_COVER = ItemMeasure(
     worths=lambda topic: divide(topic.weights, _whole(topic.weights)),
     suggested=("weighted_cover",),
 )
+
+
+class NuggetScore(StrEnum):
+    """STRICT counts full support only; the others give half a credit for partial support."""
+
+    STRICT_VITAL = "strict_vital"
+    STRICT_ALL = "strict_all"
+    VITAL = "vital"
+    ALL = "all"
+    WEIGHTED = "weighted"
+    """All nuggets by their weights: vital 1, okay 0.5."""
+    STRICT_WEIGHTED = "strict_weighted"
+
+
+def nugget_score(supported: Floats, nuggets: Sequence[Weighed], score: NuggetScore) -> Floats:
+    """Return credit / number or weight of the nuggets that `score` looks at, shape (runs,).
+
+    It is 0 without any such nugget.
+
+    `supported` is of shape (runs, nuggets), as `support` makes it. A nugget to avoid belongs to the weighted
+    scores only, where its weight is below 0. A failed assignment is no credit and stays in the denominator.
+
+    >>> supported = np.array([[1.0, 0.5, 1.0, 0.0]])
+    >>> nuggets = [(Importance.VITAL, 1.0)] * 2 + [(Importance.OKAY, 0.5)] * 2
+    >>> [nugget_score(supported, nuggets, score).round(4).item() for score in NuggetScore]
+    [0.5, 0.5, 0.75, 0.625, 0.6667, 0.5]
+    """
+    given = np.where(supported == 1, 1.0, 0.0) if score.startswith("strict") else supported
+    each = np.array([_worth(importance, weight, score) for importance, weight in nuggets], dtype=np.float64)
+    return divide_or_zero(given @ each, float(each[each > 0].sum()))
+
+
+def _worth(importance: Importance, weight: float, score: NuggetScore) -> float:
+    if score in (NuggetScore.WEIGHTED, NuggetScore.STRICT_WEIGHTED):
+        return weight
+    if score in (NuggetScore.VITAL, NuggetScore.STRICT_VITAL):
+        return float(importance is Importance.VITAL)
+    return float(importance is not Importance.AVOID)
+
+
+def support(
+    ratings: Ratings, ranked: Rows, *, cutoff: int = CUTOFF.default, full: int = 2, partial: int = 1
+) -> Floats:
+    """Return how far each run supports each nugget, shape (runs, nuggets).
+
+    1 where one of the first `cutoff` passages is rated `full` or more, 0.5 where one is rated `partial` or
+    more, else 0.
+
+    >>> ratings = np.array([[2, 1, 0], [0, 0, -2]], dtype=np.int8)
+    >>> support(ratings, np.array([[0, 1]], dtype=np.int32), cutoff=2).tolist()
+    [[1.0, 0.5, 0.0]]
+    """
+    top = take_rows(ratings, ranked[:, :cutoff], outside=MISSING)
+    best = top.max(axis=1) if top.shape[1] else np.full((len(ranked), ratings.shape[1]), MISSING)
+    return np.where(best >= full, 1.0, np.where(best >= partial, 0.5, 0.0))
+
+
+def partial_grade(min_grade: int) -> int:
+    """Return the lowest grade that is partial support: half of that of full support, rounded up.
+
+    >>> partial_grade(2), partial_grade(5)
+    (1, 3)
+    """
+    return (min_grade + 1) // 2
+
+
+_DENOMINATORS = {
+    NuggetScore.STRICT_VITAL: "credit / vital nuggets",
+    NuggetScore.STRICT_ALL: "credit / vital and okay nuggets",
+    NuggetScore.VITAL: "credit / vital nuggets",
+    NuggetScore.ALL: "credit / vital and okay nuggets",
+    NuggetScore.WEIGHTED: "weighted credit / sum of the weights above 0",
+    NuggetScore.STRICT_WEIGHTED: "weighted credit / sum of the weights above 0",
+}
+
+
+def _measure(score: NuggetScore) -> ItemMeasure:
+    def scores(topic: GradedTopic) -> Floats:
+        if not topic.items:
+            return np.full(len(topic.ranked), np.nan)
+        full, partial = topic.min_grade, partial_grade(topic.min_grade)
+        supported = support(topic.ratings, topic.ranked, cutoff=topic.cutoff, full=full, partial=partial)
+        return nugget_score(supported, topic.items, score)
+
+    def credit(ratings: Ratings, full: int) -> Floats:
+        partial = 0.0 if score.startswith("strict") else 0.5
+        return np.where(ratings >= full, 1.0, np.where(ratings >= partial_grade(full), partial, 0.0))
+
+    def worths(topic: GradedTopic) -> Floats:
+        each = np.array([_worth(importance, weight, score) for importance, weight in topic.items])
+        return divide_or_zero(each, float(each[each > 0].sum()))
+
+    name = f"nuggets_{score}"
+    return ItemMeasure(
+        name=name,
+        label=f"Nuggets, {score.replace('_', ' ')}",
+        denominator=f"{_DENOMINATORS[score]}; {_SUPPORT}",
+        citation="Pradeep et al. 2024 (AutoNuggetizer)",
+        scores=scores,
+        suggested=(name,),
+        cells=CellCredits(credit, worths),
+        is_of_vital=score in (NuggetScore.VITAL, NuggetScore.STRICT_VITAL),
+    )
+
+
+NUGGET_SCORES = tuple(_measure(score) for score in NuggetScore)
+
+
+class LabelMode(StrEnum):
+    """How ratings become a label.
+
+    MAX: the highest rating (0..5). BINARY: 1 if that is >= t, else 0. COUNT: how many items are rated >= t.
+    """
+
+    MAX = "max"
+    BINARY = "binary"
+    COUNT = "count"
+
+
+def labels(
+    ratings: Ratings, *, mode: LabelMode = LabelMode.MAX, min_grade: int = 4, min_answers: int = 1
+) -> NDArray[np.int16]:
+    """Return an array of shape (passages,): the label of each passage, UNJUDGED where no item has a rating.
+
+    With `min_answers` m, MAX and BINARY use the m-th highest rating, the best that at least m items reach; it
+    is 0 where fewer than m items are rated. COUNT does not use it. Raises ValueError for m below 1.
+
+    Workbench, Figure 1:
+
+    >>> ratings = np.array([[4, 4, 0, 0, 4], [5, 0, 0, 4, 4], [0, 0, 4, 0, 4]], dtype=np.int8)
+    >>> labels(ratings).tolist()
+    [4, 5, 4]
+    >>> labels(ratings, min_answers=3).tolist()
+    [4, 4, 0]
+    >>> labels(ratings, mode=LabelMode.COUNT).tolist()
+    [3, 3, 2]
+    """
+    if min_answers < 1:
+        raise ValueError(f"min_answers is {min_answers}, expected 1 or more")
+    if mode is LabelMode.COUNT:
+        reached = (ratings >= min_grade).sum(axis=1)
+    else:
+        reached = _reached_by(ratings, min_answers)
+        if mode is LabelMode.BINARY:
+            reached = reached >= min_grade
+    is_judged = (ratings >= MIN_RATING).any(axis=1)
+    return np.where(is_judged, reached, UNJUDGED).astype(np.int16)
+
+
+def _reached_by(ratings: Ratings, min_answers: int) -> NDArray[np.int8]:
+    """Return an array of shape (passages,): the m-th highest rating, 0 where there are fewer."""
+    passages, items = ratings.shape
+    if items < min_answers:
+        return np.zeros(passages, dtype=np.int8)
+    nth = items - min_answers
+    return np.maximum(np.partition(ratings, nth, axis=1)[:, nth], 0)

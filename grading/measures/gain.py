@@ -108,8 +108,10 @@ def gain_g(topic: LabelledTopic) -> Floats:
 
 
 def binary_g(topic: LabelledTopic) -> Floats:
-    """Return the sum over relevant passages of 1 / log2(2 + those not relevant above it), divided by the
-    relevant passages of the topic, shape (runs,).
+    """Return binary G, shape (runs,).
+
+    It is the sum over relevant passages of 1 / log2(2 + those not relevant above it), divided by the relevant
+    passages of the topic.
 
     >>> binary_g(LabelledTopic(np.array([[0, 2, 1]]), np.array([0, 2, 1]))).round(4).tolist()
     [0.6309]
@@ -160,7 +162,7 @@ def ndcg_at_levels(topic: LabelledTopic) -> Floats:
 
 
 def _ideal_gains(topic: LabelledTopic) -> Floats:
-    """The gains of the topic above 0, highest first."""
+    """Return the gains of the topic above 0, highest first."""
     return np.sort(topic.judged[topic.judged > 0])[::-1].astype(np.float64)
 
 
@@ -175,7 +177,7 @@ def _gained_down(gains: Floats) -> Floats:
 
 
 def _last(gained: Floats) -> Floats:
-    """What each run has gained at its end, shape (runs,)."""
+    """Return what each run has gained at its end, shape (runs,)."""
     return gained[:, -1] if gained.shape[1] else np.zeros(len(gained))
 
 
@@ -226,8 +228,9 @@ def alpha_ndcg(
     min_grade: int = MIN_GRADE.default,
     doc_ids: Sequence[str] = (),
 ) -> Floats:
-    """Return discounted novel gain / that of the greedy ideal order, shape (runs,); NaN where no passage
-    covers any item.
+    """Return discounted novel gain / that of the greedy ideal order, shape (runs,).
+
+    It is NaN where no passage covers any item.
 
     A passage covers the items that it is rated `min_grade` or more for. Of passages that gain as much, the
     ideal order takes the last of the `doc_ids`, as the published ndeval does, or else of the rows.

@@ -1,4 +1,11 @@
-"""Precision, recall and their kin, of rankings and of sets."""
+"""Precision, recall and their kin, of rankings, of sets, and of pools that were judged in part.
+
+bpref, how often passages judged not relevant stand above relevant ones: Buckley and Voorhees, "Retrieval
+Evaluation with Incomplete Information" (SIGIR 2004).
+
+infAP, average precision where a sample of the pool is judged: Yilmaz and Aslam, "Estimating Average Precision
+with Incomplete and Imperfect Judgments" (CIKM 2006).
+"""
 
 from __future__ import annotations
 
@@ -9,6 +16,7 @@ import numpy as np
 from grading.arrays import divide_or_zero
 from grading.measures.base import (
     MULTIPLE,
+    NOT_POOLED,
     RECALL_LEVEL,
     Floats,
     K,
@@ -17,6 +25,12 @@ from grading.measures.base import (
     NumberInName,
     ShortName,
 )
+
+AP_CITATION = "Buckley and Voorhees 2005"
+TREC_EVAL = "trec_eval"
+ELEVEN = tuple(tenth / 10 for tenth in range(11))
+EPSILON = 0.00001
+"""Smooths the precision above a relevant passage, as in trec_eval."""
 
 
 def precision(topic: LabelledTopic) -> Floats:
@@ -124,9 +138,6 @@ RECIPROCAL_RANK = LabelMeasure(
 )
 
 
-AP_CITATION = "Buckley and Voorhees 2005"
-
-
 def average_precision(topic: LabelledTopic) -> Floats:
     """Return precisions at relevant passages / relevant passages of the topic, shape (runs,).
 
@@ -154,10 +165,6 @@ AVERAGE_PRECISION_CUT = LabelMeasure(
     scores=average_precision,
     number=K,
 )
-
-
-TREC_EVAL = "trec_eval"
-ELEVEN = tuple(tenth / 10 for tenth in range(11))
 
 
 def precision_at_recall(topic: LabelledTopic) -> Floats:
@@ -195,7 +202,7 @@ def relative_precision(topic: LabelledTopic) -> Floats:
 
 
 def _interpolated(topic: LabelledTopic, level: float) -> Floats:
-    """The highest precision at or after the rank where a run has this share of the relevant passages."""
+    """Return the highest precision at or after the rank where a run has this share of the relevant."""
     n_found = np.cumsum(topic.relevant, axis=1)
     precisions = n_found / np.arange(1, n_found.shape[1] + 1, dtype=np.float64)
     counts = (n_found >= _whole_share(topic, level)) & (n_found > 0)
@@ -203,7 +210,7 @@ def _interpolated(topic: LabelledTopic, level: float) -> Floats:
 
 
 def _whole_share(topic: LabelledTopic, share: float) -> int:
-    """That share of R, upwards from a tenth over a whole number on, as trec_eval 9 has it; 10 rounds."""
+    """Return that share of R as a whole number, rounded up from a tenth, as trec_eval 9 does; 10 rounds."""
     return int(share * topic.n_relevant + 0.9)
 
 
@@ -286,4 +293,62 @@ SET_MEASURES = (
         "set_relative_P", set_relative_precision, "relevant passages of the run / the most that could be"
     ),
     _of_set("utility", utility, "relevant passages of the run - others of it"),
+)
+
+
+def bpref(topic: LabelledTopic) -> Floats:
+    """Return bpref, shape (runs,).
+
+    It is the sum over relevant passages of 1 - min(R, judged not relevant above it) / min(R, judged not
+    relevant), divided by R, the number of relevant passages.
+
+    >>> bpref(LabelledTopic(np.array([[0, 3, -1, 2]]), np.array([0, 0, 3, 2]))).tolist()
+    [0.5]
+    """
+    relevant = topic.relevant
+    not_relevant = (topic.top >= 0) & ~relevant
+    n_not_relevant = int(((topic.judged >= 0) & (topic.judged < topic.level)).sum())
+    bound = max(min(topic.n_relevant, n_not_relevant), 1)
+    above = np.minimum(np.cumsum(not_relevant, axis=1), topic.n_relevant)
+    return divide_or_zero(np.where(relevant, 1 - above / bound, 0.0).sum(axis=1), topic.n_relevant)
+
+
+BPREF = LabelMeasure(
+    name="bpref",
+    label="bpref",
+    denominator="relevant passages, each less the share of not relevant ones above it / relevant passages",
+    citation="Buckley and Voorhees 2004",
+    scores=bpref,
+)
+
+
+def inferred_ap(topic: LabelledTopic) -> Floats:
+    """Return the expected precision at relevant passages / relevant passages judged, shape (runs,).
+
+    A passage with a label below 0 is pooled and not judged: it is taken for as relevant as the judged ones.
+
+    >>> topic = LabelledTopic(np.array([[-1, 0, 3]]), np.array([-1, 0, 3]))
+    >>> inferred_ap(topic).round(4).tolist()
+    [0.3333]
+    """
+    relevant, n_above = topic.relevant, np.arange(topic.ranked.shape[1], dtype=np.float64)
+    judged_above = _before(topic.ranked >= 0)
+    pooled_above = _before(topic.ranked != NOT_POOLED)
+    relevant_above = _before(relevant)
+    precision_above = (relevant_above + EPSILON) / (judged_above + 2 * EPSILON)
+    expected = (1 + pooled_above * precision_above) / (n_above + 1)
+    return divide_or_zero(np.where(relevant, expected, 0.0).sum(axis=1), topic.n_relevant)
+
+
+def _before(mask: np.ndarray) -> np.ndarray:
+    """Return how many are above each rank, shape (runs, depth)."""
+    return np.asarray(np.cumsum(mask, axis=1) - mask)
+
+
+INFERRED_AP = LabelMeasure(
+    name="infAP",
+    label="infAP",
+    denominator="average precision, inferred from a sample",
+    citation="Yilmaz and Aslam 2006",
+    scores=inferred_ap,
 )

@@ -1,6 +1,11 @@
-"""All measures. To add one, write it beside its kin (see `cover.py`), and a line in MEASURES.
+"""All measures, and the measures of labels for all runs of a topic at once.
 
-Boards, columns, forms, commands, figures, meta-evaluation, files and docs/measures.md read what is said here.
+To add a measure, write it beside its kin (see `cover.py`), and a line in MEASURES. Boards, columns, forms,
+commands, figures, meta-evaluation, files and docs/measures.md read what is declared here.
+
+Measures of labels are those of trec_eval 9, and tests compare them. Its C code stays out of this process: it
+reads before its arrays, or for ever, where a topic has no label of 0 or more, and takes time and memory by
+the highest label.
 """
 
 from __future__ import annotations
@@ -8,15 +13,20 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from grading.errors import UnknownMeasure
-from grading.measures.base import ItemMeasure, LabelMeasure, Measure, ShortName
-from grading.measures.cover import NORMALISED_COVER, RUBRIC_COVER, WEIGHTED_COVER
+from grading.measures.base import Floats, ItemMeasure, LabelledTopic, LabelMeasure, Labels, Measure, ShortName
+from grading.measures.cover import NORMALISED_COVER, NUGGET_SCORES, RUBRIC_COVER, WEIGHTED_COVER
 from grading.measures.gain import ALPHA_NDCG, GAIN_MEASURES, NDCG, NDCG_CUT
-from grading.measures.nuggets import NUGGET_SCORES
 from grading.measures.precision_recall import (
     AVERAGE_PRECISION,
     AVERAGE_PRECISION_CUT,
+    BPREF,
+    INFERRED_AP,
     PRECISION,
     R_PRECISION,
     RECALL,
@@ -25,7 +35,6 @@ from grading.measures.precision_recall import (
     SET_MEASURES,
     SUCCESS,
 )
-from grading.measures.sampled_pools import BPREF, INFERRED_AP
 from grading.types import ItemKind
 
 MEASURES: tuple[Measure, ...] = (
@@ -49,13 +58,13 @@ MEASURES: tuple[Measure, ...] = (
     *SET_MEASURES,
     *RECALL_LEVEL_MEASURES,
 )
-"""In the order in which forms suggest them."""
+"""All measures, in the order in which forms suggest them."""
 DEFAULT = RUBRIC_COVER.name
-"""What ranks runs where nobody names a measure."""
+"""The measure that ranks runs where nobody names one."""
 DEFAULT_OF_LABELS = "ndcg_cut_10"
 """The same where there are labels only: of a direct grader, or human judgments."""
 COMPARED = (DEFAULT, DEFAULT_OF_LABELS, "map", "recip_rank")
-"""What meta-evaluation compares where nobody names measures."""
+"""Measures that meta-evaluation compares where nobody names some."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +89,7 @@ RAG24 = MeasureSet(
     ("cover-1", "cover-4", "cover-5", "qrels-ndcg", "qrels-1", "qrels-4", "qrels-5"),
     ranked_by="cover-4",
 )
-"""Of the TREC RAG'24 rubric evaluation (TREMA-UNH at TREC RAG, 7), all at 20 passages."""
+"""Measures of the TREC RAG'24 rubric evaluation (TREMA-UNH at TREC RAG, 7), all at 20 passages."""
 NUGGET_SET = MeasureSet(
     "nuggets",
     "Nugget scores",
@@ -97,7 +106,7 @@ class NamedMeasure:
 
     measure: Measure
     name: str
-    """As trec_eval writes it."""
+    """The name as trec_eval writes it."""
     cutoff: int | None = None
     share: float = 0
     """The number in the name where it is a decimal: the 0.1 of `iprec_at_recall_0.10`."""
@@ -114,7 +123,7 @@ def find(name: str) -> NamedMeasure:
     for measure in MEASURES:
         if (named := _named(measure, name)) is not None:
             return named
-    raise UnknownMeasure(f"no measure {name!r}; known are {known()}")
+    raise UnknownMeasure(f"no measure {name!r}; known are {measure_names()}")
 
 
 def _named(measure: Measure, name: str) -> NamedMeasure | None:
@@ -131,7 +140,7 @@ def _named(measure: Measure, name: str) -> NamedMeasure | None:
     return NamedMeasure(measure, named, int(spelled))
 
 
-def known() -> str:
+def measure_names() -> str:
     """Return the names of all measures as a sentence's end, with letters for numbers; trec_eval's first."""
     label_measures = [measure for measure in MEASURES if isinstance(measure, LabelMeasure)]
     plain = sorted(measure.name for measure in label_measures if measure.number is None)
@@ -154,4 +163,49 @@ def short_names() -> dict[str, ShortName]:
 
 
 def measure_sets() -> dict[str, tuple[str, ...]]:
-    return {one.name: one.measures for one in SETS}
+    return {each.name: each.measures for each in SETS}
+
+
+def validate(name: str) -> str:
+    """Return trec_eval's own name of a measure of labels. Raise `UnknownMeasure`, which lists the known ones.
+
+    >>> validate("ndcg_cut.10"), validate("P_20"), validate("iprec_at_recall.0.1")
+    ('ndcg_cut_10', 'P_20', 'iprec_at_recall_0.10')
+    """
+    named = find(name)
+    if not isinstance(named.measure, LabelMeasure):
+        raise UnknownMeasure(f"{name} is a measure of items")
+    return named.name
+
+
+def label_scores(
+    ranked: Labels,
+    judged: Labels,
+    name: str,
+    *,
+    lengths: NDArray[np.signedinteger[Any]] | None = None,
+    level: int = 1,
+) -> Floats:
+    """Return the scores, shape (runs,), of runs whose passages have the labels `ranked`, (runs, depth).
+
+    The passages are in trec_eval's order. What the judgments do not name, and what is after a run's end, has
+    the label NOT_POOLED. `judged` has every label of the topic, `lengths` how many passages each run ranks
+    (depth by default): a run without the topic has 0 and scores 0 (trec_eval -c). Where no label is relevant,
+    every run scores 0, but by `utility`. `level` is the lowest relevant label (trec_eval -l); nDCG ignores it
+    and takes the labels as gains. Raise `UnknownMeasure`.
+
+    Labels 3 and 2 at ranks 2 and 3 give nDCG@3 = (3/log2(3) + 2/log2(4)) / (3 + 2/log2(3)) = 0.6788 (Järvelin
+    and Kekäläinen 2002, as trec_eval discounts).
+
+    >>> import numpy as np
+    >>> ranked = np.array([[0, 3, 2], [-1, -1, -1]])
+    >>> label_scores(ranked, np.array([0, 3, 2]), "ndcg_cut_3").round(4).tolist()
+    [0.6788, 0.0]
+    >>> label_scores(ranked, np.array([0, 3, 2]), "P_2", level=3).tolist()
+    [0.5, 0.0]
+    """
+    named = find(name)
+    if not isinstance(named.measure, LabelMeasure):
+        raise UnknownMeasure(f"{name} is a measure of items")
+    topic = LabelledTopic(ranked, judged, lengths, level, named.cutoff, named.share)
+    return named.measure.scores(topic)

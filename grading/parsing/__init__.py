@@ -1,7 +1,6 @@
 """Parse raw model text to a rating or a label, or report that it holds none."""
 
-from grading.parsing.labels import parse_final_score, parse_label, parse_yes_no
-from grading.parsing.rating import OnUnparsable, parse_rating
+from grading.parsing.rating import OnUnparsable, parse_final_score, parse_label, parse_rating, parse_yes_no
 from grading.parsing.words import is_unanswerable
 from grading.types import Parsed, ParsedRating
 

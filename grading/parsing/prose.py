@@ -135,8 +135,9 @@ def without_denied(text: str) -> str:
 
 
 def in_scale(match: re.Match[str], scale: Scale) -> int | None:
-    """Return the rating of a match of NUMBER, if it is on the scale, and "out of" the scale's top if out of
-    anything.
+    """Return the rating of a match of NUMBER, if it is on the scale.
+
+    "Out of" must name the scale's top, if it is there.
     """
     low, high = scale
     top = match["of"] or match["out_of"] or match["among"]

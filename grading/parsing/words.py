@@ -22,16 +22,16 @@ def _entries(*fields: str) -> frozenset[str]:
     )
 
 
-def any_of(words: Iterable[str]) -> str:
-    """A pattern of one of the words, as a whole word where its script puts spaces between words."""
-    longest_first = sorted(words, key=lambda word: (-len(word), word))
+def any_of(phrases: Iterable[str]) -> str:
+    """Return a pattern of one of the words, as a whole word where its script puts spaces between words."""
+    longest_first = sorted(phrases, key=lambda word: (-len(word), word))
     unspaced = [re.escape(word) for word in longest_first if _IS_UNSPACED.search(word)]
     spaced = [re.escape(word) for word in longest_first if not _IS_UNSPACED.search(word)]
     return "|".join([rf"(?<![^\W_])(?:{'|'.join(spaced)})(?![^\W_])", *unspaced])
 
 
 def _phrases(field: str) -> str:
-    """The phrases of a field, each of which is a whole entry: "out of", "van de"."""
+    """Return the phrases of a field, each of which is a whole entry: "out of", "van de"."""
     phrases = [phrase for language in _TABLE for phrase in language.get(field, [])]
     return "|".join(r"\s+".join(map(re.escape, phrase.split())) for phrase in phrases)
 
@@ -123,10 +123,10 @@ _PLAIN_CHARACTERS = _PlainCharacters()
 
 
 def plain(reply: str) -> str:
-    """Return the reply in plain characters.
+    r"""Return the reply in plain characters.
 
     Digits of all scripts become ordinary ones. Invisible characters, tags, left-over marks of chat templates
-    and mathematical markup go, but for \\boxed; a run of blanks becomes one, or one end of line.
+    and mathematical markup go, but for \boxed; a run of blanks becomes one, or one end of line.
     """
     if not reply.isascii():
         reply = unicodedata.normalize("NFKC", reply).translate(_PLAIN_CHARACTERS)
@@ -143,7 +143,7 @@ def plain(reply: str) -> str:
 
 
 def boxed(text: str) -> str | None:
-    """Return what plain text puts into a \\boxed, as models do with the result of some steps.
+    r"""Return what plain text puts into a \boxed, as models do with the result of some steps.
 
     None without a box, or if several boxes differ.
     """
@@ -152,12 +152,12 @@ def boxed(text: str) -> str | None:
 
 
 def unboxed(text: str) -> str:
-    """Return plain text with the content of each \\boxed in the box's place."""
+    r"""Return plain text with the content of each \boxed in the box's place."""
     return _BOXED.sub(r"\1", text) if "box" in text else text
 
 
 def bare(reply: str) -> str:
-    """The reply without the punctuation and mark-up around it."""
+    """Return the reply without the punctuation and mark-up around it."""
     start, end = 0, len(reply)
     while start < end and _is_punctuation(reply[start]):
         start += 1
@@ -167,7 +167,7 @@ def bare(reply: str) -> str:
 
 
 def is_unanswerable(reply: str) -> bool:
-    """True for an empty or ill-formed reply ("a.", "(iii)") and for the papers' eight expressions.
+    """Return True for an empty or ill-formed reply ("a.", "(iii)") and the papers' eight expressions.
 
     Case and the punctuation around the expression do not matter; any further word does. A capital alone ("C")
     is no ill-formed reply.
@@ -175,12 +175,12 @@ def is_unanswerable(reply: str) -> bool:
     reply = plain(reply)
     if is_choice_label(reply):
         return not _CAPITAL.fullmatch(reply)
-    words = " ".join(bare(reply).lower().split())
-    return not words or words in UNANSWERABLE
+    text = " ".join(bare(reply).lower().split())
+    return not text or text in UNANSWERABLE
 
 
 def is_choice_label(text: str) -> bool:
-    """True for the label of a choice and nothing else: "a.", "(iii)", "C"."""
+    """Return True for the label of a choice and nothing else: "a.", "(iii)", "C"."""
     return bool(_CHOICE_LABEL.fullmatch(text))
 
 

@@ -1,6 +1,5 @@
 """The prompts that graders use: published ones, as data in TOML files, and people's own."""
 
-from grading.prompts.catalogue import get, known
 from grading.prompts.custom import (
     as_options,
     covering_from,
@@ -9,8 +8,7 @@ from grading.prompts.custom import (
     is_own,
     usual_min_grade,
 )
-from grading.prompts.prompt import PLACEHOLDERS, Prompt
-from grading.prompts.reading import ParseRule
+from grading.prompts.prompt import PLACEHOLDERS, ParseRule, Prompt, get, published
 
 __all__ = [
     "PLACEHOLDERS",
@@ -22,6 +20,6 @@ __all__ = [
     "from_template",
     "get",
     "is_own",
-    "known",
+    "published",
     "usual_min_grade",
 ]

@@ -129,19 +129,22 @@ class ChatPrompt:
 
 
 def chat_prompt(package: str, name: str) -> ChatPrompt:
-    """A prompt of the prompts.toml of `package`, by its name. Raises UnknownPrompt, which lists all."""
-    known = chat_prompts(package)
+    """Return a prompt of the prompts.toml of `package`, by its name.
+
+    Raises UnknownPrompt, which lists all.
+    """
+    by_name = chat_prompts(package)
     try:
-        return known[name]
+        return by_name[name]
     except KeyError:
         raise UnknownPrompt(
-            f"no prompt of {package} is named {name!r}; known are {', '.join(known)}"
+            f"no prompt of {package} is named {name!r}; known are {', '.join(by_name)}"
         ) from None
 
 
 @cache
 def chat_prompts(package: str) -> Mapping[str, ChatPrompt]:
-    """The prompts of a package by name, in the order of its file."""
+    """Return the prompts of a package by name, in the order of its file."""
     file = tomllib.loads((resources.files(package) / "prompts.toml").read_text(encoding="utf-8"))
     return {
         name: ChatPrompt(

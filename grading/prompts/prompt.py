@@ -1,19 +1,53 @@
-"""A prompt: what a model is asked about one item and one passage, and how its reply is read."""
+"""Prompts: what a model is asked, how its reply is read, and the published ones in TOML files."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from importlib import resources
+from typing import Any
 
-from grading.parsing import OnUnparsable, Parsed
+from grading.errors import ParseFailure, UnknownPrompt
+from grading.parsing import (
+    OnUnparsable,
+    Parsed,
+    ParsedRating,
+    is_unanswerable,
+    parse_final_score,
+    parse_label,
+    parse_rating,
+    parse_yes_no,
+)
 from grading.prompts.chat import WELL_KNOWN, Marks, fill
-from grading.prompts.reading import ParseRule, read
-from grading.types import CellToGrade, ItemKind, Purpose
+from grading.types import MAX_RATING, MIN_RATING, CellToGrade, ItemKind, Outcome, Purpose
+from grading.verify import verify
 
 PLACEHOLDERS = ("question", "nugget", "query", "context", "answer_key", "answer")
 _PLACEHOLDER = re.compile(rf"\{{({'|'.join(PLACEHOLDERS)})\}}")
 _SINGLE_DIGIT = 9
+
+
+class ParseRule(StrEnum):
+    """How a reply is read."""
+
+    RATING = "rating"
+    """A number in the scale."""
+    FINAL_SCORE = "final_score"
+    """As RATING, after some reasoning: the last "final score: n" decides."""
+    YES_NO = "yes_no"
+    LABEL = "label"
+    """One of the prompt's labels."""
+    TEXT = "text"
+    """An answer, verbatim."""
+    ANSWER_KEY = "answer_key"
+    """An answer: 1 if it is in the item's answer key, else 0."""
+
+
 _NAMES = {ParseRule.YES_NO: ("no", "yes"), ParseRule.ANSWER_KEY: ("wrong", "right")}
 """What 0 and 1 are called by rules that give nothing else."""
 
@@ -82,7 +116,7 @@ class Prompt:
     def messages(
         self, pair: CellToGrade, context: str | None = None, marks: Marks = WELL_KNOWN
     ) -> list[tuple[str, str]]:
-        """(role, text) for a chat model: "system" where the prompt has such a text, then "user".
+        """Return (role, text) for a chat model: "system" where the prompt has such a text, then "user".
 
         `context` replaces the passage's text where that had to be cut. Only the prompt's own placeholders are
         filled: braces in items, topics and passages stay, and control tokens that they spell, as `marks` has
@@ -96,8 +130,10 @@ class Prompt:
         ]
 
     def shared_start(self, pair: CellToGrade) -> str:
-        """The prompt until the end of its first placeholder: what prompts about the same item have in common,
-        or those about the same passage where the prompt has that first.
+        """Return the prompt until the end of its first placeholder.
+
+        Prompts about the same item have it in common, or those about the same passage where the prompt has
+        that first.
         """
         text = f"{self.system}\n{self.template}"
         first = _PLACEHOLDER.search(text)
@@ -114,7 +150,7 @@ class Prompt:
         }
 
     def render(self, pair: CellToGrade, context: str | None = None, marks: Marks = WELL_KNOWN) -> str:
-        """The messages as one text, for a model without roles."""
+        """Return the messages as one text, for a model without roles."""
         return "\n".join(text for _, text in self.messages(pair, context, marks))
 
     def parse(
@@ -130,7 +166,132 @@ class Prompt:
         return read(self, reply, pair, "fail" if is_strict else on_unparsable)
 
     def label_of(self, rating: int) -> str:
-        """The name of a rating, or the number if it has none."""
+        """Return the name of a rating, or the number if it has none."""
         named = next((label for label, value in self.labels if value == rating), "")
         names = _NAMES.get(self.rule, ())
         return named or (names[rating] if 0 <= rating < len(names) else str(rating))
+
+
+def read(prompt: Prompt, reply: str, pair: CellToGrade | None, on_unparsable: OnUnparsable) -> Parsed:
+    """Parse the reply as `Prompt.parse` does."""
+    if prompt.rule is ParseRule.TEXT:
+        return Parsed(None, Outcome.EXTRACTED, reply)
+    if prompt.rule is ParseRule.ANSWER_KEY:
+        return checked(reply, pair)
+    rating, outcome = _rating(prompt, reply, on_unparsable)
+    if outcome is Outcome.UNANSWERABLE and prompt.purpose is Purpose.DIRECT:
+        raise ParseFailure("the reply states no label")  # a passage is not relevant for want of an answer
+    return Parsed(rating, outcome, (pair.answer or "") if pair else "")
+
+
+def checked(answer: str, pair: CellToGrade | None) -> Parsed:
+    """Return 1 if the answer is in the item's key, else 0; ParseFailure without a key."""
+    if pair is None or not pair.item.answers:
+        raise ParseFailure("the item has no answer key")
+    is_correct = verify(answer, pair.item.answers).correct
+    is_denial = not is_correct and is_unanswerable(answer)
+    return Parsed(int(is_correct), Outcome.UNANSWERABLE if is_denial else Outcome.NUMERIC, answer)
+
+
+def _rating(prompt: Prompt, reply: str, on_unparsable: OnUnparsable) -> ParsedRating:
+    scale = prompt.scale or (MIN_RATING, MAX_RATING)
+    if prompt.rule is ParseRule.YES_NO:
+        return parse_yes_no(reply, on_unparsable=on_unparsable)
+    if prompt.rule is ParseRule.LABEL:
+        return parse_label(reply, dict(prompt.labels))
+    if prompt.rule is ParseRule.FINAL_SCORE:
+        return parse_final_score(reply, scale=scale, on_unparsable=on_unparsable)
+    return parse_rating(reply, scale=scale, on_unparsable=on_unparsable)
+
+
+def get(prompt_class: str) -> Prompt:
+    """Return the present version of a prompt class. Raises UnknownPrompt, which lists the known ones."""
+    try:
+        return by_class()[prompt_class]
+    except KeyError:
+        raise UnknownPrompt(
+            f"no prompt class {prompt_class!r}; known are {', '.join(sorted(by_class()))}"
+        ) from None
+
+
+def published() -> tuple[Prompt, ...]:
+    """Return every published prompt, in the order of their classes."""
+    return tuple(prompt for _, prompt in sorted(by_class().items()))
+
+
+@cache
+def by_class() -> dict[str, Prompt]:
+    """Return every published prompt."""
+    prompts: dict[str, Prompt] = {}
+    for file in resources.files(__package__).iterdir():
+        if file.name.endswith(".toml"):
+            for entry in tomllib.loads(file.read_text(encoding="utf-8"))["prompt"]:
+                prompt = _prompt(entry)
+                prompts[prompt.prompt_class] = prompt
+    return prompts
+
+
+def _prompt(entry: dict[str, Any]) -> Prompt:  # Any: tomllib's own type of a table
+    low_high = entry.get("scale")
+    return Prompt(
+        prompt_class=entry["prompt_class"],
+        version=entry["version"],
+        purpose=Purpose(entry["purpose"]),
+        kinds=frozenset(ItemKind(kind) for kind in entry["kinds"]),
+        scale=(low_high[0], low_high[1]) if low_high else None,
+        template=entry["template"],
+        source=entry["source"],
+        rule=ParseRule(entry["parse"]),
+        system=entry.get("system", ""),
+        labels=tuple(entry.get("labels", {}).items()),
+        is_strict=entry.get("strict", False),
+        min_grade=entry.get("min_grade"),
+        summary=entry["summary"],
+    )
+
+
+def toml_lines(prompts: Iterable[Prompt]) -> Iterator[str]:
+    """Yield a `[[prompt]]` table for each prompt, as in the files beside this one.
+
+    >>> from grading.prompts import get
+    >>> list(toml_lines([get("NuggetSelfRatedPrompt")]))[:4]
+    ['[[prompt]]', 'prompt_class = "NuggetSelfRatedPrompt"', 'version = "1"', 'purpose = "rate"']
+    """
+    for number, prompt in enumerate(prompts):
+        if number:
+            yield ""
+        yield "[[prompt]]"
+        yield from (f"{key} = {value}" for key, value in _entries(prompt))
+
+
+def _entries(prompt: Prompt) -> Iterator[tuple[str, str]]:
+    yield "prompt_class", _text(prompt.prompt_class)
+    yield "version", _text(prompt.version)
+    yield "purpose", _text(prompt.purpose.value)
+    yield "kinds", json.dumps(sorted(kind.value for kind in prompt.kinds))
+    if prompt.scale:
+        yield "scale", json.dumps(list(prompt.scale))
+    if prompt.min_grade is not None:
+        yield "min_grade", str(prompt.min_grade)
+    yield "parse", _text(prompt.rule.value)
+    if prompt.is_strict:
+        yield "strict", "true"
+    if prompt.labels:
+        yield "labels", "{" + ", ".join(f"{_text(name)} = {rating}" for name, rating in prompt.labels) + "}"
+    yield "source", _text(prompt.source)
+    if prompt.system:
+        yield "system", _long(prompt.system)
+    yield "template", _long(prompt.template)
+
+
+def _long(text: str) -> str:
+    """Return a literal of several lines where that can hold the text, so that people can read it."""
+    is_plain = all(letter in "\n\t" or letter.isprintable() for letter in text)
+    if not is_plain or "'''" in text or text.endswith("'"):
+        return _text(text)
+    return f"'''\n{text}'''"
+
+
+def _text(text: str) -> str:
+    """Return a basic string: TOML's escapes are those of JSON, but for DEL, which JSON leaves as it is."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")

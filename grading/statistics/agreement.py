@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from grading.arrays import divide, divide_or_zero, take_rows
 from grading.statistics.cover_estimate import NOT_RATED, Unit
 from grading.statistics.max_t import MIN_TOPICS, step_down
-from grading.statistics.means import RESAMPLES, SEED
+from grading.statistics.mean_intervals import RESAMPLES, SEED
 
 ENOUGH_CELLS = 10
 """A coefficient of fewer says nothing: "too few" is printed instead."""
@@ -64,11 +64,11 @@ def contingency(
     >>> contingency([5, 0, 0], [1, 1, 0], rows=[5, 0], columns=[1, 0]).tolist()
     [[1, 0], [1, 1]]
     """
-    one, other = np.asarray(first), np.asarray(second)
-    if one.shape != other.shape:
-        raise ValueError(f"{one.size} labels against {other.size}, expected a pair of each thing")
-    is_row = one[np.newaxis, :] == np.asarray(rows)[:, np.newaxis]
-    is_column = other[:, np.newaxis] == np.asarray(columns)[np.newaxis, :]
+    left, right = np.asarray(first), np.asarray(second)
+    if left.shape != right.shape:
+        raise ValueError(f"{left.size} labels against {right.size}, expected a pair of each thing")
+    is_row = left[np.newaxis, :] == np.asarray(rows)[:, np.newaxis]
+    is_column = right[:, np.newaxis] == np.asarray(columns)[np.newaxis, :]
     counts: Counts = is_row.astype(np.int64) @ is_column.astype(np.int64)
     return counts
 
@@ -79,9 +79,9 @@ def contingencies(first: Labels, second: Labels, topics: Labels, *, levels: Sequ
     >>> contingencies([1, 0, 1], [1, 1, 0], [7, 7, 8], levels=[0, 1]).tolist()
     [[[0, 1], [0, 1]], [[0, 0], [1, 0]]]
     """
-    one, other, of = np.asarray(first), np.asarray(second), np.asarray(topics)
+    left, right, of = np.asarray(first), np.asarray(second), np.asarray(topics)
     tables = [
-        contingency(one[of == topic], other[of == topic], rows=levels, columns=levels)
+        contingency(left[of == topic], right[of == topic], rows=levels, columns=levels)
         for topic in np.unique(of)
     ]
     return np.array(tables, dtype=np.int64).reshape(-1, len(levels), len(levels))
@@ -101,7 +101,9 @@ def binarised(counts: NDArray[np.int64], *, n_rows: int, n_columns: int) -> Coun
 
 
 def cohen_kappa(counts: NDArray[np.int64] | Floats) -> Floats:
-    """Cohen's kappa (1960), (po - pe) / (1 - pe), of square tables; NaN without pairs and where pe = 1.
+    """Return Cohen's kappa (1960), (po - pe) / (1 - pe), of square tables.
+
+    It is NaN without pairs and where pe = 1.
 
     Farzi and Dietz 2024 (RUBRIC, questions on DL 2020, grades 4-5 against judgments 2-3):
 
@@ -113,7 +115,9 @@ def cohen_kappa(counts: NDArray[np.int64] | Floats) -> Floats:
 
 
 def weighted_kappa(counts: NDArray[np.int64] | Floats, weights: Floats | None = None) -> Floats:
-    """Weighted kappa (Cohen 1968): 1 - disagreement / disagreement expected; `weights` are of disagreement.
+    """Return weighted kappa (Cohen 1968): 1 - disagreement / disagreement expected.
+
+    `weights` are of disagreement.
 
     Without `weights` they are squared distances of the categories' places, for ordered categories.
 
@@ -132,8 +136,7 @@ def weighted_kappa(counts: NDArray[np.int64] | Floats, weights: Floats | None = 
 
 
 def cell_kappas(counts: NDArray[np.int64]) -> Floats:
-    """Return an array of the shape of `counts`: kappa of each cell, its row and column each against all
-    others.
+    """Return kappa of each cell, its row and column each against all others: the shape of `counts`.
 
     RUBRIC on DL 2020 (its graded table): 0.10 for grade 4 with judgment 3, 0.29 for 0 with 0.
 
@@ -149,8 +152,9 @@ def cell_kappas(counts: NDArray[np.int64]) -> Floats:
 
 
 def coincidences(ratings: NDArray[np.int_], categories: Sequence[int]) -> Floats:
-    """Return an array of shape (categories, categories): Krippendorff's coincidence matrix of ratings, shape
-    (raters, units).
+    """Return Krippendorff's coincidence matrix, shape (categories, categories).
+
+    The ratings have the shape (raters, units).
 
     A value outside `categories` (such as -1) is missing; a unit with fewer than two ratings does not count.
     The matrices of topics add up to that of the collection.
@@ -167,7 +171,9 @@ def coincidences(ratings: NDArray[np.int_], categories: Sequence[int]) -> Floats
 
 
 def ordinal_alpha(pairs: Floats) -> Floats:
-    """Krippendorff's alpha (2004, section 11.3) for ordered categories, of coincidence matrices (..., k, k).
+    """Return Krippendorff's alpha (2004, section 11.3) for ordered categories.
+
+    It is computed from coincidence matrices (..., k, k).
 
     NaN where all ratings are of one category, or none is paired.
 
@@ -183,7 +189,7 @@ def ordinal_alpha(pairs: Floats) -> Floats:
 
 
 def _ordinal_distances(marginals: Floats) -> Floats:
-    """Squared: how many ratings lie from one category to the other, half of both ends."""
+    """Return, squared, how many ratings lie from one category to the other, half of both ends."""
     middles = np.cumsum(marginals, axis=-1) - marginals / 2
     return np.asarray((middles[..., :, np.newaxis] - middles[..., np.newaxis, :]) ** 2)
 
@@ -221,8 +227,9 @@ class _Cells(NamedTuple):
 
 
 def checks(units: Sequence[Unit], judged: Sequence[FloatArray], lengths: Sequence[FloatArray]) -> Checks:
-    """Look for trends of people's verdicts; `judged` and `lengths` have, by unit, the shape (passages,), NaN
-    where they are not known.
+    """Look for trends of people's verdicts.
+
+    `judged` and `lengths` have, by unit, the shape (passages,), NaN where they are not known.
     """
     rated = [np.nonzero(unit.people != NOT_RATED) for unit in units]
     parts = [
@@ -241,8 +248,9 @@ def checks(units: Sequence[Unit], judged: Sequence[FloatArray], lengths: Sequenc
 
 
 def passage_worths(units: Sequence[Unit]) -> list[FloatArray]:
-    """Return, by unit, an array of shape (passages,): the mean score by the grader of the runs that rank the
-    passage; NaN where none does.
+    """Return, by unit, the mean score by the grader of the runs that rank the passage.
+
+    The arrays have the shape (passages,), with NaN where no run ranks it.
     """
     scores = sum((take_rows(unit.reached, unit.ranked).any(axis=1) * unit.adds).sum(axis=1) for unit in units)
     worths = []

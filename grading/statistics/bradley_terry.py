@@ -1,8 +1,9 @@
-"""Strengths of systems from votes between two of them, ties modelled (Bradley and Terry 1952; Davidson 1970).
+"""Strengths of systems from votes between two of them, ties modelled, and the battle that comes next.
 
-With strengths `a` and `b` (in log-odds) and a tie parameter `t`, the first wins, ties and loses with chances
-proportional to `exp((a - b) / 2)`, `exp(t)` and `exp((b - a) / 2)`. Strengths have the mean 0. A weak normal
-prior (PRIOR_SD) keeps those of systems that won or lost every vote finite.
+The model is that of Bradley and Terry (1952) with the ties of Davidson (1970). With strengths `a` and `b` (in
+log-odds) and a tie parameter `t`, the first wins, ties and loses with chances proportional to
+`exp((a - b) / 2)`, `exp(t)` and `exp((b - a) / 2)`. Strengths have the mean 0. A weak normal prior (PRIOR_SD)
+keeps those of systems that won or lost every vote finite.
 
 Votes on one topic, and votes of one person, are not independent: `vote_variance` says how far strengths may
 be off, never by more than without votes. A system with votes on fewer than MIN_TOPICS topics has no interval,
@@ -16,10 +17,14 @@ where `x` is the log of the first answer's length over the second's, and `c` is 
 these then compare answers of equal length (Li et al. 2024, "Does style matter? Disentangling style and
 substance in Chatbot Arena", who add such covariates to the model of Bradley and Terry; they divide the
 difference by the sum of both lengths; of the log, `c` says by what power of the ratio the odds grow).
+
+Battles (two systems, a topic, and which system stands left) are drawn from a generator that the caller seeds,
+so that the same seed and votes give the same battle.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
 from typing import NamedTuple
@@ -30,8 +35,7 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 from grading.statistics.max_t import ALPHA, DRAWS, step_down
-from grading.statistics.mean_intervals import MIN_TOPICS
-from grading.statistics.means import LEVEL, SEED
+from grading.statistics.mean_intervals import LEVEL, MIN_TOPICS, SEED
 from grading.statistics.vote_variance import Scored, Variance, variance
 
 PRIOR_SD = 3.0
@@ -70,7 +74,7 @@ class ByLength(NamedTuple):
 
     @property
     def of_double(self) -> float:
-        """By which factor the odds of winning against losing grow for an answer twice as long."""
+        """The factor by which the odds of winning against losing grow for an answer twice as long."""
         return float(2**self.slope)
 
 
@@ -86,14 +90,14 @@ class Strengths:
     """NaN, as `high`, for a system with votes on fewer than MIN_TOPICS topics."""
     high: Floats
     covariance: Floats
-    """Of the strengths, without what topics differ by."""
+    """The covariance of the strengths, without what topics differ by."""
     deviations: Floats
-    """Of the row's system over the column's: standard deviations that are as rare as Student's t."""
+    """Standard deviations of the row's system minus the column's, as rare as Student's t."""
     length: ByLength | None = None
     """None where lengths were not taken into account."""
 
     def chance(self, first: int, second: int) -> tuple[float, float]:
-        """(chance that the first wins, chance of a tie)."""
+        """Return (chance that the first wins, chance of a tie)."""
         win, tie, lose = _chances(self.strength[first] - self.strength[second], self.tie)
         total = win + tie + lose
         return float(win / total), float(tie / total)
@@ -121,8 +125,9 @@ class Strengths:
         return p
 
     def ranks(self, *, alpha: float = ALPHA) -> list[tuple[int, int]]:
-        """Return the best and the worst rank of each system that are left open: some is wrong by chance with
-        at most `alpha`.
+        """Return the best and the worst rank of each system that are left open.
+
+        Some is wrong by chance with at most `alpha`.
         """
         is_clear = self.pairwise_p() <= alpha
         above = (is_clear & (self.strength[:, np.newaxis] > self.strength)).sum(axis=0)
@@ -171,7 +176,7 @@ def strengths(
         high=high[:systems],
         covariance=spread.covariance[:systems, :systems],
         deviations=deviations,
-        length=None if lengths is None else ByLength(*(float(one[systems]) for one in (fitted, low, high))),
+        length=None if lengths is None else ByLength(*(float(each[systems]) for each in (fitted, low, high))),
     )
 
 
@@ -201,7 +206,7 @@ def _deviations(fitted: Floats, spread: Variance, systems: int) -> Floats:
 
 
 def least_certain_pairs(fitted: Strengths, votes: Votes) -> list[tuple[int, int]]:
-    """Return all pairs, first those of which it is least clear who is better, then those with fewer votes."""
+    """Return all pairs: those whose better one is least clear first, then those with fewer votes."""
     size = fitted.strength.size
     n_votes = np.zeros((size, size), dtype=int)
     np.add.at(n_votes, (votes.first, votes.second), 1)
@@ -216,7 +221,7 @@ def least_certain_pairs(fitted: Strengths, votes: Votes) -> list[tuple[int, int]
 
 
 def _by_pair(votes: Votes, systems: int) -> tuple[Floats, Floats]:
-    """The design of each pair of systems, and shape (pairs, 3): its votes by outcome.
+    """Return the design of each pair of systems, and shape (pairs, 3): its votes by outcome.
 
     Votes on a pair differ in nothing else, so that a fit adds them up.
     """
@@ -231,7 +236,7 @@ def _by_pair(votes: Votes, systems: int) -> tuple[Floats, Floats]:
 def _design(
     first: NDArray[np.int64], second: NDArray[np.int64], systems: int, lengths: Floats | None = None
 ) -> Floats:
-    """What strengths, `c` (with lengths) and, elsewhere, `t` are multiplied with: shape (rows, columns)."""
+    """Return the factors of strengths, `c` (with lengths) and, elsewhere, `t`: shape (rows, columns)."""
     design = np.zeros((len(first), systems + (1 if lengths is None else 2)))
     design[np.arange(len(first)), first] = 1
     design[np.arange(len(first)), second] = -1
@@ -241,13 +246,13 @@ def _design(
 
 
 def _topics(votes: Votes, systems: int) -> NDArray[np.int64]:
-    """The number of topics with votes on each system."""
+    """Return the number of topics with votes on each system."""
     system, topic = np.concatenate([votes.first, votes.second]), np.tile(votes.topic, 2)
     return np.bincount(np.unique(np.stack([system, topic]), axis=1)[0], minlength=systems)
 
 
 def _chances(difference: Floats | float, tie: Floats | float) -> tuple[Floats, Floats, Floats]:
-    """What the chances of win, tie and loss are proportional to."""
+    """Return what the chances of win, tie and loss are proportional to."""
     return np.exp(np.divide(difference, 2)), np.exp(tie), np.exp(np.divide(difference, -2))
 
 
@@ -267,8 +272,9 @@ def _fit(design: Floats, counts: Floats, systems: int) -> Floats:
 
 
 def _moments(design: Floats, counts: Floats, fitted: Floats) -> tuple[Floats, Floats]:
-    """Return the gradient of the log-likelihood of each row, (rows, columns), and the roots of its
-    information, (rows, 2, columns): a factor of the covariance of (half the outcome, whether it is a tie).
+    """Return each row's gradient of the log-likelihood, (rows, columns), and the roots of its information.
+
+    The roots, (rows, 2, columns), are a factor of the covariance of (half the outcome, whether it is a tie).
     """
     chances = np.stack(_chances(design @ fitted, np.full(len(design), fitted[-1])))
     win, tie, lose = chances / chances.sum(axis=0)
@@ -281,3 +287,61 @@ def _moments(design: Floats, counts: Floats, fitted: Floats) -> tuple[Floats, Fl
     roots[:, 0, -1] -= (win - lose) * tie / (2 * half)
     roots[:, 1, -1] = np.sqrt(win * lose * tie) / half
     return gradients, roots * np.sqrt(votes)[:, np.newaxis, np.newaxis]
+
+
+class Candidate(NamedTuple):
+    """Two systems that both answered a topic; `first` is the smaller number."""
+
+    topic: int
+    first: int
+    second: int
+
+    @property
+    def pair(self) -> tuple[int, int]:
+        return self.first, self.second
+
+
+class Sides(NamedTuple):
+    """A battle as it is shown."""
+
+    topic: int
+    left: int
+    right: int
+
+
+def at_random(candidates: Sequence[Candidate], random: np.random.Generator) -> Sides:
+    """Draw a candidate, each as likely as any other, and its sides. Raises ValueError without candidates.
+
+    >>> at_random([Candidate(7, 0, 1)], np.random.default_rng(3)).topic
+    7
+    """
+    if not candidates:
+        raise ValueError("no candidates")
+    return _with_sides(candidates[int(random.integers(len(candidates)))], random)
+
+
+def sharpening(
+    candidates: Sequence[Candidate],
+    pairs: Sequence[tuple[int, int]],
+    votes: Mapping[int, int],
+    random: np.random.Generator,
+) -> Sides:
+    """Draw a battle of the first of `pairs` that has a candidate, on its topic with the fewest votes.
+
+    `pairs` come least certain first (`bradley_terry.least_certain_pairs`); a pair that is not among them
+    comes before all, since nothing is known of it. `votes` counts them by topic. What is left equal is drawn.
+
+    >>> known, two = [(0, 1)], [Candidate(7, 0, 1), Candidate(8, 0, 1)]
+    >>> sharpening(two, known, {7: 3, 8: 1}, np.random.default_rng(3)).topic
+    8
+    """
+    place = {pair: number for number, pair in enumerate(pairs)}
+    first = min((place.get(each.pair, -1) for each in candidates), default=0)
+    of_pair = [each for each in candidates if place.get(each.pair, -1) == first]
+    fewest = min((votes.get(each.topic, 0) for each in of_pair), default=0)
+    return at_random([each for each in of_pair if votes.get(each.topic, 0) == fewest], random)
+
+
+def _with_sides(candidate: Candidate, random: np.random.Generator) -> Sides:
+    topic, first, second = candidate
+    return Sides(topic, second, first) if random.random() < 0.5 else Sides(topic, first, second)

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from grading.arrays import divide, divide_or_zero
 from grading.statistics import max_t
 from grading.statistics.agreement import COEFFICIENT, contingencies, weighted_kappa
-from grading.statistics.mean_intervals import MIN_TOPICS, statistic_interval
-from grading.statistics.resampling import UNDEFINED, ConfidenceInterval
+from grading.statistics.mean_intervals import MIN_TOPICS, UNDEFINED, ConfidenceInterval, statistic_interval
 from grading.types import MAX_RATING
 
 LEVELS = tuple(range(MAX_RATING + 1))
@@ -179,7 +178,7 @@ class _Means:
         return Estimate(value, statistic_interval(sums, _difference) if enough else UNDEFINED)
 
     def scores(self, values: Floats, mask: Mask) -> Floats:
-        """Return, by topic: what it adds to the contrast where nothing differs; of mean square 1."""
+        """Return, by topic, what it adds to the contrast where nothing differs; of mean square 1."""
         products = (mask - mask.mean()) * (values - values.mean())
         by_topic = np.bincount(self._topic, weights=products, minlength=self.n_topics)
         return divide_or_zero(by_topic, np.sqrt((by_topic**2).mean()))
@@ -189,7 +188,7 @@ class _Means:
         return all(len(np.unique(self._topic[some])) >= MIN_TOPICS for some in (mask, ~mask))
 
     def _sums(self, values: NDArray[np.generic], mask: Mask) -> Floats:
-        """Return, by topic: the sum of values and the number of cells; shape (topics, 2)."""
+        """Return, by topic, the sum of values and the number of cells; shape (topics, 2)."""
         topics = self._topic[mask]
         sums = np.bincount(topics, weights=values[mask].astype(np.float64), minlength=self.n_topics)
         return np.stack([sums, np.bincount(topics, minlength=self.n_topics)], axis=1)
@@ -213,7 +212,7 @@ def _kappa(cells: RatedCells) -> Estimate:
 
 
 def thirds(values: Floats) -> dict[str, Mask]:
-    """Cells by size: "short", "middle", "long"; equal values stay together, so thirds may differ.
+    """Return cells by size: "short", "middle", "long"; equal values stay together, so thirds may differ.
 
     >>> {name: mask.sum() for name, mask in thirds(np.array([1.0, 2, 3, 4, 5, 6])).items()}
     {'short': np.int64(2), 'middle': np.int64(2), 'long': np.int64(2)}

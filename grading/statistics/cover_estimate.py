@@ -37,7 +37,7 @@ MIN_ABOVE = 30
 COVER_CELLS = 400
 """A sample of so many usually estimates to within 0.05 to 0.1."""
 N_STRATA = 4
-"""By grade and judgment; those without cells change nothing."""
+"""Strata by grade and judgment; those without cells change nothing."""
 FEW_MISSES = 3
 """With fewer in the sample the level of the interval is a lower bound."""
 NOT_RATED = -1
@@ -48,7 +48,7 @@ PASSAGE_CORRELATION = 0.1
 DRAWS = 400
 """Points of the posterior that the interval is made of."""
 LARGEST_EXPONENT = 20.0
-"""Of the correction for passages, against overflow."""
+"""The largest exponent of the correction for passages, against overflow."""
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -141,7 +141,7 @@ class _Stratum:
 
 
 def estimate(units: Sequence[Unit], *, level: float = LEVEL, seed: int = 0) -> Estimates:
-    """Rubric-Cover by people of every run, with the central credible interval of `level`.
+    """Estimate every run's Rubric-Cover by people, with the central credible interval of `level`.
 
     Two runs over ten items each; the grader finds nothing in the second, and people agree with it wherever
     they looked, which was at half of the cells.
@@ -191,8 +191,9 @@ def sample_size(units: Sequence[Unit]) -> SampleSize:
 
 
 def _counts(unit: Unit) -> tuple[NDArray[np.int64], Mask]:
-    """Return how many cells of the first k passages nobody rated, of shape (strata, runs, items), and whether
-    a rated one is a hit, of shape (runs, items).
+    """Return the cells of the first k passages that nobody rated, and whether a rated one is a hit.
+
+    The counts have the shape (strata, runs, items), the hits (runs, items).
     """
     is_open, strata = unit.people == NOT_RATED, unit.strata
     unrated = [take_rows(is_open & (strata == number), unit.ranked).sum(axis=1) for number in range(N_STRATA)]
@@ -213,7 +214,7 @@ def _stratum(units: Sequence[Unit], number: int, *, seed: int) -> _Stratum:
         np.exp(hit * _LOG_RATES + (of - hit) * _LOG_MISSED) * _Z_WEIGHTS for hit, of in kinds.tolist()
     ]
     log = _log_prior(_expected_rate(units, number)) + sum(
-        c * np.log(one.sum(axis=2) + 1e-300) for c, one in zip(n, likelihoods, strict=True)
+        c * np.log(each.sum(axis=2) + 1e-300) for c, each in zip(n, likelihoods, strict=True)
     )
     posterior = np.exp(log - log.max())
     posterior /= posterior.sum()
@@ -221,34 +222,37 @@ def _stratum(units: Sequence[Unit], number: int, *, seed: int) -> _Stratum:
     at = np.unravel_index(nodes, posterior.shape)
     depth = max((unit.ranked.shape[1] for unit in units), default=0)
     powers = (1 - _RATES[at])[:, :, np.newaxis] ** np.arange(depth + 1)
-    weights = np.stack([one[at] for one in likelihoods], axis=1)
+    weights = np.stack([each[at] for each in likelihoods], axis=1)
     missed = (weights / weights.sum(axis=2, keepdims=True)) @ powers
     return _Stratum(missed[back], kind.ravel(), float((posterior * _MARGINAL).sum()))
 
 
 def _log_prior(expected: float) -> Floats:
-    """Return an array of shape (alphas, sigmas), up to a constant: the prior Beta(expected, 1 - expected) of
-    the marginal rate, the half-normal one of sigma.
+    """Return the log prior of shape (alphas, sigmas), up to a constant.
+
+    It is Beta(expected, 1 - expected) for the marginal rate, half-normal for sigma.
     """
     rates = _STEPS * _MARGINAL ** (expected - 1) * (1 - _MARGINAL) ** -expected
     return np.asarray(np.log(rates / rates.sum(axis=0)) + _LOG_SIGMAS)
 
 
 def _expected_rate(units: Sequence[Unit], number: int) -> float:
-    """Return what the prior expects of the rate in a stratum: 1/2, as Jeffreys' does, but where judgments
-    split the cells of a grade the rate of both together.
+    """Return what the prior expects of the rate in a stratum.
+
+    It is 1/2, as Jeffreys' does, but where judgments split the cells of a grade the rate of both together.
     """
     if not any(unit.relevant is not None and unit.relevant.any() for unit in units):
         return 0.5
     cells = [unit.people[unit.strata % 2 == number % 2] for unit in units]
-    hits = sum(int((one == 1).sum()) for one in cells)
-    rated = sum(int((one != NOT_RATED).sum()) for one in cells)
+    hits = sum(int((each == 1).sum()) for each in cells)
+    rated = sum(int((each != NOT_RATED).sum()) for each in cells)
     return (hits + 0.5) / (rated + 1)
 
 
 def _drawn(posterior: Floats, *, seed: list[int]) -> NDArray[np.intp]:
-    """Return points of the grid in proportion to the posterior, evenly and always the same; the strata's are
-    shuffled against each other.
+    """Return points of the grid in proportion to the posterior, evenly and always the same.
+
+    The strata's are shuffled against each other.
     """
     points = (np.arange(DRAWS) + 0.5) / DRAWS
     shuffled = np.random.default_rng(seed).permutation(points)
@@ -256,9 +260,7 @@ def _drawn(posterior: Floats, *, seed: list[int]) -> NDArray[np.intp]:
 
 
 def _missed(strata: Sequence[_Stratum], unrated: NDArray[np.int64]) -> tuple[Floats, NDArray[np.intp]]:
-    """Return an array of shape (draws, places): the chance that a unit is missed; and the place of each (run,
-    item).
-    """
+    """Return the chance that a unit is missed, shape (draws, places), and the place of each (run, item)."""
     codes = np.stack(
         [
             stratum.kind * stratum.missed.shape[2] + cells
@@ -274,12 +276,11 @@ def _missed(strata: Sequence[_Stratum], unrated: NDArray[np.int64]) -> tuple[Flo
 
 def _by_place(place: NDArray[np.intp], weights: Floats, places: int) -> Floats:
     """Return an array of shape (runs, places): the sum of the weights at each place."""
-    return np.array([np.bincount(row, one, places) for row, one in zip(place, weights, strict=True)])
+    return np.array([np.bincount(row, each, places) for row, each in zip(place, weights, strict=True)])
 
 
 def _passage_factor(units: Sequence[Unit], missed: Floats, adds: Floats, rates: Sequence[float]) -> Floats:
-    """Return an array of shape (runs,): by how much errors that the items of a passage share widen the
-    variance.
+    """Return by how much errors that a passage's items share widen the variance, shape (runs,).
 
     For two items with the rates p and q on the same n passages, P(both missed) / (P(missed) P(missed)) is
     exp(n PASSAGE_CORRELATION sqrt(p / (1 - p) q / (1 - q))) to first order.
@@ -292,9 +293,9 @@ def _passage_factor(units: Sequence[Unit], missed: Floats, adds: Floats, rates: 
         doubt = np.where(unit.people == NOT_RATED, odds[unit.strata], 0.0)
         doubt = take_rows(doubt, unit.ranked)
         together = np.minimum(PASSAGE_CORRELATION * (doubt.transpose(0, 2, 1) @ doubt), LARGEST_EXPONENT)
-        one = missed[:, items]
-        spread = np.sqrt(one * (1 - one))
-        covariance = np.minimum(_outer(one) * np.expm1(together), _outer(spread)) * _outer(adds[:, items])
+        chances = missed[:, items]
+        spread = np.sqrt(chances * (1 - chances))
+        covariance = np.minimum(_outer(chances) * np.expm1(together), _outer(spread)) * _outer(adds[:, items])
         shared += covariance.sum(axis=(1, 2)) - np.trace(covariance, axis1=1, axis2=2)
     factor = np.divide(shared, alone, out=np.zeros_like(alone), where=alone > 0)
     return np.asarray(1 + factor, dtype=np.float64)
@@ -305,7 +306,7 @@ def _outer(values: Floats) -> Floats:
 
 
 def _summed(means: Floats, noise: Floats, most: Floats, level: float) -> Estimates:
-    """From (draws, runs): a mixture of normal distributions, one a draw."""
+    """Sum up (draws, runs) as a mixture of normal distributions, one a draw."""
     points = (means[:, :, np.newaxis] + np.sqrt(noise)[:, :, np.newaxis] * _NODES).swapaxes(0, 1)
     low, high = np.quantile(points.reshape(len(most), -1), [0.5 - level / 2, 0.5 + level / 2], axis=1)
     between, within = means.var(axis=0), noise.mean(axis=0)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grading.arrays import divide
-from grading.statistics.mean_intervals import mean_intervals
-from grading.statistics.resampling import UNDEFINED, ConfidenceInterval
+from grading.statistics.mean_intervals import UNDEFINED, ConfidenceInterval, mean_intervals
 from grading.types import MIN_RATING, Ratings
 
 Floats = NDArray[np.float64]
@@ -21,20 +22,25 @@ MIN_CASES = 3
 """A correlation over fewer says nothing."""
 
 
+_FIRST_PART = re.compile(r"[^-_.\s]+")
+
+
 def difficulty(answers: Floats) -> Floats:
-    """Return an array of shape (items,): the share of cases (runs, or passages) that answer each item; NaN is
-    missing.
+    """Return the share of cases (runs, or passages) that answer each item, shape (items,).
+
+    NaN is missing.
 
     >>> difficulty(np.array([[1.0, 0.0], [1.0, np.nan], [0.0, 0.0]])).round(2).tolist()
     [0.67, 0.0]
     """
-    known = ~np.isnan(answers)
-    return divide(np.where(known, answers, 0.0).sum(axis=0), known.sum(axis=0))
+    is_given = ~np.isnan(answers)
+    return divide(np.where(is_given, answers, 0.0).sum(axis=0), is_given.sum(axis=0))
 
 
 def covered_shares(ratings: Ratings, *, min_grade: MinGrade = 4) -> Floats:
-    """Return an array of shape (items,): of the rated passages the share that covers each item; `difficulty`
-    in whole ratings.
+    """Return of the rated passages the share that covers each item, shape (items,).
+
+    It is `difficulty` in whole ratings.
 
     >>> covered_shares(np.array([[5, -1], [3, -2]], dtype=np.int8)).tolist()
     [0.5, nan]
@@ -43,8 +49,9 @@ def covered_shares(ratings: Ratings, *, min_grade: MinGrade = 4) -> Floats:
 
 
 def discrimination(answers: Floats, rests: Floats) -> Floats:
-    """Return an array of shape (items,): Pearson's r of each item with `rests`, the score of each case
-    without that item.
+    """Return Pearson's r of each item with `rests`, shape (items,).
+
+    `rests` is the score of each case without that item.
 
     Both have shape (cases, items). It is the corrected item-total correlation (Nunnally 1978): above 0 where
     better cases answer the item, about 0 where it does not tell them apart, below 0 where it misleads. NaN
@@ -55,25 +62,26 @@ def discrimination(answers: Floats, rests: Floats) -> Floats:
     >>> discrimination(answers, rests).round(2).tolist()
     [0.99, -0.14]
     """
-    known = ~(np.isnan(answers) | np.isnan(rests))
-    n = known.sum(axis=0)
-    x, y = (_deviations(values, known) for values in (answers, rests))
+    is_given = ~(np.isnan(answers) | np.isnan(rests))
+    n = is_given.sum(axis=0)
+    x, y = (_deviations(values, is_given) for values in (answers, rests))
     r = divide((x * y).sum(axis=0), np.sqrt((x * x).sum(axis=0) * (y * y).sum(axis=0)))
     r[n < MIN_CASES] = np.nan
     return r
 
 
 def rest_means(answers: Floats) -> Floats:
-    """Return an array of the shape of `answers`: for each case and item, the mean of the case's other items;
+    """Return for each case and item the mean of the case's other items: the shape of `answers`.
+
     NaN is missing.
 
     >>> rest_means(np.array([[1.0, 0.0, np.nan], [4.0, 2.0, 3.0]])).tolist()
     [[0.0, 1.0, 0.5], [2.5, 3.5, 3.0]]
     """
-    known = ~np.isnan(answers)
-    values = np.where(known, answers, 0.0)
+    is_given = ~np.isnan(answers)
+    values = np.where(is_given, answers, 0.0)
     others = values.sum(axis=1, keepdims=True) - values
-    return divide(others, known.sum(axis=1, keepdims=True) - known.astype(np.int64))
+    return divide(others, is_given.sum(axis=1, keepdims=True) - is_given.astype(np.int64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +125,9 @@ def redundant_pairs(
 def contributed_alone(
     ranked: NDArray[np.int32], teams: Sequence[int], *, depth: int, n: int
 ) -> NDArray[np.bool_]:
-    """Return an array of shape (teams, passages): the passages of a pool of `n` that only one team's runs
-    have in their first `depth`.
+    """Return which passages of a pool of `n` only one team's runs have, shape (teams, passages).
+
+    They are in the first `depth` of these runs.
 
     `ranked` has shape (runs, depth of the runs) with rows of the pool, -1 for none; `teams` says by run its
     team's number. Without that team nobody would have graded these (Zobel 1998, leave out unique).
@@ -156,10 +165,10 @@ def advantage(own: Floats, others: Floats, is_family: NDArray[np.bool_]) -> Adva
     >>> round(advantage(own, others, np.array([True, False])).value, 2)
     0.3
     """
-    known = ~(np.isnan(own) | np.isnan(others)).any(axis=0)
-    if not known.any() or not is_family.any() or is_family.all():
-        return Advantage(None, UNDEFINED, int(known.sum()))
-    gains = (own - others)[:, known]
+    is_given = ~(np.isnan(own) | np.isnan(others)).any(axis=0)
+    if not is_given.any() or not is_family.any() or is_family.all():
+        return Advantage(None, UNDEFINED, int(is_given.sum()))
+    gains = (own - others)[:, is_given]
     by_topic = gains[is_family].mean(axis=0) - gains[~is_family].mean(axis=0)
     interval = mean_intervals(by_topic[np.newaxis])
     spread = ConfidenceInterval(float(interval.low[0]), float(interval.high[0]))
@@ -167,7 +176,7 @@ def advantage(own: Floats, others: Floats, is_family: NDArray[np.bool_]) -> Adva
 
 
 def as_answers(ratings: Ratings, min_grade: int) -> Floats:
-    """1 where a rating counts, 0 where it does not, NaN where there is none.
+    """Return 1 where a rating counts, 0 where it does not, NaN where there is none.
 
     >>> as_answers(np.array([[5, 3, -1]], dtype=np.int8), 4).tolist()
     [[1.0, 0.0, nan]]
@@ -175,11 +184,11 @@ def as_answers(ratings: Ratings, min_grade: int) -> Floats:
     return np.where(ratings >= MIN_RATING, (ratings >= min_grade).astype(np.float64), np.nan)
 
 
-def _deviations(values: Floats, known: NDArray[np.bool_]) -> Floats:
-    """From the mean of the column; 0 where unknown."""
-    kept = np.where(known, values, 0.0)
-    means = divide(kept.sum(axis=0), known.sum(axis=0))
-    return np.where(known, kept - np.where(np.isnan(means), 0.0, means), 0.0)
+def _deviations(values: Floats, is_given: NDArray[np.bool_]) -> Floats:
+    """Return deviations from the mean of the column; 0 where unknown."""
+    kept = np.where(is_given, values, 0.0)
+    means = divide(kept.sum(axis=0), is_given.sum(axis=0))
+    return np.where(is_given, kept - np.where(np.isnan(means), 0.0, means), 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +200,7 @@ class Relevance:
 
     @classmethod
     def judged(cls, judgments: Sequence[int | None], *, min_relevant: int) -> Relevance:
-        """By judgments, one a passage.
+        """Return the relevance by judgments, one a passage.
 
         >>> Relevance.judged([2, 0, None], min_relevant=1).not_relevant.tolist()
         [False, True, False]
@@ -202,7 +211,9 @@ class Relevance:
 
     @classmethod
     def rated(cls, by_people: Ratings, *, min_grade: int = 4) -> Relevance:
-        """By ratings of people, shape (passages, items): relevant as soon as one item is rated `min_grade`.
+        """Return the relevance by people's ratings, shape (passages, items).
+
+        A passage is relevant as soon as one item is rated `min_grade`.
 
         >>> Relevance.rated(np.array([[5, 0], [3, -1], [-1, -1]], dtype=np.int8)).relevant.tolist()
         [True, False, False]
@@ -273,9 +284,7 @@ def uncovered_passages(ratings: Ratings, relevance: Relevance, *, min_grade: Min
 
 
 def is_uncovered(ratings: Ratings, relevance: Relevance, *, min_grade: MinGrade = 4) -> Mask:
-    """Return an array of shape (passages,): relevant and graded, and the highest rating is below the minimum
-    grade.
-    """
+    """Return which passages are relevant and graded, but rated below the minimum grade, shape (passages,)."""
     is_graded = (ratings >= MIN_RATING).any(axis=1)
     return np.asarray(relevance.relevant & is_graded & ~(ratings >= min_grade).any(axis=1))
 
@@ -283,3 +292,19 @@ def is_uncovered(ratings: Ratings, relevance: Relevance, *, min_grade: MinGrade 
 def is_ungraded(ratings: Ratings, relevance: Relevance) -> Mask:
     """Return an array of shape (passages,): relevant, without any rating."""
     return np.asarray(relevance.relevant & ~(ratings >= MIN_RATING).any(axis=1))
+
+
+def families(run_tags: Sequence[str], patterns: Sequence[str] = ()) -> dict[str, list[str]]:
+    """Group runs by families: those whose tags the first fitting pattern (`bm25*`) fits.
+
+    A run that no pattern fits goes by the beginning of its tag, before the first of - _ and dot.
+
+    >>> families(["bm25_a", "bm25-b", "GPT4-web", "x"], ["GPT*"])
+    {'bm25': ['bm25_a', 'bm25-b'], 'GPT*': ['GPT4-web'], 'x': ['x']}
+    """
+    by_family: dict[str, list[str]] = {}
+    for run_tag in run_tags:
+        fitting = next((pattern for pattern in patterns if fnmatchcase(run_tag, pattern)), "")
+        beginning = _FIRST_PART.match(run_tag)
+        by_family.setdefault(fitting or (beginning[0] if beginning else run_tag), []).append(run_tag)
+    return by_family

@@ -129,10 +129,10 @@ def influences(board: Scores, without: Scores) -> list[Influence]:
 
 
 def _mean_change(board: Scores, changed: Scores) -> float | None:
-    """Over the runs that have a score on both."""
+    """Return the mean change over the runs that have a score on both."""
     change = changed - board
-    known = change[~np.isnan(change)]
-    return float(known.mean()) if len(known) else None
+    defined = change[~np.isnan(change)]
+    return float(defined.mean()) if len(defined) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +146,9 @@ class Dependent:
 
 
 def dependents(board: Scores, without: Scores) -> list[Dependent]:
-    """Return the runs whose rank one item alone changes, each with the item that changes it most; largest
-    first.
+    """Return the runs whose rank one item alone changes, each with the item that changes it most.
+
+    The largest change comes first.
 
     >>> dependents(np.array([0.5, 0.4, 0.3]), np.array([[0.5, 0.4, 0.3], [0.5, 0.2, 0.3]]))
     [Dependent(run=1, item=1, before=2, after=3), Dependent(run=2, item=1, before=3, after=2)]
@@ -163,7 +164,7 @@ def dependents(board: Scores, without: Scores) -> list[Dependent]:
         for run, item in enumerate(strongest)
         if moved[item, run]
     ]
-    return sorted(moving, key=lambda one: (-abs(one.after - one.before), one.before))
+    return sorted(moving, key=lambda each: (-abs(each.after - each.before), each.before))
 
 
 def _comparable(scores: Scores) -> Scores:

@@ -31,13 +31,12 @@ from numpy.random import default_rng
 from numpy.typing import NDArray
 
 from grading.arrays import divide_or_zero
-from grading.statistics.mean_intervals import mean_intervals
-from grading.statistics.means import RESAMPLES, SEED, resamples
+from grading.statistics.mean_intervals import RESAMPLES, SEED, mean_intervals, resamples
 
 ALPHA = 0.05
 POWER = 0.8
 DRAWS = RESAMPLES
-"""Of flips or resamples; what was seen is one of them."""
+"""Flips or resamples; what was seen is one of them."""
 EXACT_TOPICS = 14
 """Up to so many topics all 2^(topics - 1) flips are counted: a flip and its opposite are as extreme."""
 MIN_TOPICS = 6
@@ -58,7 +57,7 @@ class PairedTest(StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> PairedTest | None:
-        """What boards that were saved before call it."""
+        """Return what boards that were saved before call it."""
         return {"randomisation": cls.SIGN_FLIPS, "t": cls.STUDENTISED}.get(str(value))
 
 
@@ -83,8 +82,9 @@ def adjusted_p(differences: Floats, test: PairedTest = PairedTest.SIGN_FLIPS) ->
 
 
 def pairwise_p(scores: Floats, test: PairedTest = PairedTest.SIGN_FLIPS) -> Floats:
-    """Return a matrix of shape (runs, runs), 1 on its diagonal: the p-values of all pairs of rows of scores
-    (runs, topics), adjusted for being many.
+    """Return the p-values of all pairs of rows of scores (runs, topics), adjusted for being many.
+
+    The matrix has the shape (runs, runs) with 1 on its diagonal.
 
     >>> good, bad = [0.9, 0.8, 0.7, 0.9, 0.8, 0.9, 0.8], [0.1, 0.2, 0.3, 0.2, 0.1, 0.2, 0.3]
     >>> pairwise_p(np.array([good, bad, [0.8] * 7]))[0].round(3).tolist()
@@ -107,8 +107,9 @@ def p_error(p: float, topics: int, test: PairedTest = PairedTest.SIGN_FLIPS) -> 
 
 
 def interval(differences: Floats, test: PairedTest = PairedTest.SIGN_FLIPS) -> tuple[float, float]:
-    """Return the ends of the 95 % interval of one mean difference from its values by topic, shape (topics,).
-    NaN is left out.
+    """Return the ends of the 95 % interval of one mean difference.
+
+    The values by topic have the shape (topics,); NaN is left out.
 
     Both are infinite where there is none: with fewer than MIN_TOPICS topics, and where all values are equal,
     which would claim to be certain.
@@ -131,7 +132,7 @@ def interval(differences: Floats, test: PairedTest = PairedTest.SIGN_FLIPS) -> t
 
 
 def _kept_by_flips(differences: Floats) -> tuple[float, float]:
-    """Both ends by halving, between a difference that is rejected and the mean, which is not.
+    """Find both ends by halving, between a difference that is rejected and the mean, which is not.
 
     Whether 0 is rejected is known before: no step may find anything else.
     """
@@ -151,14 +152,15 @@ def _kept_by_flips(differences: Floats) -> tuple[float, float]:
 
 
 def _p_by_flips(differences: Floats) -> Floats:
-    """The p-value of each row (rows, topics), as if it were tested alone."""
+    """Return the p-value of each row (rows, topics), as if it were tested alone."""
     drawn = np.abs(differences @ _flips(differences.shape[1]))
     return np.asarray((drawn >= drawn[:, :1] * (1 - _ROUNDING)).mean(axis=1))
 
 
 def step_down(observed: Floats, under_chance: Callable[[Ints], Floats]) -> Floats:
-    """Return an array of shape (tests,): p-values, adjusted for being many, of statistics that are large
-    where something differs.
+    """Return p-values, adjusted for being many, of statistics that are large where something differs.
+
+    The array has the shape (tests,).
 
     `under_chance(tests)` has the shape (tests, draws): what chance makes of these tests, jointly for all
     tests; what was seen is among the draws.
@@ -182,8 +184,9 @@ def step_down(observed: Floats, under_chance: Callable[[Ints], Floats]) -> Float
 
 
 def critical_value(drawn: Floats, *, alpha: float = ALPHA) -> float:
-    """Return what the largest of several statistics exceeds by chance with at most `alpha`; `drawn` has the
-    shape (tests, draws).
+    """Return what the largest of several statistics exceeds by chance with at most `alpha`.
+
+    `drawn` has the shape (tests, draws).
 
     >>> critical_value(np.array([np.arange(100.0), np.zeros(100)]))
     95.0
@@ -192,8 +195,10 @@ def critical_value(drawn: Floats, *, alpha: float = ALPHA) -> float:
 
 
 def resolution(scores: Floats, test: PairedTest = PairedTest.SIGN_FLIPS, *, power: float = POWER) -> float:
-    """Return the difference of two means that so many topics tell apart with this power, among all pairs of
-    rows of scores (runs, topics); NaN where no difference can be clear, or nothing differs by chance.
+    """Return the difference of two means that so many topics tell apart with this power.
+
+    It is among all pairs of rows of scores (runs, topics); NaN where no difference can be clear, or nothing
+    differs by chance.
 
     It is the critical value of the largest difference plus z(power) standard errors, for a pair of middling
     spread; the scores are first centred, so that what truly differs does not count as noise.
@@ -240,8 +245,9 @@ def _can_be_clear(differences: Floats, test: PairedTest) -> NDArray[np.bool_]:
 
 
 class _Family:
-    """Differences that are tested together; arrays have the shape (tests, topics), 0 where a topic is not
-    counted.
+    """Differences that are tested together.
+
+    Arrays have the shape (tests, topics), 0 where a topic is not counted.
     """
 
     def __init__(self, differences: Floats, counted: NDArray[np.bool_], test: PairedTest) -> None:
@@ -261,7 +267,7 @@ class _Family:
         self.n_draws = self._drawn.shape[1]
 
     def under_chance(self, tests: Ints) -> Floats:
-        """The statistics of these tests in all draws, of shape (tests, draws)."""
+        """Return the statistics of these tests in all draws, of shape (tests, draws)."""
         if self._test is PairedTest.SIGN_FLIPS:
             return np.asarray(np.abs(self._shares[tests] @ self._drawn))
         centred, drawn = self._centred[tests], self._drawn
@@ -275,7 +281,7 @@ class _Family:
 
 
 def _studentised(means: Floats, errors: Floats) -> Floats:
-    """Infinite where equal values have no error, but 0 where they are all 0."""
+    """Return means / errors: infinite where equal values have no error, but 0 where they are all 0."""
     none = errors <= _ROUNDING
     with np.errstate(divide="ignore", invalid="ignore"):
         statistics = np.where(none, np.where(means <= _ROUNDING, 0.0, inf), means / errors)
@@ -284,7 +290,7 @@ def _studentised(means: Floats, errors: Floats) -> Floats:
 
 @lru_cache(maxsize=4)
 def _flips(topics: int) -> Floats:
-    """Signs of shape (topics, draws); the first draw flips nothing."""
+    """Return signs of shape (topics, draws); the first draw flips nothing."""
     if topics <= EXACT_TOPICS:
         bits = np.arange(2 ** (topics - 1)) >> np.arange(topics)[:, np.newaxis]
         signs = np.where(bits & 1, -1.0, 1.0)

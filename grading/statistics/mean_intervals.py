@@ -1,30 +1,41 @@
-"""Intervals of means over topics, and of numbers of the sums of topics, by one function: the symmetric
-bootstrap-t.
+"""Means over topics, their standard errors and intervals, and intervals from resampled topics.
 
-Topics are resampled; a mean may be off by as many of its standard errors as the resampled means are off from
-it by theirs (Hall 1988, "On symmetric bootstrap confidence intervals", JRSS B 50; Efron and Tibshirani 1993,
-12.5). A percentile interval takes the spread of the resamples as it is, and is too short for few topics: of
-95 % it held .87 with 5 topics. docs/certainty.md has what these hold.
+Intervals of means, and of numbers of the sums of topics, are one function: the symmetric bootstrap-t. Topics
+are resampled, never cells or passages: those of one topic are not independent. Resamples are drawn once for a
+number of topics and kept, so that every measure of a board sees the same ones.
+
+A mean may be off by as many of its standard errors as the resampled means are off from it by theirs (Hall
+1988, "On symmetric bootstrap confidence intervals", JRSS B 50; Efron and Tibshirani 1993, 12.5). A percentile
+interval takes the spread of the resamples as it is, and is too short for few topics: of 95 % it held .87 with
+5 topics. docs/certainty.md has what these hold.
 
 A number of sums (a ratio, kappa, alpha) is taken for the mean of its pseudo-values: what each topic adds to
 it, by leaving the topic out (Tukey 1958; Efron and Tibshirani 1993, 11.5).
-
-Topics are resampled, never cells or passages: those of one topic are not independent.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
 from math import inf
 from typing import NamedTuple
 
 import numpy as np
+from numpy.random import default_rng  # loads with the module, not with the first board
 from numpy.typing import NDArray
 
-from grading.arrays import percentiles
-from grading.statistics.means import LEVEL, RESAMPLES, resamples
-from grading.statistics.resampling import UNDEFINED, ConfidenceInterval
+from grading.arrays import divide, percentiles
 
+RESAMPLES = 10_000
+SEED = 20240717
+LEVEL = 0.95
+_BLOCK = 50_000
+"""Draws at a time: few enough for the cache."""
+MIN_DEFINED = 0.5
+"""An interval needs at least this share of resamples with a defined value."""
+Z = 1.959963984540054
+"""The normal quantile of an interval of LEVEL."""
 MIN_TOPICS = 5
 """Fewer say nothing of other topics."""
 _ROUNDING = 1e-9
@@ -32,15 +43,135 @@ _LEAST_SPREAD = 0.3
 """Of a resample, in standard deviations of the sample: where nearly equal values are drawn again and again,
 the interval would be endless.
 """
-
 Floats = NDArray[np.float64]
 Statistic = Callable[[Floats], Floats]
 """From a stack of tables, shape (..., *table), to a number each, shape (...); NaN where it is undefined."""
 
 
+class Summary(NamedTuple):
+    """One value a run; `mean` is NaN without topics, `stderr` with fewer than two."""
+
+    mean: NDArray[np.float64]
+    stderr: NDArray[np.float64]
+    n_topics: NDArray[np.int64]
+
+
+def mean_and_stderr(scores: NDArray[np.float64]) -> Summary:
+    """Summarise scores of shape (runs, topics); NaN is left out.
+
+    The standard error is the sample standard deviation / sqrt(topics), as TREMA-UNH at TREC RAG
+    (Farzi and Dietz 2024), 6.3.3, reports it.
+
+    >>> summary = mean_and_stderr(np.array([[0.2, 0.4, 0.9], [0.5, np.nan, np.nan]]))
+    >>> summary.mean.round(4).tolist(), summary.stderr.round(4).tolist(), summary.n_topics.tolist()
+    ([0.5, 0.5], [0.2082, nan], [3, 1])
+    """
+    counted = ~np.isnan(scores)
+    n_topics = counted.sum(axis=1)
+    mean = divide(np.where(counted, scores, 0.0).sum(axis=1), n_topics)
+    deviations = np.where(counted, scores - mean[:, np.newaxis], 0.0)
+    variance = divide((deviations**2).sum(axis=1), n_topics - 1)
+    return Summary(mean, np.sqrt(divide(variance, n_topics)), n_topics)
+
+
+class Marks(NamedTuple):
+    """Marks of the means of all runs (TREMA-UNH at TREC RAG, 6.3.3 and 7); NaN without runs."""
+
+    minimum: float
+    median: float
+    maximum: float
+    upper_quarter: float
+    """The 75th percentile, between two runs by their distance."""
+    upper_15: float
+    """The 85th percentile."""
+
+
+def marks(means: NDArray[np.float64]) -> Marks:
+    """Return the least, middle and best mean of all runs, and the marks of very good runs.
+
+    >>> marks(np.array([0.1, 0.2, 0.3, 0.4, np.nan, 0.5]))
+    Marks(minimum=0.1, median=0.3, maximum=0.5, upper_quarter=0.4, upper_15=0.44)
+    """
+    if not len(means):
+        return Marks(*[float("nan")] * 5)
+    return Marks(*percentiles(means[np.newaxis], (0, 50, 100, 75, 85))[:, 0].round(12).tolist())
+
+
+@lru_cache(maxsize=4)
+def resamples(topics: int, n: int = RESAMPLES, seed: int = SEED) -> NDArray[np.float32]:
+    """Return an array of shape (n, topics): how often each topic is drawn; rows sum to the number of topics.
+
+    >>> resamples(3, n=2).sum(axis=1).tolist()
+    [3.0, 3.0]
+    """
+    random = default_rng(seed)
+    counts = np.empty((n, topics), dtype=np.float32)
+    step = max(1, _BLOCK // max(1, topics))
+    for start in range(0, n, step):
+        size = min(step, n - start)
+        drawn = random.integers(topics, size=(size, topics)) + topics * np.arange(size)[:, np.newaxis]
+        counts[start : start + size] = np.bincount(drawn.ravel(), minlength=size * topics).reshape(
+            size, topics
+        )
+    counts.setflags(write=False)
+    return counts
+
+
+@dataclass(frozen=True, slots=True)
+class ConfidenceInterval:
+    """Both ends; NaN where it is undefined."""
+
+    low: float
+    high: float
+
+    @property
+    def is_defined(self) -> bool:
+        return not np.isnan(self.low)
+
+
+UNDEFINED = ConfidenceInterval(float("nan"), float("nan"))
+
+
+def interval(values: NDArray[np.float64], *, level: float = LEVEL) -> ConfidenceInterval:
+    """Return the percentile interval of resampled values.
+
+    Undefined values are left out, unless they are too many.
+
+    >>> interval(np.arange(101.0), level=0.5)
+    ConfidenceInterval(low=25.0, high=75.0)
+    >>> interval(np.array([1.0, np.nan, np.nan])).is_defined
+    False
+    """
+    defined = values[~np.isnan(values)]
+    if not values.size or defined.size < MIN_DEFINED * values.size:
+        return UNDEFINED
+    tail = 100 * (1 - level) / 2
+    low, high = np.percentile(defined, [tail, 100 - tail])
+    return ConfidenceInterval(float(low), float(high))
+
+
+def wilson(count: int, n: int, *, z: float = Z) -> ConfidenceInterval:
+    """Return Wilson's interval of a share of independent cells; undefined without any.
+
+    Wilson (1927): Probable Inference, the Law of Succession, and Statistical Inference. JASA 22.
+
+    >>> found = wilson(9, 10)
+    >>> round(found.low, 3), round(found.high, 3), wilson(0, 0).is_defined
+    (0.596, 0.982, False)
+    """
+    if not n:
+        return UNDEFINED
+    share, spread = count / n, z * z / n
+    middle = (share + spread / 2) / (1 + spread)
+    half = z / (1 + spread) * (share * (1 - share) / n + spread / (4 * n)) ** 0.5
+    return ConfidenceInterval(max(0.0, middle - half), min(1.0, middle + half))
+
+
 class Intervals(NamedTuple):
-    """One value a row; NaN with fewer than MIN_TOPICS topics, and where all values are equal: resamples of
-    equal values would claim to be certain.
+    """One value a row, with its interval.
+
+    NaN with fewer than MIN_TOPICS topics, and where all values are equal: resamples of equal values would
+    claim to be certain.
     """
 
     low: Floats

@@ -1,5 +1,6 @@
-"""Rank correlation of two leaderboards over the runs in both: Spearman and Kendall tau-b (average ranks for
-ties), and tau-AP, which weighs the top.
+"""Rank correlation of two leaderboards over the runs in both.
+
+Spearman and Kendall tau-b (average ranks for ties), and tau-AP, which weighs the top.
 """
 
 from __future__ import annotations
@@ -166,8 +167,8 @@ def _paired(first: Board, second: Board) -> tuple[Floats, Floats]:
         x, y = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
         if x.shape != y.shape:
             raise ValueError(f"{len(x)} scores against {len(y)}, expected the same runs in both")
-    known = ~(np.isnan(x) | np.isnan(y))
-    return x[known], y[known]
+    is_given = ~(np.isnan(x) | np.isnan(y))
+    return x[is_given], y[is_given]
 
 
 def _void(x: Floats, y: Floats) -> str:
@@ -177,9 +178,7 @@ def _void(x: Floats, y: Floats) -> str:
 
 
 def _orders(scores: Floats) -> NDArray[np.float32]:
-    """Return an array of shape (..., runs, runs): 1 where the first is ahead of the second, -1 behind, 0
-    tied.
-    """
+    """Return 1 where the first is ahead of the second, -1 behind, 0 tied: shape (..., runs, runs)."""
     ahead = (scores[..., :, np.newaxis] > scores[..., np.newaxis, :]).astype(np.float32)
     return ahead - ahead.swapaxes(-1, -2)
 

@@ -1,9 +1,10 @@
 """What a track takes: rules as data, and the check of submitted files by them."""
 
 from grading.submissions.check import Inspection, check, check_file, inspect_file
-from grading.submissions.findings import Finding, Severity
 from grading.submissions.rules import (
+    Finding,
     Rules,
+    Severity,
     named_rules,
     parse_rules,
     read_rules,

@@ -9,8 +9,7 @@ from pathlib import Path
 from grading.errors import BadFormat
 from grading.formats.reading import lines
 from grading.submissions.coverage import TrackTopic
-from grading.submissions.findings import Finding, Findings
-from grading.submissions.rules import Rules
+from grading.submissions.rules import Finding, Findings, Rules
 from grading.submissions.submitted import NuggetCheck, ResponseCheck, RunCheck
 from grading.types import Response
 
@@ -69,7 +68,7 @@ def inspect_file(
     corpus: Container[str] | None = None,
     most_each: int | None = None,
 ) -> Inspection:
-    """As `check_file`, with what the file names; at most `most_each` findings of a category.
+    """Check a file as `check_file` does, with what it names; at most `most_each` findings of a category.
 
     A kind of file that tracks take beside these has a table of its own in `Rules` and is told apart here.
     """
@@ -100,7 +99,7 @@ def _checking(
     findings: Findings,
     corpus: Container[str] | None,
 ) -> ResponseCheck | NuggetCheck | RunCheck | None:
-    """What checks a file that begins so; None where the track takes nothing of the kind."""
+    """Return what checks a file that begins so; None where the track takes nothing of the kind."""
     if not _is_json(first_line):
         return RunCheck(rules, rules.retrieval, topics, findings, corpus=corpus) if rules.retrieval else None
     if '"nugget_bank"' in first_line and rules.nuggets:

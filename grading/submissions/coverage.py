@@ -6,8 +6,7 @@ import re
 from collections.abc import Container, Iterator, Mapping
 from typing import Protocol
 
-from grading.submissions.findings import Findings
-from grading.submissions.rules import MetadataRules, RunIdRules
+from grading.submissions.rules import Findings, MetadataRules, RunIdRules
 
 
 class TrackTopic(Protocol):
@@ -108,7 +107,10 @@ class DocumentIds:
     """The form of document ids, and whether the collection has them; each id is checked once."""
 
     def __init__(self, pattern: str, corpus: Container[str] | None) -> None:
-        """`pattern` is of the whole id, empty where any will do; `corpus` is None where it is not known."""
+        """Compile `pattern` for whole ids, empty where any will do.
+
+        `corpus` is None where it is not known.
+        """
         self._pattern = re.compile(pattern) if pattern else None
         self._corpus = corpus
         self._checked: dict[str, tuple[str, str] | None] = {}

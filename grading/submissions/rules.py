@@ -1,9 +1,13 @@
-"""The rules of tracks, as tables that an organizer edits: tracks/*.toml and files of the same form."""
+"""Rules of tracks, as tables that an organizer edits, and the findings of a check by them."""
 
 from __future__ import annotations
 
 import re
 import tomllib
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -13,11 +17,111 @@ import msgspec
 from grading.errors import BadFormat
 from grading.formats.reading import lines
 from grading.formats.responses import Dialect, Shape
-from grading.submissions.findings import ALWAYS_ERRORS, CATEGORIES, Severity
+
+CATEGORIES = {
+    "malformed": "a line or a part of it cannot be read",
+    "layout": "another kind of file, or the dialect of another track",
+    "empty_answer": "no sentences, or none with text",
+    "blank_sentence": "a sentence without text",
+    "citation_format": "citations in a shape that the track does not take, or in several shapes",
+    "citation_count": "more citations on a sentence than count",
+    "citation_score": "a citation's score is no number",
+    "reference_index": "a citation's position is outside the references",
+    "docid_pattern": "a document id that is none of the track's collection by its form",
+    "docid_unknown": "a document id that the collection does not have",
+    "references_present": "references, though the track takes none",
+    "references_missing": "no list of references",
+    "references_duplicate": "a document twice in the references",
+    "references_undeclared": "a cited document that is not in the references",
+    "references_uncited": "a reference that no sentence cites",
+    "references_max": "more references than allowed",
+    "documents": "a document that comes with the response has no text",
+    "metadata": "a required field is missing, empty or not as on the other lines",
+    "metadata_recommended": "a recommended field is missing",
+    "run_id_length": "the run id is too long",
+    "run_id_characters": "the run id has characters that it must not have",
+    "length": "the answer is too long",
+    "narrative": "the topic's text is not copied exactly",
+    "duplicate_topics": "a topic twice",
+    "missing_topics": "a topic of the track that the file does not have",
+    "new_topics": "a topic that the track does not have",
+    "ranking_duplicate": "a document twice in the ranking of a topic",
+    "ranking_order": "scores that increase down the ranking",
+    "ranking_depth": "more ranks for a topic than allowed",
+}
+"""Category -> what it means. AutoJudge's names where it has one."""
+ALWAYS_ERRORS = frozenset({"malformed"})
+"""Nobody can take what cannot be read."""
+
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
-
 MAX_RULES_BYTES = 100_000
+
+
+class Severity(StrEnum):
+    ERROR = "error"
+    """The track refuses the submission."""
+    WARNING = "warning"
+    """The track takes it, perhaps not all of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong with a submission, and where."""
+
+    category: str
+    """One of CATEGORIES."""
+    severity: Severity
+    problem: str
+    expected: str
+    file: str = ""
+    line: int | None = None
+    """None where it concerns the whole file."""
+    query_id: str = ""
+    sentence: int | None = None
+    """The number of the sentence, from 1."""
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}" if self.line is not None else self.file
+        topic = f"topic {self.query_id}" if self.query_id else ""
+        sentence = f"sentence {self.sentence}" if self.sentence is not None else ""
+        where = ", ".join(part for part in (topic, sentence) if part)
+        text = f"{self.problem}, expected {self.expected}" if self.expected else self.problem
+        return ": ".join(part for part in (place, f"{self.severity} {self.category}", where, text) if part)
+
+
+class Findings:
+    """The findings of one file, in the order in which they were made."""
+
+    def __init__(
+        self, file: str, severity: Callable[[str], Severity | None], *, most_each: int | None = None
+    ) -> None:
+        """Collect findings; `severity` tells how a category matters to the track, None for not at all.
+
+        Of each category at most `most_each` are kept; `counts` has how many there are.
+        """
+        self._file, self._severity, self._most_each = file, severity, most_each
+        self.all: list[Finding] = []
+        self.counts: Counter[str] = Counter()
+
+    def add(
+        self,
+        category: str,
+        text: str,
+        *,
+        line: int | None = None,
+        query_id: str = "",
+        sentence: int | None = None,
+    ) -> None:
+        """Add a finding. `text` is the problem and ", expected ...", as messages of `BadFormat` are."""
+        severity = self._severity(category)
+        if severity is None:
+            return
+        self.counts[category] += 1
+        if self._most_each is not None and self.counts[category] > self._most_each:
+            return
+        problem, _, expected = BadFormat(text).problem.partition(", expected ")
+        self.all.append(Finding(category, severity, problem, expected, self._file, line, query_id, sentence))
 
 
 class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -29,7 +133,7 @@ class RunIdRules(_Table, frozen=True):
 
     max_characters: Count | None = None
     pattern: str = r"[A-Za-z0-9_-][A-Za-z0-9_.-]*"
-    """Of the whole run id."""
+    """The pattern of the whole run id."""
 
 
 class MetadataRules(_Table, frozen=True):
@@ -92,7 +196,7 @@ class NuggetRules(_Table, frozen=True):
     """What the track takes as nuggets: questions with answers, as RAGTIME 2026 has them."""
 
     run_id: RunIdRules | None = None
-    """Where it differs from that of the track's other files."""
+    """The rules of run ids, where they differ from those of the track's other files."""
     metadata: MetadataRules = MetadataRules()
     doc_id: str = ""
     """A pattern of the whole document id; empty where any will do."""
@@ -120,18 +224,18 @@ class Rules(_Table, frozen=True):
         return " or ".join(name for name, table in tables.items() if table)
 
     def severity(self, category: str) -> Severity | None:
-        """None where the track does not look for it."""
+        """Return how a finding of the category counts; None where the track does not look for it."""
         if category in self.off:
             return None
         return Severity.WARNING if category in self.warnings else Severity.ERROR
 
     def strict(self) -> Rules:
-        """The same rules with every warning an error."""
+        """Return the same rules with every warning an error."""
         return msgspec.structs.replace(self, warnings=frozenset())
 
 
 def track_names() -> tuple[str, ...]:
-    """The tracks whose rules come with the package."""
+    """Return the tracks whose rules come with the package."""
     files = resources.files(__package__).joinpath("tracks").iterdir()
     return tuple(sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml")))
 
@@ -145,8 +249,10 @@ def rules_of(track: str) -> Rules:
 
 
 def read_rules(path: Path) -> Rules:
-    """Read rules from a file. Raises `BadFormat` for bad TOML, unknown keys and categories, and patterns that
-    are no regular expressions.
+    """Read rules from a file.
+
+    Raises `BadFormat` for bad TOML, unknown keys and categories, and patterns that are no regular
+    expressions.
     """
     text = "\n".join(line for _, line in lines(path, max_bytes=MAX_RULES_BYTES))
     return parse_rules(text, file=path.name)
@@ -158,7 +264,10 @@ def named_rules(name: str) -> Rules:
 
 
 def parse_rules(text: str, *, file: str) -> Rules:
-    """Rules from their TOML. Raises `BadFormat` as `read_rules` does; `file` is what messages call it."""
+    """Parse rules from their TOML.
+
+    Raises `BadFormat` as `read_rules` does; `file` is its name in messages.
+    """
     try:
         parsed = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -167,13 +276,16 @@ def parse_rules(text: str, *, file: str) -> Rules:
 
 
 def rules_as_json(rules: Rules) -> dict[str, Any]:  # Any: what JSON holds
-    """The rules as a JSON object, which `rules_from_json` takes; equal rules are equal objects."""
+    """Return the rules as a JSON object, which `rules_from_json` takes; equal rules are equal objects."""
     stored: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(rules))
     return stored | {"warnings": sorted(rules.warnings), "off": sorted(rules.off)}
 
 
 def rules_from_json(value: object, *, file: str = "") -> Rules:
-    """Rules from a JSON object. Raises `BadFormat` for unknown keys and categories, and bad patterns."""
+    """Return rules from a JSON object.
+
+    Raises `BadFormat` for unknown keys and categories, and bad patterns.
+    """
     try:
         rules = msgspec.convert(value, Rules)
     except (msgspec.ValidationError, RecursionError) as error:

@@ -11,16 +11,14 @@ from pathlib import Path
 
 from grading.errors import BadFormat
 from grading.formats.banks.ragtime26 import DIALECT
-from grading.formats.banks.types import BankLine, Source
+from grading.formats.banks.records import BankLine, Source
 from grading.formats.ids import is_one_word
 from grading.formats.json_lines import JsonDict, json_object, real, whole
 from grading.formats.reading import MAX_HELD_BYTES, column_count, lines
 from grading.formats.responses import Dialect, Shape, dialect_of, inspect_responses
-from grading.formats.responses.citations import positions_in_text, shape_of
-from grading.formats.responses.dialects import sentences_key
+from grading.formats.responses.citations import positions_in_text, sentences_key, shape_of
 from grading.submissions.coverage import Coverage, DocumentIds, MetadataCheck, TrackTopic
-from grading.submissions.findings import Findings
-from grading.submissions.rules import NuggetRules, ResponseRules, RetrievalRules, Rules
+from grading.submissions.rules import Findings, NuggetRules, ResponseRules, RetrievalRules, Rules
 from grading.types import Response
 
 _Issue = tuple[str, str, int | None]
@@ -110,7 +108,7 @@ class ResponseCheck:
 def _layout(response: Response, track: ResponseRules) -> Iterator[_Issue]:
     dialect = dialect_of(response.foreign)
     if dialect and dialect not in track.dialects:
-        expected = " or ".join(one.label for one in track.dialects)
+        expected = " or ".join(dialect.label for dialect in track.dialects)
         yield "layout", f"written as {dialect.label}, expected {expected}", None
     for number, shape, cited in _shapes(response, dialect):
         if shape is Shape.IDS and positions_in_text(cited, response.references or ()):
@@ -123,7 +121,7 @@ def _layout(response: Response, track: ResponseRules) -> Iterator[_Issue]:
 
 
 def _shapes(response: Response, dialect: Dialect | None) -> Iterator[tuple[int, Shape, object]]:
-    """The number of each sentence that cites, with its citations as the file has them, and their shape."""
+    """Yield the number of each sentence that cites, with its citations as in the file, and their shape."""
     entries = response.foreign.get(sentences_key(response.foreign))
     for number, entry in enumerate(entries if isinstance(entries, list) else [], start=1):
         cited = entry.get("citations") if isinstance(entry, Mapping) else None
@@ -148,9 +146,9 @@ def _narrative(response: Response, track: ResponseRules, topic: TrackTopic | Non
     if texts and given not in texts:
         text, copy = texts[0], str(given)
         pairs = enumerate(zip(text, copy, strict=False))
-        at = next((n for n, (one, other) in pairs if one != other), min(len(text), len(copy)))
-        shown = f"{key} has {copy[at:][:20]!r} from character {at + 1} on"
-        yield "narrative", f"{shown}, expected the topic's text, which has {text[at:][:20]!r}", None
+        at = next((n for n, (left, right) in pairs if left != right), min(len(text), len(copy)))
+        difference = f"{key} has {copy[at:][:20]!r} from character {at + 1} on"
+        yield "narrative", f"{difference}, expected the topic's text, which has {text[at:][:20]!r}", None
 
 
 def _sentences(response: Response, track: ResponseRules) -> Iterator[_Issue]:
@@ -185,7 +183,7 @@ def _references(response: Response, track: ResponseRules) -> Iterator[_Issue]:
 
 
 def _cited(response: Response, references: tuple[str, ...]) -> Iterator[_Issue]:
-    """What is cited and what is in the references, one against the other."""
+    """Yield what is cited and what is in the references, one against the other."""
     cited: set[str] = set()
     for number, sentence in enumerate(response.sentences, start=1):
         for citation in sentence.citations or ():
@@ -220,7 +218,7 @@ class _Ranking:
     ranked: list[tuple[int, float, int]] = field(default_factory=list)
     """Rank, score and line."""
     first_line: dict[str, int] = field(default_factory=dict)
-    """Of each document."""
+    """The first line of each document."""
 
 
 class RunCheck:
@@ -343,7 +341,7 @@ class NuggetCheck:
 
 
 def _nugget_references(bank: BankLine) -> Iterator[str]:
-    """The documents that attest the answers, by id or as objects with one."""
+    """Yield the documents that attest the answers, by id or as objects with one."""
     for item in bank.items:
         for answer in item.parts.get("answers") or ():
             for reference in answer.get("references") or ():

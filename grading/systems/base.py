@@ -1,17 +1,36 @@
-"""What all systems that answer a topic share: their input, their output, and a record of every call."""
+"""What all systems that answer a topic share: prompts, input, output, and a record of every call.
+
+The prompts are in prompts.toml beside this file and are read once a process. A prompt that has made a run is
+never edited: a changed text is a new version, and a run's provenance names the version that it used.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from grading.generation.drafting import TextModel
-from grading.systems.prompts import SystemPrompt
+from grading.prompts.chat import ChatPrompt, chat_prompt
 from grading.types import Citation, Response, Sentence, Topic
+
+__all__ = ("SystemPrompt", "get")
+
+SystemPrompt: TypeAlias = ChatPrompt
+"""The prompt of a system at one step. Its replies are free text: it has no labels."""
+
 
 MAX_WORDS = 400
 """The longest answer that TREC RAG 2024 takes; the papers of the systems give none."""
+
+
+def get(name: str) -> SystemPrompt:
+    """Return the prompt of a name, such as "KeyFacts". Raises UnknownPrompt, which lists the known ones.
+
+    >>> get("KeyFacts").prompt_id
+    'KeyFacts@1'
+    """
+    return chat_prompt("grading.systems", name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +67,7 @@ class Step:
 
     @property
     def number(self) -> int | None:
-        """Of the source, from 1."""
+        """The number of the source, from 1."""
         return None if self.source is None else self.source + 1
 
 
@@ -61,7 +80,7 @@ class Answer:
     steps: tuple[Step, ...] = ()
 
     def response(self, run_tag: str, query_id: str, *, team: str = "") -> Response:
-        """The answer as a run's response; its references are all sources, in their order."""
+        """Return the answer as a run's response; its references are all sources, in their order."""
         references = tuple(source.passage_id for source in self.sources)
         sentences = tuple(
             Sentence(sentence.text, tuple(Citation(references[place]) for place in sentence.citations))
@@ -74,11 +93,11 @@ class AnswerSystem(Protocol):
     """Answers one topic from sources, best first."""
 
     def answer(self, topic: Topic, sources: Sequence[Source]) -> Answer:
-        """Raises whatever its model raises where it cannot be asked."""
+        """Answer the topic. Raises whatever its model raises where it cannot be asked."""
         ...
 
     def calls(self, sources: int) -> int:
-        """How many calls of the model an answer from so many sources is expected to take."""
+        """Return how many calls of the model an answer from so many sources is expected to take."""
         ...
 
 
@@ -90,10 +109,10 @@ class RecordingModel:
     steps: list[Step] = field(default_factory=list)
 
     def ask(
-        self, stage: str, prompt: SystemPrompt, *, source: int | None = None, fact: str = "", **words: str
+        self, stage: str, prompt: SystemPrompt, *, source: int | None = None, fact: str = "", **texts: str
     ) -> str:
-        """The stripped answer to a filled prompt; `fact` is one of its words, too. Raises NoReply."""
-        messages = prompt.messages(fact=fact, **words)
+        """Return the stripped answer to a filled prompt; `fact` is one of its words, too. Raises NoReply."""
+        messages = prompt.messages(fact=fact, **texts)
         return self.send(stage, prompt.prompt_id, messages, source=source, fact=fact)
 
     def send(
@@ -105,7 +124,7 @@ class RecordingModel:
         source: int | None = None,
         fact: str = "",
     ) -> str:
-        """The stripped answer to messages of (role, text). Raises NoReply."""
+        """Return the stripped answer to messages of (role, text). Raises NoReply."""
         reply = self.llm.complete(messages)
         text = "\n\n".join(text for _, text in messages)
         self.steps.append(Step(stage, prompt_id, text, reply, source, fact))
@@ -113,16 +132,16 @@ class RecordingModel:
 
 
 def first_words(sentences: Sequence[CitedSentence], most: int = MAX_WORDS) -> tuple[CitedSentence, ...]:
-    """The first sentences that have at most `most` words together; the first one always.
+    """Return the first sentences that have at most `most` words together; the first one always.
 
     >>> first_words([CitedSentence("One two."), CitedSentence("Three four five."), CitedSentence("Six.")], 4)
     (CitedSentence(text='One two.', citations=()),)
     """
     kept: list[CitedSentence] = []
-    words = 0
+    length = 0
     for sentence in sentences:
-        words += len(sentence.text.split())
-        if kept and words > most:
+        length += len(sentence.text.split())
+        if kept and length > most:
             break
         kept.append(sentence)
     return tuple(kept)

@@ -1,22 +1,24 @@
-"""Sentences with citations, and answers without a model.
+"""Answers with citations: extracted sentences, or a model's reply in one call.
 
-Answers without a model: the retrieved sentences that share most with the topic, cited.
-
-It stands in where no model is there, and is named so everywhere: it understands nothing, never says that an
-answer is missing, and cannot join two facts. From RubricWeb, after no paper.
+The extractive system returns the retrieved sentences that share most with the topic, cited. It stands in
+where there is no model, and is named so everywhere: it understands nothing, never says that an answer is
+missing, and cannot join two facts. From RubricWeb, after no paper.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from grading.generation.drafting import TextModel
 from grading.generation.similarity import nearest
-from grading.segmentation import sentence_spans
-from grading.systems.base import MAX_WORDS, Answer, CitedSentence, Source, Step, first_words
+from grading.segmentation import MAX_TOKENS, count_tokens, sentence_spans
+from grading.systems import base
+from grading.systems.base import MAX_WORDS, Answer, CitedSentence, RecordingModel, Source, Step, first_words
 from grading.types import Topic
 
 _BRACKET = re.compile(r"\s*\[\s*(\d+(?:\s*(?:,|;|and|[-\u2013])\s*\d+)*)\s*\]", re.IGNORECASE)
@@ -25,6 +27,18 @@ _LIST_MARK = re.compile(r"(?:[-*\u2022]|\d+[.)])\s+")
 
 Span = tuple[int, int, Sequence[int]]
 """Start and end in the text, and the positions of the sources cited for it, from 0."""
+
+
+SENTENCES = 8
+"""The longest answer; a run of a track has about as many."""
+REPEATS = 0.6
+"""Likeness (0..1) from which a sentence only repeats one that is in the answer: it adds its citation."""
+SHORTEST, LONGEST = 5, 60
+"""Words of a sentence that is taken: headings and lists without full stops are not."""
+STYLES = {"wiki": "Wiki", "web": "Web", "question": "Question"}
+"""Style -> prompt."""
+SOURCES = 20
+"""Passages in the context (section 3)."""
 
 
 def cited_sentences(text: str, sources: int) -> tuple[CitedSentence, ...]:
@@ -57,7 +71,10 @@ def span_sentences(text: str, spans: Iterable[Span], sources: int) -> tuple[Cite
 
 
 def _without_brackets(text: str) -> tuple[str, list[tuple[int, int]]]:
-    """The text without brackets, and (where one stood in it, position of the source), in the text's order."""
+    """Return the text without brackets, and each bracket's place and source.
+
+    Pairs (where one stood in it, position of the source) are in the text's order.
+    """
     parts: list[str] = []
     cited: list[tuple[int, int]] = []
     length = last = 0
@@ -89,20 +106,12 @@ def _sentences(text: str, cited: list[tuple[int, int]], sources: int) -> tuple[C
 
 
 def _line_spans(text: str) -> Iterator[tuple[int, int]]:
-    """(start, end) of each sentence; a line is one at least, without the mark of a list."""
+    """Yield (start, end) of each sentence; a line is one at least, without the mark of a list."""
     for line in re.finditer(r"[^\n]+", text):
         mark = _LIST_MARK.match(line[0].lstrip())
         skipped = len(line[0]) - len(line[0].lstrip()) + (mark.end() if mark else 0)
         begin = line.start() + skipped
         yield from ((begin + start, begin + end) for start, end in sentence_spans(line[0][skipped:]))
-
-
-SENTENCES = 8
-"""The longest answer; a run of a track has about as many."""
-REPEATS = 0.6
-"""Likeness (0..1) from which a sentence only repeats one that is in the answer: it adds its citation."""
-SHORTEST, LONGEST = 5, 60
-"""Words of a sentence that is taken: headings and lists without full stops are not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +124,12 @@ class BestSentences:
     def answer(self, topic: Topic, sources: Sequence[Source]) -> Answer:
         """Answer from all sources given; empty where no sentence shares a rare word with the topic."""
         candidates = list(_candidates(sources))
-        ranked = nearest(topic.text, [one.text for one in candidates], most=len(candidates))
+        ranked = nearest(topic.text, [each.text for each in candidates], most=len(candidates))
         chosen: dict[int, list[int]] = {}
         for hit in ranked:
             source = candidates[hit.place].source
-            known = [candidates[place].text for place in chosen]
-            like = nearest(candidates[hit.place].text, known, most=1)
+            picked = [candidates[place].text for place in chosen]
+            like = nearest(candidates[hit.place].text, picked, most=1)
             if like and like[0].score >= REPEATS:
                 citations = chosen[list(chosen)[like[0].place]]
                 if source not in citations:
@@ -136,7 +145,7 @@ class BestSentences:
         return Answer(first_words(answer, self.max_words), tuple(sources), tuple(steps))
 
     def calls(self, sources: int) -> int:
-        """None: there is no model."""
+        """Return 0: there is no model."""
         return 0
 
 
@@ -151,3 +160,101 @@ def _candidates(sources: Sequence[Source]) -> Iterator[_Candidate]:
             text = " ".join(source.text[start:end].split())
             if SHORTEST <= len(text.split()) <= LONGEST and "?" not in text:
                 yield _Candidate(text, place)
+
+
+@dataclass(frozen=True, slots=True)
+class Prompted:
+    """Asks once for an article, a web page or an answer; each passage of it becomes one sentence."""
+
+    llm: TextModel
+    prompt: str
+    """One of the values of STYLES."""
+
+    def answer(self, topic: Topic, sources: Sequence[Source] = ()) -> Answer:
+        """Answer without sources. Raises whatever the model raises where it cannot be asked."""
+        model = RecordingModel(self.llm)
+        query = topic.text.rstrip("? ") if self.prompt == STYLES["question"] else topic.text
+        reply = model.ask("answer", base.get(self.prompt), query=query)
+        passages = tuple(CitedSentence(passage) for passage in passages_of(reply))
+        return Answer(passages, (), tuple(model.steps))
+
+    def calls(self, sources: int) -> int:
+        """Return 1."""
+        return 1
+
+
+def passages_of(text: str, tokens: int = MAX_TOKENS) -> Iterator[str]:
+    r"""Cut a text into passages of at most `tokens` tokens: between paragraphs, else between sentences.
+
+    The Workbench's generated systems have passages of "about 400 words" (section 6). What is longer than
+    MAX_TOKENS would be cut again when it is graded. Paragraphs are joined while they fit. A sentence that is
+    longer is a passage of its own.
+
+    >>> list(passages_of("One two.\n\nThree four.\n\nFive six seven. Eight nine ten.", 6))
+    ['One two.\n\nThree four.', 'Five six seven.', 'Eight nine ten.']
+    """
+    passage, size = "", 0
+    for unit, joint in _units(text, tokens):
+        more = count_tokens(unit)
+        if passage and size + more > tokens:
+            yield passage
+            passage, size = "", 0
+        passage, size = f"{passage}{joint}{unit}" if passage else unit, size + more
+    if passage:
+        yield passage
+
+
+def _units(text: str, tokens: int) -> Iterator[tuple[str, str]]:
+    """Yield (paragraph, or sentence of a long one; what stands before it where it is joined to another)."""
+    for paragraph in re.split(r"\n\s*\n", text.strip()):
+        if count_tokens(paragraph) <= tokens:
+            yield paragraph.strip(), "\n\n"
+        else:
+            for number, (start, end) in enumerate(sentence_spans(paragraph)):
+                yield paragraph[start:end], " " if number else "\n\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Ragnarok:
+    """Asks once with the prompt of Figure 2, and parses the citations of the reply."""
+
+    llm: TextModel
+    max_words: int = MAX_WORDS
+
+    def answer(self, topic: Topic, sources: Sequence[Source]) -> Answer:
+        """Answer from all sources given. Raises whatever the model raises where it cannot be asked."""
+        model = RecordingModel(self.llm)
+        contexts = "\n".join(_context(number, source) for number, source in enumerate(sources, 1))
+        reply = model.ask("answer", base.get("ChatQa"), query=topic.text, contexts=contexts)
+        sentences = first_words(cited_sentences(reply, len(sources)), self.max_words)
+        return Answer(sentences, tuple(sources), tuple(model.steps))
+
+    def calls(self, sources: int) -> int:
+        """Return 1."""
+        return 1
+
+
+def output(answer: Answer) -> str:
+    """Return the JSON of section 3.1: references, answer, and the answer's length in characters.
+
+    The paper counts characters, the track that it was made for words; a run's file has words.
+
+    >>> from grading.systems.base import CitedSentence
+    >>> print(output(Answer((CitedSentence("Tides rise.", (0,)),), (Source("d7", "..."),))))
+    {"references": ["d7"], "answer": [{"text": "Tides rise.", "citations": [0]}], "response_length": 11}
+    """
+    sentences = [
+        {"text": sentence.text, "citations": list(sentence.citations)} for sentence in answer.sentences
+    ]
+    return json.dumps(
+        {
+            "references": [source.passage_id for source in answer.sources],
+            "answer": sentences,
+            "response_length": sum(len(sentence.text) for sentence in answer.sentences),
+        },
+        ensure_ascii=False,
+    )
+
+
+def _context(number: int, source: Source) -> str:
+    return f"[{number}] {source.title}: {source.text}" if source.title else f"[{number}] {source.text}"

@@ -25,10 +25,10 @@ from rapidfuzz import fuzz, process
 from grading.formats.reading import text_lines
 from grading.generation.drafting import TextModel
 from grading.segmentation import sentence_spans
-from grading.systems import prompts
+from grading.systems import base
 from grading.systems.base import MAX_WORDS, Answer, CitedSentence, RecordingModel, Source, first_words
 from grading.types import Topic
-from grading.verify.normal import normal
+from grading.verify import normal
 
 SAME = 90.0
 """Similarity (0..100, share of common characters) from which a model's sentence is one that it was shown."""
@@ -55,12 +55,12 @@ class KeyFact:
 
 
 def fact_lines(reply: str) -> list[str]:
-    """The key facts that a reply lists, one a line, without what only talks about them.
+    r"""Return the key facts that a reply lists, one a line, without what only talks about them.
 
     Left out are blank lines, "None" and the like, lines that end with a colon, remarks ("Note: …", "Here are
     …", "There are no other sentences …"), and repeated lines. Marks of lists and quotation marks go.
 
-    >>> fact_lines("Here are the facts:\\n1. The moon pulls.\\n- The moon pulls.\\nNote: that is all.\\nNone")
+    >>> fact_lines("Here are the facts:\n1. The moon pulls.\n- The moon pulls.\nNote: that is all.\nNone")
     ['The moon pulls.']
     """
     kept: dict[str, str] = {}
@@ -72,7 +72,9 @@ def fact_lines(reply: str) -> list[str]:
 
 
 def found_sentence(reply: str) -> str | None:
-    """The sentence with which a model supports a fact; None where it says "No", or only talks about it.
+    """Return the sentence with which a model supports a fact.
+
+    It is None where the model says "No", or only talks about it.
 
     >>> found_sentence("No, it is not there."), found_sentence("No drug helps against it.")
     (None, 'No drug helps against it.')
@@ -83,7 +85,7 @@ def found_sentence(reply: str) -> str | None:
 
 
 def says_yes(reply: str) -> bool:
-    """Whether a reply begins with "yes", whatever quotes or marks it stands in.
+    """Return whether a reply begins with "yes", whatever quotes or marks it stands in.
 
     >>> says_yes('"Yes."'), says_yes("No, it cannot."), says_yes("I think yes")
     (True, False, False)
@@ -92,7 +94,9 @@ def says_yes(reply: str) -> bool:
 
 
 def without_sentence(document: str, sentence: str) -> str:
-    """The document without a sentence: verbatim, else its own sentence that is like it (SAME), else as it is.
+    """Return the document without a sentence: verbatim, or its own that is like it (SAME).
+
+    Without either the document stays as it is.
 
     >>> without_sentence("The moon pulls. The sun helps a little.", "The sun helps little.")
     'The moon pulls.'
@@ -110,7 +114,7 @@ def without_sentence(document: str, sentence: str) -> str:
 
 
 def merged(facts: Sequence[KeyFact]) -> list[KeyFact]:
-    """Facts with equal words (but for stop words and inflection) once, with the citations of all."""
+    """Merge facts with equal words (but for stop words and inflection), with the citations of all."""
     kept: dict[str, KeyFact] = {}
     for fact in facts:
         first = kept.setdefault(normal(fact.text), KeyFact(fact.text))
@@ -119,7 +123,7 @@ def merged(facts: Sequence[KeyFact]) -> list[KeyFact]:
 
 
 def in_order(facts: Sequence[KeyFact], reply: str) -> list[KeyFact]:
-    """The facts in the order of the list that a reply has; those that it lacks follow in their own order.
+    """Return the facts in the order of a reply's list; those that it lacks follow in their own order.
 
     Texts are matched by their likeness (SAME). The order stays where the reply has no valid list.
 
@@ -132,8 +136,8 @@ def in_order(facts: Sequence[KeyFact], reply: str) -> list[KeyFact]:
     left = dict(enumerate(facts))
     ordered = []
     for text in _listed(reply):
-        known = {place: fact.text for place, fact in left.items()}
-        hit = process.extractOne(text, known, scorer=fuzz.ratio, score_cutoff=SAME)
+        texts = {place: fact.text for place, fact in left.items()}
+        hit = process.extractOne(text, texts, scorer=fuzz.ratio, score_cutoff=SAME)
         if hit is not None:
             ordered.append(left.pop(hit[2]))
     return [*ordered, *left.values()]
@@ -148,7 +152,7 @@ def _joined(text: str) -> str:
 
 
 def _listed(reply: str) -> list[str]:
-    """The texts of the first JSON or Python list of a reply; empty where there is none."""
+    """Return the texts of the first JSON or Python list of a reply; empty where there is none."""
     start, end = reply.find("["), reply.rfind("]")
     for read in (json.loads, ast.literal_eval):
         try:
@@ -196,7 +200,9 @@ class Rifer:
         return Answer(smooth, tuple(sources), tuple(model.steps))
 
     def calls(self, sources: int) -> int:
-        """Expected calls: `D + sum of known facts x (1 + SUPPORTED) + kept - 1`, EIFRP `+ kept + 1`.
+        """Return the expected calls.
+
+        `D + sum of known facts x (1 + SUPPORTED) + kept - 1`, EIFRP `+ kept + 1`.
 
         >>> from unittest.mock import Mock
         >>> Rifer(Mock()).calls(5), Rifer(Mock(), enhanced=True).calls(5)
@@ -214,13 +220,13 @@ def _verified(model: RecordingModel, facts: Sequence[KeyFact], place: int, docum
         if not document:
             break
         reply = model.ask(
-            "verify", prompts.get("FactInDocument"), source=place, fact=fact.text, document=document
+            "verify", base.get("FactInDocument"), source=place, fact=fact.text, document=document
         )
         sentence = found_sentence(reply)
         if sentence is None:
             continue
         reply = model.ask(
-            "confirm", prompts.get("FactInSentence"), source=place, fact=fact.text, sentence=sentence
+            "confirm", base.get("FactInSentence"), source=place, fact=fact.text, sentence=sentence
         )
         if says_yes(reply):
             fact.citations.append(place)
@@ -229,18 +235,18 @@ def _verified(model: RecordingModel, facts: Sequence[KeyFact], place: int, docum
 
 
 def _extracted(model: RecordingModel, topic: Topic, place: int, document: str) -> list[KeyFact]:
-    """The key facts of what is left of a document."""
+    """Return the key facts of what is left of a document."""
     if not document.strip():
         return []
-    reply = model.ask("extract", prompts.get("KeyFacts"), source=place, query=topic.text, document=document)
+    reply = model.ask("extract", base.get("KeyFacts"), source=place, query=topic.text, document=document)
     return [KeyFact(line, [place]) for line in fact_lines(reply)]
 
 
 def _cleaned(model: RecordingModel, topic: Topic, facts: Sequence[KeyFact]) -> list[KeyFact]:
-    """Each fact without its uninformative parts (Table 5); a fact of which nothing is left goes."""
+    """Return each fact without its uninformative parts (Table 5); a fact of which nothing is left goes."""
     cleaned = []
     for fact in facts:
-        reply = model.ask("remove", prompts.get("Removal"), fact=fact.text, query=topic.text)
+        reply = model.ask("remove", base.get("Removal"), fact=fact.text, query=topic.text)
         cleaned += [KeyFact(line, fact.citations) for line in fact_lines(reply)[:1]]
     return merged(cleaned)
 
@@ -249,7 +255,7 @@ def _sorted(model: RecordingModel, topic: Topic, facts: list[KeyFact]) -> list[K
     if len(facts) < 2:
         return facts
     texts = str([fact.text for fact in facts])
-    reply = model.ask("sort", prompts.get("Sorting"), query=topic.text, facts=texts)
+    reply = model.ask("sort", base.get("Sorting"), query=topic.text, facts=texts)
     return in_order(facts, reply)
 
 
@@ -257,7 +263,7 @@ def _smoothed(model: RecordingModel, sentences: Sequence[CitedSentence]) -> list
     """Revise each sentence after the one before it (Table 4); an empty reply leaves it as it is."""
     smooth = list(sentences[:1])
     for sentence in sentences[1:]:
-        text, prompt = sentence.text, prompts.get("Smoothing")
+        text, prompt = sentence.text, base.get("Smoothing")
         reply = model.ask("smooth", prompt, fact=text, first=smooth[-1].text, second=text)
         lines = fact_lines(reply)
         smooth.append(CitedSentence(lines[0] if lines else text, sentence.citations))

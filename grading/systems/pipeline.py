@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from grading.generation.drafting import TextModel
-from grading.graders.options import Value
-from grading.systems import key_facts, prompted, prompts
+from grading.graders.backend_options import Value
+from grading.systems import base, extractive, key_facts
 from grading.systems.base import MAX_WORDS, Answer, AnswerSystem, Source, Step
-from grading.systems.extractive import BestSentences
+from grading.systems.extractive import STYLES, BestSentences, Prompted, Ragnarok
 from grading.systems.key_facts import Rifer
-from grading.systems.prompted import STYLES, Prompted, Ragnarok
 from grading.systems.reranking import (
     STRIDE,
     WINDOW,
@@ -53,8 +52,8 @@ LABELS = {
     Answering.QUESTION: "The question alone, without sources",
 }
 SOURCES = {
-    Answering.SENTENCES: prompted.SOURCES,
-    Answering.RAGNAROK: prompted.SOURCES,
+    Answering.SENTENCES: extractive.SOURCES,
+    Answering.RAGNAROK: extractive.SOURCES,
     Answering.RIFER: key_facts.SOURCES,
     Answering.EIFRP: key_facts.SOURCES,
 }
@@ -67,7 +66,7 @@ LONGEST_REPLIES = {
 }
 """Tokens; for a whole answer of 400 words with citations, and for an article of 1,000 words."""
 TOKENS_A_WORD = LONGEST_REPLIES[Answering.RAGNAROK] / MAX_WORDS
-"""Of such an answer, its citations included."""
+"""Tokens a word of such an answer, its citations included."""
 PERMUTATION_REPLY, RATING_REPLY = 256, 64
 """Tokens, for the order of a window of 20 and, as graders have it, for one rating."""
 _FACTS = ("KeyFacts", "FactInDocument", "FactInSentence")
@@ -79,7 +78,7 @@ PROMPTS = {
 }
 """The prompts that an answer asks."""
 LONGEST_REPLY = 512
-"""Of the others, which reply with a few sentences or a list."""
+"""The longest reply of the others, which write a few sentences or a list."""
 CLOSED_BOOK = (Answering.WIKI, Answering.WEB, Answering.QUESTION)
 """They answer from what their model knows."""
 
@@ -96,7 +95,7 @@ class SystemSpec:
     depth: int = DEPTH
     """Passages that are retrieved."""
     rerank_passes: int = 0
-    """Of listwise reranking."""
+    """Passes of listwise reranking."""
     rating_prompt: str = ""
     """Class of the prompt by which each passage is rated to rerank them; empty for none."""
     sources: int = 0
@@ -105,10 +104,10 @@ class SystemSpec:
     backend: str = ""
     llm: str = ""
     model_options: Mapping[str, Value] = field(default_factory=dict, hash=False)
-    """Of the back-end, about thinking and the longest reply (`WRITING`)."""
+    """Options of the back-end, about thinking and the longest reply (`WRITING`)."""
 
     def __post_init__(self) -> None:
-        """Raises ValueError for parts that do not go together."""
+        """Raise ValueError for parts that do not go together."""
         if self.depth < 1 or not 0 <= self.rerank_passes <= MOST_PASSES:
             raise ValueError(f"the depth is at least 1, and passes of reranking are 0 to {MOST_PASSES}")
         if self.corpus and self.runs:
@@ -169,7 +168,7 @@ class SystemSpec:
         reranking = ("Listwise",) if self.rerank_passes else ()
         rating = (rating_prompts()[self.rating_prompt].prompt_id,) if self.rating_prompt else ()
         answering = (*reranking, *PROMPTS.get(self.answering, ()))
-        return (*rating, *(prompts.get(name).prompt_id for name in answering))
+        return (*rating, *(base.get(name).prompt_id for name in answering))
 
     @property
     def n_sources(self) -> int:
@@ -198,7 +197,7 @@ class SystemSpec:
         return ", ".join(parts)
 
     def calls(self, candidates: int) -> int:
-        """How many calls of the model a topic with so many candidates is expected to take."""
+        """Return how many calls of the model a topic with so many candidates is expected to take."""
         calls = 0
         if reranker := _reranker(self, _NoModel()):
             calls += reranker.calls(min(candidates, self.depth))
@@ -206,7 +205,7 @@ class SystemSpec:
         return calls + (answering.calls(min(candidates, self.n_sources)) if answering else 0)
 
     def passages_read(self, candidates: int) -> int:
-        """How many passages those calls read together, for their price."""
+        """Return how many passages those calls read together, for their price."""
         depth, sources = min(candidates, self.depth), min(candidates, self.n_sources)
         read = 0
         if self.rerank_passes:

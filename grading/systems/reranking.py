@@ -14,9 +14,9 @@ from typing import Protocol
 
 from grading.errors import ParseFailure
 from grading.generation.drafting import TextModel
-from grading.prompts import catalogue
+from grading.prompts import prompt
 from grading.prompts.prompt import Prompt
-from grading.systems import prompts
+from grading.systems import base
 from grading.systems.base import RecordingModel, Source, Step
 from grading.types import CellToGrade, Item, ItemKind, Passage, Purpose, Ranking, Topic
 
@@ -34,7 +34,7 @@ class Reranked:
     steps: tuple[Step, ...]
 
     def ranking(self, run_tag: str, query_id: str) -> Ranking:
-        """With `1 / rank` as the score, since a list has none."""
+        """Return the ranking with `1 / rank` as the score, since a list has none."""
         ids = tuple(source.passage_id for source in self.sources)
         return Ranking(run_tag, query_id, ids, tuple(1 / rank for rank in range(1, len(ids) + 1)))
 
@@ -57,12 +57,12 @@ class ListwiseReranker:
     passes: int = 1
 
     def __post_init__(self) -> None:
-        """Raises ValueError where a window could not hand its best passages on."""
+        """Raise ValueError where a window could not hand its best passages on."""
         if not 1 <= self.stride < self.window:
             raise ValueError(f"a stride of {self.stride} does not fit a window of {self.window}")
 
     def rerank(self, topic: Topic, sources: Sequence[Source]) -> Reranked:
-        """Raises whatever the model raises where it cannot be asked."""
+        """Rerank the passages. Raises whatever the model raises where it cannot be asked."""
         model, ordered = RecordingModel(self.llm), list(sources)
         for _ in range(self.passes):
             for start, end in windows(len(ordered), self.window, self.stride):
@@ -70,7 +70,7 @@ class ListwiseReranker:
         return Reranked(tuple(ordered), tuple(model.steps))
 
     def calls(self, sources: int) -> int:
-        """How many calls a list of so many passages takes.
+        """Return how many calls a list of so many passages takes.
 
         >>> from unittest.mock import Mock
         >>> ListwiseReranker(Mock()).calls(100), ListwiseReranker(Mock(), passes=3).calls(100)
@@ -91,20 +91,20 @@ class PointwiseReranker:
     """One of `rating_prompts`; the topic's query is its question."""
 
     def rerank(self, topic: Topic, sources: Sequence[Source]) -> Reranked:
-        """Raises whatever the model raises where it cannot be asked."""
+        """Rerank the passages. Raises whatever the model raises where it cannot be asked."""
         model = RecordingModel(self.llm)
         ratings = [self._rating(model, topic, place, source) for place, source in enumerate(sources)]
         order = sorted(range(len(sources)), key=lambda place: -ratings[place])
         return Reranked(tuple(sources[place] for place in order), tuple(model.steps))
 
     def calls(self, sources: int) -> int:
-        """One a passage."""
+        """Return the number of passages: each takes one call."""
         return sources
 
     def _rating(self, model: RecordingModel, topic: Topic, place: int, source: Source) -> float:
         cell = CellToGrade(
             Item(topic.query_id, ItemKind.DIRECT, topic.text),
-            Passage(source.passage_id, _shown(source)),
+            Passage(source.passage_id, _abridged(source)),
             topic,
         )
         reply = model.send("rate", self.prompt.prompt_id, self.prompt.messages(cell), source=place)
@@ -117,15 +117,17 @@ class PointwiseReranker:
 
 @cache
 def rating_prompts() -> Mapping[str, Prompt]:
-    """The published prompts that show a model a query or a question and one passage to rate, by class."""
+    """Return the published prompts that rate one passage for a query or a question, by class."""
     kinds, purposes = {ItemKind.DIRECT, ItemKind.QUESTION}, (Purpose.DIRECT, Purpose.RATE)
-    rating = (one for one in catalogue.known() if one.purpose in purposes and one.scale and one.kinds & kinds)
-    alone = (one for one in rating if not (one.needs_key or one.needs_answer))
-    return {one.prompt_class: one for one in alone if "context" in one.placeholders}
+    rating = (
+        each for each in prompt.published() if each.purpose in purposes and each.scale and each.kinds & kinds
+    )
+    alone = (each for each in rating if not (each.needs_key or each.needs_answer))
+    return {each.prompt_class: each for each in alone if "context" in each.placeholders}
 
 
 def windows(size: int, window: int, stride: int) -> Iterator[tuple[int, int]]:
-    """(start, end) of each window of a list, from its end to its start; none where there is nothing to order.
+    """Yield (start, end) of each window of a list, from its end to its start; none for an empty list.
 
     >>> list(windows(35, 20, 10))
     [(15, 35), (5, 25), (0, 15)]
@@ -138,7 +140,7 @@ def windows(size: int, window: int, stride: int) -> Iterator[tuple[int, int]]:
 
 
 def permutation(reply: str, size: int) -> list[int]:
-    """The order of positions, from 0, that a reply like `[2] > [1]` gives to `size` passages.
+    """Return the order of positions, from 0, that a reply like `[2] > [1]` gives to `size` passages.
 
     It is repaired as RankGPT does: numbers out of range and repeated ones are dropped, and positions that it
     lacks follow in their own order.
@@ -151,13 +153,13 @@ def permutation(reply: str, size: int) -> list[int]:
 
 
 def _ordered(model: RecordingModel, topic: Topic, sources: Sequence[Source]) -> list[Source]:
-    passages = "\n\n".join(f"[{number}] {_shown(source)}" for number, source in enumerate(sources, 1))
+    passages = "\n\n".join(f"[{number}] {_abridged(source)}" for number, source in enumerate(sources, 1))
     reply = model.ask(
-        "rerank", prompts.get("Listwise"), query=topic.text, passages=passages, count=str(len(sources))
+        "rerank", base.get("Listwise"), query=topic.text, passages=passages, count=str(len(sources))
     )
     return [sources[place] for place in permutation(reply, len(sources))]
 
 
-def _shown(source: Source) -> str:
-    words = " ".join([source.title, *source.text.split()] if source.title else source.text.split())
-    return " ".join(words.split(" ")[:PASSAGE_WORDS])
+def _abridged(source: Source) -> str:
+    text = " ".join([source.title, *source.text.split()] if source.title else source.text.split())
+    return " ".join(text.split(" ")[:PASSAGE_WORDS])

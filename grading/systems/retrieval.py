@@ -1,11 +1,12 @@
-"""First-stage retrieval by BM25, and the fusion of rankings.
+"""First-stage retrieval by BM25, the fusion of rankings, and a corpus on disk.
 
-First-stage retrieval: BM25 as Anserini has it (Pradeep et al. 2024, section 6: k1 0.9, b 0.4).
+BM25 is as Anserini has it (Pradeep et al. 2024, section 6: k1 0.9, b 0.4). Terms are lower-cased runs of two
+or more letters and digits without the stop words of Lucene's English analyser, stemmed by Snowball's English
+rules. An index in a folder keeps the terms of every passage as numbers, so that passages are added without
+reading the others' texts again, and bm25s's scores, which are memory-mapped.
 
-Words are lower-cased runs of two or more letters and digits without the stop words of Lucene's English
-analyser, stemmed by Snowball's English rules. An index in a folder keeps the words of every passage as
-numbers, so that passages are added without reading the others' texts again, and bm25s's scores, which are
-memory-mapped.
+A corpus on disk, for corpora that no database should hold, is a folder with the BM25 index of its passages
+and their texts: one file of JSON lines, read from the offset of a passage.
 """
 
 from __future__ import annotations
@@ -18,15 +19,18 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 from zlib import crc32
 
+import msgspec
 import numpy as np
 import snowballstemmer
 from numpy.typing import NDArray
 
 from grading.errors import BadFormat
+from grading.formats.passages import PassageEntry
 from grading.types import Passage, Ranking, Topic
 
 if TYPE_CHECKING:
@@ -45,6 +49,13 @@ _FORMAT = 1
 _WORD = re.compile(r"[^\W_]{2,}")
 _STOP_WORDS = frozenset(STOP_WORDS.split())
 _stem_word = snowballstemmer.stemmer("english").stemWord
+
+
+K = 60
+"""The constant of Cormack et al. 2009, SIGIR, "Reciprocal rank fusion outperforms Condorcet"."""
+Entries = Callable[[], Iterable[PassageEntry]]
+"""Called several times, so that texts need not be held."""
+_TEXTS, _STARTS = "texts.jsonl", "starts.npy"
 
 
 class _WordNumbers(Sequence[list[int]]):
@@ -78,7 +89,7 @@ class _WordNumbers(Sequence[list[int]]):
     def __getitem__(self, place: slice) -> list[list[int]]: ...
     def __getitem__(self, place: int | slice) -> list[int] | list[list[int]]:
         if isinstance(place, slice):
-            return [self[one] for one in range(*place.indices(len(self)))]
+            return [self[position] for position in range(*place.indices(len(self)))]
         if not 0 <= place < len(self):
             raise IndexError(place)
         return self._numbers[self._ends[place - 1] if place else 0 : self._ends[place]].tolist()
@@ -89,7 +100,7 @@ class PassageIndex:
     """An inverted index of passages, in memory or in a folder."""
 
     ids: list[str] = field(default_factory=list)
-    words: _WordNumbers = field(default_factory=_WordNumbers)
+    terms: _WordNumbers = field(default_factory=_WordNumbers)
     vocabulary: dict[str, int] = field(default_factory=dict)
     checks: array[int] = field(default_factory=lambda: array("L"))
     """CRC-32 of each passage's text, to see that it has changed."""
@@ -97,19 +108,21 @@ class PassageIndex:
 
     def add(self, passages: Iterable[Passage]) -> None:
         """Add passages. Raises ValueError for an id that is in the index."""
-        known, before = set(self.ids), len(self.ids)
+        seen, before = set(self.ids), len(self.ids)
         for passage in passages:
-            if passage.passage_id in known:
+            if passage.passage_id in seen:
                 raise ValueError(f"passage {passage.passage_id} is in the index")
-            known.add(passage.passage_id)
+            seen.add(passage.passage_id)
             self.ids.append(passage.passage_id)
-            self.words.append([self._number(word) for word in index_words(passage.text)])
+            self.terms.append([self._number(word) for word in index_words(passage.text)])
             self.checks.append(crc32(passage.text.encode()))
         if len(self.ids) > before:
             self._scores = None
 
     def updated(self, passages: Callable[[], Iterable[Passage]]) -> PassageIndex:
-        """An index of just these passages: this one with the new ones, or another where one changed or went.
+        """Return an index of just these passages.
+
+        It is this one with the new ones, or another where one changed or went.
 
         `passages` is called twice, so that texts need not be held.
         """
@@ -127,7 +140,7 @@ class PassageIndex:
         return index
 
     def search(self, topic: Topic, *, depth: int = DEPTH, run_tag: str = "bm25") -> Ranking:
-        """The passages that share a word with the topic, best first; equal scores in the order of adding."""
+        """Return the passages that share a word with the topic, best first; ties in the order of adding."""
         numbers = [self.vocabulary[word] for word in index_words(topic.text) if word in self.vocabulary]
         if not numbers:
             return Ranking(run_tag, topic.query_id, (), ())
@@ -140,7 +153,7 @@ class PassageIndex:
         """Write the index; what stood in the folder before is replaced."""
         folder.mkdir(parents=True, exist_ok=True)
         self._bm25().save(folder / "bm25s", show_progress=False)
-        self.words.save(folder)
+        self.terms.save(folder)
         content = {
             "format": _FORMAT,
             "ids": self.ids,
@@ -151,10 +164,13 @@ class PassageIndex:
 
     @classmethod
     def open(cls, folder: Path) -> PassageIndex:
-        """An index that was saved, its scores memory-mapped. Raises BadFormat where the folder has none."""
+        """Return an index that was saved, its scores memory-mapped.
+
+        Raises BadFormat where the folder has none.
+        """
         try:
             content = json.loads((folder / "index.json").read_text(encoding="utf-8"))
-            words = _WordNumbers.open(folder)
+            terms = _WordNumbers.open(folder)
             import bm25s
 
             scores = bm25s.BM25.load(folder / "bm25s", mmap=True, load_vocab=False, show_progress=False)
@@ -163,7 +179,7 @@ class PassageIndex:
         if content["format"] != _FORMAT:
             raise BadFormat(f"{folder} has an index of format {content['format']}; build it anew")
         vocabulary = {word: number for number, word in enumerate(content["vocabulary"])}
-        return cls(content["ids"], words, vocabulary, array("L", content["checks"]), scores)
+        return cls(content["ids"], terms, vocabulary, array("L", content["checks"]), scores)
 
     def _number(self, word: str) -> int:
         return self.vocabulary.setdefault(word, len(self.vocabulary))
@@ -174,13 +190,13 @@ class PassageIndex:
 
             logging.getLogger("bm25s").setLevel(logging.WARNING)  # it tells of each index it builds
             self._scores = bm25s.BM25(k1=K1, b=B, method="lucene", csc_backend="scipy")
-            corpus = bm25s.tokenization.Tokenized(self.words, self.vocabulary)
+            corpus = bm25s.tokenization.Tokenized(self.terms, self.vocabulary)
             self._scores.index(corpus, create_empty_token=False, show_progress=False)
         return self._scores
 
 
 def index_words(text: str) -> Iterator[str]:
-    """The words of a text as the index has them.
+    """Return the words of a text as the index has them.
 
     >>> list(index_words("The economy's falling prices"))
     ['economi', 'fall', 'price']
@@ -194,16 +210,12 @@ def _stem(word: str) -> str:
 
 
 def _best(scores: NDArray[np.float32], depth: int) -> NDArray[np.int64]:
-    """Places of the `depth` highest positive scores, best first."""
+    """Return the places of the `depth` highest positive scores, best first."""
     places = np.flatnonzero(scores >= np.finfo(np.float32).tiny)
     if depth < places.size:  # among them alone: equal scores, as most passages have, slow a partition
         positive = scores[places]
         places = places[positive >= np.partition(positive, -depth)[-depth]]
     return places[np.argsort(-scores[places], kind="stable")][:depth]
-
-
-K = 60
-"""The constant of Cormack et al. 2009, SIGIR, "Reciprocal rank fusion outperforms Condorcet"."""
 
 
 def reciprocal_rank_fusion(
@@ -223,13 +235,121 @@ def reciprocal_rank_fusion(
     if len(topics) != 1:
         raise ValueError(f"rankings of one topic are fused, not of {len(topics)}")
     sums: defaultdict[str, float] = defaultdict(float)
-    for ranking in sorted(rankings, key=lambda one: one.run_tag):
+    for ranking in sorted(rankings, key=lambda each: each.run_tag):
         for rank, doc_id in enumerate(ranking.doc_ids, 1):
             sums[doc_id] += 1 / (k + rank)
     return best_first(run_tag, topics.pop(), sums.items(), depth)
 
 
 def best_first(run_tag: str, query_id: str, scored: Iterable[tuple[str, float]], depth: int) -> Ranking:
-    """A ranking by descending score, equal ones in the order of their ids."""
-    ordered = sorted(scored, key=lambda one: (-one[1], one[0]))[:depth]
+    """Return a ranking by descending score, equal ones in the order of their ids."""
+    ordered = sorted(scored, key=lambda entry: (-entry[1], entry[0]))[:depth]
     return Ranking(run_tag, query_id, tuple(doc for doc, _ in ordered), tuple(score for _, score in ordered))
+
+
+class _Stored(msgspec.Struct):
+    """A line of the texts."""
+
+    id: str
+    text: str
+    title: str = ""
+    url: str = ""
+    headings: str = ""
+
+    @property
+    def entry(self) -> PassageEntry:
+        return PassageEntry(self.id, self.text, self.title, self.url, self.headings)
+
+
+_decoder = msgspec.json.Decoder(_Stored)
+
+
+@dataclass(slots=True)
+class Corpus:
+    """Passages that can be searched and read."""
+
+    index: PassageIndex
+    texts: mmap | bytes
+    starts: NDArray[np.int64]
+    """Offsets of lines by place in the index."""
+    places: dict[str, int]
+
+    @classmethod
+    def open(cls, folder: Path) -> Corpus:
+        """Return a corpus that was built; its scores and texts are memory-mapped.
+
+        Raises BadFormat without one.
+        """
+        index = PassageIndex.open(folder)
+        try:
+            starts: NDArray[np.int64] = np.load(folder / _STARTS)
+            with (folder / _TEXTS).open("rb") as file:
+                texts = mmap(file.fileno(), 0, access=ACCESS_READ)
+        except (OSError, ValueError) as error:
+            raise BadFormat(f"{folder} has no texts: {error}") from error
+        return cls(index, texts, starts, {doc_id: place for place, doc_id in enumerate(index.ids)})
+
+    def search(self, topic: Topic, *, depth: int = DEPTH) -> Ranking:
+        """Return the passages that share a word with the topic, as `PassageIndex.search` does."""
+        return self.index.search(topic, depth=depth)
+
+    def passages(self, doc_ids: Sequence[str]) -> list[PassageEntry]:
+        """Return the passages of these ids in their order; ids that the corpus lacks are left out."""
+        places = (self.places[doc_id] for doc_id in doc_ids if doc_id in self.places)
+        return [self._passage(int(self.starts[place])) for place in places]
+
+    def _passage(self, start: int) -> PassageEntry:
+        return _decoder.decode(self.texts[start : self.texts.find(b"\n", start)]).entry
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+
+def build(folder: Path, entries: Entries, *, reused: Path | None = None) -> int:
+    """Write the corpus of just these passages into an empty folder, and return their number.
+
+    What a corpus in the folder `reused` has indexed already is not read again, unless a passage changed or
+    went. Raises ValueError without passages, and for an id that comes twice.
+    """
+    index = _known_index(reused).updated(lambda: (indexed(entry) for entry in entries()))
+    if not index.ids:
+        raise ValueError("the files have no passages")
+    index.save(folder)
+    starts = dict(_written(folder / _TEXTS, entries()))
+    np.save(folder / _STARTS, np.array([starts[doc_id] for doc_id in index.ids], dtype=np.int64))
+    return len(index.ids)
+
+
+def size(folder: Path) -> tuple[int, float]:
+    """Return how many passages a corpus has, and the bytes of one on average, without opening its index.
+
+    Raises BadFormat without one.
+    """
+    try:
+        count = len(np.load(folder / _STARTS, mmap_mode="r"))
+        return count, (folder / _TEXTS).stat().st_size / count
+    except (OSError, ValueError) as error:
+        raise BadFormat(f"{folder} has no corpus: {error}") from error
+
+
+def indexed(entry: PassageEntry) -> Passage:
+    """Return the passage with title and headings, as Farzi and Dietz 2024 (TREMA-UNH, 2) retrieve it."""
+    return Passage(entry.doc_id, "\n".join(filter(None, (entry.title, entry.headings, entry.text))))
+
+
+def _known_index(folder: Path | None) -> PassageIndex:
+    try:
+        return PassageIndex.open(folder) if folder else PassageIndex()
+    except BadFormat:
+        return PassageIndex()
+
+
+def _written(path: Path, entries: Iterable[PassageEntry]) -> Iterator[tuple[str, int]]:
+    """Write a line a passage; yield its id with where the line begins."""
+    start = 0
+    with path.open("wb") as file:
+        for entry in entries:
+            stored = _Stored(entry.doc_id, entry.text, entry.title, entry.url, entry.headings)
+            line = msgspec.json.encode(stored) + b"\n"
+            yield entry.doc_id, start
+            start += file.write(line)

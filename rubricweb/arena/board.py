@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grading.statistics.agreement import COEFFICIENT, coincidences, ordinal_alpha
-from grading.statistics.mean_intervals import statistic_interval
-from grading.statistics.resampling import ConfidenceInterval
+from grading.statistics.mean_intervals import ConfidenceInterval, statistic_interval
 from rubricweb.arena.answers import answer_words
 from rubricweb.arena.votes import Counted, CountedVote, Verdict, as_arrays, counted_votes
 from rubricweb.corpus.models import Collection

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.response_passages import PassagesOf, response_passages
+from grading.segmentation import PassagesOf, response_passages
 from grading.types import FAILED, MISSING, ItemKind, Ratings
 from rubricweb.arena.answers import Place
 from rubricweb.banks.models import Bank

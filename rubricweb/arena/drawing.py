@@ -11,7 +11,7 @@ from zlib import crc32
 
 import numpy as np
 
-from grading.statistics.battle_drawing import Candidate, Sides, at_random, sharpening
+from grading.statistics.bradley_terry import Candidate, Sides, at_random, sharpening
 from rubricweb.accounts.models import User
 from rubricweb.arena.answers import Place, stored_answers
 from rubricweb.arena.errors import NothingToDraw

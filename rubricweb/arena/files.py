@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from grading.formats import events
 from grading.formats.events import Verdict, VoteEvent, event_line
-from grading.statistics.means import LEVEL
+from grading.statistics.mean_intervals import LEVEL
 from rubricweb import __version__
 from rubricweb.arena.answers import answer_words
 from rubricweb.arena.board import VoteBoard, VoterAgreement

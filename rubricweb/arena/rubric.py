@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grading.statistics.preference import Explained, explained
+from grading.statistics.vote_variance import Explained, explained
 from rubricweb.arena.answers import Place
 from rubricweb.arena.coverage import AskedItem, Coverage, coverages
 from rubricweb.arena.models import Reason

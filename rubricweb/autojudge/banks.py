@@ -12,7 +12,7 @@ from autojudge_base.nugget_data import NuggetBank, NuggetBanks
 from grading.errors import ParseFailure
 from grading.formats.banks import BY_NAME, BankItem, BankLine
 from grading.formats.banks.importance import weighed
-from grading.formats.banks.types import Source
+from grading.formats.banks.records import Source
 from grading.formats.ids import item_id
 from grading.generation import DraftTask, TextModel, draft, near_duplicates, weigh
 from grading.graders.replies import NoReply

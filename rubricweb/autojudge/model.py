@@ -14,7 +14,7 @@ from grading.errors import GraderUnavailable
 from grading.generation.drafting import TextModel
 from grading.graders import BACKENDS, JSON, Connection, GraderSpec, build
 from grading.graders.backend_options import Thinking
-from grading.graders.chat import Message
+from grading.graders.completions import Message
 from grading.graders.openai_client import ChatClient, ChatOptions
 from grading.graders.replies import Answer
 from grading.prompts import Prompt

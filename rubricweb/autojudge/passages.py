@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from grading.errors import GradingError
 from grading.formats.ids import text_md5
-from grading.response_passages import PassagesOf, response_passages
+from grading.segmentation import PassagesOf, response_passages
 from grading.types import Passage
 from rubricweb.autojudge.settings import GradeText
 

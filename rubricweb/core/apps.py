@@ -1,7 +1,7 @@
 from django.apps import AppConfig
 from django.conf import settings
 
-from grading.graders import gguf
+from grading.graders import hf_model
 
 
 class CoreConfig(AppConfig):
@@ -11,4 +11,4 @@ class CoreConfig(AppConfig):
     def ready(self) -> None:
         from rubricweb.core import older_database  # noqa: F401  its check is registered
 
-        gguf.keep_copies_in(settings.DATA_DIR / "models")
+        hf_model.keep_copies_in(settings.DATA_DIR / "models")

@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from django.db import transaction
 
-from grading.graders.options import Value
+from grading.graders.backend_options import Value
 from rubricweb.accounts.actions import set_role
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role

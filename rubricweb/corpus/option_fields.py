@@ -9,7 +9,7 @@ from django import forms
 
 from grading.errors import BadOption
 from grading.graders import registry
-from grading.graders.options import Option, Value
+from grading.graders.backend_options import Option, Value
 
 PREFIX = "option_"
 

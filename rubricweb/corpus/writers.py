@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from grading.generation.models import drafting_backends
-from grading.graders.backend_options import WRITING
-from grading.graders.options import Value
+from grading.graders.backend_options import WRITING, Value
 from rubricweb.corpus.models import Collection
 
 

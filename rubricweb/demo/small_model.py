@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from django.conf import settings
 
-from grading.graders.gguf import SMOLLM2, SOURCE, copies_folder, gguf_file
+from grading.graders.hf_model import SMOLLM2, SOURCE, copies_folder, gguf_file
 from rubricweb.accounts.models import User
 from rubricweb.corpus.actions import CollectionSettings, change_settings
 from rubricweb.corpus.models import Collection

@@ -10,7 +10,7 @@ from uuid import uuid4
 from django.db import transaction
 from django.utils import timezone
 
-from grading.support.scores import JudgedCitations, Support
+from grading.support import JudgedCitations, Support
 from rubricweb.accounts.models import User
 from rubricweb.arena.actions import Ballot, Said, change_arena, give_reason, next_battle, vote
 from rubricweb.arena.models import Arena, Battle, Reason, Vote

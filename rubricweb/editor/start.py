@@ -17,7 +17,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from grading.generation.models import drafting_backends
-from grading.graders.gguf import PACKAGED, SMOLLM2
+from grading.graders.hf_model import PACKAGED, SMOLLM2
 from grading.types import ItemKind
 from rubricweb.accounts import roles
 from rubricweb.banks import actions

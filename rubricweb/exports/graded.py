@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from grading.formats.workbench import (
+from grading.formats.graded_records import (
     GradedBy,
     GradedLine,
     GradedPassage,
@@ -13,7 +13,7 @@ from grading.formats.workbench import (
     OptionPairs,
     PooledRank,
 )
-from grading.formats.workbench import Judgment as JudgmentOfPassage
+from grading.formats.graded_records import Judgment as JudgmentOfPassage
 from grading.graders.registry import IMPORTED
 from grading.types import ItemKind, Outcome, Purpose
 from rubricweb.banks.models import DIRECT_UID, Item

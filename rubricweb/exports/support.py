@@ -10,7 +10,7 @@ from django.views.decorators.http import require_safe
 
 from grading.formats.events import ModelLabel, PersonLabel, event_line
 from grading.formats.leaderboards import ALL, LeaderboardRow
-from grading.support.scores import JudgedCitations
+from grading.support import JudgedCitations
 from grading.types import FAILED
 from rubricweb.core.http import HtmxRequest
 from rubricweb.corpus.access import collection_for

@@ -11,7 +11,7 @@ from grading.arrays import none_if_nan
 from grading.statistics import max_t
 from grading.statistics.agreement import ENOUGH_CELLS
 from grading.statistics.calibration import Bias, Calibration, Estimate, RatingRow, biases, calibration
-from grading.statistics.means import LEVEL
+from grading.statistics.mean_intervals import LEVEL
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank, BankVersion
 from rubricweb.core import audit

@@ -11,8 +11,8 @@ import numpy as np
 from django.db.models.functions import Length
 from numpy.typing import NDArray
 
-from grading.run_families import families
 from grading.statistics.calibration import RatedCells, thirds
+from grading.statistics.diagnostics import families
 from rubricweb.banks.models import Bank, BankVersion, Item
 from rubricweb.corpus.models import Passage
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from grading.run_families import families
+from grading.statistics.diagnostics import families
 from grading.types import Purpose
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank

@@ -17,7 +17,7 @@ from django.utils.safestring import SafeString
 
 from grading.errors import GraderUnavailable
 from grading.graders import registry
-from grading.graders.gguf import SMOLLM2, gguf_file
+from grading.graders.hf_model import SMOLLM2, gguf_file
 from grading.graders.registry import Backend
 from grading.prompts import Prompt
 from grading.types import ItemKind, Purpose

@@ -88,7 +88,7 @@ def listed(collection: Collection) -> dict[str, object]:
     return {
         "prompt_rows": [row for row in rows if not row.row.is_put_away],
         "away": [row for row in rows if row.row.is_put_away],
-        "published": [prompt for prompt in prompts.known() if prompt.placeholders],
+        "published": [prompt for prompt in prompts.published() if prompt.placeholders],
     }
 
 
@@ -141,7 +141,7 @@ def _news(dry_run: DryRun, read: list[Read]) -> str:
 def start_from(collection: Collection, said: Mapping[str, str]) -> PromptForm:
     """Empty, or like the saved prompt `from` or the published class `like`; that then needs its own name."""
     row = collection.prompts.filter(pk=parse_id(said.get("from", ""))).first()
-    published = next((one for one in prompts.known() if one.prompt_class == said.get("like")), None)
+    published = next((one for one in prompts.published() if one.prompt_class == said.get("like")), None)
     if row:
         return PromptForm(initial=initial_of(row.prompt))
     if published and published.placeholders:

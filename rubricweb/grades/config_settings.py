@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from grading.graders.backend_options import ATTEMPT
+from grading.graders.backend_options import ATTEMPT, Value
 from grading.graders.base import ANSWERS_BY, PROMPT
-from grading.graders.gguf import SMOLLM2
-from grading.graders.options import Value
+from grading.graders.hf_model import SMOLLM2
 
 MODEL_NAMES = {"lexical": "word overlap", SMOLLM2: "SmolLM2 135M", "google/flan-t5-large": "FLAN-T5 large"}
 

@@ -11,8 +11,8 @@ from types import MappingProxyType
 from grading import prompts
 from grading.errors import UnknownPrompt
 from grading.graders import GraderSpec, registry
+from grading.graders.backend_options import Value
 from grading.graders.base import ANSWERS_BY, JSON, PROMPT
-from grading.graders.options import Value
 from grading.graders.registry import EXTRACTION, IMPORTED
 from grading.prompts import Prompt
 from grading.types import ItemKind, Purpose
@@ -185,7 +185,7 @@ def require_genuine(config: GraderConfig) -> None:
         else:
             versions = [str(number) for number in range(1, MOST_VERSIONS + 1)]
         fingerprints = {spec.fingerprint_of(f"{config.prompt_class}@{version}") for version in versions}
-        if own or config.prompt_class in {prompt.prompt_class for prompt in prompts.known()}:
+        if own or config.prompt_class in {prompt.prompt_class for prompt in prompts.published()}:
             _require(spec.prompt.purpose == config.purpose, f"its prompt {spec.prompt.purpose}s")
     _require(config.fingerprint in fingerprints, "its fingerprint is not that of its contents")
     scalars = (value for name, value in options.items() if name != PROMPT)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from grading.arrays import none_if_nan
 from grading.statistics.influence import TIED_DECIMALS
 from grading.statistics.max_t import MIN_TOPICS, PairedTest, pairwise_p, resolution
-from grading.statistics.means import mean_and_stderr
+from grading.statistics.mean_intervals import mean_and_stderr
 from grading.statistics.rank_intervals import Order, order
 
 KEPT = 64

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from grading.errors import BadPrompt, UnknownPrompt
-from grading.formats.umbrela import SCALES
+from grading.formats.nugget_grades import SCALES
 from grading.prompts import Prompt, usual_min_grade
 from grading.types import MAX_RATING, MIN_RATING, Purpose
 from rubricweb.grades.configs import spec_of

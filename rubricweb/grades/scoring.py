@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from grading.arrays import take_rows
 from grading.errors import UnknownMeasure
-from grading.measures import ranked_labels, registry, rubric_qrels
+from grading.measures import cover, registry
 from grading.measures.base import (
     CUTOFF,
     MIN_ANSWERS,
@@ -30,9 +30,8 @@ from grading.measures.base import (
     Threshold,
     Weighed,
 )
-from grading.measures.nuggets import partial_grade
-from grading.measures.rubric_qrels import LabelMode
-from grading.statistics.means import mean_and_stderr
+from grading.measures.cover import LabelMode, partial_grade
+from grading.statistics.mean_intervals import mean_and_stderr
 from grading.types import MIN_RATING, Importance, Ratings, TrecEval
 from rubricweb.corpus.pools import CollectionPool, TopicPool
 from rubricweb.grades.matrices import TopicGrades
@@ -257,7 +256,7 @@ def passage_labels(grades: TopicGrades, uids: Uids, measure: MeasureSpec) -> NDA
     matrix, mode = grades.matrix, measure.mode
     ratings = matrix.ratings if measure.is_workbench else matrix.columns(uids).ratings
     reached = {"min_grade": measure.min_grade, "min_answers": measure.min_answers}
-    return rubric_qrels.labels(ratings, mode=mode, **reached)
+    return cover.labels(ratings, mode=mode, **reached)
 
 
 @lru_cache(maxsize=CACHED_TOPIC_SCORES)
@@ -266,7 +265,7 @@ def _judged_scores(topic: TopicPool, name: str, level: int, version: TrecEval) -
         return np.full(topic.n_runs, np.nan)
     judged = topic.judged.labels.astype(np.int16)
     ranked = _ranked_judgments(topic, version)
-    return ranked_labels.label_scores(ranked, judged, name, lengths=topic.lengths, level=level)
+    return registry.label_scores(ranked, judged, name, lengths=topic.lengths, level=level)
 
 
 @lru_cache(maxsize=CACHED_ORDERS)
@@ -284,7 +283,7 @@ def _label_scores(topic: TopicPool, labels: NDArray[np.int16], measure: MeasureS
     labels = np.where(labels < 0, np.int16(NOT_POOLED), labels)
     ranked = take_rows(labels, trec_rows(topic, measure.trec_eval), outside=NOT_POOLED)
     level = measure.level
-    return ranked_labels.label_scores(ranked, labels, measure.name, lengths=topic.lengths, level=level)
+    return registry.label_scores(ranked, labels, measure.name, lengths=topic.lengths, level=level)
 
 
 def _known_labels(topic: TopicPool, labels: NDArray[np.int16]) -> dict[str, int]:

@@ -34,7 +34,7 @@ def graders(collection: Collection) -> list[GraderRow]:
 
 def answer_sources(collection: Collection) -> list[GraderRow]:
     """Return the graders whose extracted answers some verifying prompt could read here."""
-    verifying = [prompt for prompt in (*prompts.known(), *own_prompts(collection)) if prompt.needs_answer]
+    verifying = [prompt for prompt in (*prompts.published(), *own_prompts(collection)) if prompt.needs_answer]
     extracting = [row for row in graders(collection) if row.config.purpose == Purpose.EXTRACT]
     return [row for row in extracting if any(prompt.kinds <= kinds_of(row.config) for prompt in verifying)]
 

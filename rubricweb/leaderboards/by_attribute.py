@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from grading.arrays import best_first, none_if_nan
 from grading.formats.tables import DataTable, Mark, PrintedTable, TextCell, from_mappings, number
 from grading.statistics.influence import TIED_DECIMALS
-from grading.statistics.means import mean_and_stderr
+from grading.statistics.mean_intervals import mean_and_stderr
 from grading.statistics.rank_correlation import Correlation, kendall
 from grading.topic_attributes import Attribute, TopicSlice, attributes, slices
 from rubricweb.corpus.models import Collection

@@ -9,7 +9,7 @@ from typing import Any
 
 from grading.measures import registry
 from grading.measures.base import CUTOFF, MIN_ANSWERS
-from grading.measures.rubric_qrels import LabelMode
+from grading.measures.cover import LabelMode
 from grading.statistics.max_t import PairedTest
 from grading.types import TrecEval
 from rubricweb.corpus.command_arguments import collection_named
@@ -106,7 +106,7 @@ def add_measure_argument(parser: ArgumentParser) -> None:
         "--measure",
         default=registry.DEFAULT,
         metavar="M",
-        help=f"what ranks the runs: cover-4, P_20:5, or any of {registry.known()}",
+        help=f"what ranks the runs: cover-4, P_20:5, or any of {registry.measure_names()}",
     )
 
 

@@ -15,7 +15,7 @@ from django.utils.http import urlencode
 
 from grading.measures import registry
 from grading.measures.base import CUTOFF, MIN_ANSWERS, MIN_GRADE
-from grading.measures.rubric_qrels import LabelMode
+from grading.measures.cover import LabelMode
 from grading.statistics.max_t import PairedTest
 from grading.topic_attributes import TopicSlice
 from grading.types import MAX_RATING, ItemKind, Purpose, TrecEval

@@ -18,7 +18,7 @@ from grading.formats.reading import text_lines
 from grading.formats.tables import DataTable, Value, tsv_lines
 from grading.formats.trec import qrels_lines
 from grading.measures import registry
-from grading.measures.rubric_qrels import LabelMode
+from grading.measures.cover import LabelMode
 from grading.types import Purpose, Qrel
 from rubricweb import __version__
 from rubricweb.campaigns.agreement import selectors as assessors

@@ -18,7 +18,7 @@ from grading.formats.responses import Dialect, dialect_of, losses, write_respons
 from grading.formats.topics import FORMATS
 from grading.formats.topics import losses as topic_losses
 from grading.formats.trec import write_run
-from grading.prompts.catalogue import toml_lines
+from grading.prompts.prompt import toml_lines
 from grading.types import Response
 from rubricweb.banks.convert import BankScope
 from rubricweb.banks.models import Bank, Item

@@ -14,7 +14,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from grading.errors import BadFormat
-from grading.response_passages import PassagesOf
+from grading.segmentation import PassagesOf
 from grading.submissions import Inspection, Rules, Severity, inspect_file
 from grading.submissions.rules import RetrievalRules
 from rubricweb.core import audit

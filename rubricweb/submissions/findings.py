@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 
 from grading.submissions import Finding, Severity
-from grading.submissions.findings import CATEGORIES
+from grading.submissions.rules import CATEGORIES
 
 MOST_EACH = 50
 """Findings of one category that a report has in full."""

@@ -13,7 +13,7 @@ from django.http import QueryDict
 from grading.errors import BadFormat
 from grading.formats.responses import Dialect, Shape
 from grading.submissions import Rules, Severity, rules_as_json, rules_from_json, rules_of, track_names
-from grading.submissions.findings import CATEGORIES
+from grading.submissions.rules import CATEGORIES
 from rubricweb.submissions.models import Call
 
 OFF = "off"

@@ -9,8 +9,7 @@ from typing import Any
 
 from django.db import transaction
 
-from grading.support.asking import LONGEST_REPLY, PROMPT_ID
-from grading.support.scores import JudgedCitations, Support
+from grading.support import LONGEST_REPLY, PROMPT_ID, JudgedCitations, Support
 from rubricweb.accounts.models import User
 from rubricweb.core import audit, events
 from rubricweb.corpus.models import Collection

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from grading.statistics.agreement import COEFFICIENT, ENOUGH_CELLS, Counts, cohen_kappa, contingency
-from grading.statistics.mean_intervals import statistic_interval
-from grading.statistics.resampling import ConfidenceInterval
-from grading.support.scores import Support
+from grading.statistics.mean_intervals import ConfidenceInterval, statistic_interval
+from grading.support import Support
 from rubricweb.corpus.models import Collection
 from rubricweb.support.labels import Standing, judge_labels, standing_events
 from rubricweb.support.models import SupportJudge

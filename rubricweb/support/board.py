@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from grading.arrays import undefined_last
 from grading.statistics.mean_intervals import mean_intervals
-from grading.support.scores import JudgedCitations, SupportScore, support_score
+from grading.support import JudgedCitations, SupportScore, support_score
 from grading.types import MISSING
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pseudonyms import shown_names

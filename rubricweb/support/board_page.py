@@ -11,8 +11,8 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from grading.statistics.linear_estimate import METHOD, MIN_UNITS
-from grading.support.asking import AGAIN_ID
+from grading.statistics.cover_sample import METHOD, MIN_UNITS
+from grading.support import AGAIN_ID
 from rubricweb.accounts import roles
 from rubricweb.accounts.roles import Role
 from rubricweb.core.http import Context, HtmxRequest, page_or_part

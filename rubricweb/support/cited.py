@@ -9,7 +9,7 @@ from typing import NamedTuple
 from django.db.models import QuerySet
 
 from grading.formats.ids import text_md5
-from grading.support.scores import JudgedCitations
+from grading.support import JudgedCitations
 from grading.types import Sentence
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Collection, Passage, Response, Topic

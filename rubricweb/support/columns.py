@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.support.scores import JudgedCitations
+from grading.support import JudgedCitations
 from rubricweb.corpus.models import Collection
 from rubricweb.support.board import score_table, scores_of
 from rubricweb.support.labels import SupportRater, raters

@@ -13,7 +13,7 @@ from itertools import takewhile
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.statistics.linear_estimate import (
+from grading.statistics.cover_sample import (
     A_RUN,
     MIN_UNITS,
     LinearEstimates,
@@ -22,7 +22,7 @@ from grading.statistics.linear_estimate import (
     linear_estimate,
     size_for,
 )
-from grading.support.scores import JudgedCitations, Support
+from grading.support import JudgedCitations, Support
 from rubricweb.corpus.models import Collection
 from rubricweb.support.board import Mean, run_names
 from rubricweb.support.cited import Citation, CitingAnswer, cited

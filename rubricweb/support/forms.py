@@ -5,8 +5,7 @@ from __future__ import annotations
 from django import forms
 from django.http import QueryDict
 
-from grading.support.asking import LONGEST_REPLY
-from grading.support.scores import JudgedCitations, Support
+from grading.support import LONGEST_REPLY, JudgedCitations, Support
 from rubricweb.core.chips import ChipForm
 from rubricweb.core.forms import offer_choices
 from rubricweb.core.ids import MAX_ID

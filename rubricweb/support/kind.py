@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from django.db.models.functions import Now
 from django.utils.functional import lazy
 
+from grading import support
 from grading.graders.backend_options import Thinking
 from grading.graders.replies import NoReply
 from grading.prompts.chat import ChatPrompt, Messages
-from grading.support import asking
-from grading.support.scores import Support
+from grading.support import Support
 from rubricweb.core import events
 from rubricweb.corpus.writers import options_of_writer
 from rubricweb.jobs import endings, limited
@@ -72,12 +72,12 @@ class CitationQuestion:
 
     def messages(self, prompt: ChatPrompt) -> Messages:
         if self.failed is None or self.failed.problem:
-            return asking.question(self.statement, self.passage, prompt)
-        return asking.question_again(self.statement, self.passage, prompt, self.failed.reply)
+            return support.question(self.statement, self.passage, prompt)
+        return support.question_again(self.statement, self.passage, prompt, self.failed.reply)
 
 
 def _label(lease: Lease[SupportChunk], chunk: SupportChunk) -> None:
-    prompt, asked = asking.support_prompt(chunk.job.judge.prompt_id), _questions(chunk)
+    prompt, asked = support.support_prompt(chunk.job.judge.prompt_id), _questions(chunk)
     if not asked:
         return
     llm, failed = _model(chunk.job), chunk.failed
@@ -101,7 +101,7 @@ def _answer(
         if not error.is_of_prompt:
             raise
         return None, error.raw, str(error)
-    return asking.label_of(reply, prompt), reply, ""
+    return support.label_of(reply, prompt), reply, ""
 
 
 def _keep(job: SupportJob, one: CitationQuestion, label: Support | None, reply: str, problem: str) -> None:

@@ -6,7 +6,7 @@ from django.http import Http404, HttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
-from grading.support.scores import Support
+from grading.support import Support
 from rubricweb.accounts import roles
 from rubricweb.accounts.keys import keys_of
 from rubricweb.core.http import Context, HtmxRequest, after_post, page_or_part

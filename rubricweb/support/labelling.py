@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from grading.support.scores import JudgedCitations
+from grading.support import JudgedCitations
 from rubricweb.accounts.models import User
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.support.cited import Citation, Statement, cited, statements_of, texts_of

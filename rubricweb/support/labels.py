@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from grading.support.scores import JudgedCitations, majority
+from grading.support import JudgedCitations, majority
 from grading.types import FAILED
 from rubricweb.corpus.models import Collection
 from rubricweb.support.cited import Citation, cited

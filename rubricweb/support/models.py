@@ -6,8 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.urls import reverse
 
-from grading.support.asking import LONGEST_REPLY
-from grading.support.scores import JudgedCitations, Support
+from grading.support import LONGEST_REPLY, JudgedCitations, Support
 from rubricweb.core.secrets import MessageField
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.jobs.models import Chunk, LimitedJob
@@ -26,7 +25,7 @@ class SupportJudge(models.Model):
     backend = models.CharField(max_length=40)
     llm = models.CharField(max_length=200)
     prompt_id = models.CharField(max_length=100)
-    """`NAME@version`, as `grading.support.asking` knows it."""
+    """`NAME@version`, as `grading.support` knows it."""
 
     class Meta:
         ordering = ("pk",)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db.models import Avg
 from django.db.models.functions import Length
 
-from grading.support.asking import support_prompt
+from grading.support import support_prompt
 from rubricweb.corpus.models import Collection
 from rubricweb.jobs.forms import Expected
 from rubricweb.jobs.price import CHARS_A_TOKEN, cost

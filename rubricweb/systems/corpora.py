@@ -12,8 +12,8 @@ from django.conf import settings
 
 from grading.errors import BadFormat
 from grading.formats.passages import PassageEntry, read_passages
-from grading.systems import corpus
-from grading.systems.corpus import Corpus
+from grading.systems import retrieval
+from grading.systems.retrieval import Corpus
 from rubricweb.jobs.kinds import CannotRun
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
@@ -63,7 +63,7 @@ def index_corpus(name: str, files: Iterable[Path]) -> int:
 
     def write(made: Path) -> None:
         nonlocal count
-        count = corpus.build(made, entries, known=folder)
+        count = retrieval.build(made, entries, reused=folder)
 
     replace_folder(folder, write)
     return count
@@ -72,7 +72,7 @@ def index_corpus(name: str, files: Iterable[Path]) -> int:
 def size_of(name: str) -> tuple[int, float]:
     """Its passages, and the characters of one on average, without opening it; zeros where it is not here."""
     try:
-        return corpus.size(_root() / name)
+        return retrieval.size(_root() / name)
     except BadFormat:
         return 0, 0.0
 

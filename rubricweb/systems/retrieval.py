@@ -12,9 +12,8 @@ from grading.errors import BadFormat
 from grading.formats.ids import text_md5
 from grading.formats.passages import PassageEntry
 from grading.systems.base import Source
-from grading.systems.corpus import indexed
 from grading.systems.pipeline import SystemSpec
-from grading.systems.retrieval import PassageIndex, reciprocal_rank_fusion
+from grading.systems.retrieval import PassageIndex, indexed, reciprocal_rank_fusion
 from grading.types import Passage, Ranking
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Collection, Topic

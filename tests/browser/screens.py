@@ -10,7 +10,7 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import Error, Page, expect
 
-from grading.support.scores import Support
+from grading.support import Support
 from rubricweb.accounts.models import User
 from rubricweb.arena.models import Vote
 from rubricweb.campaigns.adjudication.models import Decision

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from grading.errors import GraderUnavailable
-from grading.graders import gguf, hf_model
+from grading.graders import hf_model
 
 COPIES = Path(__file__).resolve().parents[2] / ".cache" / "models"
 DTYPE = "float16"
@@ -30,19 +30,19 @@ def folder() -> Path:
 
 def unpacked() -> Path:
     """Return the folder of the copy that the product keeps. Raises GraderUnavailable."""
-    file = gguf.gguf_file(gguf.SMOLLM2)
+    file = hf_model.gguf_file(hf_model.SMOLLM2)
     assert file is not None
-    before = gguf.copies_folder()
-    gguf.keep_copies_in(COPIES)
+    before = hf_model.copies_folder()
+    hf_model.keep_copies_in(COPIES)
     try:
-        with gguf.copy_of(file, hf_model.CAUSAL.form(DTYPE)) as copy:
+        with hf_model.copy_of(file, hf_model.CAUSAL.form(DTYPE)) as copy:
             assert copy is not None
             if copy.is_ready:
                 return copy.folder
-        hf_model.load(gguf.SMOLLM2, hf_model.CAUSAL, dtype=DTYPE, device="cpu")
+        hf_model.load(hf_model.SMOLLM2, hf_model.CAUSAL, dtype=DTYPE, device="cpu")
         return copy.folder
     finally:
-        gguf.keep_copies_in(before)
+        hf_model.keep_copies_in(before)
 
 
 if __name__ == "__main__":

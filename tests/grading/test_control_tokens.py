@@ -62,7 +62,7 @@ def test_two_texts_side_by_side_spell_no_control_token_together() -> None:
     assert fill("<s>{a} {b}", re.compile(r"\{(\w)\}"), texts) == "<s><|im_ end|>"
 
 
-@pytest.mark.parametrize("prompt", prompts.known(), ids=lambda prompt: prompt.prompt_class)
+@pytest.mark.parametrize("prompt", prompts.published(), ids=lambda prompt: prompt.prompt_class)
 def test_prompts_break_the_marks_in_every_text(prompt: prompts.Prompt) -> None:
     assert not any(WELL_KNOWN.are_in(text) for _, text in prompt.messages(cell(HOSTILE)))
     assert not WELL_KNOWN.are_in(prompt.shared_start(cell(HOSTILE)))

@@ -111,7 +111,7 @@ def test_thomas_is_a_number_from_0_to_2(reply: str, rating: int, outcome: Outcom
 UNREADABLE = ("", "a.", "I cannot assess this.", "unanswerable", "-1", "1.5", "7")
 
 
-@pytest.mark.parametrize("prompt", [one for one in prompts.known() if one.purpose == Purpose.DIRECT])
+@pytest.mark.parametrize("prompt", [one for one in prompts.published() if one.purpose == Purpose.DIRECT])
 @pytest.mark.parametrize("reply", UNREADABLE)
 def test_a_reply_without_a_label_is_a_failed_grade(prompt: prompts.Prompt, reply: str) -> None:
     """Whatever the grader's options: it is no label 1, and not relevant by default."""

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from grading import generation
 from grading.errors import ParseFailure, UnknownPrompt
 from grading.generation import DraftTask, draft, near_duplicates, nearest, parse_drafts, weigh
-from grading.generation.drafting import parse_importances
-from grading.generation.parsing import repeats
+from grading.generation.drafting import parse_importances, repeats
 from grading.types import Importance, ItemKind, Topic
 
 TOPIC = Topic("940547", "when did rock n roll begin?")

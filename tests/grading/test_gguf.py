@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from grading.errors import GraderUnavailable
-from grading.graders import GraderSpec, build, gguf, hf_model
-from grading.graders.gguf import PACKAGED, GgufFile, gguf_file
+from grading.graders import GraderSpec, build, hf_model
+from grading.graders.hf_model import PACKAGED, GgufFile, gguf_file
 from grading.types import CellToGrade, Grade, Item, ItemKind, Outcome, Passage, Topic
 
 RATE = "QuestionSelfRatedUnanswerablePromptWithChoices"
@@ -81,10 +81,10 @@ def file(tmp_path: Path) -> Path:
 @pytest.fixture
 def copies(tmp_path: Path) -> Iterator[Path]:
     """The folder in which this process keeps copies meanwhile."""
-    before = gguf.copies_folder()
-    gguf.keep_copies_in(tmp_path / "copies")
+    before = hf_model.copies_folder()
+    hf_model.keep_copies_in(tmp_path / "copies")
     yield tmp_path / "copies"
-    gguf.keep_copies_in(before)
+    hf_model.keep_copies_in(before)
 
 
 def loaded(file: Path, dtype: str = "bfloat16") -> hf_model.LoadedModel:
@@ -145,7 +145,7 @@ def test_a_copy_that_was_interrupted_or_damaged_is_made_again(
     loaded(file)
     [name] = names(copies)
     (copies / f".{name}-abc").mkdir()
-    (copies / name / gguf.SOURCE).unlink()
+    (copies / name / hf_model.SOURCE).unlink()
     loaded(file)
     assert names(copies) == [name]
     (copies / name / "model.safetensors").write_bytes(b"broken")
@@ -158,7 +158,7 @@ def test_a_copy_that_was_interrupted_or_damaged_is_made_again(
 def test_a_model_loads_without_a_copy_where_the_disk_is_full(
     file: Path, copies: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(gguf, "ROOM", 10**15)
+    monkeypatch.setattr(hf_model, "ROOM", 10**15)
     assert loaded(file).device.type == "cpu"
     assert names(copies) == []
     assert "the disk has too little room" in caplog.text

@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 from transformers.cache_utils import DynamicLayer  # noqa: E402
 
-from grading.graders.hf_prefix import ROOM, with_room  # noqa: E402
+from grading.graders.hf_causal import ROOM, with_room  # noqa: E402
 
 pytestmark = pytest.mark.models
 

@@ -18,7 +18,7 @@ from grading.types import CellToGrade, ErrorClass, Grade, GradeFailure, Outcome,
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from grading.graders import chat, hf_causal, hf_prefix  # noqa: E402
+from grading.graders import completions, hf_causal  # noqa: E402
 from grading.graders.backend_options import CausalOptions  # noqa: E402
 from grading.graders.hf_batches import EncodedPrompt  # noqa: E402
 from grading.graders.hf_causal import CausalGrader  # noqa: E402
@@ -156,13 +156,13 @@ def test_padding_and_shared_beginnings_change_nothing(tiny: Path, prompt_class: 
 def test_a_shared_beginning_is_computed_once(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = grader(tiny)
     sizes = []
-    step = hf_prefix.Continuation._step
+    step = hf_causal.Continuation._step
 
     def spy(self: Any, ids: Any, *args: Any, **kwargs: Any) -> Any:
         sizes.append(tuple(ids.shape))
         return step(self, ids, *args, **kwargs)
 
-    monkeypatch.setattr(hf_prefix.Continuation, "_step", spy)
+    monkeypatch.setattr(hf_causal.Continuation, "_step", spy)
     pairs = [pair for pair in tiny_gpt2.pairs() if not pair.passage.passage_id.startswith(("Heron", "Inlet"))]
     by_passage(made.grade(pairs))
     (one, shared), (rows, rest) = sizes[:2]
@@ -238,14 +238,14 @@ def test_a_chat_template_is_used(tiny: Path, monkeypatch: pytest.MonkeyPatch, te
 def test_a_template_that_refuses_a_system_message_gets_it_with_the_users(tiny: Path) -> None:
     tokenizer = grader(tiny)._loaded.tokenizer
     messages = [("system", "Be brief."), ("user", "Why?")]
-    assert chat.chat_template(tokenizer) is None
+    assert completions.chat_template(tokenizer) is None
     for template, expected in (
         (TEMPLATE, "<system>Be brief.<user>Why?<assistant>"),
         (NO_SYSTEM, "<user>Be brief.\n\nWhy?<assistant>"),
     ):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(tokenizer, "chat_template", template)
-            write = chat.chat_template(tokenizer)
+            write = completions.chat_template(tokenizer)
             assert write is not None
             assert write(messages) == expected
 
@@ -261,7 +261,7 @@ def test_a_model_with_a_sliding_window_is_branched_from_a_copy(
 
     made = grader(tiny)
     expected = by_passage(made.grade(tiny_gpt2.pairs()))
-    step = hf_prefix.Continuation._step
+    step = hf_causal.Continuation._step
 
     def other(self: Any, *args: Any, **kwargs: Any) -> Any:
         logits, cache = step(self, *args, **kwargs)
@@ -269,7 +269,7 @@ def test_a_model_with_a_sliding_window_is_branched_from_a_copy(
             layer.__class__ = OtherLayer
         return logits, cache
 
-    monkeypatch.setattr(hf_prefix.Continuation, "_step", other)
+    monkeypatch.setattr(hf_causal.Continuation, "_step", other)
     assert by_passage(made.grade(tiny_gpt2.pairs())) == expected
 
 

@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from grading.graders import hf_llama, hf_t5  # noqa: E402
+from grading.graders import hf_kernels  # noqa: E402
 
 pytestmark = pytest.mark.models
 
@@ -53,15 +53,15 @@ def logits(model: Any) -> Any:
 @pytest.mark.parametrize("packs", [True, False])
 def test_the_same_logits(monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], packs: bool) -> None:
     if not packs:
-        monkeypatch.setattr(hf_llama, "can_pack", lambda dtype: False)
+        monkeypatch.setattr(hf_kernels, "can_pack", lambda dtype: False)
     usual, quick = llama(**settings), llama(**settings)
-    assert hf_llama.quicken(quick)
+    assert hf_kernels.quicken_llama(quick)
     assert torch.allclose(logits(usual), logits(quick), atol=1e-4)
 
 
 def test_half_precision() -> None:
     usual, quick = llama(torch.bfloat16), llama(torch.bfloat16)
-    assert hf_llama.quicken(quick)
+    assert hf_kernels.quicken_llama(quick)
     expected = logits(usual).float()
     assert (logits(quick).float() - expected).abs().mean() < 0.03 * expected.abs().mean()
 
@@ -80,27 +80,27 @@ def test_few_queries_see_what_the_fused_operation_lets_them_see(queries: int, ki
     mask = {"none": None, "places": places, "added": added}[kind]
     fused = torch.nn.functional.scaled_dot_product_attention
     expected = fused(query, key, value, attn_mask=mask, scale=0.3, enable_gqa=True)
-    assert torch.allclose(hf_llama._looked(query, key, value, mask, 0.3), expected, atol=1e-5)
+    assert torch.allclose(hf_kernels._looked(query, key, value, mask, 0.3), expected, atol=1e-5)
 
 
 def test_int8_stays_int8() -> None:
     usual, small = llama(), llama()
-    hf_t5.quantize(small)
-    assert hf_llama.quicken(small)
+    hf_kernels.quantize(small)
+    assert hf_kernels.quicken_llama(small)
     expected = logits(usual)
     assert 0 < (logits(small) - expected).abs().mean() < 0.05 * expected.abs().mean()
 
 
 def test_generation_says_the_same() -> None:
     usual, quick, ids = llama(), llama(), torch.tensor([[3, 1, 4, 1, 5]])
-    assert hf_llama.quicken(quick)
-    assert hf_llama.quicken(quick), "twice does no harm"
+    assert hf_kernels.quicken_llama(quick)
+    assert hf_kernels.quicken_llama(quick), "twice does no harm"
     replies = [model.generate(ids, max_new_tokens=8, do_sample=False).tolist() for model in (usual, quick)]
     assert replies[0] == replies[1]
 
 
 def test_other_models_are_left_alone() -> None:
     config = transformers.GPT2Config(vocab_size=20, n_embd=8, n_layer=1, n_head=2)
-    assert not hf_llama.quicken(transformers.GPT2LMHeadModel(config))
-    assert not hf_llama.quicken(llama(torch.float16))
-    assert not hf_llama.quicken(llama(attn_implementation="eager"))
+    assert not hf_kernels.quicken_llama(transformers.GPT2LMHeadModel(config))
+    assert not hf_kernels.quicken_llama(llama(torch.float16))
+    assert not hf_kernels.quicken_llama(llama(attn_implementation="eager"))

@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from grading.graders import hf_t5  # noqa: E402
+from grading.graders import hf_kernels  # noqa: E402
 
 pytestmark = pytest.mark.models
 
@@ -30,14 +30,14 @@ def test_the_same_states_and_logits(
     tiny_t5_folder: Path, monkeypatch: pytest.MonkeyPatch, as_on_a_gpu: bool
 ) -> None:
     if as_on_a_gpu:
-        monkeypatch.setattr(hf_t5, "can_pack", lambda dtype: False)
-        monkeypatch.setattr(hf_t5, "_on_processor", lambda tensor: False)
+        monkeypatch.setattr(hf_kernels, "can_pack", lambda dtype: False)
+        monkeypatch.setattr(hf_kernels, "_on_processor", lambda tensor: False)
     usual, quick, given = load(tiny_t5_folder), load(tiny_t5_folder), inputs(tiny_t5_folder)
-    assert hf_t5.quicken(quick)
+    assert hf_kernels.quicken_t5(quick)
     there = given["attention_mask"].bool()
     with torch.inference_mode():
         expected = usual.get_encoder()(**given).last_hidden_state
-        states = hf_t5.encode(quick, given["input_ids"], given["attention_mask"])
+        states = hf_kernels.encode(quick, given["input_ids"], given["attention_mask"])
         assert torch.allclose(states[there], expected[there], atol=1e-4)
         prefixes = torch.tensor([[0, 5, 7]] * 3)
         outputs = transformers.modeling_outputs.BaseModelOutput(last_hidden_state=states)
@@ -55,7 +55,7 @@ def test_the_same_states_and_logits(
 
 def test_generation_says_the_same(tiny_t5_folder: Path) -> None:
     usual, quick, given = load(tiny_t5_folder), load(tiny_t5_folder), inputs(tiny_t5_folder)
-    hf_t5.quicken(quick)
+    hf_kernels.quicken_t5(quick)
     replies = [
         model.generate(**given, max_new_tokens=8, do_sample=False).tolist() for model in (usual, quick)
     ]
@@ -64,22 +64,22 @@ def test_generation_says_the_same(tiny_t5_folder: Path) -> None:
 
 @pytest.mark.parametrize("as_on_a_gpu", [False, True])
 def test_half_precision(tiny_t5_folder: Path, monkeypatch: pytest.MonkeyPatch, as_on_a_gpu: bool) -> None:
-    monkeypatch.setattr(hf_t5, "_on_processor", lambda tensor: not as_on_a_gpu)
+    monkeypatch.setattr(hf_kernels, "_on_processor", lambda tensor: not as_on_a_gpu)
     usual, quick = load(tiny_t5_folder, torch.bfloat16), load(tiny_t5_folder, torch.bfloat16)
     given = inputs(tiny_t5_folder)
-    assert hf_t5.quicken(quick)
+    assert hf_kernels.quicken_t5(quick)
     there = given["attention_mask"].bool()
     with torch.inference_mode():
         expected = usual.get_encoder()(**given).last_hidden_state[there].float()
-        states = hf_t5.encode(quick, given["input_ids"], given["attention_mask"])[there].float()
+        states = hf_kernels.encode(quick, given["input_ids"], given["attention_mask"])[there].float()
     assert (states - expected).abs().mean() < 0.03 * expected.abs().mean()
 
 
 def test_what_is_quick_stays_as_it_is(tiny_t5_folder: Path) -> None:
     quick = load(tiny_t5_folder)
-    assert hf_t5.quicken(quick)
+    assert hf_kernels.quicken_t5(quick)
     forward = quick.decoder.block[0].layer[1].EncDecAttention.forward
-    assert hf_t5.quicken(quick)
+    assert hf_kernels.quicken_t5(quick)
     assert quick.decoder.block[0].layer[1].EncDecAttention.forward is forward
 
 
@@ -95,5 +95,5 @@ def test_other_models_are_left_alone(tiny_t5_folder: Path) -> None:
         decoder_attention_heads=2,
         max_position_embeddings=16,
     )
-    assert not hf_t5.quicken(transformers.BartForConditionalGeneration(config))
-    assert not hf_t5.quicken(load(tiny_t5_folder, torch.float16))
+    assert not hf_kernels.quicken_t5(transformers.BartForConditionalGeneration(config))
+    assert not hf_kernels.quicken_t5(load(tiny_t5_folder, torch.float16))

@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from grading.errors import GraderUnavailable  # noqa: E402
-from grading.graders import GraderSpec, build, hf_model, hf_t5  # noqa: E402
+from grading.graders import GraderSpec, build, hf_kernels, hf_model  # noqa: E402
 from grading.types import Grade  # noqa: E402
 from tests.grading import tiny_gpt2, tiny_t5  # noqa: E402
 
@@ -55,7 +55,7 @@ def test_a_layer_keeps_its_products_up_to_rounding(is_conv1d: bool) -> None:
     states = torch.randn(2, 5, 64) * torch.tensor([[[1.0]], [[50.0]]])
     with torch.inference_mode():
         expected = layer(states)
-        hf_t5._replace(layer, hf_t5._Latest(), hf_t5._product())
+        hf_kernels._replace(layer, hf_kernels._Latest(), hf_kernels._product())
         output = layer(states)
     assert output.shape == expected.shape
     error = (output - expected).norm(dim=-1) / expected.norm(dim=-1)
@@ -67,20 +67,20 @@ def test_a_layer_keeps_its_products_up_to_rounding(is_conv1d: bool) -> None:
 def test_the_slow_product_is_the_same() -> None:
     first, second = torch.randint(-127, 128, (40, 1024)), torch.randint(-127, 128, (1024, 32))
     given = first.to(torch.int8), second.to(torch.int8)
-    assert torch.equal(hf_t5._slow_product(*given).long(), first @ second)
+    assert torch.equal(hf_kernels._slow_product(*given).long(), first @ second)
     assert torch.equal(torch._int_mm(*given).long(), first @ second)
 
 
 def test_states_are_converted_once_for_all_layers_that_read_them() -> None:
-    latest = hf_t5._Latest()
+    latest = hf_kernels._Latest()
     first, second = torch.randn(3, 8), torch.randn(3, 8)
     assert latest.whole(first)[0] is latest.whole(first)[0]
-    assert torch.equal(latest.whole(second)[0], hf_t5._whole(second, dim=1)[0])
+    assert torch.equal(latest.whole(second)[0], hf_kernels._whole(second, dim=1)[0])
     assert latest.whole(first)[1].shape == (3, 1)
 
 
 def test_states_of_nothing_stay_nothing() -> None:
-    whole, scale = hf_t5._whole(torch.zeros(2, 4), dim=1)
+    whole, scale = hf_kernels._whole(torch.zeros(2, 4), dim=1)
     assert not whole.any()
     assert torch.isfinite(scale).all()
 
@@ -90,7 +90,7 @@ def test_a_model_without_linear_layers_is_refused() -> None:
     model.config = transformers.PretrainedConfig()
     model.base_model, model.get_output_embeddings = model, lambda: None
     with pytest.raises(GraderUnavailable, match="Embedding has no linear layers"):
-        hf_t5.quantize(model)
+        hf_kernels.quantize(model)
 
 
 def test_a_gpu_is_refused(tiny_t5_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

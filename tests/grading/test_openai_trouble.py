@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("openai")
 
 from grading.errors import GraderUnavailable
-from grading.graders import JSON, Connection, GraderSpec, build, openai_client, openai_errors
+from grading.graders import JSON, Connection, GraderSpec, build, connection, openai_client
 from grading.graders.openai_compatible import ServerGrader
 from grading.types import (
     CellToGrade,
@@ -330,4 +330,4 @@ def test_wrong_options_are_refused(options: dict[str, JSON], problem: str) -> No
     ],
 )
 def test_retry_after_in_each_of_its_forms(headers: dict[str, str], seconds: float | None) -> None:
-    assert openai_errors.wait_of(headers, datetime(2026, 8, 1, 12, tzinfo=UTC)) == seconds
+    assert connection.wait_of(headers, datetime(2026, 8, 1, 12, tzinfo=UTC)) == seconds

@@ -8,8 +8,7 @@ import pytest
 from grading import prompts
 from grading.errors import BadOption
 from grading.graders import BACKENDS, GraderSpec, registry
-from grading.graders.backend_options import CausalOptions, GeneratorOptions, ServerOptions
-from grading.graders.options import read_options
+from grading.graders.backend_options import CausalOptions, GeneratorOptions, ServerOptions, read_options
 
 RATING = prompts.get("QuestionSelfRatedUnanswerablePromptWithChoices")
 EXTRACTION = prompts.get("QuestionCompleteConciseUnanswerablePromptWithChoices")

@@ -179,7 +179,7 @@ def test_extracted_text_is_kept_as_it_is() -> None:
 
 
 @settings(deadline=None, max_examples=60)
-@given(st.text(max_size=60), st.sampled_from(prompts.known()))
+@given(st.text(max_size=60), st.sampled_from(prompts.published()))
 def test_every_reply_to_every_prompt_is_parsed_or_a_parse_failure(reply: str, prompt: Prompt) -> None:
     pair = CellToGrade(replace(QUESTION, answers=("rock",)), PASSAGE, TOPIC)
     try:
@@ -221,12 +221,12 @@ def test_the_baseline_says_what_it_is() -> None:
 
 
 def test_every_prompt_has_a_source_and_an_id_with_its_version() -> None:
-    assert all(prompt.source for prompt in prompts.known())
+    assert all(prompt.source for prompt in prompts.published())
     assert prompts.get("NuggetExtractionPrompt").prompt_id == "NuggetExtractionPrompt@1"
 
 
 def test_every_prompt_of_the_papers_is_there() -> None:
-    assert {prompt.prompt_class for prompt in prompts.known()} >= {
+    assert {prompt.prompt_class for prompt in prompts.published()} >= {
         "FagB",
         "FagB_few",
         "HELM",
@@ -255,7 +255,7 @@ def test_an_unknown_class_is_refused_with_the_known_ones() -> None:
 DOCS = (Path(__file__).parents[2] / "docs" / "help" / "graders.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("prompt", prompts.known(), ids=lambda prompt: prompt.prompt_class)
+@pytest.mark.parametrize("prompt", prompts.published(), ids=lambda prompt: prompt.prompt_class)
 def test_the_docs_tell_how_each_prompt_is_read(prompt: Prompt) -> None:
     scale = f"{prompt.scale[0]}\u2013{prompt.scale[1]}" if prompt.scale else "\u2013"
     threshold = "\u2013" if prompt.min_grade is None else str(prompt.min_grade)
@@ -272,13 +272,13 @@ def test_the_docs_name_each_drafting_prompt(prompt: generation.DraftPrompt) -> N
 
 
 def test_every_prompt_with_a_scale_states_its_threshold() -> None:
-    stated = {prompt.prompt_class: prompt.min_grade for prompt in prompts.known()}
+    stated = {prompt.prompt_class: prompt.min_grade for prompt in prompts.published()}
     assert [
-        prompt for prompt in prompts.known() if (prompt.min_grade is None) != (prompt.scale is None)
+        prompt for prompt in prompts.published() if (prompt.min_grade is None) != (prompt.scale is None)
     ] == []
     assert [
         prompt
-        for prompt in prompts.known()
+        for prompt in prompts.published()
         if prompt.scale and not prompt.scale[0] < prompt.min_grade <= prompt.scale[1]
     ] == []
     expected = {"UmbrelaStyle": 2, "Thomas": 1, "FagB": 1, "NuggetAssignment": 2, "NuggetSelfRatedPrompt": 4}
@@ -292,7 +292,7 @@ def test_the_shared_start_ends_with_what_the_prompt_names_first() -> None:
     assert start in prompts.get("QuestionSelfRatedPrompt").render(pair)
 
 
-TWINS = [prompt for prompt in prompts.known() if prompt.prompt_class.endswith("PassageFirst")]
+TWINS = [prompt for prompt in prompts.published() if prompt.prompt_class.endswith("PassageFirst")]
 
 
 @pytest.mark.parametrize("twin", TWINS, ids=lambda prompt: prompt.prompt_class)
@@ -311,6 +311,6 @@ def test_a_passage_first_twin_has_the_same_lines_in_another_order(twin: Prompt) 
 
 
 def test_every_prompt_that_rates_has_a_passage_first_twin() -> None:
-    rating = {prompt.prompt_class for prompt in prompts.known() if prompt.purpose is Purpose.RATE}
+    rating = {prompt.prompt_class for prompt in prompts.published() if prompt.purpose is Purpose.RATE}
     twins = {twin.prompt_class for twin in TWINS}
     assert {f"{name}PassageFirst" for name in rating - twins - {"LexicalBaseline"}} == twins

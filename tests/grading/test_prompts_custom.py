@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from grading import prompts
 from grading.errors import BadPrompt, GraderUnavailable, ParseFailure, UnknownPlaceholder, UnknownPrompt
 from grading.graders import BACKENDS, GraderSpec, build
+from grading.graders.backend_options import refuse_unknown
 from grading.graders.base import misfit, result_without_model
-from grading.graders.options import refuse_unknown
 from grading.parsing import Parsed
 from grading.prompts import ParseRule, Prompt, as_options, covering_from, from_options, from_template
 from grading.types import CellToGrade, Grade, GradeFailure, Item, ItemKind, Outcome, Passage, Purpose, Topic
@@ -244,9 +244,11 @@ def test_anything_else_is_a_bad_prompt_and_never_another_error(stored: Any) -> N
 
 def test_model_backends_ask_any_prompt_and_the_baseline_only_its_own() -> None:
     seq2seq, lexical = BACKENDS["hf_seq2seq"], BACKENDS["lexical"]
-    assert all(seq2seq.asks(prompt) for prompt in [*prompts.known(), strict()] if prompt.placeholders)
+    assert all(seq2seq.asks(prompt) for prompt in [*prompts.published(), strict()] if prompt.placeholders)
     assert not seq2seq.asks(prompts.get("LexicalBaseline"))
-    assert [prompt.prompt_class for prompt in prompts.known() if lexical.asks(prompt)] == ["LexicalBaseline"]
+    assert [prompt.prompt_class for prompt in prompts.published() if lexical.asks(prompt)] == [
+        "LexicalBaseline"
+    ]
     assert not lexical.asks(strict())
     with pytest.raises(UnknownPrompt, match="lexical does not ask StrictPrompt"):
         build(GraderSpec("lexical", "lexical", "StrictPrompt", {"prompt": as_options(strict())}))

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from typing import Any, cast
 
-from grading.graders.connection import Address
-from grading.graders.openai_errors import Problem
+from grading.graders.connection import Address, Problem
 from grading.graders.server_calls import AWAY_SECONDS, ConcurrencyLimit, Replica, Replicas
 from grading.types import ErrorClass
 from tests.event_loops import run

@@ -9,7 +9,7 @@ import pytest
 
 from grading import prompts
 from grading.graders import completions, replies
-from grading.graders.openai_errors import Problem, refusal, too_long_by
+from grading.graders.connection import Problem, refusal, too_long_by
 from grading.graders.replies import UNKNOWN, Expected, NoReply, Reply, TokensUsed, of_text
 from grading.parsing import parse_rating
 from grading.types import ErrorClass, Outcome

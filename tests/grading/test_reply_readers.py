@@ -14,16 +14,16 @@ import pytest
 
 pytest.importorskip("openai")
 
+from grading import support
 from grading.errors import ParseFailure
 from grading.generation import DraftTask, draft, weigh
 from grading.generation.drafting import TextModel
 from grading.generation.models import text_model
 from grading.graders import Connection, GraderSpec, build, openai_client
 from grading.graders.replies import NoReply
-from grading.support import asking as support
 from grading.systems.base import Source
+from grading.systems.extractive import Prompted, Ragnarok
 from grading.systems.key_facts import Rifer
-from grading.systems.prompted import Prompted, Ragnarok
 from grading.systems.reranking import ListwiseReranker, PointwiseReranker, rating_prompts
 from grading.types import Grade, GradeFailure, ItemKind, Topic
 from tests.grading.odd_replies import ODD, OPENED_AND_CLOSED, Body, Odd, reply

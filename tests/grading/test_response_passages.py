@@ -3,7 +3,7 @@
 import pytest
 
 from grading.formats.ids import text_md5
-from grading.response_passages import MAX_TOKENS, PassagesOf, count_tokens, response_passages
+from grading.segmentation import MAX_TOKENS, PassagesOf, count_tokens, response_passages
 
 
 def texts(sentences: list[str], passages_of: str) -> list[str]:

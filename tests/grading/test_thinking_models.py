@@ -16,7 +16,7 @@ from grading import prompts
 from grading.errors import GraderUnavailable
 from grading.generation.models import CausalText
 from grading.graders import GraderSpec, build
-from grading.graders.chat import chat_template
+from grading.graders.completions import chat_template
 from grading.graders.replies import Expected, NoReply, of_tokens
 from grading.types import ErrorClass, Grade, GradeFailure
 from tests.grading import tiny_writers

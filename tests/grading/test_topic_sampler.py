@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from grading.topic_sampler import diverse_topics
+from grading.topic_attributes import diverse_topics
 
 NAMES = ("ambiguity", "subjective", "multi-faceted")
 

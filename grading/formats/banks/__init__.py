@@ -14,7 +14,7 @@ from grading.formats.banks.dialects import (
     without_twins,
     write_bank,
 )
-from grading.formats.banks.types import BankItem, BankLine, Dialect
+from grading.formats.banks.records import BankItem, BankLine, Dialect
 
 __all__ = [
     "BY_NAME",

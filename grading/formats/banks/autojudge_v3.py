@@ -1,16 +1,29 @@
-"""The nugget bank v3 of AutoJudge, Auto-ARGUE and RAGTIME 2025: questions with answers and references,
-claims, sub-nuggets; one bank a topic. Equal texts, which AutoJudge's reader merges in silence, are refused.
+"""The nugget bank v3 of AutoJudge, Auto-ARGUE and RAGTIME 2025, and the export of AJA.
+
+A bank holds one topic: questions with answers and references, claims, sub-nuggets. Equal texts, which
+AutoJudge's reader merges without a message, are refused.
+
+The export of AJA (autojudge-annotate) is v3 whose importance is must_have, should_have or avoid, without
+answers and references, with `metadata.source_spans` and `creator[].created_at`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from grading.errors import BadFormat
 from grading.formats.banks import importance
 from grading.formats.banks.records import (
     OURS,
+    BankItem,
+    BankLine,
+    Dialect,
+    Json,
+    Parts,
+    Source,
+    brief,
     emptied,
     identifier,
     in_container,
@@ -21,19 +34,21 @@ from grading.formats.banks.records import (
     objects,
     optional_text,
     refuse_twins,
-    shown,
     text_of,
     words_of,
 )
-from grading.formats.banks.types import BankItem, BankLine, Dialect, Json, Parts, Source
 from grading.formats.ids import item_id
-from grading.types import ItemKind
+from grading.types import Importance, ItemKind
 
 AGGREGATORS = ("AND", "OR", "NOT", "SUM", "Default")
 TEXT_KEY = {ItemKind.QUESTION: "question", ItemKind.NUGGET: "claim"}
 BANK_KEY = {ItemKind.QUESTION: "nugget_bank", ItemKind.NUGGET: "claim_bank"}
 _SHAPE = "{query_id, nugget_bank: questions, claim_bank: claims}"
 _HEAD = {"query_id", "title_query", "test_collection", "format_version", *BANK_KEY.values()}
+
+
+WORDS = {Importance.VITAL: "must_have", Importance.OKAY: "should_have", Importance.AVOID: "avoid"}
+_DROPPED = ("answers", "references")
 
 
 def recognises(records: Sequence[Json]) -> bool:
@@ -59,7 +74,7 @@ def read(raw: Json, source: Source) -> BankLine:
 
 
 def query_id_of(raw: Json) -> str:
-    """As AutoJudge finds it: query_id, the md5 of title_query, metadata.topic_id or metadata.query_id."""
+    """Return query_id, the md5 of title_query, metadata.topic_id or metadata.query_id, as AutoJudge does."""
     if query_id := identifier(raw, "query_id"):
         return query_id
     if title := optional_text(raw, "title_query"):
@@ -109,15 +124,15 @@ def checked(raw: Json, place: str) -> None:
     """Raise `BadFormat` for an aggregator, answer, reference or sub-nugget of another shape."""
     if raw.get("aggregator_type") not in (None, *AGGREGATORS):
         raise BadFormat(
-            f"{place}.aggregator_type is {shown(raw['aggregator_type'])}, expected {', '.join(AGGREGATORS)}"
+            f"{place}.aggregator_type is {brief(raw['aggregator_type'])}, expected {', '.join(AGGREGATORS)}"
         )
     if not isinstance(raw.get("metadata"), dict | None):
-        raise BadFormat(f"{place}.metadata is {shown(raw['metadata'])}, expected an object")
+        raise BadFormat(f"{place}.metadata is {brief(raw['metadata'])}, expected an object")
     _check_references(raw, place)
     for number, answer in enumerate(keyed(raw.get("answers"), "answer", f"{place}.answers")):
         if not isinstance(answer.get("answer"), str):
             raise BadFormat(
-                f"{place}.answers[{number}].answer is {shown(answer.get('answer'))}, expected text"
+                f"{place}.answers[{number}].answer is {brief(answer.get('answer'))}, expected text"
             )
         _check_references(answer, f"{place}.answers[{number}]")
     for number, nugget in enumerate(objects(raw.get("sub_nuggets"), f"{place}.sub_nuggets")):
@@ -129,13 +144,13 @@ def checked(raw: Json, place: str) -> None:
 def _check_references(raw: Json, place: str) -> None:
     references = raw.get("references")
     if references is not None and not isinstance(references, list):
-        raise BadFormat(f"{place}.references is {shown(references)}, expected a list")
+        raise BadFormat(f"{place}.references is {brief(references)}, expected a list")
     for number, reference in enumerate(references or []):
         where = f"{place}.references[{number}]"
         if isinstance(reference, dict):
             text_of(reference, "doc_id", where)
         elif not isinstance(reference, str):
-            raise BadFormat(f"{where} is {shown(reference)}, expected a document id or {{doc_id, ...}}")
+            raise BadFormat(f"{where} is {brief(reference)}, expected a document id or {{doc_id, ...}}")
 
 
 def _answers(raw: Json) -> list[Json]:
@@ -147,7 +162,7 @@ def _accepted(raw: Json) -> list[str]:
 
 
 def parts(raw: Json) -> Parts:
-    """All but text and importance; an id that is the md5 of the text says nothing of its own."""
+    """Return all but text and importance; an id that is the md5 of the text says nothing of its own."""
     key = "question" if isinstance(raw.get("question"), str) else "claim"
     rest = {name: value for name, value in raw.items() if name not in {key, "importance", "query_id"}}
     if is_md5_of(rest.get(f"{key}_id"), raw[key]):
@@ -176,22 +191,25 @@ def write(line: BankLine) -> Json:
 
 
 def _of_topic(item: BankItem, query_id: str) -> Json:
-    """The item; a claim that is new to the format names its topic, without which AutoJudge refuses it."""
+    """Return the item's object; a claim that is new to the format names its topic.
+
+    AutoJudge refuses a claim without topic.
+    """
     needs_topic = item.kind is ItemKind.NUGGET and item.foreign is None
     return write_item(item) | ({"query_id": query_id} if needs_topic else {})
 
 
 def _new_head(line: BankLine) -> Json:
-    known = {
+    head = {
         "query_id": line.query_id,
         "title_query": line.query_text,
         "test_collection": line.test_collection,
     }
-    return {"format_version": "v3", **{k: v for k, v in known.items() if v}, **line.parts, "nugget_bank": []}
+    return {"format_version": "v3", **{k: v for k, v in head.items() if v}, **line.parts, "nugget_bank": []}
 
 
 def write_item(item: BankItem) -> Json:
-    """What the file had, with the words, importance and accepted answers that the item has now."""
+    """Return what the file had, with the words, importance and accepted answers that the item has now."""
     raw = dict(_new_item(item) if item.foreign is None else item.foreign)
     key = TEXT_KEY[item.kind]
     if raw[key].strip() != item.text.strip():
@@ -252,7 +270,7 @@ def _answer(raw: Json, item: BankItem) -> None:
 
 
 def warns(item: BankItem) -> str:
-    """Auto-ARGUE drops questions without answers, and answers without documents."""
+    """Return a warning where Auto-ARGUE drops the question: no answers, or answers without documents."""
     if item.kind is not ItemKind.QUESTION:
         return ""
     answers = _answers({"answers": item.parts.get("answers")})
@@ -261,7 +279,7 @@ def warns(item: BankItem) -> str:
     if not item.gold_answers:
         return "has no answers: Auto-ARGUE drops the question"
     if bare:
-        return f"Auto-ARGUE drops answers without documents: {'; '.join(map(shown, bare))}"
+        return f"Auto-ARGUE drops answers without documents: {'; '.join(map(brief, bare))}"
     return ""
 
 
@@ -275,4 +293,68 @@ DIALECT = Dialect(
     parts,
     head_parts,
     warns=warns,
+)
+
+
+def recognises_aja(records: Sequence[Json]) -> bool:
+    """Return whether any question has a word or key that only AJA writes."""
+    return recognises(records) and any(
+        _is_marked(entry) for record in records for bank in BANK_KEY.values() for entry in _of(record, bank)
+    )
+
+
+def _of(record: Json, bank: str) -> list[Json]:
+    held = record.get(bank)
+    entries = held.values() if isinstance(held, dict) else held if isinstance(held, list) else []
+    return [entry for entry in entries if isinstance(entry, dict)]
+
+
+def _is_marked(entry: Json) -> bool:
+    metadata, creators = entry.get("metadata"), entry.get("creator")
+    if entry.get("importance") in ("must_have", "should_have"):
+        return True
+    if isinstance(metadata, dict) and {"source_spans", "freetext_notes"} & set(metadata):
+        return True
+    named = creators if isinstance(creators, list) else []
+    return any(isinstance(creator, dict) and "created_at" in creator for creator in named)
+
+
+def read_aja(raw: Json, source: Source) -> BankLine:
+    line = read(raw, source)
+    return replace(line, items=[_with_default(item) for item in line.items])
+
+
+def _with_default(item: BankItem) -> BankItem:
+    """Return the item with AJA's default importance, should_have, where it has none."""
+    return replace(item, importance=item.importance or Importance.OKAY)
+
+
+def write_aja(line: BankLine) -> Json:
+    items = [_aja_item(item) for item in line.items]
+    return write(replace(line, items=items))
+
+
+def _aja_item(item: BankItem) -> BankItem:
+    """Return the item with its importance in AJA's words; v3 writes it as it is then."""
+    now = importance.weighed(item.importance, item.weight)
+    if item.foreign is None:
+        kept = {key: value for key, value in item.parts.items() if key not in _DROPPED}
+        own = kept | {"importance": WORDS[now.importance]}
+        return replace(item, parts=own, gold_answers=())
+    before = importance.of_token(item.foreign.get("importance")) or Importance.OKAY
+    if before is now.importance:  # v3 compares with the file's word, which may be none
+        weight = None if now.weight == now.importance.weight else now.weight
+        return replace(item, importance=importance.of_token(item.foreign.get("importance")), weight=weight)
+    return replace(item, foreign=item.foreign | {"importance": WORDS[now.importance]})
+
+
+AJA = Dialect(
+    "aja",
+    "AJA export (v3)",
+    recognises_aja,
+    read_aja,
+    write_aja,
+    "autojudge-annotate 0.3.7",
+    parts,
+    head_parts,
 )

@@ -12,55 +12,62 @@ import msgspec
 
 from grading.errors import BadFormat
 from grading.formats.banks import (
-    aja,
     autojudge_v1,
     autojudge_v3,
     importance,
     nuggetizer,
-    rag_development,
     ragtime26,
-    rat,
     research_rubrics,
     workbench,
 )
-from grading.formats.banks.records import OURS, Record, read_records, shown, words_of
-from grading.formats.banks.types import BankItem, BankLine, Dialect, Json, Parts, Source
-from grading.formats.base import Content, Format, Sample
-from grading.formats.envelopes import unwrapped
+from grading.formats.banks.records import (
+    OURS,
+    BankItem,
+    BankLine,
+    Dialect,
+    Json,
+    Parts,
+    Record,
+    Source,
+    brief,
+    read_records,
+    words_of,
+)
+from grading.formats.base import Content, Format, Sample, unwrapped
 from grading.formats.reading import write_lines
 from grading.types import ItemKind
 
 DIALECTS = (
     workbench.DIALECT,
     ragtime26.DIALECT,
-    aja.DIALECT,
+    autojudge_v3.AJA,
     autojudge_v3.DIALECT,
     autojudge_v1.DIALECT,
     nuggetizer.ASSIGNMENTS_DIALECT,
-    rag_development.DIALECT,
+    nuggetizer.DEVELOPMENT,
     nuggetizer.DIALECT,
     nuggetizer.V4,
     research_rubrics.DIALECT,
-    rat.RAT,
-    rat.COLLABORATOR,
+    autojudge_v1.RAT,
+    autojudge_v1.COLLABORATOR,
 )
-"""In the order in which they are recognised: each before those whose files look like its own with less."""
+"""Dialects as they are recognised: each before those whose files look like its own with less."""
 BY_NAME = {dialect.name: dialect for dialect in DIALECTS}
 
 
 def recognise_bank(path: Path) -> Dialect:
-    """The dialect of a file, by its content. Raises `BadFormat` for a file that is no bank."""
+    """Return the dialect of a file, by its content. Raises `BadFormat` for a file that is no bank."""
     return _recognised(path, read_records(path))
 
 
 def read_bank(path: Path) -> tuple[Dialect, list[BankLine]]:
-    """The lines of a bank of any dialect, which its content tells.
+    """Return the lines of a bank of any dialect, which its content tells.
 
     Raises `BadFormat` with file and line, and two lines of one topic where a topic has one line.
     """
-    found = read_records(path)
-    dialect = _recognised(path, found)
-    read = [_line(record, dialect, path) for record in found]
+    records = read_records(path)
+    dialect = _recognised(path, records)
+    read = [_line(record, dialect, path) for record in records]
     if dialect.has_item_per_record:
         _refuse_repeated_items(read, path)
     elif not dialect.repeats_topics:
@@ -69,7 +76,7 @@ def read_bank(path: Path) -> tuple[Dialect, list[BankLine]]:
 
 
 def bank_files(path: Path) -> list[Path]:
-    """The file, or the files of a folder in which every topic has one, by name."""
+    """Return the file, or the files of a folder in which every topic has one, by name."""
     if not path.is_dir():
         return [path]
     files = sorted(file for file in path.iterdir() if file.is_file())
@@ -79,7 +86,7 @@ def bank_files(path: Path) -> list[Path]:
 
 
 def documents(lines: Iterable[BankLine], dialect: Dialect) -> Iterator[tuple[str, bytes]]:
-    """(file name, line of JSON) of each record; the name is empty where all topics share one file."""
+    """Yield (file name, line of JSON) of each record; the name is empty where all topics share one file."""
     for line in lines:
         query_id = line.query_id.replace("/", "_").replace("\\", "_")
         for record in dialect.records(line):
@@ -96,18 +103,18 @@ def write_bank(path: Path, lines: Sequence[BankLine], dialect: Dialect) -> None:
         write_lines(path / name, [row])
 
 
-def _recognised(path: Path, found: list[Record]) -> Dialect:
-    dialect = _of_values([record.value for record in found])
+def _recognised(path: Path, records: list[Record]) -> Dialect:
+    dialect = _of_values([record.value for record in records])
     if dialect is not None:
         return dialect
-    line = found[0].line if found else 1
-    known = ", ".join(dialect.label for dialect in DIALECTS if dialect.is_read)
-    raise BadFormat(f"no bank that is known, expected one of: {known}", file=path.name, line=line)
+    line = records[0].line if records else 1
+    labels = ", ".join(dialect.label for dialect in DIALECTS if dialect.is_read)
+    raise BadFormat(f"no bank that is known, expected one of: {labels}", file=path.name, line=line)
 
 
 def _of_values(values: Sequence[Json]) -> Dialect | None:
-    found = (dialect for dialect in DIALECTS if dialect.is_read and dialect.recognises(values))
-    return next(found, None) if values else None
+    matches = (dialect for dialect in DIALECTS if dialect.is_read and dialect.recognises(values))
+    return next(matches, None) if values else None
 
 
 def _is_of(dialect: Dialect, sample: Sample) -> bool:
@@ -152,14 +159,14 @@ def _line(record: Record, dialect: Dialect, path: Path) -> BankLine:
 
 
 def _refuse_repeated_items(read: Iterable[BankLine], path: Path) -> None:
-    """Two items of equal text would be one item, whatever else they say."""
+    """Refuse two items of equal text: they would be one item, whatever else they say."""
     first: dict[tuple[str, str, str], int] = {}
     for line in read:
         for item in line.items:
             earlier = first.setdefault((line.query_id, item.kind, item.text.strip()), line.line)
             if earlier != line.line:
                 raise BadFormat(
-                    f"the text {shown(item.text)} was on line {earlier}, expected each text of a topic once",
+                    f"the text {brief(item.text)} was on line {earlier}, expected each text of a topic once",
                     file=path.name,
                     line=line.line,
                 )
@@ -190,7 +197,7 @@ class Loss:
     what: str
 
     def __str__(self) -> str:
-        item = f", {shown(self.text)}" if self.text else ""
+        item = f", {brief(self.text)}" if self.text else ""
         return f"topic {self.query_id}{item}: {self.what}"
 
 
@@ -209,7 +216,7 @@ def without_twins(lines: Iterable[BankLine]) -> tuple[list[BankLine], list[Loss]
 
 
 def refusals(lines: Iterable[BankLine], dialect: Dialect) -> list[Loss]:
-    """Why no file of this dialect can be made: one entry an item."""
+    """Return why no file of this dialect can be made: one entry an item."""
     return [
         Loss(line.query_id, item.text, why)
         for line in lines
@@ -219,12 +226,12 @@ def refusals(lines: Iterable[BankLine], dialect: Dialect) -> list[Loss]:
 
 
 def losses(lines: Iterable[BankLine], dialect: Dialect) -> list[Loss]:
-    """What is lost, item by item. Call it only where there are no `refusals`."""
+    """Return what is lost, item by item. Call it only where there are no `refusals`."""
     return list(dict.fromkeys(loss for line in lines for loss in _of_line(line, dialect)))
 
 
 def warnings(lines: Iterable[BankLine], dialect: Dialect) -> list[Loss]:
-    """What known readers of the dialect will make of items that it can say."""
+    """Return what known readers of the dialect will make of items that it can say."""
     return [
         Loss(line.query_id, item.text, why)
         for line in lines
@@ -240,11 +247,11 @@ def _of_line(line: BankLine, dialect: Dialect) -> Iterator[Loss]:
     except BadFormat as error:
         yield Loss(line.query_id, "", f"cannot be read again: {error.problem}")
         return
-    found = {(item.kind, item.text.strip()): item for written in again for item in written.items}
+    again_by_text = {(item.kind, item.text.strip()): item for written in again for item in written.items}
     for key in _lost_parts(line.parts, again[0].parts if again else {}):
         yield Loss(line.query_id, "", key)
     for item in line.items:
-        written = found.get((item.kind, item.text.strip()))
+        written = again_by_text.get((item.kind, item.text.strip()))
         if written is None:
             yield Loss(line.query_id, item.text, f"the whole {item.kind} is left out")
             continue
@@ -253,7 +260,7 @@ def _of_line(line: BankLine, dialect: Dialect) -> Iterator[Loss]:
 
 
 def _of_item(item: BankItem, written: BankItem) -> Iterator[str]:
-    now, then = (importance.weighed(one.importance, one.weight) for one in (item, written))
+    now, then = (importance.weighed(each.importance, each.weight) for each in (item, written))
     if now.importance is not then.importance:
         yield f"importance {now.importance}"
     elif now.weight != then.weight:
@@ -266,12 +273,12 @@ def _of_item(item: BankItem, written: BankItem) -> Iterator[str]:
     if item.kind is ItemKind.QUESTION:
         for answer in item.gold_answers:
             if words_of(answer) not in present:
-                yield f"answer {shown(answer)}"
+                yield f"answer {brief(answer)}"
     yield from _lost_parts(_present(item, present), written.parts)
 
 
 def _present(item: BankItem, written: set[str]) -> Parts:
-    """Without the answers that people have removed since the import, and those that are lost as a whole."""
+    """Return the parts without answers that were removed since the import or are lost as a whole."""
     kept = {words_of(answer) for answer in item.gold_answers} & written
     answers = [entry for entry in item.parts.get("answers") or [] if words_of(entry["answer"]) in kept]
     return {**item.parts, "answers": answers}
@@ -285,7 +292,7 @@ def _lost_parts(before: Parts, after: Parts) -> Iterator[str]:
             yield from _lost_metadata(value, after.get(key))
         elif value not in EMPTY and after.get(key) != value:
             many = f" ({len(value)})" if isinstance(value, list) else ""
-            yield f"{key}{many}" if many or isinstance(value, dict) else f"{key} {shown(value)}"
+            yield f"{key}{many}" if many or isinstance(value, dict) else f"{key} {brief(value)}"
 
 
 def _lost_references(before: Any, after: Any) -> Iterator[str]:
@@ -294,7 +301,7 @@ def _lost_references(before: Any, after: Any) -> Iterator[str]:
         kept = {"answer": entry["answer"], **written.get(entry["answer"], {})}
         lost = sorted(key for key, value in entry.items() if value not in EMPTY and kept.get(key) != value)
         if lost:
-            yield f"{', '.join(lost)} of answer {shown(entry['answer'])}"
+            yield f"{', '.join(lost)} of answer {brief(entry['answer'])}"
 
 
 def _lost_metadata(before: Mapping[str, Any], after: Any) -> Iterator[str]:
@@ -305,7 +312,9 @@ def _lost_metadata(before: Mapping[str, Any], after: Any) -> Iterator[str]:
                 yield f"metadata.{key}"
             continue
         held = kept.get(OURS) if isinstance(kept.get(OURS), dict) else {}
-        for dialect, said in value.items():
-            if (held or {}).get(dialect) != said:
-                names = ", ".join(sorted(said)) if isinstance(said, dict) else shown(said)
-                yield f"{names} (of {dialect})" if isinstance(said, dict) else f"metadata.rubricweb.{dialect}"
+        for dialect, parts in value.items():
+            if (held or {}).get(dialect) != parts:
+                names = ", ".join(sorted(parts)) if isinstance(parts, dict) else brief(parts)
+                yield (
+                    f"{names} (of {dialect})" if isinstance(parts, dict) else f"metadata.rubricweb.{dialect}"
+                )

@@ -37,7 +37,7 @@ class Weighed(NamedTuple):
 
 
 def weighed(importance: Importance | None, weight: float | None = None) -> Weighed:
-    """Of an item: vital where nothing is said, and the weight of the importance."""
+    """Return an item's importance, vital where none is given, and its weight, by default the importance's."""
     importance = importance or Importance.VITAL
     return Weighed(importance, importance.weight if weight is None else weight)
 
@@ -47,7 +47,7 @@ def is_known(token: object) -> bool:
 
 
 def of_token(token: object) -> Importance | None:
-    """The importance for a word or number of a file; None for None.
+    """Return the importance for a word or number of a file; None for None.
 
     >>> [str(of_token(token)) for token in ("must_have", 1, "2", -3, "interesting", None)]
     ['vital', 'okay', 'vital', 'avoid', 'vital', 'None']
@@ -63,7 +63,7 @@ def of_token(token: object) -> Importance | None:
 
 
 def of_weight(weight: object, place: str) -> Weighed:
-    """The importance for a weight of ResearchRubrics, which stays the weight."""
+    """Return the importance for a weight of ResearchRubrics, which stays the weight."""
     number = None if isinstance(weight, str) else _number(weight)
     if number is None:
         raise BadFormat(f"{place} is {str(weight)[:60]!r}, expected a number")

@@ -1,27 +1,38 @@
-"""Nuggets of nuggetizer: what it creates (AutoJudge's bank v4), and what it assigns to answers.
+"""Nuggets of nuggetizer, and the development nuggets of TREC RAG, which have the same form.
 
-`assignment: failed`, which nuggetizer writes where no reply could be read, stays what it is: neither support
-nor its absence. AutoJudge refuses the word, so the dialect v4 leaves the key out.
+Nuggetizer creates nuggets (AutoJudge's bank v4) and assigns them to answers. `assignment: failed`, which it
+writes where no reply could be read, is kept: it is neither support nor its absence. AutoJudge refuses the
+value, so the dialect v4 leaves the key out.
+
+Assessors edited the development nuggets of TREC RAG 2025 and 2026, each of a sub-narrative. Such a part
+is a subtopic here; its id is made from its text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from grading.errors import BadFormat
 from grading.formats.banks import importance
 from grading.formats.banks.records import (
+    BankItem,
+    BankLine,
+    Dialect,
+    Json,
+    Parts,
+    Source,
+    brief,
     emptied,
     identifier,
     objects,
     optional_text,
     ours,
     refuse_twins,
-    shown,
+    slug,
     text_of,
 )
-from grading.formats.banks.types import BankItem, BankLine, Dialect, Json, Parts, Source
 from grading.formats.ids import item_id
 from grading.types import Importance, ItemKind
 
@@ -29,6 +40,10 @@ ASSIGNMENTS = ("support", "partial_support", "not_support", "failed")
 ANSWER_KEYS = ("answer_text", "candidate_text")
 """What assignments have and created nuggets do not: the answer, or the passage, that they are about."""
 _SHAPE = "{query, qid, nuggets: [{text, importance, ...}, ...]}"
+
+
+_NARRATIVE = "mapped_sub_narrative"
+_OWN = (_NARRATIVE, "source")
 
 
 def recognises(records: Sequence[Json]) -> bool:
@@ -45,8 +60,9 @@ def read(raw: Json, source: Source) -> BankLine:
 
 
 def read_assignments(raw: Json, source: Source) -> BankLine:
-    """One line an answer. Assignments are of answers, so the line keeps its nuggets and the items have no
-    foreign part.
+    """Read one answer's assignments as a line.
+
+    Assignments are of answers, so the line keeps its nuggets and the items have no foreign part.
     """
     items = [
         BankItem(
@@ -75,7 +91,7 @@ def _line(raw: Json, source: Source, items: list[BankItem], foreign: Json) -> Ba
     query = raw.get("query")
     text = query.get("text") if isinstance(query, dict) else query or optional_text(raw, "text")
     if text is not None and not isinstance(text, str):
-        raise BadFormat(f"query is {shown(query)}, expected text")
+        raise BadFormat(f"query is {brief(query)}, expected text")
     return BankLine(
         query_id_of(raw), text or "", "", "", "", source.line, items, parts=head_parts(raw), foreign=foreign
     )
@@ -95,7 +111,7 @@ def _item(raw: Json, query_id: str, place: str) -> BankItem:
     text = text_of(raw, "text", place)
     if raw.get("assignment") not in (None, *ASSIGNMENTS):
         expected = ", ".join(ASSIGNMENTS)
-        raise BadFormat(f"{place}.assignment is {shown(raw['assignment'])}, expected {expected}")
+        raise BadFormat(f"{place}.assignment is {brief(raw['assignment'])}, expected {expected}")
     return BankItem(
         item_id(query_id, text),
         ItemKind.NUGGET,
@@ -125,7 +141,7 @@ def write(line: BankLine) -> Json:
 
 
 def is_sayable(item: BankItem) -> bool:
-    """Whether it is a nugget, and not one to avoid, for which these files have no word."""
+    """Return whether it is a nugget, and not one to avoid, for which these files have no word."""
     now = importance.weighed(item.importance, item.weight).importance
     before = importance.of_token((item.foreign or {}).get("importance"))
     return item.kind is ItemKind.NUGGET and (now is not Importance.AVOID or before is now)
@@ -141,7 +157,10 @@ def write_v4(line: BankLine) -> Json:
 
 
 def write_assignments(line: BankLine) -> Json:
-    """The nuggets that were assigned to this answer, less those that are retired or have other words now."""
+    """Return the nuggets that were assigned to this answer.
+
+    Those that are retired or reworded are left out.
+    """
     if line.foreign is None:
         raise BadFormat(f"topic {line.query_id} has no assigned answers, expected some from an import")
     texts = {item.text.strip(): item for item in line.items if item.kind is ItemKind.NUGGET}
@@ -201,4 +220,69 @@ ASSIGNMENTS_DIALECT = Dialect(
     lambda raw: {},
     head_parts,
     repeats_topics=True,
+)
+
+
+def recognises_development(records: Sequence[Json]) -> bool:
+    if not recognises(records) or "query" in records[0]:
+        return False
+    nuggets = [record.get("nuggets") for record in records]
+    return any(
+        isinstance(nugget, dict) and key in nugget
+        for listed in nuggets
+        if isinstance(listed, list)
+        for nugget in listed
+        for key in _OWN
+    )
+
+
+def read_development(raw: Json, source: Source) -> BankLine:
+    line = read(raw, source)
+    items = [_of_narrative(item, line.query_id, place) for place, item in enumerate(line.items)]
+    return replace(line, items=items)
+
+
+def _of_narrative(item: BankItem, query_id: str, place: int) -> BankItem:
+    raw = item.foreign or {}
+    narrative = raw.get(_NARRATIVE)
+    if narrative is not None and not isinstance(narrative, str):
+        raise BadFormat(f"nuggets[{place}].{_NARRATIVE} is {brief(narrative)}, expected text")
+    facet_id = slug(narrative or "")
+    return replace(
+        item,
+        item_id=item_id(query_id, item.text, facet_id),
+        facet_id=facet_id,
+        facet_text=(narrative or "").strip() if facet_id else "",
+        parts=parts_development(raw),
+    )
+
+
+def parts_development(raw: Json) -> Parts:
+    return ours("rag-development", raw, without=("text", "importance")) | unknown_importance(raw)
+
+
+def write_development(line: BankLine) -> Json:
+    head = line.foreign or {"qid": line.query_id}
+    sayable = [item for item in line.items if is_sayable(item)]
+    written = write(replace(line, items=sayable))
+    return head | {
+        "nuggets": [_with_narrative(*pair) for pair in zip(sayable, written["nuggets"], strict=True)]
+    }
+
+
+def _with_narrative(item: BankItem, raw: Json) -> Json:
+    if item.foreign is not None or not item.facet_id:
+        return raw
+    return raw | {_NARRATIVE: item.facet_text or item.facet_id}
+
+
+DEVELOPMENT = Dialect(
+    "rag-development",
+    "TREC RAG development nuggets",
+    recognises_development,
+    read_development,
+    write_development,
+    "TREC RAG 2025 and 2026",
+    parts_development,
+    head_parts,
 )

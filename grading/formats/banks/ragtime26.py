@@ -1,5 +1,7 @@
-"""Nuggets of RAGTIME 2026, as submitted to its task 3: questions whose answers are all needed (AND) or any of
-them (OR). There are neither ids nor claims nor sub-nuggets.
+"""Nuggets of RAGTIME 2026, as submitted to its task 3.
+
+Questions whose answers are all needed (AND) or any of them (OR). There are neither ids nor claims nor
+sub-nuggets.
 """
 
 from __future__ import annotations
@@ -11,16 +13,21 @@ from grading.errors import BadFormat
 from grading.formats.banks import autojudge_v3 as v3
 from grading.formats.banks import importance
 from grading.formats.banks.records import (
+    BankItem,
+    BankLine,
+    Dialect,
+    Json,
+    Parts,
+    Source,
+    brief,
     emptied,
     identifier,
     kept_answers,
     objects,
     refuse_twins,
-    shown,
     text_of,
     words_of,
 )
-from grading.formats.banks.types import BankItem, BankLine, Dialect, Json, Parts, Source
 from grading.formats.ids import item_id
 from grading.types import Importance, ItemKind
 
@@ -47,13 +54,13 @@ def recognises(records: Sequence[Json]) -> bool:
 def read(raw: Json, source: Source) -> BankLine:
     metadata = raw.get("metadata")
     if not isinstance(metadata, dict):
-        raise BadFormat(f"metadata is {shown(metadata)}, expected {_SHAPE}")
+        raise BadFormat(f"metadata is {brief(metadata)}, expected {_SHAPE}")
     query_id = identifier(metadata, "topic_id")
     if not query_id:
         raise BadFormat("no metadata.topic_id, expected the id of the topic")
     if len(identifier(metadata, "run_id")) > MOST_RUN_ID:
         raise BadFormat(
-            f"metadata.run_id is {shown(metadata['run_id'])}, expected at most {MOST_RUN_ID} characters"
+            f"metadata.run_id is {brief(metadata['run_id'])}, expected at most {MOST_RUN_ID} characters"
         )
     if raw.get("nugget_bank") is None:
         raise BadFormat(f"no nugget_bank, expected {_SHAPE}")
@@ -76,9 +83,9 @@ def read(raw: Json, source: Source) -> BankLine:
 def _item(raw: Json, query_id: str, place: str) -> BankItem:
     text = text_of(raw, "question", place)
     if raw.get("aggregator_type") not in (None, *AGGREGATORS):
-        raise BadFormat(f"{place}.aggregator_type is {shown(raw['aggregator_type'])}, expected AND or OR")
+        raise BadFormat(f"{place}.aggregator_type is {brief(raw['aggregator_type'])}, expected AND or OR")
     if raw.get("sub_nuggets"):
-        raise BadFormat(f"{place}.sub_nuggets is {shown(raw['sub_nuggets'])}, expected none")
+        raise BadFormat(f"{place}.sub_nuggets is {brief(raw['sub_nuggets'])}, expected none")
     answers = objects(raw.get("answers"), f"{place}.answers")
     v3.checked(raw, place)
     accepted = dict.fromkeys(answer["answer"] for answer in answers if words_of(answer["answer"]))
@@ -99,16 +106,19 @@ def head_parts(raw: Json) -> Parts:
 
 
 def write(line: BankLine) -> Json:
-    """Raises `BadFormat` for an item that `refuses` names."""
+    """Return the record of a line.
+
+    Raises `BadFormat` for an item that `refuses` names.
+    """
     for item in line.items:
         if problem := refuses(item):
-            raise BadFormat(f"{shown(item.text)} {problem}")
+            raise BadFormat(f"{brief(item.text)} {problem}")
     head = line.foreign or {"metadata": {"topic_id": line.query_id}}
     return head | {"nugget_bank": [_written(item) for item in line.items if _is_sayable(item)]}
 
 
 def _is_sayable(item: BankItem) -> bool:
-    """There is no word for an item to avoid; a file's own negative number stays."""
+    """Return whether the format can express the importance; a file's own negative number stays."""
     now = importance.weighed(item.importance, item.weight).importance
     return now in NUMBERS or importance.of_token((item.foreign or {}).get("importance")) is now
 

@@ -1,25 +1,139 @@
-"""The JSON objects of a bank file, and checked access to their fields."""
+"""Banks in memory, the JSON objects of a bank file, and checked access to their fields."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 import msgspec
 
 from grading.errors import BadFormat
-from grading.formats.banks.types import BankItem, Json
-from grading.formats.envelopes import ENVELOPE, unwrapped
+from grading.formats.base import ENVELOPE, unwrapped
 from grading.formats.ids import text_md5
 from grading.formats.reading import MAX_HELD_BYTES, lines, refuse_escaped_nul
+from grading.types import Importance, ItemKind
+
+Json = dict[str, Any]  # a JSON object, as a file has it
+Parts = Mapping[str, Any]
+"""What a file says of an item or topic besides what `BankItem` and `BankLine` model, by the keys of the
+AutoJudge bank v3 (`answers` with their references, `aggregator_type`, `sub_nuggets`, `creator`, ...).
+
+What v3 has no key for stands under `metadata.rubricweb.<dialect>`, which AutoJudge's tools keep.
+"""
+
 
 MAX_DEPTH = 60
 """How deeply the objects and lists of a bank may be nested."""
 _SHAPE = "a bank as JSON: one object a line, one object, or a list of objects"
+OURS = "rubricweb"
+"""The key of `metadata` under which AutoJudge's tools keep what is ours."""
+SLUG_CHARS = 80
+
+
+@dataclass(frozen=True, slots=True)
+class BankItem:
+    """A question or nugget. `gold_answers` is empty where the bank has no answer key.
+
+    Two items are equal if what is modelled of them is equal.
+    """
+
+    item_id: str
+    kind: ItemKind
+    text: str
+    facet_id: str = ""
+    gold_answers: tuple[str, ...] = ()
+    importance: Importance | None = None
+    """None where the file does not say."""
+    weight: float | None = None
+    """None: that of the importance."""
+    facet_text: str = ""
+    parts: Parts = field(default_factory=dict, compare=False)
+    foreign: Json | None = field(default=None, compare=False)
+    """The item as the file has it, from which a writer of the same dialect starts; None: nothing but what is
+    modelled.
+    """
+    is_secret: bool = False
+    """Nobody below topic developer may read it."""
+
+
+@dataclass(frozen=True, slots=True)
+class BankLine:
+    """The items of one topic, or of one subtopic of it.
+
+    `facet_id` and `facet_text` are empty for a whole topic; in some dialects a topic takes several lines.
+    """
+
+    query_id: str
+    query_text: str
+    facet_id: str
+    facet_text: str
+    test_collection: str
+    line: int
+    items: list[BankItem]
+    parts: Parts = field(default_factory=dict, compare=False)
+    foreign: Json | None = field(default=None, compare=False)
+    """The line as the file has it, without its items; None: nothing but what is modelled."""
+
+    def in_other_dialect(self) -> BankLine:
+        """Return the line, with nothing but its parts, for the writer of another dialect."""
+        return replace(self, foreign=None, items=[replace(item, foreign=None) for item in self.items])
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The place of a record: its line, and the file's name for dialects whose files name their topic."""
+
+    line: int
+    file: str
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How one tool or track writes banks. Readers raise `BadFormat` without a place; the caller adds it."""
+
+    name: str
+    label: str
+    recognises: Callable[[Sequence[Json]], bool]
+    """Whether these records, all of a file's, are of this dialect."""
+    read: Callable[[Json, Source], BankLine]
+    write: Callable[[BankLine], Json]
+    source: str
+    """The place where it is described."""
+    parts: Callable[[Json], Parts]
+    """The parts of an item as a file of this dialect has it (`BankItem.foreign`)."""
+    head_parts: Callable[[Json], Parts]
+    """The parts of a line (`BankLine.foreign`)."""
+    file_name: str = ""
+    """With `{query_id}`: every topic is a file of its own of this name."""
+    repeats_topics: bool = False
+    """A topic may take several lines."""
+    has_item_per_record: bool = False
+    """A record is one item, and a topic takes as many as it has."""
+    leaves_out: Callable[[BankItem], bool] = lambda item: False
+    """Whether an item gets no record, where each has its own."""
+    is_read: bool = True
+    shares: str = ""
+    """The dialect whose foreign parts are this one's, too; empty: its own alone."""
+    refuses: Callable[[BankItem], str] = lambda item: ""
+    """Why no bank with this item can be written at all; empty if it can."""
+    warns: Callable[[BankItem], str] = lambda item: ""
+    """What readers of the written file will make of this item; empty if nothing is to be said."""
+
+    @property
+    def foreign_name(self) -> str:
+        """Under which name foreign parts that its writer starts from are kept."""
+        return self.shares or self.name
+
+    def records(self, line: BankLine) -> list[Json]:
+        """Return what is written of a line: a record, or one for each of its items."""
+        if not self.has_item_per_record:
+            return [self.write(line)]
+        return [self.write(replace(line, items=[item])) for item in line.items if not self.leaves_out(item)]
 
 
 class Record(NamedTuple):
@@ -28,7 +142,7 @@ class Record(NamedTuple):
 
 
 def read_records(path: Path) -> list[Record]:
-    """Every record of the file with its line; those of one document have the line on which it begins.
+    """Return every record of the file with its line; those of one document have the line on which it begins.
 
     Raises `BadFormat` with file and line for what is no JSON object, a key that one object has twice, a blank
     line between records, and nesting deeper than `MAX_DEPTH`.
@@ -38,7 +152,7 @@ def read_records(path: Path) -> list[Record]:
 
 
 def _documents(numbered: list[tuple[int, str]]) -> list[tuple[int, str]]:
-    """(line, JSON text): each line, unless the first is only the beginning of a document."""
+    """Yield (line, JSON text) of each line, unless the first is only the beginning of a document."""
     first = next(place for place, (_, text) in enumerate(numbered) if text.strip())
     number, text = numbered[first]
     if _is_whole(text) or text.rstrip().endswith("}"):
@@ -57,8 +171,8 @@ def _is_whole(text: str) -> bool:
 def _records(file: str, line: int, text: str) -> Iterator[Record]:
     try:
         value = _decode(text)
-        for found in value if isinstance(value, list) else [value]:
-            if not (records := unwrapped(found)):
+        for document in value if isinstance(value, list) else [value]:
+            if not (records := unwrapped(document)):
                 raise BadFormat(f"no records in artifacts, expected data or value in the envelope {ENVELOPE}")
             for record in records:
                 if not isinstance(record, dict):
@@ -93,12 +207,12 @@ def _malformed(text: str, problem: Exception) -> NoReturn:
 
 
 def _refuse_repeated(pairs: list[tuple[str, Any]]) -> Json:
-    found: Json = {}
+    members: Json = {}
     for key, value in pairs:
-        if key in found:
+        if key in members:
             raise BadFormat(f"the key {key[:80]!r} occurs twice in one object, expected it once")
-        found[key] = value
-    return found
+        members[key] = value
+    return members
 
 
 def _refuse_deep(value: Any) -> None:
@@ -115,85 +229,81 @@ def _refuse_deep(value: Any) -> None:
     raise BadFormat(f"nested too deeply, expected at most {MAX_DEPTH} levels")
 
 
-OURS = "rubricweb"
-"""The key of `metadata` under which AutoJudge's tools keep what is ours."""
-SLUG_CHARS = 80
-
-
-def shown(value: object) -> str:
-    words = repr(value)
-    return words if len(words) <= 80 else f"{words[:80]}…"
+def brief(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:80]}…"
 
 
 def identifier(raw: Json, *keys: str) -> str:
-    """The first of these keys that has a value: an id, which may be written as a number. Empty without."""
+    """Return the id, or number, at the first of these keys that has a value; empty without."""
     for key in keys:
         value = raw.get(key)
         if value is None:
             continue
         if isinstance(value, bool) or not isinstance(value, str | int) or not str(value).strip():
-            raise BadFormat(f"{key} is {shown(value)}, expected an id")
+            raise BadFormat(f"{key} is {brief(value)}, expected an id")
         return str(value)
     return ""
 
 
 def text_of(raw: Any, key: str, place: str) -> str:
-    """Required text that is not blank."""
+    """Return the required text, which must not be blank."""
     value = raw.get(key) if isinstance(raw, dict) else raw
     where = f"{place}.{key}" if place and isinstance(raw, dict) else place or key
     if not isinstance(value, str) or not value.strip():
-        raise BadFormat(f"{where} is {shown(value)}, expected text")
+        raise BadFormat(f"{where} is {brief(value)}, expected text")
     return value
 
 
 def optional_text(raw: Json, key: str) -> str:
     value = raw.get(key)
     if value is not None and not isinstance(value, str):
-        raise BadFormat(f"{key} is {shown(value)}, expected text")
+        raise BadFormat(f"{key} is {brief(value)}, expected text")
     return value or ""
 
 
 def objects(value: Any, place: str) -> list[Json]:
-    """A list of objects; none for null."""
+    """Return a list of objects; none for null."""
     if value is None:
         return []
     if not isinstance(value, list):
-        raise BadFormat(f"{place} is {shown(value)}, expected a list")
+        raise BadFormat(f"{place} is {brief(value)}, expected a list")
     for number, entry in enumerate(value):
         if not isinstance(entry, dict):
-            raise BadFormat(f"{place}[{number}] is {shown(entry)}, expected an object")
+            raise BadFormat(f"{place}[{number}] is {brief(entry)}, expected an object")
     return value
 
 
 def keyed(value: Any, key: str, place: str) -> list[Json]:
-    """The objects of a list, or of a dictionary whose keys are the texts that the objects have at `key`."""
+    """Return the objects of a list, or of a dictionary whose keys are their texts at `key`."""
     if not isinstance(value, dict):
         return objects(value, place)
     for text, entry in value.items():
         if not isinstance(entry, dict):
-            raise BadFormat(f"{place}[{shown(text)}] is {shown(entry)}, expected an object")
+            raise BadFormat(f"{place}[{brief(text)}] is {brief(entry)}, expected an object")
         if entry.get(key) != text:
             raise BadFormat(
-                f"{place}[{shown(text)}].{key} is {shown(entry.get(key))}, expected the key that it stands at"
+                f"{place}[{brief(text)}].{key} is {brief(entry.get(key))}, expected the key that it stands at"
             )
     return list(value.values())
 
 
 def refuse_twins(items: Iterable[BankItem], place: str) -> None:
-    """Two items of equal text would be one item, whatever else they say."""
+    """Refuse two items of equal text: they would be one item, whatever else they say."""
     seen: dict[tuple[str, str], int] = {}
     for number, item in enumerate(items):
         first = seen.setdefault((item.kind, item.text.strip()), number)
         if first != number:
             raise BadFormat(
-                f"{place}[{first}] and {place}[{number}] have equal texts ({shown(item.text)}), "
+                f"{place}[{first}] and {place}[{number}] have equal texts ({brief(item.text)}), "
                 "expected each text once"
             )
 
 
 def in_container(before: Any, entries: Sequence[Json], key: str) -> Any:
-    """The entries in a dictionary by their texts, or in a list, as the file had them; a list where it had
-    neither.
+    """Return the entries in a dictionary by their texts, or in a list, as the file had them.
+
+    It is a list where the file had neither.
     """
     if isinstance(before, dict):
         return {entry[key]: entry for entry in entries}
@@ -201,27 +311,27 @@ def in_container(before: Any, entries: Sequence[Json], key: str) -> Any:
 
 
 def emptied(raw: Json, *keys: str) -> Json:
-    """The record with these containers empty, so that a writer knows which kind they were."""
+    """Return the record with these containers empty, so that a writer knows which kind they were."""
     return raw | {key: type(raw[key])() for key in keys if isinstance(raw.get(key), dict | list)}
 
 
 def words_of(text: str) -> str:
-    """A text as an answer key has it: words parted by single spaces."""
+    """Return a text as an answer key has it: words parted by single spaces."""
     return " ".join(text.split())
 
 
 def kept_answers(
-    before: Sequence[Any], wanted: Sequence[str], *, text: Callable[[Any], str], made: Callable[[str], Any]
+    before: Sequence[Any], answers: Sequence[str], *, text: Callable[[Any], str], made: Callable[[str], Any]
 ) -> list[Any]:
-    """The file's answers that are still accepted, as read, and then those that it lacks."""
-    accepted = {words_of(answer) for answer in wanted}
+    """Return the file's answers that are still accepted, as read, and then those that it lacks."""
+    accepted = {words_of(answer) for answer in answers}
     kept = [entry for entry in before if not words_of(text(entry)) or words_of(text(entry)) in accepted]
     present = {words_of(text(entry)) for entry in kept}
-    return kept + [made(answer) for answer in wanted if words_of(answer) not in present]
+    return kept + [made(answer) for answer in answers if words_of(answer) not in present]
 
 
 def md5_as_is(text: str) -> str:
-    """As AutoJudge makes ids: of the text with its white space."""
+    """Return the md5 of the text with its white space, as AutoJudge makes ids."""
     return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
@@ -230,19 +340,19 @@ def is_md5_of(identity: object, text: str) -> bool:
 
 
 def ours(dialect: str, raw: Json, *, without: Iterable[str]) -> Json:
-    """As parts: what the dialect says and v3 has no key for."""
+    """Return as parts what the dialect says and v3 has no key for."""
     modelled = set(without)
     rest = {key: value for key, value in raw.items() if key not in modelled and value is not None}
     return {"metadata": {OURS: {dialect: rest}}} if rest else {}
 
 
 def slug(text: str) -> str:
-    """The id of a subtopic that a file knows by its words alone.
+    """Return the id of a subtopic that a file knows by its words alone.
 
     >>> slug('"How safe is nuclear energy?"')
     'how-safe-is-nuclear-energy'
     """
-    words = re.sub(r"[\W_]+", "-", text.casefold()).strip("-")
-    if not words:
+    name = re.sub(r"[\W_]+", "-", text.casefold()).strip("-")
+    if not name:
         return text_md5(text)[:12] if text.strip() else ""
-    return words if len(words) <= SLUG_CHARS else f"{words[:SLUG_CHARS]}-{text_md5(text)[:8]}"
+    return name if len(name) <= SLUG_CHARS else f"{name[:SLUG_CHARS]}-{text_md5(text)[:8]}"

@@ -7,8 +7,20 @@ from typing import Any
 
 from grading.errors import BadFormat
 from grading.formats.banks import importance
-from grading.formats.banks.records import emptied, identifier, objects, ours, refuse_twins, text_of
-from grading.formats.banks.types import BankItem, BankLine, Dialect, Json, Parts, Source
+from grading.formats.banks.records import (
+    BankItem,
+    BankLine,
+    Dialect,
+    Json,
+    Parts,
+    Source,
+    emptied,
+    identifier,
+    objects,
+    ours,
+    refuse_twins,
+    text_of,
+)
 from grading.formats.ids import item_id
 from grading.types import ItemKind
 

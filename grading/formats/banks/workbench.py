@@ -10,8 +10,7 @@ from typing import Any
 import msgspec
 
 from grading.errors import BadFormat
-from grading.formats.banks.records import kept_answers, ours
-from grading.formats.banks.types import BankItem, BankLine, Dialect, Json, Parts, Source
+from grading.formats.banks.records import BankItem, BankLine, Dialect, Json, Parts, Source, kept_answers, ours
 from grading.formats.ids import md5_of_id, text_md5
 from grading.formats.json_lines import records
 from grading.formats.reading import write_lines
@@ -62,7 +61,7 @@ def write_bank(path: Path, bank: Iterable[BankLine]) -> None:
 
 
 def recognises(records: Sequence[Json]) -> bool:
-    """A number of items is that of a leaderboard's JSON."""
+    """Return whether the records are a bank: a number of items is that of a leaderboard's JSON."""
     return "items" in records[0] and not isinstance(records[0]["items"], int)
 
 
@@ -121,7 +120,7 @@ def _item(raw: _ItemJson, foreign: Json, place: tuple[str, str], position: int) 
 
 
 def _wording(raw: _ItemJson, position: int) -> tuple[ItemKind, str, str]:
-    """(kind, id, text) of an item; nuggets are known by `nugget_id`."""
+    """Return (kind, id, text) of an item; nuggets are known by `nugget_id`."""
     is_nugget = raw.nugget_id is not None
     kind, item_id, text = (
         (ItemKind.NUGGET, raw.nugget_id, raw.nugget_text)
@@ -173,7 +172,7 @@ def _new_item(item: BankItem, query_id: str) -> Json:
 
 
 def _written(item: BankItem, query_id: str) -> Json:
-    """What the file had, with the words and accepted answers that the item has now."""
+    """Return what the file had, with the words and accepted answers that the item has now."""
     if item.foreign is None:
         return _new_item(item, query_id)
     raw, kind = dict(item.foreign), item.kind

@@ -1,19 +1,122 @@
-"""Citations in their three shapes, and the sentences that carry them."""
+"""Dialects of responses, citations in their three shapes, and the sentences that carry them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from grading.errors import BadFormat
 from grading.formats.json_lines import JsonDict, in_words, real
-from grading.formats.responses.dialects import Shape
 from grading.types import Citation, Response, Sentence
 
+_LABELS = {
+    "rag24": "TREC RAG 2024 answers",
+    "rag25": "TREC RAG 2025 and 2026 answers",
+    "ragtime": "RAGTIME reports",
+    "dragun": "DRAGUN reports",
+    "autojudge": "AutoJudge reports",
+    "biogen24": "BioGen 2024 answers",
+}
+SENTENCE_KEYS = ("answer", "responses")
+TOPIC_KEYS = ("topic_id", "narrative_id", "request_id")
+"""Names of the topic's id; a file may have several, which then agree."""
 _POSITION = re.compile(r"[0-9]{1,4}")
 Refuse = Callable[[str, str, int | None], None]
 """Takes the category of the problem, its text and the number of the sentence."""
+
+
+class Dialect(StrEnum):
+    """A way of writing responses, by the name of the track that brought it up."""
+
+    RAG24 = "rag24"
+    RAG25 = "rag25"
+    """TREC RAG 2025 and 2026."""
+    RAGTIME = "ragtime"
+    DRAGUN = "dragun"
+    """Task 2, reports."""
+    AUTOJUDGE = "autojudge"
+    """AutoJudge reports that cite document ids, as NeuCLIR's did."""
+    BIOGEN24 = "biogen24"
+    """One JSON document a run, citations in the text."""
+
+    @property
+    def label(self) -> str:
+        return _LABELS[self]
+
+
+class Shape(StrEnum):
+    """How a sentence's citations are written."""
+
+    POSITIONS = "positions"
+    """`[0, 2]`: into the references, from 0."""
+    IDS = "ids"
+    """`["d1", "d2"]`, best first."""
+    SCORES = "scores"
+    """`{"d1": 0.9}`, higher is better."""
+    INLINE = "inline"
+    """`[123, 456]` in the text, before the sentence's full stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The keys of a dialect of one JSON object a line."""
+
+    sentences_key: str
+    topic_key: str
+    shapes: tuple[Shape, ...]
+    """Shapes that the track takes; the first is written."""
+    has_metadata: bool = True
+    """Whether the ids stand in an object of their own, `metadata`."""
+    only_metadata: frozenset[str] = frozenset()
+    """The keys of `metadata` that are allowed; empty where others are, too."""
+    expected: tuple[str, ...] = ()
+    """Keys beside the ids that the track asks for."""
+
+
+LAYOUTS = {
+    Dialect.RAG24: Layout("answer", "topic_id", (Shape.POSITIONS,), has_metadata=False, expected=("topic",)),
+    Dialect.RAG25: Layout("answer", "narrative_id", (Shape.POSITIONS, Shape.IDS), expected=("narrative",)),
+    Dialect.RAGTIME: Layout("responses", "topic_id", (Shape.SCORES, Shape.IDS)),
+    Dialect.DRAGUN: Layout(
+        "responses",
+        "topic_id",
+        (Shape.IDS,),
+        only_metadata=frozenset({"team_id", "run_id", "topic_id", "type", "use_starter_kit"}),
+        expected=("type", "use_starter_kit"),
+    ),
+    Dialect.AUTOJUDGE: Layout("responses", "topic_id", (Shape.IDS, Shape.SCORES, Shape.POSITIONS)),
+}
+"""Layouts of all dialects but BioGen's."""
+
+
+def dialect_of(content: Mapping[str, object]) -> Dialect | None:
+    """Return the dialect of a line's JSON object, or of BioGen's document; None where it is no response."""
+    metadata = content.get("metadata")
+    key = sentences_key(content)
+    if not isinstance(metadata, Mapping):
+        if isinstance(content.get("results"), list):
+            return Dialect.BIOGEN24
+        return Dialect.RAG24 if key == "answer" and "run_id" in content else None
+    if key != "responses":
+        return Dialect.RAG25 if key else None
+    entries = content["responses"]
+    if isinstance(entries, list) and any(_has_scores(entry) for entry in entries):
+        return Dialect.RAGTIME
+    return Dialect.DRAGUN if "use_starter_kit" in metadata else Dialect.AUTOJUDGE
+
+
+def sentences_key(content: Mapping[str, object]) -> str:
+    """Return the key of a response's sentences, "responses" where there are both, or nothing."""
+    keys = [key for key in ("responses", "answer") if key in content]
+    return next((key for key in keys if isinstance(content[key], list)), keys[0] if keys else "")
+
+
+def _has_scores(entry: object) -> bool:
+    return isinstance(entry, Mapping) and isinstance(entry.get("citations"), Mapping)
+
 
 _NAMES = {
     Shape.POSITIONS: "positions in references",
@@ -60,7 +163,7 @@ class CitationReader:
         self._first: tuple[Shape, str] | None = None
 
     def read(self, citations: object, *, place: str, sentence: int) -> tuple[Citation, ...] | None:
-        """The citations that can be read; None where the file does not say.
+        """Return the citations that can be read; None where the file does not say.
 
         What cannot be read, a shape other than the first sentence's included, is refused with the sentence.
         """
@@ -91,11 +194,11 @@ class CitationReader:
         entries = citations if isinstance(citations, list) else []
         if shape is Shape.IDS:
             return tuple(Citation(doc_id) for doc_id in self._doc_ids(entries, place, sentence))
-        known = [entry for entry in entries if self._is_in_range(entry, place, sentence)]
-        return tuple(Citation(self._references[position]) for position in known)
+        in_range = [entry for entry in entries if self._is_in_range(entry, place, sentence)]
+        return tuple(Citation(self._references[position]) for position in in_range)
 
     def _doc_ids(self, entries: list[str], place: str, sentence: int) -> list[str]:
-        """The documents that texts name: positions in the references where all of them are such."""
+        """Return the documents that texts name: positions in the references where all of them are such."""
         positions = positions_in_text(entries, self._references)
         if len(positions) == len(entries):
             return [self._references[position] for position in positions]
@@ -144,7 +247,10 @@ class CitationReader:
 
 
 def decode(citations: object, references: Sequence[str]) -> tuple[Citation, ...] | None:
-    """The citations of a sentence that was read before. Raises `BadFormat` where they cannot be read."""
+    """Return the citations of a sentence that was read before.
+
+    Raises `BadFormat` where they cannot be read.
+    """
 
     def refuse(category: str, text: str, sentence: int | None) -> None:
         raise BadFormat(text)
@@ -169,7 +275,7 @@ class SentenceWriter:
         return self._response.references is not None or bool(self.references)
 
     def entries(self, given: Sequence[Any]) -> list[JsonDict]:
-        """The JSON of all sentences, each from what the file said of it beside text and citations."""
+        """Return the JSON of all sentences, each from what the file said of it beside text and citations."""
         sentences = self._response.sentences
         return [
             self._entry(number, sentence, entry)
@@ -236,7 +342,7 @@ class SentenceWriter:
 
 
 def _aligned(sentences: Sequence[Sentence], given: Sequence[JsonDict]) -> list[JsonDict]:
-    """What the file said of each sentence: by position where their number is the same, else by text."""
+    """Return the file's sentences beside these: by position where their number is equal, else by text."""
     if len(sentences) == len(given):
         return list(given)
     by_text = {entry["text"]: entry for entry in reversed(given)}

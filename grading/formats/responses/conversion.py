@@ -1,30 +1,57 @@
-"""From a `Response` to the JSON of a dialect, with a list of what the dialect cannot say.
+"""Files of responses: recognition, reading and writing of each dialect, and what a dialect cannot express.
 
-What a file said stays as it stood wherever it still says the same; the rest is overwritten.
+A value that still means the same keeps the form that it had in the file; other values are overwritten.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from itertools import islice
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from grading.errors import BadFormat
+from grading.formats.base import Content, Format, Sample
 from grading.formats.ids import is_one_word
-from grading.formats.json_lines import JsonDict
-from grading.formats.responses.biogen import RESULT_KEYS, RUN_KEYS, join_answer, split_answer
-from grading.formats.responses.citations import SentenceWriter, shape_of
-from grading.formats.responses.dialects import (
+from grading.formats.json_lines import JsonDict, encode_json, json_object
+from grading.formats.reading import lines, read_document, write_lines
+from grading.formats.responses.citations import (
     LAYOUTS,
     SENTENCE_KEYS,
     TOPIC_KEYS,
     Dialect,
     Layout,
+    SentenceWriter,
     dialect_of,
     sentences_key,
+    shape_of,
+)
+from grading.formats.responses.inspection import (
+    RESULT_KEYS,
+    RUN_KEYS,
+    SHAPE,
+    InspectedLine,
+    Problem,
+    inspect,
+    inspect_document,
+    join_answer,
+    split_answer,
+    write_document,
 )
 from grading.types import Response
 
 _ID_KEYS = frozenset({"team_id", "run_id", *TOPIC_KEYS})
+
+
+_SOURCES = {
+    Dialect.RAG24: "TREC RAG 2024, ragnarok",
+    Dialect.RAG25: "TREC RAG 2025 and 2026, autojudge-base 1.0.0",
+    Dialect.RAGTIME: "TREC RAGTIME 2025 and 2026, task 1",
+    Dialect.DRAGUN: "TREC DRAGUN 2025, task 2",
+    Dialect.AUTOJUDGE: "TREC AutoJudge, autojudge-base 1.0.0",
+    Dialect.BIOGEN24: "TREC BioGen 2024",
+}
 
 
 def converted(response: Response, dialect: Dialect) -> tuple[JsonDict, list[str]]:
@@ -69,7 +96,7 @@ class _Conversion:
         return self.source is self.dialect
 
     def line(self, layout: Layout) -> JsonDict:
-        """The JSON object of any dialect but BioGen's."""
+        """Return the JSON object of any dialect but BioGen's."""
         parts = self._parts()
         if self.stays:
             content = dict(self.response.foreign)
@@ -84,7 +111,7 @@ class _Conversion:
         return content
 
     def document(self) -> JsonDict:
-        """BioGen's document with this result as the only one."""
+        """Return BioGen's document with this result as the only one."""
         if self.stays:
             content: JsonDict = dict(self.response.foreign)
             result = dict(content["results"][0])
@@ -115,8 +142,8 @@ class _Conversion:
             ids["narrative"] = foreign["topic"]
         if "response_length" in foreign and not self.stays:
             self.notes.append("response_length is dropped")
-        known = {*ids, "topic", "response_length"}
-        return _Parts(ids, {key: foreign[key] for key in foreign if key not in known}, listed)
+        handled = {*ids, "topic", "response_length"}
+        return _Parts(ids, {key: foreign[key] for key in foreign if key not in handled}, listed)
 
     def _parts_of_document(self, foreign: Mapping[str, Any]) -> _Parts:
         result = foreign["results"][0]
@@ -137,7 +164,7 @@ class _Conversion:
         if layout.only_metadata:
             self.notes += [f"metadata.{key} is dropped" for key in _others(metadata, layout.only_metadata)]
             metadata = {key: metadata[key] for key in metadata if key in layout.only_metadata}
-        self.notes += [f"metadata.{key} is not known" for key in layout.wanted if metadata.get(key) is None]
+        self.notes += [f"metadata.{key} is not known" for key in layout.expected if metadata.get(key) is None]
         return {"metadata": metadata, **_with_one_list(parts.others, layout.sentences_key)}
 
     def _flat(self, parts: _Parts) -> JsonDict:
@@ -149,8 +176,8 @@ class _Conversion:
             self.notes.append("topic is not known")
         else:
             content["topic"] = parts.metadata["narrative"]
-        words = sum(len(sentence.text.split()) for sentence in self.response.sentences)
-        return content | {"references": [], "response_length": words}
+        length = sum(len(sentence.text.split()) for sentence in self.response.sentences)
+        return content | {"references": [], "response_length": length}
 
     def _note_dropped(self, parts: _Parts, *, kept: frozenset[str]) -> None:
         """Note what neither TREC RAG 2024 nor BioGen has a place for."""
@@ -227,7 +254,7 @@ def _cites(entry: Mapping[str, object]) -> bool:
 
 
 def _set_id(ids: JsonDict, key: str, value: str) -> None:
-    """An id that the file wrote as a number stays one."""
+    """Set an id; one that the file wrote as a number stays a number."""
     if key not in ids or str(ids[key]) != value:
         ids[key] = value
 
@@ -242,7 +269,7 @@ def _set_references(content: JsonDict, references: tuple[str, ...] | list[str] |
 
 
 def _renamed(content: Mapping[str, Any], names: tuple[str, ...], new: str) -> JsonDict:
-    """The same in the same order, the first of `names` that has a value under its new name."""
+    """Return the same in the same order, the first of `names` that has a value under its new name."""
     used = [name for name in names if content.get(name) is not None]
     if not used or new in used:
         return dict(content)
@@ -250,7 +277,7 @@ def _renamed(content: Mapping[str, Any], names: tuple[str, ...], new: str) -> Js
 
 
 def _with_one_list(content: Mapping[str, Any], key: str) -> JsonDict:
-    """The same in the same order, the sentences under this key alone."""
+    """Return the same in the same order, the sentences under this key alone."""
     own = sentences_key(content)
     kept = {name: value for name, value in content.items() if name == own or name not in SENTENCE_KEYS}
     return {key if name == own else name: value for name, value in kept.items()}
@@ -260,5 +287,110 @@ def _present(content: Mapping[str, object], keys: tuple[str, ...]) -> list[str]:
     return [key for key in keys if key in content]
 
 
-def _others(content: Mapping[str, object], known: frozenset[str] | set[str]) -> list[str]:
-    return [key for key in content if key not in known]
+def _others(content: Mapping[str, object], handled: frozenset[str] | set[str]) -> list[str]:
+    return [key for key in content if key not in handled]
+
+
+def read_responses(path: Path) -> Iterator[Response]:
+    """Yield the responses of a run in the file's order: one JSON object a line, or BioGen's document.
+
+    Raises `BadFormat` for a response without run, topic or sentences, for sentences that cite in different
+    shapes, for positions outside the references, and as `json_value` and `lines` do.
+    """
+    for inspected in inspect_responses(path):
+        if inspected.problems or inspected.response is None:
+            raise BadFormat(inspected.problems[0].text, file=path.name, line=inspected.line)
+        yield inspected.response
+
+
+def inspect_responses(path: Path) -> Iterator[InspectedLine]:
+    """Yield what each line holds, with everything that is wrong in it.
+
+    Raises `BadFormat` where the file itself cannot be read on, as `lines` does.
+    """
+    if _is_document(path):
+        whole = _object_of("\n".join(text for _, text in read_document(path, shape=SHAPE).lines))
+        if whole is not None and dialect_of(whole) not in (None, Dialect.BIOGEN24):
+            problem = "a response that is written on several lines, expected one response a line"
+            yield InspectedLine(1, None, (Problem("malformed", problem),))
+            return
+        yield from inspect_document(path)
+        return
+    for number, text in lines(path):
+        try:
+            content = json_object(text, shape=SHAPE)
+        except BadFormat as error:
+            yield InspectedLine(number, None, (Problem("malformed", error.problem),))
+        else:
+            yield inspect(content, number)
+
+
+def _is_document(path: Path) -> bool:
+    """Return whether the file is one JSON document: its first line is BioGen's, or the start of one."""
+    first, *others = islice((text for _, text in lines(path) if text.strip()), 2)
+    content = _object_of(first)
+    if content is not None:
+        return dialect_of(content) is Dialect.BIOGEN24
+    is_beginning = first.lstrip().startswith("{") and first.rstrip().endswith(("{", "[", ",", ":"))
+    return is_beginning and not any(dialect_of(_object_of(text) or {}) for text in others)
+
+
+def _object_of(text: str) -> JsonDict | None:
+    try:
+        return json_object(text, shape=SHAPE)
+    except BadFormat:
+        return None
+
+
+def write_responses(path: Path, responses: Iterable[Response], dialect: Dialect) -> None:
+    """Write one JSON object a line, or BioGen's document; gzip where the name ends in `.gz`.
+
+    A response that was read from a file of this dialect is written as it was read, unknown keys included, but
+    for fields that have changed since. `losses` says what another dialect cannot say. Raises `BadFormat` for
+    ids that the reader refuses, and for responses of several runs as BioGen's document.
+    """
+    contents = (converted(response, dialect)[0] for response in responses)
+    if dialect is Dialect.BIOGEN24:
+        write_document(path, contents)
+    else:
+        write_lines(path, (encode_json(content) for content in contents))
+
+
+def losses(response: Response, dialect: Dialect) -> list[str]:
+    """List what `write_responses` drops or makes up, item by item; empty in the response's own dialect.
+
+    >>> from grading.types import Citation, Sentence
+    >>> sentence = Sentence("Tides follow the moon.", (Citation("d1"),))
+    >>> losses(Response("r1", "t1", (sentence,)), Dialect.RAGTIME)
+    ['sentence 1: the score 1 of d1 is made up from its rank']
+    """
+    return converted(response, dialect)[1]
+
+
+def dialect_of_lines(contents: Iterable[Mapping[str, object]]) -> Dialect | None:
+    """Return the dialect of the objects of one file; None where none of them is a response.
+
+    A response that cites nothing does not tell RAGTIME from AutoJudge; another one of the file does.
+    """
+    dialects = list(filter(None, map(dialect_of, contents)))
+    telling = [dialect for dialect in (Dialect.RAGTIME, Dialect.DRAGUN) if dialect in dialects]
+    return next(iter([*telling, *dialects]), None)
+
+
+def _recognises(dialect: Dialect) -> Callable[[Sample], bool]:
+    return lambda sample: dialect_of_lines(sample.objects) is dialect
+
+
+FORMATS = tuple(
+    Format(
+        f"{dialect}-responses",
+        dialect.label,
+        Content.RESPONSES,
+        _recognises(dialect),
+        read_responses,
+        partial(write_responses, dialect=dialect),
+        is_lossless=True,
+        source=_SOURCES[dialect],
+    )
+    for dialect in Dialect
+)

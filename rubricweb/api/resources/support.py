@@ -13,7 +13,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from grading.support.scores import Support
+from grading.support import Support
 from rubricweb.accounts import roles
 from rubricweb.api.base import ListResource, Resource, Row, documents
 from rubricweb.api.idempotency import KEY, done_once

@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from grading.formats.passages import PassageEntry, candidates_of
-from grading.systems import prompted
+from grading.systems import extractive
 from grading.systems.base import MAX_WORDS, Answer, Source
 from grading.systems.pipeline import Answering, SystemSpec, make
 from grading.systems.retrieval import DEPTH
@@ -87,7 +87,7 @@ class GenerateRequest(serializers.Serializer[Any]):
         max_length=DEEPEST,
         help_text="As `retrieve` gives them, in their order; retrieved where they are not sent.",
     )
-    topk = serializers.IntegerField(default=prompted.SOURCES, min_value=1, max_value=MOST_SOURCES)
+    topk = serializers.IntegerField(default=extractive.SOURCES, min_value=1, max_value=MOST_SOURCES)
     max_words = serializers.IntegerField(default=MAX_WORDS, min_value=1, max_value=MOST_WORDS)
 
 

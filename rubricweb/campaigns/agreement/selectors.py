@@ -19,8 +19,7 @@ from grading.statistics.agreement import (
     ordinal_alpha,
     weighted_kappa,
 )
-from grading.statistics.mean_intervals import statistic_interval
-from grading.statistics.resampling import ConfidenceInterval
+from grading.statistics.mean_intervals import ConfidenceInterval, statistic_interval
 from grading.types import MAX_RATING
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import ItemRevision

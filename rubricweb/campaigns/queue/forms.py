@@ -10,9 +10,8 @@ from django import forms
 from django.db.models import QuerySet
 
 from grading.statistics.cover_estimate import COVER_CELLS
-from grading.statistics.linear_estimate import A_RUN
-from grading.topic_attributes import attributes
-from grading.topic_sampler import DrawnTopic, diverse_topics
+from grading.statistics.cover_sample import A_RUN
+from grading.topic_attributes import DrawnTopic, attributes, diverse_topics
 from grading.types import MAX_RATING, ItemKind
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User

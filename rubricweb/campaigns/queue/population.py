@@ -11,9 +11,8 @@ import numpy as np
 
 from grading.measures import cover
 from grading.measures.cover import deciding_rows
-from grading.statistics import linear_estimate
 from grading.statistics.cover_estimate import COVER_CELLS
-from grading.statistics.cover_sample import Ranked, cover_sample
+from grading.statistics.cover_sample import Ranked, cover_sample, drawn
 from grading.types import FAILED, MISSING, ItemKind, Ratings
 from rubricweb.banks.models import Bank
 from rubricweb.campaigns.queue import ordering
@@ -201,7 +200,7 @@ def _unit_sample(gathered: ChoiceInputs, sheets: Sequence[TopicPopulation], seed
     )
     cells = [
         _cell(choice, sheets[number], place, (RANDOM, float(units.chances[unit])))
-        for unit in linear_estimate.drawn(units.chances, units.size, seed=seed).tolist()
+        for unit in drawn(units.chances, units.size, seed=seed).tolist()
         for number, place in units.cells[unit]
     ]
     passages = {sheets[number].pool.passage_pks[row] for of in units.cells for number, (row, _) in of}

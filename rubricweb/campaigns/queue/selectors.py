@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
-from grading.topic_sampler import DrawnTopic
+from grading.topic_attributes import DrawnTopic
 from rubricweb.accounts.models import User
 from rubricweb.campaigns.queue.cards import Card, PassageCard, cards_of, passage_cards
 from rubricweb.campaigns.queue.leases import LAPSED, NEW, may_take

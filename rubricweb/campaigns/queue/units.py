@@ -1,7 +1,7 @@
 """What a sample for scores that are sums is drawn from: cells of answers, or passages with all their cells.
 
 Each unit is drawn with a chance that grows with what it adds to the runs' standard errors, half of it by the
-chance that people turn what the grader says (`ordering.flip_chances`); `grading.statistics.linear_estimate`
+chance that people turn what the grader says (`ordering.flip_chances`); `grading.statistics.cover_sample`
 has the rest.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grading.statistics.linear_estimate import A_RUN, chances_of, expected_half_width, size_for
+from grading.statistics.cover_sample import A_RUN, chances_of, expected_half_width, size_for
 from rubricweb.campaigns.queue.ordering import Cells, Floats
 
 Place = tuple[int, tuple[int, int]]

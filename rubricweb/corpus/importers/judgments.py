@@ -8,8 +8,8 @@ from enum import StrEnum
 from pathlib import Path
 
 from grading.errors import BadFormat
+from grading.formats.graded_records import GradedLine
 from grading.formats.trec import numbered_qrels, qrels_notes
-from grading.formats.workbench import GradedLine
 from rubricweb.core import bulk
 from rubricweb.corpus.importers.doc_ids import DocIdCheck
 from rubricweb.corpus.importers.passages import ID_LIMIT

@@ -13,7 +13,7 @@ from django.db import reset_queries
 from grading import types
 from grading.errors import BadFormat
 from grading.formats.responses import read_responses
-from grading.response_passages import MAX_TOKENS, PassagesOf, response_passages
+from grading.segmentation import MAX_TOKENS, PassagesOf, response_passages
 from rubricweb.corpus.convert import response_fields
 from rubricweb.corpus.importers.passages import PassageImporter
 from rubricweb.corpus.importers.positions import FilePosition, fitting, fitting_id

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from grading import types
 from grading.errors import BadFormat
+from grading.formats.graded_records import GradedLine
 from grading.formats.trec import comments_note, read_run_file, trec_eval_order
-from grading.formats.workbench import GradedLine
 from grading.types import TrecEval
 from rubricweb.corpus.importers.doc_ids import DocIdCheck
 from rubricweb.corpus.importers.positions import FilePosition, fitting_id

@@ -16,10 +16,10 @@ from grading.errors import BadFormat
 from grading.formats import registry
 from grading.formats.base import Content, Format
 from grading.formats.events import RATINGS as RATINGS_OF_PEOPLE
-from grading.formats.nugget_grades import graded_lines
-from grading.formats.umbrela import read_labels
-from grading.formats.workbench import GradedLine, read_graded
-from grading.response_passages import PassagesOf
+from grading.formats.graded import read_graded
+from grading.formats.graded_records import GradedLine
+from grading.formats.nugget_grades import graded_lines, read_labels
+from grading.segmentation import PassagesOf
 from rubricweb.accounts.actions import set_role
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from grading.errors import BadFormat
-from grading.formats.workbench import ConfigKey, GradedPassage, ImportedGrade
+from grading.formats.graded_records import ConfigKey, GradedPassage, ImportedGrade
 from grading.types import Outcome, Purpose
 from rubricweb.corpus.importers import FilePosition, Tally, fitting_name
 from rubricweb.corpus.models import Topic

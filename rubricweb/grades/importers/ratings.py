@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from grading.formats.ids import item_id, text_md5
-from grading.formats.ratings.records import PersonRating
+from grading.formats.ratings import PersonRating
 from rubricweb.corpus.importers import FilePosition, JudgmentImporter
 from rubricweb.corpus.importers.tally import some
 from rubricweb.corpus.models import Topic

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from grading.formats.responses import Dialect, write_responses
-from grading.response_passages import PassagesOf
+from grading.segmentation import PassagesOf
 from rubricweb.accounts.models import User
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Run

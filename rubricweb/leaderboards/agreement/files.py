@@ -8,7 +8,7 @@ import numpy as np
 
 from grading.arrays import none_if_nan
 from grading.formats.tables import DataTable, Value, from_mappings
-from grading.statistics.means import RESAMPLES
+from grading.statistics.mean_intervals import RESAMPLES
 from rubricweb import __version__
 from rubricweb.corpus.models import Collection
 from rubricweb.leaderboards.agreement.selectors import (

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grading.arrays import none_if_nan
-from grading.measures import rubric_qrels
+from grading.measures import cover
 from grading.statistics.agreement import (
     COEFFICIENT,
     FIXED_PAIRINGS,
@@ -22,8 +22,7 @@ from grading.statistics.agreement import (
     contingency,
     weighted_kappa,
 )
-from grading.statistics.mean_intervals import statistic_interval
-from grading.statistics.resampling import ConfidenceInterval
+from grading.statistics.mean_intervals import ConfidenceInterval, statistic_interval
 from grading.types import MAX_RATING, MIN_RATING, Purpose
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection
@@ -182,7 +181,7 @@ def _labels(labeller: Labeller, min_answers: int) -> list[tuple[TopicPool, Label
     return [
         (
             topic,
-            rubric_qrels.labels(
+            cover.labels(
                 grades[topic.topic_id].matrix.columns(items.get(topic.topic_id, NOTHING).uids).ratings,
                 min_answers=min_answers,
             ),

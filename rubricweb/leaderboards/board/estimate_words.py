@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from grading.statistics.agreement import Trend
 from grading.statistics.cover_estimate import COVER_CELLS, LEVEL
-from grading.statistics.linear_estimate import A_RUN
+from grading.statistics.cover_sample import A_RUN
 from grading.statistics.max_t import ALPHA
 from rubricweb.grades.draws import Draw
 from rubricweb.leaderboards.board.types import EstimateSample

@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.measures import registry, rubric_qrels
+from grading.measures import cover, registry
 from grading.measures.base import CellCredits, GradedTopic, ItemMeasure
 from grading.statistics.cover_estimate import SampleSize
-from grading.statistics.linear_estimate import MIN_UNITS, LinearEstimates, Units, linear_estimate
+from grading.statistics.cover_sample import MIN_UNITS, LinearEstimates, Units, linear_estimate
 from grading.types import MISSING, Ratings
 from rubricweb.banks.models import ItemRevision
 from rubricweb.campaigns.queue.models import CampaignCell
@@ -249,7 +249,7 @@ class _Topic:
         measure, of = self.spec.measure, parts(self.items, self.spec)
         columns = [[self.items.uids.index(uid) for uid in part.uids] for part in of]
         reached = {"min_grade": measure.min_grade, "min_answers": measure.min_answers}
-        labels = [rubric_qrels.labels(ratings[:, each], mode=measure.mode, **reached) for each in columns]
+        labels = [cover.labels(ratings[:, each], mode=measure.mode, **reached) for each in columns]
         return np.asarray(np.mean([each >= measure.level for each in labels], axis=0, dtype=np.float64))
 
 

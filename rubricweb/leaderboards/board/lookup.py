@@ -10,7 +10,7 @@ from typing import TypeVar
 from grading.errors import UnknownMeasure, UnknownSlice
 from grading.measures import registry
 from grading.measures.base import CUTOFF, MIN_ANSWERS, MIN_GRADE, ItemMeasure, Parameter
-from grading.measures.rubric_qrels import LabelMode
+from grading.measures.cover import LabelMode
 from grading.topic_attributes import TopicSlice, find_slice
 from grading.types import ItemKind, Purpose
 from rubricweb.banks.models import Bank, BankVersion
@@ -150,7 +150,7 @@ def check_scope(spec: BoardSpec) -> BoardSpec:
     if topics is not None and not topics.exists():
         raise BoardError("topic", f"{spec.collection.slug} has no topic {spec.topic}")
     if topics is not None and spec.topic_slice and spec.topic not in spec.topic_slice.query_ids:
-        raise BoardError("topic", f"topic {spec.topic} is not one of those with {spec.topic_slice.words}")
+        raise BoardError("topic", f"topic {spec.topic} is not one of those with {spec.topic_slice.label}")
     if spec.facet and spec.bank is not None:
         items = spec.bank.all_items.active().filter(topic__query_id=spec.topic)
         known = sorted(set(items.values_list("facet_id", flat=True)) - {""})

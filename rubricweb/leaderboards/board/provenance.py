@@ -8,7 +8,7 @@ from grading.graders import registry as backends
 from grading.measures import registry
 from grading.measures.base import ItemMeasure
 from grading.statistics.max_t import ALPHA, MIN_TOPICS, PairedTest
-from grading.statistics.means import LEVEL
+from grading.statistics.mean_intervals import LEVEL
 from grading.types import Purpose
 from rubricweb import __version__
 from rubricweb.grades.humans import Source

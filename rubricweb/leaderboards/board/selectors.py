@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from grading.arrays import divide, none_if_nan
 from grading.measures import registry
 from grading.statistics.influence import TIED_DECIMALS, ranks
-from grading.statistics.means import marks, mean_and_stderr
+from grading.statistics.mean_intervals import marks, mean_and_stderr
 from grading.statistics.rank_correlation import kendall, spearman
 from rubricweb.corpus.models import OFFICIAL, Collection
 from rubricweb.corpus.official import Official, official_boards, with_topics

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from grading.statistics import cover_estimate, linear_estimate
+from grading.statistics import cover_estimate, cover_sample
 from grading.statistics.agreement import Checks
 from grading.statistics.cover_estimate import SampleSize
 from grading.statistics.max_t import PairedTest
-from grading.statistics.means import Marks
+from grading.statistics.mean_intervals import Marks
 from grading.statistics.rank_correlation import Correlation
 from grading.topic_attributes import TopicSlice
 from grading.types import ItemKind
@@ -190,7 +190,7 @@ class EstimateSample:
 
     @property
     def method(self) -> str:
-        return cover_estimate.METHOD if self.design == Draw.Design.COVER else linear_estimate.METHOD
+        return cover_estimate.METHOD if self.design == Draw.Design.COVER else cover_sample.METHOD
 
     @property
     def is_level_at_least(self) -> bool:

@@ -17,7 +17,7 @@ from grading.formats.leaderboards import (
     table_lines,
     trec_eval_lines,
 )
-from grading.statistics.means import mean_and_stderr
+from grading.statistics.mean_intervals import mean_and_stderr
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.leaderboards.board.tables import Basis, basis, column_basis, score_column, score_units
 from rubricweb.leaderboards.board.types import BoardSpec

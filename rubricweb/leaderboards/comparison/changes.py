@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from grading.arrays import none_if_nan, take_rows
 from grading.statistics.influence import Cause, ItemContribution, Side, item_contributions, ranks
 from grading.statistics.max_t import ALPHA, adjusted_p
-from grading.statistics.means import mean_and_stderr
+from grading.statistics.mean_intervals import mean_and_stderr
 from grading.statistics.rank_intervals import relative_gains
 from grading.types import MISSING
 from rubricweb.banks.models import Bank, ItemRevision, VersionItem

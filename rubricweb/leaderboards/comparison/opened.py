@@ -11,7 +11,7 @@ from django.urls import reverse
 from numpy.typing import NDArray
 
 from grading.arrays import take_rows
-from grading.response_passages import PassagesOf, response_passages
+from grading.segmentation import PassagesOf, response_passages
 from grading.types import FAILED, MISSING, ItemKind
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Passage, Response, Topic

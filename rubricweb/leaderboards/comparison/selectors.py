@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from grading.arrays import best_first
 from grading.statistics.max_t import ALPHA, PairedTest, interval
-from grading.statistics.means import resamples
+from grading.statistics.mean_intervals import resamples
 from rubricweb.leaderboards.board.headline import headline
 from rubricweb.leaderboards.board.scored import ScoredBoard
 

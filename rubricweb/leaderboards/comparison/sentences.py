@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 
 from grading.arrays import none_if_nan
 from grading.formats.tables import tex
-from grading.statistics.means import LEVEL
+from grading.statistics.mean_intervals import LEVEL
 from rubricweb.leaderboards.board.headline import headline
 from rubricweb.leaderboards.board.scored import ScoredBoard
 from rubricweb.leaderboards.comparison.selectors import RunComparison

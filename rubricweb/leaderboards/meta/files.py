@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from grading.formats.tables import DataTable, Value, from_mappings
+from grading.statistics.mean_intervals import ConfidenceInterval
 from grading.statistics.rank_correlation import VOID_NAMES
-from grading.statistics.resampling import ConfidenceInterval
 from rubricweb import __version__
 from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.board.lookup import grader_name

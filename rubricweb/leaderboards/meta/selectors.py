@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grading.arrays import divide
-from grading.statistics.mean_intervals import MIN_TOPICS
-from grading.statistics.means import resamples
+from grading.statistics.mean_intervals import MIN_TOPICS, ConfidenceInterval, interval, resamples
 from grading.statistics.rank_correlation import (
     NO_GRADES,
     Coefficient,
@@ -22,8 +21,7 @@ from grading.statistics.rank_correlation import (
     official_top,
     resampled,
 )
-from grading.statistics.resampling import ConfidenceInterval, interval
-from grading.statistics.standing import Standing, standings
+from grading.statistics.rank_intervals import Standing, standings
 from grading.topic_attributes import TopicSlice
 from rubricweb.corpus.official import Official
 from rubricweb.leaderboards.board.items import items_stamp

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from grading.formats.tables import Mark, PrintedTable, TextCell, marked, number
+from grading.statistics.mean_intervals import ConfidenceInterval
 from grading.statistics.rank_correlation import Coefficient, Correlation
-from grading.statistics.resampling import ConfidenceInterval
-from grading.statistics.standing import Standing
+from grading.statistics.rank_intervals import Standing
 from rubricweb import __version__
 from rubricweb.leaderboards.board.lookup import grader_name
 from rubricweb.leaderboards.meta import files

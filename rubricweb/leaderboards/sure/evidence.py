@@ -11,8 +11,8 @@ from django.urls import reverse
 from numpy.typing import NDArray
 
 from grading.formats.tables import DataTable, Value, from_mappings
+from grading.statistics.mean_intervals import ConfidenceInterval
 from grading.statistics.rank_correlation import Coefficient
-from grading.statistics.resampling import ConfidenceInterval
 from rubricweb.graders.calibration_cards import hides_numbers
 from rubricweb.graders.calibration_samples import RatedSample, sample
 from rubricweb.grades.models import GraderConfig

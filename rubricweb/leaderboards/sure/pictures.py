@@ -11,8 +11,8 @@ from django.urls import reverse
 from grading.formats.tables import PrintedTable, TextCell, Value, number
 from grading.statistics.influence import ranks
 from grading.statistics.max_t import MIN_TOPICS
-from grading.statistics.resampling import wilson
-from grading.statistics.standing import standings
+from grading.statistics.mean_intervals import wilson
+from grading.statistics.rank_intervals import standings
 from grading.types import MIN_RATING, Purpose
 from rubricweb.graders.calibration_samples import RatedSample, sample
 from rubricweb.grades.scales import scale_of

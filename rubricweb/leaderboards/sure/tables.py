@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from grading.formats.tables import PrintedTable, TextCell, from_mappings, number
 from grading.measures import registry
-from grading.run_families import families
+from grading.statistics.diagnostics import families
 from grading.statistics.rank_correlation import Coefficient
 from rubricweb.corpus.duplicates.selectors import latest_search
 from rubricweb.grades.defaults import scored_graders

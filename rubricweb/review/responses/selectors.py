@@ -9,7 +9,7 @@ import numpy as np
 from django.urls import reverse
 from numpy.typing import NDArray
 
-from grading.response_passages import PassagesOf, ResponsePassage, response_passages
+from grading.segmentation import PassagesOf, ResponsePassage, response_passages
 from grading.types import FAILED, MISSING, Ratings, Sentence
 from rubricweb.banks.models import Bank
 from rubricweb.corpus import convert

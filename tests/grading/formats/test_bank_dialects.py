@@ -99,7 +99,7 @@ def test_every_loss_is_listed(name, dialect):
 
 
 def found_at(line):
-    from grading.formats.banks.types import Source
+    from grading.formats.banks.records import Source
 
     return Source(line.line, f"nuggets_{line.query_id}.json")
 

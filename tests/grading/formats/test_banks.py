@@ -5,17 +5,10 @@ from pathlib import Path
 import pytest
 
 from grading.errors import BadFormat
-from grading.formats.workbench import (
-    BankItem,
-    OfficialBoard,
-    item_id,
-    md5_of_id,
-    read_bank,
-    read_official,
-    text_md5,
-    write_bank,
-    write_official,
-)
+from grading.formats.banks.records import BankItem
+from grading.formats.banks.workbench import read_bank, write_bank
+from grading.formats.ids import item_id, md5_of_id, text_md5
+from grading.formats.official import OfficialBoard, read_official, write_official
 from grading.types import ItemKind
 
 FORMATS = Path(__file__).resolve().parents[3] / "fixtures" / "formats"

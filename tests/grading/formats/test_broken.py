@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from grading.errors import BadFormat
+from grading.formats.banks.workbench import read_bank
+from grading.formats.graded import read_graded
+from grading.formats.official import read_official
 from grading.formats.topics import read_topics
 from grading.formats.trec import read_qrels, read_run, write_qrels, write_run
-from grading.formats.workbench import read_bank, read_graded, read_official
 from grading.types import Qrel, Ranking
 
 BROKEN = Path(__file__).resolve().parents[3] / "fixtures" / "formats" / "broken"

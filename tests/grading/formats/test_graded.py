@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from grading.formats.workbench import item_id, read_graded, write_graded
+from grading.formats.graded import read_graded, write_graded
+from grading.formats.ids import item_id
 from grading.types import ItemKind, Outcome, Purpose
 
 FORMATS = Path(__file__).resolve().parents[3] / "fixtures" / "formats"

@@ -21,7 +21,7 @@ SPLITTING = {"splitlines", "readlines", "iter_lines", "aiter_lines", "TextIOWrap
 OWN_FILES = {
     "grading/generation/drafting.py",
     "grading/graders/lexical.py",
-    "grading/prompts/catalogue.py",
+    "grading/prompts/prompt.py",
     "grading/prompts/chat.py",
     "grading/submissions/rules.py",
     "grading/systems/retrieval.py",

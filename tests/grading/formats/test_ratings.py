@@ -8,11 +8,9 @@ import pytest
 
 from grading.errors import BadFormat
 from grading.formats import registry
+from grading.formats.annotation_tools import read_argilla, read_doccano, read_label_studio
 from grading.formats.base import Content
-from grading.formats.ratings.argilla import read_argilla
-from grading.formats.ratings.autojudge_annotate import read_annotations
-from grading.formats.ratings.doccano import read_doccano
-from grading.formats.ratings.label_studio import read_label_studio
+from grading.formats.ratings import read_annotations
 from tests.grading.formats.samples import FOLDER
 
 CELL = {"query_id": "t1", "doc_id": "d1", "question": "Which?"}

@@ -11,7 +11,7 @@ import pytest
 
 from grading.errors import BadFormat
 from grading.formats.responses import Dialect, dialect_of, inspect_responses, read_responses, write_responses
-from grading.formats.responses.files import dialect_of_lines
+from grading.formats.responses.conversion import dialect_of_lines
 from grading.types import Citation, Sentence
 from tests.grading.formats.mutations import damaged
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from grading.errors import BadFormat
+from grading.formats.nugget_grades import read_labels, read_umbrela
 from grading.formats.passages import read_passages
-from grading.formats.umbrela import read_labels, read_umbrela
 from grading.types import Outcome
 
 FORMATS = Path(__file__).resolve().parents[3] / "fixtures" / "formats"

@@ -12,7 +12,7 @@ import pytrec_eval
 from grading.errors import UnknownMeasure
 from grading.measures import registry
 from grading.measures.base import CUTOFF, NOT_POOLED, LabelMeasure
-from grading.measures.ranked_labels import label_scores, validate
+from grading.measures.registry import label_scores, validate
 
 LABELS = {"d1": 0, "d2": 3, "d3": 2, "d4": 4}
 RUN = ("d1", "d2", "d3", "d5")
@@ -122,7 +122,7 @@ EVERY_LABEL_SET = """
     import numpy as np
     from grading.measures import registry
     from grading.measures.base import NOT_POOLED, GradedTopic, ItemMeasure, LabelMeasure
-    from grading.measures.ranked_labels import label_scores
+    from grading.measures.registry import label_scores
     from grading.types import Importance
 
     LABELS = (-2, -1, 0, 1, 3)

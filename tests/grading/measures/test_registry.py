@@ -9,7 +9,7 @@ import pytest
 from grading.errors import UnknownMeasure
 from grading.measures import registry
 from grading.measures.base import GradedTopic, ItemMeasure
-from grading.measures.nuggets import NUGGET_SCORES
+from grading.measures.cover import NUGGET_SCORES
 from grading.types import Importance
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from grading.measures.cover import cover, covered_items, normalised_cover
-from grading.measures.rubric_qrels import UNJUDGED, LabelMode, labels
+from grading.measures.cover import UNJUDGED, LabelMode, cover, covered_items, labels, normalised_cover
 from grading.types import FAILED, MISSING
 
 # Workbench (Dietz 2024), Figure 1: three passages, five questions.

@@ -6,9 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from grading.measures.cover import cover, weighted_cover, workbench_cover
-from grading.measures.nuggets import NuggetScore, nugget_score, support
-from grading.measures.rubric_qrels import LabelMode, labels
+from grading.measures.cover import (
+    LabelMode,
+    NuggetScore,
+    cover,
+    labels,
+    nugget_score,
+    support,
+    weighted_cover,
+    workbench_cover,
+)
 from grading.types import FAILED, MISSING, Importance
 
 VITAL, OKAY, AVOID = Importance.VITAL, Importance.OKAY, Importance.AVOID

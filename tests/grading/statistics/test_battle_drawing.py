@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from grading.statistics.battle_drawing import Candidate, at_random, sharpening
+from grading.statistics.bradley_terry import Candidate, at_random, sharpening
 
 FOUR = [Candidate(topic, first, second) for topic in (1, 2) for first, second in ((0, 1), (0, 2))]
 

@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from grading.statistics.influence import Move, moves, ranks, swapped_pairs, tie_changes
-from grading.statistics.means import mean_and_stderr
+from grading.statistics.mean_intervals import mean_and_stderr
 from grading.statistics.rank_correlation import ALL_TIED, TOO_FEW, Correlation, from_ranks, kendall, spearman
 
 NAN = float("nan")

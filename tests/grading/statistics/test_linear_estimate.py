@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bench.linear_estimates import nuggets, precision, simulated
-from grading.statistics.linear_estimate import (
+from grading.statistics.cover_sample import (
     MIN_UNITS,
     Units,
     chances_of,

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from grading.statistics.mean_intervals import mean_intervals
-from grading.statistics.means import resamples
+from grading.statistics.mean_intervals import mean_intervals, resamples
 
 NAN = float("nan")
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from grading.statistics.preference import explained
+from grading.statistics.vote_variance import explained
 
 
 def simulated(slope: float, topics: int = 30, votes: int = 20, seed: int = 5):

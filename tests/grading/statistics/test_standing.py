@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from grading.statistics.standing import standings
+from grading.statistics.rank_intervals import standings
 
 RANDOM = np.random.default_rng(5)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from grading.statistics.means import marks, resamples
+from grading.statistics.mean_intervals import marks, resamples
 
 NAN = float("nan")
 

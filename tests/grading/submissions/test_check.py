@@ -20,7 +20,7 @@ from grading.submissions import (
     rules_of,
     track_names,
 )
-from grading.submissions.findings import CATEGORIES
+from grading.submissions.rules import CATEGORIES
 from tests.grading.formats.mutations import damaged
 
 FORMATS = Path(__file__).resolve().parents[3] / "fixtures" / "formats"

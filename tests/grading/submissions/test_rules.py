@@ -6,8 +6,7 @@ import pytest
 
 from grading.errors import BadFormat
 from grading.submissions import read_rules, rules_as_json, rules_from_json, rules_of, track_names
-from grading.submissions.findings import CATEGORIES
-from grading.submissions.rules import Rules
+from grading.submissions.rules import CATEGORIES, Rules
 
 OWN = """
 name = "ours"

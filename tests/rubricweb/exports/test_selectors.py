@@ -8,7 +8,7 @@ import pytest
 import pytrec_eval
 
 from grading.formats.trec import qrels_lines, write_qrels, write_run
-from grading.measures.rubric_qrels import LabelMode
+from grading.measures.cover import LabelMode
 from grading.types import ItemKind
 from rubricweb.banks.actions import retire_item
 from rubricweb.core.models import new_stamp

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from grading.graders import registry
-from grading.graders.gguf import SMOLLM2
+from grading.graders.hf_model import SMOLLM2
 from grading.types import Grade as Graded
 from grading.types import Outcome, Trace
 from rubricweb.core.models import AuditEntry

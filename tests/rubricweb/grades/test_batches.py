@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 
 pytest.importorskip("openai")
 
-from grading.graders import batch_endpoints
+from grading.graders import batch_file
 from rubricweb.grades import actions
 from rubricweb.grades.configs import config_for
 from rubricweb.grades.engine import batches, chunks, loaded, parts, price
@@ -153,7 +153,7 @@ def die_after(patch, step: str) -> None:
     elif step == "keep":
         patch.setattr(batches, "_keep", dying(batches._keep))
     elif step == "collect":
-        endpoint = batch_endpoints.VendorEndpoint
+        endpoint = batch_file.VendorEndpoint
         patch.setattr(endpoint, "lines", dying(endpoint.lines))
     else:
         patch.setattr(chunks, "save", dying(chunks.save))

@@ -3,7 +3,7 @@
 import pytest
 from django.core.management import CommandError
 
-from grading.formats.workbench import read_graded, write_graded
+from grading.formats.graded import read_graded, write_graded
 from grading.prompts import get
 from rubricweb.core.models import AuditEntry
 from rubricweb.grades.configs import AnswerSource, config_asking

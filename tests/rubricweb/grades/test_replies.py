@@ -10,7 +10,7 @@ from django.db.models import F
 from django.urls import reverse
 from django.utils import timezone
 
-from grading.formats.workbench import write_graded
+from grading.formats.graded import write_graded
 from rubricweb.core.models import AuditEntry
 from rubricweb.exports.graded import graded_lines
 from rubricweb.graders.kept import stored

@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from grading.measures.rubric_qrels import LabelMode
+from grading.measures.cover import LabelMode
 from rubricweb.corpus.models import Ranking, Topic
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades import scoring

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from grading.formats.workbench import read_graded
+from grading.formats.graded import read_graded
 from rubricweb.banks.actions import retire_item
 from rubricweb.banks.models import Item
 from rubricweb.corpus.models import Collection, Passage, Response, Topic

@@ -2,7 +2,7 @@
 
 import pytest
 
-from grading.support.scores import JudgedCitations, Support
+from grading.support import JudgedCitations, Support
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection
 from rubricweb.jobs import limited

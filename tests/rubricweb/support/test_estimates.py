@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from grading.support.scores import JudgedCitations, Support
+from grading.support import JudgedCitations, Support
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection
 from rubricweb.support import actions, labelling

@@ -11,7 +11,7 @@ pytest.importorskip("openai")
 
 from grading.generation import models
 from grading.graders import openai_client
-from grading.support.scores import JudgedCitations, Support
+from grading.support import JudgedCitations, Support
 from rubricweb.jobs.limited import Limits
 from rubricweb.jobs.models import Job
 from rubricweb.jobs.run import work_on

@@ -6,7 +6,7 @@ import re
 import pytest
 from django.test import Client
 
-from grading.support.scores import Support
+from grading.support import Support
 from rubricweb.jobs.models import Job
 from rubricweb.support import actions, labelling
 from rubricweb.support.models import SupportEvent, SupportJob, SupportJudge, SupportLabel, SupportSettings

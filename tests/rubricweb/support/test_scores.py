@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from grading.support.scores import JudgedCitations, Support
+from grading.support import JudgedCitations, Support
 from grading.types import FAILED
 from rubricweb.exports.support import score_rows
 from rubricweb.support import actions

@@ -2,8 +2,7 @@
 
 import pytest
 
-from grading.support.asking import label_of, support_prompt
-from grading.support.scores import JudgedCitations
+from grading.support import JudgedCitations, label_of, support_prompt
 from rubricweb.jobs.limited import Limits
 from rubricweb.jobs.models import Job
 from rubricweb.support import actions

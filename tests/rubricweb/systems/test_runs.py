@@ -7,7 +7,7 @@ from django.core.management import CommandError, call_command
 
 from grading.formats.ids import text_md5
 from grading.graders import completions
-from grading.graders.openai_errors import Problem
+from grading.graders.connection import Problem
 from grading.graders.replies import Answer, NoReply
 from grading.systems.pipeline import Answering
 from grading.types import ErrorClass

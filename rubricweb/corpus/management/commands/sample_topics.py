@@ -8,8 +8,7 @@ from django.core.management import CommandError
 
 from grading.errors import UnknownSlice
 from grading.formats.tables import Value, from_mappings, tsv_lines
-from grading.topic_attributes import attributes, find_slice
-from grading.topic_sampler import DISTANCE, diverse_topics
+from grading.topic_attributes import DISTANCE, attributes, diverse_topics, find_slice
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named
 

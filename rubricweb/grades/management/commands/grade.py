@@ -14,8 +14,8 @@ from django.db import transaction
 
 from grading.errors import BadOption, GradingError
 from grading.graders import registry
+from grading.graders.backend_options import Value, read_options
 from grading.graders.base import ANSWERS_BY
-from grading.graders.options import Value, read_options
 from grading.prompts import Prompt
 from rubricweb.banks.querysets import ItemQuerySet
 from rubricweb.core.reader import OperatorCommand

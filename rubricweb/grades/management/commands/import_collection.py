@@ -17,7 +17,7 @@ from django.core.management.base import CommandError, CommandParser
 from grading.errors import BadFormat, Unclear
 from grading.formats import registry
 from grading.formats.base import Content
-from grading.response_passages import PassagesOf
+from grading.segmentation import PassagesOf
 from rubricweb.banks.models import Bank
 from rubricweb.core.copies import Overtaken
 from rubricweb.core.reader import OperatorCommand

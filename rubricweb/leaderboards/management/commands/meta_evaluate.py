@@ -9,8 +9,8 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from grading.errors import BadFormat
+from grading.formats.official import read_official
 from grading.formats.tables import PrintedTable, tsv_lines
-from grading.formats.workbench import read_official
 from grading.measures import registry
 from grading.statistics.rank_correlation import Coefficient
 from rubricweb.core.reader import OperatorCommand

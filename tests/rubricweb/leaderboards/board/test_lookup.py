@@ -2,7 +2,7 @@
 
 import pytest
 
-from grading.measures.rubric_qrels import LabelMode
+from grading.measures.cover import LabelMode
 from grading.types import ItemKind, Purpose
 from rubricweb.grades.configs import config_for, imported_config
 from rubricweb.grades.defaults import scored_graders

@@ -7,7 +7,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from grading.formats.ids import text_md5
-from grading.response_passages import MAX_TOKENS
+from grading.segmentation import MAX_TOKENS
 from rubricweb.corpus.models import Response
 from rubricweb.grades.configs import config_for
 from tests import factories

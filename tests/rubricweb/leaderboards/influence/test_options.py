@@ -9,7 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 from scipy import stats
 
-from grading.run_families import families
+from grading.statistics.diagnostics import families
 from grading.types import ItemKind
 from rubricweb.banks.actions import retire_item, revise_item
 from rubricweb.banks.drafting.models import Draft, DraftRequest

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from django.utils import timezone
 
-from grading.run_families import families
+from grading.statistics.diagnostics import families
 from grading.types import ItemKind
 from rubricweb.banks.actions import retire_item
 from rubricweb.banks.drafting.models import Draft, DraftRequest

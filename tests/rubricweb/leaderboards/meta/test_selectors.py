@@ -3,8 +3,8 @@
 import pytest
 from scipy import stats
 
+from grading.statistics.mean_intervals import UNDEFINED, ConfidenceInterval
 from grading.statistics.rank_correlation import NO_GRADES, TOO_FEW, Coefficient
-from grading.statistics.resampling import UNDEFINED, ConfidenceInterval
 from grading.topic_attributes import TopicSlice
 from rubricweb.corpus.models import OfficialScore
 from rubricweb.grades.configs import imported_config

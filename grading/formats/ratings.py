@@ -1,4 +1,4 @@
-"""What the exports of annotation tools share: records with their lines, and what a record rates."""
+"""Ratings exported from annotation tools: what the tools share, and the format of autojudge-annotate."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from grading.errors import BadFormat
-from grading.formats.base import Sample
-from grading.formats.dictionary import read_document
+from grading.formats.base import Content, Format, Sample, read_sample
 from grading.formats.json_lines import in_words, json_object, whole
-from grading.formats.reading import lines
+from grading.formats.reading import JsonObject, lines, read_document
 from grading.types import MAX_RATING, MIN_RATING
 
 Record = Mapping[str, Any]  # a JSON object, whose types are checked here
@@ -27,15 +26,26 @@ RATING = "rating"
 """The name of the question that counts where an export has several with ratings."""
 
 
+_PARTS = {"query_id": QUERY, "doc_id": DOCUMENT, "passage": PASSAGE, "item_id": ITEM_ID, "item": ITEM}
+_SHAPE = '{"topic_id", "docid", "username", "rating": "Mostly Good", ...} annotations'
+JUDGMENTS: Mapping[str, int] = {"Perfect": 3, "Mostly Good": 2, "So-so": 1, "Bad": 0}
+"""Judgments by the labels of the page."""
+NOT_RATED = "Not rated"
+_STATE = "autojudge_annotate_state_"
+"""How the keys of the page begin in localStorage."""
+_KINDS = ("r|", "d|", "c|")
+"""How its keys of annotations begin: reports, documents, citations."""
+
+
 @dataclass(frozen=True, slots=True)
 class PersonRating:
     """One person's rating of a passage, for an item or by itself."""
 
     query_id: str
     rating: int
-    """Of an item from 0 to 5; of a passage by itself a judgment."""
+    """A rating of an item from 0 to 5, or a judgment of a passage by itself."""
     rater: str
-    """As the file names the person."""
+    """The person's name in the file."""
     doc_id: str = ""
     passage: str = ""
     """The passage's text; the export has this or `doc_id`, or both."""
@@ -68,7 +78,7 @@ def records(path: Path, *, shape: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _texts(path: Path, shape: str) -> Iterator[tuple[int, str]]:
-    """(line, JSON text) of each record."""
+    """Yield (line, JSON text) of each record."""
     first = next(text for _, text in lines(path) if text.strip())
     if not first.lstrip().startswith("["):
         yield from ((number, text) for number, text in lines(path) if text.strip())
@@ -121,11 +131,8 @@ def rated(columns: Record, *, rating: int, rater: str, line: int) -> PersonRatin
     return PersonRating(**texts, rating=rating, rater=rater, line=line)
 
 
-_PARTS = {"query_id": QUERY, "doc_id": DOCUMENT, "passage": PASSAGE, "item_id": ITEM_ID, "item": ITEM}
-
-
 def _text(columns: Record, names: tuple[str, ...]) -> str:
-    """The value of the first column that is there, as text."""
+    """Return the value of the first column that is there, as text."""
     for name in names:
         value = columns.get(name)
         if value in (None, ""):
@@ -180,3 +187,81 @@ def chosen(names: list[str]) -> str:
     if len(names) > 1 and RATING not in names:
         raise BadFormat(f"the questions {', '.join(names)} have ratings, expected one, or one named {RATING}")
     return RATING if len(names) > 1 else names[0]
+
+
+def read_annotations(path: Path) -> Iterator[PersonRating]:
+    """Yield the ratings in the file's order. Raises `BadFormat` with file and line."""
+    for line, annotation in _annotations(path):
+        try:
+            if (word := annotation.get("rating")) != NOT_RATED:
+                yield _rating(annotation, word, line)
+        except BadFormat as error:
+            raise BadFormat(error.problem, file=path.name, line=line) from error
+
+
+def _annotations(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    if not _is_state(read_sample(path)):
+        yield from records(path, shape=_SHAPE)
+        return
+    for key, value, line in read_document(path, shape=_SHAPE).pairs():
+        held = [(key, _plain(value))] if key.startswith(_KINDS) else list(_held(key, value, path, line))
+        for _, annotation in held:
+            if not isinstance(annotation, dict):
+                problem = f"{key} is {in_words(annotation)}, expected an annotation"
+                raise BadFormat(problem, file=path.name, line=line)
+            yield line, annotation
+
+
+def _held(key: str, value: object, path: Path, line: int) -> Iterator[tuple[str, object]]:
+    """Yield the annotations of a data set, which localStorage keeps as JSON inside of a text."""
+    if not key.startswith(_STATE):
+        return
+    try:
+        if not isinstance(value, str):
+            raise BadFormat(f"{key} is no text, expected JSON in a text")
+        yield from json_object(value, shape="the annotations of a data set").items()
+    except BadFormat as error:
+        raise BadFormat(error.problem, file=path.name, line=line) from error
+
+
+def _plain(value: object) -> object:
+    """Return an object that was read as its pairs."""
+    return {key: _plain(part) for key, part in value} if isinstance(value, JsonObject) else value
+
+
+def _rating(annotation: Mapping[str, Any], word: object, line: int) -> PersonRating:
+    if not isinstance(word, str) or word not in JUDGMENTS:
+        raise BadFormat(f"the rating is {in_words(word)}, expected {', '.join([*JUDGMENTS, NOT_RATED])}")
+    query_id = annotation.get("topic_id", annotation.get("topicId"))
+    doc_id = annotation.get("docid", annotation.get("docId"))
+    is_of_document = not any(name in annotation for name in ("citation", "sentenceIdx", "run_id", "runId"))
+    rater = name_of(annotation.get("username"), what="username", unnamed="autojudge-annotate")
+    return PersonRating(
+        query_id=name_of(query_id, what="topic_id", unnamed=""),
+        rating=JUDGMENTS[word],
+        rater=rater,
+        doc_id=name_of(doc_id, what="docid", unnamed="") if is_of_document else "",
+        line=line,
+    )
+
+
+def _is_state(sample: Sample) -> bool:
+    """Return whether the file is what the page keeps, and no JSON lines."""
+    keys = first_record(sample).keys()
+    return sample.is_one_object and any(key.startswith((*_KINDS, _STATE)) for key in keys)
+
+
+def _is_annotations(sample: Sample) -> bool:
+    return {"username", "rating", "spans"} <= first_record(sample).keys() or _is_state(sample)
+
+
+AUTOJUDGE_ANNOTATE = Format(
+    "autojudge-annotations",
+    "Annotations of autojudge-annotate",
+    Content.RATINGS,
+    _is_annotations,
+    read_annotations,
+    None,
+    is_lossless=False,
+    source="autojudge-annotate 0.3.7: localStorage, JSON lines",
+)

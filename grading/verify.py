@@ -1,20 +1,41 @@
-"""Verify an extracted answer against each answer of the key (Farzi and Dietz 2024, EXAM++ 4.2.1)."""
+"""Verification of extracted answers against answer keys."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Callable, Sequence
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from grading.parsing import is_unanswerable
 from grading.parsing.words import bare, is_choice_label
-from grading.verify.normal import normal
+
+STOP_WORDS = """
+a an the this that these those such
+i me my mine myself we us our ours ourselves you your yours yourself yourselves he him his himself
+she her hers herself it its itself they them their theirs themselves who whom whose which what
+am is are was were be been being have has had having do does did doing
+will would shall should can could may might must
+of at by for with about into to in on within
+and but or if because as while than then so too very just also
+there when where why how some
+"""
+"""Articles, pronouns, auxiliaries, conjunctions, and prepositions that decide no answer.
+
+Unlike in longer lists, these are not among them: no, not, up, down, out, off, before, after, above, below,
+over, under, from, more, most, few, all. "moves up" is not "moves down".
+"""
+
+_STOP_WORDS = frozenset(STOP_WORDS.split())
+_APOSTROPHE = re.compile(r"(?<=\w)['\u2019](?=\w)")
+_WORD = re.compile(r"\d+(?:[.,]\d+)+|[^\W_]+")
+
 
 SHORTEST_FUZZY = 4
 """Characters; shorter answers must be equal: "five" may have a typo, but "cat" and "bat" differ."""
 FUZZY_PERCENT = 20
 """Edits must be fewer than this share of the longer string."""
-
 _TRUTH = dict.fromkeys(("true", "yes", "correct", "right"), True) | dict.fromkeys(
     ("false", "no", "incorrect", "wrong"), False
 )
@@ -22,6 +43,26 @@ _FIRST_WORD = re.compile(r"\W*([a-z]+)(?:\W*$|\s*[.,;:!)*\u2013\u2014]|\s+-)", r
 _CHOICES = r"\s+of\s+(?:the\s+above|these|those|them|the\s+(?:choices|answers|options))\W*"
 _ALL_OF = re.compile(r"\W*(?:all|both)" + _CHOICES, re.IGNORECASE)
 _NONE_OF = re.compile(r"\W*(?:none|neither)" + _CHOICES, re.IGNORECASE)
+
+
+@lru_cache(maxsize=16384)
+def normal(text: str) -> str:
+    """Return the text lower-cased, without punctuation and stop words, stemmed by Porter's rules.
+
+    A text of stop words only keeps them: "it" must not equal "the". Numbers keep their point: 1.5 is not 15.
+    """
+    text = _APOSTROPHE.sub("", unicodedata.normalize("NFKC", text).lower())
+    terms = _WORD.findall(text)
+    kept = [word for word in terms if word not in _STOP_WORDS] or terms
+    return " ".join(map(_stem(), kept))
+
+
+@cache
+def _stem() -> Callable[[str], str]:
+    import snowballstemmer  # brings every language's, of which only answers need one
+
+    stem: Callable[[str], str] = snowballstemmer.stemmer("porter").stemWord
+    return stem
 
 
 class Verdict(NamedTuple):
@@ -75,8 +116,8 @@ def closeness(answer: str, keys: Sequence[str]) -> float:
 def _share(answer: str, key: str) -> float:
     from rapidfuzz.distance import Levenshtein
 
-    words, has = key.split(), set(answer.split())
-    kept = sum(word in has for word in words) / len(words) if words else 0.0
+    terms, has = key.split(), set(answer.split())
+    kept = sum(word in has for word in terms) / len(terms) if terms else 0.0
     return max(kept, Levenshtein.normalized_similarity(answer, key))
 
 
@@ -91,7 +132,7 @@ def _says(answer: str, key: str, choices: Sequence[str]) -> bool:
 
 
 def _truth(answer: str) -> bool | None:
-    """The truth value of an answer that is, or begins with, a word for true or false ("Yes, it does")."""
+    """Return the truth value of an answer that begins with a word for true or false ("Yes, it does")."""
     match = _FIRST_WORD.match(answer)
     return _TRUTH.get(match[1].lower()) if match else None
 
@@ -106,7 +147,7 @@ def _is_close(answer: str, key: str) -> bool:
 
 
 def _names_choices(answer: str, key: str, choices: Sequence[str]) -> bool:
-    """ "All of these" for "all of the above", or each of the choices by its words; the same for none."""
+    """Return whether the answer names "all of these", or each of the choices; the same for none."""
     named = [choice for choice in choices if not (_ALL_OF.fullmatch(choice) or _NONE_OF.fullmatch(choice))]
     if _ALL_OF.fullmatch(key):
         return bool(_ALL_OF.fullmatch(answer)) or _names_each(answer, named)
@@ -117,5 +158,5 @@ def _names_choices(answer: str, key: str, choices: Sequence[str]) -> bool:
 
 
 def _names_each(answer: str, choices: Sequence[str]) -> bool:
-    words = f" {normal(answer)} "
-    return bool(choices) and all(f" {normal(choice)} " in words for choice in choices)
+    padded = f" {normal(answer)} "
+    return bool(choices) and all(f" {normal(choice)} " in padded for choice in choices)
