@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rubricweb.campaigns.adjudication.models import Decision
+    from rubricweb.campaigns.models import Decision
 
 
 class QueueError(Exception):

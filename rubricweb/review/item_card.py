@@ -18,7 +18,7 @@ from rubricweb.editor.what_if import WhatIf, what_if
 from rubricweb.grades.raters import Rater
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.grades.topic_ratings import Mask
-from rubricweb.review.flags.models import Flag, FlagEvent
+from rubricweb.review.models import Flag, FlagEvent
 from rubricweb.review.selectors.grid import TopicGrid, topic_grid
 from rubricweb.review.selectors.grid_query import GridQuery
 from rubricweb.review.selectors.window import GridColumn, first_words

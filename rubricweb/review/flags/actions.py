@@ -1,4 +1,4 @@
-"""Every change to a flag: one event each, numbered, saved once."""
+"""Open, answer, resolve and assign flags."""
 
 from __future__ import annotations
 
@@ -11,9 +11,32 @@ from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank
 from rubricweb.core import audit, events
-from rubricweb.review.flags.errors import EmptyComment, MovedMeanwhile, UnfitAssignee, UnfitKind
-from rubricweb.review.flags.models import Flag, FlagEvent
-from rubricweb.review.flags.subjects import Kind, Subject
+from rubricweb.review.models import Flag, FlagEvent, Kind, Subject
+
+
+class FlagError(Exception):
+    """Root of the refusals; its text is for the person who writes."""
+
+
+class EmptyComment(FlagError):
+    """A comment without text."""
+
+
+class UnfitKind(FlagError):
+    """Only an item can be spurious, and only a passage uncovered."""
+
+
+class UnfitAssignee(FlagError):
+    """Somebody who may not answer flags here."""
+
+
+class MovedMeanwhile(FlagError):
+    """The flag changed since the writer saw it; `flag` is its present state, `since` the new events."""
+
+    def __init__(self, flag: Flag, since: list[FlagEvent]) -> None:
+        self.flag, self.since = flag, since
+        super().__init__("Somebody else changed this flag while you were writing.")
+
 
 Verb = FlagEvent.Verb
 

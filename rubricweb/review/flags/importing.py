@@ -16,8 +16,7 @@ from rubricweb.core import events
 from rubricweb.corpus.importers import FilePosition
 from rubricweb.corpus.models import Passage
 from rubricweb.grades.importers.people import Kinds, Work
-from rubricweb.review.flags.models import Flag, FlagEvent
-from rubricweb.review.flags.subjects import Subject
+from rubricweb.review.models import Flag, FlagEvent, Subject
 
 LACKING = "flags of rubrics, items or passages that the collection lacks"
 UNFIT = "flags of a kind that does not fit what they are about"

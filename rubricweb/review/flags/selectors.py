@@ -14,9 +14,8 @@ from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.review.flags.access import may_decide
-from rubricweb.review.flags.models import Flag, FlagEvent
-from rubricweb.review.flags.subjects import Subject, subject_of
+from rubricweb.review.access import may_decide
+from rubricweb.review.models import Flag, FlagEvent, Subject, subject_of
 
 
 class State(TextChoices):

@@ -1,29 +1,134 @@
-"""The threads of an item, passage or cell; one thread; the collection's inbox."""
+"""The inbox of flags, and the threads of one subject."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict
 from functools import partial
-from uuid import uuid4
+from typing import TYPE_CHECKING
+from uuid import UUID, uuid4
 
+from django import forms
 from django.contrib import messages
 from django.core.paginator import Paginator
+from django.db.models import TextChoices
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import render
+from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from rubricweb.accounts import roles
+from rubricweb.accounts.models import User
+from rubricweb.core.chips import ChipForm
+from rubricweb.core.forms import offer_choices, offer_rows
 from rubricweb.core.http import Context, HtmxRequest, after_post, form_response, page_or_part
 from rubricweb.core.undo import Undo, offer_undo
 from rubricweb.corpus.access import collection_for
-from rubricweb.corpus.models import Collection
-from rubricweb.review.flags import access, actions, selectors
-from rubricweb.review.flags.errors import FlagError, MovedMeanwhile
-from rubricweb.review.flags.forms import AssignForm, InboxForm, NewFlagForm, ReplyForm, ThreadAction
-from rubricweb.review.flags.models import Flag
-from rubricweb.review.flags.selectors import InboxQuery
-from rubricweb.review.flags.subjects import Kind, Subject
+from rubricweb.corpus.models import Collection, Topic
+from rubricweb.grades.forms import AddressForm
+from rubricweb.review import access
+from rubricweb.review.flags import actions, selectors
+from rubricweb.review.flags.actions import FlagError, MovedMeanwhile
+from rubricweb.review.flags.selectors import InboxQuery, State, Who
+from rubricweb.review.models import Flag, Kind, Subject
+
+if TYPE_CHECKING:
+    from django.db.models import QuerySet
+    from django.http import QueryDict
+
+
+MAX_TEXT = 5_000
+"""Characters of a comment."""
+
+
+class ThreadAction(TextChoices):
+    """The buttons of a thread."""
+
+    REPLY = "reply"
+    RESOLVE = "resolve"
+    REOPEN = "reopen"
+
+
+def _words(label: str) -> forms.CharField:
+    too_long = f"Keep it under {MAX_TEXT:,} characters; this has %(show_value)d."
+    return forms.CharField(
+        label=label,
+        required=False,
+        max_length=MAX_TEXT,
+        error_messages={"max_length": too_long},
+        widget=forms.Textarea(attrs={"rows": 2}),
+    )
+
+
+class NewFlagForm(forms.Form):
+    """A flag on `subject`; a comment needs text."""
+
+    kind = forms.ChoiceField(label=gettext_lazy("Kind"), error_messages={"required": "Choose what is wrong."})
+    text = _words("What do you see?")
+    uid = forms.UUIDField(required=False, widget=forms.HiddenInput)
+
+    def __init__(self, subject: Subject, sent: QueryDict | None = None, *, kind: str = "") -> None:
+        first = kind if kind in subject.kinds else Kind.COMMENT
+        initial = {"kind": first, "uid": uuid4()}
+        super().__init__(sent, initial=initial, auto_id=f"new-flag-{subject.key}-%s")
+        offer_choices(self, "kind", [(kind.value, kind.label) for kind in subject.kinds])
+        self.subject = subject
+
+    def clean_uid(self) -> UUID:
+        """Return a new one where the form has none: one button flags again after an undo."""
+        return self.cleaned_data["uid"] or uuid4()
+
+    @property
+    def chosen(self) -> str:
+        return str(self["kind"].value())
+
+
+class ReplyForm(forms.Form):
+    """Text, a decision, or both; `seen` is the version of the flag that the writer saw."""
+
+    verb = forms.ChoiceField(choices=ThreadAction.choices, required=False)
+    text = _words("Reply")
+    seen = forms.IntegerField(min_value=1)
+    uid = forms.UUIDField()
+
+    def clean_verb(self) -> ThreadAction:
+        """Default to a reply: a form sent by a key names no button."""
+        return ThreadAction(self.cleaned_data["verb"] or ThreadAction.REPLY)
+
+
+class AssignForm(forms.Form):
+    """Who shall answer the flag; empty for nobody."""
+
+    assignee = forms.ModelChoiceField(User.objects.none(), required=False)
+    seen = forms.IntegerField(min_value=1)
+    uid = forms.UUIDField()
+
+    def __init__(self, sent: QueryDict, members: QuerySet[User]) -> None:
+        super().__init__(sent)
+        offer_rows(self, "assignee", members)
+
+
+class InboxForm(ChipForm, AddressForm):
+    """Which flags to list."""
+
+    in_toolbar = ("state", "who", "kind", "topic")
+    outdated = ("page",)
+
+    state = forms.ChoiceField(
+        label=gettext_lazy("State"), choices=State.choices, required=False, initial=State.OPEN
+    )
+    who = forms.ChoiceField(label=gettext_lazy("Whose"), choices=Who.choices, required=False)
+    kind = forms.ChoiceField(
+        label=gettext_lazy("Kind"), choices=[("", gettext_lazy("any")), *Flag.Kind.choices], required=False
+    )
+    topic = forms.ChoiceField(label=gettext_lazy("Topic"), required=False)
+    page = forms.IntegerField(min_value=1, required=False)
+
+    def __init__(self, address: QueryDict, topics: list[Topic]) -> None:
+        super().__init__(address)
+        named = [(str(topic.pk), str(topic)[:80]) for topic in topics]
+        offer_choices(self, "topic", [("", gettext("any")), *named])
+
 
 PAGE = "review/flags/inbox.html"
 PAGE_FLAGS = 50

@@ -16,17 +16,18 @@ from rubricweb.editor.what_if import BoardInputs, board_inputs
 from rubricweb.grades.raters import Rater
 from rubricweb.grades.scoring import MeasureSpec, Scores, ScoreTable, fresh_scores, item_scores
 from rubricweb.grades.topic_ratings import SPURIOUS_SHARE
-from rubricweb.review.evidence import EvidenceQuery, TopicEvidence
-from rubricweb.review.flags.models import Flag, FlagEvent
-from rubricweb.review.problems.copies import PooledGroup
-from rubricweb.review.problems.findings import (
+from rubricweb.review.evidence import (
+    EvidenceQuery,
     NearPair,
     Suspect,
+    TopicEvidence,
     UncoveredPassage,
     near_pairs,
     suspects,
     uncovered_of,
 )
+from rubricweb.review.models import Flag, FlagEvent
+from rubricweb.review.problems.copies import PooledGroup
 
 
 class Kind(StrEnum):

@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString, mark_safe
 from rubricweb.core.templatetags.core import grade_chip, icon, percent
 from rubricweb.grades.raters import Rater
 from rubricweb.review.selectors.window import ANSWER_SHADES, ANSWER_SIGNS, ANSWER_WORDS, GridCell, Row
-from rubricweb.review.verify.estimates import Share
+from rubricweb.review.verify.cells import Share
 
 register = template.Library()
 

@@ -17,9 +17,8 @@ from grading.types import MAX_RATING, ItemKind
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.actions import add_item
 from rubricweb.calibration.models import CalibrationCard
-from rubricweb.campaigns.adjudication.models import DecidedRating, Decision
-from rubricweb.campaigns.queue.actions import rate
-from rubricweb.campaigns.queue.models import Campaign, Turn
+from rubricweb.campaigns.actions import rate
+from rubricweb.campaigns.models import Campaign, DecidedRating, Decision, Turn
 from rubricweb.core.templatetags.core import NOTE
 from rubricweb.grades.humans import Cell, ShownRating, judge_grader, rate_cell
 from rubricweb.grades.models import Grade, HumanGrade, HumanStamp, MatrixStamp

@@ -10,9 +10,9 @@ import pytest
 from grading.types import MISSING, Purpose
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.models import AnswerKey
-from rubricweb.campaigns.queue.actions import CampaignPlan, open_campaign
-from rubricweb.campaigns.queue.models import Campaign
-from rubricweb.campaigns.queue.population import Choice
+from rubricweb.campaigns.actions import CampaignPlan, open_campaign
+from rubricweb.campaigns.models import Campaign
+from rubricweb.campaigns.population import Choice
 from rubricweb.core.reader import Reader, reading_as
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades.answer_verdicts import AnswerVerdict

@@ -9,11 +9,11 @@ from django.core.management import CommandError
 from django.urls import reverse
 
 from grading.types import MAX_RATING
+from rubricweb.campaigns import actions
 from rubricweb.campaigns.errors import UnfitCampaign, UnknownNames
-from rubricweb.campaigns.queue import actions
-from rubricweb.campaigns.queue.forms import CampaignForm, members_who_rate, named_form
-from rubricweb.campaigns.queue.models import Campaign
-from rubricweb.campaigns.queue.preview import Preview, preview
+from rubricweb.campaigns.forms import CampaignForm, members_who_rate, named_form
+from rubricweb.campaigns.models import Campaign
+from rubricweb.campaigns.new_campaign import Preview, preview_of
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import add_server_argument, collection_named, link, require_valid
 from rubricweb.corpus.models import Collection
@@ -54,7 +54,7 @@ class Command(OperatorCommand):
         collection = collection_named(slug)
         form = _form(collection, options)
         everybody = members_who_rate(collection).count()
-        self.stderr.write(_asked(preview(form.choice, form.plan, everybody=everybody, seconds=None)))
+        self.stderr.write(_asked(preview_of(form.choice, form.plan, everybody=everybody, seconds=None)))
         if options["dry_run"]:
             return
         try:

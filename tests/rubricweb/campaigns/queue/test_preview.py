@@ -9,8 +9,8 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from rubricweb.campaigns.queue.forms import CampaignForm
-from rubricweb.campaigns.queue.models import Campaign, Turn
+from rubricweb.campaigns.forms import CampaignForm
+from rubricweb.campaigns.models import Campaign, Turn
 from tests.factories import (
     BankFactory,
     ItemFactory,
