@@ -21,6 +21,7 @@ from rubricweb.corpus.access import collection_for, pooled_passage
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.visibility import hidden_of_cell
 
+TO_ADJUDICATE = roles.TO_EDIT_BANK
 Rows = TypeVar("Rows", bound=QuerySet[Any])
 
 
@@ -63,25 +64,22 @@ def _with_access(rows: Rows, user: int, *, campaign: str, collection: str) -> Ro
     A campaign without named people is open to everybody; the standing campaign to those who have cells in it.
     """
     held = Membership.objects.filter(user=user, collection=OuterRef(collection)).values("role")
-    people = Campaign.people.through.objects.filter(campaign=OuterRef(campaign))
+    named = Campaign.people.through.objects.filter(campaign=OuterRef(campaign))
     turns = Turn.objects.filter(campaign=OuterRef(campaign), person=user)
     return rows.annotate(
         held=Subquery(held[:1]),
         has_turns=Exists(turns),
-        is_named=Q(~Exists(people) | Exists(people.filter(user=user))),
+        is_named=Q(~Exists(named) | Exists(named.filter(user=user))),
     )
 
 
 def _require(row: Any, campaign: Campaign, user: User, needed: Role) -> None:
-    """`row` is one of `_with_access`."""
+    """Raise PermissionDenied unless the user may work on the campaign; `row` is one of `_with_access`."""
     roles.remember(user, campaign.collection_id, row.held)
     held = roles.require(user, campaign.collection, needed)
     may_work = row.has_turns if campaign.is_standing else row.is_named
     if not may_work and not held.includes(roles.TO_ORGANIZE):
         raise PermissionDenied("This campaign is for other assessors.")
-
-
-TO_ADJUDICATE = roles.TO_EDIT_BANK
 
 
 def place_for(user: User, slug: str, revision_id: int, passage_id: int) -> tuple[Collection, CellKey]:

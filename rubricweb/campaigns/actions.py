@@ -129,7 +129,7 @@ def _frozen(campaign: Campaign, cells: Sequence[ChosenCell], *, first: int = 1) 
 
 
 def _draw(choice: Choice, drawn: ChosenCells) -> Draw | None:
-    """The sampling design that estimates rely on; None without cells drawn from all of their items."""
+    """Create the sampling design that estimates rely on; None without cells drawn from all of their items."""
     if choice.design is None or not any(cell.is_random for cell in drawn.cells):
         return None
     is_cover = choice.design == Draw.Design.COVER
@@ -210,7 +210,7 @@ def _joined(campaign: Campaign, cells: list[humans.Cell]) -> list[CampaignCell]:
     """
     by_place = {(cell.revision_id, cell.passage_id): cell for cell in cells}
     handed_out = {"revision__in": {cell.revision_id for cell in cells}, "revision__is_secret": False}
-    known = {(row.revision_id, row.passage_id): row for row in campaign.cells.filter(**handed_out)}
+    frozen = {(row.revision_id, row.passage_id): row for row in campaign.cells.filter(**handed_out)}
     items = campaign.bank.items.active().filter(**handed_out)
     by_revision = {item.revision_id: item for item in items}
     rater = raters(campaign.bank)[0].saved()
@@ -218,13 +218,13 @@ def _joined(campaign: Campaign, cells: list[humans.Cell]) -> list[CampaignCell]:
     new = []
     for place, cell in by_place.items():
         item = by_revision.get(cell.revision_id)
-        if item is not None and place not in known:
+        if item is not None and place not in frozen:
             config = rater.rating_config(ItemKind(item.kind))
             ids = (cell.topic_id, item.pk, cell.revision_id, cell.passage_id)
             new.append(ChosenCell(*ids, ASSIGNED, probability=0.0, config=config.pk if config else None))
     for row in _frozen(campaign, new, first=last + 1):
-        known[row.revision_id, row.passage_id] = row
-    return [known[place] for place in by_place if place in known]
+        frozen[row.revision_id, row.passage_id] = row
+    return [frozen[place] for place in by_place if place in frozen]
 
 
 @retried
@@ -239,13 +239,13 @@ def rate(
     """
     place = cell.human_cell
     with humans.saved_once(place, by=by, seen=seen):
-        turn, known = _own_turn(cell, by)
-        is_new = known.last_number == seen and turn.uid != uid
+        turn, state = _own_turn(cell, by)
+        is_new = state.last_number == seen and turn.uid != uid
         turn.event = None if is_new else humans.already_saved(place, by=by, seen=seen, uid=uid)
         if turn.event is None:
             if turn.state == State.SKIPPED:
                 _undo_skip(turn)
-            turn.event = _say(turn, cell, rating=rating, by=by, known=known, uid=uid)
+            turn.event = _say(turn, cell, rating=rating, by=by, state=state, uid=uid)
             turn.rating = rating if turn.rating is None else turn.rating
             turn.comment = comment
             _hand_in(turn, State.SUBMITTED, uid)
@@ -253,17 +253,17 @@ def rate(
     return turn
 
 
-def _say(turn: Turn, cell: CampaignCell, *, rating: int, by: User, known: CellState, uid: UUID) -> HumanGrade:
+def _say(turn: Turn, cell: CampaignCell, *, rating: int, by: User, state: CellState, uid: UUID) -> HumanGrade:
     is_blind = turn.is_blind and turn.rating is None
     return humans.add_rating(
         cell.human_cell,
         rating=rating,
         by=by,
-        seen=known.last_number,
+        seen=state.last_number,
         how=How.BLIND if is_blind else How.ASSISTED,
         shown=None
         if is_blind or cell.config is None
-        else humans.ShownRating(cell.config, known.grader_rating),
+        else humans.ShownRating(cell.config, state.grader_rating),
         draw=cell.campaign.draw_id if cell.is_random else None,
         uid=uid,
     )
@@ -353,7 +353,7 @@ class CellState(NamedTuple):
 def _own_turn(cell: CampaignCell, person: User) -> tuple[Turn, CellState]:
     """Return the person's turn of the cell, else a free one; a new one if others hold them all."""
     place = (cell.revision_id, cell.passage_id, person.pk, cell.config_id or 0)
-    for turn in _turn_of(cell.pk, *place):
+    for turn in _locked_turn(cell.pk, *place):
         return turn, CellState(turn.last_number, turn.grader_rating)
     turn = free_turn(cell) or Turn(campaign=cell.campaign, cell=cell, order=cell.order)
     begun = {**fresh(cell.campaign, cell, person), "state": State.PENDING, "lease_until": None}
@@ -364,8 +364,8 @@ def _own_turn(cell: CampaignCell, person: User) -> tuple[Turn, CellState]:
 
 
 @Prepared
-def _turn_of(cell: int, revision: int, passage: int, person: int, config: int) -> QuerySet[Any, Any]:
-    """Locked, with the fields of `CellState`."""
+def _locked_turn(cell: int, revision: int, passage: int, person: int, config: int) -> QuerySet[Any, Any]:
+    """Lock the person's turn of the cell, if there is one, and return it with the fields of `CellState`."""
     last_number, grader_rating = _cell_state(revision, passage, person, config)
     own = Turn.objects.select_for_update(of=("self",)).filter(cell=cell, person=person).order_by()
     return own.annotate(last_number=last_number, grader_rating=grader_rating)

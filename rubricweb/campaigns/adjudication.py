@@ -18,46 +18,6 @@ from rubricweb.corpus.models import Collection
 from rubricweb.grades import humans
 from rubricweb.grades.models import HumanGrade
 
-
-def unanimous(
-    collection: Collection, *, campaign: Campaign | None = None
-) -> list[tuple[CellKey, dict[int, int]]]:
-    """Return the undecided cells that two or more assessors rated alike."""
-    return alike(ratings(collection, campaign=campaign, at_least=2), standing(collection))
-
-
-def alike(
-    ratings: Mapping[CellKey, dict[int, int]], decided: Mapping[tuple[int, int], Decision]
-) -> list[tuple[CellKey, dict[int, int]]]:
-    """Return the unanimous ones of cells that two or more rated."""
-    return [
-        (place, people)
-        for place, people in ratings.items()
-        if len(set(people.values())) == 1 and (place.revision, place.passage) not in decided
-    ]
-
-
-def standing(collection: Collection) -> dict[tuple[int, int], Decision]:
-    """By (revision, passage): the decision that holds."""
-    rows = Decision.objects.filter(topic__collection=collection, withdrawn_at=None).select_related("by")
-    return {(row.revision_id, row.passage_id): row for row in rows.order_by("number")}
-
-
-def decisions_of(place: CellKey) -> QuerySet[Decision]:
-    return Decision.objects.filter(revision=place.revision, passage=place.passage).select_related("by")
-
-
-def ratings_by_person(place: CellKey) -> dict[int, int]:
-    """By person: their latest rating of the cell, without decisions."""
-    rows = HumanGrade.objects.filter(revision=place.revision, passage=place.passage)
-    people: dict[int, list[Event]] = {}
-    fields = ("by_id", "number", "rating", "how", "is_withdrawn")
-    for by, *event in rows.exclude(how=HumanGrade.How.ADJUDICATED).order_by("number").values_list(*fields):
-        people.setdefault(by, []).append(Event(*event))
-    latest = {by: settled(events, CountedRating.LATEST) for by, events in people.items()}
-    return {by: rating for by, rating in latest.items() if rating is not None}
-
-
 MOST_AT_ONCE = 500
 """How many unanimous cells one click accepts."""
 
@@ -71,8 +31,8 @@ def decide(
     audit trail then has an entry. Raises DecidedMeanwhile and NeedsReason.
     """
     uid = uid or uuid4()
-    if (sent := Decision.objects.filter(uid=uid, by=by).first()) is not None:
-        return sent
+    if (earlier := Decision.objects.filter(uid=uid, by=by).first()) is not None:
+        return earlier
     _refuse_newer(place, seen)
     between, reason = ratings_by_person(place), reason.strip()
     is_party = by.pk in between
@@ -143,11 +103,50 @@ def withdraw(decision: Decision, *, by: User) -> Decision:
 def accept_unanimous(collection: Collection, *, by: User, campaign: Campaign | None = None) -> int:
     """Decide the cells that two or more assessors rated alike, and return how many."""
     accepted = 0
-    for place, people in unanimous(collection, campaign=campaign)[:MOST_AT_ONCE]:
+    for place, by_person in unanimous(collection, campaign=campaign)[:MOST_AT_ONCE]:
         last = decisions_of(place).order_by("-number").first()
-        rating = next(iter(people.values()))
+        rating = next(iter(by_person.values()))
         answer = (last.number if last else 0, "", uuid4())
-        _decide(place, rating, by, answer, people)
+        _decide(place, rating, by, answer, by_person)
         accepted += 1
     audit.record("unanimous ratings accepted", collection, by=by, detail=accepted)
     return accepted
+
+
+def unanimous(
+    collection: Collection, *, campaign: Campaign | None = None
+) -> list[tuple[CellKey, dict[int, int]]]:
+    """Return the undecided cells that two or more assessors rated alike."""
+    return alike(ratings(collection, campaign=campaign, at_least=2), standing(collection))
+
+
+def alike(
+    ratings: Mapping[CellKey, dict[int, int]], decided: Mapping[tuple[int, int], Decision]
+) -> list[tuple[CellKey, dict[int, int]]]:
+    """Return the unanimous ones of cells that two or more rated."""
+    return [
+        (place, by_person)
+        for place, by_person in ratings.items()
+        if len(set(by_person.values())) == 1 and (place.revision, place.passage) not in decided
+    ]
+
+
+def standing(collection: Collection) -> dict[tuple[int, int], Decision]:
+    """Return the decisions that hold, by (revision, passage)."""
+    rows = Decision.objects.filter(topic__collection=collection, withdrawn_at=None).select_related("by")
+    return {(row.revision_id, row.passage_id): row for row in rows.order_by("number")}
+
+
+def decisions_of(place: CellKey) -> QuerySet[Decision]:
+    return Decision.objects.filter(revision=place.revision, passage=place.passage).select_related("by")
+
+
+def ratings_by_person(place: CellKey) -> dict[int, int]:
+    """Return each person's latest rating of the cell, without decisions."""
+    rows = HumanGrade.objects.filter(revision=place.revision, passage=place.passage)
+    by_person: dict[int, list[Event]] = {}
+    fields = ("by_id", "number", "rating", "how", "is_withdrawn")
+    for by, *event in rows.exclude(how=HumanGrade.How.ADJUDICATED).order_by("number").values_list(*fields):
+        by_person.setdefault(by, []).append(Event(*event))
+    latest = {by: settled(events, CountedRating.LATEST) for by, events in by_person.items()}
+    return {by: rating for by, rating in latest.items() if rating is not None}

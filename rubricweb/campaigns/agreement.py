@@ -126,7 +126,7 @@ class RatingsArray:
     """Ratings as an array, shape (people, cells); -1 without a rating."""
 
     places: tuple[CellKey, ...]
-    people: tuple[int, ...]
+    raters: tuple[int, ...]
     ratings: NDArray[np.int64]
 
     @property
@@ -146,22 +146,25 @@ def agreement(
     campaign: Campaign | None = None,
     shows_names: bool = False,
 ) -> AgreementView:
-    """`rater` is the grader that people are compared with, if any."""
+    """Return the agreement of the collection's assessors.
+
+    `rater` is the grader that people are compared with, if any.
+    """
     rated = _rated(collection, which, campaign)
-    names = _names(collection, rated.people, shows_names=shows_names)
+    names = _names(collection, rated.raters, shows_names=shows_names)
     graded = _graded(collection, rater, rated)
     pairs = [
         _pair(rated, (names[first], names[second]), rated.ratings[first], rated.ratings[second])
-        for first, second in combinations(range(len(rated.people)), 2)
+        for first, second in combinations(range(len(rated.raters)), 2)
     ]
     grader = rater.name if rater else ""
-    beside = [
+    with_grader = [
         _pair(rated, (name, grader), row, graded) for name, row in zip(names, rated.ratings, strict=True)
     ]
     return AgreementView(
         overall=_overall(rated),
         pairs=_largest(pairs),
-        with_grader=_largest(beside),
+        with_grader=_largest(with_grader),
         by_topic=_by(rated, rated.topics, _topic_names(collection)),
         by_item=_by(rated, rated.revisions, _item_names(rated)),
         anchoring=anchoring(collection, campaign=campaign),
@@ -171,20 +174,20 @@ def agreement(
 def _rated(collection: Collection, which: CountedRating, campaign: Campaign | None) -> RatingsArray:
     by_cell = ratings(collection, which, campaign=campaign)
     places = tuple(sorted(by_cell))
-    people = tuple(sorted({person for by_person in by_cell.values() for person in by_person}))
-    row_of = {person: row for row, person in enumerate(people)}
-    array = np.full((len(people), len(places)), -1, dtype=np.int64)
+    raters = tuple(sorted({person for by_person in by_cell.values() for person in by_person}))
+    row_of = {person: row for row, person in enumerate(raters)}
+    array = np.full((len(raters), len(places)), -1, dtype=np.int64)
     for column, place in enumerate(places):
         for person, rating in by_cell[place].items():
             array[row_of[person], column] = rating
-    return RatingsArray(places, people, array)
+    return RatingsArray(places, raters, array)
 
 
-def _names(collection: Collection, people: Sequence[int], *, shows_names: bool) -> list[str]:
+def _names(collection: Collection, raters: Sequence[int], *, shows_names: bool) -> list[str]:
     if not shows_names:
-        return [assessor_pseudonym(collection, person) for person in people]
-    users = User.objects.in_bulk(list(people))
-    return [str(users[person]) for person in people]
+        return [assessor_pseudonym(collection, person) for person in raters]
+    users = User.objects.in_bulk(list(raters))
+    return [str(users[person]) for person in raters]
 
 
 def _graded(collection: Collection, rater: Rater | None, rated: RatingsArray) -> NDArray[np.int64]:
@@ -237,8 +240,8 @@ def _pair(
 
 
 def _largest(rows: Iterable[AssessorPair | None]) -> tuple[AssessorPair, ...]:
-    known = [row for row in rows if row is not None]
-    return tuple(sorted(known, key=lambda row: (-row.cells, row.first, row.second))[:MOST_PAIRS])
+    listed = [row for row in rows if row is not None]
+    return tuple(sorted(listed, key=lambda row: (-row.cells, row.first, row.second))[:MOST_PAIRS])
 
 
 def _overall(rated: RatingsArray) -> Overall:
@@ -249,14 +252,14 @@ def _overall(rated: RatingsArray) -> Overall:
     tables = np.array(by_topic).reshape(-1, len(LEVELS), len(LEVELS))
     return Overall(
         cells=int(((rated.ratings >= 0).sum(axis=0) >= 2).sum()),
-        people=len(rated.people),
+        people=len(rated.raters),
         alpha=float(ordinal_alpha(tables.sum(axis=0))),
         interval=statistic_interval(tables, ordinal_alpha, bounds=COEFFICIENT),
     )
 
 
 def _by(rated: RatingsArray, groups: NDArray[np.int64], names: dict[int, str]) -> tuple[AlphaRow, ...]:
-    """One row per topic or item that has a name, the least agreement first."""
+    """Return one row per topic or item that has a name, the least agreement first."""
     rows = []
     twice = (rated.ratings >= 0).sum(axis=0) >= 2
     for group in filter(names.__contains__, np.unique(groups[twice]).tolist()):
@@ -277,7 +280,10 @@ def _item_names(rated: RatingsArray) -> dict[int, str]:
 
 
 def anchoring(collection: Collection, *, campaign: Campaign | None = None) -> Anchoring | None:
-    """Only from campaigns that assign the mode at random; None unless both modes occur."""
+    """Return the effect of seeing the grader's rating; None unless both modes occur.
+
+    Only campaigns that assign the mode at random count.
+    """
     turns = Turn.objects.filter(campaign__collection=collection, campaign__mode=Campaign.Mode.MIXED)
     turns = turns.filter(state=Turn.State.SUBMITTED, rating__isnull=False, cell__config__isnull=False)
     if campaign is not None:
@@ -301,7 +307,7 @@ def anchoring(collection: Collection, *, campaign: Campaign | None = None) -> An
 
 
 def _difference(tables: NDArray[np.float64] | Tables) -> NDArray[np.float64]:
-    """From shape (..., 2, 2) to (...): the share of agreement when assisted, minus that when blind."""
+    """Return the share of agreement when assisted minus that when blind, from shape (..., 2, 2) to (...)."""
     shares = divide(tables[..., 0], tables.sum(axis=-1))
     return np.asarray(shares[..., 1] - shares[..., 0], dtype=np.float64)
 

@@ -59,7 +59,7 @@ def ratings(
     campaign: Campaign | None = None,
     at_least: int = 1,
 ) -> dict[CellKey, Ratings]:
-    """By cell with at least `at_least` ratings: each person's rating, without adjudicators' decisions.
+    """Return each person's rating of each cell that at least `at_least` rated, without decisions.
 
     Cells whose ratings the reader may not see yet are left out.
     """
@@ -73,10 +73,10 @@ def ratings(
     visibility.count_ratings(collection.pk)
     hidden = visibility.without_ratings(collection.pk)
     visible = {
-        place: people for place, people in events.items() if place[1:] not in hidden[place.topic].people
+        place: by_person for place, by_person in events.items() if place[1:] not in hidden[place.topic].people
     }
-    settled_ratings = {place: _settled(people, which) for place, people in visible.items()}
-    return {place: people for place, people in settled_ratings.items() if len(people) >= at_least}
+    settled_ratings = {place: _settled(by_person, which) for place, by_person in visible.items()}
+    return {place: by_person for place, by_person in settled_ratings.items() if len(by_person) >= at_least}
 
 
 def _events(collection: Collection, campaign: Campaign | None) -> QuerySet[HumanGrade]:
@@ -97,8 +97,8 @@ def _by_several(collection: Collection, at_least: int) -> Any:  # Any: an aggreg
     return counted.filter(people__gte=at_least)
 
 
-def _settled(people: Mapping[int, list[Event]], which: CountedRating) -> Ratings:
-    ratings = {person: settled(events, which) for person, events in people.items()}
+def _settled(by_person: Mapping[int, list[Event]], which: CountedRating) -> Ratings:
+    ratings = {person: settled(events, which) for person, events in by_person.items()}
     return {person: rating for person, rating in ratings.items() if rating is not None}
 
 

@@ -34,7 +34,7 @@ OF_WHOLE_SCALE: Meanings = (
 
 
 def meanings_of(config: GraderConfig | None) -> Meanings:
-    """People rate on the grader's scale: UMBRELA's labels 0 to 3, or support of a nugget."""
+    """Return what ratings mean on the grader's scale: UMBRELA's labels 0 to 3, or support of a nugget."""
     if config is None or scale_of(config) == WHOLE_SCALE:
         return OF_WHOLE_SCALE
     lowest, highest = scale_of(config)
@@ -134,13 +134,13 @@ def _place(cell: CampaignCell) -> tuple[int, int]:
 
 
 def _passage_card(cards: list[Card], current: int) -> PassageCard:
-    asked = [card for card in cards if card.cell.pk == current]
+    named = [card for card in cards if card.cell.pk == current]
     waiting = [card for card in cards if card.waits]
-    return PassageCard(tuple(cards), (asked or waiting or cards)[0])
+    return PassageCard(tuple(cards), (named or waiting or cards)[0])
 
 
 def cards_of(turns: Sequence[Any], person: User) -> tuple[Card, ...]:
-    """One of each turn, which is annotated with `last_number`."""
+    """Return a card of each turn, which is annotated with `last_number`."""
     unread = [turn.cell.human_cell for turn in turns if turn.last_number and turn.event is None]
     events = humans.latest_by_cell(person, unread)
     shows = [turn.cell for turn in turns if not _hides_grader(turn)]
@@ -169,7 +169,10 @@ def _card(turn: Turn, grade: Grade | None, answer: str) -> Card:
 
 
 def graded(cells: Iterable[CampaignCell]) -> dict[int, tuple[Grade | None, str]]:
-    """By cell key: the grader's rating, and the answer that it, or its model by another prompt, extracted."""
+    """Return, by cell key, the grader's rating and the answer that it extracted.
+
+    An answer may also come from the same model by another prompt.
+    """
     graders = {cell: cell.config for cell in cells if cell.config is not None}
     places = Q(pk__in=())
     for cell, config in graders.items():

@@ -40,8 +40,8 @@ class Query:
     """Ratings on both sides of this threshold conflict."""
     shows_names: bool = False
 
-    def is_conflict(self, people: Ratings) -> bool:
-        low, top = min(people.values()), max(people.values())
+    def is_conflict(self, by_person: Ratings) -> bool:
+        low, top = min(by_person.values()), max(by_person.values())
         return top - low > self.distance or low < self.min_grade <= top
 
 
@@ -68,10 +68,12 @@ def conflicts(collection: Collection, query: Query, person: User | None) -> Conf
     decisions, hidden = standing(collection), hidden_from(person, collection.pk)
     by_cell = ratings(collection, campaign=query.campaign, at_least=2)
     visible = {
-        place: people for place, people in by_cell.items() if place[1:] not in hidden[place.topic].people
+        place: by_person
+        for place, by_person in by_cell.items()
+        if place[1:] not in hidden[place.topic].people
     }
-    differing = {place: people for place, people in visible.items() if query.is_conflict(people)}
-    agreed = {place: people for place, people in visible.items() if place not in differing}
+    differing = {place: by_person for place, by_person in visible.items() if query.is_conflict(by_person)}
+    agreed = {place: by_person for place, by_person in visible.items() if place not in differing}
     return Conflicts(differing, decisions, agreed, unanimous=len(alike(by_cell, decisions)))
 
 
@@ -81,7 +83,7 @@ def meanings(place: CellKey, rated: Mapping[int, int]) -> Meanings:
 
 
 def scales(places: Sequence[CellKey], rated: Mapping[CellKey, Mapping[int, int]]) -> dict[CellKey, Meanings]:
-    """As `meanings`, of cells of one passage."""
+    """Return what `meanings` returns, of each of these cells of one passage."""
     cells = CampaignCell.objects.filter(revision__in=[place.revision for place in places])
     cells = cells.filter(passage__in={place.passage for place in places}).select_related("config")
     newest = {cell.revision_id: cell.config for cell in cells.order_by("campaign_id")}
@@ -230,13 +232,13 @@ class DecidePage:
 
     @property
     def above(self) -> Conflict | None:
-        return self._beside(-1)
+        return self._neighbour(-1)
 
     @property
     def below(self) -> Conflict | None:
-        return self._beside(1)
+        return self._neighbour(1)
 
-    def _beside(self, step: int) -> Conflict | None:
+    def _neighbour(self, step: int) -> Conflict | None:
         at = self.rows.index(self.current) + step if self.current else -1
         return self.rows[at] if 0 <= at < len(self.rows) else None
 
@@ -284,7 +286,7 @@ def _item(conflict: Conflict | None) -> Item | None:
 
 
 def in_order(conflicting: Conflicts) -> list[CellKey]:
-    """The conflicts passage by passage, in the collection's order of topics."""
+    """Return the conflicts passage by passage, in the collection's order of topics."""
     positions = dict(
         Topic.objects.filter(pk__in={place.topic for place in conflicting.ratings}).values_list(
             "pk", "position"
@@ -334,7 +336,7 @@ def _passages(conflicting: Conflicts, order: Sequence[CellKey]) -> tuple[Passage
 def _conflicts_of(
     collection: Collection, places: Sequence[CellKey], conflicting: Conflicts, query: Query, person: User
 ) -> tuple[Conflict, ...]:
-    """Return the conflicts of one passage, with who said what and why."""
+    """Return the conflicts of one passage, with who rated them how and why."""
     raters = sorted({pk for place in places for pk in conflicting.ratings[place]})
     names = {user.pk: str(user) for user in User.objects.filter(pk__in=raters)}
     if not query.shows_names:
@@ -372,16 +374,16 @@ def _conflicts_of(
 
 def _agreed(conflicting: Conflicts, at: CellKey) -> tuple[tuple[ItemRevision, int], ...]:
     here: Mapping[int, int] = {
-        place.revision: max(people.values())
-        for place, people in conflicting.alike.items()
-        if (place.topic, place.passage) == (at.topic, at.passage) and len(set(people.values())) == 1
+        place.revision: max(by_person.values())
+        for place, by_person in conflicting.alike.items()
+        if (place.topic, place.passage) == (at.topic, at.passage) and len(set(by_person.values())) == 1
     }
     revisions = ItemRevision.objects.filter(pk__in=here).order_by("pk")
     return tuple((revision, here[revision.pk]) for revision in revisions)
 
 
 def _grades(current: Conflict | None, person: User) -> list[Grade]:
-    """What graders say of the cell, unless the person has still to rate a copy of it blind."""
+    """Return the graders' grades of the cell, unless the person has still to rate a copy of it blind."""
     if current is None:
         return []
     place, topic = current.place, current.revision.topic

@@ -7,6 +7,7 @@ from django.contrib import messages
 from django.http import HttpResponse, HttpResponseBadRequest, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST
 
 from grading.types import MAX_RATING
@@ -24,7 +25,8 @@ from rubricweb.campaigns.conflicts import (
     overruled,
 )
 from rubricweb.campaigns.errors import DecidedMeanwhile, NeedsReason, NotYourDecision
-from rubricweb.campaigns.forms import CampaignFilter
+from rubricweb.campaigns.models import Campaign
+from rubricweb.core.chips import ChipForm
 from rubricweb.core.counted import counted
 from rubricweb.core.forms import offer_choices
 from rubricweb.core.http import Context, HtmxRequest, page_or_part
@@ -32,17 +34,22 @@ from rubricweb.core.ids import parse_id
 from rubricweb.core.undo import offer_undo
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.forms import select_at_once
+from rubricweb.grades.forms import AddressForm, select_at_once
 from rubricweb.grades.scales import PAPERS_MIN_GRADE
 
 PAGE = "campaigns/adjudication/decide.html"
 
 
-class ConflictsForm(CampaignFilter):
-    """What counts as a conflict; it stays in the addresses."""
+class ConflictsForm(ChipForm, AddressForm):
+    """What counts as a conflict, and whether usernames are shown; it stays in the addresses."""
 
+    outdated = ("page",)
     in_toolbar = ("campaign", "distance", "min_grade", "names")
 
+    campaign = select_at_once(gettext_lazy("Campaign"), ())
+    names = select_at_once(
+        gettext_lazy("Assessors"), [("", gettext_lazy("pseudonyms")), ("1", gettext_lazy("names"))]
+    )
     distance = select_at_once(
         "Ratings differ by more than",
         [(str(number), str(number)) for number in range(MAX_RATING)],
@@ -53,6 +60,20 @@ class ConflictsForm(CampaignFilter):
         [(str(number), str(number)) for number in range(1, MAX_RATING + 1)],
         initial=str(PAPERS_MIN_GRADE),
     )
+
+    def __init__(self, address: QueryDict, collection: Collection) -> None:
+        super().__init__(address)
+        self.campaigns = {str(campaign.pk): campaign for campaign in collection.campaigns.all()}
+        named = [(pk, campaign.name) for pk, campaign in self.campaigns.items()]
+        offer_choices(self, "campaign", [("", gettext("any")), *named])
+
+    @property
+    def chosen(self) -> Campaign | None:
+        return self.campaigns.get(self.value("campaign", ""))
+
+    @property
+    def shows_names(self) -> bool:
+        return bool(self.value("names", ""))
 
     @property
     def query(self) -> Query:
@@ -72,8 +93,8 @@ class DecideForm(forms.Form):
     uid = forms.UUIDField()
     reason = forms.CharField(required=False, max_length=2_000)
 
-    def __init__(self, sent: QueryDict, meanings: Meanings) -> None:
-        super().__init__(sent)
+    def __init__(self, data: QueryDict, meanings: Meanings) -> None:
+        super().__init__(data)
         offer_choices(self, "rating", meanings)
 
 
@@ -182,7 +203,7 @@ def _place_in(address: QueryDict) -> tuple[int, int] | None:
 
 
 def _kept(request: HtmxRequest, at: tuple[int, int] | None = None) -> str:
-    """The filters of the address, with another place."""
+    """Return the filters of the address, with another place."""
     address = request.GET.copy()
     address.pop("at", None)
     if at:

@@ -1,14 +1,12 @@
-"""Forms for a new campaign, for what assessors send, and for filters of their work."""
+"""The form of a new campaign, for the page, the API and the command."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
 
 from django import forms
 from django.db.models import QuerySet
-from django.http import QueryDict
 from django.utils.translation import gettext, gettext_lazy
 
 from grading.statistics.cover_estimate import COVER_CELLS
@@ -22,16 +20,14 @@ from rubricweb.accounts.roles import Role
 from rubricweb.banks.models import Bank
 from rubricweb.banks.selectors import banks_with_texts
 from rubricweb.campaigns.actions import CampaignPlan
-from rubricweb.campaigns.cards import Meanings
 from rubricweb.campaigns.errors import UnknownNames
 from rubricweb.campaigns.models import Campaign
 from rubricweb.campaigns.population import Choice
-from rubricweb.core.chips import ChipForm
 from rubricweb.core.forms import RowsField, offer_choices, offer_rows, rows_field
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades.defaults import banks
-from rubricweb.grades.forms import AddressForm, rater_choices, select_at_once
+from rubricweb.grades.forms import rater_choices
 from rubricweb.grades.raters import KINDS, raters
 
 if TYPE_CHECKING:
@@ -39,68 +35,9 @@ if TYPE_CHECKING:
 
     from rubricweb.grades.raters import Rater
 
-
-class CampaignFilter(ChipForm, AddressForm):
-    """One campaign or all, and whether usernames are shown."""
-
-    outdated = ("page",)
-
-    campaign = select_at_once(gettext_lazy("Campaign"), ())
-    names = select_at_once(
-        gettext_lazy("Assessors"), [("", gettext_lazy("pseudonyms")), ("1", gettext_lazy("names"))]
-    )
-
-    def __init__(self, address: QueryDict, collection: Collection) -> None:
-        super().__init__(address)
-        self.campaigns = {str(campaign.pk): campaign for campaign in collection.campaigns.all()}
-        named = [(pk, campaign.name) for pk, campaign in self.campaigns.items()]
-        offer_choices(self, "campaign", [("", gettext("any")), *named])
-
-    @property
-    def chosen(self) -> Campaign | None:
-        return self.campaigns.get(self.value("campaign", ""))
-
-    @property
-    def shows_names(self) -> bool:
-        return bool(self.value("names", ""))
-
-
-MAX_COMMENT = 2_000
 MOST_TOPIC_BOXES = 60
 """More topics are offered as a list."""
 MOST_ASSESSORS = 20
-REASONS = ("the passage cannot be read", "the item is unclear", "not my field", "another reason")
-
-
-class RateForm(forms.Form):
-    """A rating; `seen` is the number of the person's latest event for the cell."""
-
-    rating = forms.TypedChoiceField(coerce=int)
-    seen = forms.IntegerField(min_value=0)
-    uid = forms.UUIDField()
-    comment = forms.CharField(required=False, max_length=MAX_COMMENT)
-
-    def __init__(self, sent: QueryDict, meanings: Meanings) -> None:
-        super().__init__(sent)
-        offer_choices(self, "rating", meanings)
-
-
-class CommentForm(forms.Form):
-    comment = forms.CharField(required=False, max_length=MAX_COMMENT)
-
-
-class SkipForm(forms.Form):
-    reason = forms.CharField(max_length=200)
-    uid = forms.UUIDField()
-
-
-class UndoForm(forms.Form):
-    uid = forms.UUIDField()
-
-
-def sent_uid(form: forms.Form) -> UUID:
-    uid: UUID = form.cleaned_data["uid"]
-    return uid
 
 
 def members_who_rate(collection: Collection) -> QuerySet[User]:
@@ -117,19 +54,19 @@ def _checkboxes() -> forms.CheckboxSelectMultiple:
     return forms.CheckboxSelectMultiple()
 
 
-def named_form(collection: Collection, sent: dict[str, Any]) -> CampaignForm:
-    """The form of a new campaign, where `topics` are named by `query_id` and `people` by user name.
+def named_form(collection: Collection, fields: dict[str, Any]) -> CampaignForm:
+    """Return the form of a new campaign with `topics` named by `query_id` and `people` by user name.
 
     Raises UnknownNames.
     """
-    topics = dict(collection.topics.filter(query_id__in=sent["topics"]).values_list("query_id", "pk"))
+    topics = dict(collection.topics.filter(query_id__in=fields["topics"]).values_list("query_id", "pk"))
     rating = dict(members_who_rate(collection).values_list("username", "pk"))
     keys = {}
     for field, there in (("topics", topics), ("people", rating)):
-        if unknown := [name for name in sent[field] if name not in there]:
+        if unknown := [name for name in fields[field] if name not in there]:
             raise UnknownNames(field, unknown)
-        keys[field] = [there[name] for name in sent[field]]
-    return CampaignForm(collection, banks(collection), {**sent, **keys})  # type: ignore[arg-type]  # a dict will do
+        keys[field] = [there[name] for name in fields[field]]
+    return CampaignForm(collection, banks(collection), {**fields, **keys})  # type: ignore[arg-type]  # a dict will do
 
 
 class CampaignForm(forms.Form):
@@ -247,15 +184,15 @@ class CampaignForm(forms.Form):
         ),
     )
 
-    def __init__(self, collection: Collection, banks: list[Bank], sent: QueryDict | None = None) -> None:
-        super().__init__(sent, auto_id="campaign-%s")
+    def __init__(self, collection: Collection, banks: list[Bank], data: QueryDict | None = None) -> None:
+        super().__init__(data, auto_id="campaign-%s")
         worded = banks_with_texts(banks)
         banks = sorted(banks, key=lambda bank: bank not in worded)
         self.banks = {str(bank.pk): bank for bank in banks}
         self.raters = {pk: _those_who_rate_first(raters(bank)) for pk, bank in self.banks.items()}
         offer_choices(self, "bank", [(str(bank.pk), _bank_label(bank, worded)) for bank in banks])
-        known = {str(rater.pk): rater for offered in self.raters.values() for rater in offered}
-        offer_choices(self, "grader", rater_choices(known.values()))
+        all_raters = {str(rater.pk): rater for offered in self.raters.values() for rater in offered}
+        offer_choices(self, "grader", rater_choices(all_raters.values()))
         offer_rows(self, "topics", collection.topics.all())
         self._shape_topics(collection)
         if not attributes(collection.topics.attribute_values()):
@@ -289,7 +226,7 @@ class CampaignForm(forms.Form):
             self.add_error("cutoff", message % {"k": cleaned["cutoff"]})
 
     def can_preview(self) -> bool:
-        """Whether everything is right but, perhaps, the name."""
+        """Return whether everything is right but, perhaps, the name."""
         self.full_clean()
         if set(self.errors) - {"name"}:
             return False
@@ -329,7 +266,7 @@ class CampaignForm(forms.Form):
         if not drawn:
             return chosen
         by_query_id = {topic.query_id: topic for topic in chosen}
-        return tuple(by_query_id[one.query_id] for one in drawn)
+        return tuple(by_query_id[topic.query_id] for topic in drawn)
 
     def drawn_topics(self) -> list[DrawnTopic]:
         """Return the diverse topics in the order of the draw; none where all topics are wanted.
@@ -356,5 +293,5 @@ class CampaignForm(forms.Form):
 
 
 def _those_who_rate_first(offered: Iterable[Rater]) -> list[Rater]:
-    """People rate from 0 to 5 as most graders do; a grader that verifies answers has no such ratings."""
+    """Sort graders that rate before those that verify answers, which people cannot check in campaigns."""
     return sorted(offered, key=lambda rater: rater.verifies)

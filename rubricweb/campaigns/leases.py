@@ -93,7 +93,7 @@ def take_missing(campaign: Campaign, person: User, *, count: int = HELD) -> None
 
 
 def allowance(left: int, others: int) -> int:
-    """How many turns one person may hold, where `left` turns wait or are held and `others` hold some.
+    """Return how many turns one person may hold; `left` turns wait or are held, and `others` hold some.
 
     An equal share of what is left, as if one more person came, so that nobody holds the end of a campaign:
 
@@ -104,14 +104,14 @@ def allowance(left: int, others: int) -> int:
 
 
 def may_take(campaign: Campaign, person: User) -> bool:
-    """Whether `top_up` would find a turn to lease."""
+    """Return whether `top_up` would find a turn to lease."""
     own, free = _theirs(campaign.pk, person.pk), _takeable(campaign.pk, person.pk, NEW | LAPSED)
     away = left_out_turns(campaign)
     return campaign.is_open and (own.exclude(away).exists() or free.exclude(away).exists())
 
 
 def renew(campaign: Campaign, person: User) -> int:
-    """Extend the person's leases, also expired ones that nobody else took."""
+    """Renew the person's leases, also expired ones that nobody else took."""
     held = campaign.turns.filter(person=person, state=State.LEASED)
     return held.update(lease_until=Now() + LEASE)
 
@@ -130,7 +130,7 @@ def hand_back(campaign: Campaign, person: User) -> int:
 
 
 def drawn_mode(campaign: Campaign, cell: CampaignCell, person: User) -> Turn.Mode:
-    """The campaign's mode; if it mixes modes, a random one that is fixed for this cell and person."""
+    """Return the campaign's mode; if it mixes modes, a random one fixed for this cell and person."""
     if campaign.mode != Campaign.Mode.MIXED:
         return Mode(campaign.mode)
     lot = hashlib.sha256(f"{campaign.seed}:{cell.pk}:{person.pk}".encode()).digest()
@@ -168,7 +168,7 @@ def _begun(person: User, mode: Turn.Mode, first: int | None = None) -> dict[str,
 
 
 def free_turn(cell: CampaignCell) -> Turn | None:
-    """A turn of the cell that is free, or whose lease expired without a comment."""
+    """Return a turn of the cell that is free, or whose lease expired without a comment."""
     free = NEW | LAPSED & Q(comment="")
     return cell.turns.select_for_update().filter(free).order_by("pk").first()
 
@@ -227,7 +227,7 @@ def _next_unrated_turn(campaign: int, person: int) -> QuerySet[Turn, Any]:
 
 
 def _next_counted_turn(campaign: Campaign, person: User) -> QuerySet[Turn, Any]:
-    """As `_next_unrated_turn`, without passages that no accepted run brings."""
+    """Return what `_next_unrated_turn` returns, without passages that no accepted run brings."""
     places, away = (campaign.pk, person.pk), left_out_turns(campaign)
     return _first_of([turns.exclude(away) for turns in _unrated_first(*places)], *places, away=away)
 
@@ -289,13 +289,13 @@ def _others_who_hold(campaign: int, person: int) -> QuerySet[Turn, Any]:
 
 
 def _takeable(campaign: int, person: int, free: Q) -> QuerySet[Turn]:
-    """Free turns of cells in which the person has no turn."""
+    """Return the free turns of cells in which the person has no turn."""
     had = Turn.objects.filter(cell=OuterRef("cell"), person=person)
     return Turn.objects.filter(free, ~Exists(had), ~_IS_SECRET, campaign=campaign)
 
 
 def _unrated_by(person: int) -> Coalesce:
-    """Whether the person never rated the turn's cell, or withdrew the rating.
+    """Return whether the person never rated the turn's cell, or withdrew the rating.
 
     The cell is not joined, so that only turns are locked.
     """
@@ -306,7 +306,7 @@ def _unrated_by(person: int) -> Coalesce:
 
 
 def _first(turns: QuerySet[Turn]) -> Subquery:
-    """The first turn that nobody else is taking at this moment. SQLite has one writer anyway."""
+    """Return the first turn that nobody else is taking at this moment. SQLite has one writer anyway."""
     return Subquery(turns.select_for_update(skip_locked=True).order_by("order", "pk").values("pk")[:1])
 
 
@@ -339,7 +339,7 @@ def _lease_rest(turn: NextTurn, campaign: Campaign, person: User, *, most: int) 
 
 
 def _rest_of_passage(turn: NextTurn, campaign: Campaign, person: User) -> list[tuple[int, int]]:
-    """The first free turn of each further cell, with its cell, in the order of the campaign."""
+    """Return the first free turn of each further cell, with its cell, in the order of the campaign."""
     cells = campaign.cells.filter(topic=turn.topic_id, passage=turn.passage_id).order_by()
     rated = HumanGrade.objects.filter(by=person, revision=OuterRef("revision"), passage=OuterRef("passage"))
     free = _takeable(campaign.pk, person.pk, NEW | LAPSED & Q(comment=""))

@@ -278,11 +278,6 @@ class Turn(models.Model):
         return self.mode == self.Mode.BLIND
 
 
-def new_uid() -> uuid.UUID:
-    """For a form, so that the server recognizes a request that is sent twice."""
-    return uuid.uuid4()
-
-
 class Decision(models.Model):
     """What an adjudicator decided of a cell; of several that stand, the last holds.
 
@@ -335,4 +330,6 @@ class DecidedRating(models.Model):
         return f"{self.rating} before decision {self.decision_id}"
 
 
-__all__ = ["Campaign", "CampaignCell", "DecidedRating", "Decision", "Turn"]
+def new_uid() -> uuid.UUID:
+    """Return an id for a form, so that the server recognizes a request that is sent twice."""
+    return uuid.uuid4()

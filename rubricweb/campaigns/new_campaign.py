@@ -103,7 +103,7 @@ class Preview:
         return self.total / 3_600
 
     @property
-    def in_words(self) -> str:
+    def summary(self) -> str:
         counts = f"{counted(self.cells, 'pair')}, {number(round(self.hours, 1), 1)} hours in total."
         return f"{counts} {self.too_few}".strip()
 
@@ -112,8 +112,8 @@ class Preview:
         """Why the campaign could not be finished, as a sentence: a person rates a cell once."""
         if self.people >= self.assessors:
             return ""
-        people = "1 can" if self.people == 1 else f"{self.people} can"
-        return f"Each pair needs {self.assessors} people, and only {people} rate: no pair would be finished."
+        who = "1 can" if self.people == 1 else f"{self.people} can"
+        return f"Each pair needs {self.assessors} people, and only {who} rate: no pair would be finished."
 
     @property
     def each(self) -> float:
@@ -130,13 +130,15 @@ class Preview:
         return sum(pair.is_likely for pair in self.pairs)
 
     @property
-    def shown(self) -> tuple[Pair, ...]:
+    def clear_pairs(self) -> tuple[Pair, ...]:
         """Those that the topics tell apart."""
         return tuple(pair for pair in self.pairs if pair.is_clear)
 
 
 def preview_of(choice: Choice, plan: CampaignPlan, *, everybody: int, seconds: float | None) -> Preview:
-    """`everybody` is the number of assessors, `seconds` what the organizer expects of one rating.
+    """Return what the campaign would ask of people, and which close pairs of runs it would settle.
+
+    `everybody` is the number of assessors, `seconds` what the organizer expects of one rating.
 
     Random cells are drawn once, by a fixed seed; the campaign will draw others.
     """
@@ -181,7 +183,7 @@ def measured_pace(collection: Collection) -> float | None:
     for person, at in turns.order_by("-done_at").values_list("person", "done_at")[:LAST_TURNS]:
         if len(times[person]) <= PACE_OF:
             times[person].append(at)
-    paces = [one for one in map(pace, times.values()) if one]
+    paces = [seconds for seconds in map(pace, times.values()) if seconds]
     return max(LEAST_SECONDS, median(paces)) if paces else None
 
 
@@ -212,7 +214,7 @@ def close_pairs(inputs: ChoiceInputs, drawn: ChosenCells) -> tuple[Pair, ...]:
 
 
 def _variances(inputs: ChoiceInputs, drawn: ChosenCells) -> tuple[Floats, Floats]:
-    """Of each neighbouring pair's difference: before the campaign, and with its cells rated."""
+    """Return the variances of each neighbouring pair's difference: before and after the campaign."""
     human = human_matrices(inputs.pool)
     chosen: dict[int, set[tuple[int, int]]] = defaultdict(set)
     for cell in drawn.cells:
@@ -226,7 +228,7 @@ def _variances(inputs: ChoiceInputs, drawn: ChosenCells) -> tuple[Floats, Floats
         doubts = ordering.pair_doubts(sheet.cells, chances, inputs.means, len(inputs.sheets))
         places = chosen[sheet.pool.topic_id]
         is_drawn = np.array(
-            [[(pk, one.revision) in places for one in sheet.columns] for pk in sheet.pool.passage_pks]
+            [[(pk, column.revision) in places for column in sheet.columns] for pk in sheet.pool.passage_pks]
         )
         before += doubts.sum(axis=(1, 2))
         after += (doubts * ~is_drawn).sum(axis=(1, 2))
@@ -234,7 +236,7 @@ def _variances(inputs: ChoiceInputs, drawn: ChosenCells) -> tuple[Floats, Floats
 
 
 def settling_chances(gaps: Floats, before: Floats, after: Floats) -> Floats:
-    """By pair: the probability that its difference ends beyond `SURE` standard deviations of what remains.
+    """Return each pair's probability to end beyond `SURE` standard deviations of what remains.
 
     A difference of 0.1 that half of a variance of 0.01 may still move:
 
@@ -273,7 +275,7 @@ AS_ASKED = ("", "as chosen in question 1")
 
 
 def _sample_label(cells: int) -> str:
-    """The time at the least pace, and the widest 95 % interval of a share of so many cells."""
+    """Say the time at the least pace, and the widest 95 % interval of a share of so many cells."""
     minutes, points = cells * LEAST_SECONDS / 60, 98 / cells**0.5
     time = f"{minutes:.0f} min" if minutes < 60 else f"{minutes / 60:.1f} h"
     return f"{cells} pairs: {time}, shares to within {points:.0f} points"
@@ -306,8 +308,8 @@ class NewCampaignForm(CampaignForm):
         help_text="Optional. The sample shrinks to what fits, at 15 s a rating.",
     )
 
-    def __init__(self, collection: Collection, banks: list[Bank], sent: QueryDict | None = None) -> None:
-        super().__init__(collection, banks, sent)
+    def __init__(self, collection: Collection, banks: list[Bank], data: QueryDict | None = None) -> None:
+        super().__init__(collection, banks, data)
         self.collection = collection
         for name in ("cells", "order", "random_percent"):
             self.fields[name].required = False
@@ -317,7 +319,7 @@ class NewCampaignForm(CampaignForm):
             field.widget = forms.Select(choices=field.choices)  # type: ignore[attr-defined]
         for name in ("cells", "order", "random_percent", "size"):
             self.fields[name].initial = None
-        if sent is None:
+        if data is None:
             self.fields["name"].initial = self._free_name()
         self.fields["size"].help_text = "Instead of the sample above."
         self.fields["mode"].label = "Blind or not?"
@@ -337,8 +339,8 @@ class NewCampaignForm(CampaignForm):
         size: int | None = cleaned["size"] or cleaned["sample"]
         if not cleaned["hours"]:
             return size
-        people = len(cleaned["people"]) or members_who_rate(self.collection).count()
-        fits = int(cleaned["hours"] * 3_600 / LEAST_SECONDS * people / cleaned["assessors"])
+        raters = len(cleaned["people"]) or members_who_rate(self.collection).count()
+        fits = int(cleaned["hours"] * 3_600 / LEAST_SECONDS * raters / cleaned["assessors"])
         return max(1, min(size or fits, fits))
 
     def _free_name(self) -> str:

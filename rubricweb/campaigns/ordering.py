@@ -1,6 +1,4 @@
-"""In which order cells are rated, and what a sample is drawn from.
-
-Which cells a campaign takes, and in which order: numpy over a topic's matrices.
+"""Choose and order the cells of a campaign: numpy over a topic's matrices.
 
 The default order (`by_rank`) goes down the rankings of all runs alike, over the cells that the grader rates
 at the threshold or above: runs have their scores from these, and no run is preferred. bench/human_minutes.py
@@ -21,11 +19,10 @@ The expected change of the leaderboard by a person's rating of one cell, under R
   where it changes one of the two; else 0. d / (d + gap) is 1 for tied runs, 1/2 where the flip just makes
   them tie, and goes to 0 for runs far apart.
 
-What a sample for scores that are sums is drawn from: cells of answers, or passages with all their cells.
-
+A sample for scores that are sums is drawn from units: cells of answers, or passages with all their cells.
 Each unit is drawn with a chance that grows with what it adds to the runs' standard errors, half of it by the
-chance that people turn what the grader says (`ordering.flip_chances`); `grading.statistics.linear_estimate`
-has the rest.
+chance that people turn what the grader says (`flip_chances`); `grading.statistics.linear_estimate` has the
+rest.
 """
 
 from __future__ import annotations
@@ -90,14 +87,14 @@ def unsure(cells: Cells) -> Mask:
 
 
 def spread(cells: Cells) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
-    """By cell: the lowest and the highest rating of all graders; MAX + 1 and -1 without any."""
+    """Return the lowest and the highest rating of each cell by all graders; MAX + 1 and -1 without any."""
     stack = np.stack([cells.ratings, *cells.others])
     low = np.where(stack >= 0, stack, MAX_RATING + 1).min(axis=0)
     return low.astype(np.int8), np.where(stack >= 0, stack, -1).max(axis=0).astype(np.int8)
 
 
 def against_judgment(cells: Cells) -> Mask:
-    """Covered though judged not relevant, or relevant and covering nothing."""
+    """Return a mask of cells covered though judged not relevant, or relevant and covering nothing."""
     is_judged, relevant = cells.judged != UNJUDGED, cells.judged >= cells.min_relevant
     covers = cells.high.any(axis=1)
     spurious = (is_judged & ~relevant)[:, np.newaxis] & cells.high
@@ -110,13 +107,13 @@ def disagreeing(cells: Cells) -> Mask:
 
 
 def by_confidence(cells: Cells) -> Floats:
-    """Failed cells first; cells without a reported confidence count as 0.5."""
+    """Return the doubt of each cell: 1 where grading failed, 0.5 without a reported confidence."""
     doubt = np.where(np.isnan(cells.confidence), 0.5, 1 - cells.confidence)
     return np.where(cells.ratings == FAILED, 1.0, np.where(cells.rated, doubt, 0.5))
 
 
 def by_disagreement(cells: Cells) -> Floats:
-    """The largest distance between graders, or between grader and judgment, as a share of the scale."""
+    """Return the largest distance between graders, or grader and judgment, as a share of the scale."""
     low, top = spread(cells)
     apart = np.clip(top - low, 0, None) / MAX_RATING
     scale = max(int(cells.judged.max(initial=1)), 1)
@@ -143,8 +140,9 @@ def by_rank(cells: Cells, ranked: Rows) -> Floats:
 
 
 def flip_chances(cells: Cells, checked: Floats) -> Floats:
-    """By cell: P(flip) of the module's formula. `checked`: of each rating, how many people rated and how many
-    of these changed sides, shape (2, 6).
+    """Return P(flip) of the module's formula by cell.
+
+    `checked` says of each rating how many people rated and how many of these changed sides, shape (2, 6).
 
     >>> cells = Cells(np.array([[4, 0, -2]], np.int8), np.array([[0.5, np.nan, np.nan]]), (),
     ...               np.zeros(1, np.int16), np.ones((1, 1), bool), 1, 4)
@@ -157,14 +155,14 @@ def flip_chances(cells: Cells, checked: Floats) -> Floats:
     seen, flipped = checked
     by_level = (flipped + IMAGINED * prior) / (seen + IMAGINED)
     other_side = np.where(cells.high, t, MAX_RATING + 1 - t) / MAX_RATING
-    known = by_level[np.clip(cells.ratings, 0, MAX_RATING)]
-    chances = np.where(np.isnan(cells.confidence), known, (1 - cells.confidence) * other_side)
+    of_level = by_level[np.clip(cells.ratings, 0, MAX_RATING)]
+    chances = np.where(np.isnan(cells.confidence), of_level, (1 - cells.confidence) * other_side)
     reached = (cells.high.sum() + 0.5) / (cells.rated.sum() + 1)
     return np.asarray(np.where(cells.rated, chances, reached), dtype=np.float64)
 
 
 def by_leaderboard(cells: Cells, chances: Floats, means: Floats, topics: int) -> Scores:
-    """The expected change of the leaderboard by each cell; `means` are the runs' scores, none NaN.
+    """Return the expected change of the leaderboard by each cell; `means` are the runs' scores, none NaN.
 
     Two tied runs, of which only the first has the passage, which alone covers the only item of two topics:
 
@@ -188,9 +186,10 @@ def by_leaderboard(cells: Cells, chances: Floats, means: Floats, topics: int) ->
 
 
 def pair_doubts(cells: Cells, chances: Floats, means: Floats, topics: int) -> Floats:
-    """By pair of neighbouring runs, passage and item: what the cell adds to the variance of their difference.
+    """Return what each cell adds to the variance of the difference of neighbouring runs.
 
-    That of a change by `d` with the cell's chance, where a flip changes exactly one of the two runs; else 0.
+    Shape (pairs, passages, items): the variance of a change by `d` with the cell's chance, where a flip
+    changes exactly one of the two runs; else 0.
 
     >>> cells = Cells(np.array([[5]], np.int8), np.array([[np.nan]]), (), np.zeros(1, np.int16),
     ...               np.array([[True], [False]]), 1, 4)
@@ -202,13 +201,13 @@ def pair_doubts(cells: Cells, chances: Floats, means: Floats, topics: int) -> Fl
 
 
 def _step(cells: Cells, topics: int) -> float:
-    """What one covered item adds to a run's mean."""
+    """Return what one covered item adds to a run's mean."""
     items = int(cells.ratings.shape[1])
     return 1 / (max(items, 1) * max(topics, 1))
 
 
 def _changed(cells: Cells, order: NDArray[np.intp]) -> tuple[Mask, Mask]:
-    """By pair of neighbours in `order`, passage and item: whether a flip changes the upper and the lower run.
+    """Return whether a flip changes the upper and the lower run, by pair of neighbours, passage and item.
 
     It does where the passage is among the run's first k and no other of them covers the item.
     """
@@ -248,7 +247,7 @@ def draw(scores: Floats, *, size: int, random_share: float, seed: int) -> CellOr
 
 
 def checked_levels(pairs: Sequence[tuple[Ratings, Ratings]], min_grade: int) -> Floats:
-    """Shape (2, 6): by the grader's rating, how many cells people rated, and how many changed sides.
+    """Return, by the grader's rating, how many cells people rated and how many changed sides: (2, 6).
 
     >>> checked_levels([(np.array([[5, 5, 0]], np.int8), np.array([[5, 1, -1]], np.int8))], 4)[:, 5].tolist()
     [2.0, 1.0]

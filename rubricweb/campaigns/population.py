@@ -232,7 +232,7 @@ def _taken(sheet: TopicPopulation, choice: Choice) -> ordering.Mask:
 
 
 def _deciding(sheet: TopicPopulation, cutoff: int) -> ordering.Mask:
-    """The cells that alone decide whether some run covers an item."""
+    """Return a mask of the cells that alone decide whether some run covers an item."""
     best = deciding_rows(sheet.cells.ratings, sheet.pool.ranked_rows, cutoff=cutoff)
     deciding = np.zeros(sheet.cells.ratings.shape, dtype=np.bool_)
     runs, columns = np.nonzero(best >= 0)
@@ -302,7 +302,7 @@ class ChoiceInputs:
         )
 
     def scored(self, sheet: TopicPopulation) -> Scores:
-        """The priority of each cell."""
+        """Return the priority of each cell."""
         cells, none = sheet.cells, np.full(sheet.cells.ratings.shape, -1)
         if self.choice.order == Order.RANK:
             ranked = sheet.pool.ranked_rows[:, : self.choice.cutoff]
@@ -320,7 +320,7 @@ class ChoiceInputs:
         return ordering.by_leaderboard(sheet.cells, chances, self.means, len(self.sheets))
 
     def passage_values(self, cells: Iterable[ChosenCell]) -> dict[tuple[int, int], float]:
-        """By topic and passage: the expected change of the leaderboard by these cells together."""
+        """Return the expected change of the leaderboard by these cells together, by topic and passage."""
         changes = {}
         for sheet in self.sheets:
             topic, scores = sheet.pool.topic_id, self._by_leaderboard(sheet).scores
@@ -364,7 +364,7 @@ class ChoiceInputs:
         return ordering.checked_levels(pairs, self.choice.min_grade)
 
     def reason(self, sheet: TopicPopulation, scored: Scores, row: int, column: int) -> str:
-        """For the person who rates; it reveals neither the grader's rating nor a run's name.
+        """Return why the cell was chosen, revealing neither the grader's rating nor a run's name.
 
         By rank most cells are at or above the threshold, so that those drawn at random say the same as they.
         """

@@ -1,9 +1,8 @@
-"""How far campaigns are, and the word to webhooks when one is done.
+"""How far campaigns are, and the announcement to webhooks when one is done.
 
-Tell webhooks of campaigns that are done: closed, or without a turn that somebody has or may take.
-
-This follows from the rows whenever a worker looks, so that of two who hand in the last turns at once neither
-has to know, and that assessors wait for nothing.
+A campaign is done when it is closed, or has no turn that somebody has or may take. This follows from the rows
+whenever a worker looks, so that of two who hand in the last turns at once neither has to know, and that
+assessors wait for nothing.
 """
 
 from __future__ import annotations
@@ -82,7 +81,7 @@ class CampaignRow:
 
 
 def campaign_rows(collection: Collection, person: User) -> list[CampaignRow]:
-    """Every campaign, open ones first: a fixed number of queries."""
+    """Return every campaign, open ones first, in a fixed number of queries."""
     campaigns = list(collection.campaigns.select_related("bank", "collection", "by").order_by("-pk"))
     rows = {campaign.pk: CampaignRow(campaign) for campaign in campaigns}
     turns = Turn.objects.filter(campaign__collection=collection).order_by()
@@ -123,7 +122,7 @@ class TopicRow:
 
 
 def topic_rows(campaign: Campaign) -> list[TopicRow]:
-    """The topics in the order in which the campaign comes to them."""
+    """Return the topics in the order in which the campaign comes to them."""
     turns = campaign.turns.exclude(state=State.SKIPPED).filter(cell__revision__is_secret=False)
     by_topic = turns.order_by().values_list("cell__topic")
     rows = list(by_topic.annotate(first=Min("order"), total=Count("pk"), done=DONE).order_by("first"))
@@ -158,10 +157,10 @@ class CampaignProgress:
 
 def progress(campaign: Campaign, person: User) -> CampaignProgress:
     row = next(row for row in campaign_rows(campaign.collection, person) if row.campaign.pk == campaign.pk)
-    shown = readable(campaign.turns.all(), "cell__revision")
-    leases = shown.filter(state=State.LEASED, lease_until__gt=Now()).order_by("lease_until")
+    readable_turns = readable(campaign.turns.all(), "cell__revision")
+    leases = readable_turns.filter(state=State.LEASED, lease_until__gt=Now()).order_by("lease_until")
     full = ("person", "cell__topic", "cell__revision", "cell__passage")
-    skips = shown.filter(state=State.SKIPPED).order_by("-done_at")
+    skips = readable_turns.filter(state=State.SKIPPED).order_by("-done_at")
     away = unasked(campaign.turns.all(), campaign.collection)
     random = campaign.cells.filter(is_random=True)
     rated = random.filter(turns__state=State.SUBMITTED).distinct()
@@ -169,7 +168,7 @@ def progress(campaign: Campaign, person: User) -> CampaignProgress:
     rated_cells = rated.count()
     return CampaignProgress(
         row=row,
-        people=_people(campaign),
+        people=_person_rows(campaign),
         leases=tuple(leases.select_related(*full)[:RECENT]),
         skips=tuple(skips.select_related(*full)[:RECENT]),
         random=rated_cells + left.count(),
@@ -177,7 +176,7 @@ def progress(campaign: Campaign, person: User) -> CampaignProgress:
     )
 
 
-def _people(campaign: Campaign) -> tuple[PersonRow, ...]:
+def _person_rows(campaign: Campaign) -> tuple[PersonRow, ...]:
     turns = campaign.turns.exclude(person=None).order_by()
     counted = turns.values_list("person").annotate(
         done=Count("pk", filter=Q(state=State.SUBMITTED)),
@@ -185,37 +184,37 @@ def _people(campaign: Campaign) -> tuple[PersonRow, ...]:
         holds=Count("pk", filter=Q(state=State.LEASED, lease_until__gt=Now())),
         last=Max("done_at"),
     )
-    people = User.objects.in_bulk([pk for pk, *_ in counted])
+    users = User.objects.in_bulk([pk for pk, *_ in counted])
     times: dict[int, list[datetime]] = defaultdict(list)
     last = turns.exclude(done_at=None).order_by("-done_at").values_list("person", "done_at")
     for pk, at in last[:LAST_TURNS]:
         if at is not None and len(times[pk]) <= PACE_OF:
             times[pk].append(at)
     rows = [
-        PersonRow(people[pk], done, skipped, holds, pace(times[pk]), last_at)
+        PersonRow(users[pk], done, skipped, holds, pace(times[pk]), last_at)
         for pk, done, skipped, holds, last_at in counted
     ]
     return tuple(sorted(rows, key=lambda row: -row.done))
 
 
 def announce_done() -> int:
-    """Tell of each campaign once, and return of how many. For workers, every few seconds."""
-    asked = outbox.listened_to(EventType.CAMPAIGN_DONE).items()
-    done = [campaign for collection, since in asked for campaign in _done(collection, since)]
+    """Announce each campaign that is done once, and return how many. Workers call it every few seconds."""
+    listeners = outbox.listened_to(EventType.CAMPAIGN_DONE).items()
+    done = [campaign for collection, since in listeners for campaign in _done(collection, since)]
     return sum(_announce(campaign) for campaign in done)
 
 
 def _done(collection_id: int, since: dt.datetime) -> QuerySet[Campaign]:
-    """Return what was done after `since` and nobody was told of."""
+    """Return the campaigns done after `since` that were not announced yet."""
     turns = Turn.objects.filter(campaign=OuterRef("pk"))
     is_open = turns.filter(state__in=(State.PENDING, State.LEASED), cell__revision__is_secret=False)
     campaigns = Campaign.objects.filter(collection=collection_id, is_standing=False)
     ended = campaigns.annotate(last=Max("turns__done_at")).filter(
         Q(closed_at__gte=since) | (Q(last__gte=since) & ~Exists(is_open))
     )
-    told = Announced.objects.filter(collection=collection_id).values_list("subject", flat=True)
-    known = [int(subject.partition(" ")[2]) for subject in told if subject.startswith("campaign ")]
-    return ended.exclude(pk__in=known).select_related("collection", "bank")
+    subjects = Announced.objects.filter(collection=collection_id).values_list("subject", flat=True)
+    announced = [int(subject.partition(" ")[2]) for subject in subjects if subject.startswith("campaign ")]
+    return ended.exclude(pk__in=announced).select_related("collection", "bank")
 
 
 @transaction.atomic

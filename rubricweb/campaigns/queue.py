@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from django import forms
 from django.contrib import messages
-from django.http import HttpResponse, HttpResponseBadRequest, HttpResponseForbidden
+from django.http import HttpResponse, HttpResponseBadRequest, HttpResponseForbidden, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -11,21 +12,17 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from rubricweb.accounts import roles
 from rubricweb.campaigns import access, actions, leases, progress, selectors
-from rubricweb.campaigns.cards import meanings_of
+from rubricweb.campaigns.cards import Meanings, meanings_of
 from rubricweb.campaigns.errors import NothingToUndo, NotYours
-from rubricweb.campaigns.forms import (
-    REASONS,
-    CommentForm,
-    RateForm,
-    SkipForm,
-    UndoForm,
-    sent_uid,
-)
 from rubricweb.campaigns.models import Campaign, CampaignCell
+from rubricweb.core.forms import offer_choices
 from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.corpus.access import collection_for
 from rubricweb.grades.humans import RatedMeanwhile
 from rubricweb.grades.models import HumanGrade
+
+MAX_COMMENT = 2_000
+REASONS = ("the passage cannot be read", "the item is unclear", "not my field", "another reason")
 
 
 @require_safe
@@ -61,6 +58,32 @@ def campaign_state(request: HtmxRequest, slug: str, campaign_id: int) -> HttpRes
     change(campaign, by=request.user)
     messages.success(request, "Campaign opened again." if campaign.is_open else "Campaign closed.")
     return redirect("campaigns:campaign", slug, campaign_id)
+
+
+class RateForm(forms.Form):
+    """A rating; `seen` is the number of the person's latest event for the cell."""
+
+    rating = forms.TypedChoiceField(coerce=int)
+    seen = forms.IntegerField(min_value=0)
+    uid = forms.UUIDField()
+    comment = forms.CharField(required=False, max_length=MAX_COMMENT)
+
+    def __init__(self, data: QueryDict, meanings: Meanings) -> None:
+        super().__init__(data)
+        offer_choices(self, "rating", meanings)
+
+
+class CommentForm(forms.Form):
+    comment = forms.CharField(required=False, max_length=MAX_COMMENT)
+
+
+class SkipForm(forms.Form):
+    reason = forms.CharField(max_length=200)
+    uid = forms.UUIDField()
+
+
+class UndoForm(forms.Form):
+    uid = forms.UUIDField()
 
 
 @require_safe
@@ -134,7 +157,7 @@ def queue_undo(request: HtmxRequest, slug: str, campaign_id: int) -> HttpRespons
     if not form.is_valid():
         return HttpResponseBadRequest(form.errors.as_text())
     try:
-        turn = actions.undo(campaign, by=request.user, uid=sent_uid(form))
+        turn = actions.undo(campaign, by=request.user, uid=form.cleaned_data["uid"])
     except NothingToUndo as refusal:
         messages.warning(request, str(refusal))
         return _after(request, campaign)
@@ -161,13 +184,13 @@ def queue_stop(request: HtmxRequest, slug: str, campaign_id: int) -> HttpRespons
 
 
 def _rating_of(request: HtmxRequest) -> int | None:
-    """The rating in the address, which was refused because another window had rated the cell."""
+    """Return the rating in the address, refused because another window had rated the cell."""
     digit = request.GET.get("mine", "")
     return int(digit) if digit in set("012345") else None
 
 
-def _known(request: HtmxRequest) -> frozenset[int]:
-    """The cells that the page has already, as its script says."""
+def _cells_on_page(request: HtmxRequest) -> frozenset[int]:
+    """Return the keys of the cells that the page has already, as its script says."""
     return frozenset(int(key) for key in request.POST.get("known", "").split(",") if key.isdecimal())
 
 
@@ -183,9 +206,9 @@ def _show(
     *,
     rating: HumanGrade | None = None,
 ) -> HttpResponse:
-    """`rating` is the user's latest rating of `cell`, if it is known."""
+    """Render the queue, or redirect to it; `rating` is the user's latest rating of `cell`, if known."""
     if request.htmx:
-        return _queue_page(request, campaign, selectors.Looking(cell, rating, _known(request)))
+        return _queue_page(request, campaign, selectors.Looking(cell, rating, _cells_on_page(request)))
     leases.renew(campaign, request.user)  # no heartbeat does it without scripts
     if cell is not None:
         return redirect("campaigns:queue-cell", campaign.collection.slug, campaign.pk, cell.pk)

@@ -1,7 +1,7 @@
-"""What people can rate in campaigns: the items with their grades, and cells that are handed out no more.
+"""What people can rate in campaigns: items with their grades, without the cells that are left out.
 
-Cells that a campaign has and hands out no more: only runs that are not accepted bring their passages, or
-their wording has become secret.
+A campaign hands out a cell no more once only runs that are not accepted bring its passage, or its wording has
+become secret.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class RatableItem:
 
 
 def ratable_items(bank: Bank, kinds: frozenset[ItemKind]) -> dict[int, tuple[RatableItem, ...]]:
-    """By topic id: the active items of these kinds with text, each wording once; no secret ones.
+    """Return the active items of these kinds with text, each wording once, without secret ones, by topic id.
 
     Assessors must not read those, and the cells of a campaign shall not depend on who opens it.
     """
@@ -56,7 +56,7 @@ def grades_by_kind(rater: Rater, pool: CollectionPool) -> dict[ItemKind, Mapping
 
 
 def confidences(rater: Rater, columns: Mapping[int, Iterable[RatableItem]]) -> dict[tuple[int, int], float]:
-    """By (revision, passage): the grader's confidence; 0 if its reply held no rating."""
+    """Return the grader's confidences by (revision, passage); 0 if its reply held no rating."""
     rows = Grade.objects.filter(config__in=rater.configs, topic__in=list(columns))
     rows = rows.filter(Q(confidence__isnull=False) | Q(outcome=Outcome.DEFAULTED))
     fields = rows.values_list("revision_id", "passage_id", "confidence", "outcome")
@@ -75,32 +75,32 @@ def placed_confidences(
 
 
 def has_absent_runs(collection: str) -> Exists:
-    """Whether runs of the row's collection, at this path, are not accepted; if none is, no cell is left out.
+    """Return whether the row's collection, at this path, has runs that are not accepted.
 
-    It spares the queries of each rating the look at the pool.
+    If it has none, no cell is left out, and the queries of each rating need not look at the pool.
     """
     return Exists(Run.objects.not_accepted().filter(collection=OuterRef(collection)))
 
 
 def is_left_out(cell: Any, collection: Collection) -> bool:  # Any: a cell with `has_absent_runs`
-    """Whether the passage of the annotated cell counts no more."""
+    """Return whether the passage of the annotated cell no longer counts."""
     return bool(cell.has_absent_runs) and collection_pool(collection).is_left_out(
         cell.topic_id, cell.passage_id
     )
 
 
 def left_out_turns(campaign: Campaign) -> Exists:
-    """Turns of passages that count no more, since only runs that are not accepted bring them."""
+    """Return whether only runs that are not accepted bring the turn's passage, so that it does not count."""
     return Exists(CampaignCell.objects.filter(_left_out(campaign.collection), pk=OuterRef("cell")))
 
 
 def unasked(turns: QuerySet[Turn], collection: Collection) -> QuerySet[Turn]:
-    """Those of `turns` that are not done and are handed out no more, so that they leave the total."""
+    """Return those of `turns` that are not done and not handed out any more: they leave the total."""
     return _unasked(turns, Q(revision__is_secret=True) | _left_out(collection))
 
 
 def unasked_secrets(turns: QuerySet[Turn]) -> QuerySet[Turn]:
-    """As `unasked`, where every run of the collection is accepted."""
+    """Return what `unasked` returns where every run of the collection is accepted."""
     return _unasked(turns, Q(revision__is_secret=True))
 
 

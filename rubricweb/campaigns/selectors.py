@@ -44,9 +44,9 @@ class DrawnRow:
 
 def drawn_rows(collection: Collection, drawn: Sequence[DrawnTopic]) -> list[DrawnRow]:
     """Return the topics in the order of the draw."""
-    topics = collection.topics.by_query_id([one.query_id for one in drawn])
+    topics = collection.topics.by_query_id([topic.query_id for topic in drawn])
     by_query_id = {topic.query_id: topic for topic in topics}
-    return [DrawnRow(by_query_id[one.query_id], one.distance) for one in drawn]
+    return [DrawnRow(by_query_id[topic.query_id], topic.distance) for topic in drawn]
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +108,7 @@ class Looking:
     """One of theirs, to be shown first."""
     rating: HumanGrade | None = None
     """Their latest rating of `cell`, if it was given just now: the page then goes on to another one."""
-    known: frozenset[int] = frozenset()
+    on_page: frozenset[int] = frozenset()
     """Keys of the cells that the page has: of those that are held, only others are shown."""
 
 
@@ -121,7 +121,7 @@ def queue_page(campaign: Campaign, person: User, looking: Looking = NOWHERE) -> 
     at = 0 if looking.cell is None else looking.cell.pk
     looked_at = next((turn for turn in turns if turn.cell_id == at), None)
     figures = _figures(campaign, person, None if looking.rating else looked_at)
-    cards = cards_of(_unknown(turns, person, looking), person)
+    cards = cards_of(_not_on_page(turns, person, looking), person)
     answered = next((card for card in cards if looking.rating and card.cell.pk == at), None)
     passages = passage_cards([card for card in cards if card != answered], current=at)
     is_empty = all(turn.is_done for turn in turns)
@@ -146,19 +146,19 @@ def queue_page(campaign: Campaign, person: User, looking: Looking = NOWHERE) -> 
     )
 
 
-def _unknown(turns: list[Any], person: User, looking: Looking) -> list[Any]:
-    """Those of `turns` that the page has not, after what the person rated of the first passage."""
+def _not_on_page(turns: list[Any], person: User, looking: Looking) -> list[Any]:
+    """Return the turns that the page lacks, after what the person rated of the first passage."""
     at = 0 if looking.cell is None else looking.cell.pk
-    shown = [turn for turn in turns if turn.cell_id == at or turn.cell_id not in looking.known]
-    for turn in shown:
+    missing = [turn for turn in turns if turn.cell_id == at or turn.cell_id not in looking.on_page]
+    for turn in missing:
         turn.event = looking.rating if turn.cell_id == at else None
-    if shown and not looking.rating and shown[0].cell.campaign.is_by_passage:
-        return [*_done_of_passage(shown[0], person), *shown]
-    return shown
+    if missing and not looking.rating and missing[0].cell.campaign.is_by_passage:
+        return [*_done_of_passage(missing[0], person), *missing]
+    return missing
 
 
 def _turns(campaign: Campaign, person: User, cell: CampaignCell | None) -> list[Any]:
-    """The turns that the person holds, in the order taken; those of the passage of `cell` and itself first.
+    """Return the turns that the person holds: those of the passage of `cell` first, else in the order taken.
 
     Each has `last_number`, the number of the person's latest event for its cell; 0 without one.
     """
@@ -174,21 +174,21 @@ def _turns(campaign: Campaign, person: User, cell: CampaignCell | None) -> list[
 @Prepared
 def _held_turns(campaign: int, person: int, cell: int) -> QuerySet[Any, Any]:
     turns = Turn.objects.filter(Q(state=State.LEASED) | Q(cell=cell), campaign=campaign, person=person)
-    return _shown(turns, person)
+    return _with_card_fields(turns, person)
 
 
-def _done_of_passage(beside: Any, person: User) -> list[Any]:
-    """The person's finished turns of the passage of this turn, other than it."""
-    place = {"cell__topic": beside.cell.topic_id, "cell__passage": beside.cell.passage_id}
-    mine = Turn.objects.filter(campaign=beside.campaign_id, person=person, state__in=Turn.DONE, **place)
-    turns = list(_shown(mine.exclude(pk=beside.pk), person.pk))
+def _done_of_passage(first: Any, person: User) -> list[Any]:
+    """Return the person's other finished turns of the passage of the turn `first`."""
+    place = {"cell__topic": first.cell.topic_id, "cell__passage": first.cell.passage_id}
+    mine = Turn.objects.filter(campaign=first.campaign_id, person=person, state__in=Turn.DONE, **place)
+    turns = list(_with_card_fields(mine.exclude(pk=first.pk), person.pk))
     for turn in turns:
-        turn.cell.campaign = beside.cell.campaign
+        turn.cell.campaign = first.cell.campaign
     return turns
 
 
-def _shown(turns: QuerySet[Turn], person: int) -> QuerySet[Any, Any]:
-    """With what cards show of them, but for secret items."""
+def _with_card_fields(turns: QuerySet[Turn], person: int) -> QuerySet[Any, Any]:
+    """Fetch along what cards show of the turns; leave out secret items."""
     place = {"revision": OuterRef("cell__revision"), "passage": OuterRef("cell__passage")}
     numbers = HumanGrade.objects.filter(by=person, **place).order_by("-number").values("number")
     turns = turns.filter(cell__revision__is_secret=False)
@@ -221,7 +221,7 @@ class Figures(NamedTuple):
 
 
 def _figures(campaign: Campaign, person: User, looked_at: Turn | None) -> Figures:
-    """In one query of counts, and another one where runs are not accepted."""
+    """Return the figures by one query of counts, and another one where runs are not accepted."""
     (row,) = _count_figures(campaign.pk, person.pk, looked_at.pk if looked_at is not None else 0)
     figures = Figures(*row)
     if figures.has_absent_runs:
@@ -254,7 +254,7 @@ def _count_figures(campaign: int, person: int, looked_at: int) -> QuerySet[Campa
 
 
 def _last_times(mine: QuerySet[Turn]) -> Subquery:
-    """When they finished the latest turns, as texts."""
+    """Return when the person finished the latest turns, as texts."""
     last = mine.order_by("-done_at").values("pk")[: PACE_OF + 1]
     listed = Turn.objects.filter(pk__in=last).order_by().values("campaign")
     return Subquery(listed.annotate(times=JsonList("done_at")).values("times"))
@@ -273,15 +273,15 @@ def _skipped(campaign: Campaign, person: User) -> int | None:
 
 
 def pace(times: Iterable[datetime | None]) -> float | None:
-    """The median of the seconds between turns; None with fewer than two, or only breaks."""
-    known = sorted(time for time in times if time is not None)
-    gaps = [(later - earlier).total_seconds() for earlier, later in pairwise(known)]
+    """Return the median of the seconds between turns; None with fewer than two, or only breaks."""
+    ordered = sorted(time for time in times if time is not None)
+    gaps = [(later - earlier).total_seconds() for earlier, later in pairwise(ordered)]
     worked = [gap for gap in gaps if gap < BREAK_SECONDS]
     return median(worked) if worked else None
 
 
 def _neighbours(mine: QuerySet[Turn], at: QuerySet[Turn]) -> tuple[QuerySet[Turn], QuerySet[Turn]]:
-    """What the person finished before and after this one, nearest first; without one, the latest."""
+    """Return what the person finished before and after this one, nearest first; without one, the latest."""
     when, pk = Subquery(at.values("done_at")), Subquery(at.values("pk"))
     before = mine.filter(~Exists(at) | Q(done_at__lt=when) | Q(done_at=when, pk__lt=pk))
     after = mine.filter(Q(done_at__gt=when) | Q(done_at=when, pk__gt=pk))

@@ -65,8 +65,9 @@ def subject_for(
 
 
 def may_decide(user: User, flag: Flag) -> bool:
-    """Topic developers may resolve and assign; so may those who opened it or have it, as long as they may
-    flag.
+    """Return whether the user may resolve and assign the flag.
+
+    Topic developers may; so may who opened it or has it, as long as they may flag.
     """
     held = roles.role_of(user, flag.bank.collection)
     if held is None or not held.includes(roles.TO_ASSESS):
@@ -83,7 +84,10 @@ def require_decider(user: User, flag: Flag) -> None:
 
 
 def response_for(user: User, bank_id: int, topic_id: int, run_id: int) -> tuple[Bank, Response]:
-    """The bank to grade by, and the response with its run, by the name that the reader may see."""
+    """Return the bank to grade by, and the response with its run under the name that the reader may see.
+
+    Nobody gets the response of a run that is not accepted.
+    """
     bank, topic = bank_topic_for(user, bank_id, topic_id)
     accepted = bank.collection.runs.accepted()
     rows = Response.objects.select_related("run", "topic").filter(run__in=accepted)

@@ -164,8 +164,8 @@ class BulkForm(forms.Form):
         """Offer the people who may rate these cells."""
         able = [role for role in Role if role.includes(roles.TO_ASSESS)]
         members = Membership.objects.filter(collection=collection, role__in=able)
-        people = User.objects.filter(pk__in=members.values("user"), is_active=True).order_by("username")
-        offer_rows(self, "person", people)
+        users = User.objects.filter(pk__in=members.values("user"), is_active=True).order_by("username")
+        offer_rows(self, "person", users)
 
     @property
     def chosen_uid(self) -> UUID:
@@ -173,9 +173,9 @@ class BulkForm(forms.Form):
         return uid
 
 
-def selection(sent: QueryDict) -> Selection:
+def selection(data: QueryDict) -> Selection:
     """Parse the ticked rows and columns."""
-    return Selection(parse_ids(sent.getlist("passage")), parse_ids(sent.getlist("item")))
+    return Selection(parse_ids(data.getlist("passage")), parse_ids(data.getlist("item")))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

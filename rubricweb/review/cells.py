@@ -44,7 +44,7 @@ from rubricweb.review.models import Subject
 
 
 class CellForm(forms.Form):
-    """What every saying brings along."""
+    """The fields of every rating, verdict and undo."""
 
     seen = forms.IntegerField(min_value=0)
     """The number of the person's latest event for the cell, as the page had it."""
@@ -93,7 +93,7 @@ class CellRatings:
 class Saving:
     """The outcome of a rating or an undo that somebody sent."""
 
-    sent: int | None
+    rating: int | None
     """The rating; None for an undo."""
     event: HumanGrade | AnswerVerdict | None = None
     refusal: HumanGradeError | None = None
@@ -104,7 +104,7 @@ class Saving:
         return self.refusal.now if isinstance(self.refusal, RatedMeanwhile) else None
 
     @property
-    def words(self) -> str:
+    def message(self) -> str:
         """What was saved, in one sentence."""
         event = self.event
         if event is None or event.is_withdrawn or not event.verdict:
@@ -147,7 +147,7 @@ def cell_ratings(item: Item, passage: Passage, reader: User, rater: Rater) -> Ce
     return CellRatings(mine, last.number if last else 0, tuple(others), is_blind=bool(hidden.graders))
 
 
-def shown(item: Item, passage: Passage, rater: Rater, source: Source) -> ShownRating | None:
+def displayed_rating(item: Item, passage: Passage, rater: Rater, source: Source) -> ShownRating | None:
     """Return the grader's rating that a reader of `source` sees."""
     configs = {kind: config for kind, config in rater.by_kind.items() if kind == item.kind}
     if source is Source.HUMANS or not configs:
@@ -178,7 +178,7 @@ def rate(request: HtmxRequest, bank_id: int, topic_id: int, passage_id: int, ite
     item, passage = place
     rater = GraderForm(request.GET).offer(raters(item.bank))
     is_blind = hidden_of_cell(request.user, item.topic, item.revision_id, passage.pk).graders
-    before = None if is_blind else shown(item, passage, rater, _source(request))
+    before = None if is_blind else displayed_rating(item, passage, rater, _source(request))
     return _save(request, place, form, partial(humans.rate_cell, shown=before))
 
 
@@ -198,15 +198,15 @@ def _to_assess(request: HtmxRequest, where: tuple[int, int], cell: tuple[int, in
 
 def _save(request: HtmxRequest, place: Place, form: CellForm, say: Callable[..., HumanGrade]) -> HttpResponse:
     cleaned = dict(form.cleaned_data)
-    sent = cleaned.get("rating")
+    rating = cleaned.get("rating")
     try:
         if cleaned.pop("revision") != place[0].revision_id:
             raise Reworded
         if not place[0].revision.text:
             raise NoText
-        return _answer(request, place, Saving(sent, say(Cell.of(*place), **cleaned, by=request.user)))
+        return _answer(request, place, Saving(rating, say(Cell.of(*place), **cleaned, by=request.user)))
     except HumanGradeError as refusal:
-        return _answer(request, place, Saving(sent, refusal=refusal))
+        return _answer(request, place, Saving(rating, refusal=refusal))
 
 
 def _answer(request: HtmxRequest, place: Place, saving: Saving) -> HttpResponse:

@@ -1,7 +1,7 @@
 """The evidence for spurious items and uncovered passages: ratings beside relevance.
 
-Problems of a bank, topic by topic: misleading items, relevant passages that no item covers, items that say
-the same.
+From it follow the problems of a bank: misleading items, relevant passages that no item covers, and items that
+say the same.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class TopicEvidence:
 
 
 def default_source(collection: Collection) -> RelevanceSource:
-    """Judgments if the collection has any, else people's ratings."""
+    """Return judgments if the collection has any, else people's ratings."""
     pool = collection_pool(collection)
     return (
         RelevanceSource.JUDGMENTS if any(topic.judgments for topic in pool.topics) else RelevanceSource.PEOPLE
@@ -107,9 +107,9 @@ def evidence(
             ratings_of(grades, columns, len(topic.doc_ids)),
             _hidden(topic, hidden_by_topic[pk], query),
         )
-        shown = Relevance(relevance[pk].relevant & ~hidden, relevance[pk].not_relevant & ~hidden)
+        visible = Relevance(relevance[pk].relevant & ~hidden, relevance[pk].not_relevant & ~hidden)
         min_grades = rater.min_grades_of((item.kind for item in items), query.min_grade)
-        evidence_by_topic.append(TopicEvidence(topic, items, ratings, shown, min_grades, hidden))
+        evidence_by_topic.append(TopicEvidence(topic, items, ratings, visible, min_grades, hidden))
     return evidence_by_topic
 
 
@@ -131,8 +131,8 @@ def _items(bank: Bank, topic_id: int | None) -> dict[int, tuple[EvidenceItem, ..
         "topic_id", "pk", "version", "kind", "revision__uid", "revision_id", "revision__text"
     )
     by_topic: dict[int, list[EvidenceItem]] = {}
-    for topic, pk, version, kind, *words in fields:
-        by_topic.setdefault(topic, []).append(EvidenceItem(pk, version, ItemKind(kind), *words))
+    for topic, pk, version, kind, *wording in fields:
+        by_topic.setdefault(topic, []).append(EvidenceItem(pk, version, ItemKind(kind), *wording))
     return {topic: tuple(items) for topic, items in by_topic.items()}
 
 
@@ -210,8 +210,8 @@ class EvidenceForm(ChipForm, GraderForm):
 
 
 def _named(topic: Topic) -> str:
-    words = topic.text if len(topic.text) <= 60 else f"{topic.text[:57]}…"
-    return f"{topic.query_id}: {words}" if words else topic.query_id
+    text = topic.text if len(topic.text) <= 60 else f"{topic.text[:57]}…"
+    return f"{topic.query_id}: {text}" if text else topic.query_id
 
 
 @dataclass(frozen=True, slots=True)

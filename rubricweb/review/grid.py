@@ -1,7 +1,6 @@
 """The page of a topic's grid: its address, and the views that people save.
 
-The parameters of the grid's address; a value that cannot be read is named on the page and replaced by its
-default.
+A parameter of the address that cannot be read is named on the page and replaced by its default.
 """
 
 from __future__ import annotations
@@ -46,9 +45,30 @@ from rubricweb.review.selectors.grid_query import (
     GridQuery,
 )
 
+PAGE, INSET = "review/grid.html", "review/inset.html"
+"""The grid, and what stands in its page instead of it."""
+OF_ONE_TOPIC = {"page", "columns", "at"}
+"""Fields of the grid's address that mean nothing in another topic."""
+QUERIED = (
+    "groups",
+    "sort",
+    "show",
+    "items",
+    "order",
+    "kind",
+    "run",
+    "source",
+    "version",
+    "min_grade",
+    "rows",
+    "page",
+    "columns",
+)
+_DEFAULT = GridQuery()
+
 
 class GridForm(ChipForm, GraderForm):
-    """The grid."""
+    """The parameters of the grid's address."""
 
     in_toolbar = ("show", "groups", "sort", "grader", "run")
     in_menu = ("items", "source", "min_grade", "order", "kind", "version", "rows")
@@ -99,38 +119,61 @@ class GridForm(ChipForm, GraderForm):
         return GridQuery(**chosen | {"version": int(chosen["version"])}, hidden=self.hidden, at=at)
 
 
-QUERIED = (
-    "groups",
-    "sort",
-    "show",
-    "items",
-    "order",
-    "kind",
-    "run",
-    "source",
-    "version",
-    "min_grade",
-    "rows",
-    "page",
-    "columns",
-)
-_DEFAULT = GridQuery()
-
-
 def address_kept(request: HttpRequest) -> dict[str, str]:
-    """The query strings that links append to keep the chosen grader and version."""
+    """Return the query strings that links append to keep the chosen grader and version."""
     kept = urlencode({name: request.GET[name] for name in ("grader", "version") if name in request.GET})
     return {"suffix": f"?{kept}" if kept else "", "joiner": f"?{kept}&" if kept else "?"}
 
 
 def kept_fields(address: QueryDict) -> list[tuple[str, str]]:
-    """The grid's parameters, without its window and the ticked heads, for hidden fields."""
+    """Return the grid's parameters, without its window and the ticked heads, for hidden fields."""
     kept = {*GridForm.base_fields, "hide", "passage", "item"} - {"at", "page", "columns"}
     return [(name, value) for name, values in address.lists() if name in kept for value in values]
 
 
-OF_ONE_TOPIC = {"page", "columns", "at"}
-"""Fields of the grid's address that mean nothing in another topic."""
+@require_safe
+def topic(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
+    """Show a topic as its grid, as the list of its items, or both side by side: `?view=`."""
+    if request.GET.get("view") in ("grid", "both"):
+        return _grid(request, *bank_topic_for(request.user, bank_id, topic_id))
+    return bank_page(request, *bank_topic_for(request.user, bank_id, topic_id))
+
+
+def _grid(request: HtmxRequest, bank: Bank, topic: Topic) -> HttpResponse:
+    """Show passages x items, a window at a time; beside them a cell, an item, or all items."""
+    form = GridForm(request.GET)
+    rater, query = _chosen(form, bank)
+    card = request.GET.get("card")
+    context = topic_frame(bank, topic, request.GET["view"]) | {
+        "form": form,
+        "rater": rater,
+        "query": query,
+        **address_kept(request),
+        "can_edit": roles.may_edit(request.user, bank.collection),
+        "card": item_card(bank, topic, rater, query, name=card, reader=request.user) if card else None,
+    }
+    if request.htmx.target == "panel":
+        return page_or_part(request, PAGE, context, part="card")
+    context |= {
+        "kept": kept_fields(request.GET),
+        "grid": selectors.grid(bank, topic, rater, query, request.user),
+        "rates_here": not rater.verifies and roles.holds(request.user, bank.collection, roles.TO_ASSESS),
+        "views": saved_views(request.user, bank.collection),
+    }
+    return page_or_part(request, PAGE, context, part="table")
+
+
+def inset_frame(request: HtmxRequest, bank: Bank, topic: Topic) -> dict[str, object]:
+    """Return the context of the grid's page around what stands in it instead of the grid."""
+    return topic_frame(bank, topic, "grid") | address_kept(request)
+
+
+def _chosen(form: GridForm, bank: Bank) -> tuple[Rater, GridQuery]:
+    """Offer the form what the bank has to choose from, and return what is chosen."""
+    rater = form.offer(raters(bank))
+    form.offer_runs(selectors.run_tags(bank.collection))
+    form.offer_versions(bank)
+    return rater, form.query()
 
 
 class SavedViewForm(forms.Form):
@@ -195,52 +238,3 @@ def _back(request: HtmxRequest, collection: Collection) -> HttpResponse:
     if not url_has_allowed_host_and_scheme(to, {request.get_host()}, require_https=request.is_secure()):
         return redirect("home:collection", collection.slug)
     return redirect(to)
-
-
-PAGE, INSET = "review/grid.html", "review/inset.html"
-"""The grid, and what stands in its page instead of it."""
-
-
-@require_safe
-def topic(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
-    """Show a topic as its grid, as the list of its items, or both side by side: `?view=`."""
-    if request.GET.get("view") in ("grid", "both"):
-        return _grid(request, *bank_topic_for(request.user, bank_id, topic_id))
-    return bank_page(request, *bank_topic_for(request.user, bank_id, topic_id))
-
-
-def _grid(request: HtmxRequest, bank: Bank, topic: Topic) -> HttpResponse:
-    """Show passages x items, a window at a time; beside them a cell, an item, or all items."""
-    form = GridForm(request.GET)
-    rater, query = _chosen(form, bank)
-    card = request.GET.get("card")
-    context = topic_frame(bank, topic, request.GET["view"]) | {
-        "form": form,
-        "rater": rater,
-        "query": query,
-        **address_kept(request),
-        "can_edit": roles.may_edit(request.user, bank.collection),
-        "card": item_card(bank, topic, rater, query, name=card, reader=request.user) if card else None,
-    }
-    if request.htmx.target == "panel":
-        return page_or_part(request, PAGE, context, part="card")
-    context |= {
-        "kept": kept_fields(request.GET),
-        "grid": selectors.grid(bank, topic, rater, query, request.user),
-        "rates_here": not rater.verifies and roles.holds(request.user, bank.collection, roles.TO_ASSESS),
-        "views": saved_views(request.user, bank.collection),
-    }
-    return page_or_part(request, PAGE, context, part="table")
-
-
-def inset_frame(request: HtmxRequest, bank: Bank, topic: Topic) -> dict[str, object]:
-    """Return the context of the grid's page around what stands in it instead of the grid."""
-    return topic_frame(bank, topic, "grid") | address_kept(request)
-
-
-def _chosen(form: GridForm, bank: Bank) -> tuple[Rater, GridQuery]:
-    """Offer the form what the bank has to choose from, and return what is chosen."""
-    rater = form.offer(raters(bank))
-    form.offer_runs(selectors.run_tags(bank.collection))
-    form.offer_versions(bank)
-    return rater, form.query()

@@ -1,4 +1,4 @@
-"""Flags with their history and subjects, and the views of the grid that people save."""
+"""Flags with their history and subjects, and views of the grid that people save."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ class FlagQuerySet(models.QuerySet[Any]):
         return self.filter(resolved_at__isnull=True)
 
     def about(self, bank: Bank, topic: Topic, item: Item | None, passage: Passage | None) -> FlagQuerySet:
-        """Exactly this subject: a cell's flags are not its item's."""
+        """Keep the flags on exactly this subject: a cell's flags are not its item's."""
         return self.filter(bank=bank, topic=topic, item=item, passage=passage)
 
     def standing(self, by: User) -> FlagQuerySet:
-        """Open flags of `by` on the present wording, at most one of each kind; comments are left out."""
+        """Keep the open flags of `by` on the present wording, at most one of each kind, without comments."""
         present = Q(item__isnull=True) | Q(revision=F("item__revision"))
         return self.open().filter(present, by=by).exclude(kind="comment")
 
     def ready(self) -> FlagQuerySet:
-        """With everything that a thread shows, except the passage's text."""
+        """Fetch everything that a thread shows along, except the passage's text."""
         related = ("bank__collection", "topic", "item__revision", "revision", "passage", "by", "assignee")
         flags = self.select_related(*related).defer("passage__text")
         return flags.prefetch_related("events__by", "events__assignee")
@@ -153,30 +153,6 @@ class FlagEvent(models.Model):
         return f"flag-{self.flag_id}-event-{self.number}"
 
 
-__all__ = ["Flag", "FlagEvent", "SavedView"]
-
-
-class SavedView(models.Model):
-    """A person's filters, order and source of a grid, named, for any topic of the collection."""
-
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="saved_views")
-    collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="saved_views")
-    name = models.CharField(max_length=80)
-    address = models.TextField(blank=True)
-    """The query part of a grid's address."""
-
-    class Meta:
-        ordering = ("name",)
-        constraints = (
-            models.UniqueConstraint(
-                fields=("user", "collection", "name"), name="view_name_once_a_person_and_collection"
-            ),
-        )
-
-    def __str__(self) -> str:
-        return self.name
-
-
 Kind = Flag.Kind
 OF_PASSAGES = frozenset({Kind.UNCOVERED})
 OF_ITEMS = frozenset({Kind.SPURIOUS, Kind.WRONG_ANSWER})
@@ -229,3 +205,24 @@ class Subject:
 
 def subject_of(flag: Flag) -> Subject:
     return Subject(flag.bank, flag.topic, flag.item, flag.passage)
+
+
+class SavedView(models.Model):
+    """A person's filters, order and source of a grid, named, for any topic of the collection."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="saved_views")
+    collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="saved_views")
+    name = models.CharField(max_length=80)
+    address = models.TextField(blank=True)
+    """The query part of a grid's address."""
+
+    class Meta:
+        ordering = ("name",)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("user", "collection", "name"), name="view_name_once_a_person_and_collection"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name

@@ -56,8 +56,8 @@ class AnswerRow:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedItem:
-    """An item of the bank, and the rows that cover it."""
+class CoveredItem:
+    """An item of the bank, and the numbers of the rows that cover it."""
 
     item: GridColumn
     rows: tuple[int, ...]
@@ -66,13 +66,13 @@ class AskedItem:
 @dataclass(frozen=True, slots=True)
 class AnswerGrid:
     rows: tuple[AnswerRow, ...]
-    items: tuple[AskedItem, ...]
+    items: tuple[CoveredItem, ...]
     hidden: int
     """Cells of the response that the reader has to rate before they see grades."""
 
     @property
     def covered(self) -> int:
-        return sum(bool(asked.rows) for asked in self.items)
+        return sum(bool(item.rows) for item in self.items)
 
     @property
     def covering(self) -> int:
@@ -84,7 +84,7 @@ class AnswerGrid:
 
 
 def answer_grid(bank: Bank, response: Response, rater: Rater, min_grade: int) -> AnswerGrid:
-    """The response by the grades of `rater` that the reader may see."""
+    """Return the response by the grades of `rater` that the reader may see."""
     pool = collection_pool(bank.collection).only(response.topic_id)
     topic = pool.topics[0]
     items = columns_for(bank, response.topic, rater, GridQuery())
@@ -101,13 +101,15 @@ def answer_grid(bank: Bank, response: Response, rater: Rater, min_grade: int) ->
     )
     least = rater.min_grades_of((item.kind for item in items), min_grade)
     sentences = convert.sentences(response)
-    passages = response_passages([one.text for one in sentences], PassagesOf(response.passages_of))
+    passages = response_passages([sentence.text for sentence in sentences], PassagesOf(response.passages_of))
     rows = tuple(sheet.row(number, passage, sentences, least) for number, passage in enumerate(passages, 1))
-    asked = tuple(
-        AskedItem(item, tuple(row.number for row in rows if any(one.item is item for one in row.covers)))
+    covered_items = tuple(
+        CoveredItem(
+            item, tuple(row.number for row in rows if any(rated.item is item for rated in row.covers))
+        )
         for item in items
     )
-    return AnswerGrid(rows, asked, sheet.hidden(passages))
+    return AnswerGrid(rows, covered_items, sheet.hidden(passages))
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +133,7 @@ class _Sheet:
         covering = np.flatnonzero(ratings >= least)
         return AnswerRow(
             number=number,
-            sentences=_told(passage, sentences),
+            sentences=_sentences_of(passage, sentences),
             covers=tuple(self._rated(self.passage_pks[at or 0], int(n), int(ratings[n])) for n in covering),
             highest=int(ratings.max(initial=MISSING)) if (ratings >= 0).any() else MISSING,
             missing=int(((ratings == MISSING) & self.gradable).sum()),
@@ -144,19 +146,19 @@ class _Sheet:
         return RatedItem(item, rating, reverse("review:cell", args=place))
 
     def hidden(self, passages: Sequence[ResponsePassage]) -> int:
-        """How many cells of these passages the reader has to rate first."""
+        """Count the cells of these passages that the reader has to rate first."""
         hidden = visibility.hidden_cells(self.bank.collection_id)[self.response.topic_id].graders
         wordings = {item.revision_pk for item in self.items}
-        own = {self.passage_pks[self.row_of[one.doc_id]] for one in passages if one.doc_id in self.row_of}
+        own = {self.passage_pks[self.row_of[part.doc_id]] for part in passages if part.doc_id in self.row_of}
         return sum(revision in wordings and passage in own for revision, passage in hidden)
 
 
-def _told(passage: ResponsePassage, sentences: Sequence[Sentence]) -> tuple[Sentence, ...]:
-    """The sentences of a passage that have text; a part of one has the part's words."""
+def _sentences_of(passage: ResponsePassage, sentences: Sequence[Sentence]) -> tuple[Sentence, ...]:
+    """Return the sentences of a passage that have text; a part of one has the part's text."""
     whole = sentences[passage.first : passage.last + 1]
     if passage.is_part and passage.first == passage.last:
         return (Sentence(passage.text, whole[0].citations),)
-    return tuple(one for one in whole if one.text.strip())
+    return tuple(sentence for sentence in whole if sentence.text.strip())
 
 
 class AnswerForm(ChipForm, GraderForm):
@@ -172,7 +174,7 @@ class AnswerForm(ChipForm, GraderForm):
 
 @require_safe
 def response(request: HtmxRequest, bank_id: int, topic_id: int, run_id: int) -> HttpResponse:
-    """The run's answer to a topic in order, with what each sentence cites and covers."""
+    """Show the run's answer to a topic in order, with what each sentence cites and covers."""
     bank, answer = access.response_for(request.user, bank_id, topic_id, run_id)
     form = AnswerForm(request.GET)
     rater = form.offer(raters(bank))

@@ -115,8 +115,8 @@ def threads(subject: Subject, user: User) -> list[Thread]:
 
 def own_kinds(threads: Iterable[Thread], user: User) -> set[str]:
     """Return the kinds as which `user` has flagged the subject already; comments are not counted."""
-    shown = [thread.flag.pk for thread in threads]
-    return set(Flag.objects.filter(pk__in=shown).standing(user).values_list("kind", flat=True))
+    pks = [thread.flag.pk for thread in threads]
+    return set(Flag.objects.filter(pk__in=pks).standing(user).values_list("kind", flat=True))
 
 
 def own_flags(bank_id: int, user: User) -> list[tuple[str, int | None, int | None]]:
@@ -208,7 +208,7 @@ def _whose(user: User) -> dict[Who, Q]:
 def flagged_cells(
     topic_id: int, revisions: Iterable[int], passages: Iterable[int]
 ) -> Iterable[tuple[int, int]]:
-    """Those of the cells (wording, passage) that somebody flagged, secret items too."""
+    """Return those of the cells (wording, passage) that somebody flagged, secret items too."""
     flags = Flag._base_manager.filter(
         topic=topic_id, revision__in=list(revisions), passage__in=list(passages)
     )

@@ -49,7 +49,7 @@ class ThreadAction(TextChoices):
     REOPEN = "reopen"
 
 
-def _words(label: str) -> forms.CharField:
+def _text_field(label: str) -> forms.CharField:
     too_long = f"Keep it under {MAX_TEXT:,} characters; this has %(show_value)d."
     return forms.CharField(
         label=label,
@@ -64,13 +64,13 @@ class NewFlagForm(forms.Form):
     """A flag on `subject`; a comment needs text."""
 
     kind = forms.ChoiceField(label=gettext_lazy("Kind"), error_messages={"required": "Choose what is wrong."})
-    text = _words("What do you see?")
+    text = _text_field("What do you see?")
     uid = forms.UUIDField(required=False, widget=forms.HiddenInput)
 
-    def __init__(self, subject: Subject, sent: QueryDict | None = None, *, kind: str = "") -> None:
+    def __init__(self, subject: Subject, data: QueryDict | None = None, *, kind: str = "") -> None:
         first = kind if kind in subject.kinds else Kind.COMMENT
         initial = {"kind": first, "uid": uuid4()}
-        super().__init__(sent, initial=initial, auto_id=f"new-flag-{subject.key}-%s")
+        super().__init__(data, initial=initial, auto_id=f"new-flag-{subject.key}-%s")
         offer_choices(self, "kind", [(kind.value, kind.label) for kind in subject.kinds])
         self.subject = subject
 
@@ -87,7 +87,7 @@ class ReplyForm(forms.Form):
     """Text, a decision, or both; `seen` is the version of the flag that the writer saw."""
 
     verb = forms.ChoiceField(choices=ThreadAction.choices, required=False)
-    text = _words("Reply")
+    text = _text_field("Reply")
     seen = forms.IntegerField(min_value=1)
     uid = forms.UUIDField()
 
@@ -103,8 +103,8 @@ class AssignForm(forms.Form):
     seen = forms.IntegerField(min_value=1)
     uid = forms.UUIDField()
 
-    def __init__(self, sent: QueryDict, members: QuerySet[User]) -> None:
-        super().__init__(sent)
+    def __init__(self, data: QueryDict, members: QuerySet[User]) -> None:
+        super().__init__(data)
         offer_rows(self, "assignee", members)
 
 
@@ -172,7 +172,7 @@ def subject_flags(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResp
     needed = roles.TO_ASSESS if request.method == "POST" else roles.TO_VIEW
     named = {name: request.GET.get(name, "") for name in ("item", "passage")}
     subject = access.subject_for(request.user, (bank_id, topic_id), needed=needed, **named)
-    form = NewFlagForm(subject, _sent(request), kind=request.GET.get("kind", ""))
+    form = NewFlagForm(subject, _posted(request), kind=request.GET.get("kind", ""))
     flag = _opened(form, request) if form.is_valid() else None
     if flag is None:
         context = subject_context(request, subject) | {"form": form}
@@ -184,7 +184,7 @@ def subject_flags(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResp
 
 
 def subject_context(request: HtmxRequest, subject: Subject) -> dict[str, object]:
-    """The context of `review/flags/_threads.html` with an empty form; a cell's panel shows it too."""
+    """Return the context of `review/flags/_threads.html` with an empty form; a cell's panel shows it too."""
     threads = selectors.threads(subject, request.user)
     return {
         "collection": subject.bank.collection,
@@ -218,16 +218,16 @@ def _opened(form: NewFlagForm, request: HtmxRequest) -> Flag | None:
 
 def _report_opened(request: HtmxRequest, flag: Flag, form: NewFlagForm) -> None:
     """Say that it is saved, or that the person had flagged this before."""
-    words = {"what": form.subject.what, "kind": flag.get_kind_display()}
+    named = {"what": form.subject.what, "kind": flag.get_kind_display()}
     if flag.events.filter(number=1, uid=form.cleaned_data["uid"]).exists():
         is_comment = flag.kind == Kind.COMMENT
-        message = "Comment saved." if is_comment else "Flagged this {what} as {kind}.".format(**words)
+        message = "Comment saved." if is_comment else "Flagged this {what} as {kind}.".format(**named)
         fields = {"verb": ThreadAction.RESOLVE.value, "seen": str(flag.version), "uid": str(uuid4())}
         undo = Undo(flag.get_absolute_url(), fields, f"#{OWN}")
         is_by_key = request.htmx and not request.htmx.target  # in the queue, whose page stays
         messages.success(request, message, extra_tags=json.dumps(asdict(undo)) if is_by_key else "")
         return
-    messages.info(request, "You have already flagged this {what} as {kind}.".format(**words))
+    messages.info(request, "You have already flagged this {what} as {kind}.".format(**named))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -262,12 +262,12 @@ def _report(request: HtmxRequest, flag: Flag, done: ThreadAction) -> None:
 
 def _say(flag: Flag, form: ReplyForm, request: HtmxRequest) -> Flag:
     cleaned = form.cleaned_data
-    words = {"text": cleaned["text"], "by": request.user, "uid": cleaned["uid"]}
+    values = {"text": cleaned["text"], "by": request.user, "uid": cleaned["uid"]}
     if cleaned["verb"] == ThreadAction.REPLY:
-        return actions.reply(flag, **words)
+        return actions.reply(flag, **values)
     access.require_decider(request.user, flag)
     decide = actions.resolve if cleaned["verb"] == ThreadAction.RESOLVE else actions.reopen
-    return decide(flag, seen=cleaned["seen"], **words)
+    return decide(flag, seen=cleaned["seen"], **values)
 
 
 @require_POST
@@ -295,7 +295,7 @@ def _refused(form: ReplyForm, moved: MovedMeanwhile | None = None) -> dict[str, 
     """Render the text as sent, and why it was not saved."""
     text, verb = form.data.get("text", ""), form.data.get("verb", "")
     mine = verb.capitalize() if verb in ThreadAction.values else ""
-    return {"said": text, "errors": form.errors.get("text", []), "moved": moved, "mine": mine}
+    return {"written": text, "errors": form.errors.get("text", []), "moved": moved, "mine": mine}
 
 
 def _again(request: HtmxRequest, flag: Flag) -> Flag:
@@ -331,5 +331,5 @@ def _after(request: HtmxRequest, flag: Flag) -> HttpResponse:
     return after_post(request, "", {}, to=f"{flag.get_absolute_url()}#flag-{flag.pk}")
 
 
-def _sent(request: HtmxRequest) -> QueryDict | None:
+def _posted(request: HtmxRequest) -> QueryDict | None:
     return request.POST if request.method == "POST" else None

@@ -115,12 +115,12 @@ class Board:
         self.ranks = influence.ranks(self.means)
 
     def without_item(self, topic_id: int, uid: str) -> Effect:
-        """The effect of retiring an item."""
+        """Return the effect of retiring an item."""
         uids = tuple(other for other in self.inputs.items.get(topic_id, ()) if other != uid)
         return self._effect(topic_id, fresh_scores(self.inputs.grades[topic_id], uids, self.inputs.measure))
 
     def with_item_for(self, topic_id: int, row: int) -> Effect:
-        """The effect of a new item that only the passage in this row of the pool covers."""
+        """Return the effect of a new item that only the passage in this row of the pool covers."""
         grades, measure = self.inputs.grades[topic_id], self.inputs.measure
         ratings = grades.matrix.columns(self.inputs.items.get(topic_id, ())).ratings
         column = np.zeros((len(ratings), 1), dtype=ratings.dtype)

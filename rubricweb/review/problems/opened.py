@@ -104,9 +104,9 @@ class SpansForm(forms.Form):
     )
 
     def __init__(
-        self, passage: Passage, sent: QueryDict | None = None, *, initial: Mapping[str, object] | None = None
+        self, passage: Passage, data: QueryDict | None = None, *, initial: Mapping[str, object] | None = None
     ) -> None:
-        super().__init__(sent, initial=dict(initial or {}), auto_id="draft-%s")
+        super().__init__(data, initial=dict(initial or {}), auto_id="draft-%s")
         self.passage = passage
 
     def clean_spans(self) -> Origin:
@@ -136,11 +136,11 @@ def draft_form(
     topic: Topic,
     passage: Passage,
     *,
-    sent: QueryDict | None = None,
+    data: QueryDict | None = None,
     initial: Mapping[str, object] | None = None,
 ) -> DraftItemForm:
     """Return the form empty, as sent, or with `initial`; without subtopics it has no field for them."""
-    form = DraftItemForm(passage, sent, initial={"kind": "question", **(initial or {})})
+    form = DraftItemForm(passage, data, initial={"kind": "question", **(initial or {})})
     offered, facet = choice_field(new_item_form(topic), "facet_id"), choice_field(form, "facet_id")
     facet.choices, facet.widget = offered.choices, offered.widget
     return form
@@ -258,8 +258,11 @@ def opened(
         return context | {"keep": subject.keep, "swapped": f"pair-{item.pk}-{subject.keep.pk}"}
     form = wording_form(item)
     form.fields["text"].widget.attrs.pop("autofocus")  # one comes to read the passages first
-    near = [one for one in items_by_closeness(item.bank, item.topic, str(item)) if one.item != item]
-    context |= {"item_form": form, "near": [NearItem(one.item, one.score, None) for one in near[:CLOSEST]]}
+    near = [other for other in items_by_closeness(item.bank, item.topic, str(item)) if other.item != item]
+    context |= {
+        "item_form": form,
+        "near": [NearItem(other.item, other.score, None) for other in near[:CLOSEST]],
+    }
     for suspect in suspects(own):
         if suspect.item.pk == item.pk:
             passages = _covering(
@@ -285,9 +288,9 @@ def _passage(subject: APassage, own: list[TopicEvidence]) -> dict[str, object]:
 def closest(bank: Bank, topic: Topic, passage: Passage, text: str, rater: Rater) -> list[NearItem]:
     """Return the topic's active items, closest to `text` first, with their grades on the passage."""
     near = items_by_closeness(bank, topic, text)
-    grades = passage_grades(topic, passage.pk, [one.item for one in near], rater.by_kind)
-    listed = [NearItem(one.item, one.score, grades.get(one.item.pk)) for one in near]
-    return sorted(listed, key=lambda one: (-one.score, -(one.grade or 0)))
+    grades = passage_grades(topic, passage.pk, [similar.item for similar in near], rater.by_kind)
+    listed = [NearItem(similar.item, similar.score, grades.get(similar.item.pk)) for similar in near]
+    return sorted(listed, key=lambda row: (-row.score, -(row.grade or 0)))
 
 
 def group_of(bank: Bank, groups: Iterable[PooledGroup], subject: APassage) -> Context:
@@ -298,8 +301,12 @@ def group_of(bank: Bank, groups: Iterable[PooledGroup], subject: APassage) -> Co
         if group.topic.topic_id == subject.topic.pk
         and subject.passage.pk in {group.topic.passage_pks[row] for row in group.rows}
     ]
-    shown = shown_groups(bank.collection, bank, own[:1])
-    return {"subject": subject, "topic": subject.topic, "group": shown[0] if shown else None}
+    groups_of_passage = shown_groups(bank.collection, bank, own[:1])
+    return {
+        "subject": subject,
+        "topic": subject.topic,
+        "group": groups_of_passage[0] if groups_of_passage else None,
+    }
 
 
 def _retiring(item: Item, rater: Rater, query: EvidenceQuery) -> WhatIf | None:
@@ -312,13 +319,13 @@ def _retiring(item: Item, rater: Rater, query: EvidenceQuery) -> WhatIf | None:
 def _covering(
     collection: Collection, topic: TopicEvidence, covering: tuple[int, ...], column: int
 ) -> list[CoveredPassage]:
-    shown = covering[:PASSAGES]
-    texts = collection.passages.in_bulk([topic.pool.passage_pks[row] for row in shown])
+    rows = covering[:PASSAGES]
+    texts = collection.passages.in_bulk([topic.pool.passage_pks[row] for row in rows])
     return [
         CoveredPassage(
             texts[topic.pool.passage_pks[row]],
             topic.pool.judgments.get(topic.pool.doc_ids[row]),
             int(topic.ratings[row, column]),
         )
-        for row in shown
+        for row in rows
     ]

@@ -143,7 +143,7 @@ def _add(request: HtmxRequest, bank: Bank, subject: Subject, undo_at: str) -> Re
     if not isinstance(subject, APassage):
         return _unfit(request, bank, subject, undo_at)
     topic, passage = subject.topic, subject.passage
-    form = draft_form(topic, passage, sent=request.POST)
+    form = draft_form(topic, passage, data=request.POST)
     rewords = named_item(bank, topic, form["item"].value())
     if not form.is_valid():
         return Refusal({"item_form": form, "rewords": rewords})
@@ -259,7 +259,7 @@ PAGE_ROWS = 50
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def problems(request: HtmxRequest, slug: str) -> HttpResponse:
-    """`?problem=` opens one; POST ends one, or takes that back."""
+    """List the problems, and open the one in `?problem=`; POST solves one, or undoes that."""
     collection = collection_for(request.user, slug)
     form = ProblemsForm(request.GET, banks(collection))
     if request.method == "POST":

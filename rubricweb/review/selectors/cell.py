@@ -44,7 +44,7 @@ from rubricweb.review.selectors.window import (
     retrieved,
 )
 
-HOW_FOUND = {
+OUTCOMES = {
     Outcome.NUMERIC: "the grader's own rating",
     Outcome.UNANSWERABLE: "the reply said unanswerable, which counts as 0",
     Outcome.DEFAULTED: "the reply held no rating; the default stands in",
@@ -112,26 +112,30 @@ class CellView:
             answer_by=None,
             prompts=(),
             others=(),
-            near_duplicates=tuple(replace(one, rating=None, difference=None) for one in self.near_duplicates),
+            near_duplicates=tuple(
+                replace(duplicate, rating=None, difference=None) for duplicate in self.near_duplicates
+            ),
             is_hidden=True,
         )
 
     @property
-    def near_duplicates_words(self) -> str:
+    def near_duplicates_label(self) -> str:
         """ "2 near-duplicates in this pool, 1 graded differently, by up to 2"."""
         n = len(self.near_duplicates)
-        words = f"{n} near-duplicate{'' if n == 1 else 's'} in this pool"
-        differences = [one.difference for one in self.near_duplicates if one.difference is not None]
+        label = f"{n} near-duplicate{'' if n == 1 else 's'} in this pool"
+        differences = [
+            duplicate.difference for duplicate in self.near_duplicates if duplicate.difference is not None
+        ]
         if not differences:
-            return words
+            return label
         n_other = sum(difference > 0 for difference in differences)
         if not n_other:
-            return f"{words}, graded the same"
-        return f"{words}, {n_other} graded differently, by up to {max(differences)}"
+            return f"{label}, graded the same"
+        return f"{label}, {n_other} graded differently, by up to {max(differences)}"
 
     @property
-    def how_found(self) -> str:
-        return HOW_FOUND[Outcome(self.grade.outcome)] if self.grade else ""
+    def outcome_label(self) -> str:
+        return OUTCOMES[Outcome(self.grade.outcome)] if self.grade else ""
 
     @property
     def answer_state(self) -> str:
@@ -154,7 +158,7 @@ class CellView:
         return answer_digest(self.grade.answer) if self.grade else ""
 
     @property
-    def verdict_words(self) -> str:
+    def verdict_label(self) -> str:
         return str(ANSWER_WORDS.get(self.answer_state, ""))
 
     @property
@@ -165,12 +169,15 @@ class CellView:
 def is_acceptable(item: Item, answer: str, keys: Iterable[str]) -> bool:
     """Return whether the answer could become an accepted one: it is to a question with text, and none yet."""
     is_question = item.kind == ItemKind.QUESTION and bool(item.revision.text)
-    words = " ".join(answer.split())
-    return is_question and not is_unanswerable(words) and words not in keys
+    text = " ".join(answer.split())
+    return is_question and not is_unanswerable(text) and text not in keys
 
 
 def cell(item: Item, passage: Passage, rater: Rater) -> CellView:
-    """`item` needs its revision, topic, bank and collection; `passage` is in the topic's pool."""
+    """Return the cell in full.
+
+    `item` needs its revision, topic, bank and collection; `passage` is in the topic's pool.
+    """
     config = rater.by_kind.get(ItemKind(item.kind))
     grades = _grades(item, passage)
     grade = next((grade for grade in grades if config and grade.config_id == config.pk), None)
@@ -243,13 +250,13 @@ def _extraction(grades: list[Grade], config: GraderConfig | None, kind: ItemKind
 def _prompts(grades: list[Grade], item: Item, passage: Passage) -> tuple[PromptAndReply, ...]:
     replies = raw_replies(grades)
     return tuple(
-        PromptAndReply(grade.config, grade, *_asked(grade, item, passage), replies[grade.pk])
+        PromptAndReply(grade.config, grade, *_prompt_and_note(grade, item, passage), replies[grade.pk])
         for grade in grades
     )
 
 
-def _asked(grade: Grade, item: Item, passage: Passage) -> tuple[str, str]:
-    """The prompt and the note beside it."""
+def _prompt_and_note(grade: Grade, item: Item, passage: Passage) -> tuple[str, str]:
+    """Return the prompt and the note beside it."""
     config = grade.config
     try:
         prompt = spec_of(config).prompt
@@ -283,7 +290,7 @@ def one_cell(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: U
     events = events.filter(by=reader) if hidden.people else events
     now = {event.by_id: event for event in events}
     sheet = _sheet(_of_grader(config, grades, column, row), config, list(now.values()), reader)
-    sheet = replace(sheet, ratings=_shown(sheet, Source(query.source)))
+    sheet = replace(sheet, ratings=_ratings_of(sheet, Source(query.source)))
     mine = now.get(reader.pk)
     last = OwnRating(mine.number, mine.rating, mine.verdict, mine.is_withdrawn) if mine else None
     own = {place: last} if last else {}
@@ -312,32 +319,32 @@ def _of_grader(
 def _sheet(
     graded: Graded, config: GraderConfig | None, events: list[HumanGrade], reader: User
 ) -> CheckedSheet:
-    """`events` are each person's latest of the cell."""
+    """Return the sheet of one cell; `events` has the latest one of each person."""
     rating, confidence, is_older = graded
     standing = sorted((event for event in events if not event.is_withdrawn), key=lambda event: event.pk)
-    people = decided(standing)
+    by_people = decided(standing)
     is_wrong = config is not None and any(
         event.rating is None and (event.config_id, event.seen_rating) == (config.pk, rating)
         for event in standing
     )
     return CheckedSheet(
-        _one(rating),
+        _single(rating),
         np.zeros(1, dtype=np.int16),
         min_relevant=0,
-        min_grades=_one(MISSING)[0],  # one cell alone is not measured
-        graded=_one(rating),
-        people=_one(MISSING if people is None else people),
-        checked=np.array([[people is not None or is_wrong]]),
-        confidences=_one(confidence),
+        min_grades=_single(MISSING)[0],  # one cell alone is not measured
+        graded=_single(rating),
+        by_people=_single(MISSING if by_people is None else by_people),
+        checked=np.array([[by_people is not None or is_wrong]]),
+        confidences=_single(confidence),
         older=np.array([[is_older]]),
         mine=np.array([[any(event.by_id == reader.pk for event in standing)]]),
     )
 
 
-def _one(value: int) -> Ratings:
+def _single(value: int) -> Ratings:
     return np.full((1, 1), value, dtype=np.int8)
 
 
-def _shown(sheet: CheckedSheet, source: Source) -> Ratings:
+def _ratings_of(sheet: CheckedSheet, source: Source) -> Ratings:
     by_people = source is Source.HUMANS or (source is Source.CORRECTED and sheet.checked.any())
-    return sheet.people if by_people else sheet.graded
+    return sheet.by_people if by_people else sheet.graded

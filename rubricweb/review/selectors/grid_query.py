@@ -18,7 +18,7 @@ from rubricweb.review.selectors.window import GridColumn
 
 
 def _any(cells: Mask) -> Mask:
-    """By passage: does any cell match?"""
+    """Return a mask of the passages with any matching cell."""
     return np.asarray(cells.any(axis=1))
 
 

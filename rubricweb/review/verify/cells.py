@@ -1,8 +1,7 @@
-"""The cells of a bank that people may check, and what their verdicts say of the grader.
+"""The cells of a bank that people may check, and how often the grader is right by their verdicts.
 
-How often a grader is right, by rating: estimated from the random share of what people checked, only.
-
-Cells have a random order that was decided before anybody looked (`cells.TopicCells.keys`). The sample of any
+Estimates use only the random share of what people checked. Cells have a random order that was decided before
+anybody looked (`TopicCells.keys`). The sample of any
 set of cells is the beginning of its order, up to the first cell that nobody checked yet: who checks worst
 first adds cells further down, and these do not count until the order reaches them. Cells that a campaign drew
 at random from all of the bank's cells, and that somebody rated, belong to the sample too.
@@ -48,7 +47,7 @@ class TopicCells:
     columns: tuple[ItemColumn, ...]
     graded: Ratings
     """By the grader; answers that say there is none have no verdict to check."""
-    people: Ratings
+    by_people: Ratings
     checked: Mask
     hidden: Mask
     """The reader has to rate the cell blind, so must not check it yet."""
@@ -100,7 +99,7 @@ def bank_cells(bank: Bank, rater: Rater, reader: User) -> BankCells:
     graded = {kind: matrices(config, pool) for kind, config in rater.by_kind.items()}
     by_config = {config: corrected(config, pool) for config in rater.configs}
     human, hidden_by_topic = human_matrices(pool), hidden_from(reader, bank.collection_id)
-    people = people_by_kind(rater, pool)
+    rated_by_people_of = people_by_kind(rater, pool)
     topics, wordless, by_topic = [], 0, item_columns(bank)
     accepted = accepted_answers(by_topic) if rater.verifies else {}
     draws = (frozenset[int](),) * 2 if rater.verifies else _draws(bank, by_topic)
@@ -109,7 +108,7 @@ def bank_cells(bank: Bank, rater: Rater, reader: User) -> BankCells:
         wordless += len(items) - len(columns)
         rated = {kind: grades[topic_id] for kind, grades in graded.items()}
         checks = {k: TopicGrades(topic, by_config[c][topic_id].checked) for k, c in rater.by_kind.items()}
-        layers = Layers(rated, {}, checks, people[topic_id], {})
+        layers = Layers(rated, {}, checks, rated_by_people_of[topic_id], {})
         passages = len(topic.doc_ids)
         ratings = ratings_of(rated, columns, passages)
         measure = None
@@ -153,14 +152,17 @@ def accepted_answers(by_topic: Mapping[int, tuple[ItemColumn, ...]]) -> dict[int
 def _draws(
     bank: Bank, columns: Mapping[int, tuple[ItemColumn, ...]]
 ) -> tuple[frozenset[int], frozenset[int]]:
-    """The draws that sampled all cells of the bank's items alike, and the others."""
+    """Return the draws that sampled all cells of the bank's items alike, and the others."""
     revisions = {column.revision_pk for items in columns.values() for column in items if column.has_text}
     return uniform_draws(bank.collection, revisions)
 
 
 @lru_cache(maxsize=CACHED_TOPICS)
 def _keys(pool: TopicPool, columns: tuple[ItemColumn, ...]) -> Keys:
-    """From passage and wording only, so that every grader is checked in the same random order."""
+    """Return a random number for each cell.
+
+    It depends on passage and wording only, so that every grader is checked in the same random order.
+    """
     passages = _numbers(pool.doc_ids)[:, np.newaxis]
     items = _numbers(f"{column.kind} {column.uid}" for column in columns)[np.newaxis, :]
     mixed = passages ^ (items << np.uint64(7)) ^ (items >> np.uint64(57))
@@ -244,7 +246,7 @@ class Population:
     """All rated cells in their random order."""
 
     graded: NDArray[np.int8]
-    people: NDArray[np.int8]
+    by_people: NDArray[np.int8]
     checked: Mask
     drawn: Mask
 
@@ -253,7 +255,7 @@ class Population:
         order = np.argsort(cells.flat("keys"), kind="stable")
         return cls(
             cells.flat("graded")[order].astype(np.int8),
-            cells.flat("people")[order].astype(np.int8),
+            cells.flat("by_people")[order].astype(np.int8),
             cells.flat("checked")[order].astype(np.bool_),
             cells.flat("drawn")[order].astype(np.bool_),
         )
@@ -267,9 +269,12 @@ class Population:
         return places[is_sampled]
 
     def reaches(self, rating: int) -> Mask:
-        """Whether people rate it so; a rating found wrong, without a right one, counts as the opposite."""
-        reaches = self.people >= rating
-        return np.asarray(np.where(self.people == MISSING, self.graded < rating, reaches))
+        """Return a mask of the cells that people rate `rating` or more.
+
+        A rating found wrong, without a right one, counts as the opposite.
+        """
+        reaches = self.by_people >= rating
+        return np.asarray(np.where(self.by_people == MISSING, self.graded < rating, reaches))
 
 
 def estimates(cells: BankCells, highest: int = MAX_RATING) -> PrecisionRecall:
@@ -291,7 +296,7 @@ def estimates(cells: BankCells, highest: int = MAX_RATING) -> PrecisionRecall:
 
 
 def _row(population: Population, rating: int, everything: NDArray[np.int64]) -> LevelRow:
-    graded, people = population.graded, population.people
+    graded, by_people = population.graded, population.by_people
     among = graded == rating
     sample = population.sample(among)
     precision = recall = None
@@ -304,7 +309,7 @@ def _row(population: Population, rating: int, everything: NDArray[np.int64]) -> 
         rating=rating,
         cells=int(among.sum()),
         checked=int((among & population.checked).sum()),
-        right=Share(int((people[sample] == rating).sum()), len(sample)),
+        right=Share(int((by_people[sample] == rating).sum()), len(sample)),
         precision=precision,
         recall=recall,
     )

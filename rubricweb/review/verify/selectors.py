@@ -141,7 +141,7 @@ def lines(bank: Bank, cells: BankCells, topic_id: int) -> list[ItemLine]:
 
 
 def _active(bank: Bank, topic_ids: list[int]) -> ItemQuerySet:
-    """Only items with text can be checked."""
+    """Return the active items with text: only those can be checked."""
     active = bank.items.active().filter(topic__in=topic_ids).exclude(revision__text="")
     active = active.select_related("revision", "topic")
     return active.order_by("topic_id", "position", "pk")
@@ -186,7 +186,7 @@ def _next(bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery) -> Iter
 
 
 def _mixed(done: int, worst: Iterator[Place], at_random: Iterator[Place]) -> Iterator[Place]:
-    """Every RANDOM_EVERY-th check comes from the random order; when one queue ends, the other goes on."""
+    """Mix two queues: every RANDOM_EVERY-th check is random; when one ends, the other goes on."""
     both = (worst, at_random)
     while True:
         is_turn = done % RANDOM_EVERY == 0
@@ -198,11 +198,11 @@ def _mixed(done: int, worst: Iterator[Place], at_random: Iterator[Place]) -> Ite
 
 
 def _unchecked(topic: TopicCells, query: CheckQuery) -> Mask:
-    return np.asarray(topic.unchecked & wanted(topic, query))
+    return np.asarray(topic.unchecked & kept_by(topic, query))
 
 
-def wanted(topic: TopicCells, query: CheckQuery) -> Mask:
-    """Shape (passages, items): the rated cells that the filters keep and the reader may see."""
+def kept_by(topic: TopicCells, query: CheckQuery) -> Mask:
+    """Return a mask of shape (passages, items): rated cells that the filters keep and the reader may see."""
     mask = (topic.graded >= 0) & ~topic.hidden
     if query.rating >= 0:
         mask &= topic.graded == query.rating
@@ -212,7 +212,7 @@ def wanted(topic: TopicCells, query: CheckQuery) -> Mask:
 
 
 def _random(cells: BankCells, query: CheckQuery) -> Iterator[Place]:
-    """Over the whole bank, whichever topic is chosen."""
+    """Yield unchecked cells of the whole bank, whichever topic is chosen, in their random order."""
     places = []
     for number, topic in enumerate(cells.topics):
         rows, columns = np.nonzero(_unchecked(topic, query))
@@ -224,7 +224,7 @@ def _random(cells: BankCells, query: CheckQuery) -> Iterator[Place]:
 
 
 def _worst(bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery) -> Iterator[Place]:
-    """Of one topic: most suspicious first, then the highest ratings, then the pool's order."""
+    """Yield cells of one topic: most suspicious first, then the highest ratings, then the pool's order."""
     topic = topic_of(cells, query)
     if topic is None:
         return
@@ -278,7 +278,7 @@ class AnswerRow:
     """As `window.answer_state`."""
     closeness: int
     """In percent, to the nearest accepted answer."""
-    people: str
+    by_people: str
     """What people say: "right", "wrong", or empty."""
 
     @property
@@ -297,17 +297,17 @@ class AnswerRow:
 def answer_rows(bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery, page: int) -> Page[AnswerRow]:
     """Return a page of the answers that the filters keep, of one topic or of all."""
     topics = [topic for topic in cells.topics if query.topic in (0, topic.pool.topic_id)]
-    shown = Paginator(_in_order(topics, query), PAGE_ROWS).get_page(page)
-    places = [(topics[number], row, column, False) for number, row, column in shown.object_list]
+    selected = Paginator(_in_order(topics, query), PAGE_ROWS).get_page(page)
+    places = [(topics[number], row, column, False) for number, row, column in selected.object_list]
     rows = list(_rows(bank, rater, places))
-    return Page(rows, shown.number, shown.paginator)  # type: ignore[arg-type]  # pages of places, shown as rows
+    return Page(rows, selected.number, selected.paginator)  # type: ignore[arg-type]  # pages of places, shown as rows
 
 
 def _in_order(topics: list[TopicCells], query: CheckQuery) -> list[tuple[int, int, int]]:
     """Return (number of the topic, row, column): suspicious verdicts first, then as they are in the bank."""
     places, scores = [], [np.zeros(0)]
     for number, topic in enumerate(topics):
-        mask = wanted(topic, query)
+        mask = kept_by(topic, query)
         rows, columns = np.nonzero(mask)
         places += [(number, int(row), int(column)) for row, column in zip(rows, columns, strict=True)]
         scores.append(_suspicion(topic)[mask])
@@ -316,7 +316,7 @@ def _in_order(topics: list[TopicCells], query: CheckQuery) -> list[tuple[int, in
 
 
 def _suspicion(topic: TopicCells) -> NDArray[np.float64]:
-    """Wrong verdicts on near answers come before right ones on far answers, and these before the others."""
+    """Score verdicts: wrong ones on near answers above right ones on far answers, and these above others."""
     close = topic.closeness.astype(np.float64)
     is_near_miss = (topic.graded == 0) & (close >= NEAR)
     is_far_hit = (topic.graded == 1) & (close < FAR)
@@ -329,7 +329,7 @@ def _rows(bank: Bank, rater: Rater, places: list[Place]) -> Iterable[AnswerRow]:
     answers = _answers(rater, places)
     for topic, row, at, _ in places:
         column, pool = topic.columns[at], topic.pool
-        rating, people = int(topic.graded[row, at]), int(topic.people[row, at])
+        rating, by_people = int(topic.graded[row, at]), int(topic.by_people[row, at])
         yield AnswerRow(
             topic_id=pool.topic_id,
             query_id=pool.query_id,
@@ -340,7 +340,7 @@ def _rows(bank: Bank, rater: Rater, places: list[Place]) -> Iterable[AnswerRow]:
             keys=keys.get(column.revision_pk, ()),
             state=answer_state(rating, is_empty=False),
             closeness=int(topic.closeness[row, at]),
-            people={0: "wrong", 1: "right"}.get(people, ""),
+            by_people={0: "wrong", 1: "right"}.get(by_people, ""),
         )
 
 

@@ -73,7 +73,7 @@ class Suspicions:
         return apart
 
     def reasons(self, row: int, column: int) -> list[str]:
-        """In words."""
+        """Return human-readable reasons, most important first."""
         rating, confidence = int(self.graded[row, column]), int(self.confidences[row, column])
         is_high = rating >= self.min_grades[column]
         reasons = []
@@ -115,7 +115,7 @@ class AnswerSuspicions:
         return np.where(self.graded >= 0, scores, 0.0).round(9)
 
     def reasons(self, row: int, column: int) -> list[str]:
-        """In words."""
+        """Return human-readable reasons, most important first."""
         is_right, closeness = bool(self.graded[row, column]), int(self.closeness[row, column])
         reasons = []
         if not is_right and closeness >= NEAR:
@@ -137,7 +137,7 @@ class AnswerSuspicions:
 def suspicions(
     rater: Rater, pool: CollectionPool, columns: Sequence[ItemColumn], *, min_grade: int | None
 ) -> Suspicions | AnswerSuspicions:
-    """`pool` has one topic."""
+    """Return the suspicions on the cells of the one topic in `pool`."""
     return (
         _of_answers(rater, pool, columns) if rater.verifies else _of_ratings(rater, pool, columns, min_grade)
     )
@@ -192,7 +192,7 @@ def _other_graders(rater: Rater, topic_id: int, purposes: Iterable[Purpose]) -> 
 
 
 def _answers(rater: Rater, pool: CollectionPool, layered: Layers, columns: Sequence[ItemColumn]) -> Ratings:
-    """The rating's own answer, else the one that the same model extracted."""
+    """Return the codes of the ratings' own answers, else of those that the same model extracted."""
     (topic,) = pool.topics
     passages = len(topic.doc_ids)
     own = {kind: _codes_of(config, layered.graded[kind]) for kind, config in rater.by_kind.items()}
@@ -208,7 +208,10 @@ def _answers(rater: Rater, pool: CollectionPool, layered: Layers, columns: Seque
 
 @lru_cache(maxsize=CACHED_TOPICS)
 def _codes_of(config: GraderConfig, grades: TopicGrades) -> TopicGrades:
-    """Cached by `grades`, which is a new object once grades are added."""
+    """Return the codes of a config's answers.
+
+    Cached by `grades`, which is a new object once grades are added.
+    """
     pool = grades.pool
     row_of = {pk: row for row, pk in enumerate(pool.passage_pks)}
     texts = Passage.objects.filter(pooled_in__topic=pool.topic_id).values_list("pk", "text")

@@ -36,7 +36,7 @@ from rubricweb.grades.raters import Rater, raters
 from rubricweb.grades.verification import VerificationCounts, change_answer_key
 from rubricweb.grades.visibility import hidden_of_cell
 from rubricweb.review import access, selectors
-from rubricweb.review.cells import NoText, Reworded, Saving, cell_ratings, shown
+from rubricweb.review.cells import NoText, Reworded, Saving, cell_ratings, displayed_rating
 from rubricweb.review.selectors.cell import CellView
 from rubricweb.review.verify import selectors as checks
 from rubricweb.review.verify.cells import BankCells, RatedAnew, bank_cells, estimates
@@ -79,14 +79,14 @@ def undo(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
     form = UndoForm(request.POST)
     if not form.is_valid():
         raise Http404("No such verdict.")
-    verdict, said, uid = (form.cleaned_data[name] for name in ("verdict", "said", "uid"))
+    verdict, rating_event, uid = (form.cleaned_data[name] for name in ("verdict", "said", "uid"))
     event: AnswerVerdict | HumanGrade
     try:
         if verdict:
             event = get_object_or_404(checks.my_verdicts(request.user, bank), pk=verdict)
             saving = Saving(None, humans.undo_verdict(event, by=request.user, uid=uid))
         else:
-            event = get_object_or_404(checks.my_events(request.user, bank), pk=said)
+            event = get_object_or_404(checks.my_events(request.user, bank), pk=rating_event)
             cell = Cell(event.topic_id, event.revision_id, event.passage_id)
             saving = Saving(None, humans.undo(cell, by=request.user, seen=event.number, uid=uid))
     except HumanGradeError as refusal:
@@ -134,7 +134,7 @@ def _save_verdict(request: HtmxRequest, bank: Bank, form: VerdictForm) -> Saving
             raise NoText
         if rater.verifies:
             return Saving(None, _judge_answer(item, passage, rater, cleaned, request.user))
-        now = shown(item, passage, rater, Source.GRADER)
+        now = displayed_rating(item, passage, rater, Source.GRADER)
         if now is None or now.rating != cleaned["shown"]:
             raise RatedAnew(now.rating if now else None)
         verdict = {name: cleaned[name] for name in ("verdict", "rating", "seen", "uid")}
@@ -185,7 +185,7 @@ def answer(
 
 
 def _progress(bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery) -> dict[str, object]:
-    """How far the bank and the chosen topic are checked, and what that says of the grader."""
+    """Return how far the bank and the chosen topic are checked, and what that says of the grader."""
     topic = checks.topic_of(cells, query)
     lines = checks.lines(bank, cells, topic.pool.topic_id) if topic else []
     return {
@@ -199,9 +199,9 @@ def _progress(bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery) -> 
 
 
 def _card(request: HtmxRequest, bank: Bank, rater: Rater, candidates: list[Candidate]) -> dict[str, object]:
-    """The cell to check, and those after it that the page holds, so that no key waits for a verdict."""
-    shown = candidates[: HELD + 1]
-    first, *held = [_candidate(request, bank, rater, each) for each in shown] or [{"now": None}]
+    """Return the cell to check and those that the page holds after it, so that no key waits."""
+    first_few = candidates[: HELD + 1]
+    first, *held = [_candidate(request, bank, rater, each) for each in first_few] or [{"now": None}]
     return first | {"ahead": candidates[1:], "held": held}
 
 
@@ -241,7 +241,7 @@ def _report(request: HtmxRequest, bank: Bank, saving: Saving) -> None:
 
 
 def _without_cell(request: HtmxRequest) -> QueryDict:
-    """The parameters without `at`, the one cell."""
+    """Return the parameters without `at`, the one cell."""
     kept = request.GET.copy()
     kept.pop("at", None)
     return kept
@@ -256,49 +256,53 @@ def accept(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
     """Add the extracted answer of a cell to the answer key of its question; where a grader judged it wrong,
     say that it is right.
     """
-    bank, sent = verified_bank(request, slug, bank_id), _sent(request)
-    item = item_for_editor(request.user, bank_id, sent.item)
-    passage = pooled_passage(bank.collection, item.topic_id, sent.passage)
+    bank, acceptance = verified_bank(request, slug, bank_id), _acceptance(request)
+    item = item_for_editor(request.user, bank_id, acceptance.item)
+    passage = pooled_passage(bank.collection, item.topic_id, acceptance.passage)
     if hidden_of_cell(request.user, item.topic, item.revision_id, passage.pk).graders:
         raise Http404("The answer is hidden.")
     rater = CheckForm(request.GET).offer(raters(bank))
     cell = selectors.cell(item, passage, rater)
-    words = " ".join(cell.answer.split())
-    if words != " ".join(sent.answer.split()):
-        return _refused(request, bank, sent, gettext("The grader has another answer now: read it first."))
+    text = " ".join(cell.answer.split())
+    if text != " ".join(acceptance.answer.split()):
+        return _refused(
+            request, bank, acceptance, gettext("The grader has another answer now: read it first.")
+        )
     try:
         with transaction.atomic():
             verdict = _find_right(cell, rater, request)
-            counts = change_answer_key(item, texts=[*cell.keys, words], seen=sent.seen, by=request.user)
+            counts = change_answer_key(item, texts=[*cell.keys, text], seen=acceptance.seen, by=request.user)
     except (BankError, HumanGradeError) as refusal:
-        return _refused(request, bank, sent, str(refusal))
+        return _refused(request, bank, acceptance, str(refusal))
     item.refresh_from_db(fields=["version"])
-    undo: dict[str, object] = {"item": item.pk, "passage": passage.pk, "seen": item.version, "answer": words}
+    undo: dict[str, object] = {"item": item.pk, "passage": passage.pk, "seen": item.version, "answer": text}
     undo |= {"verdict": verdict.pk} if verdict else {}
     undo_at = reverse("review:verify-accept-undo", args=[slug, bank_id])
-    offer_undo(request, _accepted(words, counts), f"{undo_at}?{request.GET.urlencode()}", **undo)
-    return _shown(request, bank, None if verdict else (item.topic_id, passage.pk, item.pk))
+    offer_undo(request, _accepted(text, counts), f"{undo_at}?{request.GET.urlencode()}", **undo)
+    return _show(request, bank, None if verdict else (item.topic_id, passage.pk, item.pk))
 
 
 @require_POST
 def accept_undo(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
     """Take the answer out of the key again, and back what was said of it."""
-    bank, sent = verified_bank(request, slug, bank_id), _sent(request)
-    item = item_for_editor(request.user, bank_id, sent.item)
-    left = [text for text in keys_of([item.revision_id]).get(item.revision_id, ()) if text != sent.answer]
+    bank, acceptance = verified_bank(request, slug, bank_id), _acceptance(request)
+    item = item_for_editor(request.user, bank_id, acceptance.item)
+    left = [
+        text for text in keys_of([item.revision_id]).get(item.revision_id, ()) if text != acceptance.answer
+    ]
     try:
         with transaction.atomic():
-            change_answer_key(item, texts=left, seen=sent.seen, by=request.user)
-            if sent.verdict:
-                event = get_object_or_404(checks.my_verdicts(request.user, bank), pk=sent.verdict)
+            change_answer_key(item, texts=left, seen=acceptance.seen, by=request.user)
+            if acceptance.verdict:
+                event = get_object_or_404(checks.my_verdicts(request.user, bank), pk=acceptance.verdict)
                 humans.undo_verdict(event, by=request.user)
     except (BankError, HumanGradeError) as refusal:
-        return _refused(request, bank, sent, str(refusal))
+        return _refused(request, bank, acceptance, str(refusal))
     messages.success(request, gettext("Taken back."))
-    return _shown(request, bank, (item.topic_id, sent.passage, item.pk))
+    return _show(request, bank, (item.topic_id, acceptance.passage, item.pk))
 
 
-def _sent(request: HtmxRequest) -> Acceptance:
+def _acceptance(request: HtmxRequest) -> Acceptance:
     form = AcceptForm(request.POST)
     if not form.is_valid():
         raise BadRequest("The form lacks the answer, or the pair that it is of.")
@@ -315,8 +319,8 @@ def _find_right(cell: CellView, rater: Rater, request: HtmxRequest) -> AnswerVer
     return humans.judge_answer(place, grade, is_right=True, by=request.user, seen=seen)
 
 
-def _accepted(words: str, counts: VerificationCounts) -> str:
-    parts = [gettext("“%(answer)s” is an accepted answer now.") % {"answer": words}]
+def _accepted(text: str, counts: VerificationCounts) -> str:
+    parts = [gettext("“%(answer)s” is an accepted answer now.") % {"answer": text}]
     if counts.changed:
         changed = ngettext("%(n)s verdict changed.", "%(n)s verdicts changed.", counts.changed)
         parts.append(changed % {"n": counts.changed})
@@ -330,14 +334,14 @@ def _accepted(words: str, counts: VerificationCounts) -> str:
     return " ".join(parts)
 
 
-def _refused(request: HtmxRequest, bank: Bank, sent: Acceptance, why: str) -> HttpResponse:
+def _refused(request: HtmxRequest, bank: Bank, acceptance: Acceptance, why: str) -> HttpResponse:
     messages.error(request, gettext("Not saved. %(refusal)s") % {"refusal": why})
-    item = bank.items.get(pk=sent.item)
-    return _shown(request, bank, (item.topic_id, sent.passage, item.pk))
+    item = bank.items.get(pk=acceptance.item)
+    return _show(request, bank, (item.topic_id, acceptance.passage, item.pk))
 
 
-def _shown(request: HtmxRequest, bank: Bank, at: tuple[int, int, int] | None) -> HttpResponse:
-    """The card of the cell, or the next one; a plain browser is redirected to it."""
+def _show(request: HtmxRequest, bank: Bank, at: tuple[int, int, int] | None) -> HttpResponse:
+    """Render the card of the cell, or of the next one; redirect a plain browser to it."""
     if request.htmx:
         return answer(request, bank, None, at=at)
     kept = request.GET.copy()

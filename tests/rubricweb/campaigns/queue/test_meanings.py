@@ -5,7 +5,7 @@ from django.http import QueryDict
 
 from grading.types import Purpose
 from rubricweb.campaigns.cards import OF_WHOLE_SCALE, meanings_of
-from rubricweb.campaigns.forms import RateForm
+from rubricweb.campaigns.queue import RateForm
 from rubricweb.grades.configs import imported_config
 from tests.factories import lexical_config
 
