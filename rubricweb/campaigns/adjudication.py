@@ -40,7 +40,8 @@ def decide(
         raise NeedsReason("You rated this pair yourself. Say why you decide it.")
     try:
         with transaction.atomic():
-            decision = _decide(place, rating, by, (seen, reason, uid), between)
+            decision = _decision(place, by, seen, rating=rating, reason=reason, uid=uid)
+            _save(decision, between)
             if is_party:
                 audit.record("own conflict decided", decision, by=by, detail=rating)
             return decision
@@ -49,16 +50,11 @@ def decide(
         raise
 
 
-def _decide(
-    place: CellKey, rating: int, by: User, answer: tuple[int, str, UUID], between: Mapping[int, int]
+def _decision(
+    place: CellKey, by: User, seen: int, *, rating: int, reason: str = "", uid: UUID | None = None
 ) -> Decision:
-    seen, reason, uid = answer
-    cell = humans.Cell(*place)
-    last = humans.latest_by(by, cell)
-    number = last.number if last else 0
-    how = HumanGrade.How.ADJUDICATED
-    grade = humans.rate_cell(cell, rating=rating, by=by, seen=number, how=how, uid=uid)
-    decision = Decision.objects.create(
+    """Return a decision, not saved yet, that follows the cell's decision number `seen`."""
+    return Decision(
         topic_id=place.topic,
         revision_id=place.revision,
         passage_id=place.passage,
@@ -66,13 +62,26 @@ def _decide(
         rating=rating,
         reason=reason,
         by=by,
-        grade=grade,
-        uid=uid,
+        uid=uid or uuid4(),
     )
+
+
+def _save(decision: Decision, between: Mapping[int, int]) -> None:
+    """Save the decision with the human rating that carries it, and the ratings that it decides `between`."""
+    cell = humans.Cell(decision.topic_id, decision.revision_id, decision.passage_id)
+    last = humans.latest_by(decision.by, cell)
+    decision.grade = humans.rate_cell(
+        cell,
+        rating=decision.rating,
+        by=decision.by,
+        seen=last.number if last else 0,
+        how=HumanGrade.How.ADJUDICATED,
+        uid=decision.uid,
+    )
+    decision.save(force_insert=True)
     DecidedRating.objects.bulk_create(
         DecidedRating(decision=decision, person_id=person, rating=rated) for person, rated in between.items()
     )
-    return decision
 
 
 def _refuse_newer(place: CellKey, seen: int) -> None:
@@ -106,8 +115,7 @@ def accept_unanimous(collection: Collection, *, by: User, campaign: Campaign | N
     for place, by_person in unanimous(collection, campaign=campaign)[:MOST_AT_ONCE]:
         last = decisions_of(place).order_by("-number").first()
         rating = next(iter(by_person.values()))
-        answer = (last.number if last else 0, "", uuid4())
-        _decide(place, rating, by, answer, by_person)
+        _save(_decision(place, by, last.number if last else 0, rating=rating), by_person)
         accepted += 1
     audit.record("unanimous ratings accepted", collection, by=by, detail=accepted)
     return accepted

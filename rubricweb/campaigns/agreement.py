@@ -52,7 +52,7 @@ class AssessorPair:
     kappa: float
     weighted: float
     interval: ConfidenceInterval
-    """Of the weighted kappa, over topics."""
+    """The interval of the weighted kappa, over topics."""
 
     @property
     def is_too_few(self) -> bool:
@@ -67,7 +67,7 @@ class AlphaRow:
     cells: int
     """Rated by two or more."""
     same: float
-    """Of the pairs of ratings of a cell: the share that is equal."""
+    """The share of equal ones among the pairs of ratings of a cell."""
     alpha: float
 
     @property

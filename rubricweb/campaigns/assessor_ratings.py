@@ -18,7 +18,7 @@ How = HumanGrade.How
 
 
 class CountedRating(StrEnum):
-    """Which of a person's ratings of a cell counts."""
+    """The rating of a cell that counts, where a person gave several."""
 
     LATEST = "latest"
     INDEPENDENT = "independent"
@@ -49,7 +49,7 @@ class Event:
 
 
 Ratings = dict[int, int]
-"""By person: a rating."""
+"""One rating by person."""
 
 
 def ratings(

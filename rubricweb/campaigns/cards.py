@@ -103,7 +103,7 @@ class PassageCard:
     """One passage with those of its cells that a person has."""
 
     cards: tuple[Card, ...]
-    """In the order of the campaign."""
+    """The cells in the order of the campaign."""
     current: Card
     """The one that the keys are for."""
 

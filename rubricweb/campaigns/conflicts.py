@@ -31,7 +31,7 @@ SECONDS = 20
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What counts as a conflict."""
+    """The criteria of a conflict."""
 
     campaign: Campaign | None = None
     distance: int = 1
@@ -204,11 +204,11 @@ class DecidePage:
     current: Conflict | None
     """The one that the keys are for."""
     item: Item | None
-    """Of the current one, as it stands in a bank, so that it can be flagged."""
+    """The item of the current conflict as it stands in a bank, so that it can be flagged."""
     grades: list[Grade]
-    """Of the current one, by graders."""
+    """Graders' grades of the current conflict."""
     agreed: tuple[tuple[ItemRevision, int], ...]
-    """What two or more rated alike on the passage, with the rating."""
+    """Items of the passage that two or more rated alike, with the rating."""
     skip_to: CellKey | None
     left: int
     """Conflicts that wait for this reader."""
@@ -219,7 +219,7 @@ class DecidePage:
 
     @property
     def number(self) -> int:
-        """Of the passage, from 1."""
+        """The number of the passage, from 1."""
         return self.passages.index(self.here) + 1 if self.here else 0
 
     @property

@@ -41,7 +41,7 @@ PAGE = "campaigns/adjudication/decide.html"
 
 
 class ConflictsForm(ChipForm, AddressForm):
-    """What counts as a conflict, and whether usernames are shown; it stays in the addresses."""
+    """The criteria of a conflict, and whether usernames are shown; they stay in the addresses."""
 
     outdated = ("page",)
     in_toolbar = ("campaign", "distance", "min_grade", "names")

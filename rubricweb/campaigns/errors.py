@@ -46,7 +46,7 @@ class DecidedMeanwhile(AdjudicationError):
 
 
 class NotYourDecision(AdjudicationError):
-    """Only the person who decided can take the decision back; others decide anew."""
+    """Somebody else made the decision: only they can withdraw it; others decide anew."""
 
 
 class NeedsReason(AdjudicationError):

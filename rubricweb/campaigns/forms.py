@@ -40,35 +40,6 @@ MOST_TOPIC_BOXES = 60
 MOST_ASSESSORS = 20
 
 
-def members_who_rate(collection: Collection) -> QuerySet[User]:
-    enough = [role for role in Role if role.includes(roles.TO_ASSESS)]
-    held = {"memberships__collection": collection, "memberships__role__in": enough}
-    return User.objects.filter(**held).order_by("first_name", "username")
-
-
-def _bank_label(bank: Bank, worded: set[Bank]) -> str:
-    return bank.name if bank in worded else gettext("%(bank)s (no item has a text)") % {"bank": bank.name}
-
-
-def _checkboxes() -> forms.CheckboxSelectMultiple:
-    return forms.CheckboxSelectMultiple()
-
-
-def named_form(collection: Collection, fields: dict[str, Any]) -> CampaignForm:
-    """Return the form of a new campaign with `topics` named by `query_id` and `people` by user name.
-
-    Raises UnknownNames.
-    """
-    topics = dict(collection.topics.filter(query_id__in=fields["topics"]).values_list("query_id", "pk"))
-    rating = dict(members_who_rate(collection).values_list("username", "pk"))
-    keys = {}
-    for field, there in (("topics", topics), ("people", rating)):
-        if unknown := [name for name in fields[field] if name not in there]:
-            raise UnknownNames(field, unknown)
-        keys[field] = [there[name] for name in fields[field]]
-    return CampaignForm(collection, banks(collection), {**fields, **keys})  # type: ignore[arg-type]  # a dict will do
-
-
 class CampaignForm(forms.Form):
     """A new campaign over one bank and grader."""
 
@@ -82,7 +53,7 @@ class CampaignForm(forms.Form):
         label=gettext_lazy("Kinds of items"),
         choices=[(str(kind), f"{kind}s") for kind in KINDS],
         initial=[str(kind) for kind in KINDS],
-        widget=_checkboxes(),
+        widget=forms.CheckboxSelectMultiple(),
     )
     topics = RowsField(
         Topic.objects.none(),
@@ -172,7 +143,7 @@ class CampaignForm(forms.Form):
         label=gettext_lazy("Who rates"),
         required=False,
         help_text=gettext_lazy("If you choose none: every assessor."),
-        widget=_checkboxes(),
+        widget=forms.CheckboxSelectMultiple(),
     )
     seconds = forms.FloatField(
         label=gettext_lazy("Seconds per rating"),
@@ -204,7 +175,7 @@ class CampaignForm(forms.Form):
         if collection.topics.count() > MOST_TOPIC_BOXES:
             field.widget.attrs["size"] = 8
         else:
-            field.widget = _checkboxes()
+            field.widget = forms.CheckboxSelectMultiple()
             offer_rows(self, "topics", field.queryset)
 
     def clean(self) -> dict[str, Any]:
@@ -295,3 +266,28 @@ class CampaignForm(forms.Form):
 def _those_who_rate_first(offered: Iterable[Rater]) -> list[Rater]:
     """Sort graders that rate before those that verify answers, which people cannot check in campaigns."""
     return sorted(offered, key=lambda rater: rater.verifies)
+
+
+def named_form(collection: Collection, fields: dict[str, Any]) -> CampaignForm:
+    """Return the form of a new campaign with `topics` named by `query_id` and `people` by user name.
+
+    Raises UnknownNames.
+    """
+    topics = dict(collection.topics.filter(query_id__in=fields["topics"]).values_list("query_id", "pk"))
+    usernames = dict(members_who_rate(collection).values_list("username", "pk"))
+    keys = {}
+    for field, there in (("topics", topics), ("people", usernames)):
+        if unknown := [name for name in fields[field] if name not in there]:
+            raise UnknownNames(field, unknown)
+        keys[field] = [there[name] for name in fields[field]]
+    return CampaignForm(collection, banks(collection), {**fields, **keys})  # type: ignore[arg-type]  # a dict will do
+
+
+def members_who_rate(collection: Collection) -> QuerySet[User]:
+    enough = [role for role in Role if role.includes(roles.TO_ASSESS)]
+    held = {"memberships__collection": collection, "memberships__role__in": enough}
+    return User.objects.filter(**held).order_by("first_name", "username")
+
+
+def _bank_label(bank: Bank, worded: set[Bank]) -> str:
+    return bank.name if bank in worded else gettext("%(bank)s (no item has a text)") % {"bank": bank.name}

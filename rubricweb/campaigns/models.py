@@ -57,7 +57,7 @@ class Campaign(models.Model):
         PASSAGES = "passages", gettext_lazy("whole passages, a sample that estimates every run's P@k")
 
     DEFAULT_ORDER = Order.RANK
-    """Of those compared it finds most clear and right pairs of runs in two hours: bench/human_minutes.py."""
+    """The order that finds most clear and right pairs of runs in two hours: bench/human_minutes.py."""
 
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="campaigns")
     bank = models.ForeignKey(Bank, on_delete=models.CASCADE, related_name="campaigns")
@@ -66,17 +66,17 @@ class Campaign(models.Model):
     cells_taken = models.CharField(max_length=20, choices=Cells, default=Cells.ALL)
     min_grade = models.PositiveSmallIntegerField(default=4)
     cutoff = models.PositiveSmallIntegerField(default=20)
-    """Of the leaderboard whose expected change orders the cells."""
+    """The rank cutoff of the leaderboard whose expected change orders the cells."""
     mode = models.CharField(max_length=20, choices=Mode, default=Mode.BLIND)
     order = models.CharField(max_length=20, choices=Order, default=DEFAULT_ORDER)
     passage_order = models.CharField(max_length=20, choices=PassageOrder, default=PassageOrder.TOPIC)
-    """In which the passages of the chosen cells come to assessors."""
+    """The order in which the passages of the chosen cells come to assessors."""
     random_share = models.FloatField(default=0.2)
     """The share of cells drawn at random, whatever the order."""
     assessors = models.PositiveSmallIntegerField(default=1)
     """Independent assessors per cell."""
     seed = models.PositiveIntegerField()
-    """Of every draw: the random cells, and the modes where they are mixed."""
+    """The seed of every draw: the random cells, and the modes where they are mixed."""
     population = models.PositiveIntegerField()
     """How many cells matched the choice; the campaign's cells were drawn from these."""
     draw = models.OneToOneField(Draw, null=True, on_delete=models.RESTRICT, related_name="campaign")
@@ -125,7 +125,7 @@ class Campaign(models.Model):
 
     @property
     def hides(self) -> str:
-        """Which grades its assessors do not see yet, in words; empty where they see all."""
+        """A sentence on the grades that its assessors do not see yet; empty where they see all."""
         if self.mode == self.Mode.ASSISTED:
             return ""
         return gettext(
@@ -171,11 +171,11 @@ class CampaignCell(models.Model):
     """The item's wording at that time."""
     passage = models.ForeignKey(Passage, on_delete=models.CASCADE, related_name="+")
     order = models.PositiveIntegerField()
-    """From 1."""
+    """The place in the campaign, from 1."""
     reason = models.CharField(max_length=200)
     """Why the cell was chosen, for the person who rates it."""
     is_random = models.BooleanField(default=False)
-    """Drawn at random; estimates use only these."""
+    """Whether it was drawn at random; estimates use only such cells."""
     draw_probability = models.FloatField(default=0)
     """The probability of the random draw; 0 for other cells."""
     config = models.ForeignKey(GraderConfig, null=True, on_delete=models.PROTECT, related_name="+")
@@ -229,7 +229,7 @@ class Turn(models.Model):
     """Who has it, or to whom it was assigned; None while anybody may take it."""
     state = models.CharField(max_length=20, choices=State, default=State.PENDING)
     mode = models.CharField(max_length=20, choices=Mode, blank=True)
-    """What the person was shown; random where the campaign mixes modes."""
+    """Whether the person saw the grader's rating; random where the campaign mixes modes."""
     taken_at = models.DateTimeField(null=True, blank=True)
     lease_until = models.DateTimeField(null=True, blank=True)
     comment = models.TextField(blank=True)
@@ -241,7 +241,7 @@ class Turn(models.Model):
     """The first rating in this turn, so given without the grader's if the turn is blind."""
     can_undo = models.BooleanField(default=False)
     uid = models.UUIDField(null=True, blank=True)
-    """Of the latest request that changed the turn: sent again, it changes nothing."""
+    """The id of the latest request that changed the turn: sent again, it changes nothing."""
     assigned_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
@@ -279,7 +279,7 @@ class Turn(models.Model):
 
 
 class Decision(models.Model):
-    """What an adjudicator decided of a cell; of several that stand, the last holds.
+    """The rating of a cell that an adjudicator decided; of several that stand, the last holds.
 
     `number` counts the cell's decisions, so that of two adjudicators who saw the same number one is refused.
     """

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 SECONDS = 20.0
-"""Of one rating, until people have been timed."""
+"""Seconds of one rating, until people have been timed."""
 LAST_TURNS = 1_000
 """How many turns the pace is measured on."""
 SURE = NormalDist().inv_cdf(0.975)
@@ -54,9 +54,9 @@ class Pair:
     upper: str
     lower: str
     chance: float
-    """That the grader's errors cannot turn their order any more, with the campaign's cells rated."""
+    """The chance that the grader's errors cannot turn their order, once the campaign's cells are rated."""
     is_clear: bool
-    """By the grader, the topics tell the two apart: the rule of leaderboards calls them clear."""
+    """Whether the topics tell the two apart by the grader, as leaderboards decide it."""
 
     @property
     def is_likely(self) -> bool:
@@ -72,20 +72,20 @@ class Preview:
     passages: int
     items: int
     assessors: int
-    """Per cell."""
+    """Assessors per cell."""
     people: int
     """Who may rate."""
     seconds: float
-    """Per rating."""
+    """Seconds per rating."""
     is_measured: bool
     """The pace is that of people who rated here."""
     pairs: tuple[Pair, ...]
     """Close pairs, from the top of the leaderboard."""
     cutoff: int
     half_width: float | None = None
-    """Of the interval of a middling run's estimate; None where that is not known before."""
+    """Half the width of a middling run's interval; None where that is not known before."""
     more: tuple[int, float] | None = None
-    """What twice as many cells would bring: their number and the half-width then."""
+    """The number of cells of a sample twice as large, and its half-width."""
     is_of_sums: bool = False
     """A sample for scores that are sums, of which no pairs of Rubric-Cover are told."""
 
@@ -131,7 +131,7 @@ class Preview:
 
     @property
     def clear_pairs(self) -> tuple[Pair, ...]:
-        """Those that the topics tell apart."""
+        """The close pairs that the topics tell apart."""
         return tuple(pair for pair in self.pairs if pair.is_clear)
 
 
@@ -265,13 +265,13 @@ PRESETS: dict[str, dict[str, Any]] = {
     "runs": {"cells": Campaign.Cells.ALL, "order": Campaign.Order.LEADERBOARD, "random_percent": 20},
     "gaps": {"cells": Campaign.Cells.UNSURE, "order": Campaign.DEFAULT_ORDER, "random_percent": 20},
 }
-"""What each question says of the cells; Details may say otherwise."""
+"""The fields that each question fills; those under Details may say otherwise."""
 MODES = {
     Campaign.Mode.BLIND: "Blind: people see the grade only after their own. Needed to judge the grader.",
     Campaign.Mode.ASSISTED: "Assisted: people see the grade. A third faster, but they tend to follow it.",
     Campaign.Mode.MIXED: "Mixed: half and half at random. Measures how far the grade sways people.",
 }
-AS_ASKED = ("", "as chosen in question 1")
+FROM_QUESTION = ("", "as chosen in question 1")
 
 
 def _sample_label(cells: int) -> str:
@@ -315,7 +315,7 @@ class NewCampaignForm(CampaignForm):
             self.fields[name].required = False
         for name in ("cells", "order"):
             field = self.fields[name]
-            field.choices = [AS_ASKED, *field.choices]  # type: ignore[attr-defined]
+            field.choices = [FROM_QUESTION, *field.choices]  # type: ignore[attr-defined]
             field.widget = forms.Select(choices=field.choices)  # type: ignore[attr-defined]
         for name in ("cells", "order", "random_percent", "size"):
             self.fields[name].initial = None

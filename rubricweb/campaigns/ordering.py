@@ -53,13 +53,13 @@ class Cells:
     """One topic's cells, shape (passages, items) each, as the graders left them."""
 
     ratings: Ratings
-    """By the grader that the campaign checks."""
+    """Ratings by the grader that the campaign checks."""
     confidence: Floats
     """The grader's probability, 0..1; 0 if its reply held no rating, NaN if it reports none."""
     others: tuple[Ratings, ...]
-    """By other graders."""
+    """Ratings by other graders."""
     judged: NDArray[np.int16]
-    """By passage."""
+    """The judgment of each passage."""
     in_top: Mask
     """Shape (runs, passages): among the run's first k."""
     min_relevant: int
@@ -76,7 +76,7 @@ class Cells:
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """By cell: its priority, and which pair of neighbouring runs it could swap (or -1)."""
+    """The priority of each cell, and the pair of neighbouring runs that it could swap (or -1)."""
 
     scores: Floats
     pairs: Places
@@ -267,13 +267,13 @@ Place = tuple[int, tuple[int, int]]
 @dataclass(frozen=True, eq=False)
 class SampledUnits:
     cells: tuple[tuple[Place, ...], ...]
-    """By unit: the cells that settle it."""
+    """The cells that settle each unit."""
     chances: Floats
-    """By unit: of being drawn."""
+    """The chance of each unit to be drawn."""
     size: int
     """How many units are drawn."""
     half_width: float | None
-    """Of the interval of the score of a middling run, expected; None without units."""
+    """Half the expected width of the interval of a middling run's score; None without units."""
 
 
 def sampled_units(

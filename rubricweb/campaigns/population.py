@@ -39,7 +39,7 @@ Order, PassageOrder, Taken = Campaign.Order, Campaign.PassageOrder, Campaign.Cel
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What an organizer chose."""
+    """The cells that an organizer chose."""
 
     bank: Bank
     topics: tuple[Topic, ...]
@@ -70,7 +70,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class ChosenCell:
-    """By primary keys; `item` has the wording `revision`."""
+    """A cell by primary keys; `item` has the wording `revision`."""
 
     topic: int
     item: int
@@ -78,7 +78,7 @@ class ChosenCell:
     passage: int
     reason: str
     probability: float
-    """Of the random draw; 0 for other cells."""
+    """The probability of the random draw; 0 for other cells."""
     config: int | None
 
     @property
@@ -95,7 +95,7 @@ class ChosenCells:
     passages: tuple[int, ...] = ()
     """The passages likewise; empty for those of the pool."""
     half_width: float | None = None
-    """Of the interval of a middling run, expected; None where it is not known before."""
+    """Half the expected width of a middling run's interval; None where it is not known before."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,10 +168,10 @@ def _cells_drawn(gathered: ChoiceInputs, seed: int) -> ChosenCells:
     cells = []
     for place, is_random in zip(drawn.places.tolist(), drawn.is_random.tolist(), strict=True):
         number, row, column = places[place]
-        is_told_apart = is_random and choice.order != Order.RANK
-        reason = RANDOM if is_told_apart else gathered.reason(sheets[number], scored[number], row, column)
-        why = (reason, drawn.probability if is_random else 0.0)
-        cells.append(_cell(choice, sheets[number], (row, column), why))
+        is_named_random = is_random and choice.order != Order.RANK
+        reason = RANDOM if is_named_random else gathered.reason(sheets[number], scored[number], row, column)
+        probability = drawn.probability if is_random else 0.0
+        cells.append(_cell(choice, sheets[number], (row, column), reason, probability))
     return ChosenCells(tuple(cells), len(places), revisions)
 
 
@@ -182,8 +182,7 @@ def _sample(choice: Choice, sheets: Sequence[TopicPopulation], seed: int) -> Cho
     ]
     drawn = cover_sample(ranked, size=choice.size or COVER_CELLS, seed=seed)
     cells = [
-        _cell(choice, sheets[cell.topic], (cell.row, cell.column), (RANDOM, cell.probability))
-        for cell in drawn
+        _cell(choice, sheets[cell.topic], (cell.row, cell.column), RANDOM, cell.probability) for cell in drawn
     ]
     population = sum(int(sheet.cells.in_top.any(axis=0).sum()) * len(sheet.columns) for sheet in sheets)
     return ChosenCells(tuple(cells), population)
@@ -199,7 +198,7 @@ def _unit_sample(gathered: ChoiceInputs, sheets: Sequence[TopicPopulation], seed
         n_cells=choice.size,
     )
     cells = [
-        _cell(choice, sheets[number], place, (RANDOM, float(units.chances[unit])))
+        _cell(choice, sheets[number], place, RANDOM, float(units.chances[unit]))
         for unit in linear_estimate.drawn(units.chances, units.size, seed=seed).tolist()
         for number, place in units.cells[unit]
     ]
@@ -241,7 +240,7 @@ def _deciding(sheet: TopicPopulation, cutoff: int) -> ordering.Mask:
 
 
 def _cell(
-    choice: Choice, sheet: TopicPopulation, place: tuple[int, int], why: tuple[str, float]
+    choice: Choice, sheet: TopicPopulation, place: tuple[int, int], reason: str, probability: float
 ) -> ChosenCell:
     column = sheet.columns[place[1]]
     config = choice.rater.rating_config(column.item_column.kind)
@@ -250,8 +249,8 @@ def _cell(
         item=column.item,
         revision=column.revision,
         passage=sheet.pool.passage_pks[place[0]],
-        reason=why[0],
-        probability=why[1],
+        reason=reason,
+        probability=probability,
         config=config.pk if config else None,
     )
 
@@ -334,7 +333,7 @@ class ChoiceInputs:
 
     @cached_property
     def means(self) -> Floats:
-        """By run: Rubric-Cover@k over the topics with items."""
+        """Rubric-Cover@k of each run over the topics with items."""
         return self.scores.mean(axis=1) if self.sheets else _NONE
 
     @cached_property

@@ -42,7 +42,7 @@ class CampaignRow:
     unasked: int = 0
     """Ratings whose cells are handed out no more."""
     mine: int = 0
-    """Handed in by the reader."""
+    """Ratings that the reader handed in."""
     is_mine: bool = True
     """The reader may work on it."""
 
@@ -62,7 +62,7 @@ class CampaignRow:
 
     @property
     def left_for_reader(self) -> int:
-        """At most: a person rates a cell once, and others may take what is left."""
+        """The most that the reader can still rate: a person rates a cell once, and others may take some."""
         if self.campaign.is_standing:
             return self.left
         return max(0, min(self.left, self.total // self.campaign.assessors - self.mine))

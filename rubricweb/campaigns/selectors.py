@@ -28,7 +28,7 @@ State = Turn.State
 PACE_OF = 20
 """How many turns the pace is computed from."""
 LEAST_SECONDS = 15.0
-"""Of one rating, in forecasts: nobody reads passages faster than that for hours."""
+"""Seconds of one rating, in forecasts: nobody reads passages faster than that for hours."""
 BREAK_SECONDS = 600
 """A longer time between turns was a break."""
 
@@ -39,7 +39,7 @@ class DrawnRow:
 
     topic: Topic
     distance: float | None
-    """To the nearest topic that was drawn before; None for the first."""
+    """The distance to the nearest topic that was drawn before; None for the first."""
 
 
 def drawn_rows(collection: Collection, drawn: Sequence[DrawnTopic]) -> list[DrawnRow]:
@@ -51,7 +51,7 @@ def drawn_rows(collection: Collection, drawn: Sequence[DrawnTopic]) -> list[Draw
 
 @dataclass(frozen=True, eq=False)
 class QueuePage:
-    """What a person sees of a campaign's queue."""
+    """A campaign's queue as one person sees it."""
 
     campaign: Campaign
     passages: tuple[PassageCard, ...]
@@ -89,20 +89,20 @@ class QueuePage:
 
     @property
     def most_of_mine(self) -> int:
-        """What the person may rate in all, since a person rates a cell once; others may take some of it."""
+        """The most that the person may rate in all: a person rates a cell once, and others may take some."""
         share = self.total if self.campaign.is_standing else self.total // self.campaign.assessors
         return max(self.mine, min(share, self.mine + self.left))
 
     @property
     def time_left(self) -> float | None:
-        """Of the person's own part, at their pace."""
+        """The seconds of the person's own part, at their pace."""
         left = self.most_of_mine - self.mine
         return None if self.pace is None else max(LEAST_SECONDS, self.pace) * left
 
 
 @dataclass(frozen=True, slots=True)
 class Looking:
-    """What a person's page shows already, or shall show."""
+    """The state of a person's page: the cells that it has, and the one to show first."""
 
     cell: CampaignCell | None = None
     """One of theirs, to be shown first."""

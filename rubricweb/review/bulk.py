@@ -39,9 +39,8 @@ from rubricweb.grades.engine.regrade import can_ask
 from rubricweb.grades.engine.stages import left_to_start
 from rubricweb.grades.humans import Cell, ShownRating
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.raters import Rater, raters
+from rubricweb.grades.raters import Rater
 from rubricweb.jobs.progress import Price
-from rubricweb.review import selectors
 from rubricweb.review.grid import INSET, GridForm, inset_frame, kept_fields
 from rubricweb.review.selectors.grid import TopicGrid, topic_grid
 from rubricweb.review.selectors.grid_query import GridQuery
@@ -73,7 +72,7 @@ class BulkPlan:
     missing: tuple[Missing, ...]
     failed: tuple[Missing, ...]
     price: Price | None
-    """Of the missing and failed cells together; None without any."""
+    """The price of the missing and failed cells together; None without any."""
 
     @property
     def wordless(self) -> int:
@@ -197,9 +196,7 @@ def bulk(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
 
 def _plan(request: HtmxRequest, bank: Bank, topic: Topic, address: QueryDict) -> tuple[Rater, BulkPlan]:
     form = GridForm(address)
-    rater = form.offer(raters(bank))
-    form.offer_runs(selectors.run_tags(bank.collection))
-    form.offer_versions(bank)
+    rater = form.offer_bank(bank)
     return rater, plan(bank, topic, rater, form.query(), selection(address), reader=request.user)
 
 

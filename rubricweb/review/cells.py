@@ -79,7 +79,7 @@ class NoText(HumanGradeError):
 
 @dataclass(frozen=True, slots=True)
 class CellRatings:
-    """Of one cell, for one reader."""
+    """People's ratings of one cell, for one reader."""
 
     mine: HumanGrade | AnswerVerdict | None
     """The reader's latest event; None without one, or when it was withdrawn."""
@@ -100,12 +100,12 @@ class Saving:
 
     @property
     def now(self) -> HumanGrade | AnswerVerdict | None:
-        """On a conflict: the rating that the person gave in another window."""
+        """The rating that the person gave in another window, on a conflict; else None."""
         return self.refusal.now if isinstance(self.refusal, RatedMeanwhile) else None
 
     @property
     def message(self) -> str:
-        """What was saved, in one sentence."""
+        """One sentence about what was saved."""
         event = self.event
         if event is None or event.is_withdrawn or not event.verdict:
             return gettext("Taken back.")
@@ -149,10 +149,9 @@ def cell_ratings(item: Item, passage: Passage, reader: User, rater: Rater) -> Ce
 
 def displayed_rating(item: Item, passage: Passage, rater: Rater, source: Source) -> ShownRating | None:
     """Return the grader's rating that a reader of `source` sees."""
-    configs = {kind: config for kind, config in rater.by_kind.items() if kind == item.kind}
-    if source is Source.HUMANS or not configs:
+    config = rater.by_kind.get(ItemKind(item.kind))
+    if source is Source.HUMANS or config is None:
         return None
-    (config,) = configs.values()
     grade = Grade.objects.by(config).filter(revision=item.revision_id, passage=passage).first()
     return ShownRating(config, grade.rating) if grade is not None else None
 
@@ -196,7 +195,9 @@ def _to_assess(request: HtmxRequest, where: tuple[int, int], cell: tuple[int, in
     return access.cell_for(request.user, where, cell, request.GET, needed=roles.TO_ASSESS)
 
 
-def _save(request: HtmxRequest, place: Place, form: CellForm, say: Callable[..., HumanGrade]) -> HttpResponse:
+def _save(
+    request: HtmxRequest, place: Place, form: CellForm, change: Callable[..., HumanGrade]
+) -> HttpResponse:
     cleaned = dict(form.cleaned_data)
     rating = cleaned.get("rating")
     try:
@@ -204,7 +205,7 @@ def _save(request: HtmxRequest, place: Place, form: CellForm, say: Callable[...,
             raise Reworded
         if not place[0].revision.text:
             raise NoText
-        return _answer(request, place, Saving(rating, say(Cell.of(*place), **cleaned, by=request.user)))
+        return _answer(request, place, Saving(rating, change(Cell.of(*place), **cleaned, by=request.user)))
     except HumanGradeError as refusal:
         return _answer(request, place, Saving(rating, refusal=refusal))
 

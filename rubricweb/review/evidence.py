@@ -46,7 +46,7 @@ class RelevanceSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EvidenceQuery:
-    """From which judgment a passage is relevant, and from which rating an item covers it."""
+    """The threshold of relevance, whose judgments count, and the rating from which an item is covered."""
 
     source: RelevanceSource
     min_relevant: int
@@ -73,9 +73,9 @@ class TopicEvidence:
     items: tuple[EvidenceItem, ...]
     ratings: Ratings
     relevance: Relevance
-    """Without hidden passages."""
+    """Relevant and not relevant passages, without hidden ones."""
     min_grades: NDArray[np.int8]
-    """By item: the rating from which it is covered."""
+    """The rating from which each item is covered."""
     hidden: Mask
     """Shape (passages,): the reader still has to rate cells of the passage independently."""
 
@@ -154,66 +154,6 @@ def _rated(grades: TopicGrades, min_grade: int) -> Relevance:
     return Relevance.rated(grades.matrix.ratings, min_grade=min_grade)
 
 
-SOURCES = (
-    (str(RelevanceSource.JUDGMENTS), gettext_lazy("the judgments")),
-    (str(RelevanceSource.PEOPLE), gettext_lazy("people's own ratings")),
-)
-
-
-class EvidenceForm(ChipForm, GraderForm):
-    """The topic, and from where on a passage is relevant or covered."""
-
-    in_toolbar: tuple[str, ...] = ("topic", "grader", "min_grade", "source", "min_relevant")
-    outdated: tuple[str, ...] = ("page",)
-
-    topic = select_at_once(gettext_lazy("Topic"), ())
-    min_grade = covered_from()
-    source = select_at_once(gettext_lazy("Relevance by"), SOURCES)
-    min_relevant = forms.IntegerField(
-        label=gettext_lazy("Relevant from judgment"),
-        min_value=-10,
-        max_value=10,
-        required=False,
-    )
-    page = forms.IntegerField(min_value=1, required=False)
-
-    def default_value(self, name: str) -> str:
-        collection = self.of_bank.collection
-        return {
-            "grader": self.data["grader"],
-            "min_grade": str(self.default_min_grade),
-            "source": str(default_source(collection)),
-            "min_relevant": str(collection.min_relevant),
-        }.get(name, "")
-
-    def offer_bank(self, bank: Bank, topics: Iterable[Topic]) -> None:
-        """Offer the bank's topics; judgments count where relevance goes by them."""
-        choices = [("", gettext("all")), *((str(topic.pk), _named(topic)) for topic in topics)]
-        offer_choices(self, "topic", choices)
-        self.data.setdefault("min_relevant", str(bank.collection.min_relevant))
-        self.data.setdefault("source", str(default_source(bank.collection)))
-        self.of_bank = bank
-        if self.query.source is RelevanceSource.PEOPLE:
-            self.in_toolbar = tuple(name for name in self.in_toolbar if name != "min_relevant")
-
-    @property
-    def query(self) -> EvidenceQuery:
-        return EvidenceQuery(
-            RelevanceSource(self.value("source", default_source(self.of_bank.collection))),
-            self.value("min_relevant", self.of_bank.collection.min_relevant),
-            self.value("min_grade", self.default_min_grade),
-        )
-
-    @property
-    def topic_id(self) -> int | None:
-        return int(self.value("topic", 0)) or None
-
-
-def _named(topic: Topic) -> str:
-    text = topic.text if len(topic.text) <= 60 else f"{topic.text[:57]}…"
-    return f"{topic.query_id}: {text}" if text else topic.query_id
-
-
 @dataclass(frozen=True, slots=True)
 class Suspect:
     """An item, and the passages that should not cover it."""
@@ -230,7 +170,7 @@ class UncoveredPassage:
     topic_id: int
     passage_pk: int
     row: int
-    """Of the topic's pool."""
+    """The passage's row in the topic's pool."""
     judgment: int | None
     label: int
     """The highest rating; MISSING where there is none."""
@@ -241,7 +181,7 @@ class UncoveredPassage:
 @dataclass(frozen=True, slots=True)
 class UncoveredPassages:
     uncovered: tuple[UncoveredPassage, ...]
-    """In the order of topics and pools."""
+    """Passages in the order of topics and pools."""
     ungraded: tuple[UncoveredPassage, ...]
     hidden: frozenset[tuple[int, int]]
     """(topic, passage) pairs of which the reader may not know yet whether they are uncovered."""
@@ -305,3 +245,63 @@ def near_pairs(topics: Iterable[TopicEvidence]) -> list[NearPair]:
                 for pair in near_duplicates(list(by_text))
             ]
     return pairs
+
+
+SOURCES = (
+    (str(RelevanceSource.JUDGMENTS), gettext_lazy("the judgments")),
+    (str(RelevanceSource.PEOPLE), gettext_lazy("people's own ratings")),
+)
+
+
+class EvidenceForm(ChipForm, GraderForm):
+    """The topic, and from where on a passage is relevant or covered."""
+
+    in_toolbar: tuple[str, ...] = ("topic", "grader", "min_grade", "source", "min_relevant")
+    outdated: tuple[str, ...] = ("page",)
+
+    topic = select_at_once(gettext_lazy("Topic"), ())
+    min_grade = covered_from()
+    source = select_at_once(gettext_lazy("Relevance by"), SOURCES)
+    min_relevant = forms.IntegerField(
+        label=gettext_lazy("Relevant from judgment"),
+        min_value=-10,
+        max_value=10,
+        required=False,
+    )
+    page = forms.IntegerField(min_value=1, required=False)
+
+    def default_value(self, name: str) -> str:
+        collection = self.of_bank.collection
+        return {
+            "grader": self.data["grader"],
+            "min_grade": str(self.default_min_grade),
+            "source": str(default_source(collection)),
+            "min_relevant": str(collection.min_relevant),
+        }.get(name, "")
+
+    def offer_bank(self, bank: Bank, topics: Iterable[Topic]) -> None:
+        """Offer the bank's topics; judgments count where relevance goes by them."""
+        choices = [("", gettext("all")), *((str(topic.pk), _named(topic)) for topic in topics)]
+        offer_choices(self, "topic", choices)
+        self.data.setdefault("min_relevant", str(bank.collection.min_relevant))
+        self.data.setdefault("source", str(default_source(bank.collection)))
+        self.of_bank = bank
+        if self.query.source is RelevanceSource.PEOPLE:
+            self.in_toolbar = tuple(name for name in self.in_toolbar if name != "min_relevant")
+
+    @property
+    def query(self) -> EvidenceQuery:
+        return EvidenceQuery(
+            RelevanceSource(self.value("source", default_source(self.of_bank.collection))),
+            self.value("min_relevant", self.of_bank.collection.min_relevant),
+            self.value("min_grade", self.default_min_grade),
+        )
+
+    @property
+    def topic_id(self) -> int | None:
+        return int(self.value("topic", 0)) or None
+
+
+def _named(topic: Topic) -> str:
+    text = topic.text if len(topic.text) <= 60 else f"{topic.text[:57]}…"
+    return f"{topic.query_id}: {text}" if text else topic.query_id

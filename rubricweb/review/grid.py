@@ -99,6 +99,13 @@ class GridForm(ChipForm, GraderForm):
         named = {"grader": self.data["grader"], "min_grade": str(self.default_min_grade)}
         return named.get(name, str(getattr(_DEFAULT, name, "")))
 
+    def offer_bank(self, bank: Bank) -> Rater:
+        """Offer what the bank has to choose from, and return the chosen rater."""
+        rater = self.offer(raters(bank))
+        self.offer_runs(selectors.run_tags(bank.collection))
+        self.offer_versions(bank)
+        return rater
+
     def offer_runs(self, run_tags: Iterable[str]) -> None:
         offer_choices(self, "run", [("", "any"), *((tag, tag) for tag in run_tags)])
 
@@ -142,7 +149,7 @@ def topic(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
 def _grid(request: HtmxRequest, bank: Bank, topic: Topic) -> HttpResponse:
     """Show passages x items, a window at a time; beside them a cell, an item, or all items."""
     form = GridForm(request.GET)
-    rater, query = _chosen(form, bank)
+    rater, query = form.offer_bank(bank), form.query()
     card = request.GET.get("card")
     context = topic_frame(bank, topic, request.GET["view"]) | {
         "form": form,
@@ -166,14 +173,6 @@ def _grid(request: HtmxRequest, bank: Bank, topic: Topic) -> HttpResponse:
 def inset_frame(request: HtmxRequest, bank: Bank, topic: Topic) -> dict[str, object]:
     """Return the context of the grid's page around what stands in it instead of the grid."""
     return topic_frame(bank, topic, "grid") | address_kept(request)
-
-
-def _chosen(form: GridForm, bank: Bank) -> tuple[Rater, GridQuery]:
-    """Offer the form what the bank has to choose from, and return what is chosen."""
-    rater = form.offer(raters(bank))
-    form.offer_runs(selectors.run_tags(bank.collection))
-    form.offer_versions(bank)
-    return rater, form.query()
 
 
 class SavedViewForm(forms.Form):

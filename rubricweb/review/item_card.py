@@ -68,7 +68,7 @@ class ItemCard:
     wrongly: tuple[WronglyCovered, ...]
     """The first of `not_relevant_covering`, the highest grades first."""
     reasons: tuple[FlagEvent, ...]
-    """What people wrote who flagged it as spurious."""
+    """Comments of those who flagged it as spurious."""
     what_if: WhatIf | None
     """The effect of retiring it; None if no grader grades its kind."""
 

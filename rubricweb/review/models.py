@@ -135,7 +135,7 @@ class FlagEvent(models.Model):
     assignee = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
-    """To whom it was assigned; nobody if it was given back."""
+    """The new assignee; None if it was given back."""
     by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     at = models.DateTimeField(auto_now_add=True)
     uid = models.UUIDField(default=uuid4, unique=True)
@@ -181,7 +181,7 @@ class Subject:
 
     @property
     def key(self) -> str:
-        """For ids in the page."""
+        """A name of the subject for ids in the page."""
         return "-".join(name + str(row.pk) for name, row in (("i", self.item), ("p", self.passage)) if row)
 
     @property

@@ -123,7 +123,7 @@ class _Sheet:
     row_of: dict[str, int]
     passage_pks: tuple[int, ...]
     gradable: NDArray[np.bool_]
-    """By item: whether a cell without a grade is missing one."""
+    """Whether a cell of the item without a grade is missing one, by item."""
 
     def row(
         self, number: int, passage: ResponsePassage, sentences: Sequence[Sentence], least: Ratings

@@ -23,7 +23,7 @@ class EmptyComment(FlagError):
 
 
 class UnfitKind(FlagError):
-    """Only an item can be spurious, and only a passage uncovered."""
+    """The kind does not fit: only an item can be spurious, and only a passage uncovered."""
 
 
 class UnfitAssignee(FlagError):

@@ -23,7 +23,7 @@ UNFIT = "flags of a kind that does not fit what they are about"
 SINCE = "events of threads that went on here otherwise"
 CREDIT = "events of flags"
 Ids = Mapping[str, tuple[UUID, bool]]
-"""By the id in the file: that of the row here, and whether it is there."""
+"""The id of the row here and whether the row exists, by the id in the file."""
 
 
 class FlagImporter:

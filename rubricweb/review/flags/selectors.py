@@ -57,7 +57,7 @@ class Thread:
     may_decide: bool
     """Whether the reader may resolve, reopen and assign it."""
     uid: UUID = field(default_factory=uuid4)
-    """For the next event that the reader sends."""
+    """The id of the next event that the reader sends."""
 
     @property
     def first(self) -> FlagEvent | None:
@@ -82,7 +82,7 @@ class Nearby:
 
 @dataclass(frozen=True, slots=True)
 class InboxQuery:
-    """Which flags to list; every field is in the address."""
+    """The filters of the list of flags; every field is in the address."""
 
     state: str = State.OPEN
     who: str = ""
@@ -184,10 +184,6 @@ def inbox_counts(collection: Collection, user: User) -> InboxCounts:
 def flagged_topics(collection: Collection) -> list[Topic]:
     """Return the topics with flags, open or resolved."""
     return list(collection.topics.filter(flags__isnull=False).distinct())
-
-
-def rows(flags: Iterable[Flag], user: User) -> list[Thread]:
-    return [thread(flag, user) for flag in flags]
 
 
 def members_who_answer(collection: Collection) -> QuerySet[User]:

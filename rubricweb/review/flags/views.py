@@ -37,6 +37,11 @@ if TYPE_CHECKING:
     from django.http import QueryDict
 
 
+PAGE = "review/flags/inbox.html"
+PAGE_FLAGS = 50
+OWN = "own-flags"
+"""The element of a page that has what the reader flagged."""
+QUERY = ("state", "who", "kind", "topic")
 MAX_TEXT = 5_000
 """Characters of a comment."""
 
@@ -109,7 +114,7 @@ class AssignForm(forms.Form):
 
 
 class InboxForm(ChipForm, AddressForm):
-    """Which flags to list."""
+    """The filters of the list of flags."""
 
     in_toolbar = ("state", "who", "kind", "topic")
     outdated = ("page",)
@@ -130,11 +135,6 @@ class InboxForm(ChipForm, AddressForm):
         offer_choices(self, "topic", [("", gettext("any")), *named])
 
 
-PAGE = "review/flags/inbox.html"
-PAGE_FLAGS = 50
-OWN = "own-flags"
-"""The element of a page that has what the reader flagged."""
-QUERY = ("state", "who", "kind", "topic")
 DONE = {
     ThreadAction.REPLY: "Reply saved.",
     ThreadAction.RESOLVE: "Flag resolved.",
@@ -161,7 +161,7 @@ def _listing(request: HtmxRequest, collection: Collection) -> dict[str, object]:
         "address": f"?{request.GET.urlencode()}" if request.GET else "",
         "query": query,
         "page": page,
-        "rows": selectors.rows(page, request.user),
+        "rows": [selectors.thread(flag, request.user) for flag in page],
         "counts": selectors.inbox_counts(collection, request.user),
     }
 
@@ -241,7 +241,7 @@ def flag(request: HtmxRequest, slug: str, flag_id: int) -> HttpResponse:
     if not form.is_valid():
         return _thread_page(request, flag, _refused(form), status=422)
     try:
-        now = _say(flag, form, request)
+        now = _carry_out(flag, form, request)
     except MovedMeanwhile as moved:
         return _thread_page(request, _again(request, flag), _refused(form, moved), status=409)
     except FlagError as refusal:
@@ -260,7 +260,7 @@ def _report(request: HtmxRequest, flag: Flag, done: ThreadAction) -> None:
     offer_undo(request, DONE[done], flag.get_absolute_url(), **fields)
 
 
-def _say(flag: Flag, form: ReplyForm, request: HtmxRequest) -> Flag:
+def _carry_out(flag: Flag, form: ReplyForm, request: HtmxRequest) -> Flag:
     cleaned = form.cleaned_data
     values = {"text": cleaned["text"], "by": request.user, "uid": cleaned["uid"]}
     if cleaned["verb"] == ThreadAction.REPLY:

@@ -27,12 +27,12 @@ class PooledGroup:
 
     topic: TopicPool
     rows: tuple[int, ...]
-    """Of the pool, in its order."""
+    """Rows of the pool, in its order."""
     columns: tuple[ItemColumn, ...]
     ratings: Ratings
     """Shape (passages, items)."""
     spreads: Ratings
-    """By item: the highest rating minus the lowest; MISSING with fewer than two ratings."""
+    """The highest rating of each item minus the lowest; MISSING with fewer than two ratings."""
 
     @property
     def spread(self) -> int:
@@ -54,9 +54,9 @@ class DuplicateTotals:
     compared: int
     """Items with two grades or more in a group."""
     differing: int
-    """Of these, with different grades."""
+    """Compared items with different grades."""
     far: int
-    """Of these, with grades that are two or more apart."""
+    """Compared items with grades that are two or more apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class ComparedPassage:
 class ComparedItem:
     text: str
     ratings: tuple[int, ...]
-    """By passage; below 0 without one."""
+    """The rating of each passage; below 0 without one."""
     spread: int
 
 

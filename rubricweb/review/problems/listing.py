@@ -54,7 +54,7 @@ Finding = Suspect | UncoveredPassage | NearPair | PooledGroup
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a board does if the problem is solved."""
+    """The change of a board if the problem is solved."""
 
     moving: int
     """Runs whose rank changes."""
@@ -70,19 +70,19 @@ class Effect:
 class Problem:
     kind: Kind
     key: str
-    """In the address and in forms: item-3, passage-1-17, pair-3-8, copies-1-17."""
+    """The problem's name in addresses and forms: item-3, passage-1-17, pair-3-8, copies-1-17."""
     topic_id: int
     finding: Finding
     effect: Effect | None
-    """None where no grader grades the items, or nothing is to be scored."""
+    """The effect of solving it; None where no grader grades the items, or nothing is to be scored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problems:
-    """What is listed of the topics that were looked at."""
+    """The problems of the topics that were looked at."""
 
     listed: tuple[Problem, ...]
-    """What moves the board most first."""
+    """Open problems, those that move the board most first."""
     set_aside: tuple[Problem, ...]
     ungraded: int
     """Relevant passages without any grade."""

@@ -33,6 +33,11 @@ from rubricweb.review.evidence import EvidenceForm, EvidenceQuery, TopicEvidence
 from rubricweb.review.problems.copies import PooledGroup, shown_groups
 from rubricweb.review.problems.listing import Kind
 
+PASSAGES = 20
+"""How many of the passages that cover a misleading item are listed."""
+CLOSEST = 7
+"""How many similar items are listed beside it."""
+_KEY = re.compile(r"(item)-(\d+)|(passage|copies|pair)-(\d+)-(\d+)")
 KINDS = {
     Kind.MISLEADING: "Misleading",
     Kind.UNCOVERED: "No question covers it",
@@ -167,13 +172,6 @@ def named_item(bank: Bank, topic: Topic, pk: object) -> Item | None:
     return item
 
 
-PASSAGES = 20
-"""Shown of the passages that cover a misleading item."""
-CLOSEST = 7
-"""Items shown beside it."""
-_KEY = re.compile(r"(item)-(\d+)|(passage|copies|pair)-(\d+)-(\d+)")
-
-
 @dataclass(frozen=True, slots=True)
 class AnItem:
     """An item that may be misleading."""
@@ -203,7 +201,7 @@ class APassage:
 
 
 Subject = AnItem | APair | APassage
-"""What a key of the address names."""
+"""The subject of a problem, as a key of the address names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +220,7 @@ class NearItem:
     item: Item
     score: float
     grade: int | None
-    """On the opened passage; None without one, or where no grader grades its kind."""
+    """The item's grade on the opened passage; None without one, or where no grader grades its kind."""
 
 
 def subject_of(user: User, bank: Bank, key: str) -> Subject:

@@ -72,7 +72,7 @@ class NearDuplicateCell:
     passage_id: int
     doc_id: str
     rating: int | None
-    """By the cell's config; None without a grade, or where the reader may not see it."""
+    """The rating by the cell's config; None without a grade, or where the reader may not see it."""
     difference: int | None
     """Between its rating and the cell's."""
 
@@ -96,7 +96,7 @@ class CellView:
     judgment: int | None
     runs: tuple[RunRank, ...]
     near_duplicates: tuple[NearDuplicateCell, ...] = ()
-    """In the same pool."""
+    """Near-duplicates in the same pool."""
     keys: tuple[str, ...] = ()
     """The accepted answers to the question."""
     is_hidden: bool = False
@@ -139,7 +139,7 @@ class CellView:
 
     @property
     def answer_state(self) -> str:
-        """Of a cell whose answer a grader verified: as `window.answer_state`; else empty."""
+        """The state, as in `window.answer_state`, of a cell whose answer a grader verified; else empty."""
         grade = self.grade
         if grade is None or grade.config.purpose not in (Purpose.VERIFY, Purpose.EXTRACT):
             return ""

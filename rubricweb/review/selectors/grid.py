@@ -64,13 +64,13 @@ class GridCounts:
     missing: int
     failed: int
     hidden: int
-    """Not `missing`: cells whose grades, if there are any, the reader may not see yet."""
+    """Cells whose grades, if there are any, the reader may not see yet; not `missing`."""
     unseen: int
     """Cells of which the reader may not see all yet: grades, or other people's ratings."""
 
     @property
     def share(self) -> float | None:
-        """Of the cells that the reader may see."""
+        """The share of graded cells among those that the reader may see."""
         seen = self.cells - self.hidden
         return 1 - self.missing / seen if seen else None
 
@@ -109,7 +109,7 @@ class TopicGrid:
     collection: CollectionPool
     pool: TopicPool
     items: tuple[GridColumn, ...]
-    """With measures over the whole pool."""
+    """The items with measures over the whole pool."""
     sheet: CheckedSheet
     own: OwnRatings
     rater: Rater

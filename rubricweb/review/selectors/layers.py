@@ -40,7 +40,7 @@ class OwnRating:
 
 
 OwnRatings = dict[tuple[int, int], OwnRating]
-"""By (revision, passage)."""
+"""The reader's latest events by (revision, passage)."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

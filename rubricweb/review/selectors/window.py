@@ -29,7 +29,7 @@ CACHED_RANKS = 64
 FIRST_CHARACTERS = 120
 
 Marks = dict[tuple[int, int], str]
-"""By (revision, passage): the outcome, unless the model replied with the digit itself."""
+"""The outcome by (revision, passage), unless the model replied with the digit itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class GridColumn:
 
     @property
     def covered_value(self) -> float:
-        """For the progress bar: 0 if nothing is rated."""
+        """The value of the progress bar: 0 if nothing is rated."""
         return 0.0 if np.isnan(self.covered) else round(self.covered, 3)
 
     def measured(self, at: int, sheet: Sheet, hidden: Mask) -> GridColumn:
@@ -164,7 +164,7 @@ class Row:
     excerpt: str
     """The first ones of its text."""
     group: Group | None = None
-    """Of the first passage of its group in the window."""
+    """The group that the passage opens in the window; None for its other passages."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,9 +297,9 @@ def _answer_cell(cell_id: str, href: str, state: str, place: str) -> GridCell:
 
 
 ANSWER_SIGNS = {"right": "=", "wrong": "≠", "none": "∅", "answered": "A"}
-"""By the state of a cell with an extracted answer: equal to the key or not, empty, or without a verdict."""
+"""The sign of each state of an extracted answer: equal to the key or not, empty, or without a verdict."""
 ANSWER_SHADES = {"right": "4", "wrong": "0", "none": "missing", "answered": "1"}
-"""As which grade the sign is coloured: covered, not covered, or nothing there."""
+"""The grade that gives each sign its colour: covered, not covered, or nothing there."""
 ANSWER_WORDS = {
     "right": gettext_lazy("answer judged right"),
     "wrong": gettext_lazy("answer judged wrong"),

@@ -36,6 +36,8 @@ from rubricweb.review.selectors.layers import Layers, checked_of, people_by_kind
 
 Keys = NDArray[np.uint64]
 CACHED_TOPICS = 4_000
+LEVEL = 0.95
+"""The confidence level of intervals."""
 MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 
@@ -46,7 +48,7 @@ class TopicCells:
     pool: TopicPool
     columns: tuple[ItemColumn, ...]
     graded: Ratings
-    """By the grader; answers that say there is none have no verdict to check."""
+    """The grader's ratings; answers that say there is none have no verdict to check."""
     by_people: Ratings
     checked: Mask
     hidden: Mask
@@ -54,7 +56,7 @@ class TopicCells:
     drawn: Mask
     """A campaign drew the cell at random from all of the bank's, and somebody rated it."""
     drawn_elsewhere: Mask
-    """As `drawn`, in a campaign that sampled other cells than these."""
+    """A campaign that sampled other cells than these drew the cell, and somebody rated it."""
     keys: Keys
     """Fixed random numbers; sorted by them, the cells are in a random order that nobody can influence."""
     measure: Callable[[], Ratings] | None = None
@@ -62,7 +64,7 @@ class TopicCells:
 
     @cached_property
     def closeness(self) -> Ratings:
-        """In percent: how near each answer is to the nearest accepted one; 0 without verified answers."""
+        """How near each answer is to the nearest accepted one, in percent; 0 without verified answers."""
         return self.measure() if self.measure else np.zeros_like(self.graded)
 
     @property
@@ -184,9 +186,6 @@ class RatedAnew(HumanGradeError):
         super().__init__(f"The grader {rates} now. Look at the pair again.")
 
 
-LEVEL = 0.95
-
-
 @dataclass(frozen=True, slots=True)
 class Share:
     """`count` of `n`, with Wilson's interval."""
@@ -214,17 +213,17 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class LevelRow:
-    """What is known of the cells with one rating, and of those with this rating or more."""
+    """Counts and shares of the cells with one rating, and of those with this rating or more."""
 
     rating: int
     cells: int
     checked: int
     right: Share
-    """Of the sample: people gave exactly this rating."""
+    """The share of the sample that people gave exactly this rating."""
     precision: Share | None
-    """Of sampled cells rated this or more: the share that people rate so too."""
+    """The share that people rate this or more, among sampled cells that the grader rates so."""
     recall: Share | None
-    """Of sampled cells that people rate this or more: the share that the grader rates so too. None for 0."""
+    """The share that the grader rates this or more, among sampled cells that people rate so; None for 0."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ VERDICTS = (
     ("0", gettext_lazy("wrong")),
     ("1", gettext_lazy("right")),
 )
-"""Of answers that the grader verified."""
+"""The filter of answers that the grader verified."""
 VIEWS = (("", gettext_lazy("one by one")), (LISTED, gettext_lazy("as a list")))
 ORDERS = (
     (MIXED, gettext_lazy("worst and random")),
@@ -97,7 +97,7 @@ class CheckForm(ChipForm, GraderForm):
 
 
 class Acceptance(NamedTuple):
-    """What an AcceptForm says."""
+    """The values of an AcceptForm."""
 
     passage: int
     item: int
@@ -114,9 +114,9 @@ class AcceptForm(forms.Form):
     seen = forms.IntegerField(min_value=0)
     """The version of the item that the page showed."""
     answer = forms.CharField()
-    """As the page showed it; for an undo, as the key has it."""
+    """The answer as the page showed it; for an undo, as the key has it."""
     verdict = forms.IntegerField(required=False)
-    """Of an undo: the verdict that came with it."""
+    """The verdict that came with the acceptance, for an undo."""
 
     @property
     def acceptance(self) -> Acceptance:
@@ -154,7 +154,7 @@ class VerdictForm(CellForm):
 
 
 class UndoForm(forms.Form):
-    """What to withdraw; `uid` makes sending it twice harmless."""
+    """The verdict to withdraw; `uid` makes sending it twice harmless."""
 
     said = forms.IntegerField(min_value=1, max_value=MAX_ID, required=False)
     """A verdict on a rating."""

@@ -30,26 +30,27 @@ from rubricweb.review.verify.cells import BankCells, TopicCells, bank_cells
 from rubricweb.review.verify.suspicion import FAR, NEAR, suspicions
 
 AHEAD = 8
+PAGE_ROWS = 50
 EXCERPT = 80
 RANDOM_EVERY = 4
-"""In mixed order, one cell in this many comes from the random order."""
+"""One cell in this many comes from the random order, in mixed order."""
 WORST, RANDOM, MIXED = "worst", "random", "mixed"
 
 
 @dataclass(frozen=True, slots=True)
 class CheckQuery:
-    """What to check; every field is in the address."""
+    """The cells to check; every field is in the address."""
 
     topic: int = 0
     """The topic for worst first; 0 for the first one with unchecked cells."""
     item: int = 0
     order: str = MIXED
     rating: int = -1
-    """Only cells with this rating; -1 for all."""
+    """The rating of the cells to check; -1 for any."""
     is_near: bool = False
-    """Only answers that are near an accepted one."""
+    """Whether to check only answers that are near an accepted one."""
     min_grade: int | None = None
-    """None for the threshold that the grader's prompts state."""
+    """The threshold; None for the one that the grader's prompts state."""
     at: tuple[int, int, int] | None = None
     """(topic, passage, item) of the one cell to show."""
 
@@ -260,9 +261,6 @@ def my_events(person: User, bank: Bank) -> QuerySet[HumanGrade]:
     return readable(HumanGrade.objects.filter(by=person, topic__collection=bank.collection))
 
 
-PAGE_ROWS = 50
-
-
 @dataclass(frozen=True, slots=True)
 class AnswerRow:
     """A verified answer."""
@@ -275,11 +273,11 @@ class AnswerRow:
     answer: str
     keys: tuple[str, ...]
     state: str
-    """As `window.answer_state`."""
+    """The state as `window.answer_state` names it."""
     closeness: int
-    """In percent, to the nearest accepted answer."""
+    """The closeness to the nearest accepted answer, in percent."""
     by_people: str
-    """What people say: "right", "wrong", or empty."""
+    """People's verdict: "right", "wrong", or empty."""
 
     @property
     def at(self) -> str:

@@ -42,7 +42,7 @@ CACHED_TOPICS = 500
 
 @dataclass(frozen=True, eq=False)
 class Suspicions:
-    """Of one topic's cells: arrays of shape (passages, items)."""
+    """What makes the cells of one topic suspicious: arrays of shape (passages, items)."""
 
     graded: Ratings
     answers: Ratings
@@ -50,7 +50,7 @@ class Suspicions:
     confidences: Ratings
     others: Mapping[GraderConfig, Ratings]
     min_grades: NDArray[np.int8]
-    """By item."""
+    """The threshold of each item."""
 
     @property
     def scores(self) -> NDArray[np.float64]:
@@ -92,14 +92,14 @@ class Suspicions:
 
 @dataclass(frozen=True, eq=False)
 class AnswerSuspicions:
-    """Of one topic's verified answers: arrays of shape (passages, items)."""
+    """What makes verdicts on the answers of one topic suspicious: arrays of shape (passages, items)."""
 
     graded: Ratings
     """1 right, 0 wrong."""
     closeness: Ratings
-    """In percent, to the nearest accepted answer."""
+    """The closeness to the nearest accepted answer, in percent."""
     answers: Ratings
-    """As in Suspicions."""
+    """IN_PASSAGE, UNANSWERABLE, OFF_PASSAGE, or MISSING without a known answer."""
     others: Mapping[GraderConfig, Ratings]
     """1 where another grader rates the item covered, or its answer right, else 0."""
 

@@ -344,8 +344,7 @@ def _show(request: HtmxRequest, bank: Bank, at: tuple[int, int, int] | None) -> 
     """Render the card of the cell, or of the next one; redirect a plain browser to it."""
     if request.htmx:
         return answer(request, bank, None, at=at)
-    kept = request.GET.copy()
-    kept.pop("at", None)
+    kept = _without_cell(request)
     if at and not CheckForm(request.GET).shows_list:
         kept["at"] = "-".join(map(str, at))
     return redirect(f"{reverse('review:verify', args=[bank.collection.slug, bank.pk])}?{kept.urlencode()}")

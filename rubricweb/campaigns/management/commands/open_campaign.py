@@ -20,7 +20,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.grades.raters import KINDS
 
 OPTIONS = {"kinds": "kind", "topics": "topic", "people": "person"}
-"""By the name of a field of the form: the option, where that has another name."""
+"""The option of each field of the form that has another name."""
 
 
 class Command(OperatorCommand):
