@@ -161,11 +161,12 @@ def agreement(
     with_grader = [
         _pair(rated, (name, grader), row, graded) for name, row in zip(names, rated.ratings, strict=True)
     ]
+    topic_names = {topic.pk: str(topic) for topic in Topic.objects.filter(collection=collection)}
     return AgreementView(
         overall=_overall(rated),
         pairs=_largest(pairs),
         with_grader=_largest(with_grader),
-        by_topic=_by(rated, rated.topics, _topic_names(collection)),
+        by_topic=_by(rated, rated.topics, topic_names),
         by_item=_by(rated, rated.revisions, _item_names(rated)),
         anchoring=anchoring(collection, campaign=campaign),
     )
@@ -268,10 +269,6 @@ def _by(rated: RatingsArray, groups: NDArray[np.int64], names: dict[int, str]) -
         same = float(np.trace(pairs) / pairs.sum())
         rows.append(AlphaRow(names[group], of_group.shape[1], same, float(ordinal_alpha(pairs))))
     return tuple(sorted(rows, key=lambda row: (row.same, -row.cells, row.name))[:MOST_ROWS])
-
-
-def _topic_names(collection: Collection) -> dict[int, str]:
-    return {topic.pk: str(topic) for topic in Topic.objects.filter(collection=collection)}
 
 
 def _item_names(rated: RatingsArray) -> dict[int, str]:

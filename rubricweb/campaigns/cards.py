@@ -125,12 +125,9 @@ def passage_cards(cards: Sequence[Card], *, current: int = 0) -> tuple[PassageCa
 
     The keys are for the cell with key `current` where it is there, else for the first that waits.
     """
-    together = (list(some) for _, some in groupby(cards, lambda card: _place(card.cell)))
-    return tuple(_passage_card(sorted(some, key=lambda card: card.turn.order), current) for some in together)
-
-
-def _place(cell: CampaignCell) -> tuple[int, int]:
-    return (cell.topic_id, cell.passage_id)
+    together = groupby(cards, lambda card: (card.cell.topic_id, card.cell.passage_id))
+    groups = [sorted(group, key=lambda card: card.turn.order) for _, group in together]
+    return tuple(_passage_card(group, current) for group in groups)
 
 
 def _passage_card(cards: list[Card], current: int) -> PassageCard:

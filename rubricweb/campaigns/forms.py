@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from django import forms
@@ -160,7 +159,11 @@ class CampaignForm(forms.Form):
         worded = banks_with_texts(banks)
         banks = sorted(banks, key=lambda bank: bank not in worded)
         self.banks = {str(bank.pk): bank for bank in banks}
-        self.raters = {pk: _those_who_rate_first(raters(bank)) for pk, bank in self.banks.items()}
+        self.raters = {
+            # People rate from 0 to 5, as most graders do; one that verifies answers has no such ratings.
+            pk: sorted(raters(bank), key=lambda rater: rater.verifies)
+            for pk, bank in self.banks.items()
+        }
         offer_choices(self, "bank", [(str(bank.pk), _bank_label(bank, worded)) for bank in banks])
         all_raters = {str(rater.pk): rater for offered in self.raters.values() for rater in offered}
         offer_choices(self, "grader", rater_choices(all_raters.values()))
@@ -261,11 +264,6 @@ class CampaignForm(forms.Form):
         return CampaignPlan(
             name, Campaign.Mode(cleaned["mode"]), cleaned["assessors"], tuple(cleaned["people"])
         )
-
-
-def _those_who_rate_first(offered: Iterable[Rater]) -> list[Rater]:
-    """Sort graders that rate before those that verify answers, which people cannot check in campaigns."""
-    return sorted(offered, key=lambda rater: rater.verifies)
 
 
 def named_form(collection: Collection, fields: dict[str, Any]) -> CampaignForm:

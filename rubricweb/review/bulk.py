@@ -226,15 +226,11 @@ def _grade(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) -> 
         raise PermissionDenied("This needs the role topic developer.")
     missing, failed = list(plan.missing), list(plan.failed)
     jobs = grading.grade_cells(bank.collection, missing=missing, failed=failed, by=request.user)
-    cells = sum(job.total for job in jobs)
-    messages.success(request, _grading(cells))
+    if cells := sum(job.total for job in jobs):
+        messages.success(request, gettext("Grading %(cells)s.") % {"cells": counted(cells, "pair")})
+    else:
+        messages.success(request, gettext("Nothing to grade here."))
     return True
-
-
-def _grading(cells: int) -> str:
-    if not cells:
-        return gettext("Nothing to grade here.")
-    return gettext("Grading %(cells)s.") % {"cells": counted(cells, "pair")}
 
 
 def _find_right(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) -> bool:

@@ -172,7 +172,8 @@ def subject_flags(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResp
     needed = roles.TO_ASSESS if request.method == "POST" else roles.TO_VIEW
     named = {name: request.GET.get(name, "") for name in ("item", "passage")}
     subject = access.subject_for(request.user, (bank_id, topic_id), needed=needed, **named)
-    form = NewFlagForm(subject, _posted(request), kind=request.GET.get("kind", ""))
+    data = request.POST if request.method == "POST" else None
+    form = NewFlagForm(subject, data, kind=request.GET.get("kind", ""))
     flag = _opened(form, request) if form.is_valid() else None
     if flag is None:
         context = subject_context(request, subject) | {"form": form}
@@ -329,7 +330,3 @@ def _after(request: HtmxRequest, flag: Flag) -> HttpResponse:
     if request.htmx:
         return _thread_page(request, _again(request, flag), {})
     return after_post(request, "", {}, to=f"{flag.get_absolute_url()}#flag-{flag.pk}")
-
-
-def _posted(request: HtmxRequest) -> QueryDict | None:
-    return request.POST if request.method == "POST" else None

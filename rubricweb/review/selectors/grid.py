@@ -167,20 +167,17 @@ def grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: User)
 
 def _grouped(rows: list[Row], grid: TopicGrid, order: list[int]) -> list[Row]:
     """Let the first row of each judgment open its group; one group alone needs no line."""
-    sizes = Counter(grid.sheet.judged[order].tolist())
+    judged_as = (None if judgment == UNJUDGED else judgment for judgment in grid.sheet.judged[order].tolist())
+    sizes = Counter(judged_as)
     if len(sizes) < 2:
         return rows
     before = [None, *(row.judgment for row in rows)]
     return [
-        replace(row, group=Group(row.judgment, row.is_relevant, sizes[_judged(row)]))
+        replace(row, group=Group(row.judgment, row.is_relevant, sizes[row.judgment]))
         if place == 0 or row.judgment != before[place]
         else row
         for place, row in enumerate(rows)
     ]
-
-
-def _judged(row: Row) -> int:
-    return UNJUDGED if row.judgment is None else row.judgment
 
 
 def _headed(columns: list[GridColumn], flags: OpenCounts) -> list[GridColumn]:
