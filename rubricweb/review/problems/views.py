@@ -287,16 +287,21 @@ def _add(request: HtmxRequest, bank: Bank, subject: Subject, undo_at: str) -> Re
         before = rewords.revision.text
         actions.revise_item(rewords, seen=cleaned["seen"] or 0, **change)
     except Conflict as conflict:
-        spans = request.POST.get("spans", "")
-        again = draft_form(topic, passage, initial=rewording(conflict.item, spans, mine=cleaned["text"]))
-        both = {"theirs": last_change(conflict.item), "mine": cleaned["text"], "item": conflict.item}
-        return Refusal(both | {"item_form": again, "rewords": conflict.item}, 409)
+        return _reworded_meanwhile(request, subject, conflict.item, cleaned["text"])
     except BankError as refusal:
         form.add_error("text", str(refusal))
         return Refusal({"item_form": form, "rewords": rewords})
     fields = {"item": rewords.pk, "seen": rewords.version, "text": before}
     _offer(request, f"{_kind(rewords)} reworded.", undo_at, deed="reword", **fields)
     return None
+
+
+def _reworded_meanwhile(request: HtmxRequest, subject: APassage, item: Item, text: str) -> Refusal:
+    """Return the form again with both wordings: the item's present one, and the refused `text`."""
+    initial = rewording(item, request.POST.get("spans", ""), mine=text)
+    form = draft_form(subject.topic, subject.passage, initial=initial)
+    both = {"theirs": last_change(item), "mine": text, "item": item}
+    return Refusal(both | {"item_form": form, "rewords": item}, 409)
 
 
 def _rewording(request: HtmxRequest, bank: Bank, subject: Subject, undo_at: str) -> Refusal | None:
