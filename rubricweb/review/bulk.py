@@ -233,7 +233,7 @@ def _grade(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) -> 
     return True
 
 
-def _find_right(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) -> bool:
+def _confirm(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) -> bool:
     events = humans.find_right(plan.unchecked, by=request.user, uid=form.chosen_uid)
     n = len(events)
     marked = ngettext("%(n)s rating marked as verified.", "%(n)s ratings marked as verified.", n)
@@ -257,7 +257,7 @@ def _assign(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) ->
     return True
 
 
-ACTIONS = {BulkAction.GRADE: _grade, BulkAction.RIGHT: _find_right, BulkAction.ASSIGN: _assign}
+ACTIONS = {BulkAction.GRADE: _grade, BulkAction.RIGHT: _confirm, BulkAction.ASSIGN: _assign}
 
 
 def _after(request: HtmxRequest, bank: Bank, topic: Topic, context: dict[str, object]) -> HttpResponse:

@@ -173,7 +173,7 @@ def rate(request: HtmxRequest, bank_id: int, topic_id: int, passage_id: int, ite
     place = _to_assess(request, (bank_id, topic_id), (passage_id, item_id))
     form = RatingForm(request.POST)
     if not form.is_valid():
-        return _answer(request, place, Saving(None, refusal=UnfitRating(form.why)))
+        return _respond(request, place, Saving(None, refusal=UnfitRating(form.why)))
     item, passage = place
     rater = GraderForm(request.GET).offer(raters(item.bank))
     is_blind = hidden_of_cell(request.user, item.topic, item.revision_id, passage.pk).graders
@@ -187,7 +187,7 @@ def undo(request: HtmxRequest, bank_id: int, topic_id: int, passage_id: int, ite
     place = _to_assess(request, (bank_id, topic_id), (passage_id, item_id))
     form = CellForm(request.POST)
     if not form.is_valid():
-        return _answer(request, place, Saving(None, refusal=UnfitRating(form.why)))
+        return _respond(request, place, Saving(None, refusal=UnfitRating(form.why)))
     return _save(request, place, form, undo_in_grid)
 
 
@@ -205,12 +205,12 @@ def _save(
             raise Reworded
         if not place[0].revision.text:
             raise NoText
-        return _answer(request, place, Saving(rating, change(Cell.of(*place), **cleaned, by=request.user)))
+        return _respond(request, place, Saving(rating, change(Cell.of(*place), **cleaned, by=request.user)))
     except HumanGradeError as refusal:
-        return _answer(request, place, Saving(rating, refusal=refusal))
+        return _respond(request, place, Saving(rating, refusal=refusal))
 
 
-def _answer(request: HtmxRequest, place: Place, saving: Saving) -> HttpResponse:
+def _respond(request: HtmxRequest, place: Place, saving: Saving) -> HttpResponse:
     """Render the cell for a grid, the panel for the panel; redirect a plain browser to the cell's page."""
     item, passage = place
     to = reverse("review:cell", args=[item.bank_id, item.topic_id, passage.pk, item.pk])

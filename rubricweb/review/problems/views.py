@@ -117,7 +117,7 @@ def _context(
     if key:
         context["decision"] = next((row.decision for row in rows if row.problem.key == key), None)
         subject = opened.subject_of(user, bank, key)
-        if isinstance(subject, opened.APassage) and subject.kind is Kind.COPIES:
+        if isinstance(subject, APassage) and subject.kind is Kind.COPIES:
             context |= opened.group_of(bank, groups, subject)
         else:
             context |= opened.opened(subject, topics, rater, form.query)

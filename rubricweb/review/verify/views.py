@@ -65,11 +65,11 @@ def verify(request: HtmxRequest, slug: str, bank_id: int | None = None) -> HttpR
         bank_id = first.pk
     bank = verified_bank(request, slug, bank_id, needed=needed)
     if request.method != "POST":
-        return answer(request, bank, None)
+        return check_page(request, bank, None)
     form = VerdictForm(request.POST)
     saving = _save_verdict(request, bank, form)
     at = form.at if saving.refusal else None
-    return answer(request, bank, saving, at=at)
+    return check_page(request, bank, saving, at=at)
 
 
 @require_POST
@@ -92,7 +92,7 @@ def undo(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
     except HumanGradeError as refusal:
         saving = Saving(None, refusal=refusal)
     item = bank.items.active().filter(revision=event.revision_id).first()
-    return answer(request, bank, saving, at=(event.topic_id, event.passage_id, item.pk if item else 0))
+    return check_page(request, bank, saving, at=(event.topic_id, event.passage_id, item.pk if item else 0))
 
 
 @require_safe
@@ -158,7 +158,7 @@ def _judge_answer(
     return humans.judge_answer(Cell.of(item, passage), grade, is_right=is_right, **how)
 
 
-def answer(
+def check_page(
     request: HtmxRequest, bank: Bank, saving: Saving | None, at: tuple[int, int, int] | None = None
 ) -> HttpResponse:
     """Render the page, or after a change its card; redirect a plain browser to the queue."""
@@ -270,15 +270,15 @@ def accept(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
         )
     try:
         with transaction.atomic():
-            verdict = _find_right(cell, rater, request)
+            verdict = _confirm_answer(cell, rater, request)
             counts = change_answer_key(item, texts=[*cell.keys, text], seen=acceptance.seen, by=request.user)
     except (BankError, HumanGradeError) as refusal:
         return _refused(request, bank, acceptance, str(refusal))
     item.refresh_from_db(fields=["version"])
-    undo: dict[str, object] = {"item": item.pk, "passage": passage.pk, "seen": item.version, "answer": text}
-    undo |= {"verdict": verdict.pk} if verdict else {}
+    fields: dict[str, object] = {"item": item.pk, "passage": passage.pk, "seen": item.version, "answer": text}
+    fields |= {"verdict": verdict.pk} if verdict else {}
     undo_at = reverse("review:verify-accept-undo", args=[slug, bank_id])
-    offer_undo(request, _accepted(text, counts), f"{undo_at}?{request.GET.urlencode()}", **undo)
+    offer_undo(request, _accepted(text, counts), f"{undo_at}?{request.GET.urlencode()}", **fields)
     return _show(request, bank, None if verdict else (item.topic_id, passage.pk, item.pk))
 
 
@@ -309,7 +309,7 @@ def _acceptance(request: HtmxRequest) -> Acceptance:
     return form.acceptance
 
 
-def _find_right(cell: CellView, rater: Rater, request: HtmxRequest) -> AnswerVerdict | None:
+def _confirm_answer(cell: CellView, rater: Rater, request: HtmxRequest) -> AnswerVerdict | None:
     """Save that the answer is right, where a grader has a verdict that this person may check."""
     grade, may_assess = cell.grade, roles.holds(request.user, cell.item.bank.collection, roles.TO_ASSESS)
     if not (rater.verifies and may_assess and grade and grade.rating is not None):
@@ -343,7 +343,7 @@ def _refused(request: HtmxRequest, bank: Bank, acceptance: Acceptance, why: str)
 def _show(request: HtmxRequest, bank: Bank, at: tuple[int, int, int] | None) -> HttpResponse:
     """Render the card of the cell, or of the next one; redirect a plain browser to it."""
     if request.htmx:
-        return answer(request, bank, None, at=at)
+        return check_page(request, bank, None, at=at)
     kept = _without_cell(request)
     if at and not CheckForm(request.GET).shows_list:
         kept["at"] = "-".join(map(str, at))
