@@ -159,7 +159,7 @@ def test_verdict_is_saved_apart_from_ratings_and_taken_back(verified, assessor, 
     rate_cell(Cell.of(verified.items[0], verified.passages["d3"]), rating=4, by=assessor, seen=0)
     first = client.get(at).context
     second = client.post(at, verdict_of(first, "wrong"), headers=HTMX)
-    assert second.context["saving"].words == "Saved: the answer is right."
+    assert second.context["saving"].message == "Saved: the answer is right."
     assert queued(second.context)[0] == ("d6", 0)
     event = AnswerVerdict.objects.get()
     assert (event.is_right, event.seen_rating, event.verdict, event.answer) == (
