@@ -63,8 +63,8 @@ from grading.formats.trec import read_run
 from grading.measures.cover import covered_items
 from grading.statistics.cover_sample import Ranked, cover_sample
 from grading.statistics.max_t import ALPHA, pairwise_p
-from rubricweb.campaigns.queue import ordering
-from rubricweb.campaigns.queue.ordering import Cells
+from rubricweb.campaigns import ordering
+from rubricweb.campaigns.ordering import Cells
 
 SECONDS, WORDS_A_MINUTE, MOST_WORDS = 15, 240, 480
 MINUTES = (15, 30, 60, 120, 240, 480)

@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rubricweb.campaigns.queue.models import Campaign
+    from rubricweb.campaigns.models import Campaign
     from tests.rubricweb.campaigns.assessors import Assessor
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -94,9 +94,9 @@ def campaign_of(cells: int, *, gradable_cells: int = 0) -> Campaign:
     from django.core.management import call_command
 
     from rubricweb.accounts.models import User
-    from rubricweb.campaigns.queue.actions import CampaignPlan, open_campaign
-    from rubricweb.campaigns.queue.models import Campaign
-    from rubricweb.campaigns.queue.population import Choice
+    from rubricweb.campaigns.actions import CampaignPlan, open_campaign
+    from rubricweb.campaigns.models import Campaign
+    from rubricweb.campaigns.population import Choice
     from rubricweb.grades.raters import KINDS, raters
     from tests.factories import CollectionFactory, gradable
 
@@ -224,7 +224,7 @@ def work(people: dict[int, Assessor], *, seconds: float, pause: float) -> float:
 
 
 def report(campaign: Campaign, people: dict[int, Assessor], begun: float) -> int:
-    from rubricweb.campaigns.queue.models import Turn
+    from rubricweb.campaigns.models import Turn
 
     believed = {(pk, cell): rating for pk, one in people.items() for cell, rating in one.sent.items()}
     turns = campaign.turns.filter(state=Turn.State.SUBMITTED)

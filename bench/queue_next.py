@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-    from rubricweb.campaigns.queue.models import Campaign
+    from rubricweb.campaigns.models import Campaign
 
 ROOT = Path(__file__).resolve().parents[1]
 TARGET_MS = 25
@@ -74,9 +74,9 @@ def main() -> int:
 def campaign_of() -> Campaign:
     from django.core.management import call_command
 
-    from rubricweb.campaigns.queue.actions import CampaignPlan, open_campaign
-    from rubricweb.campaigns.queue.models import Campaign
-    from rubricweb.campaigns.queue.population import Choice
+    from rubricweb.campaigns.actions import CampaignPlan, open_campaign
+    from rubricweb.campaigns.models import Campaign
+    from rubricweb.campaigns.population import Choice
     from rubricweb.grades.raters import KINDS, raters
     from tests.factories import CollectionFactory, gradable
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 if TYPE_CHECKING:
-    from rubricweb.campaigns.queue.models import Campaign
+    from rubricweb.campaigns.models import Campaign
 
 ROOT = Path(__file__).resolve().parents[1]
 TARGET_MS = 100
@@ -59,9 +59,9 @@ def campaign_of(cells: int) -> Campaign:
     from django.core.management import call_command
 
     from rubricweb.accounts.models import User
-    from rubricweb.campaigns.queue.actions import CampaignPlan, open_campaign
-    from rubricweb.campaigns.queue.models import Campaign
-    from rubricweb.campaigns.queue.population import Choice
+    from rubricweb.campaigns.actions import CampaignPlan, open_campaign
+    from rubricweb.campaigns.models import Campaign
+    from rubricweb.campaigns.population import Choice
     from rubricweb.grades.raters import KINDS, raters
     from tests.factories import CollectionFactory, lexical_config
 
@@ -121,7 +121,7 @@ def measure(campaign: Campaign) -> int:
     from django.test.utils import CaptureQueriesContext
     from django.urls import reverse
 
-    from rubricweb.campaigns.queue.models import Turn
+    from rubricweb.campaigns.models import Turn
     from tests.factories import MembershipFactory
 
     person = MembershipFactory(collection=campaign.collection, role="assessor").user

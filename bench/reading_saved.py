@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 if TYPE_CHECKING:
-    from rubricweb.campaigns.queue.models import Campaign
+    from rubricweb.campaigns.models import Campaign
     from rubricweb.corpus.models import Collection
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -110,9 +110,9 @@ def measure(collection: Collection, options: argparse.Namespace) -> int:
 def campaign_of(collection: Collection, way: Way, query_id: str | None) -> Campaign:
     from django.db.models import Count, Q
 
-    from rubricweb.campaigns.queue.actions import CampaignPlan, open_campaign
-    from rubricweb.campaigns.queue.models import Campaign
-    from rubricweb.campaigns.queue.population import Choice
+    from rubricweb.campaigns.actions import CampaignPlan, open_campaign
+    from rubricweb.campaigns.models import Campaign
+    from rubricweb.campaigns.population import Choice
     from rubricweb.grades.raters import KINDS, raters
 
     items = Count("items", filter=~Q(items__revision__text=""))
@@ -133,8 +133,8 @@ def campaign_of(collection: Collection, way: Way, query_id: str | None) -> Campa
 
 def read(campaign: Campaign, people: list[Any], way: Way) -> tuple[float, int]:
     """Characters a rating, and how many ratings there were."""
-    from rubricweb.campaigns.queue.actions import rate
-    from rubricweb.campaigns.queue.leases import top_up
+    from rubricweb.campaigns.actions import rate
+    from rubricweb.campaigns.leases import top_up
 
     on_screen: dict[int, int] = {}
     characters = rated = 0
@@ -156,7 +156,7 @@ def read(campaign: Campaign, people: list[Any], way: Way) -> tuple[float, int]:
 
 def next_turn(campaign: Campaign, person: Any) -> Any:
     """What the person's page shows next: the first item of the passage that was leased first."""
-    from rubricweb.campaigns.queue.models import Turn
+    from rubricweb.campaigns.models import Turn
 
     held = campaign.turns.filter(person=person, state=Turn.State.LEASED)
     return held.select_related("cell__passage", "cell__campaign").order_by("taken_at", "order", "pk").first()

@@ -299,7 +299,7 @@ SPECTACULAR_SETTINGS = {
     "SERVE_PERMISSIONS": ["rubricweb.api.authentication.HasScope"],
     "ENUM_NAME_OVERRIDES": {
         "KindEnum": "rubricweb.banks.models.Item.Kind",
-        "FlagKindEnum": "rubricweb.review.flags.models.Flag.Kind",
+        "FlagKindEnum": "rubricweb.review.models.Flag.Kind",
         "OutcomeEnum": "rubricweb.grades.models.Grade.How",
         "SubmissionOutcomeEnum": "rubricweb.submissions.models.Submission.Outcome",
         "StateEnum": "rubricweb.grades.models.GradingJob.State",

@@ -4,7 +4,7 @@ from django.contrib import admin
 from django.urls import include, path
 
 from rubricweb.editor import urls as editor
-from rubricweb.review import views
+from rubricweb.review import grid
 
 urlpatterns = [
     path("", include("rubricweb.core.urls")),
@@ -12,7 +12,7 @@ urlpatterns = [
     path("", include("rubricweb.corpus.urls")),
     path("", include("rubricweb.webhooks.urls")),
     path("accounts/", include("rubricweb.accounts.urls")),
-    path("", include(([path(editor.TOPIC, views.topic, name="topic"), *editor.urlpatterns], "editor"))),
+    path("", include(([path(editor.TOPIC, grid.topic, name="topic"), *editor.urlpatterns], "editor"))),
     path("collections/", include("rubricweb.grades.urls")),
     path("collections/", include("rubricweb.graders.urls")),
     path("", include("rubricweb.imports.urls")),

@@ -17,8 +17,8 @@ from grading.types import ItemKind
 from rubricweb.accounts.models import Membership, User
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.models import Bank, Item, ItemRevision
-from rubricweb.campaigns.queue.leases import LEAST_HELD, top_up
-from rubricweb.campaigns.queue.models import Campaign, Turn
+from rubricweb.campaigns.leases import LEAST_HELD, top_up
+from rubricweb.campaigns.models import Campaign, Turn
 from rubricweb.corpus.models import Collection, Judgment, Passage, Pooled, Ranking, Response, Run, Topic
 from rubricweb.grades.configs import config_for
 from rubricweb.grades.models import Grade, GraderConfig

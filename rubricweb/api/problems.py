@@ -20,7 +20,7 @@ from rubricweb.core import errors
 from rubricweb.grades.humans.actions import HumanGradeError, RatedMeanwhile
 from rubricweb.imports.undo import CannotUndo
 from rubricweb.leaderboards.board.types import BoardError
-from rubricweb.review.flags.errors import FlagError, MovedMeanwhile
+from rubricweb.review.flags.actions import FlagError, MovedMeanwhile
 from rubricweb.submissions.actions import NotTaken
 from rubricweb.systems.actions import TagTaken
 from rubricweb.webhooks.actions import NotOn, TooMany

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rubricweb.campaigns.adjudication.models import Decision
+    from rubricweb.campaigns.models import Decision
 
 
 class QueueError(Exception):
@@ -46,7 +46,7 @@ class DecidedMeanwhile(AdjudicationError):
 
 
 class NotYourDecision(AdjudicationError):
-    """Only the person who decided can take the decision back; others decide anew."""
+    """Somebody else made the decision: only they can withdraw it; others decide anew."""
 
 
 class NeedsReason(AdjudicationError):

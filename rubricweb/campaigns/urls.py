@@ -1,5 +1,30 @@
-from rubricweb.campaigns.adjudication.urls import urlpatterns as adjudication
-from rubricweb.campaigns.queue.urls import urlpatterns as queue
+"""Campaigns, the assessor's queue and decisions, under a collection's work."""
+
+from django.urls import path
+
+from rubricweb.campaigns import decide, new_campaign, queue
+
+WORK = "collections/<slug:slug>/work/"
+CAMPAIGN = f"{WORK}campaigns/<int:campaign_id>/"
+QUEUE = f"{WORK}rate/<int:campaign_id>/"
+DECIDE = f"{WORK}decide/"
 
 app_name = "campaigns"
-urlpatterns = [*queue, *adjudication]
+urlpatterns = [
+    path(f"{WORK}campaigns/", queue.campaigns, name="campaigns"),
+    path(f"{WORK}campaigns/new/", new_campaign.campaign_new, name="campaign-new"),
+    path(f"{WORK}campaigns/new/preview/", new_campaign.campaign_preview, name="campaign-preview"),
+    path(QUEUE, queue.queue, name="queue"),
+    path(f"{QUEUE}next/", queue.queue_next, name="queue-next"),
+    path(CAMPAIGN, queue.campaign, name="campaign"),
+    path(f"{CAMPAIGN}state/", queue.campaign_state, name="campaign-state"),
+    path(f"{QUEUE}cells/<int:cell_id>/", queue.queue_cell, name="queue-cell"),
+    path(f"{QUEUE}cells/<int:cell_id>/skip/", queue.queue_skip, name="queue-skip"),
+    path(f"{QUEUE}cells/<int:cell_id>/comment/", queue.queue_comment, name="queue-comment"),
+    path(f"{QUEUE}undo/", queue.queue_undo, name="queue-undo"),
+    path(f"{QUEUE}beat/", queue.queue_beat, name="queue-beat"),
+    path(f"{QUEUE}stop/", queue.queue_stop, name="queue-stop"),
+    path(DECIDE, decide.decide, name="decide"),
+    path(f"{DECIDE}unanimous/", decide.accept_unanimous, name="accept-unanimous"),
+    path(f"{DECIDE}<int:decision_id>/withdraw/", decide.withdraw, name="decision-withdraw"),
+]

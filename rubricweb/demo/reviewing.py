@@ -21,19 +21,19 @@ from rubricweb.accounts.roles import Role
 from rubricweb.banks.actions import add_item, retire_item, revise_item, weigh_item
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.versions import name_version
-from rubricweb.campaigns.adjudication.actions import decide
-from rubricweb.campaigns.agreement.latest_ratings import CellKey
-from rubricweb.campaigns.queue import actions as queue
-from rubricweb.campaigns.queue.actions import CampaignPlan, close_campaign, open_campaign
-from rubricweb.campaigns.queue.leases import MOST_HELD, hand_back, take_missing
-from rubricweb.campaigns.queue.models import Campaign, CampaignCell, Turn
-from rubricweb.campaigns.queue.population import Choice
+from rubricweb.campaigns import actions as queue
+from rubricweb.campaigns.actions import CampaignPlan, close_campaign, open_campaign
+from rubricweb.campaigns.adjudication import decide
+from rubricweb.campaigns.assessor_ratings import CellKey
+from rubricweb.campaigns.leases import MOST_HELD, hand_back, take_missing
+from rubricweb.campaigns.models import Campaign, CampaignCell, Turn
+from rubricweb.campaigns.population import Choice
 from rubricweb.corpus.models import Collection, Judgment, Passage, Response, Topic
 from rubricweb.demo.loading import account, grade
 from rubricweb.grades.models import Grade, HumanGrade
 from rubricweb.grades.raters import raters
 from rubricweb.review.flags.actions import assign, open_flag, reply, resolve
-from rubricweb.review.flags.subjects import Kind, Subject
+from rubricweb.review.models import Kind, Subject
 
 ASSESSORS = ("assessor", "colleague")
 OKAY_NUGGETS = (

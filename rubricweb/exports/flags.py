@@ -12,7 +12,7 @@ from grading.formats.tables import without_formula
 from rubricweb.banks.secrecy import public
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pseudonyms import Naming
-from rubricweb.review.flags.models import Flag, FlagEvent
+from rubricweb.review.models import Flag, FlagEvent
 
 BATCH = 500
 COLUMNS = (

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 from grading.formats.events import GraderVerdict, How, RatingEvent, event_line
 from rubricweb.accounts import roles
 from rubricweb.banks.secrecy import public
-from rubricweb.campaigns.queue.models import CampaignCell, Turn
+from rubricweb.campaigns.models import CampaignCell, Turn
 from rubricweb.core.http import HtmxRequest
 from rubricweb.core.spreadsheets import safe_cell
 from rubricweb.corpus.access import collection_for

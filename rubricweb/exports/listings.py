@@ -27,9 +27,15 @@ from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.raters import Rater, raters
 from rubricweb.grades.visibility import visible_grades
 from rubricweb.leaderboards.board.items import secret_wordings
-from rubricweb.review.evidence import EvidenceItem, EvidenceQuery, TopicEvidence, evidence
-from rubricweb.review.evidence_form import EvidenceForm
-from rubricweb.review.problems.findings import suspects, uncovered_of
+from rubricweb.review.evidence import (
+    EvidenceForm,
+    EvidenceItem,
+    EvidenceQuery,
+    TopicEvidence,
+    evidence,
+    suspects,
+    uncovered_of,
+)
 
 Answers = dict[tuple[int, int], str]
 """(revision, passage) -> the extracted answer."""

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 from rubricweb.accounts import roles
 from rubricweb.accounts.invitations import invitations_for
 from rubricweb.accounts.models import User
-from rubricweb.campaigns.queue.models import Campaign, Turn
+from rubricweb.campaigns.models import Campaign, Turn
 from rubricweb.core.http import Context, HtmxRequest, page_or_part
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection
@@ -29,7 +29,7 @@ from rubricweb.leaderboards.board.provenance import measure_name
 from rubricweb.leaderboards.board.selectors import board
 from rubricweb.leaderboards.forms import BoardToolbar
 from rubricweb.plots.rows import DotRow, dot_rows
-from rubricweb.review.flags.models import Flag
+from rubricweb.review.models import Flag
 from rubricweb.submissions.models import Call
 from rubricweb.submissions.selectors import Track, tracks
 

@@ -19,7 +19,7 @@ from rubricweb.grades.raters import raters
 from rubricweb.home import search as searching
 from rubricweb.home import topics
 from rubricweb.home.forms import SearchForm, TopicsForm
-from rubricweb.review.forms import address_kept
+from rubricweb.review.grid import address_kept
 
 PAGE_TOPICS = 200
 

@@ -17,15 +17,14 @@ from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.drafting.models import Draft
-from rubricweb.campaigns.adjudication.models import Decision
-from rubricweb.campaigns.adjudication.selectors import Query
-from rubricweb.campaigns.queue.leases import LAPSED, NEW
-from rubricweb.campaigns.queue.models import Campaign, CampaignCell, Turn
-from rubricweb.campaigns.queue.selectors import LEAST_SECONDS, PACE_OF, pace
+from rubricweb.campaigns.conflicts import Query
+from rubricweb.campaigns.leases import LAPSED, NEW
+from rubricweb.campaigns.models import Campaign, CampaignCell, Decision, Turn
+from rubricweb.campaigns.selectors import LEAST_SECONDS, PACE_OF, pace
 from rubricweb.corpus.models import Collection, Run
 from rubricweb.grades import visibility
 from rubricweb.grades.models import GradingJob, HumanGrade
-from rubricweb.review.flags.models import Flag
+from rubricweb.review.models import Flag
 from rubricweb.submissions.models import Submission
 from rubricweb.webhooks.models import Endpoint
 

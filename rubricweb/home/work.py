@@ -14,7 +14,7 @@ from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.arena.drawing import count_unseen
-from rubricweb.campaigns.queue.models import Campaign, Turn
+from rubricweb.campaigns.models import Campaign, Turn
 from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Topic

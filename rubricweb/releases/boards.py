@@ -21,7 +21,7 @@ from grading.measures import registry
 from grading.measures.cover import LabelMode
 from grading.types import Purpose, Qrel
 from rubricweb import __version__
-from rubricweb.campaigns.agreement import selectors as assessors
+from rubricweb.campaigns import agreement as assessors
 from rubricweb.corpus.models import Collection, Judgment
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.exports import naming

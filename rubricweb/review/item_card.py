@@ -18,10 +18,10 @@ from rubricweb.editor.what_if import WhatIf, what_if
 from rubricweb.grades.raters import Rater
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.grades.topic_ratings import Mask
-from rubricweb.review.flags.models import Flag, FlagEvent
+from rubricweb.review.models import Flag, FlagEvent
 from rubricweb.review.selectors.grid import TopicGrid, topic_grid
 from rubricweb.review.selectors.grid_query import GridQuery
-from rubricweb.review.selectors.window import GridColumn, first_words
+from rubricweb.review.selectors.window import GridColumn, excerpts
 
 SHOWN_PASSAGES = 8
 BAR_HEIGHT = 40
@@ -49,7 +49,7 @@ class WronglyCovered:
     passage_pk: int
     doc_id: str
     rating: int
-    words: str
+    excerpt: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class ItemCard:
     wrongly: tuple[WronglyCovered, ...]
     """The first of `not_relevant_covering`, the highest grades first."""
     reasons: tuple[FlagEvent, ...]
-    """What people wrote who flagged it as spurious."""
+    """Comments of those who flagged it as spurious."""
     what_if: WhatIf | None
     """The effect of retiring it; None if no grader grades its kind."""
 
@@ -128,16 +128,19 @@ def _bars(ratings: Ratings, relevant: Mask, not_relevant: Mask, highest: int, le
 def _wrongly(grid: TopicGrid, ratings: Ratings, mask: Mask) -> tuple[WronglyCovered, ...]:
     rows = sorted(np.flatnonzero(mask).tolist(), key=lambda row: (-ratings[row], row))[:SHOWN_PASSAGES]
     pool = grid.pool
-    words = first_words(pool.passage_pks[row] for row in rows)
+    excerpt_by_pk = excerpts(pool.passage_pks[row] for row in rows)
     return tuple(
-        WronglyCovered(pk, pool.doc_ids[row], int(ratings[row]), words.get(pk, ""))
+        WronglyCovered(pk, pool.doc_ids[row], int(ratings[row]), excerpt_by_pk.get(pk, ""))
         for row in rows
         for pk in [pool.passage_pks[row]]
     )
 
 
 def _reasons(item: Item) -> tuple[FlagEvent, ...]:
-    """Of open flags on the item itself: one on a cell may tell of a rating that the reader shall not see."""
+    """Return the texts of open flags on the item itself.
+
+    A flag on a cell may tell of a rating that the reader must not see.
+    """
     opened = FlagEvent.objects.filter(
         verb=FlagEvent.Verb.OPENED,
         flag__item=item,

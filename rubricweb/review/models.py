@@ -1,14 +1,209 @@
-"""Flags, which keep a module of their own, and views of the grid that people name."""
+"""Flags with their history and subjects, and views of the grid that people save."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+from uuid import uuid4
+
 from django.conf import settings
 from django.db import models
+from django.db.models import F, Q
+from django.urls import reverse
 
-from rubricweb.corpus.models import Collection
-from rubricweb.review.flags.models import Flag, FlagEvent
+from rubricweb.banks.models import Bank, Item, ItemRevision
+from rubricweb.banks.secrecy import ReadableManager
+from rubricweb.corpus.models import Collection, Passage, Topic
 
-__all__ = ["Flag", "FlagEvent", "SavedView"]
+if TYPE_CHECKING:
+    from rubricweb.accounts.models import User
+
+
+class FlagQuerySet(models.QuerySet[Any]):
+    def of(self, collection: Collection) -> FlagQuerySet:
+        return self.filter(bank__collection=collection)
+
+    def open(self) -> FlagQuerySet:
+        return self.filter(resolved_at__isnull=True)
+
+    def about(self, bank: Bank, topic: Topic, item: Item | None, passage: Passage | None) -> FlagQuerySet:
+        """Keep the flags on exactly this subject: a cell's flags are not its item's."""
+        return self.filter(bank=bank, topic=topic, item=item, passage=passage)
+
+    def standing(self, by: User) -> FlagQuerySet:
+        """Keep the open flags of `by` on the present wording, at most one of each kind, without comments."""
+        present = Q(item__isnull=True) | Q(revision=F("item__revision"))
+        return self.open().filter(present, by=by).exclude(kind="comment")
+
+    def ready(self) -> FlagQuerySet:
+        """Fetch everything that a thread shows along, except the passage's text."""
+        related = ("bank__collection", "topic", "item__revision", "revision", "passage", "by", "assignee")
+        flags = self.select_related(*related).defer("passage__text")
+        return flags.prefetch_related("events__by", "events__assignee")
+
+
+FlagManager = ReadableManager.from_queryset(FlagQuerySet)
+
+
+class Flag(models.Model):
+    """A person wants an item, a passage or a cell (both) looked at."""
+
+    class Kind(models.TextChoices):
+        SPURIOUS = "spurious", "misleading"
+        UNCOVERED = "uncovered", "not covered"
+        WRONG_ANSWER = "wrong-answer", "wrong answer"
+        UNCLEAR = "unclear", "unclear"
+        DUPLICATE = "duplicate", "duplicate"
+        COMMENT = "comment", "comment"
+
+    bank = models.ForeignKey(Bank, on_delete=models.CASCADE, related_name="flags")
+    topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="flags")
+    item = models.ForeignKey(Item, null=True, blank=True, on_delete=models.CASCADE, related_name="flags")
+    passage = models.ForeignKey(
+        Passage, null=True, blank=True, on_delete=models.CASCADE, related_name="flags"
+    )
+    revision = models.ForeignKey(
+        ItemRevision, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
+    )
+    """The item's wording when it was flagged."""
+    kind = models.CharField(max_length=20, choices=Kind)
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="flags"
+    )
+    at = models.DateTimeField(auto_now_add=True)
+    moved_at = models.DateTimeField()
+    """When the last event was added."""
+    assignee = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="assigned_flags",
+    )
+    resolved_at = models.DateTimeField(null=True, blank=True)
+    version = models.PositiveIntegerField(default=1)
+    """The number of the last event; who decides names the one they saw."""
+
+    objects = FlagManager()
+
+    class Meta:
+        ordering = ("-moved_at", "-pk")
+        constraints = (
+            models.CheckConstraint(
+                condition=Q(item__isnull=False) | Q(passage__isnull=False), name="flag_is_about_something"
+            ),
+            models.CheckConstraint(
+                condition=Q(item__isnull=True, revision__isnull=True)
+                | Q(item__isnull=False, revision__isnull=False),
+                name="flag_knows_the_words_of_its_item",
+            ),
+        )
+        indexes = (models.Index(fields=("bank", "topic", "resolved_at"), name="flags_by_place"),)
+
+    def __str__(self) -> str:
+        return f"{self.get_kind_display()} ({self.pk})"
+
+    def get_absolute_url(self) -> str:
+        return reverse("review:flag", args=[self.bank.collection.slug, self.pk])
+
+    @property
+    def is_open(self) -> bool:
+        return self.resolved_at is None
+
+    @property
+    def is_reworded(self) -> bool:
+        """The item has been reworded since."""
+        return self.item is not None and self.item.revision_id != self.revision_id
+
+
+class FlagEvent(models.Model):
+    """The thread, append-only: who wrote or did what, and when."""
+
+    class Verb(models.TextChoices):
+        OPENED = "opened"
+        REPLIED = "replied"
+        ASSIGNED = "assigned"
+        RESOLVED = "resolved"
+        REOPENED = "reopened"
+
+    flag = models.ForeignKey(Flag, on_delete=models.CASCADE, related_name="events")
+    number = models.PositiveIntegerField()
+    verb = models.CharField(max_length=20, choices=Verb)
+    text = models.TextField(blank=True)
+    assignee = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    """The new assignee; None if it was given back."""
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    at = models.DateTimeField(auto_now_add=True)
+    uid = models.UUIDField(default=uuid4, unique=True)
+    """Made in the page; an event sent twice is saved once."""
+
+    class Meta:
+        ordering = ("number",)
+        constraints = (models.UniqueConstraint(fields=("flag", "number"), name="one_event_per_flag_version"),)
+
+    def __str__(self) -> str:
+        return f"{self.verb} as event {self.number}"
+
+    @property
+    def anchor(self) -> str:
+        return f"flag-{self.flag_id}-event-{self.number}"
+
+
+Kind = Flag.Kind
+OF_PASSAGES = frozenset({Kind.UNCOVERED})
+OF_ITEMS = frozenset({Kind.SPURIOUS, Kind.WRONG_ANSWER})
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """An item of a bank, a passage of a topic's pool, or both: a cell."""
+
+    bank: Bank
+    topic: Topic
+    item: Item | None = None
+    passage: Passage | None = None
+
+    @property
+    def what(self) -> str:
+        if self.item and self.passage:
+            return "pair"
+        return self.item.get_kind_display() if self.item else "passage"
+
+    @property
+    def kinds(self) -> list[Kind]:
+        """The kinds of flag that fit the subject."""
+        unfit = (frozenset() if self.passage else OF_PASSAGES) | (frozenset() if self.item else OF_ITEMS)
+        return [kind for kind in Kind if kind not in unfit]
+
+    @property
+    def key(self) -> str:
+        """A name of the subject for ids in the page."""
+        return "-".join(name + str(row.pk) for name, row in (("i", self.item), ("p", self.passage)) if row)
+
+    @property
+    def address(self) -> str:
+        """The URL of its threads."""
+        pks = {"item": self.item and self.item.pk, "passage": self.passage and self.passage.pk}
+        named = urlencode({name: pk for name, pk in pks.items() if pk})
+        return f"{reverse('review:subject-flags', args=[self.bank.pk, self.topic.pk])}?{named}"
+
+    @property
+    def place(self) -> str:
+        """The URL where it is worked on: the cell, the item in the editor, or the passage in the grid."""
+        bank, topic = self.bank.pk, self.topic.pk
+        if self.item and self.passage:
+            return reverse("review:cell", args=[bank, topic, self.passage.pk, self.item.pk])
+        if self.item:
+            return f"{reverse('editor:topic', args=[bank, topic])}#item-{self.item.pk}"
+        grid = reverse("editor:topic", args=[bank, topic], query={"view": "grid"})
+        return f"{grid}#p{self.passage.pk if self.passage else ''}"
+
+
+def subject_of(flag: Flag) -> Subject:
+    return Subject(flag.bank, flag.topic, flag.item, flag.passage)
 
 
 class SavedView(models.Model):

@@ -24,9 +24,9 @@ from grading.types import ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.banks.actions import revise_item
 from rubricweb.banks.models import Bank, Item
-from rubricweb.campaigns.queue.actions import CampaignPlan, open_campaign
-from rubricweb.campaigns.queue.models import Campaign
-from rubricweb.campaigns.queue.population import Choice
+from rubricweb.campaigns.actions import CampaignPlan, open_campaign
+from rubricweb.campaigns.models import Campaign
+from rubricweb.campaigns.population import Choice
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.demo.loading import load_demo
 from rubricweb.grades.raters import raters

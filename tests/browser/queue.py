@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
-from rubricweb.campaigns.queue.models import Campaign, Turn
+from rubricweb.campaigns.models import Campaign, Turn
 from rubricweb.grades.models import HumanGrade
 
 SHOWN = "#queue-card li[aria-current]"

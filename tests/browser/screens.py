@@ -13,11 +13,10 @@ from playwright.sync_api import Error, Page, expect
 from grading.support import Support
 from rubricweb.accounts.models import User
 from rubricweb.arena.models import Vote
-from rubricweb.campaigns.adjudication.models import Decision
-from rubricweb.campaigns.queue.models import Turn
+from rubricweb.campaigns.models import Decision, Turn
 from rubricweb.grades.answer_verdicts import AnswerVerdict
 from rubricweb.grades.models import HumanGrade
-from rubricweb.review.flags.models import Flag
+from rubricweb.review.models import Flag
 from rubricweb.support import labelling
 from rubricweb.support.actions import label_citation
 from rubricweb.support.models import SupportEvent

@@ -12,12 +12,11 @@ from grading.types import ItemKind
 from rubricweb.accounts.actions import set_role
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
-from rubricweb.campaigns.adjudication.models import Decision
-from rubricweb.campaigns.queue.actions import CampaignPlan, open_campaign, rate
-from rubricweb.campaigns.queue.models import Campaign
-from rubricweb.campaigns.queue.population import Choice
+from rubricweb.campaigns.actions import CampaignPlan, open_campaign, rate
+from rubricweb.campaigns.models import Campaign, Decision
+from rubricweb.campaigns.population import Choice
 from rubricweb.grades.raters import raters
-from rubricweb.review.flags.models import Flag
+from rubricweb.review.models import Flag
 from tests.factories import take
 
 

@@ -9,8 +9,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from rubricweb.accounts.models import User
 from rubricweb.review.flags import actions
-from rubricweb.review.flags.models import Flag
-from rubricweb.review.flags.subjects import Kind, Subject
+from rubricweb.review.models import Flag, Kind, Subject
 from tests.browser.inspector import WIDE
 from tests.browser.waiting import Held
 

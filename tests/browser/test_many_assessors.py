@@ -13,10 +13,10 @@ from django.urls import reverse
 from grading.types import ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
-from rubricweb.campaigns.queue.actions import CampaignPlan, open_campaign
-from rubricweb.campaigns.queue.leases import MOST_HELD
-from rubricweb.campaigns.queue.models import Campaign, Turn
-from rubricweb.campaigns.queue.population import Choice
+from rubricweb.campaigns.actions import CampaignPlan, open_campaign
+from rubricweb.campaigns.leases import MOST_HELD
+from rubricweb.campaigns.models import Campaign, Turn
+from rubricweb.campaigns.population import Choice
 from rubricweb.grades.models import HumanGrade
 from rubricweb.grades.raters import raters
 from tests.factories import MembershipFactory, UserFactory

@@ -10,11 +10,11 @@ from playwright.sync_api import expect
 
 from grading.types import ItemKind
 from rubricweb.accounts.models import User
-from rubricweb.campaigns.adjudication.actions import decide
-from rubricweb.campaigns.agreement.latest_ratings import CellKey
-from rubricweb.campaigns.queue.actions import CampaignPlan, open_campaign, rate
-from rubricweb.campaigns.queue.models import Campaign
-from rubricweb.campaigns.queue.population import Choice
+from rubricweb.campaigns.actions import CampaignPlan, open_campaign, rate
+from rubricweb.campaigns.adjudication import decide
+from rubricweb.campaigns.assessor_ratings import CellKey
+from rubricweb.campaigns.models import Campaign
+from rubricweb.campaigns.population import Choice
 from rubricweb.grades.raters import raters
 from tests.browser.queue import SHOWN
 from tests.factories import take

@@ -11,9 +11,9 @@ from django.test import Client
 from django.urls import reverse
 
 from rubricweb.accounts.models import User
-from rubricweb.campaigns.queue.actions import CampaignPlan, open_campaign
-from rubricweb.campaigns.queue.models import Campaign, Turn
-from rubricweb.campaigns.queue.population import Choice
+from rubricweb.campaigns.actions import CampaignPlan, open_campaign
+from rubricweb.campaigns.models import Campaign, Turn
+from rubricweb.campaigns.population import Choice
 from rubricweb.grades.raters import KINDS, raters
 from tests import factories
 from tests.rubricweb.campaigns.assessors import Assessor

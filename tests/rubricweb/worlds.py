@@ -21,11 +21,11 @@ from rubricweb.arena.models import Battle, FreshAnswer, Question, Vote
 from rubricweb.banks.drafting.models import Draft, DraftRequest, ImportanceSuggestion
 from rubricweb.banks.models import Bank
 from rubricweb.banks.versions import name_version
-from rubricweb.campaigns.adjudication.actions import decide
-from rubricweb.campaigns.agreement.latest_ratings import CellKey
-from rubricweb.campaigns.queue.actions import CampaignPlan, open_campaign
-from rubricweb.campaigns.queue.models import Campaign
-from rubricweb.campaigns.queue.population import Choice
+from rubricweb.campaigns.actions import CampaignPlan, open_campaign
+from rubricweb.campaigns.adjudication import decide
+from rubricweb.campaigns.assessor_ratings import CellKey
+from rubricweb.campaigns.models import Campaign
+from rubricweb.campaigns.population import Choice
 from rubricweb.corpus.models import Collection, Response
 from rubricweb.corpus.prompts import save_prompt
 from rubricweb.graders.calibration_cards import make_card
@@ -48,8 +48,7 @@ from rubricweb.imports.models import Import, ImportFile
 from rubricweb.leaderboards.public.actions import publish_board
 from rubricweb.releases.models import Release
 from rubricweb.review.flags.actions import open_flag
-from rubricweb.review.flags.subjects import Kind, Subject
-from rubricweb.review.models import SavedView
+from rubricweb.review.models import Kind, SavedView, Subject
 from rubricweb.support.models import SupportJudge
 from rubricweb.systems import specs
 from rubricweb.systems.models import SystemChunk, SystemJob

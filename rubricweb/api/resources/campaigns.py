@@ -20,17 +20,17 @@ from rubricweb.api.base import ListResource, Resource, Row, documents, require_v
 from rubricweb.api.idempotency import KEY, done_once
 from rubricweb.api.models import Token
 from rubricweb.banks.models import Item
+from rubricweb.campaigns import access, actions
 from rubricweb.campaigns.errors import UnknownNames
-from rubricweb.campaigns.queue import access, actions
-from rubricweb.campaigns.queue.forms import (
+from rubricweb.campaigns.forms import (
     MOST_ASSESSORS,
     CampaignForm,
     members_who_rate,
     named_form,
 )
-from rubricweb.campaigns.queue.models import Campaign
-from rubricweb.campaigns.queue.preview import Preview, preview
-from rubricweb.campaigns.queue.progress import CampaignProgress, CampaignRow, campaign_rows, progress
+from rubricweb.campaigns.models import Campaign
+from rubricweb.campaigns.new_campaign import Preview, preview_of
+from rubricweb.campaigns.progress import CampaignProgress, CampaignRow, campaign_rows, progress
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.raters import KINDS
 
@@ -177,7 +177,7 @@ class CampaignPlan(Resource):
         collection, sent = self.collection(needed=roles.TO_ORGANIZE), self.fields(NewCampaign)
         form = _form(collection, sent)
         everybody = members_who_rate(collection).count()
-        plan = preview(form.choice, form.plan, everybody=everybody, seconds=sent.get("seconds"))
+        plan = preview_of(form.choice, form.plan, everybody=everybody, seconds=sent.get("seconds"))
         return Response(CampaignPreview(plan).data)
 
 

@@ -20,11 +20,11 @@ from rubricweb.api.base import IF_MATCH, ListResource, Resource, seen_version
 from rubricweb.api.idempotency import KEY, done_once
 from rubricweb.api.models import Token
 from rubricweb.corpus.models import Collection
-from rubricweb.review.flags import access, actions
-from rubricweb.review.flags.forms import MAX_TEXT
-from rubricweb.review.flags.models import Flag, FlagEvent
+from rubricweb.review import access
+from rubricweb.review.flags import actions
 from rubricweb.review.flags.selectors import STATES, State, members_who_answer
-from rubricweb.review.flags.subjects import Kind, Subject
+from rubricweb.review.flags.views import MAX_TEXT
+from rubricweb.review.models import Flag, FlagEvent, Kind, Subject
 
 WRITES = {"POST": Token.Scope.ASSESS}
 

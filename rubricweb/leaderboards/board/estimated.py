@@ -31,7 +31,7 @@ from grading.statistics.cover_estimate import (
 )
 from grading.types import MIN_RATING
 from rubricweb.banks.models import ItemRevision
-from rubricweb.campaigns.queue.models import CampaignCell
+from rubricweb.campaigns.models import CampaignCell
 from rubricweb.corpus.models import Passage
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades.draws import Draw

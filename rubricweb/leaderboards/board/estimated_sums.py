@@ -21,7 +21,7 @@ from grading.statistics.cover_estimate import SampleSize
 from grading.statistics.cover_sample import MIN_UNITS, LinearEstimates, Units, linear_estimate
 from grading.types import MISSING, Ratings
 from rubricweb.banks.models import ItemRevision
-from rubricweb.campaigns.queue.models import CampaignCell
+from rubricweb.campaigns.models import CampaignCell
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades import scoring
 from rubricweb.grades.draws import Draw

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from grading.formats.tables import PrintedTable, TextCell, Value, from_mappings, number
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
-from rubricweb.campaigns.agreement.latest_ratings import CountedRating
-from rubricweb.campaigns.agreement.selectors import (
+from rubricweb.campaigns.agreement import (
     AgreementView,
     AlphaRow,
     AssessorPair,
     agreement,
 )
+from rubricweb.campaigns.assessor_ratings import CountedRating
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.raters import raters
 from rubricweb.leaderboards.board import provenance

@@ -1,4 +1,4 @@
-"""Every change to a flag: one event each, numbered, saved once."""
+"""Open, answer, resolve and assign flags."""
 
 from __future__ import annotations
 
@@ -11,9 +11,32 @@ from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank
 from rubricweb.core import audit, events
-from rubricweb.review.flags.errors import EmptyComment, MovedMeanwhile, UnfitAssignee, UnfitKind
-from rubricweb.review.flags.models import Flag, FlagEvent
-from rubricweb.review.flags.subjects import Kind, Subject
+from rubricweb.review.models import Flag, FlagEvent, Kind, Subject
+
+
+class FlagError(Exception):
+    """Root of the refusals; its text is for the person who writes."""
+
+
+class EmptyComment(FlagError):
+    """A comment without text."""
+
+
+class UnfitKind(FlagError):
+    """The kind does not fit: only an item can be spurious, and only a passage uncovered."""
+
+
+class UnfitAssignee(FlagError):
+    """Somebody who may not answer flags here."""
+
+
+class MovedMeanwhile(FlagError):
+    """The flag changed since the writer saw it; `flag` is its present state, `since` the new events."""
+
+    def __init__(self, flag: Flag, since: list[FlagEvent]) -> None:
+        self.flag, self.since = flag, since
+        super().__init__("Somebody else changed this flag while you were writing.")
+
 
 Verb = FlagEvent.Verb
 
@@ -30,10 +53,10 @@ def open_flag(
     if kind not in subject.kinds:
         raise UnfitKind(f"A {subject.what} cannot be flagged as {kind.label}.")
     if kind == Kind.COMMENT:
-        _require_words(text)
+        _require_text(text)
     Bank.objects.select_for_update().get(pk=subject.bank.pk)  # sent twice at once, the second finds the first
-    if uid is not None and (sent := _sent(uid, by)):
-        return sent
+    if uid is not None and (earlier := _saved_before(uid, by)):
+        return earlier
     if by and (own := _standing(subject, kind, by)):
         return reply(own, text=text, by=by, uid=uid) if text.strip() else own
     flag = Flag.objects.create(
@@ -57,7 +80,7 @@ def _standing(subject: Subject, kind: Kind, by: User) -> Flag | None:
 
 def reply(flag: Flag, *, text: str, by: User, uid: UUID | None = None) -> Flag:
     """Add a comment to the thread, whatever others wrote meanwhile."""
-    _require_words(text)
+    _require_text(text)
     return _append(flag, Verb.REPLIED, by, seen=None, text=text, uid=uid)
 
 
@@ -90,8 +113,8 @@ def _append(
     uid: UUID | None = None,
 ) -> Flag:
     now: Flag = Flag.objects.select_for_update(of=("self",)).get(pk=flag.pk)
-    if uid is not None and (sent := _sent(uid, by)):
-        return sent
+    if uid is not None and (earlier := _saved_before(uid, by)):
+        return earlier
     if seen is not None and now.version != seen:
         since = now.events.filter(number__gt=seen).select_related("by", "assignee")
         raise MovedMeanwhile(flag, list(since))
@@ -117,12 +140,12 @@ def _remember(flag: Flag, verb: Verb, by: User | None, *, text: str, uid: UUID |
     return flag
 
 
-def _sent(uid: UUID, by: User | None) -> Flag | None:
+def _saved_before(uid: UUID, by: User | None) -> Flag | None:
     """Return the flag that the event with this uid was saved for, if any."""
     event = FlagEvent.objects.filter(uid=uid, by=by).select_related("flag").first()
     return event.flag if event else None
 
 
-def _require_words(text: str) -> None:
+def _require_text(text: str) -> None:
     if not text.strip():
         raise EmptyComment("Write a comment first.")

@@ -16,19 +16,18 @@ from rubricweb.core import events
 from rubricweb.corpus.importers import FilePosition
 from rubricweb.corpus.models import Passage
 from rubricweb.grades.importers.people import Kinds, Work
-from rubricweb.review.flags.models import Flag, FlagEvent
-from rubricweb.review.flags.subjects import Subject
+from rubricweb.review.models import Flag, FlagEvent, Subject
 
 LACKING = "flags of rubrics, items or passages that the collection lacks"
 UNFIT = "flags of a kind that does not fit what they are about"
 SINCE = "events of threads that went on here otherwise"
 CREDIT = "events of flags"
 Ids = Mapping[str, tuple[UUID, bool]]
-"""By the id in the file: that of the row here, and whether it is there."""
+"""The id of the row here and whether the row exists, by the id in the file."""
 
 
 class FlagImporter:
-    """Adds threads that the collection lacks, and to others what the file has after their last event."""
+    """Add threads that the collection lacks, and to others what the file has after their last event."""
 
     kinds: ClassVar[Kinds] = {
         "flag_events": (FlagEvent, "flag__bank__collection"),
@@ -52,14 +51,14 @@ class FlagImporter:
                 raise FilePosition(path, thread.line).error(
                     f"the kind is {thread.kind!r}, expected {expected}"
                 )
-            flag = self._known(thread, ids) or self._new(thread, passages, lacking)
+            flag = self._existing(thread, ids) or self._new(thread, passages, lacking)
             if flag is not None:
                 self._continue(flag, thread, ids, lacking)
         self._work.leave_out(path, lacking)
         events.publish_on_commit(self._work.collection.channel, "flags")
 
-    def _known(self, thread: FlagThread, ids: Ids) -> Flag | None:
-        """The thread that has one of the events, or in a copy of the collection began at that moment."""
+    def _existing(self, thread: FlagThread, ids: Ids) -> Flag | None:
+        """Return the thread that has one of the events, or in a copy of the collection began then."""
         here = [ids[event.event_id][0] for event in thread.events if ids[event.event_id][1]]
         began = Q(verb=Verb.OPENED, at=moment(thread.events[0].at), flag__kind=thread.kind)
         began &= Q(flag__topic__query_id=thread.query_id, flag__bank__name=thread.bank)
@@ -72,7 +71,7 @@ class FlagImporter:
     def _new(
         self, thread: FlagThread, passages: Mapping[str, int], lacking: dict[str, Counter[str]]
     ) -> Flag | None:
-        """A thread without events yet; None where the collection lacks what it is about."""
+        """Create the thread without its events; return None where the collection lacks its subject."""
         bank, topic = self._banks.get(thread.bank), self._work.topics.by_query_id.get(thread.query_id)
         item = self._item(bank, thread.item_id) if bank else None
         is_lacking = bool(thread.item_id) != bool(item) or (thread.doc_id and thread.doc_id not in passages)
@@ -93,7 +92,7 @@ class FlagImporter:
         return flag
 
     def _item(self, bank: Bank, uid: str) -> Item | None:
-        """The item that has or had that wording."""
+        """Return the item that has or had that wording."""
         changes = ItemChange.including_secret.filter(item__bank=bank, revision__uid=uid)
         change = changes.select_related("item").order_by("-item__retired_at", "-pk").first() if uid else None
         return change.item if change else None

@@ -13,9 +13,8 @@ from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.review.flags.access import may_decide
-from rubricweb.review.flags.models import Flag, FlagEvent
-from rubricweb.review.flags.subjects import Subject, subject_of
+from rubricweb.review.access import may_decide
+from rubricweb.review.models import Flag, FlagEvent, Subject, subject_of
 
 
 class State(TextChoices):
@@ -57,7 +56,7 @@ class Thread:
     may_decide: bool
     """Whether the reader may resolve, reopen and assign it."""
     uid: UUID = field(default_factory=uuid4)
-    """For the next event that the reader sends."""
+    """The id of the next event that the reader sends."""
 
     @property
     def first(self) -> FlagEvent | None:
@@ -82,7 +81,7 @@ class Nearby:
 
 @dataclass(frozen=True, slots=True)
 class InboxQuery:
-    """Which flags to list; every field is in the address."""
+    """The filters of the list of flags; every field is in the address."""
 
     state: str = State.OPEN
     who: str = ""
@@ -115,8 +114,8 @@ def threads(subject: Subject, user: User) -> list[Thread]:
 
 def own_kinds(threads: Iterable[Thread], user: User) -> set[str]:
     """Return the kinds as which `user` has flagged the subject already; comments are not counted."""
-    shown = [thread.flag.pk for thread in threads]
-    return set(Flag.objects.filter(pk__in=shown).standing(user).values_list("kind", flat=True))
+    pks = [thread.flag.pk for thread in threads]
+    return set(Flag.objects.filter(pk__in=pks).standing(user).values_list("kind", flat=True))
 
 
 def own_flags(bank_id: int, user: User) -> list[tuple[str, int | None, int | None]]:
@@ -186,10 +185,6 @@ def flagged_topics(collection: Collection) -> list[Topic]:
     return list(collection.topics.filter(flags__isnull=False).distinct())
 
 
-def rows(flags: Iterable[Flag], user: User) -> list[Thread]:
-    return [thread(flag, user) for flag in flags]
-
-
 def members_who_answer(collection: Collection) -> QuerySet[User]:
     able = [role for role in Role if role.includes(roles.TO_ASSESS)]
     return User.objects.filter(
@@ -208,7 +203,7 @@ def _whose(user: User) -> dict[Who, Q]:
 def flagged_cells(
     topic_id: int, revisions: Iterable[int], passages: Iterable[int]
 ) -> Iterable[tuple[int, int]]:
-    """Those of the cells (wording, passage) that somebody flagged, secret items too."""
+    """Return those of the cells (wording, passage) that somebody flagged, secret items too."""
     flags = Flag._base_manager.filter(
         topic=topic_id, revision__in=list(revisions), passage__in=list(passages)
     )

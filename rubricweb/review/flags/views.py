@@ -1,35 +1,135 @@
-"""The threads of an item, passage or cell; one thread; the collection's inbox."""
+"""The inbox of flags, and the threads of one subject."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict
 from functools import partial
-from uuid import uuid4
+from typing import TYPE_CHECKING
+from uuid import UUID, uuid4
 
+from django import forms
 from django.contrib import messages
 from django.core.paginator import Paginator
+from django.db.models import TextChoices
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from rubricweb.accounts import roles
+from rubricweb.accounts.models import User
+from rubricweb.core.chips import ChipForm
+from rubricweb.core.forms import offer_choices, offer_rows
 from rubricweb.core.http import Context, HtmxRequest, after_post, form_response, page_or_part
 from rubricweb.core.undo import Undo, offer_undo
 from rubricweb.corpus.access import collection_for
-from rubricweb.corpus.models import Collection
-from rubricweb.review.flags import access, actions, selectors
-from rubricweb.review.flags.errors import FlagError, MovedMeanwhile
-from rubricweb.review.flags.forms import AssignForm, InboxForm, NewFlagForm, ReplyForm, ThreadAction
-from rubricweb.review.flags.models import Flag
-from rubricweb.review.flags.selectors import InboxQuery
-from rubricweb.review.flags.subjects import Kind, Subject
+from rubricweb.corpus.models import Collection, Topic
+from rubricweb.grades.forms import AddressForm
+from rubricweb.review import access
+from rubricweb.review.flags import actions, selectors
+from rubricweb.review.flags.actions import FlagError, MovedMeanwhile
+from rubricweb.review.flags.selectors import InboxQuery, State, Who
+from rubricweb.review.models import Flag, Kind, Subject
+
+if TYPE_CHECKING:
+    from django.db.models import QuerySet
+    from django.http import QueryDict
+
 
 PAGE = "review/flags/inbox.html"
 PAGE_FLAGS = 50
 OWN = "own-flags"
 """The element of a page that has what the reader flagged."""
 QUERY = ("state", "who", "kind", "topic")
+MAX_TEXT = 5_000
+"""Characters of a comment."""
+
+
+class ThreadAction(TextChoices):
+    """The buttons of a thread."""
+
+    REPLY = "reply"
+    RESOLVE = "resolve"
+    REOPEN = "reopen"
+
+
+def _text_field(label: str) -> forms.CharField:
+    too_long = f"Keep it under {MAX_TEXT:,} characters; this has %(show_value)d."
+    return forms.CharField(
+        label=label,
+        required=False,
+        max_length=MAX_TEXT,
+        error_messages={"max_length": too_long},
+        widget=forms.Textarea(attrs={"rows": 2}),
+    )
+
+
+class NewFlagForm(forms.Form):
+    """A flag on `subject`; a comment needs text."""
+
+    kind = forms.ChoiceField(label="Kind", error_messages={"required": "Choose what is wrong."})
+    text = _text_field("What do you see?")
+    uid = forms.UUIDField(required=False, widget=forms.HiddenInput)
+
+    def __init__(self, subject: Subject, data: QueryDict | None = None, *, kind: str = "") -> None:
+        first = kind if kind in subject.kinds else Kind.COMMENT
+        initial = {"kind": first, "uid": uuid4()}
+        super().__init__(data, initial=initial, auto_id=f"new-flag-{subject.key}-%s")
+        offer_choices(self, "kind", [(kind.value, kind.label) for kind in subject.kinds])
+        self.subject = subject
+
+    def clean_uid(self) -> UUID:
+        """Return a new one where the form has none: one button flags again after an undo."""
+        return self.cleaned_data["uid"] or uuid4()
+
+    @property
+    def chosen(self) -> str:
+        return str(self["kind"].value())
+
+
+class ReplyForm(forms.Form):
+    """Text, a decision, or both; `seen` is the version of the flag that the writer saw."""
+
+    verb = forms.ChoiceField(choices=ThreadAction.choices, required=False)
+    text = _text_field("Reply")
+    seen = forms.IntegerField(min_value=1)
+    uid = forms.UUIDField()
+
+    def clean_verb(self) -> ThreadAction:
+        """Default to a reply: a form sent by a key names no button."""
+        return ThreadAction(self.cleaned_data["verb"] or ThreadAction.REPLY)
+
+
+class AssignForm(forms.Form):
+    """Who shall answer the flag; empty for nobody."""
+
+    assignee = forms.ModelChoiceField(User.objects.none(), required=False)
+    seen = forms.IntegerField(min_value=1)
+    uid = forms.UUIDField()
+
+    def __init__(self, data: QueryDict, members: QuerySet[User]) -> None:
+        super().__init__(data)
+        offer_rows(self, "assignee", members)
+
+
+class InboxForm(ChipForm, AddressForm):
+    """The filters of the list of flags."""
+
+    in_toolbar = ("state", "who", "kind", "topic")
+    outdated = ("page",)
+
+    state = forms.ChoiceField(label="State", choices=State.choices, required=False, initial=State.OPEN)
+    who = forms.ChoiceField(label="Whose", choices=Who.choices, required=False)
+    kind = forms.ChoiceField(label="Kind", choices=[("", "any"), *Flag.Kind.choices], required=False)
+    topic = forms.ChoiceField(label="Topic", required=False)
+    page = forms.IntegerField(min_value=1, required=False)
+
+    def __init__(self, address: QueryDict, topics: list[Topic]) -> None:
+        super().__init__(address)
+        named = [(str(topic.pk), str(topic)[:80]) for topic in topics]
+        offer_choices(self, "topic", [("", "any"), *named])
+
+
 DONE = {
     ThreadAction.REPLY: "Reply saved.",
     ThreadAction.RESOLVE: "Flag resolved.",
@@ -56,7 +156,7 @@ def _listing(request: HtmxRequest, collection: Collection) -> dict[str, object]:
         "address": f"?{request.GET.urlencode()}" if request.GET else "",
         "query": query,
         "page": page,
-        "rows": selectors.rows(page, request.user),
+        "rows": [selectors.thread(flag, request.user) for flag in page],
         "counts": selectors.inbox_counts(collection, request.user),
     }
 
@@ -67,7 +167,8 @@ def subject_flags(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResp
     needed = roles.TO_ASSESS if request.method == "POST" else roles.TO_VIEW
     named = {name: request.GET.get(name, "") for name in ("item", "passage")}
     subject = access.subject_for(request.user, (bank_id, topic_id), needed=needed, **named)
-    form = NewFlagForm(subject, _sent(request), kind=request.GET.get("kind", ""))
+    data = request.POST if request.method == "POST" else None
+    form = NewFlagForm(subject, data, kind=request.GET.get("kind", ""))
     flag = _opened(form, request) if form.is_valid() else None
     if flag is None:
         context = subject_context(request, subject) | {"form": form}
@@ -79,7 +180,7 @@ def subject_flags(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResp
 
 
 def subject_context(request: HtmxRequest, subject: Subject) -> dict[str, object]:
-    """The context of `review/flags/_threads.html` with an empty form; a cell's panel shows it too."""
+    """Return the context of `review/flags/_threads.html` with an empty form; a cell's panel shows it too."""
     threads = selectors.threads(subject, request.user)
     return {
         "collection": subject.bank.collection,
@@ -113,16 +214,16 @@ def _opened(form: NewFlagForm, request: HtmxRequest) -> Flag | None:
 
 def _report_opened(request: HtmxRequest, flag: Flag, form: NewFlagForm) -> None:
     """Say that it is saved, or that the person had flagged this before."""
-    words = {"what": form.subject.what, "kind": flag.get_kind_display()}
+    named = {"what": form.subject.what, "kind": flag.get_kind_display()}
     if flag.events.filter(number=1, uid=form.cleaned_data["uid"]).exists():
         is_comment = flag.kind == Kind.COMMENT
-        message = "Comment saved." if is_comment else "Flagged this {what} as {kind}.".format(**words)
+        message = "Comment saved." if is_comment else "Flagged this {what} as {kind}.".format(**named)
         fields = {"verb": ThreadAction.RESOLVE.value, "seen": str(flag.version), "uid": str(uuid4())}
         undo = Undo(flag.get_absolute_url(), fields, f"#{OWN}")
         is_by_key = request.htmx and not request.htmx.target  # in the queue, whose page stays
         messages.success(request, message, extra_tags=json.dumps(asdict(undo)) if is_by_key else "")
         return
-    messages.info(request, "You have already flagged this {what} as {kind}.".format(**words))
+    messages.info(request, "You have already flagged this {what} as {kind}.".format(**named))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -136,7 +237,7 @@ def flag(request: HtmxRequest, slug: str, flag_id: int) -> HttpResponse:
     if not form.is_valid():
         return _thread_page(request, flag, _refused(form), status=422)
     try:
-        now = _say(flag, form, request)
+        now = _carry_out(flag, form, request)
     except MovedMeanwhile as moved:
         return _thread_page(request, _again(request, flag), _refused(form, moved), status=409)
     except FlagError as refusal:
@@ -155,14 +256,14 @@ def _report(request: HtmxRequest, flag: Flag, done: ThreadAction) -> None:
     offer_undo(request, DONE[done], flag.get_absolute_url(), **fields)
 
 
-def _say(flag: Flag, form: ReplyForm, request: HtmxRequest) -> Flag:
+def _carry_out(flag: Flag, form: ReplyForm, request: HtmxRequest) -> Flag:
     cleaned = form.cleaned_data
-    words = {"text": cleaned["text"], "by": request.user, "uid": cleaned["uid"]}
+    values = {"text": cleaned["text"], "by": request.user, "uid": cleaned["uid"]}
     if cleaned["verb"] == ThreadAction.REPLY:
-        return actions.reply(flag, **words)
+        return actions.reply(flag, **values)
     access.require_decider(request.user, flag)
     decide = actions.resolve if cleaned["verb"] == ThreadAction.RESOLVE else actions.reopen
-    return decide(flag, seen=cleaned["seen"], **words)
+    return decide(flag, seen=cleaned["seen"], **values)
 
 
 @require_POST
@@ -190,7 +291,7 @@ def _refused(form: ReplyForm, moved: MovedMeanwhile | None = None) -> dict[str, 
     """Render the text as sent, and why it was not saved."""
     text, verb = form.data.get("text", ""), form.data.get("verb", "")
     mine = verb.capitalize() if verb in ThreadAction.values else ""
-    return {"said": text, "errors": form.errors.get("text", []), "moved": moved, "mine": mine}
+    return {"written": text, "errors": form.errors.get("text", []), "moved": moved, "mine": mine}
 
 
 def _again(request: HtmxRequest, flag: Flag) -> Flag:
@@ -224,7 +325,3 @@ def _after(request: HtmxRequest, flag: Flag) -> HttpResponse:
     if request.htmx:
         return _thread_page(request, _again(request, flag), {})
     return after_post(request, "", {}, to=f"{flag.get_absolute_url()}#flag-{flag.pk}")
-
-
-def _sent(request: HtmxRequest) -> QueryDict | None:
-    return request.POST if request.method == "POST" else None

@@ -27,12 +27,12 @@ class PooledGroup:
 
     topic: TopicPool
     rows: tuple[int, ...]
-    """Of the pool, in its order."""
+    """Rows of the pool, in its order."""
     columns: tuple[ItemColumn, ...]
     ratings: Ratings
     """Shape (passages, items)."""
     spreads: Ratings
-    """By item: the highest rating minus the lowest; MISSING with fewer than two ratings."""
+    """The highest rating of each item minus the lowest; MISSING with fewer than two ratings."""
 
     @property
     def spread(self) -> int:
@@ -54,9 +54,9 @@ class DuplicateTotals:
     compared: int
     """Items with two grades or more in a group."""
     differing: int
-    """Of these, with different grades."""
+    """Compared items with different grades."""
     far: int
-    """Of these, with grades that are two or more apart."""
+    """Compared items with grades that are two or more apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class ComparedPassage:
 class ComparedItem:
     text: str
     ratings: tuple[int, ...]
-    """By passage; below 0 without one."""
+    """The rating of each passage; below 0 without one."""
     spread: int
 
 
@@ -125,12 +125,12 @@ def shown_groups(collection: Collection, bank: Bank | None, page: Iterable[Poole
     texts = dict(collection.passages.filter(pk__in=pks).values_list("pk", "text"))
     uids = [column.uid for group in groups for column in group.columns]
     items = bank.items.filter(revision__uid__in=uids) if bank else None
-    words = dict(items.values_list("revision_id", "revision__text")) if items is not None else {}
+    item_texts = dict(items.values_list("revision_id", "revision__text")) if items is not None else {}
     return [
         ShownGroup(
             topic=topics[group.topic.topic_id],
             passages=_passages(group, texts),
-            items=_items(group, words),
+            items=_items(group, item_texts),
             n_passages=len(group.rows),
             spread=group.spread,
         )
@@ -141,7 +141,7 @@ def shown_groups(collection: Collection, bank: Bank | None, page: Iterable[Poole
 def _graded(
     rater: Rater, pool: CollectionPool, columns: Mapping[int, tuple[ItemColumn, ...]]
 ) -> dict[int, Ratings]:
-    """By topic id: the rater's ratings of its pool and its items."""
+    """Return the rater's ratings of the pool and the items of each topic, by topic id."""
     by_config = {config.pk: matrices(config, pool) for config in rater.configs}
     return {
         topic.topic_id: ratings_of(
@@ -154,7 +154,7 @@ def _graded(
 
 
 def _rows(topic: TopicPool, group_of: Mapping[int, int]) -> list[tuple[int, ...]]:
-    """By group: its rows of the topic's pool, where there are two at least."""
+    """Return the rows of each group in the topic's pool, where there are two at least."""
     by_group: dict[int, list[int]] = {}
     for row, pk in enumerate(topic.passage_pks):
         if (group := group_of.get(pk)) is not None:
@@ -187,12 +187,12 @@ def _passages(group: PooledGroup, texts: Mapping[int, str]) -> tuple[ComparedPas
     )
 
 
-def _items(group: PooledGroup, words: Mapping[int, str]) -> tuple[ComparedItem, ...]:
+def _items(group: PooledGroup, texts: Mapping[int, str]) -> tuple[ComparedItem, ...]:
     """Return the items that are graded in the group, those with the largest differences first."""
-    shown: Sequence[Sequence[int]] = group.ratings[:SHOWN_PASSAGES].T.tolist()
+    rows_of_ratings: Sequence[Sequence[int]] = group.ratings[:SHOWN_PASSAGES].T.tolist()
     rows = [
-        ComparedItem(words.get(column.revision_pk) or column.uid, tuple(ratings), int(spread))
-        for column, ratings, spread in zip(group.columns, shown, group.spreads, strict=True)
+        ComparedItem(texts.get(column.revision_pk) or column.uid, tuple(ratings), int(spread))
+        for column, ratings, spread in zip(group.columns, rows_of_ratings, group.spreads, strict=True)
         if spread > MISSING
     ]
     return tuple(sorted(rows, key=lambda row: -row.spread))

@@ -16,17 +16,18 @@ from rubricweb.editor.what_if import BoardInputs, board_inputs
 from rubricweb.grades.raters import Rater
 from rubricweb.grades.scoring import MeasureSpec, Scores, ScoreTable, fresh_scores, item_scores
 from rubricweb.grades.topic_ratings import SPURIOUS_SHARE
-from rubricweb.review.evidence import EvidenceQuery, TopicEvidence
-from rubricweb.review.flags.models import Flag, FlagEvent
-from rubricweb.review.problems.copies import PooledGroup
-from rubricweb.review.problems.findings import (
+from rubricweb.review.evidence import (
+    EvidenceQuery,
     NearPair,
     Suspect,
+    TopicEvidence,
     UncoveredPassage,
     near_pairs,
     suspects,
     uncovered_of,
 )
+from rubricweb.review.models import Flag, FlagEvent
+from rubricweb.review.problems.copies import PooledGroup
 
 
 class Kind(StrEnum):
@@ -53,7 +54,7 @@ Finding = Suspect | UncoveredPassage | NearPair | PooledGroup
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a board does if the problem is solved."""
+    """The change of a board if the problem is solved."""
 
     moving: int
     """Runs whose rank changes."""
@@ -69,19 +70,19 @@ class Effect:
 class Problem:
     kind: Kind
     key: str
-    """In the address and in forms: item-3, passage-1-17, pair-3-8, copies-1-17."""
+    """The problem's name in addresses and forms: item-3, passage-1-17, pair-3-8, copies-1-17."""
     topic_id: int
     finding: Finding
     effect: Effect | None
-    """None where no grader grades the items, or nothing is to be scored."""
+    """The effect of solving it; None where no grader grades the items, or nothing is to be scored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problems:
-    """What is listed of the topics that were looked at."""
+    """The problems of the topics that were looked at."""
 
     listed: tuple[Problem, ...]
-    """What moves the board most first."""
+    """Open problems, those that move the board most first."""
     set_aside: tuple[Problem, ...]
     ungraded: int
     """Relevant passages without any grade."""
@@ -114,12 +115,12 @@ class Board:
         self.ranks = influence.ranks(self.means)
 
     def without_item(self, topic_id: int, uid: str) -> Effect:
-        """The effect of retiring an item."""
+        """Return the effect of retiring an item."""
         uids = tuple(other for other in self.inputs.items.get(topic_id, ()) if other != uid)
         return self._effect(topic_id, fresh_scores(self.inputs.grades[topic_id], uids, self.inputs.measure))
 
     def with_item_for(self, topic_id: int, row: int) -> Effect:
-        """The effect of a new item that only the passage in this row of the pool covers."""
+        """Return the effect of a new item that only the passage in this row of the pool covers."""
         grades, measure = self.inputs.grades[topic_id], self.inputs.measure
         ratings = grades.matrix.columns(self.inputs.items.get(topic_id, ())).ratings
         column = np.zeros((len(ratings), 1), dtype=ratings.dtype)

@@ -1,37 +1,175 @@
-"""One opened problem: the item, the passage or the pair, its closest items and what ending it does."""
+"""One problem, opened beside the list, with the forms that solve it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from django.http import Http404
+from django import forms
+from django.http import Http404, QueryDict
 
+from grading.formats.reading import text_lines
+from grading.near_duplicates import THRESHOLD
 from grading.types import ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.banks.access import bank_topic_for, item_for
+from rubricweb.banks.errors import UnfitSpan
 from rubricweb.banks.models import Bank, Item
+from rubricweb.banks.origins import MOST_SPANS, SPAN_CHARS, Origin, quoted
+from rubricweb.core.forms import choice_field, offer_choices
 from rubricweb.core.http import Context
+from rubricweb.core.ids import parse_id
 from rubricweb.corpus.access import pooled_passage
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.editor.figures import passage_grades
-from rubricweb.editor.item_forms import wording_form
+from rubricweb.editor.item_forms import Wording, new_item_form, wording_form
 from rubricweb.editor.similar import items_by_closeness
 from rubricweb.editor.what_if import WhatIf, what_if
+from rubricweb.grades.forms import select_at_once
 from rubricweb.grades.raters import Rater
 from rubricweb.grades.scoring import MeasureSpec
-from rubricweb.review.evidence import EvidenceQuery, TopicEvidence
+from rubricweb.review.evidence import EvidenceForm, EvidenceQuery, TopicEvidence, suspects, uncovered_of
 from rubricweb.review.problems.copies import PooledGroup, shown_groups
-from rubricweb.review.problems.findings import suspects, uncovered_of
-from rubricweb.review.problems.forms import draft_form
 from rubricweb.review.problems.listing import Kind
 
 PASSAGES = 20
-"""Shown of the passages that cover a misleading item."""
+"""How many of the passages that cover a misleading item are listed."""
 CLOSEST = 7
-"""Items shown beside it."""
+"""How many similar items are listed beside it."""
 _KEY = re.compile(r"(item)-(\d+)|(passage|copies|pair)-(\d+)-(\d+)")
+KINDS = {
+    Kind.MISLEADING: "Misleading",
+    Kind.UNCOVERED: "No question covers it",
+    Kind.SAME: "Same twice",
+    Kind.COPIES: "Near-duplicate passages",
+}
+
+
+class ProblemsForm(EvidenceForm):
+    """The bank, the kind of problem, and from where on a passage is relevant or covered."""
+
+    in_toolbar: tuple[str, ...] = ("bank", *EvidenceForm.in_toolbar)
+    outdated = ("page", "problem")
+
+    bank = select_at_once("Rubric", ())
+
+    def __init__(self, address: QueryDict, banks: list[Bank]) -> None:
+        super().__init__(address)
+        offer_choices(self, "bank", [(str(bank.pk), bank.name) for bank in banks])
+        by_pk = {str(bank.pk): bank for bank in banks}
+        self.chosen_bank = by_pk.get(self.data.get("bank", ""), banks[0] if banks else None)
+        if self.chosen_bank:
+            self.data["bank"] = str(self.chosen_bank.pk)
+        self.first_bank = str(banks[0].pk) if banks else ""
+        self.kind = next((kind for kind in Kind if kind == address.get("kind")), None)
+
+    def offered_bank(self) -> Bank:
+        """Return the chosen bank. Http404 where the collection has none."""
+        if self.chosen_bank is None:
+            raise Http404("No rubric yet.")
+        return self.chosen_bank
+
+    def default_value(self, name: str) -> str:
+        return self.first_bank if name == "bank" else super().default_value(name)
+
+
+class ReasonForm(forms.Form):
+    """Why something is not a problem."""
+
+    reason = forms.CharField(
+        label="Why it is not a problem",
+        max_length=500,
+        widget=forms.TextInput({"data-first": ""}),
+        error_messages={"required": "Say why, in a few words."},
+    )
+
+
+class SearchForm(forms.Form):
+    """How alike near-duplicate passages are."""
+
+    threshold = forms.FloatField(
+        label="Lowest similarity",
+        min_value=0.3,
+        max_value=1,
+        initial=THRESHOLD,
+        widget=forms.NumberInput({"step": "0.05"}),
+        help_text="Of their sequences of nine words (Jaccard): 1 is the same text.",
+    )
+
+
+class SpansForm(forms.Form):
+    """Words of the passage, one span a line."""
+
+    spans = forms.CharField(
+        label="Words of the passage that no item asks for",
+        required=False,
+        max_length=MOST_SPANS * (SPAN_CHARS + 2),
+        widget=forms.Textarea(attrs={"rows": 1}),
+    )
+
+    def __init__(
+        self, passage: Passage, data: QueryDict | None = None, *, initial: Mapping[str, object] | None = None
+    ) -> None:
+        super().__init__(data, initial=dict(initial or {}), auto_id="draft-%s")
+        self.passage = passage
+
+    def clean_spans(self) -> Origin:
+        try:
+            return quoted(self.passage, text_lines(self.cleaned_data["spans"]))
+        except UnfitSpan as refusal:
+            raise forms.ValidationError(str(refusal)) from None
+
+
+class DraftItemForm(SpansForm):
+    """A new item, or with `item` and its version `seen` the rewording of one."""
+
+    kind = forms.ChoiceField(choices=Item.Kind.choices, label="Kind")
+    facet_id = forms.ChoiceField(required=False, label="Subtopic")
+    text = Wording("Question or nugget")
+    item = forms.IntegerField(required=False, min_value=1, widget=forms.HiddenInput)
+    seen = forms.IntegerField(required=False, min_value=1, widget=forms.HiddenInput)
+
+    def clean_spans(self) -> Origin:
+        origin = super().clean_spans()
+        if not origin.spans:
+            raise forms.ValidationError("Mark a span of the passage first, or paste one.")
+        return origin
+
+
+def draft_form(
+    topic: Topic,
+    passage: Passage,
+    *,
+    data: QueryDict | None = None,
+    initial: Mapping[str, object] | None = None,
+) -> DraftItemForm:
+    """Return the form empty, as sent, or with `initial`; without subtopics it has no field for them."""
+    form = DraftItemForm(passage, data, initial={"kind": "question", **(initial or {})})
+    offered, facet = choice_field(new_item_form(topic), "facet_id"), choice_field(form, "facet_id")
+    facet.choices, facet.widget = offered.choices, offered.widget
+    return form
+
+
+def rewording(item: Item, spans: str, *, mine: str = "") -> dict[str, object]:
+    """Return the initial values for rewording an item; `mine` is a text that was refused."""
+    return {
+        "spans": spans,
+        "kind": item.kind,
+        "facet_id": item.facet_id,
+        "text": mine or item.revision.text,
+        "item": item.pk,
+        "seen": item.version,
+    }
+
+
+def named_item(bank: Bank, topic: Topic, pk: object) -> Item | None:
+    """Return the active item of the topic with the id that a form sent."""
+    items = bank.items.active().for_topic(topic)
+    item: Item | None = (
+        items.select_related("revision", "topic", "bank__collection").filter(pk=parse_id(pk)).first()
+    )
+    return item
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +201,7 @@ class APassage:
 
 
 Subject = AnItem | APair | APassage
-"""What a key of the address names."""
+"""The subject of a problem, as a key of the address names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +220,7 @@ class NearItem:
     item: Item
     score: float
     grade: int | None
-    """On the opened passage; None without one, or where no grader grades its kind."""
+    """The item's grade on the opened passage; None without one, or where no grader grades its kind."""
 
 
 def subject_of(user: User, bank: Bank, key: str) -> Subject:
@@ -118,8 +256,11 @@ def opened(
         return context | {"keep": subject.keep, "swapped": f"pair-{item.pk}-{subject.keep.pk}"}
     form = wording_form(item)
     form.fields["text"].widget.attrs.pop("autofocus")  # one comes to read the passages first
-    near = [one for one in items_by_closeness(item.bank, item.topic, str(item)) if one.item != item]
-    context |= {"item_form": form, "near": [NearItem(one.item, one.score, None) for one in near[:CLOSEST]]}
+    near = [other for other in items_by_closeness(item.bank, item.topic, str(item)) if other.item != item]
+    context |= {
+        "item_form": form,
+        "near": [NearItem(other.item, other.score, None) for other in near[:CLOSEST]],
+    }
     for suspect in suspects(own):
         if suspect.item.pk == item.pk:
             passages = _covering(
@@ -145,9 +286,9 @@ def _passage(subject: APassage, own: list[TopicEvidence]) -> dict[str, object]:
 def closest(bank: Bank, topic: Topic, passage: Passage, text: str, rater: Rater) -> list[NearItem]:
     """Return the topic's active items, closest to `text` first, with their grades on the passage."""
     near = items_by_closeness(bank, topic, text)
-    grades = passage_grades(topic, passage.pk, [one.item for one in near], rater.by_kind)
-    listed = [NearItem(one.item, one.score, grades.get(one.item.pk)) for one in near]
-    return sorted(listed, key=lambda one: (-one.score, -(one.grade or 0)))
+    grades = passage_grades(topic, passage.pk, [similar.item for similar in near], rater.by_kind)
+    listed = [NearItem(similar.item, similar.score, grades.get(similar.item.pk)) for similar in near]
+    return sorted(listed, key=lambda row: (-row.score, -(row.grade or 0)))
 
 
 def group_of(bank: Bank, groups: Iterable[PooledGroup], subject: APassage) -> Context:
@@ -158,8 +299,12 @@ def group_of(bank: Bank, groups: Iterable[PooledGroup], subject: APassage) -> Co
         if group.topic.topic_id == subject.topic.pk
         and subject.passage.pk in {group.topic.passage_pks[row] for row in group.rows}
     ]
-    shown = shown_groups(bank.collection, bank, own[:1])
-    return {"subject": subject, "topic": subject.topic, "group": shown[0] if shown else None}
+    groups_of_passage = shown_groups(bank.collection, bank, own[:1])
+    return {
+        "subject": subject,
+        "topic": subject.topic,
+        "group": groups_of_passage[0] if groups_of_passage else None,
+    }
 
 
 def _retiring(item: Item, rater: Rater, query: EvidenceQuery) -> WhatIf | None:
@@ -172,13 +317,13 @@ def _retiring(item: Item, rater: Rater, query: EvidenceQuery) -> WhatIf | None:
 def _covering(
     collection: Collection, topic: TopicEvidence, covering: tuple[int, ...], column: int
 ) -> list[CoveredPassage]:
-    shown = covering[:PASSAGES]
-    texts = collection.passages.in_bulk([topic.pool.passage_pks[row] for row in shown])
+    rows = covering[:PASSAGES]
+    texts = collection.passages.in_bulk([topic.pool.passage_pks[row] for row in rows])
     return [
         CoveredPassage(
             texts[topic.pool.passage_pks[row]],
             topic.pool.judgments.get(topic.pool.doc_ids[row]),
             int(topic.ratings[row, column]),
         )
-        for row in shown
+        for row in rows
     ]

@@ -1,8 +1,7 @@
 """What the review screens show: a topic's grid, and one cell."""
 
-from rubricweb.review.selectors.cell import cell
+from rubricweb.review.selectors.cell import cell, one_cell
 from rubricweb.review.selectors.grid import grid, run_tags
-from rubricweb.review.selectors.single_cell import one_cell
 
 __all__ = [
     "cell",

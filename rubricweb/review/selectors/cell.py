@@ -1,34 +1,50 @@
-"""One cell in full: the passage, the prompt, the reply, and which other graders and runs have it."""
+"""One cell: in full beside the grid, and as it stands in the grid."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+import numpy as np
 from django.db.models import Q
 
 from grading.errors import UnknownPrompt
 from grading.graders.base import ANSWERS_BY
 from grading.graders.registry import IMPORTED
 from grading.parsing import is_unanswerable
-from grading.types import ANSWERED, ItemKind, Outcome, Purpose
-from rubricweb.banks.models import DIRECT_UID, Item, ItemRevision
+from grading.types import ANSWERED, MISSING, ItemKind, Outcome, Purpose, Ratings
+from rubricweb.accounts.models import User
+from rubricweb.banks.models import DIRECT_UID, Bank, Item, ItemChange, ItemRevision
 from rubricweb.banks.selectors import keys_of
 from rubricweb.corpus.duplicates.selectors import fellows
-from rubricweb.corpus.models import Passage
+from rubricweb.corpus.models import Passage, Topic
 from rubricweb.corpus.pools import TopicPool, collection_pool
 from rubricweb.grades import convert
 from rubricweb.grades.answer_verdicts import answer_digest
 from rubricweb.grades.configs import kinds_of, spec_of
 from rubricweb.grades.engine.answers import answers_for
 from rubricweb.grades.highlighting import Segment, highlighted
-from rubricweb.grades.models import Grade, GraderConfig
+from rubricweb.grades.humans import Source
+from rubricweb.grades.humans.matrices import decided
+from rubricweb.grades.matrices import TopicGrades
+from rubricweb.grades.models import Grade, GraderConfig, HumanGrade
 from rubricweb.grades.raters import Rater
 from rubricweb.grades.replies.blocks import RawReply, raw_replies
-from rubricweb.grades.visibility import visible_grades
-from rubricweb.review.selectors.window import ANSWER_WORDS, RunRank, answer_state, retrieved
+from rubricweb.grades.visibility import hidden_of_cell, visible_grades
+from rubricweb.review.flags.selectors import open_counts
+from rubricweb.review.selectors.grid import TopicGrid, columns_of, graded_by_kind
+from rubricweb.review.selectors.grid_query import GridQuery
+from rubricweb.review.selectors.layers import CheckedSheet, OwnRating, confidences_of
+from rubricweb.review.selectors.window import (
+    ANSWER_WORDS,
+    GridCell,
+    GridColumn,
+    RunRank,
+    answer_state,
+    retrieved,
+)
 
-HOW_FOUND = {
+OUTCOMES = {
     Outcome.NUMERIC: "the grader's own rating",
     Outcome.UNANSWERABLE: "the reply said unanswerable, which counts as 0",
     Outcome.DEFAULTED: "the reply held no rating; the default stands in",
@@ -56,7 +72,7 @@ class NearDuplicateCell:
     passage_id: int
     doc_id: str
     rating: int | None
-    """By the cell's config; None without a grade, or where the reader may not see it."""
+    """The rating by the cell's config; None without a grade, or where the reader may not see it."""
     difference: int | None
     """Between its rating and the cell's."""
 
@@ -80,7 +96,7 @@ class CellView:
     judgment: int | None
     runs: tuple[RunRank, ...]
     near_duplicates: tuple[NearDuplicateCell, ...] = ()
-    """In the same pool."""
+    """Near-duplicates in the same pool."""
     keys: tuple[str, ...] = ()
     """The accepted answers to the question."""
     is_hidden: bool = False
@@ -96,30 +112,34 @@ class CellView:
             answer_by=None,
             prompts=(),
             others=(),
-            near_duplicates=tuple(replace(one, rating=None, difference=None) for one in self.near_duplicates),
+            near_duplicates=tuple(
+                replace(duplicate, rating=None, difference=None) for duplicate in self.near_duplicates
+            ),
             is_hidden=True,
         )
 
     @property
-    def near_duplicates_words(self) -> str:
+    def near_duplicates_label(self) -> str:
         """ "2 near-duplicates in this pool, 1 graded differently, by up to 2"."""
         n = len(self.near_duplicates)
-        words = f"{n} near-duplicate{'' if n == 1 else 's'} in this pool"
-        differences = [one.difference for one in self.near_duplicates if one.difference is not None]
+        label = f"{n} near-duplicate{'' if n == 1 else 's'} in this pool"
+        differences = [
+            duplicate.difference for duplicate in self.near_duplicates if duplicate.difference is not None
+        ]
         if not differences:
-            return words
+            return label
         n_other = sum(difference > 0 for difference in differences)
         if not n_other:
-            return f"{words}, graded the same"
-        return f"{words}, {n_other} graded differently, by up to {max(differences)}"
+            return f"{label}, graded the same"
+        return f"{label}, {n_other} graded differently, by up to {max(differences)}"
 
     @property
-    def how_found(self) -> str:
-        return HOW_FOUND[Outcome(self.grade.outcome)] if self.grade else ""
+    def outcome_label(self) -> str:
+        return OUTCOMES[Outcome(self.grade.outcome)] if self.grade else ""
 
     @property
     def answer_state(self) -> str:
-        """Of a cell whose answer a grader verified: as `window.answer_state`; else empty."""
+        """The state, as in `window.answer_state`, of a cell whose answer a grader verified; else empty."""
         grade = self.grade
         if grade is None or grade.config.purpose not in (Purpose.VERIFY, Purpose.EXTRACT):
             return ""
@@ -138,7 +158,7 @@ class CellView:
         return answer_digest(self.grade.answer) if self.grade else ""
 
     @property
-    def verdict_words(self) -> str:
+    def verdict_label(self) -> str:
         return str(ANSWER_WORDS.get(self.answer_state, ""))
 
     @property
@@ -149,12 +169,15 @@ class CellView:
 def is_acceptable(item: Item, answer: str, keys: Iterable[str]) -> bool:
     """Return whether the answer could become an accepted one: it is to a question with text, and none yet."""
     is_question = item.kind == ItemKind.QUESTION and bool(item.revision.text)
-    words = " ".join(answer.split())
-    return is_question and not is_unanswerable(words) and words not in keys
+    text = " ".join(answer.split())
+    return is_question and not is_unanswerable(text) and text not in keys
 
 
 def cell(item: Item, passage: Passage, rater: Rater) -> CellView:
-    """`item` needs its revision, topic, bank and collection; `passage` is in the topic's pool."""
+    """Return the cell in full.
+
+    `item` needs its revision, topic, bank and collection; `passage` is in the topic's pool.
+    """
     config = rater.by_kind.get(ItemKind(item.kind))
     grades = _grades(item, passage)
     grade = next((grade for grade in grades if config and grade.config_id == config.pk), None)
@@ -227,13 +250,13 @@ def _extraction(grades: list[Grade], config: GraderConfig | None, kind: ItemKind
 def _prompts(grades: list[Grade], item: Item, passage: Passage) -> tuple[PromptAndReply, ...]:
     replies = raw_replies(grades)
     return tuple(
-        PromptAndReply(grade.config, grade, *_asked(grade, item, passage), replies[grade.pk])
+        PromptAndReply(grade.config, grade, *_prompt_and_note(grade, item, passage), replies[grade.pk])
         for grade in grades
     )
 
 
-def _asked(grade: Grade, item: Item, passage: Passage) -> tuple[str, str]:
-    """The prompt and the note beside it."""
+def _prompt_and_note(grade: Grade, item: Item, passage: Passage) -> tuple[str, str]:
+    """Return the prompt and the note beside it."""
     config = grade.config
     try:
         prompt = spec_of(config).prompt
@@ -248,3 +271,80 @@ def _asked(grade: Grade, item: Item, passage: Passage) -> tuple[str, str]:
     if config.backend == IMPORTED:
         note += " The file names only the prompt class. The model may have seen another text."
     return prompt.render(pair, context), note
+
+
+def one_cell(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: User) -> GridCell | None:
+    """Return the cell that `query.at` names."""
+    collection = collection_pool(bank.collection)
+    pool = collection.by_topic[topic.pk]
+    passage, item = query.at or (0, 0)
+    columns = [replace(column, at=0) for column in columns_of(bank, topic, query) if column.pk == item]
+    if passage not in pool.passage_pks or not columns:
+        return None
+    row, (column,) = pool.passage_pks.index(passage), columns
+    config = rater.by_kind.get(column.kind)
+    grades = graded_by_kind(collection, topic, rater).get(column.kind)
+    events = HumanGrade.objects.filter(revision=column.revision_pk, passage=passage).order_by("number")
+    place = (column.revision_pk, passage)
+    hidden = hidden_of_cell(reader, topic, *place)
+    events = events.filter(by=reader) if hidden.people else events
+    now = {event.by_id: event for event in events}
+    sheet = _sheet(_of_grader(config, grades, column, row), config, list(now.values()), reader)
+    sheet = replace(sheet, ratings=_ratings_of(sheet, Source(query.source)))
+    mine = now.get(reader.pk)
+    last = OwnRating(mine.number, mine.rating, mine.verdict, mine.is_withdrawn) if mine else None
+    own = {place: last} if last else {}
+    grid = TopicGrid(collection, pool, (column,), sheet, own, rater, query, hidden)
+    return grid.window([column], [row], open_counts(bank.pk, topic.pk)).cells(row, 0)[0]
+
+
+Graded = tuple[int, int, bool]
+"""The grader's rating and confidence, and whether it rated an older wording."""
+
+
+def _of_grader(
+    config: GraderConfig | None, grades: TopicGrades | None, column: GridColumn, row: int
+) -> Graded:
+    if config is None or grades is None:
+        return MISSING, MISSING, False
+    changes = ItemChange.objects.filter(item=column.pk).exclude(revision=column.revision_pk)
+    older = sorted(set(changes.values_list("revision__uid", flat=True)))
+    return (
+        int(grades.matrix.columns([column.uid]).ratings[row, 0]),
+        int(confidences_of(config, grades).columns([column.uid]).ratings[row, 0]),
+        bool((grades.matrix.columns(older).ratings[row] >= 0).any()),
+    )
+
+
+def _sheet(
+    graded: Graded, config: GraderConfig | None, events: list[HumanGrade], reader: User
+) -> CheckedSheet:
+    """Return the sheet of one cell; `events` has the latest one of each person."""
+    rating, confidence, is_older = graded
+    standing = sorted((event for event in events if not event.is_withdrawn), key=lambda event: event.pk)
+    by_people = decided(standing)
+    is_wrong = config is not None and any(
+        event.rating is None and (event.config_id, event.seen_rating) == (config.pk, rating)
+        for event in standing
+    )
+    return CheckedSheet(
+        _single(rating),
+        np.zeros(1, dtype=np.int16),
+        min_relevant=0,
+        min_grades=_single(MISSING)[0],  # one cell alone is not measured
+        graded=_single(rating),
+        by_people=_single(MISSING if by_people is None else by_people),
+        checked=np.array([[by_people is not None or is_wrong]]),
+        confidences=_single(confidence),
+        older=np.array([[is_older]]),
+        mine=np.array([[any(event.by_id == reader.pk for event in standing)]]),
+    )
+
+
+def _single(value: int) -> Ratings:
+    return np.full((1, 1), value, dtype=np.int8)
+
+
+def _ratings_of(sheet: CheckedSheet, source: Source) -> Ratings:
+    by_people = source is Source.HUMANS or (source is Source.CORRECTED and sheet.checked.any())
+    return sheet.by_people if by_people else sheet.graded

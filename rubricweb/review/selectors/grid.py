@@ -40,7 +40,7 @@ from rubricweb.review.selectors.window import (
     Group,
     Row,
     Window,
-    first_words,
+    excerpts,
     marks,
     ranks,
 )
@@ -64,13 +64,13 @@ class GridCounts:
     missing: int
     failed: int
     hidden: int
-    """Not `missing`: cells whose grades, if there are any, the reader may not see yet."""
+    """Cells whose grades, if there are any, the reader may not see yet; not `missing`."""
     unseen: int
     """Cells of which the reader may not see all yet: grades, or other people's ratings."""
 
     @property
     def share(self) -> float | None:
-        """Of the cells that the reader may see."""
+        """The share of graded cells among those that the reader may see."""
         seen = self.cells - self.hidden
         return 1 - self.missing / seen if seen else None
 
@@ -109,7 +109,7 @@ class TopicGrid:
     collection: CollectionPool
     pool: TopicPool
     items: tuple[GridColumn, ...]
-    """With measures over the whole pool."""
+    """The items with measures over the whole pool."""
     sheet: CheckedSheet
     own: OwnRatings
     rater: Rater
@@ -119,9 +119,9 @@ class TopicGrid:
 
     @property
     def chosen(self) -> list[GridColumn]:
-        shown = [column for column in self.items if ITEM_FILTERS[self.query.items][1](column)]
-        shown = [column for column in shown if column.pk not in self.query.hidden]
-        return sorted(shown, key=ORDERS[self.query.order][1])
+        kept = [column for column in self.items if ITEM_FILTERS[self.query.items][1](column)]
+        kept = [column for column in kept if column.pk not in self.query.hidden]
+        return sorted(kept, key=ORDERS[self.query.order][1])
 
     @property
     def rows(self) -> list[int]:
@@ -142,8 +142,10 @@ class TopicGrid:
         passages = [self.pool.passage_pks[row] for row in rows]
         marked = marks(self.rater.configs, [column.revision_pk for column in columns], passages)
         tags, source = self.collection.run_tags, Source(self.query.source)
-        own, blind, words = self.own, self.hidden.graders, first_words(passages)
-        return Window(self.pool, tags, self.sheet, tuple(columns), marked, flags, own, source, blind, words)
+        own, blind, beginnings = self.own, self.hidden.graders, excerpts(passages)
+        return Window(
+            self.pool, tags, self.sheet, tuple(columns), marked, flags, own, source, blind, beginnings
+        )
 
 
 def grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: User) -> Grid:
@@ -157,32 +159,29 @@ def grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: User)
     columns.object_list = _headed(list(columns), flags)
     page = Paginator(order, rows).get_page(number)
     window = whole.window(list(columns), list(page), flags)
-    shown = [window.row(row, page.start_index() + place) for place, row in enumerate(page)]
+    rows_shown = [window.row(row, page.start_index() + place) for place, row in enumerate(page)]
     if query.groups == "judgment":
-        shown = _grouped(shown, whole, order)
-    return Grid(columns, tuple(shown), page, _counts(whole), whole.items, _offers(whole))
+        rows_shown = _grouped(rows_shown, whole, order)
+    return Grid(columns, tuple(rows_shown), page, _counts(whole), whole.items, _offers(whole))
 
 
 def _grouped(rows: list[Row], grid: TopicGrid, order: list[int]) -> list[Row]:
     """Let the first row of each judgment open its group; one group alone needs no line."""
-    sizes = Counter(grid.sheet.judged[order].tolist())
+    judged_as = (None if judgment == UNJUDGED else judgment for judgment in grid.sheet.judged[order].tolist())
+    sizes = Counter(judged_as)
     if len(sizes) < 2:
         return rows
     before = [None, *(row.judgment for row in rows)]
     return [
-        replace(row, group=Group(row.judgment, row.is_relevant, sizes[_judged(row)]))
+        replace(row, group=Group(row.judgment, row.is_relevant, sizes[row.judgment]))
         if place == 0 or row.judgment != before[place]
         else row
         for place, row in enumerate(rows)
     ]
 
 
-def _judged(row: Row) -> int:
-    return UNJUDGED if row.judgment is None else row.judgment
-
-
 def _headed(columns: list[GridColumn], flags: OpenCounts) -> list[GridColumn]:
-    """With their flags, and whether they open their kind."""
+    """Return the columns with their flags, and whether they open their kind."""
     kinds = [None, *(column.kind for column in columns)]
     return [
         replace(column, flags=flags.items.get(column.pk, 0), opens_kind=column.kind != before)
@@ -202,18 +201,18 @@ def topic_grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader:
     item_columns = tuple(item.column for item in items)
     graded = graded_by_kind(collection, topic, rater)
     layered = layers.layers(rater, collection.only(topic.pk), graded)
-    words = layers.older_words(bank, topic)
+    wordings = layers.older_wordings(bank, topic)
     sheet = CheckedSheet(
         _source(Source(query.source), layered, item_columns, len(pool.doc_ids)),
         judged(pool),
         bank.collection.min_relevant,
         rater.min_grades_of((item.kind for item in item_columns), query.min_grade),
         graded=ratings_of(graded, item_columns, len(pool.doc_ids)),
-        people=layers.people_of(layered, item_columns, len(pool.doc_ids)),
+        by_people=layers.people_of(layered, item_columns, len(pool.doc_ids)),
         checked=layers.checked_of(layered, item_columns, len(pool.doc_ids)),
         confidences=ratings_of(layered.confidences, item_columns, len(pool.doc_ids)),
         older=layers.older_of(
-            graded, item_columns, [words.get(item.pk, set()) - {item.uid} for item in items]
+            graded, item_columns, [wordings.get(item.pk, set()) - {item.uid} for item in items]
         ),
         mine=layers.mine_of(own, [column.revision_pk for column in items], pool.passage_pks),
         has_verdicts=rater.verifies,
@@ -235,14 +234,14 @@ def topic_grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader:
 def _empty(
     graded: Mapping[ItemKind, TopicGrades], rater: Rater, items: Sequence[GridColumn]
 ) -> NDArray[np.bool_]:
-    """Shape (passages, items): the extracted answer says that there is none."""
+    """Return a mask of shape (passages, items): the extracted answer says that there is none."""
     empty = {kind: empty_answers(config, graded[kind]) for kind, config in rater.by_kind.items()}
     passages = len(next(iter(graded.values())).pool.doc_ids)
     return np.asarray(ratings_of(empty, [item.column for item in items], passages) == 1)
 
 
 def _labels(graded: Mapping[ItemKind, TopicGrades], rater: Rater) -> Ratings | None:
-    """By passage: the labels of a rater that grades no items."""
+    """Return the label of each passage by a rater that grades no items; None for other raters."""
     if not rater.labels_passages:
         return None
     return graded[ItemKind.DIRECT].matrix.columns([DIRECT_COLUMN.uid]).ratings[:, 0]
@@ -256,8 +255,8 @@ def _source(source: Source, layered: Layers, columns: tuple[ItemColumn, ...], pa
     )
     if source is Source.GRADER:
         return by_config
-    people = layers.people_of(layered, columns, passages)
-    return np.asarray(np.where(people != MISSING, people, by_config), dtype=np.int8)
+    by_people = layers.people_of(layered, columns, passages)
+    return np.asarray(np.where(by_people != MISSING, by_people, by_config), dtype=np.int8)
 
 
 def columns_of(bank: Bank, topic: Topic, query: GridQuery) -> list[GridColumn]:
@@ -306,9 +305,9 @@ def _windows_at(grid: TopicGrid, chosen: list[GridColumn], order: list[int], row
 
 
 def _offers(grid: TopicGrid) -> tuple[Offer, ...]:
-    """What of the topic is worth a look, besides what is shown."""
-    shown = {name: SHOWS[name] for name in OFFERED if name != grid.query.show}
-    counted = (Offer(name, label, int(mask(grid.sheet).sum())) for name, (label, mask) in shown.items())
+    """Return the filters that would show passages, without the one in use."""
+    filters = {name: SHOWS[name] for name in OFFERED if name != grid.query.show}
+    counted = (Offer(name, label, int(mask(grid.sheet).sum())) for name, (label, mask) in filters.items())
     return tuple(offer for offer in counted if offer.passages)
 
 

@@ -18,7 +18,7 @@ from rubricweb.review.selectors.window import GridColumn
 
 
 def _any(cells: Mask) -> Mask:
-    """By passage: does any cell match?"""
+    """Return a mask of the passages with any matching cell."""
     return np.asarray(cells.any(axis=1))
 
 
@@ -67,7 +67,7 @@ SOURCES = {
 
 @dataclass(frozen=True, slots=True)
 class GridQuery:
-    """What of a topic to show; every field is in the address."""
+    """The part of a topic to show; every field is in the address."""
 
     groups: str = "judgment"
     """`judgment`: passages of one human judgment stand together, the most relevant first; or `none`."""
@@ -82,7 +82,7 @@ class GridQuery:
     version: int = 0
     """The number of a version of the bank; 0 for the bank as it is."""
     min_grade: int | None = None
-    """None for the threshold that the grader's prompts state."""
+    """The threshold; None for the one that the grader's prompts state."""
     rows: str = ""
     """`roomy` for passages with their runs; else compact."""
     page: int = 1

@@ -40,7 +40,7 @@ class OwnRating:
 
 
 OwnRatings = dict[tuple[int, int], OwnRating]
-"""By (revision, passage)."""
+"""The reader's latest events by (revision, passage)."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -49,7 +49,7 @@ class CheckedSheet(Sheet):
 
     graded: Ratings
     """The grader's ratings, whatever `ratings` are."""
-    people: Ratings
+    by_people: Ratings
     """The ratings of people together; MISSING where nobody rated."""
     checked: Mask
     """A person rated the cell, or gave a verdict on the grader's present rating."""
@@ -66,12 +66,12 @@ class CheckedSheet(Sheet):
 
     @cached_property
     def verified(self) -> Mask:
-        return np.asarray(self.checked & (self.people == self.graded))
+        return np.asarray(self.checked & (self.by_people == self.graded))
 
     @cached_property
     def overridden(self) -> Mask:
         """People rate the cell differently, or found the rating or verdict wrong."""
-        return np.asarray(self.checked & (self.people != self.graded))
+        return np.asarray(self.checked & (self.by_people != self.graded))
 
     @cached_property
     def unsure(self) -> Mask:
@@ -90,27 +90,27 @@ class Layers:
     graded: Mapping[ItemKind, TopicGrades]
     corrected: Mapping[ItemKind, TopicGrades]
     checked: Mapping[ItemKind, TopicGrades]
-    people: Mapping[ItemKind, TopicGrades]
+    by_people: Mapping[ItemKind, TopicGrades]
     """Ratings by people together; of a grader that verifies answers, their verdicts on these."""
     confidences: Mapping[ItemKind, TopicGrades]
 
 
 def layers(rater: Rater, pool: CollectionPool, graded: Mapping[ItemKind, TopicGrades]) -> Layers:
-    """`pool` has one topic; `graded` are its ratings by this rater."""
+    """Return the layers of the one topic in `pool`; `graded` has its ratings by this rater."""
     (topic,) = pool.topics
     by_config = {config: corrected(config, pool)[topic.topic_id] for config in rater.configs}
-    sure = {kind: confidences_of(config, graded[kind]) for kind, config in rater.by_kind.items()}
+    confidences = {kind: confidences_of(config, graded[kind]) for kind, config in rater.by_kind.items()}
     return Layers(
         graded=graded,
         corrected={kind: by_config[config] for kind, config in rater.by_kind.items()},
         checked={kind: TopicGrades(topic, by_config[c].checked) for kind, c in rater.by_kind.items()},
-        people=people_by_kind(rater, pool)[topic.topic_id],
-        confidences={kind: TopicGrades(topic, matrix) for kind, matrix in sure.items()},
+        by_people=people_by_kind(rater, pool)[topic.topic_id],
+        confidences={kind: TopicGrades(topic, matrix) for kind, matrix in confidences.items()},
     )
 
 
 def people_by_kind(rater: Rater, pool: CollectionPool) -> dict[int, dict[ItemKind, TopicGrades]]:
-    """By topic and kind of item: what people say of the cells that the rater shows."""
+    """Return people's ratings of the cells that the rater shows, by topic and kind of item."""
     if not rater.verifies:
         return {pk: dict.fromkeys(KINDS, ratings) for pk, ratings in human_matrices(pool).items()}
     by_config = {config: verdict_matrices(config, pool) for config in rater.configs}
@@ -122,7 +122,10 @@ def people_by_kind(rater: Rater, pool: CollectionPool) -> dict[int, dict[ItemKin
 
 @lru_cache(maxsize=CACHED_TOPICS)
 def confidences_of(config: GraderConfig, grades: TopicGrades) -> GradeMatrix:
-    """In percent; cached by `grades`, which is a new object once grades are added."""
+    """Return the grader's confidences in percent.
+
+    Cached by `grades`, which is a new object once grades are added.
+    """
     matrix, pool = grades.matrix, grades.pool
     percent = np.full(matrix.ratings.shape, MISSING, dtype=np.int8)
     column_of = {uid: column for column, uid in enumerate(matrix.item_ids)}
@@ -136,24 +139,24 @@ def confidences_of(config: GraderConfig, grades: TopicGrades) -> GradeMatrix:
 
 
 def people_of(layers: Layers, columns: Sequence[ItemColumn], passages: int) -> Ratings:
-    return ratings_of(layers.people, columns, passages)
+    return ratings_of(layers.by_people, columns, passages)
 
 
 def blinded(sheet: CheckedSheet, hidden: Mask, source: Source) -> CheckedSheet:
-    """Without what others said of the cells that the reader shall still rate independently."""
+    """Return the sheet without others' ratings of the cells that the reader still has to rate."""
     if not hidden.any():
         return sheet
     instead = MISSING if source is Source.HUMANS else sheet.graded
     return replace(
         sheet,
         ratings=np.where(hidden, instead, sheet.ratings).astype(np.int8),
-        people=np.where(hidden, MISSING, sheet.people).astype(np.int8),
+        by_people=np.where(hidden, MISSING, sheet.by_people).astype(np.int8),
         checked=sheet.checked & ~hidden,
     )
 
 
 def checked_of(layers: Layers, columns: Sequence[ItemColumn], passages: int) -> Mask:
-    """A cell is checked by a verdict on the grader of its kind, or by any person's rating."""
+    """Return a mask of the cells with a verdict on the grader of their kind, or a rating by a person."""
     by_verdict = ratings_of(layers.checked, columns, passages) == 1
     return np.asarray(by_verdict | (people_of(layers, columns, passages) != MISSING))
 
@@ -161,7 +164,7 @@ def checked_of(layers: Layers, columns: Sequence[ItemColumn], passages: int) -> 
 def older_of(
     graded: Mapping[ItemKind, TopicGrades], columns: Sequence[ItemColumn], old: Sequence[set[str]]
 ) -> Mask:
-    """`old` has each item's earlier wordings."""
+    """Return a mask of the cells graded for an older wording; `old` has each item's earlier wordings."""
     passages = len(next(iter(graded.values())).pool.doc_ids)
     older = np.zeros((passages, len(columns)), dtype=np.bool_)
     for column, (item, uids) in enumerate(zip(columns, old, strict=True)):
@@ -170,13 +173,13 @@ def older_of(
     return older
 
 
-def older_words(bank: Bank, topic: Topic) -> dict[int, set[str]]:
-    """By item: the ids of all wordings that it ever had."""
+def older_wordings(bank: Bank, topic: Topic) -> dict[int, set[str]]:
+    """Return the ids of all wordings that each item ever had."""
     changes = ItemChange.objects.filter(item__bank=bank, item__topic=topic).order_by()
-    words: dict[int, set[str]] = {}
+    wordings: dict[int, set[str]] = {}
     for item, uid in changes.values_list("item_id", "revision__uid").distinct():
-        words.setdefault(item, set()).add(uid)
-    return words
+        wordings.setdefault(item, set()).add(uid)
+    return wordings
 
 
 def own_ratings(person: User, topic: Topic, rater: Rater) -> OwnRatings:

@@ -28,7 +28,7 @@ CACHED_RANKS = 64
 FIRST_CHARACTERS = 120
 
 Marks = dict[tuple[int, int], str]
-"""By (revision, passage): the outcome, unless the model replied with the digit itself."""
+"""The outcome by (revision, passage), unless the model replied with the digit itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +84,14 @@ class GridColumn:
 
     @property
     def covered_value(self) -> float:
-        """For the progress bar: 0 if nothing is rated."""
+        """The value of the progress bar: 0 if nothing is rated."""
         return 0.0 if np.isnan(self.covered) else round(self.covered, 3)
 
     def measured(self, at: int, sheet: Sheet, hidden: Mask) -> GridColumn:
-        """With its measures over the whole pool; `hidden` are cells whose grades the reader may not see."""
+        """Return the column with its measures over the whole pool.
+
+        `hidden` are cells whose grades the reader may not see.
+        """
         ratings, is_hidden = sheet.ratings[:, at], hidden[:, at]
         return replace(
             self,
@@ -157,10 +160,10 @@ class Row:
     run_count: int
     cells: tuple[GridCell, ...]
     flags: int
-    words: str
+    excerpt: str
     """The first ones of its text."""
     group: Group | None = None
-    """Of the first passage of its group in the window."""
+    """The group that the passage opens in the window; None for its other passages."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +180,7 @@ class Window:
     source: Source
     blind: Places
     """Cells whose grades the reader may not see yet."""
-    words: Mapping[int, str]
+    excerpts: Mapping[int, str]
     """The beginnings of the passages' texts."""
 
     def row(self, row: int, number: int) -> Row:
@@ -196,11 +199,11 @@ class Window:
             run_count=len(ranks),
             cells=self.cells(row, row),
             flags=self.flags.passages.get(self.pool.passage_pks[row], 0),
-            words=self.words.get(self.pool.passage_pks[row], ""),
+            excerpt=self.excerpts.get(self.pool.passage_pks[row], ""),
         )
 
     def cells(self, row: int, at: int) -> tuple[GridCell, ...]:
-        """The cells of a row of the pool, which is row `at` of the sheet."""
+        """Return the cells of a row of the pool, which is row `at` of the sheet."""
         passage, doc_id = self.pool.passage_pks[row], self.pool.doc_ids[row]
         base = f"cells/{passage}"  # from editor:topic to review:cell; short, because there are many
         ratings: list[int] = self.sheet.ratings[at].tolist()
@@ -219,26 +222,26 @@ class Window:
             if (column.revision_pk, passage) in self.blind:
                 cell, marked = _hidden(cell, place), ()
             if marked or own is not None:
-                cell = self._remarked(cell, int(self.sheet.people[at, column.at]), marked, own)
+                cell = self._remarked(cell, int(self.sheet.by_people[at, column.at]), marked, own)
             cells.append(_flagged(cell, self.flags.cells.get((column.pk, passage), 0)))
         return tuple(cells)
 
     def _answer_state(self, at: int, column: int, rating: int) -> str:
-        """The state of a cell by the verdict on its answer; empty where it has none."""
+        """Return the state of a cell by the verdict on its answer; empty where it has none."""
         is_empty = self.sheet.is_empty
         if is_empty is None or (rating >= 0 and not self.sheet.has_verdicts):
             return ""
         return answer_state(rating, is_empty=bool(is_empty[at, column]))
 
     def _word(self, rating: int) -> str:
-        """What people say of a cell: a rating, or whether its answer is right."""
+        """Return what people say of a cell: a rating, or whether its answer is right."""
         return ("wrong", "right")[rating] if self.sheet.has_verdicts else str(rating)
 
     def _sign(self, rating: int) -> str:
         return ANSWER_SIGNS[self._word(rating)] if self.sheet.has_verdicts else str(rating)
 
     def _remarks(self, row: int) -> Iterator[tuple[int, tuple[str, ...]]]:
-        """By column of the sheet, for columns that have any."""
+        """Yield the remarks of each column of the sheet that has any."""
         sheet = self.sheet
         masks = {name: getattr(sheet, name)[row].tolist() for name in MARKED}
         for at in range(sheet.ratings.shape[1]):
@@ -246,18 +249,20 @@ class Window:
                 yield at, names
 
     def _remarked(
-        self, cell: GridCell, people: int, marked: tuple[str, ...], own: OwnRating | None
+        self, cell: GridCell, by_people: int, marked: tuple[str, ...], own: OwnRating | None
     ) -> GridCell:
         mine = own.rating if own is not None and own.rating is not None else MISSING
-        signs = [self._sign(rating) for rating in (mine, people) if rating != MISSING]
+        signs = [self._sign(rating) for rating in (mine, by_people) if rating != MISSING]
         others = [sign for sign in signs if sign != cell.text]
         is_wrong = own is not None and own.verdict == HumanGrade.Verdict.WRONG and mine == MISSING
-        words = [NO_TEXT if name == WORDLESS else MARKED[name] for name in marked]
-        words += [f"people say {self._word(people)}"] if people != MISSING else []
-        words += [f"you say {self._word(mine)}"] if mine != MISSING else ["you say wrong"] if is_wrong else []
+        remarks = [NO_TEXT if name == WORDLESS else MARKED[name] for name in marked]
+        remarks += [f"people say {self._word(by_people)}"] if by_people != MISSING else []
+        remarks += (
+            [f"you say {self._word(mine)}"] if mine != MISSING else ["you say wrong"] if is_wrong else []
+        )
         return replace(
             cell,
-            name=", ".join((cell.name, *words)),
+            name=", ".join((cell.name, *remarks)),
             marks=" ".join(marked),
             own=others[0] if others else "",
             seen=own.number if own is not None else 0,
@@ -291,9 +296,9 @@ def _answer_cell(cell_id: str, href: str, state: str, place: str) -> GridCell:
 
 
 ANSWER_SIGNS = {"right": "=", "wrong": "≠", "none": "∅", "answered": "A"}
-"""By the state of a cell with an extracted answer: equal to the key or not, empty, or without a verdict."""
+"""The sign of each state of an extracted answer: equal to the key or not, empty, or without a verdict."""
 ANSWER_SHADES = {"right": "4", "wrong": "0", "none": "missing", "answered": "1"}
-"""As which grade the sign is coloured: covered, not covered, or nothing there."""
+"""The grade that gives each sign its colour: covered, not covered, or nothing there."""
 ANSWER_WORDS = {
     "right": "answer judged right",
     "wrong": "answer judged wrong",
@@ -329,7 +334,7 @@ def marks(configs: Iterable[GraderConfig], revisions: list[int], passages: list[
     return {(revision, passage): outcome for revision, passage, outcome in fields}
 
 
-def first_words(passages: Iterable[int]) -> dict[int, str]:
+def excerpts(passages: Iterable[int]) -> dict[int, str]:
     """Return the beginnings of the passages' texts by their keys."""
     rows = Passage.objects.filter(pk__in=list(passages))
     texts = rows.values_list("pk", Left("text", FIRST_CHARACTERS))
@@ -347,7 +352,7 @@ def ranks(pool: TopicPool) -> NDArray[np.int32]:
 
 
 def retrieved(pool: TopicPool, run_tags: tuple[str, ...], row: int) -> list[RunRank]:
-    """The runs that retrieved a passage, best rank first."""
+    """Return the runs that retrieved a passage, best rank first."""
     of_row = ranks(pool)[row]
     order = np.argsort(of_row, kind="stable")[: int((of_row != NO_RANK).sum())]
     return [RunRank(run_tags[run], int(of_row[run])) for run in order.tolist()]

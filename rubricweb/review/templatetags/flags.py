@@ -18,15 +18,15 @@ register = template.Library()
 def open_flags(context: dict[str, Any], item: Item) -> int:
     """Count the item's open flags; one query a request serves a whole topic."""
     request: HttpRequest = context["request"]
-    known: dict[tuple[int, int], OpenCounts] = request.__dict__.setdefault("_open_flags", {})
+    counts: dict[tuple[int, int], OpenCounts] = request.__dict__.setdefault("_open_flags", {})
     place = (item.bank_id, item.topic_id)
-    if place not in known:
-        known[place] = open_counts(*place)
-    return known[place].items.get(item.pk, 0)
+    if place not in counts:
+        counts[place] = open_counts(*place)
+    return counts[place].items.get(item.pk, 0)
 
 
 @register.simple_tag(takes_context=True)
 def own_flags(context: dict[str, Any], bank_id: int) -> str:
-    """What the reader has flagged in the bank, by keys of items and passages: "spurious-12 uncovered-7"."""
+    """Return the keys of what the reader has flagged in the bank: "spurious-12 uncovered-7"."""
     flags = selectors.own_flags(bank_id, context["user"])
     return " ".join(f"{kind}-{passage if item is None else item}" for kind, item, passage in flags)

@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString, mark_safe
 from rubricweb.core.templatetags.core import grade_chip, icon, percent
 from rubricweb.grades.raters import Rater
 from rubricweb.review.selectors.window import ANSWER_SHADES, ANSWER_SIGNS, ANSWER_WORDS, GridCell, Row
-from rubricweb.review.verify.estimates import Share
+from rubricweb.review.verify.cells import Share
 
 register = template.Library()
 
@@ -23,7 +23,7 @@ FALLING_FIRST = "num"
 
 @register.simple_tag(takes_context=True)
 def sort_head(context: dict[str, Any], label: str, name: str, sort: str, kind: str = "") -> SafeString:
-    """A column head that sorts by `name`; a second click reverses the order."""
+    """Render a column head that sorts by `name`; a second click reverses the order."""
     request: HttpRequest = context["request"]
     is_sorted, falls = sort.removeprefix("-") == name, sort.startswith("-")
     first = f"-{name}" if kind == FALLING_FIRST or name == "flags" else name
@@ -44,7 +44,7 @@ def sort_head(context: dict[str, Any], label: str, name: str, sort: str, kind: s
 
 @register.filter
 def correlation(value: float) -> str:
-    """Two decimals without the leading 0, with a true minus sign; a dash where undefined."""
+    """Format with two decimals, no leading 0 and a true minus sign; a dash where undefined."""
     if value != value:
         return f" {DASH}"
     return f" {value:z.2f}".replace("0.", ".", 1).replace("-", "\N{MINUS SIGN}")
@@ -91,21 +91,21 @@ def separation_sign(separation: str) -> SafeString:
 
 @register.simple_tag
 def answer_chip(state: str) -> SafeString:
-    """The verdict on an answer as a coloured sign: see `window.ANSWER_SIGNS`."""
-    sign, words = ANSWER_SIGNS[state], ANSWER_WORDS[state]
+    """Render the verdict on an answer as a coloured sign: see `window.ANSWER_SIGNS`."""
+    sign, label = ANSWER_SIGNS[state], ANSWER_WORDS[state]
     shade = ANSWER_SHADES[state]
-    return format_html('<span class="grade-chip" data-grade="{}" title="{}">{}</span>', shade, words, sign)
+    return format_html('<span class="grade-chip" data-grade="{}" title="{}">{}</span>', shade, label, sign)
 
 
 @register.simple_tag
 def rating_chip(rater: Rater, rating: int) -> SafeString:
-    """A rating by this rater, or its verdict on an answer."""
+    """Render a rating by this rater, or its verdict on an answer."""
     return answer_chip(("wrong", "right")[rating]) if rater.verifies else grade_chip(rating)
 
 
 @register.simple_tag
 def share(estimate: Share) -> SafeString:
-    """A share with its interval and counts; "too few" where the interval would say nothing."""
+    """Render a share with its interval and counts; "too few" where the interval would say nothing."""
     if estimate.value is None or estimate.interval is None:
         return format_html('<span class="muted">{}</span>', DASH)
     if estimate.is_too_few:

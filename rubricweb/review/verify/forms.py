@@ -15,7 +15,7 @@ from rubricweb.corpus.models import Topic
 from rubricweb.grades.forms import GraderForm, covered_from, select_at_once
 from rubricweb.grades.models import HumanGrade
 from rubricweb.grades.raters import Rater
-from rubricweb.review.cells.forms import CellForm
+from rubricweb.review.cells import CellForm
 from rubricweb.review.verify.selectors import MIXED, RANDOM, WORST, CheckQuery
 
 NEAR_KEY = "near"
@@ -26,7 +26,7 @@ VERDICTS = (
     ("0", "wrong"),
     ("1", "right"),
 )
-"""Of answers that the grader verified."""
+"""The filter of answers that the grader verified."""
 VIEWS = (("", "one by one"), (LISTED, "as a list"))
 ORDERS = (
     (MIXED, "worst and random"),
@@ -96,7 +96,7 @@ class CheckForm(ChipForm, GraderForm):
 
 
 class Acceptance(NamedTuple):
-    """What an AcceptForm says."""
+    """The values of an AcceptForm."""
 
     passage: int
     item: int
@@ -113,9 +113,9 @@ class AcceptForm(forms.Form):
     seen = forms.IntegerField(min_value=0)
     """The version of the item that the page showed."""
     answer = forms.CharField()
-    """As the page showed it; for an undo, as the key has it."""
+    """The answer as the page showed it; for an undo, as the key has it."""
     verdict = forms.IntegerField(required=False)
-    """Of an undo: the verdict that came with it."""
+    """The verdict that came with the acceptance, for an undo."""
 
     @property
     def acceptance(self) -> Acceptance:
@@ -153,7 +153,7 @@ class VerdictForm(CellForm):
 
 
 class UndoForm(forms.Form):
-    """What to withdraw; `uid` makes sending it twice harmless."""
+    """The verdict to withdraw; `uid` makes sending it twice harmless."""
 
     said = forms.IntegerField(min_value=1, max_value=MAX_ID, required=False)
     """A verdict on a rating."""

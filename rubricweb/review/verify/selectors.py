@@ -1,50 +1,56 @@
-"""Which cell to check next, and why."""
+"""What is to be checked next, and the list of a grader's answers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
+from django.core.paginator import Page, Paginator
 from django.db.models import QuerySet
 from django.db.models.functions import Substr
+from numpy.typing import NDArray
 
 from grading.types import ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.querysets import ItemQuerySet
 from rubricweb.banks.secrecy import readable
+from rubricweb.banks.selectors import keys_of
 from rubricweb.corpus.models import Passage
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades.answer_verdicts import AnswerVerdict
-from rubricweb.grades.models import HumanGrade
+from rubricweb.grades.models import Grade, HumanGrade
 from rubricweb.grades.raters import Rater, raters
 from rubricweb.grades.topic_ratings import Mask
+from rubricweb.review.selectors.cell import is_acceptable
+from rubricweb.review.selectors.window import answer_state
 from rubricweb.review.verify.cells import BankCells, TopicCells, bank_cells
-from rubricweb.review.verify.suspicion import NEAR, suspicions
+from rubricweb.review.verify.suspicion import FAR, NEAR, suspicions
 
 AHEAD = 8
+PAGE_ROWS = 50
 EXCERPT = 80
 RANDOM_EVERY = 4
-"""In mixed order, one cell in this many comes from the random order."""
+"""One cell in this many comes from the random order, in mixed order."""
 WORST, RANDOM, MIXED = "worst", "random", "mixed"
 
 
 @dataclass(frozen=True, slots=True)
 class CheckQuery:
-    """What to check; every field is in the address."""
+    """The cells to check; every field is in the address."""
 
     topic: int = 0
     """The topic for worst first; 0 for the first one with unchecked cells."""
     item: int = 0
     order: str = MIXED
     rating: int = -1
-    """Only cells with this rating; -1 for all."""
+    """The rating of the cells to check; -1 for any."""
     is_near: bool = False
-    """Only answers that are near an accepted one."""
+    """Whether to check only answers that are near an accepted one."""
     min_grade: int | None = None
-    """None for the threshold that the grader's prompts state."""
+    """The threshold; None for the one that the grader's prompts state."""
     at: tuple[int, int, int] | None = None
     """(topic, passage, item) of the one cell to show."""
 
@@ -136,7 +142,7 @@ def lines(bank: Bank, cells: BankCells, topic_id: int) -> list[ItemLine]:
 
 
 def _active(bank: Bank, topic_ids: list[int]) -> ItemQuerySet:
-    """Only items with text can be checked."""
+    """Return the active items with text: only those can be checked."""
     active = bank.items.active().filter(topic__in=topic_ids).exclude(revision__text="")
     active = active.select_related("revision", "topic")
     return active.order_by("topic_id", "position", "pk")
@@ -181,7 +187,7 @@ def _next(bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery) -> Iter
 
 
 def _mixed(done: int, worst: Iterator[Place], at_random: Iterator[Place]) -> Iterator[Place]:
-    """Every RANDOM_EVERY-th check comes from the random order; when one queue ends, the other goes on."""
+    """Mix two queues: every RANDOM_EVERY-th check is random; when one ends, the other goes on."""
     both = (worst, at_random)
     while True:
         is_turn = done % RANDOM_EVERY == 0
@@ -193,11 +199,11 @@ def _mixed(done: int, worst: Iterator[Place], at_random: Iterator[Place]) -> Ite
 
 
 def _unchecked(topic: TopicCells, query: CheckQuery) -> Mask:
-    return np.asarray(topic.unchecked & wanted(topic, query))
+    return np.asarray(topic.unchecked & kept_by(topic, query))
 
 
-def wanted(topic: TopicCells, query: CheckQuery) -> Mask:
-    """Shape (passages, items): the rated cells that the filters keep and the reader may see."""
+def kept_by(topic: TopicCells, query: CheckQuery) -> Mask:
+    """Return a mask of shape (passages, items): rated cells that the filters keep and the reader may see."""
     mask = (topic.graded >= 0) & ~topic.hidden
     if query.rating >= 0:
         mask &= topic.graded == query.rating
@@ -207,7 +213,7 @@ def wanted(topic: TopicCells, query: CheckQuery) -> Mask:
 
 
 def _random(cells: BankCells, query: CheckQuery) -> Iterator[Place]:
-    """Over the whole bank, whichever topic is chosen."""
+    """Yield unchecked cells of the whole bank, whichever topic is chosen, in their random order."""
     places = []
     for number, topic in enumerate(cells.topics):
         rows, columns = np.nonzero(_unchecked(topic, query))
@@ -219,7 +225,7 @@ def _random(cells: BankCells, query: CheckQuery) -> Iterator[Place]:
 
 
 def _worst(bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery) -> Iterator[Place]:
-    """Of one topic: most suspicious first, then the highest ratings, then the pool's order."""
+    """Yield cells of one topic: most suspicious first, then the highest ratings, then the pool's order."""
     topic = topic_of(cells, query)
     if topic is None:
         return
@@ -253,3 +259,91 @@ def my_verdicts(person: User, bank: Bank) -> QuerySet[AnswerVerdict]:
 def my_events(person: User, bank: Bank) -> QuerySet[HumanGrade]:
     """Return the person's events in the bank's collection."""
     return readable(HumanGrade.objects.filter(by=person, topic__collection=bank.collection))
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRow:
+    """A verified answer."""
+
+    topic_id: int
+    query_id: str
+    passage_pk: int
+    doc_id: str
+    item: Item
+    answer: str
+    keys: tuple[str, ...]
+    state: str
+    """The state as `window.answer_state` names it."""
+    closeness: int
+    """The closeness to the nearest accepted answer, in percent."""
+    by_people: str
+    """People's verdict: "right", "wrong", or empty."""
+
+    @property
+    def at(self) -> str:
+        return f"{self.topic_id}-{self.passage_pk}-{self.item.pk}"
+
+    @property
+    def is_near(self) -> bool:
+        return self.state == "wrong" and self.closeness >= NEAR
+
+    @property
+    def can_accept(self) -> bool:
+        return self.state == "wrong" and is_acceptable(self.item, self.answer, self.keys)
+
+
+def answer_rows(bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery, page: int) -> Page[AnswerRow]:
+    """Return a page of the answers that the filters keep, of one topic or of all."""
+    topics = [topic for topic in cells.topics if query.topic in (0, topic.pool.topic_id)]
+    selected = Paginator(_in_order(topics, query), PAGE_ROWS).get_page(page)
+    places = [(topics[number], row, column, False) for number, row, column in selected.object_list]
+    rows = list(_rows(bank, rater, places))
+    return Page(rows, selected.number, selected.paginator)  # type: ignore[arg-type]  # pages of places, shown as rows
+
+
+def _in_order(topics: list[TopicCells], query: CheckQuery) -> list[tuple[int, int, int]]:
+    """Return (number of the topic, row, column): suspicious verdicts first, then as they are in the bank."""
+    places, scores = [], [np.zeros(0)]
+    for number, topic in enumerate(topics):
+        mask = kept_by(topic, query)
+        rows, columns = np.nonzero(mask)
+        places += [(number, int(row), int(column)) for row, column in zip(rows, columns, strict=True)]
+        scores.append(_suspicion(topic)[mask])
+    order = np.argsort(-np.concatenate(scores), kind="stable")
+    return [places[at] for at in order.tolist()]
+
+
+def _suspicion(topic: TopicCells) -> NDArray[np.float64]:
+    """Score verdicts: wrong ones on near answers above right ones on far answers, and these above others."""
+    close = topic.closeness.astype(np.float64)
+    is_near_miss = (topic.graded == 0) & (close >= NEAR)
+    is_far_hit = (topic.graded == 1) & (close < FAR)
+    return np.where(is_near_miss, 200 + close, np.where(is_far_hit, 200 - close, 0.0))
+
+
+def _rows(bank: Bank, rater: Rater, places: list[Place]) -> Iterable[AnswerRow]:
+    items = items_at(bank, places)
+    keys = keys_of(column.revision_pk for topic, _, at, _ in places for column in (topic.columns[at],))
+    answers = _answers(rater, places)
+    for topic, row, at, _ in places:
+        column, pool = topic.columns[at], topic.pool
+        rating, by_people = int(topic.graded[row, at]), int(topic.by_people[row, at])
+        yield AnswerRow(
+            topic_id=pool.topic_id,
+            query_id=pool.query_id,
+            passage_pk=pool.passage_pks[row],
+            doc_id=pool.doc_ids[row],
+            item=items[pool.topic_id, column.kind, column.uid],
+            answer=answers.get((column.revision_pk, pool.passage_pks[row]), ""),
+            keys=keys.get(column.revision_pk, ()),
+            state=answer_state(rating, is_empty=False),
+            closeness=int(topic.closeness[row, at]),
+            by_people={0: "wrong", 1: "right"}.get(by_people, ""),
+        )
+
+
+def _answers(rater: Rater, places: list[Place]) -> dict[tuple[int, int], str]:
+    revisions = {topic.columns[at].revision_pk for topic, _, at, _ in places}
+    passages = {topic.pool.passage_pks[row] for topic, row, _, _ in places}
+    rows = Grade.objects.filter(config__in=rater.configs, revision__in=revisions, passage__in=passages)
+    return {(cell[0], cell[1]): cell[2] for cell in rows.values_list("revision_id", "passage_id", "answer")}

@@ -41,7 +41,7 @@ CACHED_TOPICS = 500
 
 @dataclass(frozen=True, eq=False)
 class Suspicions:
-    """Of one topic's cells: arrays of shape (passages, items)."""
+    """What makes the cells of one topic suspicious: arrays of shape (passages, items)."""
 
     graded: Ratings
     answers: Ratings
@@ -49,7 +49,7 @@ class Suspicions:
     confidences: Ratings
     others: Mapping[GraderConfig, Ratings]
     min_grades: NDArray[np.int8]
-    """By item."""
+    """The threshold of each item."""
 
     @property
     def scores(self) -> NDArray[np.float64]:
@@ -72,7 +72,7 @@ class Suspicions:
         return apart
 
     def reasons(self, row: int, column: int) -> list[str]:
-        """In words."""
+        """Return human-readable reasons, most important first."""
         rating, confidence = int(self.graded[row, column]), int(self.confidences[row, column])
         is_high = rating >= self.min_grades[column]
         reasons = []
@@ -91,14 +91,14 @@ class Suspicions:
 
 @dataclass(frozen=True, eq=False)
 class AnswerSuspicions:
-    """Of one topic's verified answers: arrays of shape (passages, items)."""
+    """What makes verdicts on the answers of one topic suspicious: arrays of shape (passages, items)."""
 
     graded: Ratings
     """1 right, 0 wrong."""
     closeness: Ratings
-    """In percent, to the nearest accepted answer."""
+    """The closeness to the nearest accepted answer, in percent."""
     answers: Ratings
-    """As in Suspicions."""
+    """IN_PASSAGE, UNANSWERABLE, OFF_PASSAGE, or MISSING without a known answer."""
     others: Mapping[GraderConfig, Ratings]
     """1 where another grader rates the item covered, or its answer right, else 0."""
 
@@ -114,7 +114,7 @@ class AnswerSuspicions:
         return np.where(self.graded >= 0, scores, 0.0).round(9)
 
     def reasons(self, row: int, column: int) -> list[str]:
-        """In words."""
+        """Return human-readable reasons, most important first."""
         is_right, closeness = bool(self.graded[row, column]), int(self.closeness[row, column])
         reasons = []
         if not is_right and closeness >= NEAR:
@@ -136,7 +136,7 @@ class AnswerSuspicions:
 def suspicions(
     rater: Rater, pool: CollectionPool, columns: Sequence[ItemColumn], *, min_grade: int | None
 ) -> Suspicions | AnswerSuspicions:
-    """`pool` has one topic."""
+    """Return the suspicions on the cells of the one topic in `pool`."""
     return (
         _of_answers(rater, pool, columns) if rater.verifies else _of_ratings(rater, pool, columns, min_grade)
     )
@@ -191,7 +191,7 @@ def _other_graders(rater: Rater, topic_id: int, purposes: Iterable[Purpose]) -> 
 
 
 def _answers(rater: Rater, pool: CollectionPool, layered: Layers, columns: Sequence[ItemColumn]) -> Ratings:
-    """The rating's own answer, else the one that the same model extracted."""
+    """Return the codes of the ratings' own answers, else of those that the same model extracted."""
     (topic,) = pool.topics
     passages = len(topic.doc_ids)
     own = {kind: _codes_of(config, layered.graded[kind]) for kind, config in rater.by_kind.items()}
@@ -207,7 +207,10 @@ def _answers(rater: Rater, pool: CollectionPool, layered: Layers, columns: Seque
 
 @lru_cache(maxsize=CACHED_TOPICS)
 def _codes_of(config: GraderConfig, grades: TopicGrades) -> TopicGrades:
-    """Cached by `grades`, which is a new object once grades are added."""
+    """Return the codes of a config's answers.
+
+    Cached by `grades`, which is a new object once grades are added.
+    """
     pool = grades.pool
     row_of = {pk: row for row, pk in enumerate(pool.passage_pks)}
     texts = Passage.objects.filter(pooled_in__topic=pool.topic_id).values_list("pk", "text")

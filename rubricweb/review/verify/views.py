@@ -1,4 +1,4 @@
-"""One cell after another: is the grader right?"""
+"""Verify a grader: the cell to check, verdicts on it, and accepted answers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from django.contrib import messages
+from django.core.exceptions import BadRequest
+from django.db import transaction
 from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
@@ -15,12 +17,14 @@ from grading.types import ItemKind
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
-from rubricweb.banks.access import bank_for
+from rubricweb.banks.access import bank_for, item_for_editor
+from rubricweb.banks.errors import BankError
 from rubricweb.banks.models import Bank, Item
-from rubricweb.banks.selectors import worded_siblings
+from rubricweb.banks.selectors import keys_of, worded_siblings
+from rubricweb.core.counted import counted
 from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.core.undo import offer_undo
-from rubricweb.corpus.access import collection_for
+from rubricweb.corpus.access import collection_for, pooled_passage
 from rubricweb.corpus.models import Passage
 from rubricweb.grades import humans
 from rubricweb.grades.answer_verdicts import AnswerVerdict, answer_digest
@@ -29,14 +33,15 @@ from rubricweb.grades.humans import Cell, Source
 from rubricweb.grades.humans.actions import HumanGradeError, RatedMeanwhile, UnfitRating
 from rubricweb.grades.models import Grade, HumanGrade
 from rubricweb.grades.raters import Rater, raters
+from rubricweb.grades.verification import VerificationCounts, change_answer_key
+from rubricweb.grades.visibility import hidden_of_cell
 from rubricweb.review import access, selectors
-from rubricweb.review.cells.latest_ratings import NoText, Reworded, Saving, cell_ratings, shown
+from rubricweb.review.cells import NoText, Reworded, Saving, cell_ratings, displayed_rating
+from rubricweb.review.selectors.cell import CellView
 from rubricweb.review.verify import selectors as checks
-from rubricweb.review.verify.cells import BankCells, RatedAnew, bank_cells
-from rubricweb.review.verify.estimates import estimates
-from rubricweb.review.verify.forms import CheckForm, UndoForm, VerdictForm
-from rubricweb.review.verify.listing import answer_rows
-from rubricweb.review.verify.selectors import Candidate, CheckQuery
+from rubricweb.review.verify.cells import BankCells, RatedAnew, bank_cells, estimates
+from rubricweb.review.verify.forms import Acceptance, AcceptForm, CheckForm, UndoForm, VerdictForm
+from rubricweb.review.verify.selectors import Candidate, CheckQuery, answer_rows
 
 PAGE = "review/verify/verify.html"
 CARD, LIST = "review/verify/_check.html", "review/verify/_list.html"
@@ -60,11 +65,11 @@ def verify(request: HtmxRequest, slug: str, bank_id: int | None = None) -> HttpR
         bank_id = first.pk
     bank = verified_bank(request, slug, bank_id, needed=needed)
     if request.method != "POST":
-        return answer(request, bank, None)
+        return check_page(request, bank, None)
     form = VerdictForm(request.POST)
     saving = _save_verdict(request, bank, form)
     at = form.at if saving.refusal else None
-    return answer(request, bank, saving, at=at)
+    return check_page(request, bank, saving, at=at)
 
 
 @require_POST
@@ -74,20 +79,20 @@ def undo(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
     form = UndoForm(request.POST)
     if not form.is_valid():
         raise Http404("No such verdict.")
-    verdict, said, uid = (form.cleaned_data[name] for name in ("verdict", "said", "uid"))
+    verdict, rating_event, uid = (form.cleaned_data[name] for name in ("verdict", "said", "uid"))
     event: AnswerVerdict | HumanGrade
     try:
         if verdict:
             event = get_object_or_404(checks.my_verdicts(request.user, bank), pk=verdict)
             saving = Saving(None, humans.undo_verdict(event, by=request.user, uid=uid))
         else:
-            event = get_object_or_404(checks.my_events(request.user, bank), pk=said)
+            event = get_object_or_404(checks.my_events(request.user, bank), pk=rating_event)
             cell = Cell(event.topic_id, event.revision_id, event.passage_id)
             saving = Saving(None, humans.undo(cell, by=request.user, seen=event.number, uid=uid))
     except HumanGradeError as refusal:
         saving = Saving(None, refusal=refusal)
     item = bank.items.active().filter(revision=event.revision_id).first()
-    return answer(request, bank, saving, at=(event.topic_id, event.passage_id, item.pk if item else 0))
+    return check_page(request, bank, saving, at=(event.topic_id, event.passage_id, item.pk if item else 0))
 
 
 @require_safe
@@ -129,7 +134,7 @@ def _save_verdict(request: HtmxRequest, bank: Bank, form: VerdictForm) -> Saving
             raise NoText
         if rater.verifies:
             return Saving(None, _judge_answer(item, passage, rater, cleaned, request.user))
-        now = shown(item, passage, rater, Source.GRADER)
+        now = displayed_rating(item, passage, rater, Source.GRADER)
         if now is None or now.rating != cleaned["shown"]:
             raise RatedAnew(now.rating if now else None)
         verdict = {name: cleaned[name] for name in ("verdict", "rating", "seen", "uid")}
@@ -153,7 +158,7 @@ def _judge_answer(
     return humans.judge_answer(Cell.of(item, passage), grade, is_right=is_right, **how)
 
 
-def answer(
+def check_page(
     request: HtmxRequest, bank: Bank, saving: Saving | None, at: tuple[int, int, int] | None = None
 ) -> HttpResponse:
     """Render the page, or after a change its card; redirect a plain browser to the queue."""
@@ -180,7 +185,7 @@ def answer(
 
 
 def _progress(bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery) -> dict[str, object]:
-    """How far the bank and the chosen topic are checked, and what that says of the grader."""
+    """Return how far the bank and the chosen topic are checked, and what that says of the grader."""
     topic = checks.topic_of(cells, query)
     lines = checks.lines(bank, cells, topic.pool.topic_id) if topic else []
     return {
@@ -194,9 +199,9 @@ def _progress(bank: Bank, rater: Rater, cells: BankCells, query: CheckQuery) -> 
 
 
 def _card(request: HtmxRequest, bank: Bank, rater: Rater, candidates: list[Candidate]) -> dict[str, object]:
-    """The cell to check, and those after it that the page holds, so that no key waits for a verdict."""
-    shown = candidates[: HELD + 1]
-    first, *held = [_candidate(request, bank, rater, each) for each in shown] or [{"now": None}]
+    """Return the cell to check and those that the page holds after it, so that no key waits."""
+    first_few = candidates[: HELD + 1]
+    first, *held = [_candidate(request, bank, rater, each) for each in first_few] or [{"now": None}]
     return first | {"ahead": candidates[1:], "held": held}
 
 
@@ -236,7 +241,7 @@ def _report(request: HtmxRequest, bank: Bank, saving: Saving) -> None:
 
 
 def _without_cell(request: HtmxRequest) -> QueryDict:
-    """The parameters without `at`, the one cell."""
+    """Return the parameters without `at`, the one cell."""
     kept = request.GET.copy()
     kept.pop("at", None)
     return kept
@@ -244,3 +249,96 @@ def _without_cell(request: HtmxRequest) -> QueryDict:
 
 def _place(bank: Bank) -> dict[str, object]:
     return {"bank": bank, "collection": bank.collection}
+
+
+@require_POST
+def accept(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
+    """Add the extracted answer of a cell to the answer key of its question; where a grader judged it wrong,
+    say that it is right.
+    """
+    bank, acceptance = verified_bank(request, slug, bank_id), _acceptance(request)
+    item = item_for_editor(request.user, bank_id, acceptance.item)
+    passage = pooled_passage(bank.collection, item.topic_id, acceptance.passage)
+    if hidden_of_cell(request.user, item.topic, item.revision_id, passage.pk).graders:
+        raise Http404("The answer is hidden.")
+    rater = CheckForm(request.GET).offer(raters(bank))
+    cell = selectors.cell(item, passage, rater)
+    text = " ".join(cell.answer.split())
+    if text != " ".join(acceptance.answer.split()):
+        return _refused(request, bank, acceptance, "The grader has another answer now: read it first.")
+    try:
+        with transaction.atomic():
+            verdict = _confirm_answer(cell, rater, request)
+            counts = change_answer_key(item, texts=[*cell.keys, text], seen=acceptance.seen, by=request.user)
+    except (BankError, HumanGradeError) as refusal:
+        return _refused(request, bank, acceptance, str(refusal))
+    item.refresh_from_db(fields=["version"])
+    fields: dict[str, object] = {"item": item.pk, "passage": passage.pk, "seen": item.version, "answer": text}
+    fields |= {"verdict": verdict.pk} if verdict else {}
+    undo_at = reverse("review:verify-accept-undo", args=[slug, bank_id])
+    offer_undo(request, _accepted(text, counts), f"{undo_at}?{request.GET.urlencode()}", **fields)
+    return _show(request, bank, None if verdict else (item.topic_id, passage.pk, item.pk))
+
+
+@require_POST
+def accept_undo(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
+    """Take the answer out of the key again, and back what was said of it."""
+    bank, acceptance = verified_bank(request, slug, bank_id), _acceptance(request)
+    item = item_for_editor(request.user, bank_id, acceptance.item)
+    left = [
+        text for text in keys_of([item.revision_id]).get(item.revision_id, ()) if text != acceptance.answer
+    ]
+    try:
+        with transaction.atomic():
+            change_answer_key(item, texts=left, seen=acceptance.seen, by=request.user)
+            if acceptance.verdict:
+                event = get_object_or_404(checks.my_verdicts(request.user, bank), pk=acceptance.verdict)
+                humans.undo_verdict(event, by=request.user)
+    except (BankError, HumanGradeError) as refusal:
+        return _refused(request, bank, acceptance, str(refusal))
+    messages.success(request, "Taken back.")
+    return _show(request, bank, (item.topic_id, acceptance.passage, item.pk))
+
+
+def _acceptance(request: HtmxRequest) -> Acceptance:
+    form = AcceptForm(request.POST)
+    if not form.is_valid():
+        raise BadRequest("The form lacks the answer, or the pair that it is of.")
+    return form.acceptance
+
+
+def _confirm_answer(cell: CellView, rater: Rater, request: HtmxRequest) -> AnswerVerdict | None:
+    """Save that the answer is right, where a grader has a verdict that this person may check."""
+    grade, may_assess = cell.grade, roles.holds(request.user, cell.item.bank.collection, roles.TO_ASSESS)
+    if not (rater.verifies and may_assess and grade and grade.rating is not None):
+        return None
+    seen = cell_ratings(cell.item, cell.passage, request.user, rater).seen
+    place = Cell.of(cell.item, cell.passage)
+    return humans.judge_answer(place, grade, is_right=True, by=request.user, seen=seen)
+
+
+def _accepted(text: str, counts: VerificationCounts) -> str:
+    parts = [f"“{text}” is an accepted answer now."]
+    if counts.changed:
+        parts.append(f"{counted(counts.changed, 'verdict')} changed.")
+    if counts.removed:
+        models, are = ("a model", "is") if counts.removed == 1 else ("models", "are")
+        verdicts = counted(counts.removed, "verdict")
+        parts.append(f"{verdicts} of {models} that had read the old key {are} to be asked again.")
+    return " ".join(parts)
+
+
+def _refused(request: HtmxRequest, bank: Bank, acceptance: Acceptance, why: str) -> HttpResponse:
+    messages.error(request, f"Not saved. {why}")
+    item = bank.items.get(pk=acceptance.item)
+    return _show(request, bank, (item.topic_id, acceptance.passage, item.pk))
+
+
+def _show(request: HtmxRequest, bank: Bank, at: tuple[int, int, int] | None) -> HttpResponse:
+    """Render the card of the cell, or of the next one; redirect a plain browser to it."""
+    if request.htmx:
+        return check_page(request, bank, None, at=at)
+    kept = _without_cell(request)
+    if at and not CheckForm(request.GET).shows_list:
+        kept["at"] = "-".join(map(str, at))
+    return redirect(f"{reverse('review:verify', args=[bank.collection.slug, bank.pk])}?{kept.urlencode()}")

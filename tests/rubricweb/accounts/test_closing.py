@@ -9,7 +9,7 @@ from rubricweb.accounts.actions import set_role
 from rubricweb.accounts.closing import CannotClose, close_account
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
-from rubricweb.campaigns.queue.leases import top_up
+from rubricweb.campaigns.leases import top_up
 from rubricweb.core.models import AuditEntry
 from rubricweb.grades.models import HumanGrade
 from rubricweb.review.models import Flag, SavedView

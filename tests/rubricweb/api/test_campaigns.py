@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rubricweb.campaigns.queue.models import Campaign
+from rubricweb.campaigns.models import Campaign
 from tests.factories import grade, lexical_config, ranked
 from tests.rubricweb.api.conftest import AT
 

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from rubricweb.core.models import AuditEntry
-from rubricweb.review.flags.models import Flag
+from rubricweb.review.models import Flag
 from tests.rubricweb.api.conftest import AT
 
 pytestmark = pytest.mark.django_db

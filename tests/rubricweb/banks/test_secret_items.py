@@ -21,14 +21,13 @@ from rubricweb.banks.errors import Conflict, StaysSecret
 from rubricweb.banks.models import Item, ItemChange
 from rubricweb.banks.secret_items import hide_item, show_item
 from rubricweb.banks.versions import bank_stamp, name_version, restore_version
-from rubricweb.campaigns.queue.models import CampaignCell
-from rubricweb.campaigns.queue.population import Choice, chosen
+from rubricweb.campaigns.models import CampaignCell
+from rubricweb.campaigns.population import Choice, chosen
 from rubricweb.graders.models import DryRun
 from rubricweb.grades.models import Grade, HumanGrade, HumanStamp, MatrixStamp
 from rubricweb.grades.raters import KINDS, raters
 from rubricweb.review.flags.actions import open_flag
-from rubricweb.review.flags.models import Flag
-from rubricweb.review.flags.subjects import Kind, Subject
+from rubricweb.review.models import Flag, Kind, Subject
 from tests.factories import (
     BankFactory,
     ItemFactory,

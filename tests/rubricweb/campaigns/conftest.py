@@ -10,9 +10,9 @@ from django.utils import timezone
 
 from grading.types import ItemKind
 from rubricweb.accounts.roles import Role
-from rubricweb.campaigns.queue.actions import CampaignPlan, open_campaign, rate
-from rubricweb.campaigns.queue.models import Campaign, Turn
-from rubricweb.campaigns.queue.population import Choice
+from rubricweb.campaigns.actions import CampaignPlan, open_campaign, rate
+from rubricweb.campaigns.models import Campaign, Turn
+from rubricweb.campaigns.population import Choice
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.raters import raters
 from tests.factories import MembershipFactory, UserFactory, gradable, grade, lexical_config, take

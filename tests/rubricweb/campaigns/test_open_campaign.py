@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.core.management import CommandError, call_command
 
-from rubricweb.campaigns.queue.models import Campaign
+from rubricweb.campaigns.models import Campaign
 
 pytestmark = pytest.mark.django_db
 

@@ -11,7 +11,7 @@ from grading.types import Importance
 from rubricweb.banks import actions as banks
 from rubricweb.corpus.models import Run
 from rubricweb.review.flags import actions as flags
-from rubricweb.review.flags.subjects import Kind, Subject
+from rubricweb.review.models import Kind, Subject
 from tests.factories import RunFactory, gradable
 from tests.rubricweb.toasts import HTMX, press_undo, undo_form
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from rubricweb.accounts.models import User
-from rubricweb.campaigns.adjudication.selectors import Query, conflicts
-from rubricweb.campaigns.queue.models import Turn
+from rubricweb.campaigns.conflicts import Query, conflicts
+from rubricweb.campaigns.models import Turn
 from rubricweb.core.reader import everything
 from rubricweb.corpus.models import Collection
 from rubricweb.demo.loading import ACCOUNTS, PASSWORD, SLUG, load_demo

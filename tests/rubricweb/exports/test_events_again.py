@@ -25,8 +25,7 @@ from rubricweb.grades.models import GraderConfig, HumanGrade
 from rubricweb.grades.visibility import visible_human_grades
 from rubricweb.imports.models import Import
 from rubricweb.review.flags.actions import assign, open_flag, reply, resolve
-from rubricweb.review.flags.models import Flag, FlagEvent
-from rubricweb.review.flags.subjects import Kind, Subject
+from rubricweb.review.models import Flag, FlagEvent, Kind, Subject
 from rubricweb.support.actions import label_citation
 from rubricweb.support.cited import Citation
 from rubricweb.support.models import SupportEvent, SupportJudge, SupportLabel

@@ -9,8 +9,7 @@ from django.urls import reverse
 
 from rubricweb.corpus.pseudonyms import assessor_pseudonym
 from rubricweb.review.flags import actions
-from rubricweb.review.flags.models import Flag, FlagEvent
-from rubricweb.review.flags.subjects import Kind, Subject, subject_of
+from rubricweb.review.models import Flag, FlagEvent, Kind, Subject, subject_of
 from tests.factories import BankFactory, ItemFactory, PassageFactory, PooledFactory, TopicFactory
 from tests.rubricweb.markup import markup
 

@@ -9,9 +9,9 @@ from uuid import uuid4
 import pytest
 from django.urls import reverse
 
-from rubricweb.campaigns.adjudication.actions import decide
-from rubricweb.campaigns.agreement.latest_ratings import CellKey
-from rubricweb.campaigns.queue.actions import rate, undo
+from rubricweb.campaigns.actions import rate, undo
+from rubricweb.campaigns.adjudication import decide
+from rubricweb.campaigns.assessor_ratings import CellKey
 from rubricweb.grades.humans import rate_cell
 from rubricweb.grades.models import HumanGrade
 from tests.factories import take

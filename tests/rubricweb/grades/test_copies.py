@@ -19,9 +19,9 @@ from rubricweb.banks import actions as banks
 from rubricweb.banks.drafting.models import Draft, DraftRequest
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.versions import bank_stamp, name_version, restore_version
-from rubricweb.campaigns.queue.actions import CampaignPlan, open_campaign
-from rubricweb.campaigns.queue.models import CampaignCell
-from rubricweb.campaigns.queue.population import Choice
+from rubricweb.campaigns.actions import CampaignPlan, open_campaign
+from rubricweb.campaigns.models import CampaignCell
+from rubricweb.campaigns.population import Choice
 from rubricweb.core.models import new_stamp
 from rubricweb.core.reader import Reader, reading_as
 from rubricweb.corpus.models import Collection, Topic

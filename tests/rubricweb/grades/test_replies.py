@@ -26,8 +26,7 @@ from rubricweb.grades.replies.models import ReplyBlock, ReplyPolicy
 from rubricweb.grades.store import GradeRow
 from rubricweb.jobs import kinds
 from rubricweb.review.flags.actions import open_flag
-from rubricweb.review.flags.models import Flag
-from rubricweb.review.flags.subjects import Subject
+from rubricweb.review.models import Flag, Subject
 from tests.factories import gradable
 
 LONG = "4: «Anthocyanins» make maple leaves red \N{MAPLE LEAF}, and the passage says so in its sentence {}."

@@ -16,9 +16,8 @@ from django.urls import reverse
 from grading.types import MAX_RATING, ItemKind
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.actions import add_item
-from rubricweb.campaigns.adjudication.models import DecidedRating, Decision
-from rubricweb.campaigns.queue.actions import rate
-from rubricweb.campaigns.queue.models import Campaign, Turn
+from rubricweb.campaigns.actions import rate
+from rubricweb.campaigns.models import Campaign, DecidedRating, Decision, Turn
 from rubricweb.core.templatetags.core import NOTE
 from rubricweb.graders.models import CalibrationCard, DryRun
 from rubricweb.grades.humans import Cell, ShownRating, judge_grader, rate_cell
@@ -29,15 +28,7 @@ from tests.factories import MembershipFactory, UserFactory, grade, lexical_confi
 from tests.rubricweb import two_worlds
 from tests.rubricweb.markup import markup
 from tests.rubricweb.routes import Route, routes
-from tests.rubricweb.worlds import (
-    HIDDEN,
-    Rated,
-    as_it_is,
-    blind_campaign,
-    parameters,
-    verify_answers,
-    world,
-)
+from tests.rubricweb.worlds import HIDDEN, Rated, as_it_is, blind_campaign, parameters, verify_answers, world
 
 pytestmark = pytest.mark.django_db
 

@@ -6,15 +6,15 @@ import pytest
 
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.drafting.models import Draft, DraftRequest
-from rubricweb.campaigns.adjudication.selectors import Query, conflicts
-from rubricweb.campaigns.queue.actions import close_campaign
-from rubricweb.campaigns.queue.models import Turn
+from rubricweb.campaigns.actions import close_campaign
+from rubricweb.campaigns.conflicts import Query, conflicts
+from rubricweb.campaigns.models import Turn
 from rubricweb.core.reader import everything
 from rubricweb.corpus.models import Run
 from rubricweb.grades.models import GradingJob, HumanGrade
 from rubricweb.home.checklist import checklist_of
 from rubricweb.review.flags.actions import assign, open_flag
-from rubricweb.review.flags.subjects import Kind, Subject
+from rubricweb.review.models import Kind, Subject
 from tests.factories import CallFactory, MembershipFactory, RunFactory, lexical_config
 from tests.rubricweb.markup import markup
 from tests.rubricweb.worlds import HIDDEN, blind_campaign, world

@@ -7,13 +7,13 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from rubricweb.campaigns.queue.actions import rate
-from rubricweb.campaigns.queue.selectors import LEAST_SECONDS
+from rubricweb.campaigns.actions import rate
+from rubricweb.campaigns.selectors import LEAST_SECONDS
 from rubricweb.grades.humans import Cell, rate_cell
 from rubricweb.home.waiting import Kind
 from rubricweb.review.flags.actions import open_flag
-from rubricweb.review.flags.subjects import Kind as FlagKind
-from rubricweb.review.flags.subjects import Subject
+from rubricweb.review.models import Kind as FlagKind
+from rubricweb.review.models import Subject
 from tests.factories import gradable, grade, lexical_config, take
 from tests.rubricweb.markup import markup
 from tests.rubricweb.worlds import HIDDEN, blind_campaign, world

@@ -21,7 +21,7 @@ from rubricweb.grades.models import HumanGrade, HumanStamp, MatrixStamp
 from rubricweb.imports import undo
 from rubricweb.imports.models import Import
 from rubricweb.review.flags.actions import open_flag
-from rubricweb.review.flags.subjects import Kind, Subject
+from rubricweb.review.models import Kind, Subject
 from tests.factories import PassageFactory, grade, lexical_config
 from tests.rubricweb.import_files import FALL, RED, Folder, bank_line, database, passage, rated, uid
 from tests.rubricweb.imports.conftest import PAGE, QRELS, QUERIES, RUN, worked

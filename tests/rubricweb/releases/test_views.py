@@ -10,8 +10,8 @@ import zipfile
 import pytest
 from django.test import Client
 
-from rubricweb.campaigns.queue.actions import close_campaign
-from rubricweb.campaigns.queue.models import Turn
+from rubricweb.campaigns.actions import close_campaign
+from rubricweb.campaigns.models import Turn
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection, Run
 from rubricweb.jobs.run import work_on
@@ -20,7 +20,7 @@ from rubricweb.releases.kind import Releases
 from rubricweb.releases.models import Release
 from rubricweb.releases.names import made_up_names
 from rubricweb.review.flags.actions import open_flag
-from rubricweb.review.flags.subjects import Kind, Subject
+from rubricweb.review.models import Kind, Subject
 from tests.rubricweb.markup import markup
 from tests.rubricweb.worlds import blind_campaign, rate_otherwise, world
 

@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from rubricweb.campaigns.queue.models import Turn
+from rubricweb.campaigns.models import Turn
 from rubricweb.grades.engine.parts import cells_of
 from rubricweb.grades.humans import Cell, rate_cell
 from rubricweb.grades.models import GradingJob, HumanGrade, JobChunk

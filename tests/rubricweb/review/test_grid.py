@@ -67,7 +67,7 @@ def test_rows_say_judgment_label_and_runs(autumn, viewer, client_of):
 def test_rows_begin_with_the_first_words(autumn, viewer, client_of):
     rows = client_of(viewer).get(autumn.grid).context["grid"].rows
     texts = dict(autumn.collection.passages.values_list("doc_id", "text"))
-    assert all(row.words == " ".join(texts[row.doc_id][:120].split()) for row in rows)
+    assert all(row.excerpt == " ".join(texts[row.doc_id][:120].split()) for row in rows)
 
 
 def test_the_toolbar_offers_what_is_worth_a_look(autumn, viewer, client_of):

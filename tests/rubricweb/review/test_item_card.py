@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from rubricweb.review.flags.actions import open_flag
-from rubricweb.review.flags.models import Flag
-from rubricweb.review.flags.subjects import Subject
+from rubricweb.review.models import Flag, Subject
 from tests.rubricweb.markup import markup
 
 HTMX = {"headers": {"HX-Request": "true", "HX-Target": "panel"}}

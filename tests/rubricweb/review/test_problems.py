@@ -10,8 +10,7 @@ from rubricweb.banks import actions
 from rubricweb.corpus.models import Judgment
 from rubricweb.grades.humans import Cell, rate_cell
 from rubricweb.review.flags.actions import open_flag
-from rubricweb.review.flags.models import Flag
-from rubricweb.review.flags.subjects import Subject
+from rubricweb.review.models import Flag, Subject
 from tests.factories import BankFactory, ItemFactory, PassageFactory, grade
 from tests.rubricweb.markup import markup
 from tests.rubricweb.toasts import press_undo

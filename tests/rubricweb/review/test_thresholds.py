@@ -4,7 +4,7 @@ import pytest
 from django.urls import reverse
 
 from grading.types import ItemKind
-from rubricweb.campaigns.queue.forms import CampaignForm
+from rubricweb.campaigns.forms import CampaignForm
 from rubricweb.grades.configs import config_for
 from rubricweb.grades.raters import raters
 from tests.factories import BankFactory, ItemFactory, JudgmentFactory, TopicFactory, grade, pooled

@@ -12,8 +12,7 @@ from rubricweb.grades.humans import Cell, ShownRating, Source, judge_grader, rat
 from rubricweb.grades.models import Grade, HumanGrade
 from rubricweb.grades.raters import raters
 from rubricweb.grades.store import save_grades
-from rubricweb.review.verify.cells import bank_cells
-from rubricweb.review.verify.estimates import Population, Share, estimates
+from rubricweb.review.verify.cells import Population, Share, bank_cells, estimates
 from tests.factories import grade
 from tests.rubricweb.markup import markup
 

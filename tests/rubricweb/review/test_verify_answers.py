@@ -10,9 +10,9 @@ import pytest
 from grading.types import MISSING, Purpose
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.models import AnswerKey
-from rubricweb.campaigns.queue.actions import CampaignPlan, open_campaign
-from rubricweb.campaigns.queue.models import Campaign
-from rubricweb.campaigns.queue.population import Choice
+from rubricweb.campaigns.actions import CampaignPlan, open_campaign
+from rubricweb.campaigns.models import Campaign
+from rubricweb.campaigns.population import Choice
 from rubricweb.core.reader import Reader, reading_as
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades.answer_verdicts import AnswerVerdict
@@ -159,7 +159,7 @@ def test_verdict_is_saved_apart_from_ratings_and_taken_back(verified, assessor, 
     rate_cell(Cell.of(verified.items[0], verified.passages["d3"]), rating=4, by=assessor, seen=0)
     first = client.get(at).context
     second = client.post(at, verdict_of(first, "wrong"), headers=HTMX)
-    assert second.context["saving"].words == "Saved: the answer is right."
+    assert second.context["saving"].message == "Saved: the answer is right."
     assert queued(second.context)[0] == ("d6", 0)
     event = AnswerVerdict.objects.get()
     assert (event.is_right, event.seen_rating, event.verdict, event.answer) == (

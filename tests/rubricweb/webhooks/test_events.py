@@ -10,9 +10,9 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils import timezone
 
-from rubricweb.campaigns.queue import actions as campaigns
-from rubricweb.campaigns.queue.done import announce_done
-from rubricweb.campaigns.queue.models import Turn
+from rubricweb.campaigns import actions as campaigns
+from rubricweb.campaigns.models import Turn
+from rubricweb.campaigns.progress import announce_done
 from rubricweb.grades import actions as grading
 from rubricweb.grades.models import Grade
 from rubricweb.jobs import chunked

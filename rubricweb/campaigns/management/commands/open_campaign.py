@@ -1,4 +1,4 @@
-"""`manage.py open_campaign SLUG NAME --grader ID`: which cells people shall rate, and how."""
+"""`manage.py open_campaign SLUG NAME --grader ID`: choose which cells people rate, and how."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from django.core.management import CommandError
 from django.urls import reverse
 
 from grading.types import MAX_RATING
+from rubricweb.campaigns import actions
 from rubricweb.campaigns.errors import UnfitCampaign, UnknownNames
-from rubricweb.campaigns.queue import actions
-from rubricweb.campaigns.queue.forms import CampaignForm, members_who_rate, named_form
-from rubricweb.campaigns.queue.models import Campaign
-from rubricweb.campaigns.queue.preview import Preview, preview
+from rubricweb.campaigns.forms import CampaignForm, members_who_rate, named_form
+from rubricweb.campaigns.models import Campaign
+from rubricweb.campaigns.new_campaign import Preview, preview_of
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import add_server_argument, collection_named, link, require_valid
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.raters import KINDS
 
 OPTIONS = {"kinds": "kind", "topics": "topic", "people": "person"}
-"""By the name of a field of the form: the option, where that has another name."""
+"""The option of each field of the form that has another name."""
 
 
 class Command(OperatorCommand):
@@ -29,23 +29,23 @@ class Command(OperatorCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("slug", metavar="SLUG")
         parser.add_argument("name", metavar="NAME")
-        words = "whose ratings are checked: its id in the command `graders`"
-        parser.add_argument("--grader", required=True, metavar="ID", help=words)
+        text = "whose ratings are checked: its id in the command `graders`"
+        parser.add_argument("--grader", required=True, metavar="ID", help=text)
         parser.add_argument("--bank", default="main", metavar="BANK", help="default: %(default)s")
-        words, kinds = "of items; repeat it for several (all)", [str(kind) for kind in KINDS]
-        parser.add_argument("--kind", action="append", choices=kinds, help=words)
-        words = "repeat it for several (all)"
-        parser.add_argument("--topic", action="append", default=[], metavar="QUERY_ID", help=words)
-        words = "which pairs (%(default)s)"
-        parser.add_argument("--cells", default=Campaign.Cells.ALL, choices=Campaign.Cells.values, help=words)
-        words = f"lowest rating that covers an item, at most {MAX_RATING} (the grader's own)"
-        parser.add_argument("--min-grade", default="", metavar="N", help=words)
+        text, kinds = "of items; repeat it for several (all)", [str(kind) for kind in KINDS]
+        parser.add_argument("--kind", action="append", choices=kinds, help=text)
+        text = "repeat it for several (all)"
+        parser.add_argument("--topic", action="append", default=[], metavar="QUERY_ID", help=text)
+        text = "which pairs (%(default)s)"
+        parser.add_argument("--cells", default=Campaign.Cells.ALL, choices=Campaign.Cells.values, help=text)
+        text = f"lowest rating that covers an item, at most {MAX_RATING} (the grader's own)"
+        parser.add_argument("--min-grade", default="", metavar="N", help=text)
         parser.add_argument("--cutoff", default=20, metavar="K", help="rank cutoff (%(default)s)")
         parser.add_argument("--size", default="", metavar="N", help="at most so many pairs")
-        words, orders = "which pairs are drawn first (%(default)s)", Campaign.Order.values
-        parser.add_argument("--order", default=Campaign.DEFAULT_ORDER, choices=orders, help=words)
-        words = "percent of the pairs that are drawn at random (%(default)s)"
-        parser.add_argument("--random-percent", default=20, metavar="P", help=words)
+        text, orders = "which pairs are drawn first (%(default)s)", Campaign.Order.values
+        parser.add_argument("--order", default=Campaign.DEFAULT_ORDER, choices=orders, help=text)
+        text = "percent of the pairs that are drawn at random (%(default)s)"
+        parser.add_argument("--random-percent", default=20, metavar="P", help=text)
         _add_people(parser)
         parser.add_argument("--dry-run", action="store_true", help="only say what it would ask of people")
         add_server_argument(parser)
@@ -54,7 +54,7 @@ class Command(OperatorCommand):
         collection = collection_named(slug)
         form = _form(collection, options)
         everybody = members_who_rate(collection).count()
-        self.stderr.write(_asked(preview(form.choice, form.plan, everybody=everybody, seconds=None)))
+        self.stderr.write(_summary(preview_of(form.choice, form.plan, everybody=everybody, seconds=None)))
         if options["dry_run"]:
             return
         try:
@@ -65,24 +65,24 @@ class Command(OperatorCommand):
 
 
 def _add_people(parser: ArgumentParser) -> None:
-    words = "independent assessors per pair (%(default)s)"
-    parser.add_argument("--assessors", default=1, metavar="N", help=words)
-    words, modes = "what assessors see (%(default)s)", Campaign.Mode.values
-    parser.add_argument("--mode", default=Campaign.Mode.BLIND, choices=modes, help=words)
-    words = "who rates; repeat it for several (every assessor)"
-    parser.add_argument("--person", action="append", default=[], metavar="USERNAME", help=words)
+    text = "independent assessors per pair (%(default)s)"
+    parser.add_argument("--assessors", default=1, metavar="N", help=text)
+    text, modes = "what assessors see (%(default)s)", Campaign.Mode.values
+    parser.add_argument("--mode", default=Campaign.Mode.BLIND, choices=modes, help=text)
+    text = "who rates; repeat it for several (every assessor)"
+    parser.add_argument("--person", action="append", default=[], metavar="USERNAME", help=text)
 
 
 def _form(collection: Collection, options: dict[str, Any]) -> CampaignForm:
-    """Raises CommandError for what the form of the page refuses."""
+    """Fill in the form of the page. Raises CommandError for what it refuses."""
     bank = collection.banks.filter(name=options["bank"]).first()
     if bank is None:
-        known = ", ".join(collection.banks.values_list("name", flat=True)) or "none"
-        raise CommandError(f"{collection.slug} has no rubric {options['bank']}; its rubrics are {known}")
-    sent = {**options, **{field: options[option] for field, option in OPTIONS.items()}}
+        names = ", ".join(collection.banks.values_list("name", flat=True)) or "none"
+        raise CommandError(f"{collection.slug} has no rubric {options['bank']}; its rubrics are {names}")
+    fields = {**options, **{field: options[option] for field, option in OPTIONS.items()}}
     try:
         form = named_form(
-            collection, {**sent, "bank": str(bank.pk), "kinds": sent["kinds"] or list(map(str, KINDS))}
+            collection, {**fields, "bank": str(bank.pk), "kinds": fields["kinds"] or list(map(str, KINDS))}
         )
     except UnknownNames as error:
         raise CommandError(f"--{OPTIONS[error.field]}: {error}") from error
@@ -90,7 +90,7 @@ def _form(collection: Collection, options: dict[str, Any]) -> CampaignForm:
     return form
 
 
-def _asked(plan: Preview) -> str:
+def _summary(plan: Preview) -> str:
     pace = "measured here" if plan.is_measured else "a guess"
     width = f" Scores would be estimated to within about {plan.half_width:z.2f}." if plan.half_width else ""
     return (

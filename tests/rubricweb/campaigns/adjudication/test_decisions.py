@@ -9,14 +9,12 @@ from django.urls import reverse
 
 from grading.types import Purpose
 from rubricweb.banks.models import Item
-from rubricweb.campaigns.adjudication.actions import accept_unanimous, decide, withdraw
-from rubricweb.campaigns.adjudication.conflict_pages import decide_page
-from rubricweb.campaigns.adjudication.decisions import ratings_by_person
-from rubricweb.campaigns.adjudication.models import Decision
-from rubricweb.campaigns.adjudication.selectors import Query, conflicts, overruled
-from rubricweb.campaigns.agreement.latest_ratings import CellKey
+from rubricweb.campaigns.actions import rate
+from rubricweb.campaigns.adjudication import accept_unanimous, decide, ratings_by_person, withdraw
+from rubricweb.campaigns.assessor_ratings import CellKey
+from rubricweb.campaigns.conflicts import Query, conflicts, decide_page, overruled
 from rubricweb.campaigns.errors import DecidedMeanwhile, NeedsReason, NotYourDecision
-from rubricweb.campaigns.queue.actions import rate
+from rubricweb.campaigns.models import Decision
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades.configs import imported_config

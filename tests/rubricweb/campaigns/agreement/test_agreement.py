@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy.stats import contingency
 
-from rubricweb.campaigns.adjudication.actions import decide
-from rubricweb.campaigns.agreement.latest_ratings import CellKey, CountedRating, Event, ratings, settled
-from rubricweb.campaigns.agreement.selectors import agreement, anchoring, document
-from rubricweb.campaigns.queue.actions import rate
-from rubricweb.campaigns.queue.models import Turn
+from rubricweb.campaigns.actions import rate
+from rubricweb.campaigns.adjudication import decide
+from rubricweb.campaigns.agreement import agreement, anchoring, document
+from rubricweb.campaigns.assessor_ratings import CellKey, CountedRating, Event, ratings, settled
+from rubricweb.campaigns.models import Turn
 from rubricweb.corpus.pseudonyms import assessor_pseudonym
 from rubricweb.grades.humans import Cell, rate_cell
 from rubricweb.grades.models import HumanGrade

@@ -9,15 +9,15 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from rubricweb.campaigns.queue.actions import assign_cells, close_campaign, rate, undo
-from rubricweb.campaigns.queue.blinding import held_by_rating
-from rubricweb.campaigns.queue.leases import LEASE
-from rubricweb.campaigns.queue.models import Turn
+from rubricweb.campaigns.actions import assign_cells, close_campaign, rate, undo
+from rubricweb.campaigns.blinding import held_by_rating
+from rubricweb.campaigns.leases import LEASE
+from rubricweb.campaigns.models import Turn
 from rubricweb.corpus.models import Judgment
 from rubricweb.grades import visibility
 from rubricweb.grades.models import HumanGrade
 from rubricweb.grades.raters import raters
-from rubricweb.review.cells.latest_ratings import cell_ratings
+from rubricweb.review.cells import cell_ratings
 from tests.factories import take
 from tests.rubricweb.campaigns.conftest import rate_next
 from tests.rubricweb.markup import markup

@@ -9,18 +9,18 @@ from uuid import uuid4
 import pytest
 
 from rubricweb.accounts.models import User
-from rubricweb.campaigns.errors import NothingToUndo, NotYours
-from rubricweb.campaigns.queue.actions import (
+from rubricweb.campaigns.actions import (
     comment,
     rate,
     skip,
     undo,
     undo_in_grid,
 )
-from rubricweb.campaigns.queue.leases import hand_back
-from rubricweb.campaigns.queue.models import Campaign, CampaignCell, Turn
-from rubricweb.campaigns.queue.progress import campaign_rows
-from rubricweb.campaigns.queue.selectors import queue_page
+from rubricweb.campaigns.errors import NothingToUndo, NotYours
+from rubricweb.campaigns.leases import hand_back
+from rubricweb.campaigns.models import Campaign, CampaignCell, Turn
+from rubricweb.campaigns.progress import campaign_rows
+from rubricweb.campaigns.selectors import queue_page
 from rubricweb.grades.humans import latest, latest_by, rate_cell
 from rubricweb.grades.models import HumanGrade
 from tests.factories import take

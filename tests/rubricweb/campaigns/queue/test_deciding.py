@@ -6,8 +6,8 @@ import pytest
 from django.urls import reverse
 
 from grading.types import ItemKind
-from rubricweb.campaigns.queue.actions import CampaignPlan, open_campaign
-from rubricweb.campaigns.queue.models import Campaign
+from rubricweb.campaigns.actions import CampaignPlan, open_campaign
+from rubricweb.campaigns.models import Campaign
 from rubricweb.grades.draws import Draw
 from rubricweb.grades.models import HumanGrade
 from tests.factories import ItemFactory, RankingFactory, RunFactory

@@ -8,11 +8,11 @@ import pytest
 from grading.measures.cover import covered_items
 from grading.statistics.max_t import ALPHA, pairwise_p
 from rubricweb.api.resources.campaigns import NewCampaign
+from rubricweb.campaigns import ordering
+from rubricweb.campaigns.forms import CampaignForm
 from rubricweb.campaigns.management.commands.open_campaign import Command
-from rubricweb.campaigns.queue import ordering
-from rubricweb.campaigns.queue.forms import CampaignForm
-from rubricweb.campaigns.queue.models import Campaign
-from rubricweb.campaigns.queue.population import ChoiceInputs, chosen
+from rubricweb.campaigns.models import Campaign
+from rubricweb.campaigns.population import ChoiceInputs, chosen
 from rubricweb.grades.store import GradeRow, save_grades
 from tests.factories import RankingFactory, RunFactory, gradable, lexical_config
 from tests.rubricweb.campaigns.conftest import choice_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.urls import reverse
 
-from rubricweb.campaigns.queue.models import Campaign
+from rubricweb.campaigns.models import Campaign
 from rubricweb.core.models import AuditEntry
 from rubricweb.grades.models import Grade
 from tests import factories

@@ -6,7 +6,7 @@ import pytest
 from django.urls import reverse
 
 from rubricweb.banks.secret_items import hide_item
-from rubricweb.campaigns.queue.models import Campaign
+from rubricweb.campaigns.models import Campaign
 from rubricweb.corpus.models import Judgment
 from rubricweb.corpus.runs.actions import withdraw_run
 from tests.factories import RankingFactory, RunFactory, take

@@ -9,10 +9,10 @@ import pytest
 
 from grading.measures.cover import cover
 from grading.types import FAILED, MISSING
+from rubricweb.campaigns import ordering
 from rubricweb.campaigns.errors import UnfitCampaign
-from rubricweb.campaigns.queue import ordering
-from rubricweb.campaigns.queue.ordering import Cells
-from rubricweb.campaigns.queue.population import RANDOM, ChoiceInputs, chosen
+from rubricweb.campaigns.ordering import Cells
+from rubricweb.campaigns.population import RANDOM, ChoiceInputs, chosen
 from rubricweb.grades.humans import rate_cell
 from rubricweb.grades.models import Grade
 from rubricweb.grades.topic_ratings import UNJUDGED
@@ -192,7 +192,7 @@ class TestChoice:
             campaign_of(cells="unsure")
 
     def test_too_many_ratings_are_refused(self, campaign_of, monkeypatch):
-        monkeypatch.setattr("rubricweb.campaigns.queue.actions.MOST_TURNS", 23)
+        monkeypatch.setattr("rubricweb.campaigns.actions.MOST_TURNS", 23)
         with pytest.raises(UnfitCampaign, match="Choose a sample"):
             campaign_of(assessors=2)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rubricweb.campaigns.queue.models import Turn
+from rubricweb.campaigns.models import Turn
 from tests.rubricweb.campaigns.queue.test_views import HTMX, at, held, send, start
 from tests.rubricweb.markup import markup
 

@@ -7,10 +7,10 @@ from uuid import uuid4
 
 import pytest
 
-from rubricweb.campaigns.queue.actions import CampaignPlan, open_campaign, rate, skip
-from rubricweb.campaigns.queue.leases import MOST_HELD, allowance, hand_back
-from rubricweb.campaigns.queue.models import Campaign, Turn
-from rubricweb.campaigns.queue.population import chosen
+from rubricweb.campaigns.actions import CampaignPlan, open_campaign, rate, skip
+from rubricweb.campaigns.leases import MOST_HELD, allowance, hand_back
+from rubricweb.campaigns.models import Campaign, Turn
+from rubricweb.campaigns.population import chosen
 from rubricweb.grades.humans import rate_cell
 from rubricweb.grades.models import Grade
 from tests.factories import RankingFactory, RunFactory, gradable, lexical_config, take

@@ -9,8 +9,8 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from rubricweb.campaigns.queue.forms import CampaignForm
-from rubricweb.campaigns.queue.models import Campaign, Turn
+from rubricweb.campaigns.forms import CampaignForm
+from rubricweb.campaigns.models import Campaign, Turn
 from tests.factories import (
     BankFactory,
     ItemFactory,
@@ -45,7 +45,7 @@ def test_the_summary_counts_cells_people_and_hours(asked, second):
 def test_it_says_when_too_few_people_can_rate(asked, second):
     answer = asked(people=[second.pk], assessors=2)
     said = "Each pair needs 2 people, and only 1 can rate: no pair would be finished."
-    assert answer.context["preview"].in_words.endswith(said)
+    assert answer.context["preview"].summary.endswith(said)
     assert "Invite people" in answer.text
     assert "Invite people" not in asked(people=[second.pk], assessors=1).text
 

@@ -7,9 +7,8 @@ from uuid import uuid4
 import pytest
 from django.utils import timezone
 
-from rubricweb.campaigns.errors import NothingToUndo, NotYours, UnfitCampaign
-from rubricweb.campaigns.queue import leases
-from rubricweb.campaigns.queue.actions import (
+from rubricweb.campaigns import leases
+from rubricweb.campaigns.actions import (
     assign_cells,
     close_campaign,
     rate,
@@ -17,8 +16,9 @@ from rubricweb.campaigns.queue.actions import (
     skip,
     undo,
 )
-from rubricweb.campaigns.queue.leases import drawn_mode, hand_back, renew
-from rubricweb.campaigns.queue.models import Campaign, Turn
+from rubricweb.campaigns.errors import NothingToUndo, NotYours, UnfitCampaign
+from rubricweb.campaigns.leases import drawn_mode, hand_back, renew
+from rubricweb.campaigns.models import Campaign, Turn
 from rubricweb.grades.humans import RatedMeanwhile, latest, rate_cell
 from rubricweb.grades.models import HumanGrade
 from tests.factories import UserFactory, take

@@ -10,8 +10,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from rubricweb.campaigns.queue.leases import HELD
-from rubricweb.campaigns.queue.models import Campaign, Turn
+from rubricweb.campaigns.leases import HELD
+from rubricweb.campaigns.models import Campaign, Turn
 from rubricweb.grades.models import Grade, HumanGrade, HumanStamp
 from tests.factories import take
 from tests.rubricweb.markup import markup

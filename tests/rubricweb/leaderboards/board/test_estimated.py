@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from grading.types import ItemKind
-from rubricweb.campaigns.queue.models import Campaign
+from rubricweb.campaigns.models import Campaign
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection, Passage
 from rubricweb.grades.draws import Draw

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from grading.types import ItemKind
-from rubricweb.campaigns.queue.actions import CampaignPlan, open_campaign
-from rubricweb.campaigns.queue.models import SAMPLES, Campaign
-from rubricweb.campaigns.queue.population import Choice
+from rubricweb.campaigns.actions import CampaignPlan, open_campaign
+from rubricweb.campaigns.models import SAMPLES, Campaign
+from rubricweb.campaigns.population import Choice
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.draws import Draw

@@ -8,7 +8,7 @@ import pytest
 
 from rubricweb.banks.models import Bank, Item
 from rubricweb.corpus.models import Passage, Topic
-from rubricweb.review.flags.subjects import Subject
+from rubricweb.review.models import Subject
 from tests.factories import BankFactory, ItemFactory, PassageFactory, PooledFactory, TopicFactory
 
 

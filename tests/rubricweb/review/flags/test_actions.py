@@ -10,10 +10,9 @@ from rubricweb.banks.actions import revise_item
 from rubricweb.core import events
 from rubricweb.core.models import AuditEntry
 from rubricweb.review.flags import actions
-from rubricweb.review.flags.errors import EmptyComment, MovedMeanwhile, UnfitAssignee, UnfitKind
-from rubricweb.review.flags.models import Flag, FlagEvent
+from rubricweb.review.flags.actions import EmptyComment, MovedMeanwhile, UnfitAssignee, UnfitKind
 from rubricweb.review.flags.selectors import open_by_topic, open_counts, threads
-from rubricweb.review.flags.subjects import Kind
+from rubricweb.review.models import Flag, FlagEvent, Kind
 
 
 @pytest.fixture

@@ -11,9 +11,8 @@ from django.db import connection
 
 from rubricweb.core.reader import everything
 from rubricweb.review.flags import actions
-from rubricweb.review.flags.errors import MovedMeanwhile
-from rubricweb.review.flags.models import Flag
-from rubricweb.review.flags.subjects import Kind
+from rubricweb.review.flags.actions import MovedMeanwhile
+from rubricweb.review.models import Flag, Kind
 
 PEOPLE, REPLIES = 8, 5
 

@@ -11,9 +11,8 @@ from django.urls import reverse
 from rubricweb.accounts.actions import set_role
 from rubricweb.accounts.roles import Role
 from rubricweb.review.flags import actions
-from rubricweb.review.flags.forms import MAX_TEXT
-from rubricweb.review.flags.models import Flag
-from rubricweb.review.flags.subjects import Kind
+from rubricweb.review.flags.views import MAX_TEXT
+from rubricweb.review.models import Flag, Kind
 from tests.factories import TopicFactory
 from tests.rubricweb.markup import markup
 from tests.rubricweb.toasts import press_undo

@@ -1,0 +1,160 @@
+"""Decide a cell, withdraw a decision, accept what assessors agree on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from uuid import UUID, uuid4
+
+from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from rubricweb.accounts.models import User
+from rubricweb.campaigns.assessor_ratings import CellKey, CountedRating, Event, ratings, settled
+from rubricweb.campaigns.errors import DecidedMeanwhile, NeedsReason, NotYourDecision
+from rubricweb.campaigns.models import Campaign, DecidedRating, Decision
+from rubricweb.core import audit
+from rubricweb.corpus.models import Collection
+from rubricweb.grades import humans
+from rubricweb.grades.models import HumanGrade
+
+MOST_AT_ONCE = 500
+"""How many unanimous cells one click accepts."""
+
+
+def decide(
+    place: CellKey, *, rating: int, by: User, seen: int, reason: str = "", uid: UUID | None = None
+) -> Decision:
+    """Settle the cell, where `seen` is the number of its last decision, 0 without any.
+
+    `uid` makes sending it twice harmless. Who rated the cell is a party to it and must give a reason; the
+    audit trail then has an entry. Raises DecidedMeanwhile and NeedsReason.
+    """
+    uid = uid or uuid4()
+    if (earlier := Decision.objects.filter(uid=uid, by=by).first()) is not None:
+        return earlier
+    _refuse_newer(place, seen)
+    between, reason = ratings_by_person(place), reason.strip()
+    is_party = by.pk in between
+    if is_party and not reason:
+        raise NeedsReason("You rated this pair yourself. Say why you decide it.")
+    try:
+        with transaction.atomic():
+            decision = _decision(place, by, seen, rating=rating, reason=reason, uid=uid)
+            _save(decision, between)
+            if is_party:
+                audit.record("own conflict decided", decision, by=by, detail=rating)
+            return decision
+    except IntegrityError:
+        _refuse_newer(place, seen)
+        raise
+
+
+def _decision(
+    place: CellKey, by: User, seen: int, *, rating: int, reason: str = "", uid: UUID | None = None
+) -> Decision:
+    """Return a decision, not saved yet, that follows the cell's decision number `seen`."""
+    return Decision(
+        topic_id=place.topic,
+        revision_id=place.revision,
+        passage_id=place.passage,
+        number=seen + 1,
+        rating=rating,
+        reason=reason,
+        by=by,
+        uid=uid or uuid4(),
+    )
+
+
+def _save(decision: Decision, between: Mapping[int, int]) -> None:
+    """Save the decision with the human rating that carries it, and the ratings that it decides `between`."""
+    cell = humans.Cell(decision.topic_id, decision.revision_id, decision.passage_id)
+    last = humans.latest_by(decision.by, cell)
+    decision.grade = humans.rate_cell(
+        cell,
+        rating=decision.rating,
+        by=decision.by,
+        seen=last.number if last else 0,
+        how=HumanGrade.How.ADJUDICATED,
+        uid=decision.uid,
+    )
+    decision.save(force_insert=True)
+    DecidedRating.objects.bulk_create(
+        DecidedRating(decision=decision, person_id=person, rating=rated) for person, rated in between.items()
+    )
+
+
+def _refuse_newer(place: CellKey, seen: int) -> None:
+    last = decisions_of(place).order_by("-number").first()
+    if last is not None and last.number != seen:
+        raise DecidedMeanwhile(last)
+
+
+@transaction.atomic
+def withdraw(decision: Decision, *, by: User) -> Decision:
+    """Withdraw the decision; the one before it holds again, if there is one. Sending it twice is harmless."""
+    if decision.by_id != by.pk:
+        raise NotYourDecision(
+            "Only the person who made the decision can withdraw it. You can make a new one."
+        )
+    if decision.withdrawn_at is None:
+        cell = humans.Cell(decision.topic_id, decision.revision_id, decision.passage_id)
+        last = humans.latest_by(by, cell)
+        if last is not None and last.pk == decision.grade_id:
+            humans.undo(cell, by=by, seen=last.number)
+        decision.withdrawn_at = timezone.now()
+        decision.save(update_fields=["withdrawn_at"])
+        audit.record("decision withdrawn", decision, by=by)
+    return decision
+
+
+@transaction.atomic
+def accept_unanimous(collection: Collection, *, by: User, campaign: Campaign | None = None) -> int:
+    """Decide the cells that two or more assessors rated alike, and return how many."""
+    accepted = 0
+    for place, by_person in unanimous(collection, campaign=campaign)[:MOST_AT_ONCE]:
+        last = decisions_of(place).order_by("-number").first()
+        rating = next(iter(by_person.values()))
+        _save(_decision(place, by, last.number if last else 0, rating=rating), by_person)
+        accepted += 1
+    audit.record("unanimous ratings accepted", collection, by=by, detail=accepted)
+    return accepted
+
+
+def unanimous(
+    collection: Collection, *, campaign: Campaign | None = None
+) -> list[tuple[CellKey, dict[int, int]]]:
+    """Return the undecided cells that two or more assessors rated alike."""
+    return alike(ratings(collection, campaign=campaign, at_least=2), standing(collection))
+
+
+def alike(
+    ratings: Mapping[CellKey, dict[int, int]], decided: Mapping[tuple[int, int], Decision]
+) -> list[tuple[CellKey, dict[int, int]]]:
+    """Return the unanimous ones of cells that two or more rated."""
+    return [
+        (place, by_person)
+        for place, by_person in ratings.items()
+        if len(set(by_person.values())) == 1 and (place.revision, place.passage) not in decided
+    ]
+
+
+def standing(collection: Collection) -> dict[tuple[int, int], Decision]:
+    """Return the decisions that hold, by (revision, passage)."""
+    rows = Decision.objects.filter(topic__collection=collection, withdrawn_at=None).select_related("by")
+    return {(row.revision_id, row.passage_id): row for row in rows.order_by("number")}
+
+
+def decisions_of(place: CellKey) -> QuerySet[Decision]:
+    return Decision.objects.filter(revision=place.revision, passage=place.passage).select_related("by")
+
+
+def ratings_by_person(place: CellKey) -> dict[int, int]:
+    """Return each person's latest rating of the cell, without decisions."""
+    rows = HumanGrade.objects.filter(revision=place.revision, passage=place.passage)
+    by_person: dict[int, list[Event]] = {}
+    fields = ("by_id", "number", "rating", "how", "is_withdrawn")
+    for by, *event in rows.exclude(how=HumanGrade.How.ADJUDICATED).order_by("number").values_list(*fields):
+        by_person.setdefault(by, []).append(Event(*event))
+    latest = {by: settled(events, CountedRating.LATEST) for by, events in by_person.items()}
+    return {by: rating for by, rating in latest.items() if rating is not None}

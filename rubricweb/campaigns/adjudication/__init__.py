@@ -1,1 +1,0 @@
-"""Cells on which assessors disagree, decided once; the overruled assessor learns the reason."""

@@ -1,0 +1,314 @@
+"""Agreement of assessors with each other and with a grader, and the effect of seeing the grader's rating."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grading.arrays import divide
+from grading.statistics.agreement import (
+    COEFFICIENT,
+    ENOUGH_CELLS,
+    cohen_kappa,
+    coincidences,
+    contingencies,
+    ordinal_alpha,
+    weighted_kappa,
+)
+from grading.statistics.mean_intervals import ConfidenceInterval, statistic_interval
+from grading.types import MAX_RATING
+from rubricweb.accounts.models import User
+from rubricweb.banks.models import ItemRevision
+from rubricweb.campaigns.assessor_ratings import CellKey, CountedRating, ratings
+from rubricweb.campaigns.models import Campaign, Turn
+from rubricweb.corpus.models import Collection, Topic
+from rubricweb.corpus.pools import collection_pool
+from rubricweb.corpus.pseudonyms import assessor_pseudonym
+from rubricweb.grades import visibility
+from rubricweb.grades.matrices import matrices
+from rubricweb.grades.models import Grade
+from rubricweb.grades.raters import Rater
+
+LEVELS = tuple(range(MAX_RATING + 1))
+MOST_PAIRS = 40
+MOST_ROWS = 200
+Tables = NDArray[np.int64]
+"""Shape (topics, 6, 6)."""
+
+
+@dataclass(frozen=True, slots=True)
+class AssessorPair:
+    """Two assessors who rated the same cells."""
+
+    first: str
+    second: str
+    cells: int
+    same: float
+    kappa: float
+    weighted: float
+    interval: ConfidenceInterval
+    """The interval of the weighted kappa, over topics."""
+
+    @property
+    def is_too_few(self) -> bool:
+        return self.cells < ENOUGH_CELLS
+
+
+@dataclass(frozen=True, slots=True)
+class AlphaRow:
+    """Krippendorff's alpha of all assessors, over some of the cells."""
+
+    name: str
+    cells: int
+    """Rated by two or more."""
+    same: float
+    """The share of equal ones among the pairs of ratings of a cell."""
+    alpha: float
+
+    @property
+    def is_too_few(self) -> bool:
+        return self.cells < ENOUGH_CELLS
+
+
+@dataclass(frozen=True, slots=True)
+class Overall:
+    cells: int
+    people: int
+    alpha: float
+    interval: ConfidenceInterval
+
+    @property
+    def is_too_few(self) -> bool:
+        return self.cells < ENOUGH_CELLS
+
+
+@dataclass(frozen=True, slots=True)
+class Anchoring:
+    """Agreement with the grader of blind ratings, and of ratings given beside the grader's."""
+
+    blind: int
+    assisted: int
+    blind_same: float
+    assisted_same: float
+    difference: float
+    interval: ConfidenceInterval
+
+    @property
+    def is_too_few(self) -> bool:
+        return min(self.blind, self.assisted) < ENOUGH_CELLS
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementView:
+    overall: Overall
+    pairs: tuple[AssessorPair, ...]
+    with_grader: tuple[AssessorPair, ...]
+    by_topic: tuple[AlphaRow, ...]
+    by_item: tuple[AlphaRow, ...]
+    anchoring: Anchoring | None
+
+
+def document(row: AlphaRow | Overall | Anchoring) -> dict[str, object]:
+    """Return the row for files: numbers of too few cells are None, where the page prints "too few"."""
+    numbers = asdict(row)
+    if row.is_too_few:
+        numbers |= {name: None for name, value in numbers.items() if isinstance(value, float | dict)}
+    return numbers | {"is_too_few": row.is_too_few}
+
+
+@dataclass(frozen=True, eq=False)
+class RatingsArray:
+    """Ratings as an array, shape (people, cells); -1 without a rating."""
+
+    places: tuple[CellKey, ...]
+    raters: tuple[int, ...]
+    ratings: NDArray[np.int64]
+
+    @property
+    def topics(self) -> NDArray[np.int64]:
+        return np.array([place.topic for place in self.places], dtype=np.int64)
+
+    @property
+    def revisions(self) -> NDArray[np.int64]:
+        return np.array([place.revision for place in self.places], dtype=np.int64)
+
+
+def agreement(
+    collection: Collection,
+    rater: Rater | None,
+    *,
+    which: CountedRating = CountedRating.LATEST,
+    campaign: Campaign | None = None,
+    shows_names: bool = False,
+) -> AgreementView:
+    """Return the agreement of the collection's assessors.
+
+    `rater` is the grader that people are compared with, if any.
+    """
+    rated = _rated(collection, which, campaign)
+    names = _names(collection, rated.raters, shows_names=shows_names)
+    graded = _graded(collection, rater, rated)
+    pairs = [
+        _pair(rated, (names[first], names[second]), rated.ratings[first], rated.ratings[second])
+        for first, second in combinations(range(len(rated.raters)), 2)
+    ]
+    grader = rater.name if rater else ""
+    with_grader = [
+        _pair(rated, (name, grader), row, graded) for name, row in zip(names, rated.ratings, strict=True)
+    ]
+    topic_names = {topic.pk: str(topic) for topic in Topic.objects.filter(collection=collection)}
+    return AgreementView(
+        overall=_overall(rated),
+        pairs=_largest(pairs),
+        with_grader=_largest(with_grader),
+        by_topic=_by(rated, rated.topics, topic_names),
+        by_item=_by(rated, rated.revisions, _item_names(rated)),
+        anchoring=anchoring(collection, campaign=campaign),
+    )
+
+
+def _rated(collection: Collection, which: CountedRating, campaign: Campaign | None) -> RatingsArray:
+    by_cell = ratings(collection, which, campaign=campaign)
+    places = tuple(sorted(by_cell))
+    raters = tuple(sorted({person for by_person in by_cell.values() for person in by_person}))
+    row_of = {person: row for row, person in enumerate(raters)}
+    array = np.full((len(raters), len(places)), -1, dtype=np.int64)
+    for column, place in enumerate(places):
+        for person, rating in by_cell[place].items():
+            array[row_of[person], column] = rating
+    return RatingsArray(places, raters, array)
+
+
+def _names(collection: Collection, raters: Sequence[int], *, shows_names: bool) -> list[str]:
+    if not shows_names:
+        return [assessor_pseudonym(collection, person) for person in raters]
+    users = User.objects.in_bulk(list(raters))
+    return [str(users[person]) for person in raters]
+
+
+def _graded(collection: Collection, rater: Rater | None, rated: RatingsArray) -> NDArray[np.int64]:
+    """Return the grader's ratings of the same cells; -1 without one."""
+    graded = np.full(len(rated.places), -1, dtype=np.int64)
+    if rater is None:
+        return graded
+    pool = collection_pool(collection)
+    uids = dict(
+        ItemRevision.including_secret.filter(pk__in=set(rated.revisions.tolist())).values_list("pk", "uid")
+    )
+    for config in rater.configs:
+        by_topic = matrices(config, pool)
+        column_of = {
+            topic: {uid: column for column, uid in enumerate(grades.matrix.item_ids)}
+            for topic, grades in by_topic.items()
+        }
+        row_of = {
+            topic.topic_id: {pk: row for row, pk in enumerate(topic.passage_pks)} for topic in pool.topics
+        }
+        for place, (topic, revision, passage) in enumerate(rated.places):
+            row, column = row_of[topic].get(passage), column_of[topic].get(uids[revision])
+            if row is not None and column is not None and graded[place] < 0:
+                graded[place] = by_topic[topic].matrix.ratings[row, column]
+    return graded
+
+
+def _tables(rated: RatingsArray, first: NDArray[np.int64], second: NDArray[np.int64]) -> Tables:
+    """Return one contingency table per topic that has pairs."""
+    both = (first >= 0) & (second >= 0)
+    return contingencies(first[both], second[both], rated.topics[both], levels=LEVELS)
+
+
+def _pair(
+    rated: RatingsArray, names: tuple[str, str], first: NDArray[np.int64], second: NDArray[np.int64]
+) -> AssessorPair | None:
+    tables = _tables(rated, first, second)
+    whole = tables.sum(axis=0)
+    if not whole.sum():
+        return None
+    return AssessorPair(
+        first=names[0],
+        second=names[1],
+        cells=int(whole.sum()),
+        same=float(np.trace(whole) / whole.sum()),
+        kappa=float(cohen_kappa(whole)),
+        weighted=float(weighted_kappa(whole)),
+        interval=statistic_interval(tables, weighted_kappa, bounds=COEFFICIENT),
+    )
+
+
+def _largest(rows: Iterable[AssessorPair | None]) -> tuple[AssessorPair, ...]:
+    listed = [row for row in rows if row is not None]
+    return tuple(sorted(listed, key=lambda row: (-row.cells, row.first, row.second))[:MOST_PAIRS])
+
+
+def _overall(rated: RatingsArray) -> Overall:
+    topics = rated.topics
+    by_topic = [
+        coincidences(rated.ratings[:, topics == topic], LEVELS) for topic in np.unique(topics).tolist()
+    ]
+    tables = np.array(by_topic).reshape(-1, len(LEVELS), len(LEVELS))
+    return Overall(
+        cells=int(((rated.ratings >= 0).sum(axis=0) >= 2).sum()),
+        people=len(rated.raters),
+        alpha=float(ordinal_alpha(tables.sum(axis=0))),
+        interval=statistic_interval(tables, ordinal_alpha, bounds=COEFFICIENT),
+    )
+
+
+def _by(rated: RatingsArray, groups: NDArray[np.int64], names: dict[int, str]) -> tuple[AlphaRow, ...]:
+    """Return one row per topic or item that has a name, the least agreement first."""
+    rows = []
+    twice = (rated.ratings >= 0).sum(axis=0) >= 2
+    for group in filter(names.__contains__, np.unique(groups[twice]).tolist()):
+        of_group = rated.ratings[:, twice & (groups == group)]
+        pairs = coincidences(of_group, LEVELS)
+        same = float(np.trace(pairs) / pairs.sum())
+        rows.append(AlphaRow(names[group], of_group.shape[1], same, float(ordinal_alpha(pairs))))
+    return tuple(sorted(rows, key=lambda row: (row.same, -row.cells, row.name))[:MOST_ROWS])
+
+
+def _item_names(rated: RatingsArray) -> dict[int, str]:
+    rows = ItemRevision.objects.filter(pk__in=set(rated.revisions.tolist()))
+    return {row.pk: str(row) for row in rows}
+
+
+def anchoring(collection: Collection, *, campaign: Campaign | None = None) -> Anchoring | None:
+    """Return the effect of seeing the grader's rating; None unless both modes occur.
+
+    Only campaigns that assign the mode at random count.
+    """
+    turns = Turn.objects.filter(campaign__collection=collection, campaign__mode=Campaign.Mode.MIXED)
+    turns = turns.filter(state=Turn.State.SUBMITTED, rating__isnull=False, cell__config__isnull=False)
+    if campaign is not None:
+        turns = turns.filter(campaign=campaign)
+    fields = ("cell__topic", "cell__revision", "cell__passage", "cell__config", "mode", "rating")
+    hidden = visibility.without_ratings(collection.pk)
+    rows = [row for row in turns.values_list(*fields) if row[1:3] not in hidden[row[0]].people]
+    by_graders = _grader_ratings({row[3] for row in rows}, {row[1] for row in rows})
+    tables: dict[int, Tables] = {}
+    for topic, revision, passage, config, mode, rating in rows:
+        if (grader := by_graders.get((config, revision, passage))) is not None:
+            table = tables.setdefault(topic, np.zeros((2, 2), dtype=np.int64))
+            table[int(mode == Turn.Mode.ASSISTED), int(rating != grader)] += 1
+    whole = sum(tables.values(), np.zeros((2, 2), dtype=np.int64))
+    blind, assisted = (int(count) for count in whole.sum(axis=1))
+    if not blind or not assisted:
+        return None
+    shares = whole[:, 0] / whole.sum(axis=1)
+    interval = statistic_interval(np.array(list(tables.values())), _difference, bounds=(-1.0, 1.0))
+    return Anchoring(blind, assisted, float(shares[0]), float(shares[1]), float(_difference(whole)), interval)
+
+
+def _difference(tables: NDArray[np.float64] | Tables) -> NDArray[np.float64]:
+    """Return the share of agreement when assisted minus that when blind, from shape (..., 2, 2) to (...)."""
+    shares = divide(tables[..., 0], tables.sum(axis=-1))
+    return np.asarray(shares[..., 1] - shares[..., 0], dtype=np.float64)
+
+
+def _grader_ratings(configs: set[int], revisions: set[int]) -> dict[tuple[int, int, int], int]:
+    rows = Grade.objects.filter(config__in=configs, revision__in=revisions, rating__isnull=False)
+    fields = rows.values_list("config_id", "revision_id", "passage_id", "rating")
+    return {(config, revision, passage): rating for config, revision, passage, rating in fields.iterator()}

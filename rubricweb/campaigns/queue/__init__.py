@@ -1,1 +1,0 @@
-"""The assessor's queue: campaigns, their cells in order, and the turns in which people rate them."""

@@ -1,1 +1,0 @@
-"""One cell: the panel beside the grid, and people's own ratings."""

@@ -1,0 +1,238 @@
+"""The page of a topic's grid: its address, and the views that people save.
+
+A parameter of the address that cannot be read is named on the page and replaced by its default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from urllib.parse import urlencode
+
+from django import forms
+from django.contrib import messages
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.http import require_POST, require_safe
+
+from rubricweb.accounts import roles
+from rubricweb.accounts.models import User
+from rubricweb.banks.access import bank_topic_for
+from rubricweb.banks.models import Bank
+from rubricweb.core import audit
+from rubricweb.core.chips import ChipForm
+from rubricweb.core.forms import offer_choices
+from rubricweb.core.http import HtmxRequest, page_or_part
+from rubricweb.core.ids import parse_ids
+from rubricweb.corpus.access import collection_for
+from rubricweb.corpus.models import Collection, Topic
+from rubricweb.editor.frame import topic_frame
+from rubricweb.editor.views.bank import bank_page
+from rubricweb.grades.forms import GraderForm, covered_from, select_at_once
+from rubricweb.grades.raters import KINDS, Rater, raters
+from rubricweb.review import selectors
+from rubricweb.review.item_card import item_card
+from rubricweb.review.models import SavedView
+from rubricweb.review.selectors.grid_query import (
+    GROUPS,
+    ITEM_FILTERS,
+    ORDERS,
+    SHOWS,
+    SORTS,
+    SOURCES,
+    GridQuery,
+)
+
+PAGE, INSET = "review/grid.html", "review/inset.html"
+"""The grid, and what stands in its page instead of it."""
+OF_ONE_TOPIC = {"page", "columns", "at"}
+"""Fields of the grid's address that mean nothing in another topic."""
+QUERIED = (
+    "groups",
+    "sort",
+    "show",
+    "items",
+    "order",
+    "kind",
+    "run",
+    "source",
+    "version",
+    "min_grade",
+    "rows",
+    "page",
+    "columns",
+)
+_DEFAULT = GridQuery()
+
+
+class GridForm(ChipForm, GraderForm):
+    """The parameters of the grid's address."""
+
+    in_toolbar = ("show", "groups", "sort", "grader", "run")
+    in_menu = ("items", "source", "min_grade", "order", "kind", "version", "rows")
+    outdated = ("page", "columns", "at")
+
+    show = select_at_once("Passages", [(name, label) for name, (label, _) in SHOWS.items()])
+    sort = select_at_once("Sort", [(name, label) for name, (label, _) in SORTS.items()])
+    groups = select_at_once("Groups", list(GROUPS.items()))
+    kind = select_at_once("Kind of item", [("", "all"), *((str(kind), f"{kind}s") for kind in KINDS)])
+    items = select_at_once("Items", [(name, label) for name, (label, _) in ITEM_FILTERS.items()])
+    min_grade = covered_from()
+    run = select_at_once("Run", ())
+    source = select_at_once("Ratings by", [(str(source), label) for source, label in SOURCES.items()])
+    order = select_at_once("Order of items", [(name, label) for name, (label, _) in ORDERS.items()])
+    version = select_at_once("Rubric", ())
+    rows = select_at_once("Rows", (("", "compact"), ("roomy", "with their runs")))
+    page = forms.IntegerField(min_value=1, required=False)
+    columns = forms.IntegerField(min_value=1, required=False)
+    at = forms.RegexField(r"^\d{1,18}-\d{1,18}$", required=False)
+
+    def __init__(self, address: QueryDict) -> None:
+        super().__init__(address)
+        self.hidden = parse_ids(address.getlist("hide"))
+        if self.data.get("rows") == "compact":  # from addresses that people kept: the default now
+            self.data["rows"] = ""
+
+    def default_value(self, name: str) -> str:
+        named = {"grader": self.data["grader"], "min_grade": str(self.default_min_grade)}
+        return named.get(name, str(getattr(_DEFAULT, name, "")))
+
+    def offer_bank(self, bank: Bank) -> Rater:
+        """Offer what the bank has to choose from, and return the chosen rater."""
+        rater = self.offer(raters(bank))
+        self.offer_runs(selectors.run_tags(bank.collection))
+        self.offer_versions(bank)
+        return rater
+
+    def offer_runs(self, run_tags: Iterable[str]) -> None:
+        offer_choices(self, "run", [("", "any"), *((tag, tag) for tag in run_tags)])
+
+    def offer_versions(self, bank: Bank) -> None:
+        versions = [
+            (str(version.number), f"version {version.number}: {version.name}")
+            for version in bank.versions.all()
+        ]
+        offer_choices(self, "version", [("", "as it is"), *versions])
+
+    def query(self, at: tuple[int, int] | None = None) -> GridQuery:
+        default = {name: getattr(_DEFAULT, name) for name in QUERIED} | {"min_grade": self.default_min_grade}
+        chosen = {name: self.value(name, default[name]) for name in QUERIED}
+        is_paged = "page" in self.data or "columns" in self.data
+        named = "" if is_paged else self.value("at", "")
+        passage, _, item = named.partition("-")
+        at = at or ((int(passage), int(item)) if named else None)
+        return GridQuery(**chosen | {"version": int(chosen["version"])}, hidden=self.hidden, at=at)
+
+
+def address_kept(request: HttpRequest) -> dict[str, str]:
+    """Return the query strings that links append to keep the chosen grader and version."""
+    kept = urlencode({name: request.GET[name] for name in ("grader", "version") if name in request.GET})
+    return {"suffix": f"?{kept}" if kept else "", "joiner": f"?{kept}&" if kept else "?"}
+
+
+def kept_fields(address: QueryDict) -> list[tuple[str, str]]:
+    """Return the grid's parameters, without its window and the ticked heads, for hidden fields."""
+    kept = {*GridForm.base_fields, "hide", "passage", "item"} - {"at", "page", "columns"}
+    return [(name, value) for name, values in address.lists() if name in kept for value in values]
+
+
+@require_safe
+def topic(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
+    """Show a topic as its grid, as the list of its items, or both side by side: `?view=`."""
+    if request.GET.get("view") in ("grid", "both"):
+        return _grid(request, *bank_topic_for(request.user, bank_id, topic_id))
+    return bank_page(request, *bank_topic_for(request.user, bank_id, topic_id))
+
+
+def _grid(request: HtmxRequest, bank: Bank, topic: Topic) -> HttpResponse:
+    """Show passages x items, a window at a time; beside them a cell, an item, or all items."""
+    form = GridForm(request.GET)
+    rater, query = form.offer_bank(bank), form.query()
+    card = request.GET.get("card")
+    context = topic_frame(bank, topic, request.GET["view"]) | {
+        "form": form,
+        "rater": rater,
+        "query": query,
+        **address_kept(request),
+        "can_edit": roles.may_edit(request.user, bank.collection),
+        "card": item_card(bank, topic, rater, query, name=card, reader=request.user) if card else None,
+    }
+    if request.htmx.target == "panel":
+        return page_or_part(request, PAGE, context, part="card")
+    context |= {
+        "kept": kept_fields(request.GET),
+        "grid": selectors.grid(bank, topic, rater, query, request.user),
+        "rates_here": not rater.verifies and roles.holds(request.user, bank.collection, roles.TO_ASSESS),
+        "views": saved_views(request.user, bank.collection),
+    }
+    return page_or_part(request, PAGE, context, part="table")
+
+
+def inset_frame(request: HtmxRequest, bank: Bank, topic: Topic) -> dict[str, object]:
+    """Return the context of the grid's page around what stands in it instead of the grid."""
+    return topic_frame(bank, topic, "grid") | address_kept(request)
+
+
+class SavedViewForm(forms.Form):
+    name = forms.CharField(
+        max_length=SavedView._meta.get_field("name").max_length,
+        error_messages={"required": "Give the view a name."},
+    )
+    address = forms.CharField(max_length=2_000, required=False)
+
+
+def saved_views(person: User, collection: Collection) -> list[SavedView]:
+    """Return the person's views of this collection, by name."""
+    return list(SavedView.objects.filter(user=person, collection=collection))
+
+
+@transaction.atomic
+def save_view(collection: Collection, *, name: str, address: str, by: User) -> SavedView:
+    """Save the choices in `address`, the query part of a grid's; a view of the same name is replaced."""
+    query, kept = QueryDict(address), QueryDict(mutable=True)
+    for field in GridForm.base_fields:
+        if field not in OF_ONE_TOPIC and query.get(field):
+            kept[field] = query[field]
+    view, _ = SavedView.objects.update_or_create(
+        user=by, collection=collection, name=name, defaults={"address": kept.urlencode()}
+    )
+    audit.record("view saved", view, by=by, detail=name)
+    return view
+
+
+@transaction.atomic
+def drop_view(view: SavedView, *, by: User) -> None:
+    audit.record("view dropped", view, by=by, detail=view.name)
+    view.delete()
+
+
+@require_POST
+def view_save(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Save the view that the grid shows."""
+    collection = collection_for(request.user, slug)
+    form = SavedViewForm(request.POST)
+    if form.is_valid():
+        view = save_view(collection, **form.cleaned_data, by=request.user)
+        messages.success(request, f"View “{view.name}” saved.")
+    else:
+        messages.error(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
+    return _back(request, collection)
+
+
+@require_POST
+def view_drop(request: HtmxRequest, slug: str, view_id: int) -> HttpResponse:
+    """Delete one of the person's own views."""
+    collection = collection_for(request.user, slug)
+    mine = SavedView.objects.filter(user=request.user, collection=collection)
+    drop_view(get_object_or_404(mine, pk=view_id), by=request.user)
+    messages.success(request, "View deleted.")
+    return _back(request, collection)
+
+
+def _back(request: HtmxRequest, collection: Collection) -> HttpResponse:
+    """Redirect to the grid that the form was on."""
+    to = request.POST.get("next", "")
+    if not url_has_allowed_host_and_scheme(to, {request.get_host()}, require_https=request.is_secure()):
+        return redirect("home:collection", collection.slug)
+    return redirect(to)
