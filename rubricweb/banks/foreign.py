@@ -9,7 +9,7 @@ from typing import Any
 from grading.formats.banks import BankLine, Dialect
 from grading.formats.banks.importance import Weighed, is_known
 from rubricweb.banks.models import Bank, BankTopic, Item
-from rubricweb.corpus.importers.tally import Tally, some
+from rubricweb.corpus.importers.base import Tally, some
 from rubricweb.corpus.models import Topic
 
 

@@ -25,7 +25,8 @@ from rubricweb.banks.models import (
     ItemChange,
     ItemRevision,
 )
-from rubricweb.corpus.importers import FilePosition, Tally, TopicImporter, fitting
+from rubricweb.corpus.importers.base import FilePosition, Tally, fitting
+from rubricweb.corpus.importers.topics import TopicImporter
 from rubricweb.corpus.models import Collection, Topic
 
 IMPORTED_BANK = "imported"

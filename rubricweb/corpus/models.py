@@ -6,8 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.urls import reverse
 
-import rubricweb.corpus.duplicates.models
-import rubricweb.corpus.snapshots.models  # noqa: F401
+import rubricweb.corpus.derived_models  # noqa: F401  (models of this app)
 from grading import prompts
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.querysets import CollectionManager, CollectionQuerySet, RunQuerySet, TopicQuerySet

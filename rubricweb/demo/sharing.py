@@ -6,7 +6,7 @@ from django.db import transaction
 
 from rubricweb.accounts.models import User
 from rubricweb.calibration.cards import make_card
-from rubricweb.corpus.duplicates.actions import search_now
+from rubricweb.corpus.duplicates import search_now
 from rubricweb.corpus.models import OFFICIAL, Collection
 from rubricweb.corpus.official import put_official_board
 from rubricweb.demo.loading import FOLDER

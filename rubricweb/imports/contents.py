@@ -10,7 +10,7 @@ from typing import Any
 from grading.formats import registry
 from grading.formats.base import Content, Format
 from grading.response_passages import PassagesOf
-from rubricweb.corpus.importers import SeveralJudgments
+from rubricweb.corpus.importers.judgments import SeveralJudgments
 from rubricweb.grades.importers import DEFAULT_BANK, NUGGET_GRADER, ImportFiles
 from rubricweb.imports import staging
 from rubricweb.imports.models import Import

@@ -12,7 +12,7 @@ from django.utils.text import slugify
 
 from grading.formats.ids import is_one_word
 from rubricweb.banks.models import Bank
-from rubricweb.corpus.importers import SeveralJudgments
+from rubricweb.corpus.importers.judgments import SeveralJudgments
 from rubricweb.corpus.importers.runs import TAG_LIMIT
 from rubricweb.corpus.models import Collection, Response
 from rubricweb.grades.importers import DEFAULT_BANK, NUGGET_GRADER

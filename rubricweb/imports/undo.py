@@ -21,7 +21,7 @@ from rubricweb.accounts.models import User
 from rubricweb.banks.models import AnswerKey, Bank, BankTopic, Item, ItemChange, ItemRevision
 from rubricweb.core import audit, events
 from rubricweb.core.models import AuditEntry, new_stamp
-from rubricweb.corpus.duplicates.models import NearDuplicate
+from rubricweb.corpus.derived_models import NearDuplicate, PoolSnapshot
 from rubricweb.corpus.models import (
     Collection,
     Judgment,
@@ -34,7 +34,6 @@ from rubricweb.corpus.models import (
     Subtopic,
     Topic,
 )
-from rubricweb.corpus.snapshots.models import PoolSnapshot
 from rubricweb.grades import store
 from rubricweb.grades.importers.people import Kinds, registered_kinds
 from rubricweb.grades.models import Grade, HumanGrade, HumanStamp, MatrixSnapshot, MatrixStamp

@@ -11,10 +11,8 @@ from grading.errors import BadFormat
 from grading.formats.trec import numbered_qrels, qrels_notes
 from grading.formats.workbench import GradedLine
 from rubricweb.core import bulk
-from rubricweb.corpus.importers.doc_ids import DocIdCheck
-from rubricweb.corpus.importers.passages import ID_LIMIT
-from rubricweb.corpus.importers.positions import FilePosition, fitting_id, fitting_judgment
-from rubricweb.corpus.importers.tally import Tally
+from rubricweb.corpus.importers.base import FilePosition, Tally, fitting_id, fitting_judgment
+from rubricweb.corpus.importers.passages import ID_LIMIT, DocIdCheck
 from rubricweb.corpus.importers.topics import ID_LIMIT as FACET_LIMIT
 from rubricweb.corpus.importers.topics import TopicImporter
 from rubricweb.corpus.models import Judgment, Topic

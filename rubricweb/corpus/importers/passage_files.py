@@ -10,10 +10,9 @@ from pathlib import Path
 from grading.formats.base import Format, header_note, recognise_among
 from grading.formats.passages import FORMATS, TSV_WITH_HEADER, PassageEntry
 from grading.segmentation import segments
+from rubricweb.corpus.importers.base import FilePosition, Tally
 from rubricweb.corpus.importers.passages import PassageImporter
-from rubricweb.corpus.importers.positions import FilePosition
 from rubricweb.corpus.importers.runs import RunImporter
-from rubricweb.corpus.importers.tally import Tally
 from rubricweb.corpus.importers.topics import TopicImporter
 
 

@@ -10,8 +10,7 @@ from grading.formats.base import Format, header_note
 from grading.formats.ids import look
 from grading.formats.topic_dialects import TopicEntry
 from grading.formats.topics import TSV_WITH_HEADER, topics_format
-from rubricweb.corpus.importers.positions import FilePosition, fitting_id
-from rubricweb.corpus.importers.tally import Tally, some
+from rubricweb.corpus.importers.base import FilePosition, Tally, fitting_id, some
 from rubricweb.corpus.models import Collection, Subtopic, Topic
 
 ID_LIMIT = 200

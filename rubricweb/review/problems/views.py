@@ -18,8 +18,7 @@ from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank
 from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part
 from rubricweb.corpus.access import collection_for
-from rubricweb.corpus.duplicates.actions import start_search
-from rubricweb.corpus.duplicates.selectors import last_attempt, latest_search
+from rubricweb.corpus.duplicates import last_attempt, latest_search, start_search
 from rubricweb.corpus.models import Collection
 from rubricweb.editor.views.items import items_changed
 from rubricweb.grades.defaults import banks

@@ -14,7 +14,7 @@ from grading.parsing import is_unanswerable
 from grading.types import ANSWERED, ItemKind, Outcome, Purpose
 from rubricweb.banks.models import DIRECT_UID, Item, ItemRevision
 from rubricweb.banks.selectors import keys_of
-from rubricweb.corpus.duplicates.selectors import fellows
+from rubricweb.corpus.duplicates import fellows
 from rubricweb.corpus.models import Passage
 from rubricweb.corpus.pools import TopicPool, collection_pool
 from rubricweb.grades import convert

@@ -1,4 +1,4 @@
-"""Runs, for organizers: which of them count; below its row a run is described or removed."""
+"""The runs of a collection, for organizers: which of them count, what describes them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ from rubricweb.accounts import roles
 from rubricweb.core.http import HtmxRequest, after_post, form_response, page_or_part
 from rubricweb.core.ids import parse_id
 from rubricweb.core.undo import offer_undo
-from rubricweb.corpus import access
+from rubricweb.corpus import access, actions
+from rubricweb.corpus.actions import RunConflict, RunDescription
 from rubricweb.corpus.models import Collection, Ranking, Response, Run
-from rubricweb.corpus.runs import actions
-from rubricweb.corpus.runs.actions import RunConflict, RunDescription
 
 PAGE = "corpus/runs.html"
 MOST_TAGS, TAG_CHARS = 20, 40

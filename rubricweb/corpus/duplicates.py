@@ -1,17 +1,18 @@
-"""Search for near-duplicates and keep what was found."""
+"""Search for near-duplicate passages, as background work; no passage is ever merged."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from django.db import transaction
 
 from grading.near_duplicates import find_near_duplicates
 from rubricweb.accounts.models import User
-from rubricweb.core import audit
-from rubricweb.corpus.duplicates.models import DuplicateSearch, NearDuplicate
+from rubricweb.core import audit, events
+from rubricweb.corpus.derived_models import DuplicateSearch, NearDuplicate
 from rubricweb.corpus.models import Collection
 from rubricweb.jobs import dispatch, endings
+from rubricweb.jobs.kinds import TaskKind
 from rubricweb.jobs.leases import Lease
 
 BATCH = 5_000
@@ -71,3 +72,52 @@ def _replace(search: DuplicateSearch, groups: Groups) -> None:
         ),
         batch_size=BATCH,
     )
+
+
+DONE = DuplicateSearch.State.DONE
+
+
+def latest_search(collection: Collection) -> DuplicateSearch | None:
+    """Return the search whose groups are marked; None before the first."""
+    return collection.duplicate_searches.filter(state=DONE).order_by("-pk").first()
+
+
+def last_attempt(collection: Collection) -> DuplicateSearch | None:
+    """Return the last search, whatever became of it."""
+    return collection.duplicate_searches.order_by("-pk").first()
+
+
+def groups_by_doc_id(collection: Collection) -> dict[str, int]:
+    """Return the number of the group by doc id, of the passages that have near-duplicates."""
+    search = latest_search(collection)
+    if search is None:
+        return {}
+    return dict(search.members.values_list("passage__doc_id", "group"))
+
+
+def fellows(passage_id: int, among: Iterable[int]) -> list[int]:
+    """Return the near-duplicates of a passage that are among these passages, by primary key."""
+    own = NearDuplicate.objects.filter(passage=passage_id, search__state=DONE).order_by("-search")
+    mine = own.values_list("search", "group").first()
+    if mine is None:
+        return []
+    rows = NearDuplicate.objects.filter(search=mine[0], group=mine[1]).exclude(passage=passage_id)
+    wanted = set(among)
+    return [pk for pk in rows.order_by("pk").values_list("passage", flat=True) if pk in wanted]
+
+
+class DuplicateSearches(TaskKind[DuplicateSearch]):
+    name = "near-duplicates"
+    model = DuplicateSearch
+    related = ("collection", "by")
+    is_retried = True
+
+    def run(self, lease: Lease[DuplicateSearch]) -> None:
+        groups, n_passages = find_groups(lease.work.collection, lease.work.threshold)
+        keep(lease, groups, n_passages)
+
+    def words(self, work: DuplicateSearch) -> str:
+        return f"the search for near-duplicates in {work.collection}"
+
+    def changed(self, work: DuplicateSearch) -> None:
+        events.publish_on_commit(work.collection.channel, "progress")

@@ -1,8 +1,4 @@
-"""Pools as packed arrays in the database, which are read in a tenth of the time that their rows take.
-
-Workers make them once nobody writes (`pools.keep_snapshots`). Whoever reads takes them only where they carry
-the collection's present stamp and are whole; else the rows are read, which alone are the truth.
-"""
+"""Pools as packed arrays in the database, which are read in a tenth of the time that their rows take."""
 
 from __future__ import annotations
 
@@ -16,8 +12,8 @@ from django.db.models import Exists, OuterRef
 from numpy.typing import NDArray
 
 from rubricweb.core import packed
+from rubricweb.corpus.derived_models import PoolSnapshot
 from rubricweb.corpus.models import Topic
-from rubricweb.corpus.snapshots.models import PoolSnapshot
 from rubricweb.corpus.topic_pools import CollectionPool, TopicJudgments, TopicPool, TopicRankings
 
 logger = logging.getLogger(__name__)
