@@ -11,6 +11,7 @@ from django.shortcuts import get_object_or_404
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
+from rubricweb.banks.drafting.models import Draft, DraftRequest, ImportanceSuggestion
 from rubricweb.banks.models import Bank, Item
 from rubricweb.corpus.models import Collection, Topic
 
@@ -80,3 +81,27 @@ def register_guard(guard: Guard) -> None:
     """Let a room above forbid editing certain items; call it once per process."""
     if guard not in _guards:
         _guards.append(guard)
+
+
+def draft_for_editor(user: User, bank_id: int, draft_id: int) -> Draft:
+    bank = bank_for(user, bank_id, needed=roles.TO_EDIT_BANK)
+    drafts = Draft.objects.select_related("request__bank__collection", "request__topic__collection")
+    draft: Draft = get_object_or_404(drafts, pk=draft_id, request__bank=bank)
+    return draft
+
+
+def request_for_editor(user: User, bank_id: int, request_id: int) -> DraftRequest:
+    bank = bank_for(user, bank_id, needed=roles.TO_EDIT_BANK)
+    requests = DraftRequest.objects.select_related("bank__collection", "topic__collection")
+    return get_object_or_404(requests, pk=request_id, bank=bank)
+
+
+def suggestion_for_editor(user: User, bank_id: int, suggestion_id: int) -> ImportanceSuggestion:
+    bank = bank_for(user, bank_id, needed=roles.TO_EDIT_BANK)
+    rows = ImportanceSuggestion.objects.select_related(
+        "request__bank__collection", "request__topic__collection", "item__bank__collection", "item__revision"
+    )
+    suggestion: ImportanceSuggestion = get_object_or_404(
+        rows, pk=suggestion_id, request__bank=bank, item__isnull=False
+    )
+    return suggestion

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
 from django.db.models import Max
@@ -21,6 +22,7 @@ from rubricweb.banks.errors import (
     OrderChanged,
     UnfitAnswerKey,
     UnfitMerge,
+    UnfitSpan,
     UnfitWeight,
     WrongText,
 )
@@ -35,9 +37,34 @@ from rubricweb.banks.models import (
     ItemRevision,
     ItemSource,
 )
-from rubricweb.banks.origins import Origin
 from rubricweb.core import audit, events
-from rubricweb.corpus.models import Collection, Topic
+from rubricweb.corpus.models import Collection, Passage, Topic
+
+MOST_SPANS = 10
+SPAN_CHARS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A passage and spans of it, as they stand there up to white space."""
+
+    passage: Passage
+    spans: tuple[str, ...]
+
+
+def quoted(passage: Passage, lines: Iterable[str]) -> Origin:
+    """Return the spans among `lines`, each once. Raises UnfitSpan for one that is not in the passage."""
+    spans = tuple(dict.fromkeys(words for line in lines if (words := " ".join(line.split()))))
+    if len(spans) > MOST_SPANS:
+        raise UnfitSpan(f"Keep it to {MOST_SPANS} spans; these are {len(spans)}.")
+    text = " ".join(passage.text.split())
+    for span in spans:
+        if len(span) > SPAN_CHARS:
+            raise UnfitSpan(f"Keep each span under {SPAN_CHARS:,} characters: \u201c{span[:60]}…\u201d.")
+        if span not in text:
+            raise UnfitSpan(f"This span is not in the passage: \u201c{span[:60]}\u201d.")
+    return Origin(passage, spans)
+
 
 Verb = ItemChange.Verb
 MOVED = "item moved"

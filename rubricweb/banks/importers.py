@@ -14,7 +14,6 @@ from grading.formats.ids import md5_of_id
 from grading.types import Importance, ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.banks.actions import KEY_CHARS
-from rubricweb.banks.foreign import ForeignParts
 from rubricweb.banks.models import (
     DIRECT_UID,
     LEAST_WEIGHT,
@@ -25,6 +24,7 @@ from rubricweb.banks.models import (
     ItemChange,
     ItemRevision,
 )
+from rubricweb.banks.unmodelled_fields import ForeignParts
 from rubricweb.corpus.importers.base import FilePosition, Tally, fitting
 from rubricweb.corpus.importers.topics import TopicImporter
 from rubricweb.corpus.models import Collection, Topic

@@ -9,7 +9,7 @@ from django.db.models import prefetch_related_objects
 from django.utils.translation import gettext_lazy
 
 from grading.types import ItemKind
-from rubricweb.banks.drafting.asking import DraftOptions
+from rubricweb.banks.drafting.actions import DraftOptions
 from rubricweb.banks.drafting.models import KINDS, DraftRequest
 from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.writers import Writer, writer_choices, writer_of

@@ -14,8 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from rubricweb.accounts import roles
 from rubricweb.banks.errors import BankError
 from rubricweb.banks.models import Bank, BankVersion
-from rubricweb.banks.version_diff import difference
-from rubricweb.banks.versions import bank_stamp, name_version, restore_version, versions
+from rubricweb.banks.versions import bank_stamp, difference, name_version, restore_version, versions
 from rubricweb.core.http import HtmxRequest, after_post, form_response
 from rubricweb.core.ids import parse_id
 from rubricweb.corpus.access import collection_for

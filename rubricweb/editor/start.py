@@ -22,7 +22,7 @@ from grading.types import ItemKind
 from rubricweb.accounts import roles
 from rubricweb.banks import actions
 from rubricweb.banks.drafting import actions as drafting
-from rubricweb.banks.drafting.asking import DraftOptions
+from rubricweb.banks.drafting.actions import DraftOptions
 from rubricweb.banks.drafting.models import Draft, DraftRequest
 from rubricweb.banks.errors import CannotDraft
 from rubricweb.banks.models import Bank, Item

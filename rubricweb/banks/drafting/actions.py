@@ -1,4 +1,4 @@
-"""Asking a model for drafts, and deciding about them: each change with its audit entry and event."""
+"""Request drafts and decide about them, each change with its audit entry and event."""
 
 from __future__ import annotations
 
@@ -12,18 +12,54 @@ from django.utils import timezone
 from grading import generation
 from grading.errors import UnknownGrader
 from grading.generation.models import drafting_backend
-from grading.types import ItemKind
+from grading.types import Importance, ItemKind
 from rubricweb.accounts.models import User
-from rubricweb.banks.actions import add_item, retire_item
-from rubricweb.banks.drafting.asking import DraftOptions, request_of
-from rubricweb.banks.drafting.models import Draft, DraftRequest
-from rubricweb.banks.drafting.suggested import weigh_accepted
+from rubricweb.banks.actions import add_item, retire_item, weigh_item
+from rubricweb.banks.drafting.models import Draft, DraftRequest, ImportanceSuggestion
 from rubricweb.banks.errors import AlreadyDecided, CannotDraft, DuplicateItem, RequestUnderWay
 from rubricweb.banks.models import Bank, Item
 from rubricweb.core import audit, events
+from rubricweb.corpus import convert
 from rubricweb.corpus.models import Topic
 from rubricweb.jobs import dispatch, endings
 from rubricweb.jobs.leases import Lease
+
+
+@dataclass(frozen=True, slots=True)
+class DraftOptions:
+    """What a person asks to be drafted, and by which model; no model is the back-end's default one."""
+
+    kind: ItemKind
+    backend: str
+    llm: str = ""
+    facet_id: str = ""
+
+
+def request_of(row: DraftRequest) -> generation.DraftTask:
+    subtopic = row.topic.subtopics.filter(facet_id=row.facet_id).first() if row.facet_id else None
+    words = (subtopic.text or subtopic.facet_id) if subtopic else row.facet_id
+    return generation.DraftTask(convert.topic(row.topic), ItemKind(row.kind), words)
+
+
+SuggestionState = ImportanceSuggestion.State
+
+
+def decide(suggestion: ImportanceSuggestion, state: SuggestionState, by: User | None) -> None:
+    """Raises AlreadyDecided."""
+    same = ImportanceSuggestion.objects.filter(pk=suggestion.pk, state=SuggestionState.WAITING)
+    if not same.update(state=state, decided_by=by, decided_at=timezone.now()):
+        raise AlreadyDecided
+    audit.record(f"importance {state}", suggestion, by=by, detail=str(suggestion)[:200])
+
+
+@transaction.atomic
+def weigh_accepted(draft: Draft, item: Item, *, by: User | None) -> None:
+    """An item from a draft gets what was suggested of it, where its words are those of the draft."""
+    suggestion = draft.importance_suggestions.filter(state=SuggestionState.WAITING, text=str(item)).last()
+    if suggestion is not None:
+        decide(suggestion, SuggestionState.ACCEPTED, by)
+        weigh_item(item, importance=Importance(suggestion.importance), seen=item.version, by=by)
+
 
 logger = logging.getLogger(__name__)
 

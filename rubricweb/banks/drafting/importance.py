@@ -13,10 +13,15 @@ from grading import generation
 from grading.types import Importance, ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.banks.actions import weigh_item
-from rubricweb.banks.drafting.actions import announce, new_request, send_request
-from rubricweb.banks.drafting.asking import DraftOptions
+from rubricweb.banks.drafting.actions import (
+    DraftOptions,
+    SuggestionState,
+    announce,
+    decide,
+    new_request,
+    send_request,
+)
 from rubricweb.banks.drafting.models import Draft, DraftRequest, ImportanceSuggestion
-from rubricweb.banks.drafting.suggested import State, decide
 from rubricweb.banks.errors import AlreadyDecided, CannotDraft
 from rubricweb.banks.models import Bank, Item
 from rubricweb.corpus.models import Topic
@@ -64,7 +69,7 @@ def keep_suggestions(
     """
     request = lease.work
     endings.finish(lease, reply=raw, prompt_id=found.prompt_id)
-    waiting(request.bank, request.topic).update(state=State.LEFT, decided_at=timezone.now())
+    waiting(request.bank, request.topic).update(state=SuggestionState.LEFT, decided_at=timezone.now())
     ImportanceSuggestion.objects.bulk_create(
         _suggestion(request, nugget, label)
         for place, (nugget, label) in enumerate(zip(asked, found.labels, strict=True))
@@ -74,7 +79,9 @@ def keep_suggestions(
 
 def waiting(bank: Bank, topic: Topic) -> QuerySet[ImportanceSuggestion]:
     """About which nobody has decided."""
-    return ImportanceSuggestion.objects.filter(request__bank=bank, request__topic=topic, state=State.WAITING)
+    return ImportanceSuggestion.objects.filter(
+        request__bank=bank, request__topic=topic, state=SuggestionState.WAITING
+    )
 
 
 def for_items(bank: Bank, topic: Topic) -> list[ImportanceSuggestion]:
@@ -95,7 +102,7 @@ def accept_suggestion(suggestion: ImportanceSuggestion, *, by: User | None) -> I
     item = suggestion.item
     if item is None:
         raise AlreadyDecided
-    decide(suggestion, State.ACCEPTED, by)
+    decide(suggestion, SuggestionState.ACCEPTED, by)
     weigh_item(item, importance=Importance(suggestion.importance), seen=item.version, by=by)
     announce(suggestion.request)
     return item
@@ -116,7 +123,7 @@ def accept_suggestions(suggestions: Iterable[ImportanceSuggestion], *, by: User 
 @transaction.atomic
 def leave_suggestion(suggestion: ImportanceSuggestion, *, by: User | None) -> None:
     """The item stays as it is. Raises AlreadyDecided."""
-    decide(suggestion, State.LEFT, by)
+    decide(suggestion, SuggestionState.LEFT, by)
     announce(suggestion.request)
 
 
@@ -128,6 +135,6 @@ def _suggestion(request: DraftRequest, nugget: Nugget, label: Importance) -> Imp
         draft=nugget.draft,
         text=nugget.text,
         importance=label.value,
-        state=State.AGREED if is_same else State.WAITING,
+        state=SuggestionState.AGREED if is_same else SuggestionState.WAITING,
         decided_at=timezone.now() if is_same else None,
     )

@@ -13,8 +13,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from django_htmx.http import trigger_client_event
 
 from rubricweb.accounts import roles
-from rubricweb.banks.access import bank_topic_for, item_for_editor
-from rubricweb.banks.drafting import access, actions
+from rubricweb.banks.access import bank_topic_for, draft_for_editor, item_for_editor, request_for_editor
+from rubricweb.banks.drafting import actions
 from rubricweb.banks.drafting.models import Draft
 from rubricweb.banks.errors import BankError, CannotDraft
 from rubricweb.banks.models import Bank
@@ -99,7 +99,7 @@ def after_request(
 @require_POST
 def draft_accept(request: HtmxRequest, bank_id: int, draft_id: int) -> HttpResponse:
     """Accept a draft as it is, or with the text that was sent."""
-    draft = access.draft_for_editor(request.user, bank_id, draft_id)
+    draft = draft_for_editor(request.user, bank_id, draft_id)
     form = AcceptForm(request.POST)
     if not form.is_valid():
         return _refuse(request, draft, str(form["text"].errors[0]))
@@ -115,7 +115,7 @@ def draft_accept(request: HtmxRequest, bank_id: int, draft_id: int) -> HttpRespo
 
 @require_POST
 def draft_reject(request: HtmxRequest, bank_id: int, draft_id: int) -> HttpResponse:
-    draft = access.draft_for_editor(request.user, bank_id, draft_id)
+    draft = draft_for_editor(request.user, bank_id, draft_id)
     try:
         actions.reject_draft(draft, by=request.user)
     except BankError as refusal:
@@ -170,7 +170,7 @@ def drafts_reopen(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResp
 
 @require_POST
 def request_again(request: HtmxRequest, bank_id: int, request_id: int) -> HttpResponse:
-    draft_request = access.request_for_editor(request.user, bank_id, request_id)
+    draft_request = request_for_editor(request.user, bank_id, request_id)
     try:
         actions.ask_again(draft_request, by=request.user)
     except BankError as refusal:
@@ -182,14 +182,14 @@ def request_again(request: HtmxRequest, bank_id: int, request_id: int) -> HttpRe
 
 @require_POST
 def request_cancel(request: HtmxRequest, bank_id: int, request_id: int) -> HttpResponse:
-    draft_request = access.request_for_editor(request.user, bank_id, request_id)
+    draft_request = request_for_editor(request.user, bank_id, request_id)
     actions.cancel_request(draft_request, by=request.user)
     return after_decision(request, draft_request.bank, draft_request.topic)
 
 
 @require_POST
 def request_dismiss(request: HtmxRequest, bank_id: int, request_id: int) -> HttpResponse:
-    draft_request = access.request_for_editor(request.user, bank_id, request_id)
+    draft_request = request_for_editor(request.user, bank_id, request_id)
     actions.dismiss_request(draft_request, by=request.user)
     return after_decision(request, draft_request.bank, draft_request.topic)
 

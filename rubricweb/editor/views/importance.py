@@ -8,8 +8,8 @@ from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_POST
 
 from rubricweb.accounts import roles
-from rubricweb.banks.access import bank_topic_for
-from rubricweb.banks.drafting import access, importance
+from rubricweb.banks.access import bank_topic_for, suggestion_for_editor
+from rubricweb.banks.drafting import importance
 from rubricweb.banks.errors import BankError
 from rubricweb.core.http import HtmxRequest
 from rubricweb.core.ids import parse_ids
@@ -34,7 +34,7 @@ def importance_request(request: HtmxRequest, bank_id: int, topic_id: int) -> Htt
 
 @require_POST
 def importance_accept(request: HtmxRequest, bank_id: int, suggestion_id: int) -> HttpResponse:
-    suggestion = access.suggestion_for_editor(request.user, bank_id, suggestion_id)
+    suggestion = suggestion_for_editor(request.user, bank_id, suggestion_id)
     try:
         item = importance.accept_suggestion(suggestion, by=request.user)
     except BankError as refusal:
@@ -50,7 +50,7 @@ def importance_accept(request: HtmxRequest, bank_id: int, suggestion_id: int) ->
 
 @require_POST
 def importance_leave(request: HtmxRequest, bank_id: int, suggestion_id: int) -> HttpResponse:
-    suggestion = access.suggestion_for_editor(request.user, bank_id, suggestion_id)
+    suggestion = suggestion_for_editor(request.user, bank_id, suggestion_id)
     try:
         importance.leave_suggestion(suggestion, by=request.user)
     except BankError as refusal:

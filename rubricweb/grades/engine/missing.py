@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from grading.types import FAILED, MISSING, ItemKind, Purpose
-from rubricweb.banks.models import DIRECT_UID, Item, ItemRevision
-from rubricweb.banks.querysets import ItemQuerySet
+from rubricweb.banks.models import DIRECT_UID, Item, ItemQuerySet, ItemRevision
 from rubricweb.core.reader import everything
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool, pool_sizes

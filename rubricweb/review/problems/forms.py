@@ -9,9 +9,9 @@ from django.http import Http404, QueryDict
 
 from grading.formats.reading import text_lines
 from grading.near_duplicates import THRESHOLD
+from rubricweb.banks.actions import MOST_SPANS, SPAN_CHARS, Origin, quoted
 from rubricweb.banks.errors import UnfitSpan
 from rubricweb.banks.models import Bank, Item
-from rubricweb.banks.origins import MOST_SPANS, SPAN_CHARS, Origin, quoted
 from rubricweb.core.forms import choice_field, offer_choices
 from rubricweb.core.ids import parse_id
 from rubricweb.corpus.models import Passage, Topic

@@ -12,8 +12,7 @@ from django.db.models.functions import Substr
 
 from grading.types import ItemKind
 from rubricweb.accounts.models import User
-from rubricweb.banks.models import Bank, Item
-from rubricweb.banks.querysets import ItemQuerySet
+from rubricweb.banks.models import Bank, Item, ItemQuerySet
 from rubricweb.banks.secrecy import readable
 from rubricweb.corpus.models import Passage
 from rubricweb.corpus.pools import collection_pool

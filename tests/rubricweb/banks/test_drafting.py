@@ -9,8 +9,8 @@ from grading.graders.openai_errors import Problem
 from grading.graders.replies import NoReply
 from grading.types import ErrorClass, ItemKind
 from rubricweb.banks.actions import add_item, revise_item
-from rubricweb.banks.drafting import actions, asking
-from rubricweb.banks.drafting.asking import DraftOptions
+from rubricweb.banks.drafting import actions
+from rubricweb.banks.drafting.actions import DraftOptions
 from rubricweb.banks.drafting.models import Draft, DraftRequest
 from rubricweb.banks.errors import AlreadyDecided, CannotDraft, DuplicateItem, RequestUnderWay
 from rubricweb.core.models import AuditEntry
@@ -296,7 +296,7 @@ def test_a_real_t5_fills_the_inbox(bank, topic, tmp_path):
 
     wanted = DraftOptions(ItemKind.NUGGET, "hf_seq2seq", str(tmp_path))
     asked = actions.request_drafts(bank, topic, wanted, by=None)
-    [(_, words)] = asking.request_of(asked).messages
+    [(_, words)] = actions.request_of(asked).messages
     tiny_writers.build_t5(tmp_path, words, '["red pigment", "short days"]')
     work_on("drafts", asked.pk)
     assert texts(bank, topic) == ["red pigment", "short days"]

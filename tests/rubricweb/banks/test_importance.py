@@ -8,7 +8,7 @@ from django.urls import reverse
 from grading.types import ItemKind
 from rubricweb.banks.actions import add_item, revise_item, weigh_item
 from rubricweb.banks.drafting import actions, importance
-from rubricweb.banks.drafting.asking import DraftOptions
+from rubricweb.banks.drafting.actions import DraftOptions
 from rubricweb.banks.drafting.models import Draft, DraftRequest, ImportanceSuggestion
 from rubricweb.banks.errors import AlreadyDecided, CannotDraft
 from rubricweb.core.models import AuditEntry

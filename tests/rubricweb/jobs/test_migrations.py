@@ -9,8 +9,7 @@ from django.utils import timezone
 
 from grading.prompts import as_options
 from grading.types import ItemKind
-from rubricweb.banks.drafting.actions import request_drafts
-from rubricweb.banks.drafting.asking import DraftOptions
+from rubricweb.banks.drafting.actions import DraftOptions, request_drafts
 from rubricweb.banks.drafting.models import DraftRequest
 from rubricweb.prompts.models import DryRun
 from tests.factories import STRICT, gradable

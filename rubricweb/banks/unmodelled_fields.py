@@ -1,4 +1,4 @@
-"""What a bank file says and we do not model: kept by dialect, as it was read, beside the rows it is about."""
+"""Fields of bank files that we do not model, kept by dialect as they were read."""
 
 from __future__ import annotations
 
