@@ -1,20 +1,29 @@
-"""What saving an item would cost, and a bound on what it could change."""
+"""The impact of saving an item: its cost, a bound on what it could change, and items that are similar."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
+from django import forms
+from django.core.exceptions import ValidationError
+from django.http import HttpResponse
 from django.utils.translation import gettext
+from django.views.decorators.http import require_POST
 from numpy.typing import NDArray
 
 from grading.formats.ids import item_id
+from grading.generation import nearest
 from grading.statistics import influence
 from grading.types import MISSING, ItemKind, Purpose
+from rubricweb.banks import access
 from rubricweb.banks.models import AnswerKey, Bank, Item
 from rubricweb.core.counted import counted, number
+from rubricweb.core.http import Context, HtmxRequest, page_or_part
 from rubricweb.corpus.models import Topic
 from rubricweb.corpus.pools import CollectionPool, collection_pool
+from rubricweb.editor.item_forms import MAX_WORDING
+from rubricweb.editor.items import PAGE
 from rubricweb.grades.configs import kinds_of, planned_configs
 from rubricweb.grades.defaults import ON_ITEMS
 from rubricweb.grades.engine import monitor
@@ -98,7 +107,7 @@ class Impact:
         return "" if self.dollars is None else Price(self.to_grade, None, None, self.dollars).dollars_words
 
 
-def impact(draft: UnsavedItem) -> Impact:
+def impact_of(draft: UnsavedItem) -> Impact:
     """Return the passages to grade, the time, and the runs that could move, for the graders that Re-grade
     runs.
     """
@@ -215,3 +224,80 @@ def _ahead(first: Scores, second: Scores) -> Mask:
     )
     ahead: Mask = i[:, np.newaxis] > j[np.newaxis, :]
     return ahead
+
+
+LEAST_SIMILAR = 0.25
+"""Texts below this cosine of their rare words share little."""
+MOST_SIMILAR = 3
+"""Shown while somebody writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class NearItem:
+    """An item and the cosine of its rare words with those of a text, 0 to 1."""
+
+    item: Item
+    score: float
+
+
+def items_by_closeness(bank: Bank, topic: Topic, text: str) -> list[NearItem]:
+    """Return the topic's active items that have text, most alike first."""
+    active = bank.items.active().for_topic(topic).exclude(revision__text="")
+    items = list(active.select_related("revision", "topic", "bank__collection"))
+    scores = {hit.place: hit.score for hit in nearest(text, [str(item) for item in items], most=len(items))}
+    near = [NearItem(item, scores.get(place, 0.0)) for place, item in enumerate(items)]
+    return sorted(near, key=lambda one: -one.score)
+
+
+def similar_items(bank: Bank, topic: Topic, text: str, *, but: Item | None = None) -> list[NearItem]:
+    """Return the items that say nearly the same as `text`; `but` is the item that it rewords."""
+    near = [one for one in items_by_closeness(bank, topic, text) if one.item != but]
+    return [one for one in near if one.score >= LEAST_SIMILAR][:MOST_SIMILAR]
+
+
+class DraftForm(forms.Form):
+    """An item being written; an empty text has no impact."""
+
+    kind = forms.ChoiceField(choices=Item.Kind.choices)
+    facet_id = forms.CharField(required=False)
+    text = forms.CharField(required=False)
+    item = forms.IntegerField(required=False)
+
+    def draft(self, bank: Bank, topic: Topic) -> UnsavedItem | None:
+        """Return None without a text. Raises ValidationError for a text that cannot be saved."""
+        words = self.cleaned_data
+        item = bank.items.for_topic(topic).select_related("revision").filter(pk=words["item"]).first()
+        if not words["text"] or (item and item.revision.text == words["text"]):
+            return None
+        if len(words["text"]) > MAX_WORDING:
+            raise ValidationError(
+                gettext("Keep it under %(MAX_WORDING)s characters; this has %(n)s.")
+                % {"MAX_WORDING": number(MAX_WORDING), "n": number(len(words["text"]))}
+            )
+        kind, facet_id = (item.kind, item.facet_id) if item else (words["kind"], words["facet_id"])
+        return UnsavedItem(bank, topic, ItemKind(kind), words["text"], facet_id, item)
+
+
+@require_POST
+def impact(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
+    """The impact of the text typed so far, and the items that are similar to it."""
+    bank, topic = access.bank_topic_for_editor(request.user, bank_id, topic_id)
+    form = DraftForm(request.POST)
+    context: dict[str, object] = {"bank": bank, "topic": topic, "collection": bank.collection}
+    context |= {"panel": "editor/_impact.html", "title": "If you save this"}
+    context["note"] = "Nothing has been saved. Go back in your browser to continue writing or to save."
+    context |= _said_of(form, bank, topic)
+    return page_or_part(request, PAGE, context, part="form")
+
+
+def _said_of(form: DraftForm, bank: Bank, topic: Topic) -> Context:
+    if not form.is_valid():
+        return {"problem": " ".join(str(error) for errors in form.errors.values() for error in errors)}
+    try:
+        draft = form.draft(bank, topic)
+    except ValidationError as error:
+        return {"problem": " ".join(error.messages)}
+    if draft is None:
+        return {"draft": None}
+    similar = similar_items(bank, topic, draft.text, but=draft.item)
+    return {"draft": draft, "impact": impact_of(draft), "similar": similar}

@@ -1,4 +1,6 @@
-"""A weight trial: items switched on or off, alone or reweighted, and the board that results. Nothing is
+"""Try items and weights on the leaderboard, and save them.
+
+A weight trial: items switched on or off, alone or reweighted, and the board that results. Nothing is
 saved.
 """
 
@@ -8,12 +10,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from django import forms
+from django.contrib import messages
+from django.http import HttpResponse, QueryDict
+from django.urls import reverse
+from django.utils.translation import gettext
+from django.views.decorators.http import require_http_methods
 
+from grading.measures import registry
+from grading.measures.cover import WEIGHTED_COVER
 from grading.statistics import influence
-from grading.types import Importance, Ratings
-from rubricweb.banks.models import Bank
+from grading.types import Importance, ItemKind, Ratings
+from rubricweb.accounts import roles
+from rubricweb.banks.access import bank_topic_for
+from rubricweb.banks.errors import Conflict
+from rubricweb.banks.models import LEAST_WEIGHT, MOST_WEIGHT, Bank, Item
+from rubricweb.banks.selectors import last_change
+from rubricweb.banks.weighing import ItemWeight, settle_items
+from rubricweb.core.counted import counted
+from rubricweb.core.http import HtmxRequest, after_post, form_response
 from rubricweb.corpus.models import Topic
 from rubricweb.corpus.pools import TopicPool, collection_pool
+from rubricweb.editor.bank import TOPIC_PAGE, topic_frame
+from rubricweb.editor.figures import FiguresForm, board_graders, rating_graders
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import GraderConfig
@@ -85,7 +104,7 @@ class _BoardItem:
     weight: float
 
 
-def trial(
+def trial_of(
     bank: Bank, topic: Topic, config: GraderConfig, measure: MeasureSpec, settings: Mapping[int, Setting]
 ) -> Trial:
     """Return the board with these settings of the topic's items, by pk; the others stay as they are.
@@ -164,3 +183,199 @@ def _compared(
         is_as_now=is_as_now,
         ignores_weights=ignores_weights,
     )
+
+
+def _measures() -> list[tuple[str, str]]:
+    return [(measure.name, measure.label) for measure in registry.item_measures()]
+
+
+class WeightTrialForm(forms.Form):
+    """`on` names the items that are asked, `solo` the only one; each item has a weight and the version seen.
+
+    Without `tried`, the address has no settings: everything stays as it is.
+    """
+
+    measure = forms.ChoiceField(
+        choices=_measures, required=False, widget=forms.Select({"form": "trial-items"})
+    )
+
+    def __init__(self, sent: QueryDict, items: list[Item]) -> None:
+        super().__init__(sent if "tried" in sent else _standing(sent, items), auto_id="trial-%s")
+        self.items = items
+        self._sent = sent
+        listed = self.fields
+        choices = [(str(item.pk), str(item)) for item in items]
+        listed["on"] = forms.MultipleChoiceField(choices=choices, required=False)
+        listed["solo"] = forms.ChoiceField(choices=[("", gettext("none")), *choices], required=False)
+        for item in items:
+            listed[f"weight-{item.pk}"] = forms.FloatField(
+                label=f"Weight of {item}", min_value=LEAST_WEIGHT, max_value=MOST_WEIGHT
+            )
+            listed[f"seen-{item.pk}"] = forms.IntegerField(min_value=1, required=False)
+
+    @property
+    def measure_name(self) -> str:
+        return self.cleaned_data.get("measure") or registry.DEFAULT
+
+    @property
+    def only(self) -> int | None:
+        return int(self.cleaned_data.get("solo") or 0) or None
+
+    @property
+    def settings(self) -> dict[int, Setting]:
+        on = set(self.cleaned_data.get("on", ()))
+        return {
+            item.pk: Setting(
+                is_on=str(item.pk) in on if self.only is None else item.pk == self.only,
+                weight=self._weight(item),
+            )
+            for item in self.items
+        }
+
+    def address(self, *, measure: str) -> str:
+        """The query string of these settings by another measure."""
+        sent = self._sent.copy()
+        for name in ("csrfmiddlewaretoken", "look"):
+            sent.pop(name, None)
+        sent["measure"] = measure
+        return sent.urlencode()
+
+    def weights(self) -> dict[int, ItemWeight]:
+        """The changes to save. Solo is a preview only."""
+        on = set(self.cleaned_data["on"])
+        return {
+            item.pk: ItemWeight(
+                self.cleaned_data[f"seen-{item.pk}"] or 0, str(item.pk) in on, self._weight(item)
+            )
+            for item in self.items
+        }
+
+    def _weight(self, item: Item) -> float:
+        """As sent; the item's own if that cannot be read."""
+        weight: float | None = self.cleaned_data.get(f"weight-{item.pk}")
+        return item.weight if weight is None else weight
+
+
+def _standing(sent: Mapping[str, str], items: list[Item]) -> dict[str, object]:
+    return {
+        "measure": sent.get("measure", ""),
+        "on": [str(item.pk) for item in items],
+        "solo": "",
+        **{f"weight-{item.pk}": item.weight for item in items},
+        **{f"seen-{item.pk}": item.version for item in items},
+    }
+
+
+LOOK = "look"
+
+
+@dataclass(frozen=True, slots=True)
+class WeightTrial:
+    """The bank, topic and grader of a trial, with its form."""
+
+    bank: Bank
+    topic: Topic
+    figures: FiguresForm
+    config: GraderConfig | None
+    form: WeightTrialForm
+
+
+@dataclass(frozen=True, slots=True)
+class TriedItem:
+    """An item with its setting in the trial."""
+
+    item: Item
+    setting: Setting
+    is_checked: bool
+    is_solo: bool
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def trial(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
+    """Show the board with the settings of the form; POST saves them, unless it has `look`."""
+    sent = request.POST if request.method == "POST" else request.GET
+    is_change = request.method == "POST" and LOOK not in sent
+    needed = roles.TO_EDIT_BANK if is_change else roles.TO_VIEW
+    bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=needed)
+    figures = FiguresForm(sent, rating_graders(bank))
+    config = next(iter(board_graders(figures, bank.collection)), None)
+    form = WeightTrialForm(sent, _items(bank, topic, config))
+    weight_trial = WeightTrial(bank, topic, figures, config, form)
+    if not is_change:
+        return _shown(request, weight_trial, status=200)
+    if not form.is_valid() or _refused(form):
+        return _shown(request, weight_trial, status=422)
+    try:
+        return _saved(request, weight_trial)
+    except Conflict as conflict:
+        return _shown(request, weight_trial, conflict=conflict, status=409)
+
+
+def _items(bank: Bank, topic: Topic, config: GraderConfig | None) -> list[Item]:
+    """The items that the grader grades."""
+    kinds = kinds_of(config) if config else tuple(ItemKind)
+    rows = bank.items.active().for_topic(topic).of_kinds(kinds)
+    return list(rows.select_related("revision").order_by("position", "pk"))
+
+
+def _refused(form: WeightTrialForm) -> bool:
+    """Saving a solo would retire all other items, which nobody intends."""
+    if form.only is None:
+        return False
+    form.add_error("solo", gettext("Solo is only a preview. Turn it off, then save."))
+    return True
+
+
+def _saved(request: HtmxRequest, weight_trial: WeightTrial) -> HttpResponse:
+    changed = settle_items(
+        weight_trial.bank, weight_trial.topic, weights=weight_trial.form.weights(), by=request.user
+    )
+    messages.success(
+        request,
+        gettext("Saved: %(items)s changed.") % {"items": counted(changed, "item")},
+    )
+    to = reverse("editor:trial", args=[weight_trial.bank.pk, weight_trial.topic.pk])
+    return after_post(
+        request, f"{TOPIC_PAGE}#saved", {"bank": weight_trial.bank, "topic": weight_trial.topic}, to=to
+    )
+
+
+def _shown(
+    request: HtmxRequest, weight_trial: WeightTrial, *, status: int, conflict: Conflict | None = None
+) -> HttpResponse:
+    latest = last_change(conflict.item) if conflict else None
+    context = topic_frame(weight_trial.bank, weight_trial.topic, "try") | _board(weight_trial)
+    context |= {"conflict": conflict, "theirs": latest}
+    return form_response(request, TOPIC_PAGE, context, part="board", status=status)
+
+
+def _board(weight_trial: WeightTrial) -> dict[str, object]:
+    """The settings as sent, and the board if a grader has one."""
+    form, config = weight_trial.form, weight_trial.config
+    form.is_valid()
+    settings = form.settings
+    shown: dict[str, object] = {
+        "figures": weight_trial.figures,
+        "form": form,
+        "config": config,
+        "rows": _rows(form, settings),
+    }
+    if config is None:
+        return shown
+    measure = MeasureSpec(form.measure_name, min_grade=weight_trial.figures.measure_by(config).min_grade)
+    board = trial_of(weight_trial.bank, weight_trial.topic, config, measure, settings)
+    is_weighted = form.measure_name == WEIGHTED_COVER.name
+    return {
+        **shown,
+        "measure": measure,
+        "trial": board,
+        "weighted": None if is_weighted else WEIGHTED_COVER,
+        "weighted_at": form.address(measure=WEIGHTED_COVER.name),
+    }
+
+
+def _rows(form: WeightTrialForm, settings: dict[int, Setting]) -> list[TriedItem]:
+    on = set(form.cleaned_data.get("on", ()))
+    return [
+        TriedItem(item, settings[item.pk], str(item.pk) in on, item.pk == form.only) for item in form.items
+    ]

@@ -10,8 +10,7 @@ from rubricweb.banks.access import bank_topic_for
 from rubricweb.banks.models import Bank
 from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.corpus.models import Topic
-from rubricweb.editor.frame import topic_frame
-from rubricweb.editor.views.bank import bank_page
+from rubricweb.editor.bank import bank_page, topic_frame
 from rubricweb.grades.raters import Rater, raters
 from rubricweb.review import selectors
 from rubricweb.review.forms import GridForm, address_kept, kept_fields

@@ -16,8 +16,8 @@ from rubricweb.core.http import Context
 from rubricweb.corpus.access import pooled_passage
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.editor.figures import passage_grades
+from rubricweb.editor.impact import items_by_closeness
 from rubricweb.editor.item_forms import wording_form
-from rubricweb.editor.similar import items_by_closeness
 from rubricweb.editor.what_if import WhatIf, what_if
 from rubricweb.grades.raters import Rater
 from rubricweb.grades.scoring import MeasureSpec

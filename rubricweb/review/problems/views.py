@@ -20,7 +20,7 @@ from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_par
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.duplicates import last_attempt, latest_search, start_search
 from rubricweb.corpus.models import Collection
-from rubricweb.editor.views.items import items_changed
+from rubricweb.editor.items import items_changed
 from rubricweb.grades.defaults import banks
 from rubricweb.grades.raters import raters
 from rubricweb.review.evidence import count_hidden, evidence

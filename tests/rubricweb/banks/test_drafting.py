@@ -15,7 +15,7 @@ from rubricweb.banks.drafting.models import Draft, DraftRequest
 from rubricweb.banks.errors import AlreadyDecided, CannotDraft, DuplicateItem, RequestUnderWay
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Subtopic
-from rubricweb.editor import drafts as selectors
+from rubricweb.editor import draft_inbox as selectors
 from rubricweb.jobs import endings, queue
 from rubricweb.jobs.run import work_on
 from tests.factories import TopicFactory

@@ -12,7 +12,7 @@ from rubricweb.banks.drafting.actions import DraftOptions
 from rubricweb.banks.drafting.models import Draft, DraftRequest, ImportanceSuggestion
 from rubricweb.banks.errors import AlreadyDecided, CannotDraft
 from rubricweb.core.models import AuditEntry
-from rubricweb.editor import drafts as selectors
+from rubricweb.editor import draft_inbox as selectors
 from rubricweb.jobs.run import work_on
 from tests.rubricweb.markup import markup
 

@@ -8,8 +8,8 @@ from django.utils.html import strip_tags
 from grading.types import Importance
 from rubricweb.banks import actions
 from rubricweb.banks.versions import name_version
-from rubricweb.editor import changes as selectors
-from rubricweb.editor.changes import Filters, history
+from rubricweb.editor import history as selectors
+from rubricweb.editor.history import Filters, history
 from tests.factories import gradable
 from tests.rubricweb.markup import markup
 

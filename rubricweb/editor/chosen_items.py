@@ -21,11 +21,10 @@ from rubricweb.core.counted import counted
 from rubricweb.core.http import HtmxRequest, after_post, form_response
 from rubricweb.core.undo import offer_undo
 from rubricweb.corpus.models import Topic
-from rubricweb.editor.figures import rating_graders
-from rubricweb.editor.forms import FiguresForm, board_graders
+from rubricweb.editor.figures import FiguresForm, board_graders, rating_graders
 from rubricweb.editor.item_forms import ChosenItemsForm, ItemsBeforeForm
-from rubricweb.editor.trial import Setting, Trial, trial
-from rubricweb.editor.views.items import PAGE, editor_url, items_changed
+from rubricweb.editor.items import PAGE, editor_url, items_changed
+from rubricweb.editor.trial import Setting, Trial, trial_of
 
 SECRECY = {"hide": (hide_items, "secret"), "show": (show_items, "public")}
 NONE_CHOSEN = "Select items first, then choose what to do with them."
@@ -166,4 +165,4 @@ def _trial(request: HtmxRequest, bank: Bank, topic: Topic, items: list[Item]) ->
     if config is None or not items:
         return None
     off = {item.pk: Setting(is_on=False, weight=item.weight) for item in items}
-    return trial(bank, topic, config, figures.measure_by(config), off)
+    return trial_of(bank, topic, config, figures.measure_by(config), off)

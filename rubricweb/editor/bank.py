@@ -1,8 +1,9 @@
-"""The bank editor: the list of a topic's items with their grades."""
+"""The bank editor: a topic's page, the list of its items with their grades, and a passage beside them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 from django.contrib import messages
@@ -16,19 +17,18 @@ from rubricweb.banks import access, actions
 from rubricweb.banks import selectors as banks
 from rubricweb.banks.errors import BankError, Conflict
 from rubricweb.banks.models import Bank, Item
+from rubricweb.banks.selectors import banks_for, neighbours
 from rubricweb.core.http import Context, HtmxRequest, after_post, form_response, page_or_part
 from rubricweb.core.ids import parse_id
 from rubricweb.core.undo import offer_undo
-from rubricweb.corpus.models import Collection, Topic
-from rubricweb.editor import drafts, frame
+from rubricweb.corpus.models import Collection, Passage, Topic
+from rubricweb.corpus.pools import TopicPool, collection_pool
+from rubricweb.editor import draft_inbox
 from rubricweb.editor import what_if as what_ifs
-from rubricweb.editor.beside import passage_beside
-from rubricweb.editor.draft_forms import drafting_form
-from rubricweb.editor.figures import FiguredRow, editor_sheet, item_figures, rating_graders
-from rubricweb.editor.forms import FiguresForm
-from rubricweb.editor.frame import topic_frame
+from rubricweb.editor.draft_inbox import drafting_form
+from rubricweb.editor.figures import FiguredRow, FiguresForm, editor_sheet, item_figures, rating_graders
 from rubricweb.editor.item_forms import NewItemForm, SeenForm, focused, new_item_form
-from rubricweb.editor.views.items import (
+from rubricweb.editor.items import (
     PAGE,
     change_url,
     editor_url,
@@ -40,6 +40,82 @@ from rubricweb.editor.views.items import (
 from rubricweb.editor.what_if import WhatIf
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import MeasureSpec
+
+
+@dataclass(frozen=True, slots=True)
+class PassageOption:
+    """A passage of the pool, as it is chosen from a list."""
+
+    pk: int
+    doc_id: str
+    judgment: int | None
+
+    def __str__(self) -> str:
+        return self.doc_id if self.judgment is None else f"{self.doc_id} (judged {self.judgment})"
+
+
+@dataclass(frozen=True, slots=True)
+class PassageBeside:
+    """The chosen passage and its place among the others: highest judgment first."""
+
+    passage: Passage
+    options: tuple[PassageOption, ...]
+    at: int
+
+    @property
+    def number(self) -> int:
+        return self.at + 1
+
+    @property
+    def judgment(self) -> int | None:
+        return self.options[self.at].judgment
+
+    @property
+    def before(self) -> PassageOption | None:
+        return self.options[self.at - 1] if self.at else None
+
+    @property
+    def after(self) -> PassageOption | None:
+        return self.options[self.at + 1] if self.number < len(self.options) else None
+
+
+def passage_beside(topic: Topic, chosen: int) -> PassageBeside | None:
+    """Return the passage with the key `chosen`, or the first one; None for an empty pool."""
+    options = _options(collection_pool(topic.collection).by_topic[topic.pk])
+    if not options:
+        return None
+    at = next((at for at, option in enumerate(options) if option.pk == chosen), 0)
+    return PassageBeside(topic.collection.passages.get(pk=options[at].pk), options, at)
+
+
+def _options(pool: TopicPool) -> tuple[PassageOption, ...]:
+    options = [
+        PassageOption(pk, doc_id, pool.judgments.get(doc_id))
+        for pk, doc_id in zip(pool.passage_pks, pool.doc_ids, strict=True)
+    ]
+    unjudged = min(pool.judgments.values(), default=0) - 1
+    return tuple(sorted(options, key=lambda one: -(unjudged if one.judgment is None else one.judgment)))
+
+
+TOPIC_PAGE = "editor/topic.html"
+VIEWS = (("grid", "Grid"), ("bank", "Rubric"), ("both", "Both"))
+"""The views that every topic offers, as its address names them."""
+PLACES = {"try": "editor:trial", "drafts": "editor:drafts"}
+"""Routes of the views with an address of their own; the switch names them while they are open."""
+
+
+def topic_frame(bank: Bank, topic: Topic, view: str) -> dict[str, object]:
+    """Return the context of the page around one of its views."""
+    return {
+        "bank": bank,
+        "topic": topic,
+        "collection": bank.collection,
+        "view": view,
+        "views_of_topic": VIEWS,
+        "place": PLACES.get(view, "editor:topic"),
+        "neighbours": partial(neighbours, topic),
+        "banks": partial(banks_for, bank.collection, topic),
+    }
 
 
 def bank_page(request: HtmxRequest, bank: Bank, topic: Topic) -> HttpResponse:
@@ -56,7 +132,7 @@ def bank_page(request: HtmxRequest, bank: Bank, topic: Topic) -> HttpResponse:
     context["can_edit"] = _can_edit(request, bank.collection)
     if not sheet.groups:
         context["new_item"] = partial(_first_item_form, topic)
-    return page_or_part(request, frame.PAGE, context, part="items")
+    return page_or_part(request, TOPIC_PAGE, context, part="items")
 
 
 def _first_item_form(topic: Topic) -> NewItemForm:
@@ -82,8 +158,8 @@ def _page_context(request: HtmxRequest, bank: Bank, topic: Topic, figures: Figur
         "panel": partial(open_panel, request, bank, parse_id(request.GET.get("item", ""))),
         "new_item": partial(new_item_form, topic),
         "drafting": partial(drafting_form, topic),
-        "inbox": partial(drafts.inbox, bank, topic),
-        "writers": partial(drafts.writers, bank.collection),
+        "inbox": partial(draft_inbox.inbox, bank, topic),
+        "writers": partial(draft_inbox.writers, bank.collection),
         "changed": partial(_just_changed, request.GET.get("changed", ""), bank, figures),
     }
 

@@ -1,4 +1,4 @@
-"""Add, reword, weigh, hide and reorder items. The page around them is `bank`."""
+"""Add, reword, weigh, hide and reorder items, and change answer keys; the page around them is `bank`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.http import HttpResponse, QueryDict
+from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -17,6 +17,7 @@ from grading.types import Importance, ItemKind
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.banks import access, actions, selectors
+from rubricweb.banks import selectors as banks
 from rubricweb.banks.errors import BankError, Conflict
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.secret_items import hide_item, show_item
@@ -24,16 +25,19 @@ from rubricweb.core.http import HtmxRequest, after_post, form_response, page_or_
 from rubricweb.core.ids import parse_id
 from rubricweb.core.undo import offer_undo
 from rubricweb.corpus.models import Topic
-from rubricweb.editor.drafts import draft_of
+from rubricweb.editor.draft_inbox import draft_of
 from rubricweb.editor.item_forms import (
+    AnswerKeyForm,
     MoveForm,
     NewItemForm,
     SeenForm,
+    answer_key_form,
     new_item_form,
     supply_form,
     weigh_form,
     wording_form,
 )
+from rubricweb.grades.verification import VerificationCounts, change_answer_key
 
 PAGE = "editor/item.html"
 NOTES = {
@@ -285,3 +289,49 @@ def item_history(request: HtmxRequest, bank_id: int, item_id: int) -> HttpRespon
     context["can_edit"] = roles.may_edit(request.user, item.bank.collection)
     context |= {"changes": selectors.history(item), "draft": draft_of(item)}
     return page_or_part(request, PAGE, context, part="form")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def item_answer_key(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
+    """Show the accepted answers; topic developers may change them."""
+    is_change = request.method == "POST"
+    item = (access.item_for_editor if is_change else access.item_for)(request.user, bank_id, item_id)
+    if item.kind != Item.Kind.QUESTION or not item.revision.text:
+        raise Http404("Only a question with text has an answer key.")
+    form = answer_key_form(item, sent=request.POST if is_change else None)
+    if not form.is_valid():
+        return _shown(request, item, form)
+    mine, seen = form.cleaned_data["texts"], form.cleaned_data["seen"]
+    try:
+        verified = change_answer_key(item, texts=mine, seen=seen, by=request.user)
+    except Conflict as conflict:
+        return _both_keys(request, conflict.item, mine)
+    messages.success(request, _saved(verified))
+    return after_change(request, item)
+
+
+def _shown(
+    request: HtmxRequest, item: Item, form: AnswerKeyForm, *, mine: list[str] | None = None
+) -> HttpResponse:
+    context = item_panel("answer_key", "Answer key", item, form) | {
+        "can_edit": roles.may_edit(request.user, item.bank.collection) and not item.is_retired,
+        "mine": mine,
+        "theirs": banks.last_change(item) if mine is not None else None,
+    }
+    return form_response(request, PAGE, context, status=0 if mine is None else 409)
+
+
+def _both_keys(request: HtmxRequest, item: Item, mine: list[str]) -> HttpResponse:
+    """The other person's key above the user's own; the form now carries the version seen."""
+    return _shown(request, item, answer_key_form(item, mine=mine), mine=mine)
+
+
+def _saved(verified: VerificationCounts) -> str:
+    parts = ["Answer key saved"]
+    if verified.answers:
+        some = "1 stored answer" if verified.answers == 1 else f"{verified.answers:,} stored answers"
+        parts.append(f"{some} checked again, {verified.changed:,} with another verdict")
+    if verified.removed:
+        some = "1 grade" if verified.removed == 1 else f"{verified.removed:,} grades"
+        parts.append(f"{some} by a model that had read the old key removed, which need grading again")
+    return "; ".join(parts) + "."
