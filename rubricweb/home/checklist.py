@@ -16,7 +16,7 @@ from rubricweb.banks.models import Item
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.models import HumanGrade
 from rubricweb.home.collections import CollectionCard, cards_of
-from rubricweb.home.waiting import OpenWork, open_work
+from rubricweb.home.todo import OpenWork, open_work
 
 
 class State(StrEnum):

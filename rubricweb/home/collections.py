@@ -8,12 +8,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
 
 from grading.types import Purpose
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role, role_to_edit, role_to_grade
 from rubricweb.banks.models import Item
 from rubricweb.core.bulk import LOOKED_UP
+from rubricweb.core.http import HtmxRequest
 from rubricweb.corpus.models import Collection, Passage, Pooled, Run, Topic
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades.configs import kinds_of
@@ -256,3 +260,10 @@ def _pools(collections: list[Collection]) -> _Pools:
                 pools.left_out[topic.topic_id] = [pk for pk in pooled if pk not in counted]
                 pools.sizes[topic.topic_id] = len(counted)
     return pools
+
+
+@require_safe
+def collections(request: HtmxRequest) -> HttpResponse:
+    """List the user's collections, for the menu of the bar."""
+    listed = Collection.objects.visible_to(request.user).order_by("name")
+    return render(request, "home/collections.html", {"collections": listed})

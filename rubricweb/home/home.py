@@ -22,7 +22,7 @@ from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection
 from rubricweb.home.checklist import Step, ways_to_release
 from rubricweb.home.collections import CollectionCard, cards
-from rubricweb.home.waiting import Task, waiting_for
+from rubricweb.home.todo import Task, waiting_for
 from rubricweb.home.work import work_of
 from rubricweb.leaderboards.board.headline import headline
 from rubricweb.leaderboards.board.provenance import measure_name

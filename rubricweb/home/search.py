@@ -7,15 +7,21 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from django import forms
 from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.http import HttpResponse
 from django.urls import reverse
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_safe
 
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.models import Bank, Item
+from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.corpus.models import Collection, Run, Topic
 from rubricweb.corpus.pseudonyms import shown_names
+from rubricweb.grades.forms import AddressForm
 from rubricweb.home.tabs import MORE, OF_STAFF, SITE, screens_for
 
 MOST = 30
@@ -34,7 +40,7 @@ class Hit:
     """Further words by which it is found."""
 
 
-def search(user: User, text: str, collection: Collection | None) -> list[Hit]:
+def hits_for(user: User, text: str, collection: Collection | None) -> list[Hit]:
     """Return at most `MOST` hits, kind by kind, the best of each kind first.
 
     Every word of `text` must occur. With a `collection` its own screens, topics, runs and items are searched,
@@ -137,3 +143,23 @@ def _items(here: Sequence[Collection], words: Sequence[str]) -> Iterator[Hit]:
     for pk, bank, topic, text, query_id, kind in items.values_list(*fields)[:READ]:
         address = f"{reverse('editor:topic', args=[bank, topic])}#item-{pk}"
         yield Hit("Items", text, f"{kind} of topic {query_id}", address)
+
+
+class SearchForm(AddressForm):
+    q = forms.CharField(
+        label=gettext_lazy("Topic, run, item, screen or action"),
+        required=False,
+        max_length=200,
+        widget=forms.TextInput(attrs={"type": "search", "autofocus": True}),
+    )
+    of = forms.SlugField(required=False, widget=forms.HiddenInput)
+
+
+@require_safe
+def search(request: HtmxRequest) -> HttpResponse:
+    """Find a screen, collection, topic, run or item; `of` names the collection that the user is in."""
+    form = SearchForm(request.GET)
+    of = Collection.objects.visible_to(request.user).filter(slug=form.value("of", "")).first()
+    text = form.value("q", "")
+    context = {"form": form, "text": text, "of": of, "hits": hits_for(request.user, text, of)}
+    return page_or_part(request, "home/search.html", context, part="results")

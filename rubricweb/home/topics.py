@@ -1,4 +1,4 @@
-"""A collection's topics with a summary of their grades: a fixed number of queries."""
+"""A collection's page: its topics with a summary of their grades, by a fixed number of queries."""
 
 from __future__ import annotations
 
@@ -6,23 +6,39 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+from django import forms
+from django.core.paginator import Paginator
 from django.db.models import Case, Count, When
 from django.db.models.functions import Left
+from django.http import HttpResponse, QueryDict
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_safe
 
 from grading.types import ItemKind
+from rubricweb.accounts import roles
 from rubricweb.banks.models import Bank
+from rubricweb.core.chips import ChipForm
+from rubricweb.core.forms import offer_choices
+from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.core.reader import everything
+from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Subtopic
+from rubricweb.corpus.official import Official, official_boards
 from rubricweb.corpus.pools import CollectionPool, collection_pool
+from rubricweb.editor.start import start_of
 from rubricweb.grades import visibility
+from rubricweb.grades.defaults import banks
+from rubricweb.grades.forms import GraderForm, select_at_once
 from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import GradingJob
-from rubricweb.grades.raters import Rater
+from rubricweb.grades.raters import Rater, raters
 from rubricweb.grades.selectors import GraderRow, graders
 from rubricweb.grades.topic_ratings import ItemColumn, TopicFacts, item_columns, topic_facts
 from rubricweb.review.flags.selectors import open_by_topic
+from rubricweb.review.forms import address_kept
 
 ABOUT_CHARS = 240
+PAGE_TOPICS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,3 +231,84 @@ def arranged(rows: list[ListedTopic], *, words: str, sort: str) -> list[ListedTo
 def _subtopics(collection: Collection) -> dict[int, int]:
     rows = Subtopic.objects.filter(topic__collection=collection).order_by()
     return dict(rows.values_list("topic").annotate(Count("pk")))
+
+
+class TopicsForm(ChipForm, GraderForm):
+    """The table of topics."""
+
+    in_toolbar = ("bank", "grader", "q")
+    outdated = ("page",)
+
+    bank = select_at_once(gettext_lazy("Rubric"), ())
+    q = forms.CharField(
+        label=gettext_lazy("Find"),
+        required=False,
+        widget=forms.TextInput(attrs={"type": "search", "placeholder": "topic or words"}),
+    )
+    sort = forms.ChoiceField(
+        choices=[(sign + name, name) for name in SORTS for sign in ("", "-")],
+        required=False,
+        widget=forms.HiddenInput,
+    )
+    page = forms.IntegerField(min_value=1, required=False)
+
+    def __init__(self, address: QueryDict) -> None:
+        super().__init__(address)
+        self._first_bank = ""
+
+    def default_value(self, name: str) -> str:
+        return {"bank": self._first_bank, "grader": self.data.get("grader", "")}.get(name, "")
+
+    def offer_banks(self, banks: list[Bank]) -> Bank:
+        offer_choices(self, "bank", [(str(bank.pk), bank.name) for bank in banks])
+        by_pk = {str(bank.pk): bank for bank in banks}
+        self._first_bank = str(banks[0].pk)
+        chosen = by_pk.get(self.data.get("bank", ""), banks[0])
+        self.data.setdefault("bank", str(chosen.pk))
+        return chosen
+
+
+@require_safe
+def collection(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Show a collection's topics in one bank, with a summary of their grades."""
+    shown = collection_for(request.user, slug)
+    form = TopicsForm(request.GET)
+    context = {
+        "collection": shown,
+        "counts": collection_counts(shown),
+        "form": form,
+        **address_kept(request),
+        **_table(banks(shown), form),
+    }
+    bank = context.get("bank")
+    if roles.may_edit(request.user, shown):
+        context["start"] = start_of(shown, bank if isinstance(bank, Bank) else None)
+    if bank is None:
+        context["topics"] = shown.topics.order_by("position", "pk")[:PAGE_TOPICS]
+        if roles.holds(request.user, shown, roles.TO_SEE_RUNS):
+            context["official"] = [(board, _best_first(board)) for board in official_boards(shown)]
+    return page_or_part(request, "home/collection.html", context, part="topics")
+
+
+def _best_first(board: Official) -> list[tuple[str, float]]:
+    return sorted(board.values.items(), key=lambda row: row[1], reverse=not board.is_rank)
+
+
+def _table(banks: list[Bank], form: TopicsForm) -> dict[str, object]:
+    """The table's part of the context; empty without a bank."""
+    if not banks:
+        return {"banks": banks}
+    bank = form.offer_banks(banks)
+    rater = form.offer(raters(bank))
+    rows = topic_rows(bank.collection, bank, rater)
+    sort = form.value("sort", "topic")
+    chosen = arranged(rows, words=form.value("q", ""), sort=sort)
+    page = Paginator(chosen, PAGE_TOPICS).get_page(form.value("page", 1))
+    return {
+        "banks": banks,
+        "bank": bank,
+        "rater": rater,
+        "page": page,
+        "totals": totals(rows),
+        "sort": sort,
+    }

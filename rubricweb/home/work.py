@@ -19,7 +19,7 @@ from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.defaults import banks
-from rubricweb.home.waiting import Kind, Task, turns_to_rate, waiting_for
+from rubricweb.home.todo import Kind, Task, turns_to_rate, waiting_for
 from rubricweb.review.verify.selectors import count_unchecked
 from rubricweb.support import labelling
 

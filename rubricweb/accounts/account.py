@@ -1,36 +1,130 @@
-"""A person's own settings."""
+"""The page of a person's own settings, and the page to sign in."""
 
 from __future__ import annotations
 
 from http import HTTPStatus
+from typing import Any
 
+from django import forms
 from django.contrib import messages
 from django.contrib.auth import logout, update_session_auth_hash
 from django.contrib.auth.decorators import login_not_required
-from django.contrib.auth.forms import AuthenticationForm, SetPasswordForm
+from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm, SetPasswordForm
 from django.contrib.auth.views import PasswordResetConfirmView
 from django.forms import BaseForm
-from django.http import HttpResponse, HttpResponseRedirect, JsonResponse
+from django.http import HttpResponse, HttpResponseRedirect, JsonResponse, QueryDict
 from django.middleware.csrf import get_token
-from django.shortcuts import get_object_or_404, redirect
+from django.shortcuts import redirect
 from django.urls import reverse, reverse_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from rubricweb.accounts import actions, closing, invitations, passwords
-from rubricweb.accounts.forms import (
-    ChangePasswordForm,
-    CloseForm,
-    DensityForm,
-    ForgottenForm,
-    KeysForm,
-    NewPasswordForm,
-)
-from rubricweb.accounts.invitations import InvitationOver
-from rubricweb.accounts.keys import keys_of
-from rubricweb.accounts.models import Invitation, User
+from rubricweb.accounts import actions, passwords
+from rubricweb.accounts.keys import ACTIONS, KeyRow, NoSuchKey, keys_of, parsed, shown
+from rubricweb.accounts.models import User
 from rubricweb.core.http import HtmxRequest, form_response
 from rubricweb.core.mail import is_set_up
+
+
+class KeyField(forms.CharField):
+    """A key, typed as its sign, or pressed if JavaScript is on."""
+
+    widget = forms.TextInput(attrs={"data-captures-key": "", "autocomplete": "off", "spellcheck": "false"})
+
+    def clean(self, value: Any) -> str:  # Any: as Django hands it over
+        try:
+            return parsed(super().clean(value))
+        except NoSuchKey:
+            raise forms.ValidationError(
+                "This key cannot be used here. Use a letter, a digit, a sign, an arrow, Enter, "
+                "Home, End, PageUp or PageDown, with Shift or without."
+            ) from None
+
+
+class KeysForm(forms.Form):
+    """A key for each action; empty turns it off."""
+
+    def __init__(self, rows: tuple[KeyRow, ...], sent: QueryDict | None = None) -> None:
+        super().__init__(sent, initial={row.action.name: row.shown for row in rows}, auto_id="key-%s")
+        for row in rows:
+            self.fields[row.action.name] = KeyField(label=row.action.label, required=False, max_length=30)
+
+    def clean(self) -> dict[str, str]:
+        """Refuse a key that is used twice."""
+        chosen = self.cleaned_data
+        labels: dict[str, str] = {}
+        for action in ACTIONS:
+            key = chosen.get(action.name, "")
+            if key and key in labels:
+                self.add_error(
+                    action.name,
+                    f"{shown(key)} does this already: {labels[key]}.",
+                )
+            labels.setdefault(key, action.label)
+        return chosen
+
+
+class DensityForm(forms.ModelForm):  # type: ignore[type-arg]  # generic in the stubs only
+    """How much of a screen is white."""
+
+    class Meta:
+        model = User
+        fields = ("density",)
+        widgets = {"density": forms.RadioSelect}
+
+
+class ForgottenForm(forms.Form):
+    email = forms.EmailField(
+        label="Email address",
+        widget=forms.EmailInput(attrs={"autocomplete": "email", "autofocus": True}),
+    )
+
+
+class TypedTwice(forms.Form):
+    """A new password and its confirmation. A form with errors has neither, so the error is at the first."""
+
+    def add_error(self, field: str | None, error: Any) -> None:  # Any: as Django hands it over
+        first = field.replace("password2", "password1") if field else field
+        if first == field or first not in self.errors:
+            super().add_error(first, error)
+
+
+class NewPasswordForm(TypedTwice, SetPasswordForm):  # type: ignore[type-arg]  # generic in the stubs only
+    """A password for somebody who forgot theirs."""
+
+
+class ChangePasswordForm(TypedTwice, PasswordChangeForm):
+    """Another password for somebody who knows theirs; most come to its page for something else."""
+
+    old_password = forms.CharField(
+        label="Current password",
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),  # Django's takes the focus
+    )
+    revokes_tokens = forms.BooleanField(
+        label="Revoke my API tokens too",
+        help_text="Do this if somebody else may know your password: they could have made one.",
+        required=False,
+    )
+
+
+class CloseForm(forms.Form):
+    """The person's password, so that nobody closes an account that was left open."""
+
+    password = forms.CharField(
+        label="Your password",
+        widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
+    )
+
+    def __init__(self, person: User, sent: QueryDict | None = None) -> None:
+        super().__init__(sent, auto_id="close-%s")
+        self.person = person
+
+    def clean_password(self) -> str:
+        password: str = self.cleaned_data["password"]
+        if not self.person.check_password(password):
+            raise forms.ValidationError("This is not your password.")
+        return password
 
 
 @login_not_required
@@ -60,7 +154,7 @@ def account_page(
         "password": ChangePasswordForm(request.user),
         "keys": KeysForm(keys_of(request.user)),
         "close": CloseForm(request.user),
-        "why_not_close": closing.why_not(request.user),
+        "why_not_close": actions.why_not_close(request.user),
     }
     if refused is not None:
         forms[section] = refused
@@ -119,9 +213,9 @@ def density(request: HtmxRequest) -> HttpResponse:
 def close(request: HtmxRequest) -> HttpResponse:
     """Close one's own account."""
     form = CloseForm(request.user, request.POST)
-    if closing.why_not(request.user) or not form.is_valid():
+    if actions.why_not_close(request.user) or not form.is_valid():
         return account_page(request, refused=form, section="close")
-    closing.close_account(request.user, by=request.user)
+    actions.close_account(request.user, by=request.user)
     logout(request)
     messages.success(request, "Your account is closed.")
     return redirect("accounts:login")
@@ -164,23 +258,3 @@ class PasswordSet(PasswordResetConfirmView):
         passwords.note_reset(form.user)
         messages.success(self.request, "Password set, and API tokens revoked. Sign in with it.")
         return response
-
-
-@require_POST
-def invitation_accept(request: HtmxRequest, invitation_id: int) -> HttpResponse:
-    invitation = get_object_or_404(Invitation, pk=invitation_id, person=request.user)
-    try:
-        is_new = invitations.join(invitation, person=request.user)
-    except InvitationOver:
-        messages.error(request, "This invitation is no longer open. Ask the organizer for another.")
-        return redirect("home:home")
-    messages.success(request, invitations.joined_message(invitation, is_new=is_new))
-    return redirect("home:home")
-
-
-@require_POST
-def invitation_decline(request: HtmxRequest, invitation_id: int) -> HttpResponse:
-    invitation = get_object_or_404(Invitation, pk=invitation_id, person=request.user)
-    invitations.decline(invitation, by=request.user)
-    messages.success(request, "Invitation declined.")
-    return redirect("home:home")
