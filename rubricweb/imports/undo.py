@@ -38,7 +38,7 @@ from rubricweb.grades import store
 from rubricweb.grades.importers.people import Kinds, registered_kinds
 from rubricweb.grades.models import Grade, HumanGrade, HumanStamp, MatrixSnapshot, MatrixStamp
 from rubricweb.grades.replies.models import ReplyBlock
-from rubricweb.imports import progress
+from rubricweb.imports.kind import note_progress
 from rubricweb.imports.models import Import
 from rubricweb.jobs import endings
 from rubricweb.jobs.leases import Lease
@@ -157,7 +157,7 @@ def undo_by_worker(lease: Lease[Import]) -> None:
     """Undo a large import. Where something was built on it since it was asked for, the import stays."""
     batch, ended_at = lease.work, lease.work.ended_at
     end = partial(endings.finish, lease, doing="", step=Import.Step.WRITE)
-    progress.note(lease, "removing what it added", done=0)
+    note_progress(lease, "removing what it added", done=0)
     try:
         undo_import(batch, by=batch.undone_by, then=end)
     except CannotUndo as reason:

@@ -1,58 +1,114 @@
-"""Create a collection, upload files, look at what they would change, and import them."""
+"""An import: its files, its options, what it would change; confirm, discard and undo it."""
 
 from __future__ import annotations
 
+from django import forms
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import ValidationError
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 
-from rubricweb.accounts import roles
+from grading.formats.ids import is_one_word
+from rubricweb.banks.models import Bank
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
-from rubricweb.core.uploads import too_large
-from rubricweb.corpus.access import collection_for
-from rubricweb.corpus.actions import create_collection
-from rubricweb.corpus.models import Collection
-from rubricweb.imports import access, actions, contents, screens, undo
-from rubricweb.imports.forms import NewCollectionForm, OptionsForm, UploadForm
+from rubricweb.corpus.importers.judgments import SeveralJudgments
+from rubricweb.corpus.importers.runs import TAG_LIMIT
+from rubricweb.corpus.models import Response
+from rubricweb.grades.importers import DEFAULT_BANK, NUGGET_GRADER
+from rubricweb.imports import access, actions, contents, queries, undo
+from rubricweb.imports.contents import ImportOptions
 from rubricweb.imports.models import Import
+from rubricweb.imports.upload import UploadForm, add_and_check, upload_form
 
-LIST = "imports/imports.html"
 PAGE = "imports/import.html"
+HIGHEST_JUDGMENT = 32_767
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def new_collection(request: HtmxRequest) -> HttpResponse:
-    if not roles.may_create(request.user):
-        raise PermissionDenied("Only staff can create collections. Ask an administrator.")
-    form = NewCollectionForm(request.POST or None, initial={"min_relevant": 1})
-    if form.is_bound and form.is_valid():
-        collection = create_collection(form.save(commit=False), by=request.user)
-        messages.success(
-            request,
-            f"{collection} is created, and you are its organizer. Next: import its files.",
-        )
-        return redirect("imports:imports", collection.slug)
-    return form_response(request, LIST, {"form": form}, part="new")
+class OptionsForm(forms.Form):
+    """The options of `manage.py import_collection`."""
 
+    bank_name = forms.CharField(
+        label="Rubric",
+        max_length=80,
+        initial=DEFAULT_BANK,
+        help_text="Receives the questions and nuggets of bank files.",
+    )
+    judgments = forms.ChoiceField(
+        label="Several judgments of a passage",
+        required=False,
+        choices=[
+            ("", "the highest counts; with Replace the last"),
+            *(
+                (one.value, f"the {one} counts")
+                for one in SeveralJudgments
+                if one is not SeveralJudgments.REFUSE
+            ),
+            (SeveralJudgments.REFUSE.value, "refuse them"),
+        ],
+    )
+    min_relevant = forms.IntegerField(
+        label="Relevance cutoff for human labels",
+        required=False,
+        min_value=0,
+        max_value=HIGHEST_JUDGMENT,
+        help_text="Empty: as in the collection.",
+    )
+    official_measure = forms.CharField(
+        label="Official measure",
+        required=False,
+        max_length=60,
+        help_text="For a trec_eval summary: ndcg_cut_10 or map. Empty: the first of these that it has.",
+    )
+    passages_of = forms.ChoiceField(
+        label="A passage of a response is",
+        required=False,
+        choices=Response.PassagesOf.choices,
+        help_text="Equal texts are one passage; long ones are cut between sentences.",
+    )
+    is_segmenting = forms.BooleanField(
+        label="Cut documents into passages",
+        required=False,
+        help_text="For files of passages: windows of ten sentences, starting every five.",
+    )
+    candidates_run = forms.CharField(
+        label="Run of the candidates",
+        required=False,
+        max_length=TAG_LIMIT,
+        help_text="For reranker requests: makes a run of this name from the order of the candidates. "
+        "Empty: no run.",
+    )
+    nugget_grader = forms.CharField(
+        label="Grader of the nuggets",
+        required=False,
+        max_length=200,
+        help_text="The model that gave the grades, which the file does not name.",
+    )
+    replace = forms.BooleanField(
+        label="Replace what contradicts an earlier import",
+        required=False,
+        help_text="Otherwise a contradiction is refused. An import that replaces anything cannot be undone.",
+    )
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def imports(request: HtmxRequest, slug: str) -> HttpResponse:
-    """The imports of a collection; POST uploads files for another."""
-    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
-    form = _upload(request)
-    if form.is_bound and form.is_valid():
-        batch = actions.begin_import(collection, by=request.user)
-        _add(request, batch, form)
-        return redirect(batch)
-    context = _place(collection) | {
-        "form": form,
-        "upload": form,
-        "history": screens.history(collection),
-        "unfinished": screens.unfinished(collection),
-    }
-    return form_response(request, LIST, context, part="imports")
+    def clean_passages_of(self) -> str:
+        return self.cleaned_data["passages_of"] or Response.PassagesOf.SENTENCE.value
+
+    def clean_candidates_run(self) -> str:
+        run_tag: str = self.cleaned_data["candidates_run"]
+        if run_tag and not is_one_word(run_tag):
+            raise ValidationError("The name of a run is one word, without white space.")
+        return run_tag
+
+    def clean_nugget_grader(self) -> str:
+        return self.cleaned_data["nugget_grader"] or NUGGET_GRADER
+
+    def clean_bank_name(self) -> str:
+        name: str = self.cleaned_data["bank_name"]
+        Bank(name=name).clean_fields(exclude=["collection"])
+        return name
+
+    def options(self) -> ImportOptions:
+        return ImportOptions(**self.cleaned_data)
 
 
 @require_safe
@@ -66,11 +122,11 @@ def one_import(request: HtmxRequest, slug: str, import_id: int) -> HttpResponse:
 def add(request: HtmxRequest, slug: str, import_id: int) -> HttpResponse:
     """Add more files to an import that is not made yet."""
     batch = access.import_for(request.user, slug, import_id)
-    form = _upload(request)
+    form = upload_form(request)
     if not form.is_valid():
         return form_response(request, PAGE, _context(batch) | {"form": form, "upload": form}, part="import")
     if _may_change(request, batch):
-        _add(request, batch, form)
+        add_and_check(request, batch, form)
     return redirect(batch)
 
 
@@ -95,7 +151,7 @@ def start(request: HtmxRequest, slug: str, import_id: int) -> HttpResponse:
     if form.options() != contents.ImportOptions.of(batch):
         actions.start_check(batch, form.options())
         messages.info(request, "The options have changed. Check what the import would change, then import.")
-    elif screens.batch_of(batch).is_ready:
+    elif queries.batch_of(batch).is_ready:
         actions.start_import(batch)
     else:
         messages.error(request, "Nothing was imported: these files cannot be imported as they are.")
@@ -142,7 +198,7 @@ def file(request: HtmxRequest, slug: str, import_id: int, file_id: int) -> HttpR
         actions.leave_out(row)
     elif deed == "take-in":
         actions.take_in(row)
-    elif named in dict(screens.format_choices()):
+    elif named in dict(queries.format_choices()):
         choose = actions.choose_format_of_all if "alike" in request.POST else actions.choose_format
         choose(row, named)
     return redirect(row.batch)
@@ -152,26 +208,10 @@ def file(request: HtmxRequest, slug: str, import_id: int, file_id: int) -> HttpR
 def leave_out_refused(request: HtmxRequest, slug: str, import_id: int) -> HttpResponse:
     """Leave out every file that keeps the others from being imported."""
     batch = access.import_for(request.user, slug, import_id)
-    refused = screens.batch_of(batch).refused_files
+    refused = queries.batch_of(batch).refused_files
     if _may_change(request, batch) and refused:
         actions.leave_out_all(batch, refused)
     return redirect(batch)
-
-
-def _upload(request: HtmxRequest) -> UploadForm:
-    if request.method != "POST":
-        return UploadForm()
-    form = UploadForm(request.POST, request.FILES)
-    if not request.FILES and not too_large(request) and not request.POST.get("pasted", "").strip():
-        form.add_error("uploads", "Choose a file, or paste text.")
-    return form
-
-
-def _add(request: HtmxRequest, batch: Import, form: UploadForm) -> None:
-    """Keep what was sent, and have it checked."""
-    sent = form.cleaned_data
-    actions.add_files(batch, sent["uploads"], text=sent["pasted"], too_large=too_large(request))
-    actions.start_check(batch)
 
 
 def _may_change(request: HtmxRequest, batch: Import) -> bool:
@@ -189,15 +229,12 @@ def _refused_options(request: HtmxRequest, batch: Import, form: OptionsForm) -> 
 
 
 def _context(batch: Import) -> dict[str, object]:
-    return _place(batch.collection) | {
-        "batch": screens.batch_of(batch),
-        "formats": screens.format_choices(),
+    return {
+        "collection": batch.collection,
+        "batch": queries.batch_of(batch),
+        "formats": queries.format_choices(),
         "options": OptionsForm(initial=batch.options),
         "upload": UploadForm(),
         "why_not_undo": undo.why_not(batch) if batch.is_imported and not batch.is_live else "",
-        "official": screens.official_of(batch),
+        "official": queries.official_of(batch),
     }
-
-
-def _place(collection: Collection) -> dict[str, object]:
-    return {"collection": collection}

@@ -1,4 +1,4 @@
-"""A worker reads each uploaded file, and then all together as the import would, without changing anything."""
+"""What a worker does with uploaded files: check them, then import those that a person confirmed."""
 
 from __future__ import annotations
 
@@ -6,13 +6,19 @@ import logging
 from collections.abc import Iterable
 from typing import Any
 
+from django.db.models import Model, QuerySet, Sum
+
 from grading.errors import BadFormat, Unclear
 from grading.formats import registry
 from grading.formats.base import Format
 from grading.formats.reading import lines
-from rubricweb.grades.importers import ImportSummary, preview_import
-from rubricweb.imports import contents, progress, staging
+from rubricweb.banks.models import Item
+from rubricweb.corpus.models import Collection, Judgment, Pooled
+from rubricweb.grades.importers import ImportSummary, import_files, preview_import
+from rubricweb.grades.models import MatrixStamp
+from rubricweb.imports import contents, staging, undo
 from rubricweb.imports.contents import TAKEN
+from rubricweb.imports.kind import note_progress
 from rubricweb.imports.models import Import, ImportFile
 from rubricweb.jobs import endings
 from rubricweb.jobs.leases import Lease
@@ -29,14 +35,14 @@ def check(lease: Lease[Import]) -> None:
     files = list(batch.files.filter(is_left_out=False))
     for number, file in enumerate(files, start=1):
         file.batch = batch
-        progress.note(
+        note_progress(
             lease, f"reading {file.name} ({number} of {len(files)})", done=_size(files[: number - 1])
         )
         _examine(file)
     _refuse_repeated(files)
-    results: dict[str, object] = {"before": progress.totals(batch.collection), "counts": {}, "notes": []}
+    results: dict[str, object] = {"before": totals(batch.collection), "counts": {}, "notes": []}
     if files and not any(file.problem for file in files):
-        progress.note(lease, "comparing with the collection", done=_size(files))
+        note_progress(lease, "comparing with the collection", done=_size(files))
         results |= _compare(batch)
     endings.finish(lease, doing="", **_NO_PROBLEM | results)
 
@@ -143,3 +149,43 @@ def _problem_lines(file: ImportFile) -> list[tuple[int, str]]:
 
 def _size(files: Iterable[ImportFile]) -> int:
     return sum(file.size for file in files)
+
+
+def totals(collection: Collection) -> dict[str, int]:
+    """By kind, as imports name them: how many rows the collection has."""
+    of_topics: dict[str, QuerySet[Model]] = {
+        "pooled": Pooled.objects.filter(topic__collection=collection),
+        "judgments": Judgment.objects.filter(topic__collection=collection),
+        "items": Item.objects.filter(bank__collection=collection),
+    }
+    stamps = MatrixStamp.objects.filter(topic__collection=collection)
+    return {
+        "topics": collection.topics.count(),
+        "passages": collection.passages.count(),
+        "runs": collection.runs.count(),
+        "banks": collection.banks.count(),
+        "grades": stamps.aggregate(number=Sum("grades"))["number"] or 0,
+    } | {kind: rows.count() for kind, rows in of_topics.items()}
+
+
+def write(lease: Lease[Import]) -> None:
+    """Import the files. A worker that lost its lease imports nothing, so nothing is imported twice.
+
+    Where the collection has changed since the check and refuses the files now, they stay for another check.
+    """
+    batch, before = lease.work, totals(lease.work.collection)
+
+    def end(summary: ImportSummary) -> None:
+        staging.clear_on_commit(batch)
+        results = results_of(summary)
+        added = undo.added_by(summary.collection, results["counts"], keys)
+        endings.finish(lease, doing="", before=before, added=added, **results)
+
+    keys = undo.last_keys()
+    note_progress(lease, "importing", done=batch.total)
+    try:
+        import_files(batch.collection.slug, files=contents.files_of(batch), by=batch.by, then=end)
+    except BadFormat as error:
+        refused = {"problem": error.problem, "problem_file": error.file, "problem_line": error.line}
+        endings.finish(lease, doing="", step=Import.Step.CHECK, counts={}, notes=[], before=before, **refused)
+        logger.info("import %s was refused: %s", batch.pk, error)

@@ -1,4 +1,4 @@
-"""What the pages of imports show."""
+"""Reads of imports for pages, the API and the list of jobs."""
 
 from __future__ import annotations
 
