@@ -20,7 +20,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from rubricweb.accounts import actions, passwords
-from rubricweb.accounts.keys import ACTIONS, KeyRow, NoSuchKey, keys_of, parsed, shown
+from rubricweb.accounts.keys import ACTIONS, KeyRow, NoSuchKey, keys_of, parsed, sign_of
 from rubricweb.accounts.models import User
 from rubricweb.core.http import HtmxRequest, form_response
 from rubricweb.core.mail import is_set_up
@@ -44,8 +44,8 @@ class KeyField(forms.CharField):
 class KeysForm(forms.Form):
     """A key for each action; empty turns it off."""
 
-    def __init__(self, rows: tuple[KeyRow, ...], sent: QueryDict | None = None) -> None:
-        super().__init__(sent, initial={row.action.name: row.shown for row in rows}, auto_id="key-%s")
+    def __init__(self, rows: tuple[KeyRow, ...], posted: QueryDict | None = None) -> None:
+        super().__init__(posted, initial={row.action.name: row.sign for row in rows}, auto_id="key-%s")
         for row in rows:
             self.fields[row.action.name] = KeyField(label=row.action.label, required=False, max_length=30)
 
@@ -58,7 +58,7 @@ class KeysForm(forms.Form):
             if key and key in labels:
                 self.add_error(
                     action.name,
-                    f"{shown(key)} does this already: {labels[key]}.",
+                    f"{sign_of(key)} does this already: {labels[key]}.",
                 )
             labels.setdefault(key, action.label)
         return chosen
@@ -116,8 +116,8 @@ class CloseForm(forms.Form):
         widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
     )
 
-    def __init__(self, person: User, sent: QueryDict | None = None) -> None:
-        super().__init__(sent, auto_id="close-%s")
+    def __init__(self, person: User, posted: QueryDict | None = None) -> None:
+        super().__init__(posted, auto_id="close-%s")
         self.person = person
 
     def clean_password(self) -> str:
@@ -158,8 +158,8 @@ def account_page(
     }
     if refused is not None:
         forms[section] = refused
-    shown = forms | {"form": refused} | context
-    return form_response(request, "accounts/account.html", shown, part="account")
+    whole = forms | {"form": refused} | context
+    return form_response(request, "accounts/account.html", whole, part="account")
 
 
 def to_section(section: str) -> HttpResponseRedirect:

@@ -42,14 +42,14 @@ def set_role(
     return membership
 
 
-def same_team(team: str, known: Iterable[str]) -> str:
+def same_team(team: str, teams: Iterable[str]) -> str:
     """Return the team as `known` spells it: names that differ only in case are one team.
 
     >>> same_team("ciir", ["Waterloo", "CIIR"]), same_team("h2oloo", [])
     ('CIIR', 'h2oloo')
     """
     folded = team.casefold()
-    return next((name for name in known if name.casefold() == folded), team)
+    return next((name for name in teams if name.casefold() == folded), team)
 
 
 def team_names(collection: Collection) -> Iterator[str]:

@@ -41,8 +41,8 @@ class AccountAdmin(UserAdmin):  # type: ignore[type-arg]
         return response
 
     @admin.action(description="Close accounts: ratings stay under a pseudonym", permissions=["change"])
-    def close_accounts(self, request: HtmxRequest, people: QuerySet[User]) -> None:
-        for person in people:
+    def close_accounts(self, request: HtmxRequest, accounts: QuerySet[User]) -> None:
+        for person in accounts:
             name = person.username
             try:
                 pseudonym = close_account(person, by=request.user)

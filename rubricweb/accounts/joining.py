@@ -58,8 +58,8 @@ def join(request: HtmxRequest, token: str) -> HttpResponse:
     if invitation is None:
         lockout.note_failure(request, NAME)
         return _over(request)
-    sent = request.POST if request.method == "POST" else None
-    form, team_form = NewAccountForm(sent), TeamForm(sent)
+    posted = request.POST if request.method == "POST" else None
+    form, team_form = NewAccountForm(posted), TeamForm(posted)
     team = (request.POST.get("team") or "").strip()
     is_signed_in = bool(request.user.is_authenticated)
     is_fit = (is_signed_in or form.is_valid()) and (not invitation.names_no_team or team_form.is_valid())

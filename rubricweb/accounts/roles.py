@@ -82,11 +82,11 @@ def role_in(user: User, collection_id: int) -> Role | None:
     """As `role_of`, by the collection's key; cached on the `user` object, so for one request."""
     if user.is_superuser:
         return Role.ORGANIZER
-    known = _known(user)
-    if collection_id not in known:
+    cache = _known(user)
+    if collection_id not in cache:
         held = user.memberships.filter(collection=collection_id).values_list("role", flat=True).first()
         remember(user, collection_id, held)
-    return known[collection_id]
+    return cache[collection_id]
 
 
 def remember(user: User, collection_id: int, held: str | None) -> None:
@@ -95,8 +95,8 @@ def remember(user: User, collection_id: int, held: str | None) -> None:
 
 
 def _known(user: User) -> dict[int, Role | None]:
-    known: dict[int, Role | None] = user.__dict__.setdefault("_role_by_collection", {})
-    return known
+    cache: dict[int, Role | None] = user.__dict__.setdefault("_role_by_collection", {})
+    return cache
 
 
 def require(user: User, collection: Collection, needed: Role) -> Role:

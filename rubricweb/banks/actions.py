@@ -54,7 +54,7 @@ class Origin:
 
 def quoted(passage: Passage, lines: Iterable[str]) -> Origin:
     """Return the spans among `lines`, each once. Raises UnfitSpan for one that is not in the passage."""
-    spans = tuple(dict.fromkeys(words for line in lines if (words := " ".join(line.split()))))
+    spans = tuple(dict.fromkeys(marked for line in lines if (marked := " ".join(line.split()))))
     if len(spans) > MOST_SPANS:
         raise UnfitSpan(f"Keep it to {MOST_SPANS} spans; these are {len(spans)}.")
     text = " ".join(passage.text.split())
@@ -246,7 +246,7 @@ def set_answer_keys(item: Item, *, texts: Iterable[str], seen: int, by: User | N
 
 def accepted_answers(texts: Iterable[str]) -> list[str]:
     """Drop empty and repeated answers. Raises UnfitAnswerKey for too many, or one that is too long."""
-    answers = list(dict.fromkeys(words for text in texts if (words := " ".join(text.split()))))
+    answers = list(dict.fromkeys(answer for text in texts if (answer := " ".join(text.split()))))
     if len(answers) > MOST_KEYS:
         raise UnfitAnswerKey(f"Keep it to {MOST_KEYS} answers; these are {len(answers)}.")
     for text in answers:

@@ -100,18 +100,18 @@ class _Quotes:
             is_secret=True, topic__collection=scope.bank.collection_id
         )
         for topic_id, uid, text in () if scope.has_secrets else rows.values_list("topic_id", "uid", "text"):
-            words = [_folded(text), _folded(uid.rpartition("/")[2])]
-            self._by_topic[topic_id] += filter(None, words)
+            texts = [_folded(text), _folded(uid.rpartition("/")[2])]
+            self._by_topic[topic_id] += filter(None, texts)
 
     def without(self, foreign: Foreign | None, topic_id: int) -> dict[str, Any]:
         """By dialect: lines or items that quote none."""
         secrets = self._by_topic.get(topic_id, [])
         kept: dict[str, Any] = {}
-        for dialect, said in (foreign or {}).items():
-            if isinstance(said, list):
-                kept[dialect] = [line for line in said if not _quotes(line, secrets)]
-            elif not _quotes(said, secrets):
-                kept[dialect] = said
+        for dialect, fields in (foreign or {}).items():
+            if isinstance(fields, list):
+                kept[dialect] = [line for line in fields if not _quotes(line, secrets)]
+            elif not _quotes(fields, secrets):
+                kept[dialect] = fields
         return kept
 
 
@@ -141,8 +141,8 @@ def _topics(scope: BankScope) -> Iterator[BankTopicRows]:
             item.foreign = quotes.without(item.foreign, item.topic_id)
             items[item.topic_id].append(item)
     foreign = {
-        topic_id: quotes.without(said, topic_id)
-        for topic_id, said in bank.bank_topics.values_list("topic_id", "foreign")
+        topic_id: quotes.without(fields, topic_id)
+        for topic_id, fields in bank.bank_topics.values_list("topic_id", "foreign")
     }
     facets: dict[int, dict[str, str]] = defaultdict(dict)
     subtopics = Subtopic.objects.filter(topic__collection=bank.collection_id)
@@ -214,8 +214,8 @@ def _item(item: Item, rows: BankTopicRows, dialect: Dialect) -> BankItem:
 def _merged(parts: list[Foreign]) -> Foreign:
     """Of several dialects together; `metadata` is joined key by key."""
     whole: dict[str, Any] = {}
-    for said in parts:
-        both = {key: value for key, value in said.items() if key in whole and isinstance(value, dict)}
+    for fields in parts:
+        both = {key: value for key, value in fields.items() if key in whole and isinstance(value, dict)}
         joined = {key: whole[key] | value for key, value in both.items() if isinstance(whole[key], dict)}
-        whole |= {**said, **joined}
+        whole |= {**fields, **joined}
     return whole

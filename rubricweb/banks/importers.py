@@ -197,18 +197,18 @@ class BankImporter:
     def _add_keys(self, items: list[ImportedItem], revisions: list[ItemRevision]) -> None:
         """Add new accepted answers; a key that people have changed stays as it is."""
         named = {
-            (revision.pk, _fitting_answer(words, item)): None
+            (revision.pk, _fitting_answer(answer, item)): None
             for item, revision in zip(items, revisions, strict=True)
             for text in item.answers
-            if (words := " ".join(text.split()))
+            if (answer := " ".join(text.split()))
         }
         if not named:
             return
         stored = AnswerKey.objects.filter(revision__topic__collection=self._collection)
-        known = set(stored.values_list("revision_id", "text"))
+        present = set(stored.values_list("revision_id", "text"))
         changes = ItemChange.objects.filter(item__bank__collection=self._collection)
         edited = set(changes.filter(verb=ItemChange.Verb.KEYED).values_list("revision_id", flat=True))
-        fresh = [key for key in named if key not in known and key[0] not in edited]
+        fresh = [key for key in named if key not in present and key[0] not in edited]
         AnswerKey.objects.bulk_create(AnswerKey(revision_id=pk, text=text, by=self._by) for pk, text in fresh)
         self.keyed.update(pk for pk, _ in fresh)
         counts = self._tally.of("answer_keys")
@@ -305,8 +305,8 @@ class BankImporter:
         self._seen.add(revision.pk)
 
 
-def _fitting_answer(words: str, item: ImportedItem) -> str:
-    return fitting(words, what=f"item {item.uid}: an accepted answer", at=item.at, limit=KEY_CHARS)
+def _fitting_answer(answer: str, item: ImportedItem) -> str:
+    return fitting(answer, what=f"item {item.uid}: an accepted answer", at=item.at, limit=KEY_CHARS)
 
 
 def _weight_words(item: Item) -> str:

@@ -88,10 +88,10 @@ def _belonging(item: Item) -> tuple[set[int], set[int]]:
         stands = Item.including_secret.filter(pk__in=items).values_list("revision", flat=True)
         wordings = {*had, *stands}
         same = Item.including_secret.filter(Q(revision__in=wordings) | Q(merged_into__in=items))
-        found = items | set(same.values_list("pk", flat=True))
-        if found == items:
+        larger = items | set(same.values_list("pk", flat=True))
+        if larger == items:
             return items, wordings
-        items = found
+        items = larger
 
 
 def _unquote(wordings: Iterable[int]) -> None:

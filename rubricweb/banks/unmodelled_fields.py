@@ -52,14 +52,14 @@ class ForeignParts:
 
     def _save_heads(self, bank: Bank, lines: list[BankLine], topics: Mapping[str, Topic]) -> bool:
         held = {row.topic_id: row for row in bank.bank_topics.all()}
-        known, changed = set(held), dict[int, BankTopic]()
+        stored, changed = set(held), dict[int, BankTopic]()
         for line in lines:
             topic = topics[line.query_id]
             row = held.setdefault(topic.pk, BankTopic(bank=bank, topic=topic))
             if line.foreign is not None and self._is_added(row, line):
                 changed[topic.pk] = row
-        BankTopic.objects.bulk_update([row for pk, row in changed.items() if pk in known], ["foreign"])
-        BankTopic.objects.bulk_create([row for pk, row in changed.items() if pk not in known])
+        BankTopic.objects.bulk_update([row for pk, row in changed.items() if pk in stored], ["foreign"])
+        BankTopic.objects.bulk_create([row for pk, row in changed.items() if pk not in stored])
         return bool(changed)
 
     def _is_added(self, row: BankTopic, line: BankLine) -> bool:
@@ -88,9 +88,9 @@ class ForeignParts:
                 f"{some(dict.fromkeys(self._weighed_otherwise))}"
             )
         if unknown:
-            words = some(dict.fromkeys(str(item.parts["importance"]) for item in unknown))
+            levels = some(dict.fromkeys(str(item.parts["importance"]) for item in unknown))
             self._tally.note(
-                f"{self._file} has importances that are no known words and count as vital: {words}"
+                f"{self._file} has importances that are no known words and count as vital: {levels}"
             )
         if nested:
             self._tally.note(

@@ -119,7 +119,9 @@ def word_diff(before: str, after: str) -> list[tuple[Piece, str]]:
             pieces.append((Piece.SAME, "".join(old[a:b])))
             continue
         pieces += [
-            (kind, "".join(words)) for kind, words in ((Piece.GONE, old[a:b]), (Piece.NEW, new[c:d])) if words
+            (kind, "".join(tokens))
+            for kind, tokens in ((Piece.GONE, old[a:b]), (Piece.NEW, new[c:d]))
+            if tokens
         ]
     return pieces
 

@@ -61,8 +61,8 @@ def audit_page(collection: Collection, filters: AuditFilters, *, before: int | N
     return AuditPage(page[:PAGE_ROWS], page[PAGE_ROWS - 1].pk if len(page) > PAGE_ROWS else None)
 
 
-def people(collection: Collection) -> QuerySet[User]:
-    """Everybody who changed something in the collection."""
+def authors(collection: Collection) -> QuerySet[User]:
+    """Return everybody who changed something in the collection."""
     did = AuditEntry.objects.filter(collection=collection).order_by().values("by")
     return User.objects.filter(pk__in=did).order_by("username")
 
@@ -96,7 +96,7 @@ class AuditForm(ChipForm):
     def __init__(self, address: QueryDict, collection: Collection) -> None:
         self.address = address
         super().__init__(address, auto_id="audit-%s")
-        everybody = [(person.pk, str(person)) for person in people(collection)]
+        everybody = [(person.pk, str(person)) for person in authors(collection)]
         offer_choices(self, "by", [("", "anybody"), *everybody])
         happened = [(verb, verb) for verb in verbs(collection)]
         offer_choices(self, "verb", [("", "anything"), *happened])

@@ -102,8 +102,8 @@ def fellows(passage_id: int, among: Iterable[int]) -> list[int]:
     if mine is None:
         return []
     rows = NearDuplicate.objects.filter(search=mine[0], group=mine[1]).exclude(passage=passage_id)
-    wanted = set(among)
-    return [pk for pk in rows.order_by("pk").values_list("passage", flat=True) if pk in wanted]
+    candidates = set(among)
+    return [pk for pk in rows.order_by("pk").values_list("passage", flat=True) if pk in candidates]
 
 
 class DuplicateSearches(TaskKind[DuplicateSearch]):

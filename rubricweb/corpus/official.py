@@ -68,24 +68,24 @@ def official_boards(collection: Collection) -> list[Official]:
         board = boards.setdefault(name, Official(name, is_rank, {}, measure, source))
         if is_rank == board.is_rank:
             board.values[run_tag] = value
-    shown = []
+    renamed = []
     for board in boards.values():
         names = shown_names(collection.pk, tuple(board.values))
-        shown.append(replace(board, values=dict(zip(names, board.values.values(), strict=True))))
-    return shown
+        renamed.append(replace(board, values=dict(zip(names, board.values.values(), strict=True))))
+    return renamed
 
 
 def with_topics(collection: Collection, board: Official) -> Official:
     """Return the board with its scores of topics, again without runs that are not accepted."""
     away = collection.runs.not_accepted().values("run_tag")
     rows = collection.official_scores.filter(board=board.name, topic__isnull=False)
-    known = list(
+    scores = list(
         rows.exclude(run_tag__in=away).order_by("pk").values_list("topic__query_id", "run_tag", "value")
     )
-    tags = tuple(dict.fromkeys(run_tag for _, run_tag, _ in known))
+    tags = tuple(dict.fromkeys(run_tag for _, run_tag, _ in scores))
     names = dict(zip(tags, shown_names(collection.pk, tags), strict=True))
     by_topic: dict[str, dict[str, float]] = {}
-    for query_id, run_tag, value in known:
+    for query_id, run_tag, value in scores:
         by_topic.setdefault(query_id, {})[names[run_tag]] = value
     return replace(board, by_topic=by_topic)
 

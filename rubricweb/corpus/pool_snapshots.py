@@ -26,15 +26,15 @@ Topics = Sequence[tuple[TopicPool, frozenset[int]]]
 
 def read(stamp: int, run_pks: Sequence[int], topics: Collection[tuple[int, str]]) -> Topics | None:
     """Return the pools of these topics, (id, query id), in their order; None unless all are known."""
-    names, known = dict(topics), {}
+    names, pools = dict(topics), {}
     rows = PoolSnapshot.objects.filter(topic__in=names, number=stamp)
     for topic_id, content in rows.values_list("topic_id", "content").iterator(chunk_size=READ_AT_ONCE):
         try:
-            known[topic_id] = _unpacked(topic_id, names[topic_id], stamp, run_pks, content)
+            pools[topic_id] = _unpacked(topic_id, names[topic_id], stamp, run_pks, content)
         except packed.Damaged:
             logger.warning("the snapshot of the pool of topic %d is damaged", topic_id)
             return None
-    return [known[pk] for pk in names] if known and len(known) == len(names) else None
+    return [pools[pk] for pk in names] if pools and len(pools) == len(names) else None
 
 
 def keep(pool: CollectionPool, chars: Mapping[int, int]) -> None:

@@ -110,9 +110,13 @@ def plan_pool(collection: Collection, rule: PoolRule, *, seen: Seen = lambda pla
         growing += bool(plan.added)
         holes += np.array(plan.holes, dtype=np.int64).reshape(-1, 3)
     tags = shown_names(collection.pk, tuple(run.run_tag for run in runs))
-    told = zip(tags, read.shown, holes.tolist(), strict=True)
+    counts_by_run = zip(tags, read.limits, holes.tolist(), strict=True)
     return PoolPlan(
-        rule, added, textless, growing, tuple(RunHoles(tag, depth, *counts) for tag, depth, counts in told)
+        rule,
+        added,
+        textless,
+        growing,
+        tuple(RunHoles(tag, depth, *counts) for tag, depth, counts in counts_by_run),
     )
 
 
@@ -159,10 +163,10 @@ def _pool(plan: TopicPlan) -> None:
 class _Reading:
     """Reads what the pool of a topic has and lacks."""
 
-    def __init__(self, run_pks: list[int], depths: list[int], shown: list[int]) -> None:
+    def __init__(self, run_pks: list[int], depths: list[int], limits: list[int]) -> None:
         self._depths = dict(zip(run_pks, depths, strict=True))
         """By run: how many of its passages are pooled."""
-        self.shown = shown
+        self.limits = limits
         """In the order of the runs: down to which rank holes are counted."""
 
     def plan(self, topic: Topic) -> TopicPlan:
@@ -178,10 +182,10 @@ class _Reading:
     def _tops(self, topic: Topic) -> dict[int, list[str]]:
         """By run, in their order: its first doc ids, best first; none where it lacks the topic."""
         rows = Ranking.objects.filter(topic=topic, run__in=self._depths).values_list("run_id", "doc_ids")
-        shown = dict(zip(self._depths, self.shown, strict=True))
+        limits = dict(zip(self._depths, self.limits, strict=True))
         tops: dict[int, list[str]] = {run: [] for run in self._depths}
         for run, doc_ids in rows.iterator(chunk_size=READ_AT_ONCE):
-            tops[run] = doc_ids[: shown[run]]
+            tops[run] = doc_ids[: limits[run]]
         return tops
 
 

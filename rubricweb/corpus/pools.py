@@ -165,8 +165,8 @@ def chars_of(pool: CollectionPool) -> dict[int, int]:
     if not pool.left_out:
         return dict.fromkeys(pool.by_topic, 0) | pooled_chars(pool.collection_id)
     rows = Passage.objects.filter(collection=pool.collection_id).annotate(n=Length("text"))
-    known = dict(rows.values_list("pk", "n").iterator(chunk_size=10_000))
-    return {topic.topic_id: sum(known[pk] for pk in topic.passage_pks) for topic in pool.topics}
+    chars = dict(rows.values_list("pk", "n").iterator(chunk_size=10_000))
+    return {topic.topic_id: sum(chars[pk] for pk in topic.passage_pks) for topic in pool.topics}
 
 
 def pooled_chars(collection_id: int) -> dict[int, int]:

@@ -92,11 +92,11 @@ class SettingsForm(forms.Form):
         )
 
 
-def settings_form(collection: Collection, sent: Mapping[str, Any] | None = None) -> SettingsForm:
+def settings_form(collection: Collection, posted: Mapping[str, Any] | None = None) -> SettingsForm:
     """As sent, or with the present settings."""
     names = [name for name in SettingsForm.base_fields if name != "seen"]
     initial: dict[str, Any] = {name: getattr(collection, name) for name in names}
-    return SettingsForm(sent, initial={**initial, "seen": settings_digest(collection)})
+    return SettingsForm(posted, initial={**initial, "seen": settings_digest(collection)})
 
 
 @require_safe
@@ -134,9 +134,9 @@ def settings(request: HtmxRequest, slug: str) -> HttpResponse:
 def _conflicting_settings(request: HtmxRequest, slug: str) -> HttpResponse:
     """What was sent, over the settings as they are now; to save it again is to know of them."""
     collection = access.collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
-    sent = request.POST.copy()
-    sent["seen"] = settings_digest(collection)
-    response = _settings_page(request, collection, settings_form(collection, sent), has_conflict=True)
+    posted = request.POST.copy()
+    posted["seen"] = settings_digest(collection)
+    response = _settings_page(request, collection, settings_form(collection, posted), has_conflict=True)
     response.status_code = 409
     return response
 

@@ -94,7 +94,9 @@ def _options(pool: TopicPool) -> tuple[PassageOption, ...]:
         for pk, doc_id in zip(pool.passage_pks, pool.doc_ids, strict=True)
     ]
     unjudged = min(pool.judgments.values(), default=0) - 1
-    return tuple(sorted(options, key=lambda one: -(unjudged if one.judgment is None else one.judgment)))
+    return tuple(
+        sorted(options, key=lambda option: -(unjudged if option.judgment is None else option.judgment))
+    )
 
 
 TOPIC_PAGE = "editor/topic.html"
@@ -124,11 +126,11 @@ def bank_page(request: HtmxRequest, bank: Bank, topic: Topic) -> HttpResponse:
     `item` is open beside it, or `beside` is a passage to read there.
     """
     figures = _figures(request, bank)
-    beside = passage_beside(topic, parse_id(request.GET["beside"])) if "beside" in request.GET else None
-    shown = beside.passage.pk if beside else None
-    sheet = editor_sheet(bank, topic, figures.graders, min_grade=figures.threshold, beside=shown)
+    panel = passage_beside(topic, parse_id(request.GET["beside"])) if "beside" in request.GET else None
+    passage_pk = panel.passage.pk if panel else None
+    sheet = editor_sheet(bank, topic, figures.graders, min_grade=figures.threshold, passage_pk=passage_pk)
     context = topic_frame(bank, topic, "bank") | _page_context(request, bank, topic, figures)
-    context |= {"sheet": sheet, "figures": figures, "beside": beside}
+    context |= {"sheet": sheet, "figures": figures, "beside": panel}
     context["can_edit"] = _can_edit(request, bank.collection)
     if not sheet.groups:
         context["new_item"] = partial(_first_item_form, topic)
@@ -194,9 +196,11 @@ def item(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
     item = access.item_for(request.user, bank_id, item_id)
     bank, figures = item.bank, _figures(request, item.bank)
     fellows = banks.topic_items(bank, item.topic)  # without them nothing says how the item separates
-    shown = item_figures(bank.collection, item.topic, fellows, figures.graders, min_grade=figures.threshold)
+    row_figures = item_figures(
+        bank.collection, item.topic, fellows, figures.graders, min_grade=figures.threshold
+    )
     row = banks.item_row(item)
-    figured = FiguredRow(item, row.place, row.is_last, figures=shown.get(item.pk))
+    figured = FiguredRow(item, row.place, row.is_last, figures=row_figures.get(item.pk))
     context: dict[str, object] = {"bank": bank, "topic": item.topic, "collection": bank.collection}
     context |= {
         "row": figured,
@@ -236,9 +240,9 @@ def _weighed(request: HtmxRequest, item: Item, change: Callable[..., Item]) -> H
     context = item_panel("retire", "", item, None)
     context["what_if"] = _what_if(what_ifs.what_changed, item, figures)
     inverse = "restore" if item.is_retired else "retire"
-    words = f"{item.get_kind_display().capitalize()} {'retired' if item.is_retired else 'restored'}."
+    sentence = f"{item.get_kind_display().capitalize()} {'retired' if item.is_retired else 'restored'}."
     undo_at = change_url(request, item, inverse)
-    offer_undo(request, words, undo_at, seen=item.version)
+    offer_undo(request, sentence, undo_at, seen=item.version)
     to = f"{editor_url(request, item.bank, item.topic, changed=item.pk)}#changed"
     return items_changed(after_post(request, "editor/_item_retire.html#done", context, to=to))
 

@@ -48,8 +48,8 @@ def items_change(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpRespo
         changed = _changed(request, items, form)
     except BankError as refusal:
         return _asked(request, (bank, topic), form, problem=_words(refusal), status=409)
-    words = f"{counted(changed, 'item')} {'changed' if form.importance else 'retired'}."
-    offer_items_undo(request, (bank, topic), words, before(items))
+    message = f"{counted(changed, 'item')} {'changed' if form.importance else 'retired'}."
+    offer_items_undo(request, (bank, topic), message, before(items))
     return _done(request, bank, topic)
 
 
@@ -98,12 +98,14 @@ def undo_field(items: Iterable[Item]) -> Callable[[Iterable[Item]], str]:
     return field
 
 
-def offer_items_undo(request: HtmxRequest, place: tuple[Bank, Topic], words: str, field: str) -> None:
+def offer_items_undo(request: HtmxRequest, place: tuple[Bank, Topic], message: str, field: str) -> None:
     """Say `words` with an Undo of all that changed; without it if nothing did."""
     if field:
-        offer_undo(request, words, reverse("editor:items-undo", args=[row.pk for row in place]), before=field)
+        offer_undo(
+            request, message, reverse("editor:items-undo", args=[row.pk for row in place]), before=field
+        )
     else:
-        messages.success(request, words)
+        messages.success(request, message)
 
 
 def _require_editor(request: HtmxRequest, items: Iterable[Item]) -> None:

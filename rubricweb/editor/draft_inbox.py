@@ -68,8 +68,8 @@ class RequestRow:
     def what(self) -> str:
         """What the model was asked, as the end of a sentence."""
         is_weighing = self.request.asks == "importance"
-        words = "the importance of nuggets" if is_weighing else f"for {self.request.kind}s"
-        return f"{words} on {self.subtopic}" if self.subtopic else words
+        purpose = "the importance of nuggets" if is_weighing else f"for {self.request.kind}s"
+        return f"{purpose} on {self.subtopic}" if self.subtopic else purpose
 
     @property
     def tone(self) -> str:
@@ -253,7 +253,7 @@ class AcceptForm(forms.Form):
 
 
 def drafting_form(
-    topic: Topic, *, sent: QueryDict | None = None, after: DraftingForm | None = None
+    topic: Topic, *, posted: QueryDict | None = None, after: DraftingForm | None = None
 ) -> DraftingForm:
     """Return the form empty, as sent, or `after` a request.
 
@@ -264,7 +264,7 @@ def drafting_form(
     initial: dict[str, object] = {"facet_id": subtopics[0][0] if subtopics else ""}
     if writer := writer_of(topic.collection) or _asked_last(topic.collection):
         initial |= writer.initial
-    form = DraftingForm(sent, initial=after.cleaned_data if after else initial, auto_id="drafting-%s")
+    form = DraftingForm(posted, initial=after.cleaned_data if after else initial, auto_id="drafting-%s")
     offer_choices(form, "facet_id", [*((pk, text or pk) for pk, text in subtopics), ("", "The whole topic")])
     if not subtopics:
         form.fields["facet_id"].widget = forms.HiddenInput()

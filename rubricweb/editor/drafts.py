@@ -70,7 +70,7 @@ def review_drafts(request: HtmxRequest, slug: str) -> HttpResponse:
 def drafts_request(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     """Request drafts from a model."""
     bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=roles.TO_EDIT_BANK)
-    form = drafting_form(topic, sent=request.POST if request.method == "POST" else None)
+    form = drafting_form(topic, posted=request.POST if request.method == "POST" else None)
 
     def ask() -> str:
         made = actions.request_drafts(bank, topic, form.options(), by=request.user)
@@ -155,8 +155,8 @@ def drafts_reject(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResp
     bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=roles.TO_EDIT_BANK)
     seen = parse_ids(request.POST.getlist("seen"))
     rejected = actions.reject_drafts(draft_inbox.waiting(bank, topic).filter(pk__in=seen), by=request.user)
-    words = gettext("%(drafts)s rejected.") % {"drafts": counted(len(rejected), "draft")}
-    _offer_reopening(request, (bank, topic), words, rejected)
+    message = gettext("%(drafts)s rejected.") % {"drafts": counted(len(rejected), "draft")}
+    _offer_reopening(request, (bank, topic), message, rejected)
     return after_decision(request, bank, topic)
 
 
@@ -228,8 +228,8 @@ def after_decision(request: HtmxRequest, bank: Bank, topic: Topic, *, decided: i
 def _refuse(request: HtmxRequest, draft: Draft, reason: str) -> HttpResponse:
     """Render the draft with the text that was sent, and why it was refused."""
     bank, topic = draft.request.bank, draft.request.topic
-    words = request.POST.get("text", "") or draft.text
-    refused: Mapping[int, RefusedDraft] = {draft.pk: RefusedDraft(words, reason)}
+    wording = request.POST.get("text", "") or draft.text
+    refused: Mapping[int, RefusedDraft] = {draft.pk: RefusedDraft(wording, reason)}
     opened = parse_ids(request.POST.getlist("editing")) - {draft.pk}
     inbox = draft_inbox.inbox(bank, topic, opened=opened, refused=refused)
     if all(row.draft.pk != draft.pk for row in inbox.rows):  # decided by somebody else
@@ -242,14 +242,14 @@ def _refuse(request: HtmxRequest, draft: Draft, reason: str) -> HttpResponse:
 
 
 def _offer_reopening(
-    request: HtmxRequest, place: tuple[Bank, Topic], words: str, rejected: Sequence[Draft]
+    request: HtmxRequest, place: tuple[Bank, Topic], message: str, rejected: Sequence[Draft]
 ) -> None:
     """Say `words` with an Undo; without it if nothing was rejected."""
     if not rejected:
-        messages.success(request, words)
+        messages.success(request, message)
         return
     address = reverse("editor:drafts-reopen", args=[row.pk for row in place])
-    offer_undo(request, words, address, drafts=",".join(str(draft.pk) for draft in rejected))
+    offer_undo(request, message, address, drafts=",".join(str(draft.pk) for draft in rejected))
 
 
 def inbox_url(bank: Bank, topic: Topic) -> str:
@@ -260,7 +260,7 @@ def inbox_url(bank: Bank, topic: Topic) -> str:
 def importance_request(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     """Ask a model which of the topic's nuggets are vital."""
     bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=roles.TO_EDIT_BANK)
-    form = drafting_form(topic, sent=request.POST)
+    form = drafting_form(topic, posted=request.POST)
 
     def ask() -> str:
         options = form.options()

@@ -98,12 +98,12 @@ class ItemFigures:
         """Bars for the ratings of the grader's scale."""
         tallest = max(self.counts, default=0) or 1
         lowest, highest = scale_of(self.config)
-        shown = [
+        columns = [
             (column, count)
             for column, count in zip(COLUMNS, self.counts, strict=True)
             if column < MIN_RATING or lowest <= column <= highest or count
         ]
-        return [self._bar(column, count, place, tallest) for place, (column, count) in enumerate(shown)]
+        return [self._bar(column, count, place, tallest) for place, (column, count) in enumerate(columns)]
 
     @property
     def min_grade_words(self) -> str:
@@ -114,8 +114,8 @@ class ItemFigures:
     def _bar(self, column: int, count: int, place: int, tallest: int) -> Bar:
         height = max(1, round(BAR_HEIGHT * count / tallest)) if count else 0
         name = name_of(self.config, column) if column >= MIN_RATING else ""
-        words = WORDS.get(column, f"rated {column}, {name}" if name else f"rated {column}")
-        return Bar(NAMES.get(column, str(column)), words, count, place * BAR_SLOT, height)
+        label = WORDS.get(column, f"rated {column}, {name}" if name else f"rated {column}")
+        return Bar(NAMES.get(column, str(column)), label, count, place * BAR_SLOT, height)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,17 +202,17 @@ def grader_by_kind(rating: list[GraderConfig], chosen: GraderConfig | None) -> G
 
 
 def editor_sheet(
-    bank: Bank, topic: Topic, graders: GraderByKind, *, min_grade: int | None, beside: int | None = None
+    bank: Bank, topic: Topic, graders: GraderByKind, *, min_grade: int | None, passage_pk: int | None = None
 ) -> EditorSheet:
-    """The items of a topic in their groups with figures, and the retired ones.
+    """Return the items of a topic in their groups with figures, and the retired ones.
 
-    `beside` is the key of a pooled passage: with it, rows have their grade on that one.
+    With the key of a pooled passage, rows have their grade on that one.
     """
     items = banks.topic_items(bank, topic)
     groups = banks.item_groups(items, topic)
-    shown = [row.item for group in groups for row in group.rows]
-    figures = item_figures(bank.collection, topic, shown, graders, min_grade=min_grade)
-    grades = passage_grades(topic, beside, shown, graders) if beside else {}
+    active = [row.item for group in groups for row in group.rows]
+    figures = item_figures(bank.collection, topic, active, graders, min_grade=min_grade)
+    grades = passage_grades(topic, passage_pk, active, graders) if passage_pk else {}
     return EditorSheet(
         groups=tuple(_with_figures(group, figures, grades, graders) for group in groups),
         retired=banks.item_rows([item for item in items if item.is_retired]),
@@ -287,8 +287,8 @@ def item_figures(
         for item, concealed, reached, *spread in zip(
             fellows, unseen.sum(axis=0).tolist(), covered, *counts, strict=True
         ):
-            shown = ratings.shape[0] - concealed
-            figures[item.pk] = ItemFigures(config, least, shown, concealed, reached, tuple(spread))
+            visible = ratings.shape[0] - concealed
+            figures[item.pk] = ItemFigures(config, least, visible, concealed, reached, tuple(spread))
     return _with_signs(figures, seen_ratings, pool.by_topic[topic.pk], collection.min_relevant)
 
 
@@ -327,13 +327,13 @@ class FiguresForm(forms.Form):
 
     def _fit_scale(self, chosen: str) -> None:
         """Limit the field to the graders' scales; its default is the first grader's threshold."""
-        shown = list(self.graders.values())
-        highest = max((scale_of(config)[1] for config in shown), default=MAX_RATING)
+        chosen_graders = list(self.graders.values())
+        highest = max((scale_of(config)[1] for config in chosen_graders), default=MAX_RATING)
         field = self.fields["min_grade"]
         field.validators.append(MaxValueValidator(highest))
         field.widget.attrs["max"] = highest
-        field.help_text = threshold_note(shown[0]) if shown else ""
-        default = default_min_grade(shown[0]) if shown else PAPERS_MIN_GRADE
+        field.help_text = threshold_note(chosen_graders[0]) if chosen_graders else ""
+        default = default_min_grade(chosen_graders[0]) if chosen_graders else PAPERS_MIN_GRADE
         self.data = {**self.data, "min_grade": chosen or default}
         self.threshold = self._chosen_min_grade() if chosen else None
         self.full_clean()

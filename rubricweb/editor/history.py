@@ -204,8 +204,8 @@ class HistoryForm(ChipForm):
     def __init__(self, address: QueryDict, bank: Bank) -> None:
         self.address = address
         super().__init__(address, auto_id="history-%s")
-        people = [(person.pk, str(person)) for person in authors(bank)]
-        offer_choices(self, "by", [("", gettext("anybody")), *people])
+        choices = [(person.pk, str(person)) for person in authors(bank)]
+        offer_choices(self, "by", [("", gettext("anybody")), *choices])
         topics = bank.collection.topics.values_list("pk", "query_id")
         offer_choices(self, "topic", [("", gettext("all")), *topics])
         self.is_valid()

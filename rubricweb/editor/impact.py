@@ -115,13 +115,15 @@ def impact_of(draft: UnsavedItem) -> Impact:
     configs = [config for config in planned_configs(draft.bank.collection) if _grades(config, draft)]
     rating = [config for config in configs if config.purpose in ON_ITEMS]
     passages = len(pool.by_topic[draft.topic.pk].doc_ids)
-    known = passages - max((len(_to_grade(config, draft, pool)) for config in rating), default=passages)
+    already_graded = passages - max(
+        (len(_to_grade(config, draft, pool)) for config in rating), default=passages
+    )
     others = (
         draft.bank.items.active().for_topic(draft.topic).exclude(pk=draft.item.pk if draft.item else None)
     )
     return Impact(
         passages=passages,
-        known=known,
+        known=already_graded,
         time=_time(configs, draft, pool),
         dollars=_dollars(configs, draft, pool),
         runs=len(pool.run_tags),
@@ -156,8 +158,8 @@ def _dollars(configs: list[GraderConfig], draft: UnsavedItem, pool: CollectionPo
         dollars_of_wording(config, draft.topic, draft.text, _to_grade(config, draft, pool))
         for config in configs
     ]
-    known = [dollars for dollars in prices if dollars is not None]
-    return sum(known) if known else None
+    priced = [dollars for dollars in prices if dollars is not None]
+    return sum(priced) if priced else None
 
 
 def could_move(draft: UnsavedItem, config: GraderConfig, pool: CollectionPool) -> tuple[str, ...]:
@@ -176,8 +178,8 @@ def could_move(draft: UnsavedItem, config: GraderConfig, pool: CollectionPool) -
     today = score_table(pool, grades, now, measure).means()
     floor = score_table(pool, grades, {**now, draft.topic.pk: uids}, measure).means()
     topics = len({topic_id for topic_id, items in now.items() if items} | {draft.topic.pk})
-    sure, open_cells = _cells_in_reach(grades[draft.topic.pk], draft.uid, measure)
-    moving = _undecided(today, floor, 1 / (len(uids) * topics), sure, open_cells)
+    certain, open_cells = _cells_in_reach(grades[draft.topic.pk], draft.uid, measure)
+    moving = _undecided(today, floor, 1 / (len(uids) * topics), certain, open_cells)
     return tuple(tag for tag, moves in zip(pool.run_tags, moving, strict=True) if moves)
 
 
@@ -193,18 +195,18 @@ def _cells_in_reach(grades: TopicGrades, uid: str, measure: MeasureSpec) -> tupl
     """By run: whether it covers the item already; and (runs, passages) the missing cells in its first k."""
     column = grades.matrix.columns((uid,)).ratings[:, 0]
     in_reach = grades.pool.top(measure.cutoff)
-    sure: Mask = np.asarray((in_reach & (column >= measure.min_grade)).any(axis=1))
-    return sure, in_reach & (column == MISSING)
+    certain: Mask = np.asarray((in_reach & (column >= measure.min_grade)).any(axis=1))
+    return certain, in_reach & (column == MISSING)
 
 
-def _undecided(today: Scores, floor: Scores, step: float, sure: Mask, open_cells: Mask) -> Mask:
+def _undecided(today: Scores, floor: Scores, step: float, certain: Mask, open_cells: Mask) -> Mask:
     """Shape (runs,): whether for some other run "it is ahead of me" can differ from today.
 
     `floor` is each run's mean if no missing cell covers; covering the item adds `step`. A run that covers it
     already has that in its floor.
     """
     cells = open_cells.astype(np.int32)
-    can = ~sure & open_cells.any(axis=1)
+    can = ~certain & open_cells.any(axis=1)
     alone = (cells.sum(axis=1)[:, np.newaxis] - cells @ cells.T) > 0  # i has an open cell that j lacks
     ahead = _ahead(today, today)
     moves = np.zeros((len(today), len(today)), dtype=np.bool_)
@@ -246,13 +248,13 @@ def items_by_closeness(bank: Bank, topic: Topic, text: str) -> list[NearItem]:
     items = list(active.select_related("revision", "topic", "bank__collection"))
     scores = {hit.place: hit.score for hit in nearest(text, [str(item) for item in items], most=len(items))}
     near = [NearItem(item, scores.get(place, 0.0)) for place, item in enumerate(items)]
-    return sorted(near, key=lambda one: -one.score)
+    return sorted(near, key=lambda row: -row.score)
 
 
 def similar_items(bank: Bank, topic: Topic, text: str, *, but: Item | None = None) -> list[NearItem]:
     """Return the items that say nearly the same as `text`; `but` is the item that it rewords."""
-    near = [one for one in items_by_closeness(bank, topic, text) if one.item != but]
-    return [one for one in near if one.score >= LEAST_SIMILAR][:MOST_SIMILAR]
+    near = [row for row in items_by_closeness(bank, topic, text) if row.item != but]
+    return [row for row in near if row.score >= LEAST_SIMILAR][:MOST_SIMILAR]
 
 
 class DraftForm(forms.Form):
@@ -265,17 +267,17 @@ class DraftForm(forms.Form):
 
     def draft(self, bank: Bank, topic: Topic) -> UnsavedItem | None:
         """Return None without a text. Raises ValidationError for a text that cannot be saved."""
-        words = self.cleaned_data
-        item = bank.items.for_topic(topic).select_related("revision").filter(pk=words["item"]).first()
-        if not words["text"] or (item and item.revision.text == words["text"]):
+        fields = self.cleaned_data
+        item = bank.items.for_topic(topic).select_related("revision").filter(pk=fields["item"]).first()
+        if not fields["text"] or (item and item.revision.text == fields["text"]):
             return None
-        if len(words["text"]) > MAX_WORDING:
+        if len(fields["text"]) > MAX_WORDING:
             raise ValidationError(
                 gettext("Keep it under %(MAX_WORDING)s characters; this has %(n)s.")
-                % {"MAX_WORDING": number(MAX_WORDING), "n": number(len(words["text"]))}
+                % {"MAX_WORDING": number(MAX_WORDING), "n": number(len(fields["text"]))}
             )
-        kind, facet_id = (item.kind, item.facet_id) if item else (words["kind"], words["facet_id"])
-        return UnsavedItem(bank, topic, ItemKind(kind), words["text"], facet_id, item)
+        kind, facet_id = (item.kind, item.facet_id) if item else (fields["kind"], fields["facet_id"])
+        return UnsavedItem(bank, topic, ItemKind(kind), fields["text"], facet_id, item)
 
 
 @require_POST

@@ -88,7 +88,7 @@ def after_change(request: HtmxRequest, item: Item) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def item_add(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     bank, topic = access.bank_topic_for_editor(request.user, bank_id, topic_id)
-    form = new_item_form(topic, sent=_sent(request))
+    form = new_item_form(topic, posted=_posted(request))
     context = {"form": form, "bank": bank, "topic": topic, "collection": bank.collection}
     context |= {"panel": "editor/_item_add.html", "title": "Add a question or nugget"}
     if not (form.is_valid() and _added(form, bank, topic, request.user)):
@@ -101,10 +101,10 @@ def item_add(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
 
 def _added(form: NewItemForm, bank: Bank, topic: Topic, by: User) -> bool:
     """Return False if the bank refuses; the form then says why."""
-    words = form.cleaned_data
-    kind = ItemKind(words["kind"])
+    fields = form.cleaned_data
+    kind = ItemKind(fields["kind"])
     try:
-        actions.add_item(bank, topic, kind=kind, text=words["text"], facet_id=words["facet_id"], by=by)
+        actions.add_item(bank, topic, kind=kind, text=fields["text"], facet_id=fields["facet_id"], by=by)
     except BankError as refusal:
         form.add_error("text", str(refusal))
     return form.is_valid()
@@ -119,13 +119,13 @@ def item_edit(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
         if request.method == "POST":
             raise
         return page_or_part(request, PAGE, _rewording(held.item, None) | {"held": held}, part="form")
-    form = wording_form(item, sent=_sent(request), text=_earlier_words(request, item))
+    form = wording_form(item, posted=_posted(request), text=_earlier_words(request, item))
     if form.is_valid():
-        words, before = form.cleaned_data, item.revision.text
+        fields, before = form.cleaned_data, item.revision.text
         try:
-            actions.revise_item(item, text=words["text"], seen=words["seen"], by=request.user)
+            actions.revise_item(item, text=fields["text"], seen=fields["seen"], by=request.user)
         except Conflict as conflict:
-            return _both_wordings(request, conflict, words["text"])
+            return _both_wordings(request, conflict, fields["text"])
         except BankError as refusal:
             form.add_error("text", str(refusal))
         else:
@@ -136,16 +136,16 @@ def item_edit(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
 
 def _say_saved(request: HtmxRequest, item: Item, before: str) -> None:
     """With an Undo, if its text was another one `before`."""
-    words = f"{item.get_kind_display().capitalize()} saved."
+    message = f"{item.get_kind_display().capitalize()} saved."
     if item.is_retired:  # somebody did that meanwhile
-        words += " It is still retired: restore it to have it counted."
+        message += " It is still retired: restore it to have it counted."
     if before and before != item.revision.text:
-        offer_undo(request, words, change_url(request, item, "edit"), seen=item.version, text=before)
+        offer_undo(request, message, change_url(request, item, "edit"), seen=item.version, text=before)
     else:
-        messages.success(request, words)
+        messages.success(request, message)
 
 
-def _sent(request: HtmxRequest) -> QueryDict | None:
+def _posted(request: HtmxRequest) -> QueryDict | None:
     return request.POST if request.method == "POST" else None
 
 
@@ -189,7 +189,7 @@ def _both_wordings(request: HtmxRequest, conflict: Conflict, mine: str) -> HttpR
 def item_weigh(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
     """Importance and weight of an item."""
     item = access.item_for_editor(request.user, bank_id, item_id)
-    form = weigh_form(item, sent=_sent(request))
+    form = weigh_form(item, posted=_posted(request))
     context = item_panel("weigh", f"Weigh a {item.get_kind_display()}", item, form)
     if not form.is_valid():
         return form_response(request, PAGE, context)
@@ -210,7 +210,7 @@ def item_weigh(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse
 @require_http_methods(["GET", "HEAD", "POST"])
 def item_supply(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
     item = access.item_for_editor(request.user, bank_id, item_id)
-    form = supply_form(item, sent=_sent(request))
+    form = supply_form(item, posted=_posted(request))
     if form.is_valid():
         try:
             actions.supply_text(item, text=form.cleaned_data["text"], by=request.user)
@@ -298,7 +298,7 @@ def item_answer_key(request: HtmxRequest, bank_id: int, item_id: int) -> HttpRes
     item = (access.item_for_editor if is_change else access.item_for)(request.user, bank_id, item_id)
     if item.kind != Item.Kind.QUESTION or not item.revision.text:
         raise Http404("Only a question with text has an answer key.")
-    form = answer_key_form(item, sent=request.POST if is_change else None)
+    form = answer_key_form(item, posted=request.POST if is_change else None)
     if not form.is_valid():
         return _shown(request, item, form)
     mine, seen = form.cleaned_data["texts"], form.cleaned_data["seen"]

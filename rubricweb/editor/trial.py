@@ -130,7 +130,7 @@ def trial_of(
     return _compared(
         table,
         ScoreTable(table.run_tags, table.topic_ids, scores),
-        known=rank_intervals(table.scores) if measure.bootstraps_by_topic else None,
+        intervals=rank_intervals(table.scores) if measure.bootstraps_by_topic else None,
         is_as_now=new == old and len(tried) == len(listed),
         ignores_weights=new != old and _same(column, _scores(ratings, grades[topic.pk].pool, measure, old)),
     )
@@ -165,7 +165,7 @@ def _compared(
     now: ScoreTable,
     tried: ScoreTable,
     *,
-    known: RankIntervals | None,
+    intervals: RankIntervals | None,
     is_as_now: bool,
     ignores_weights: bool,
 ) -> Trial:
@@ -173,7 +173,7 @@ def _compared(
     old, new = influence.ranks(before).tolist(), influence.ranks(after).tolist()
     rows = []
     for run, tag in enumerate(now.run_tags):
-        first, last = known.possible(run) if known else (1, len(old))
+        first, last = intervals.possible(run) if intervals else (1, len(old))
         possible, is_beyond = span(first, last), not first <= new[run] <= last
         scores = float(before[run]), float(after[run])
         rows.append(TrialRow(tag, old[run], new[run], *scores, possible, is_beyond))
@@ -199,10 +199,10 @@ class WeightTrialForm(forms.Form):
         choices=_measures, required=False, widget=forms.Select({"form": "trial-items"})
     )
 
-    def __init__(self, sent: QueryDict, items: list[Item]) -> None:
-        super().__init__(sent if "tried" in sent else _standing(sent, items), auto_id="trial-%s")
+    def __init__(self, address: QueryDict, items: list[Item]) -> None:
+        super().__init__(address if "tried" in address else _standing(address, items), auto_id="trial-%s")
         self.items = items
-        self._sent = sent
+        self._sent = address
         listed = self.fields
         choices = [(str(item.pk), str(item)) for item in items]
         listed["on"] = forms.MultipleChoiceField(choices=choices, required=False)
@@ -234,11 +234,11 @@ class WeightTrialForm(forms.Form):
 
     def address(self, *, measure: str) -> str:
         """The query string of these settings by another measure."""
-        sent = self._sent.copy()
+        address = self._sent.copy()
         for name in ("csrfmiddlewaretoken", "look"):
-            sent.pop(name, None)
-        sent["measure"] = measure
-        return sent.urlencode()
+            address.pop(name, None)
+        address["measure"] = measure
+        return address.urlencode()
 
     def weights(self) -> dict[int, ItemWeight]:
         """The changes to save. Solo is a preview only."""
@@ -256,9 +256,9 @@ class WeightTrialForm(forms.Form):
         return item.weight if weight is None else weight
 
 
-def _standing(sent: Mapping[str, str], items: list[Item]) -> dict[str, object]:
+def _standing(address: Mapping[str, str], items: list[Item]) -> dict[str, object]:
     return {
-        "measure": sent.get("measure", ""),
+        "measure": address.get("measure", ""),
         "on": [str(item.pk) for item in items],
         "solo": "",
         **{f"weight-{item.pk}": item.weight for item in items},
@@ -293,13 +293,13 @@ class TriedItem:
 @require_http_methods(["GET", "HEAD", "POST"])
 def trial(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     """Show the board with the settings of the form; POST saves them, unless it has `look`."""
-    sent = request.POST if request.method == "POST" else request.GET
-    is_change = request.method == "POST" and LOOK not in sent
+    submitted = request.POST if request.method == "POST" else request.GET
+    is_change = request.method == "POST" and LOOK not in submitted
     needed = roles.TO_EDIT_BANK if is_change else roles.TO_VIEW
     bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=needed)
-    figures = FiguresForm(sent, rating_graders(bank))
+    figures = FiguresForm(submitted, rating_graders(bank))
     config = next(iter(board_graders(figures, bank.collection)), None)
-    form = WeightTrialForm(sent, _items(bank, topic, config))
+    form = WeightTrialForm(submitted, _items(bank, topic, config))
     weight_trial = WeightTrial(bank, topic, figures, config, form)
     if not is_change:
         return _shown(request, weight_trial, status=200)
@@ -354,19 +354,19 @@ def _board(weight_trial: WeightTrial) -> dict[str, object]:
     form, config = weight_trial.form, weight_trial.config
     form.is_valid()
     settings = form.settings
-    shown: dict[str, object] = {
+    context: dict[str, object] = {
         "figures": weight_trial.figures,
         "form": form,
         "config": config,
         "rows": _rows(form, settings),
     }
     if config is None:
-        return shown
+        return context
     measure = MeasureSpec(form.measure_name, min_grade=weight_trial.figures.measure_by(config).min_grade)
     board = trial_of(weight_trial.bank, weight_trial.topic, config, measure, settings)
     is_weighted = form.measure_name == WEIGHTED_COVER.name
     return {
-        **shown,
+        **context,
         "measure": measure,
         "trial": board,
         "weighted": None if is_weighted else WEIGHTED_COVER,

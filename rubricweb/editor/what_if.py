@@ -184,11 +184,11 @@ def label_changes(
 def run_moves(before: ScoreTable, after: ScoreTable) -> tuple[RunMove, ...]:
     """Return the runs whose rank changes, best new rank first."""
     row_of = {run_tag: row for row, run_tag in enumerate(before.run_tags)}
-    old, new, known = before.means(), after.means(), rank_intervals(before.scores)
+    old, new, intervals = before.means(), after.means(), rank_intervals(before.scores)
     moves = []
     for move in influence.moves(old, new, before.run_tags):
         run = row_of[move.run_tag]
-        first, last = known.possible(run) if known else (1, len(row_of))
+        first, last = intervals.possible(run) if intervals else (1, len(row_of))
         possible, is_beyond = span(first, last), not first <= move.after <= last
         scores = float(old[run]), float(new[run])
         moves.append(RunMove(move.run_tag, *scores, move.before, move.after, possible, is_beyond))

@@ -151,10 +151,10 @@ def _progress(collections: list[Collection]) -> dict[int, _Progress]:
     active: dict[tuple[object, ...], tuple[Rater, ...]] = {}
     for collection in collections:
         rows = [GraderRow(config, grades) for config, grades in stamped[collection.pk].items()]
-        shown = shown_rater(in_order(collection, rows)) or _active(collection, active)
-        progress[collection.pk].grader = ", ".join(rater.name for rater in shown)
-        progress[collection.pk].is_imported = any(rater.is_imported for rater in shown)
-        configs = tuple(dict.fromkeys(config for rater in shown for config in rater.configs))
+        raters = shown_rater(in_order(collection, rows)) or _active(collection, active)
+        progress[collection.pk].grader = ", ".join(rater.name for rater in raters)
+        progress[collection.pk].is_imported = any(rater.is_imported for rater in raters)
+        configs = tuple(dict.fromkeys(config for rater in raters for config in rater.configs))
         models = {config.team for config in configs}
         others = (row.grades for row in rows if row.config.team not in models)
         progress[collection.pk].other_grades = sum(others)
@@ -165,7 +165,7 @@ def _progress(collections: list[Collection]) -> dict[int, _Progress]:
     return progress
 
 
-def _active(collection: Collection, known: dict[tuple[object, ...], tuple[Rater, ...]]) -> tuple[Rater, ...]:
+def _active(collection: Collection, cache: dict[tuple[object, ...], tuple[Rater, ...]]) -> tuple[Rater, ...]:
     """What Re-grade runs; looked up once for collections with the same settings."""
     settings = (
         collection.grader_backend,
@@ -174,9 +174,9 @@ def _active(collection: Collection, known: dict[tuple[object, ...], tuple[Rater,
         collection.answers_by,
         *sorted(collection.grader_options.items()),
     )
-    if settings not in known:
-        known[settings] = active_raters(collection)
-    return known[settings]
+    if settings not in cache:
+        cache[settings] = active_raters(collection)
+    return cache[settings]
 
 
 def _stamped(collections: list[Collection]) -> Stamped:

@@ -118,7 +118,7 @@ def waiting_for(user: User, held: Mapping[Collection, Role]) -> Waiting:
         *_cells(user, holding(roles.TO_ASSESS)),
         *_flags(user, by_pk, holding),
         *_conflicts(work, holding(roles.TO_EDIT_BANK)),
-        *_drafts(by_pk, [one for one, role in held.items() if role.includes(roles.role_to_edit(one))]),
+        *_drafts(by_pk, [place for place, role in held.items() if role.includes(roles.role_to_edit(place))]),
         *_paused_jobs(holding(roles.TO_GRADE)),
         *_teams_files(work, holding(roles.TO_ORGANIZE)),
         *_webhooks(holding(roles.TO_ORGANIZE)),

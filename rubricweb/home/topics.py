@@ -221,9 +221,9 @@ def totals(rows: Iterable[ListedTopic]) -> Totals:
     )
 
 
-def arranged(rows: list[ListedTopic], *, words: str, sort: str) -> list[ListedTopic]:
+def arranged(rows: list[ListedTopic], *, text: str, sort: str) -> list[ListedTopic]:
     """Return the rows whose id or query contains `words`, sorted; a leading minus reverses the order."""
-    folded = words.casefold()
+    folded = text.casefold()
     matching = [row for row in rows if folded in row.query_id.casefold() or folded in row.text.casefold()]
     return sorted(matching, key=SORTS[sort.removeprefix("-")], reverse=sort.startswith("-"))
 
@@ -271,22 +271,22 @@ class TopicsForm(ChipForm, GraderForm):
 @require_safe
 def collection(request: HtmxRequest, slug: str) -> HttpResponse:
     """Show a collection's topics in one bank, with a summary of their grades."""
-    shown = collection_for(request.user, slug)
+    place = collection_for(request.user, slug)
     form = TopicsForm(request.GET)
     context = {
-        "collection": shown,
-        "counts": collection_counts(shown),
+        "collection": place,
+        "counts": collection_counts(place),
         "form": form,
         **address_kept(request),
-        **_table(banks(shown), form),
+        **_table(banks(place), form),
     }
     bank = context.get("bank")
-    if roles.may_edit(request.user, shown):
-        context["start"] = start_of(shown, bank if isinstance(bank, Bank) else None)
+    if roles.may_edit(request.user, place):
+        context["start"] = start_of(place, bank if isinstance(bank, Bank) else None)
     if bank is None:
-        context["topics"] = shown.topics.order_by("position", "pk")[:PAGE_TOPICS]
-        if roles.holds(request.user, shown, roles.TO_SEE_RUNS):
-            context["official"] = [(board, _best_first(board)) for board in official_boards(shown)]
+        context["topics"] = place.topics.order_by("position", "pk")[:PAGE_TOPICS]
+        if roles.holds(request.user, place, roles.TO_SEE_RUNS):
+            context["official"] = [(board, _best_first(board)) for board in official_boards(place)]
     return page_or_part(request, "home/collection.html", context, part="topics")
 
 
@@ -302,7 +302,7 @@ def _table(banks: list[Bank], form: TopicsForm) -> dict[str, object]:
     rater = form.offer(raters(bank))
     rows = topic_rows(bank.collection, bank, rater)
     sort = form.value("sort", "topic")
-    chosen = arranged(rows, words=form.value("q", ""), sort=sort)
+    chosen = arranged(rows, text=form.value("q", ""), sort=sort)
     page = Paginator(chosen, PAGE_TOPICS).get_page(form.value("page", 1))
     return {
         "banks": banks,

@@ -94,7 +94,7 @@ def files_of(batch: Import) -> ImportFiles:
         read_as[path] = file.format
     single = {taken.field for taken in TAKEN.values() if not taken.takes_several}
     fields: dict[str, Any] = {
-        field: found[0] if field in single else tuple(found) for field, found in paths.items()
+        field: listed[0] if field in single else tuple(listed) for field, listed in paths.items()
     }
     options = ImportOptions.of(batch)
     return ImportFiles(

@@ -40,9 +40,9 @@ class OptionsForm(forms.Form):
         choices=[
             ("", "the highest counts; with Replace the last"),
             *(
-                (one.value, f"the {one} counts")
-                for one in SeveralJudgments
-                if one is not SeveralJudgments.REFUSE
+                (rule.value, f"the {rule} counts")
+                for rule in SeveralJudgments
+                if rule is not SeveralJudgments.REFUSE
             ),
             (SeveralJudgments.REFUSE.value, "refuse them"),
         ],

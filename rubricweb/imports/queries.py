@@ -60,7 +60,11 @@ class FileRow:
     def choices(self) -> list[tuple[str, str]]:
         """(name, label) of each format that it may have, where a person has to choose."""
         fitting = self.file.fitting_formats
-        return [(one.name, one.label) for one in contents.takeable() if one.name in fitting]
+        return [
+            (file_format.name, file_format.label)
+            for file_format in contents.takeable()
+            if file_format.name in fitting
+        ]
 
     @property
     def preview(self) -> list[tuple[int, str, bool]]:
@@ -122,9 +126,9 @@ class Batch:
 def batch_of(row: Import) -> Batch:
     files = list(row.files.all())
     notes = {file.pk: tuple(_of_file(row.notes, file)) for file in files}
-    of_files = {note for found in notes.values() for note in found}
+    of_files = {note for listed in notes.values() for note in listed}
     blamed = next((file.pk for file in files if row.problem and _base(file) == row.problem_file), None)
-    labels = {one.name: one.label for one in contents.takeable()}
+    labels = {file_format.name: file_format.label for file_format in contents.takeable()}
     questions = Counter(file.question for file in files if file.question and not file.is_left_out)
     rows = [
         FileRow(
@@ -164,7 +168,10 @@ def official_of(row: Import) -> Official | None:
 
 
 def format_choices() -> list[tuple[str, str]]:
-    return [("", "as recognised"), *((one.name, one.label) for one in contents.takeable())]
+    return [
+        ("", "as recognised"),
+        *((file_format.name, file_format.label) for file_format in contents.takeable()),
+    ]
 
 
 def summary(counts: dict[str, dict[str, int]]) -> str:

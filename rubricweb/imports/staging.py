@@ -46,8 +46,8 @@ def stage_upload(batch: Import, upload: UploadedFile[bytes]) -> list[ImportFile]
             chunks = zips.chunks(path_of(file), entry, name=file.name)
             unpacked.append(_stage(batch, shown_name(entry), chunks))
     except BadFormat:
-        for one in batch.files.filter(pk__gt=file.pk):
-            remove(one)
+        for staged in batch.files.filter(pk__gt=file.pk):
+            remove(staged)
         raise
     finally:
         remove(file)

@@ -97,17 +97,17 @@ def last_keys() -> dict[str, int]:
 def added_by(collection: Collection, counts: dict[str, dict[str, int]], before: dict[str, int]) -> Ranges:
     """What the import added; empty where it cannot be told from what others added meanwhile."""
     ranges: Ranges = {}
-    for kind, one in counts.items():
-        if not one["new"]:
+    for kind, counted in counts.items():
+        if not counted["new"]:
             continue
         if kind not in kinds():
             return {}
         model, path = kinds()[kind]
         rows = model._base_manager.filter(**{path: collection}, pk__gt=before[kind]).order_by()
-        found = rows.aggregate(first=Min("pk"), last=Max("pk"), number=Count("pk"))
-        if found["number"] != one["new"]:
+        span = rows.aggregate(first=Min("pk"), last=Max("pk"), number=Count("pk"))
+        if span["number"] != counted["new"]:
             return {}
-        ranges[kind] = found["first"], found["last"], found["number"]
+        ranges[kind] = span["first"], span["last"], span["number"]
     return ranges
 
 
@@ -117,7 +117,7 @@ def why_not(batch: Import) -> str:
         return "It has already been undone." if batch.undone_at else "It was not made."
     if _has_later(batch):
         return "There was a later import."
-    if changed := [kind for kind, one in batch.counts.items() if one["changed"]]:
+    if changed := [kind for kind, counted in batch.counts.items() if counted["changed"]]:
         return f"It changed {', '.join(map(_words, changed))}, whose earlier state is not kept."
     if not batch.added:
         return "It added nothing, or others added data at the same time."
@@ -199,8 +199,8 @@ def _obstacles(batch: Import) -> Iterator[str]:
         for relation in _relations(kinds()[kind][0]):
             others = _hanging(batch, kind, relation)
             if others is not None and (count := others.count()):
-                words = relation.related_model._meta.verbose_name_plural
-                yield f"Since then: {count:,} {words} that belong to its {_words(kind)}."
+                label = relation.related_model._meta.verbose_name_plural
+                yield f"Since then: {count:,} {label} that belong to its {_words(kind)}."
     if "answer_keys" in batch.added:
         keys = _rows(batch, "answer_keys").exclude(revision__in=_keys(batch, "revisions"))
         if keys.exists():

@@ -141,6 +141,6 @@ def upload_form(request: HtmxRequest) -> UploadForm:
 
 def add_and_check(request: HtmxRequest, batch: Import, form: UploadForm) -> None:
     """Keep what was sent, and have it checked."""
-    sent = form.cleaned_data
-    actions.add_files(batch, sent["uploads"], text=sent["pasted"], too_large=too_large(request))
+    fields = form.cleaned_data
+    actions.add_files(batch, fields["uploads"], text=fields["pasted"], too_large=too_large(request))
     actions.start_check(batch)

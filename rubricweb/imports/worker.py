@@ -55,9 +55,9 @@ def _examine(file: ImportFile) -> None:
     file.fitting_formats = []
     try:
         file.preview = _first_lines(file)
-        found = _format(file)
-        file.format = found.name
-        file.read = _counted(file, found)
+        file_format = _format(file)
+        file.format = file_format.name
+        file.read = _counted(file, file_format)
     except Unclear as error:
         file.fitting_formats, file.format = list(error.formats), ""
         file.problem, file.problem_line = error.problem, error.line
@@ -78,10 +78,10 @@ def _format(file: ImportFile) -> Format:
     return file_format
 
 
-def _counted(file: ImportFile, found: Format) -> str:
+def _counted(file: ImportFile, file_format: Format) -> str:
     """Read the whole file: "54 topics". Raises BadFormat."""
-    taken = TAKEN[found.content]
-    read = found.read_chosen if file.chosen_format else found.read
+    taken = TAKEN[file_format.content]
+    read = file_format.read_chosen if file.chosen_format else file_format.read
     number = sum(map(taken.count, read(staging.path_of(file))))
     return f"{number:,} {taken.noun if number != 1 else taken.noun.removesuffix('s')}"
 
@@ -92,12 +92,14 @@ def _refuse_repeated(files: Iterable[ImportFile]) -> None:
     for file in files:
         if file.problem:
             continue
-        found = registry.find(file.format)
-        taken = TAKEN[found.content]
+        file_format = registry.find(file.format)
+        taken = TAKEN[file_format.content]
         if taken.takes_several:
             continue
         if other := first.get(taken.field):
-            file.problem = f"{other.name} has {found.content.value} too, expected one such file an import"
+            file.problem = (
+                f"{other.name} has {file_format.content.value} too, expected one such file an import"
+            )
             file.save(update_fields=["problem"])
         first.setdefault(taken.field, file)
 
@@ -114,8 +116,8 @@ def _compare(batch: Import) -> dict[str, object]:
 def results_of(summary: ImportSummary) -> dict[str, Any]:  # Any: JSON
     """The counts and notes of an import, as its row stores them."""
     counts = {
-        kind: {"new": one.new, "changed": one.changed, "unchanged": one.unchanged}
-        for kind, one in summary.counts.items()
+        kind: {"new": counted.new, "changed": counted.changed, "unchanged": counted.unchanged}
+        for kind, counted in summary.counts.items()
     }
     notes = list(summary.notes)
     if summary.reordered:
@@ -125,13 +127,13 @@ def results_of(summary: ImportSummary) -> dict[str, Any]:  # Any: JSON
 
 
 def _first_lines(file: ImportFile) -> list[tuple[int, str]]:
-    found: list[tuple[int, str]] = []
+    numbered: list[tuple[int, str]] = []
     for number, text in lines(staging.path_of(file)):
         if text.strip():
-            found.append((number, text[:PREVIEWED_CHARACTERS]))
-        if len(found) == PREVIEWED_LINES:
+            numbered.append((number, text[:PREVIEWED_CHARACTERS]))
+        if len(numbered) == PREVIEWED_LINES:
             break
-    return found
+    return numbered
 
 
 def _problem_lines(file: ImportFile) -> list[tuple[int, str]]:

@@ -26,7 +26,7 @@ def key_rows(user: User) -> tuple[KeyRow, ...]:
 @register.filter
 def keycap(user: User, action: str) -> SafeString:
     """The person's key of the action, as it is printed on a button; nothing if they have none."""
-    key = next(row.shown for row in keys.keys_of(user) if row.action.name == action)
+    key = next(row.sign for row in keys.keys_of(user) if row.action.name == action)
     return format_html('<kbd aria-hidden="true">{}</kbd>', key) if key else SafeString()
 
 

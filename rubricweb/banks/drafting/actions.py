@@ -37,8 +37,8 @@ class DraftOptions:
 
 def request_of(row: DraftRequest) -> generation.DraftTask:
     subtopic = row.topic.subtopics.filter(facet_id=row.facet_id).first() if row.facet_id else None
-    words = (subtopic.text or subtopic.facet_id) if subtopic else row.facet_id
-    return generation.DraftTask(convert.topic(row.topic), ItemKind(row.kind), words)
+    subtopic_text = (subtopic.text or subtopic.facet_id) if subtopic else row.facet_id
+    return generation.DraftTask(convert.topic(row.topic), ItemKind(row.kind), subtopic_text)
 
 
 SuggestionState = ImportanceSuggestion.State
@@ -75,24 +75,24 @@ class Accepted:
 
 
 @transaction.atomic
-def request_drafts(bank: Bank, topic: Topic, wanted: DraftOptions, *, by: User | None) -> DraftRequest:
+def request_drafts(bank: Bank, topic: Topic, options: DraftOptions, *, by: User | None) -> DraftRequest:
     """Have a worker ask the model. Raises CannotDraft."""
-    request = new_request(bank, topic, wanted, by=by)
+    request = new_request(bank, topic, options, by=by)
     request.prompt_id = request_of(request).prompt.prompt_id
     return send_request(request)
 
 
-def new_request(bank: Bank, topic: Topic, wanted: DraftOptions, *, by: User | None) -> DraftRequest:
+def new_request(bank: Bank, topic: Topic, options: DraftOptions, *, by: User | None) -> DraftRequest:
     """Not saved yet. Raises CannotDraft."""
     if not topic.text:
         raise CannotDraft("This topic has no text to draft from; import its query first.")
     try:
-        backend = drafting_backend(wanted.backend)
+        backend = drafting_backend(options.backend)
     except UnknownGrader as error:
         raise CannotDraft(str(error)) from error
     request = DraftRequest(bank=bank, topic=topic, backend=backend.name, by=by)
-    request.llm, request.kind = wanted.llm or backend.default_llm, str(wanted.kind)
-    request.facet_id = wanted.facet_id
+    request.llm, request.kind = options.llm or backend.default_llm, str(options.kind)
+    request.facet_id = options.facet_id
     return request
 
 
@@ -164,12 +164,12 @@ def accept_draft(draft: Draft, *, by: User | None, text: str = "") -> Item:
     Raises AlreadyDecided, or what `add_item` raises; the draft then waits on.
     """
     _decide(draft, Draft.State.ACCEPTED, by)
-    request, words = draft.request, text.strip() or draft.text
+    request, wording = draft.request, text.strip() or draft.text
     item = add_item(
         request.bank,
         request.topic,
         kind=ItemKind(request.kind),
-        text=words,
+        text=wording,
         facet_id=request.facet_id,
         by=by,
     )

@@ -61,19 +61,19 @@ def request_importance(bank: Bank, topic: Topic, *, backend: str, llm: str, by: 
 
 @transaction.atomic
 def keep_suggestions(
-    lease: Lease[DraftRequest], asked: Sequence[Nugget], found: generation.Importances, *, raw: str
+    lease: Lease[DraftRequest], nuggets: Sequence[Nugget], reply: generation.Importances, *, raw: str
 ) -> None:
     """In the place of earlier ones about the same nuggets; what no reply labelled is not suggested.
 
     Raises LeaseLost.
     """
     request = lease.work
-    endings.finish(lease, reply=raw, prompt_id=found.prompt_id)
+    endings.finish(lease, reply=raw, prompt_id=reply.prompt_id)
     waiting(request.bank, request.topic).update(state=SuggestionState.LEFT, decided_at=timezone.now())
     ImportanceSuggestion.objects.bulk_create(
         _suggestion(request, nugget, label)
-        for place, (nugget, label) in enumerate(zip(asked, found.labels, strict=True))
-        if place not in found.unsaid
+        for place, (nugget, label) in enumerate(zip(nuggets, reply.labels, strict=True))
+        if place not in reply.unsaid
     )
 
 

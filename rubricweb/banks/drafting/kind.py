@@ -76,8 +76,8 @@ class Drafting(TaskKind[DraftRequest]):
 
     def need(self, work: DraftRequest) -> Need:
         model = hashlib.sha256(f"{work.backend}\0{work.llm}".encode()).hexdigest()[:16]
-        words = f"{work.llm} as a writer of drafts"
-        return Need(f"writer-{model}", words, *registry.requirement(work.backend))
+        purpose = f"{work.llm} as a writer of drafts"
+        return Need(f"writer-{model}", purpose, *registry.requirement(work.backend))
 
     def words(self, work: DraftRequest) -> str:
         return f"drafts for topic {work.topic.query_id}"

@@ -98,7 +98,7 @@ class ImportanceSuggestion(models.Model):
         AGREED = "agreed"
         """It was what the nugget had already."""
 
-    LABELS = [(one.value, one.value) for one in (Importance.VITAL, Importance.OKAY)]
+    LABELS = [(level.value, level.value) for level in (Importance.VITAL, Importance.OKAY)]
 
     request = models.ForeignKey(DraftRequest, on_delete=models.CASCADE, related_name="suggestions")
     item = models.ForeignKey(

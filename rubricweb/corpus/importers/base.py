@@ -48,11 +48,11 @@ class Tally:
             self.notes.append(sentence)
 
 
-def some(words: Iterable[str], *, shown: int = 5) -> str:
+def some(names: Iterable[str], *, most: int = 5) -> str:
     """Join the first few for a sentence, with how many more there are."""
-    listed = list(words)
-    rest = f" and {len(listed) - shown} more" if len(listed) > shown else ""
-    return ", ".join(listed[:shown]) + rest
+    listed = list(names)
+    rest = f" and {len(listed) - most} more" if len(listed) > most else ""
+    return ", ".join(listed[:most]) + rest
 
 
 LOWEST, HIGHEST = -32_768, 32_767

@@ -73,19 +73,19 @@ class JudgmentImporter:
 
     def read_qrels(self, path: Path) -> None:
         unknown: Counter[str] = Counter()
-        known = 0
+        n_read = 0
         judged: set[str] = set()
         for note in qrels_notes(path):
             self._tally.note(f"{path.name}: {note}")
         for line, qrel in numbered_qrels(path):
             if topic := self._topics.find(qrel.query_id):
                 self._judge(topic, qrel.doc_id, (qrel.relevance, FilePosition(path, line)))
-                known += 1
+                n_read += 1
                 judged.add(qrel.doc_id)
             else:
                 unknown[qrel.query_id] += 1
         self._doc_ids.compare(judged, file=path.name)
-        if unknown and not known and self._topics.is_closed:
+        if unknown and not n_read and self._topics.is_closed:
             first = next(iter(unknown))
             raise (
                 FilePosition(path)

@@ -41,16 +41,16 @@ class PassageImporter:
             self._store(_one_text_each(some, path), path)
 
     def _store(self, entries: Mapping[str, PassageEntry], path: Path) -> None:
-        known = {row.doc_id: row for row in self._collection.passages.filter(doc_id__in=entries)}
+        stored = {row.doc_id: row for row in self._collection.passages.filter(doc_id__in=entries)}
         fresh = [
             Passage(collection=self._collection, doc_id=doc_id, text=entry.text, **_details(entry))
             for doc_id, entry in entries.items()
-            if doc_id not in known
+            if doc_id not in stored
         ]
-        changed = [row for doc_id, row in known.items() if self._change(row, entries[doc_id], path)]
+        changed = [row for doc_id, row in stored.items() if self._change(row, entries[doc_id], path)]
         made = bulk.create(fresh)
         Passage.objects.bulk_update(changed, ["text", *DETAILS], batch_size=100)
-        counts, keys = self._tally.of("passages"), {row.pk for row in known.values()}
+        counts, keys = self._tally.of("passages"), {row.pk for row in stored.values()}
         counts.new += len(made)
         counts.changed += len(changed)
         counts.unchanged += len(keys - self._seen - {row.pk for row in changed})
@@ -105,10 +105,10 @@ class PassageImporter:
 
     def _add_to_pool(self, topic: Topic, passage_ids: list[int], *, new: set[int]) -> None:
         """Add those that are not in the pool; `new` passages are in none."""
-        known = [pk for pk in passage_ids if pk not in new]
+        stored = [pk for pk in passage_ids if pk not in new]
         pooled: set[int] = set()
-        for start in range(0, len(known), LOOKED_UP):
-            some = topic.pool.filter(passage__in=known[start : start + LOOKED_UP])
+        for start in range(0, len(stored), LOOKED_UP):
+            some = topic.pool.filter(passage__in=stored[start : start + LOOKED_UP])
             pooled.update(some.values_list("passage_id", flat=True))
         missing = [pk for pk in passage_ids if pk not in pooled]
         place = self._next_position(topic)
@@ -189,7 +189,7 @@ class DocIdCheck:
             pairs = [f"{doc_id!a} is not {other!a}" for doc_id, other in alike.items()]
             self._tally.note(
                 f"{file}: {len(alike):,} ids of passages look like one of the collection and are another, by "
-                f"invisible or composed characters: {some(pairs, shown=NAMED_LOOKALIKES)}"
+                f"invisible or composed characters: {some(pairs, most=NAMED_LOOKALIKES)}"
             )
 
     def _lookalike(self, doc_id: str) -> str | None:
@@ -207,5 +207,5 @@ class DocIdCheck:
                 if not doc_id.isascii() and (other := self._lookalike(doc_id)) not in (None, doc_id)
             ]
             if pairs:
-                listed = some(pairs, shown=NAMED_LOOKALIKES)
+                listed = some(pairs, most=NAMED_LOOKALIKES)
                 self._tally.note(f"passages whose ids look alike and are not the same: {listed}")

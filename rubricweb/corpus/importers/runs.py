@@ -171,24 +171,26 @@ class RunImporter:
             problem = f"run {run_tag} is also in {self._files[run_tag].name}, expected one file a run"
             raise at.with_columns(run_tag).error(problem)
         self._files[run_tag] = path
-        known = [ranking for query_id, ranking in by_topic.items() if query_id in self._topics.by_query_id]
+        of_topics = [
+            ranking for query_id, ranking in by_topic.items() if query_id in self._topics.by_query_id
+        ]
         self._say_unknown(
-            at, [query_id for query_id in by_topic if query_id not in self._topics.by_query_id], known
+            at, [query_id for query_id in by_topic if query_id not in self._topics.by_query_id], of_topics
         )
-        if known:
-            doc_ids = chain.from_iterable(ranking.doc_ids for ranking in known)
+        if of_topics:
+            doc_ids = chain.from_iterable(ranking.doc_ids for ranking in of_topics)
             self._doc_ids.compare(doc_ids, file=path.name)
             run = self.run_of_file(run_tag)
-            self._write(run, known, at=at)
+            self._write(run, of_topics, at=at)
 
-    def _say_unknown(self, at: FilePosition, unknown: list[str], known: list[types.Ranking]) -> None:
+    def _say_unknown(self, at: FilePosition, unknown: list[str], of_topics: list[types.Ranking]) -> None:
         if not unknown:
             return
-        if self._topics.is_closed and not known:
+        if self._topics.is_closed and not of_topics:
             raise at.with_columns(unknown[0]).error(
                 f"query {unknown[0]} is unknown, as are all others of the file, expected the queries given"
             )
-        rest = self._topics.lookalikes(unknown) + ("" if known else ", which are all it has")
+        rest = self._topics.lookalikes(unknown) + ("" if of_topics else ", which are all it has")
         self._tally.note(f"{at.path.name}: left out {len(unknown)} topics that the collection lacks{rest}")
 
     def _run(self, run_tag: str) -> Run:

@@ -112,7 +112,7 @@ class TopicImporter:
             for query_id in query_ids
             if look(query_id) in by_look
         ]
-        return f" ({some(pairs, shown=3)})" if pairs else ""
+        return f" ({some(pairs, most=3)})" if pairs else ""
 
     def require_subtopic(self, topic: Topic, facet_id: str, *, text: str = "", at: FilePosition) -> None:
         subtopic, counts = self._subtopics.get((topic.pk, facet_id)), self._tally.of("subtopics")
@@ -139,8 +139,8 @@ class TopicImporter:
                 moved.append(topic)
         Topic.objects.bulk_update(moved, ["position"], batch_size=BATCH)
         for file, query_ids in self._reworded.items():
-            words = some(dict.fromkeys(query_ids))
-            self._tally.note(f"{file} words some queries otherwise, the collection's words stay: {words}")
+            listed = some(dict.fromkeys(query_ids))
+            self._tally.note(f"{file} words some queries otherwise, the collection's words stay: {listed}")
 
     def _make(
         self, query_id: str, text: str, *, at: FilePosition, details: Mapping[str, object] = _NONE
@@ -180,6 +180,6 @@ def _refuse_other_details(topic: Topic, details: Mapping[str, object], at: FileP
     for name, value in details.items():
         before = getattr(topic, name)
         if before not in _EMPTY and before != value:
-            words = name.replace("_", " ") if name != "foreign" else "set of fields"
-            problem = f"query {topic.query_id} has another {words} here than in the collection"
+            label = name.replace("_", " ") if name != "foreign" else "set of fields"
+            problem = f"query {topic.query_id} has another {label} here than in the collection"
             raise at.error(f"{problem}, expected the same (or --replace)")

@@ -48,7 +48,7 @@ def _unfit(request: HtmxRequest, bank: Bank, subject: Subject, undo_at: str) -> 
 
 def _reword(request: HtmxRequest, bank: Bank, subject: Subject, undo_at: str) -> Refusal | None:
     item = _editable(request, bank, subject)
-    form = wording_form(item, sent=request.POST)
+    form = wording_form(item, posted=request.POST)
     if not form.is_valid():
         return Refusal({"item_form": form})
     mine, before = form.cleaned_data["text"], item.revision.text
