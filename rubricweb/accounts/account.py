@@ -249,7 +249,7 @@ class PasswordSet(PasswordResetConfirmView):
     success_url = reverse_lazy("accounts:login")
 
     def get_user(self, uidb64: str) -> User | None:
-        """Django asks with each request, before it checks the token."""
+        """Return the account of a link; Django asks with each request, before it checks the token."""
         person, self.token_generator = passwords.opened_by(uidb64) or (None, self.token_generator)
         return person
 

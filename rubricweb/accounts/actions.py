@@ -106,7 +106,7 @@ def _revoke_links(maker: User, collection: Collection, *, by: User | None) -> No
 
 
 def others_who_organize(collection: Collection, person: User) -> bool:
-    """Whether somebody else with an open account organizes the collection."""
+    """Return whether somebody else with an open account organizes the collection."""
     rows = Membership.objects.filter(collection=collection, role=Role.ORGANIZER, user__is_active=True)
     return rows.exclude(user=person).exists()
 
@@ -148,7 +148,7 @@ class CannotClose(Exception):
 
 
 def why_not_close(person: User) -> str:
-    """Why the account cannot be closed now; empty if it can."""
+    """Return why the account cannot be closed now; empty if it can."""
     organized = Membership.objects.filter(user=person, role=Role.ORGANIZER).select_related("collection")
     alone = [str(row.collection) for row in organized if not others_who_organize(row.collection, person)]
     if alone:

@@ -40,21 +40,21 @@ def item_for(user: User, bank_id: int, item_id: int, *, needed: Role = roles.TO_
 
 
 def collection_for_editor(user: User, slug: str) -> Collection:
-    """To begin a bank."""
+    """Return the collection if the user may create banks in it."""
     collection: Collection = get_object_or_404(Collection.objects.visible_to(user), slug=slug)
     roles.require(user, collection, roles.role_to_edit(collection))
     return collection
 
 
 def bank_topic_for_editor(user: User, bank_id: int, topic_id: int) -> tuple[Bank, Topic]:
-    """To add items."""
+    """Return the bank and the topic if the user may add items to them."""
     bank, topic = bank_topic_for(user, bank_id, topic_id)
     roles.require(user, bank.collection, roles.role_to_edit(bank.collection))
     return bank, topic
 
 
 def item_for_editor(user: User, bank_id: int, item_id: int) -> Item:
-    """Raises Held while a guard keeps the user from it."""
+    """Return the item if the user may edit it. Raises Held while a guard keeps the user from it."""
     item = item_for(user, bank_id, item_id)
     roles.require(user, item.bank.collection, roles.role_to_edit(item.bank.collection))
     if held := next(filter(None, (guard(user, item) for guard in _guards)), None):
@@ -66,7 +66,7 @@ class Held(PermissionDenied):
     """The user rates the item blind, and must finish or release it before they may change it."""
 
     def __init__(self, item: Item, *, finish_at: str, release_at: str) -> None:
-        """`release_at` takes a POST; empty where the cells were given to the user by somebody else."""
+        """Say where the item is held; `release_at` takes a POST, and is empty for cells that others gave."""
         end = "Finish or release it to edit." if release_at else "Finish it to edit."
         super().__init__(f"You are rating this {item.kind} blind. {end}")
         self.item, self.finish_at, self.release_at = item, finish_at, release_at

@@ -77,7 +77,7 @@ KEY_CHARS = 300
 
 @transaction.atomic
 def begin_bank(collection: Collection, *, by: User | None) -> Bank:
-    """A first bank without items; the bank `main` where somebody began it already."""
+    """Create the bank `main` without items, or return it if somebody has."""
     bank: Bank
     bank, is_new = collection.banks.get_or_create(name=MAIN)
     if is_new:

@@ -310,7 +310,7 @@ def _fitting_answer(answer: str, item: ImportedItem) -> str:
 
 
 def _weight_words(item: Item) -> str:
-    """What the history says of an importance that came with the item; empty for that of most items."""
+    """Return what the history says of an importance that came with the item; empty for that of most items."""
     is_plain = (item.importance, item.weight) == weighed(None)
     return "" if is_plain else f"{Importance(item.importance)}, weight {item.weight:g}"
 

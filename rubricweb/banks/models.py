@@ -28,11 +28,11 @@ class ItemQuerySet(models.QuerySet[Any]):
         return self.filter(retired_at__isnull=False)
 
     def fellows_of(self, item: Item) -> ItemQuerySet:
-        """The active items listed together with `item`: same topic, kind and subtopic."""
+        """Return the active items listed together with `item`: same topic, kind and subtopic."""
         return self.active().filter(topic=item.topic_id, kind=item.kind, facet_id=item.facet_id)
 
     def with_answer_key(self) -> ItemQuerySet:
-        """Those whose present wording has at least one accepted answer."""
+        """Return the items whose present wording has an accepted answer."""
         return self.filter(revision__answer_keys__isnull=False).distinct()
 
     def of_kinds(self, kinds: Iterable[ItemKind]) -> ItemQuerySet:

@@ -111,7 +111,7 @@ def banks_for(collection: Collection, topic: Topic) -> QuerySet[Bank]:
 
 
 def neighbours(topic: Topic) -> Neighbours:
-    """In the collection's order of topics."""
+    """Return the previous and next topic in the collection's order."""
     order = list(Topic.objects.filter(collection=topic.collection_id).values_list("pk", flat=True))
     at = order.index(topic.pk)
     before = order[at - 1] if at else None

@@ -23,12 +23,12 @@ class ForeignParts:
         self._weighed_otherwise: list[str] = []
 
     def set_on(self, item: Item, foreign: dict[str, Any] | None) -> None:
-        """On an item that is about to be saved."""
+        """Set the fields of an item that is about to be saved."""
         if foreign is not None:
             item.foreign = {**(item.foreign or {}), self._dialect.foreign_name: foreign}
 
     def add_to(self, item: Item, foreign: dict[str, Any] | None, weight: Weighed | None) -> bool:
-        """Whether they were added to an item that the bank has.
+        """Return whether they were added to an item that the bank has.
 
         Its importance stays, since people may have chosen it.
         """

@@ -83,7 +83,7 @@ class TopicDiff:
 
 
 def difference(bank: Bank, before: BankVersion | None, after: BankVersion | None) -> list[TopicDiff]:
-    """By topic, in the collection's order. None stands for the bank as it is now."""
+    """Return the differences by topic, in the collection's order. None stands for the bank as it is now."""
     old, new = held(bank, before), held(bank, after)
     differing = {pk for pk in old.keys() | new.keys() if old.get(pk) != new.get(pk)}
     fields = ("pk", "topic_id", "kind")
@@ -96,7 +96,7 @@ def difference(bank: Bank, before: BankVersion | None, after: BankVersion | None
 
 
 def held(bank: Bank, version: BankVersion | None) -> dict[int, VersionedItem]:
-    """By item id: the items of a version, or of the bank now."""
+    """Return the items of a version, or of the bank now, by item id."""
     if version is None:
         return {item.pk: _held(item) for item in bank.items.active().select_related("revision")}
     return {entry.item_id: _held(entry) for entry in version.entries.select_related("revision")}
@@ -107,7 +107,7 @@ def _held(row: Item | VersionItem) -> VersionedItem:
 
 
 def word_diff(before: str, after: str) -> list[tuple[Piece, str]]:
-    """Both texts as one, word by word.
+    """Return both texts as one, word by word.
 
     >>> [f"{kind}: {words}" for kind, words in word_diff("Did it begin?", "When did it begin?")]
     ['gone: Did ', 'new: When did ', 'same: it begin?']
@@ -157,12 +157,12 @@ def name_version(bank: Bank, *, name: str, by: User | None, note: str = "") -> B
 
 
 def versions(bank: Bank) -> QuerySet[BankVersion]:
-    """Newest first, with their author and number of items (`held`)."""
+    """Return the versions, newest first, with their author and number of items (`held`)."""
     return bank.versions.select_related("by").annotate(held=Count("entries")).order_by("-number")
 
 
 def bank_stamp(bank: Bank) -> str:
-    """A value that changes with every change to any item of the bank."""
+    """Return a value that changes with every change to any item of the bank."""
     rows = bank.all_items.order_by("pk").values_list("pk", "version", "position")
     return hashlib.sha256(repr(list(rows)).encode()).hexdigest()[:24]
 

@@ -53,7 +53,7 @@ class SettingsChanged(ValueError):
 
 
 def settings_digest(collection: Collection) -> str:
-    """What a form sends back to say which settings its writer started from."""
+    """Return what a form sends back to say which settings its writer started from."""
     now = [(field.name, getattr(collection, field.name)) for field in fields(CollectionSettings)]
     return hashlib.md5(repr(now).encode(), usedforsecurity=False).hexdigest()
 
@@ -153,7 +153,7 @@ def description_of(run: Run) -> RunDescription:
 
 
 def is_empty(run: Run) -> bool:
-    """Of our own, and withdrawn before it was made to its end."""
+    """Return whether the run is our own and was withdrawn before it was complete."""
     return run.is_made_here and not (run.rankings.exists() or run.responses.exists())
 
 
@@ -205,7 +205,7 @@ def empty_run(run: Run) -> None:
 def _change_state(
     runs: Sequence[Run], state: Run.State, *, by: User | None, reason: str = "", verb: str = ""
 ) -> int:
-    """Doing it twice changes nothing. Imports lock the collection before its runs, too."""
+    """Change the state of runs, and return how many changed. Like imports, lock the collection first."""
     if not runs:
         return 0
     collection = Collection.objects.select_for_update(no_key=True).get(pk=runs[0].collection_id)

@@ -43,7 +43,7 @@ class AuditPage:
 
 
 def entries(collection: Collection, filters: AuditFilters) -> QuerySet[AuditEntry]:
-    """With the people who made the changes."""
+    """Return the entries that match the filters, newest first, with their authors."""
     conditions = {
         "by": filters.by,
         "verb": filters.verb,
@@ -73,7 +73,7 @@ def verbs(collection: Collection) -> list[str]:
 
 
 def table(collection: Collection, filters: AuditFilters) -> Iterator[tuple[object, ...]]:
-    """The header and every entry, for a file."""
+    """Yield the header and every entry, for a file."""
     yield HEAD
     for entry in entries(collection, filters).iterator(chunk_size=2_000):
         who = entry.by.username if entry.by else ""
@@ -124,7 +124,7 @@ def audit(request: HtmxRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def audit_file(request: HtmxRequest, slug: str, form: str) -> StreamingHttpResponse:
-    """All entries that match the filters, as `tsv` or `csv`."""
+    """Send all entries that match the filters, as `tsv` or `csv`."""
     if form not in spreadsheets.CONTENT_TYPES:
         raise Http404("No such format.")
     collection = access.collection_for(request.user, slug, needed=roles.TO_ORGANIZE)

@@ -50,7 +50,7 @@ def require_valid(form: BaseForm, options: Mapping[str, str] | None = None) -> N
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """While a command writes the file: a CommandError that names it where the system refuses."""
+    """Turn an error of the system while a command writes a file into a CommandError that names the file."""
     try:
         yield
     except OSError as error:

@@ -16,7 +16,7 @@ OFFICIAL = "official"
 
 
 def new_salt() -> str:
-    """The secret from which a collection's pseudonyms are derived."""
+    """Return the secret from which a collection's pseudonyms are derived."""
     return secrets.token_urlsafe(24)
 
 

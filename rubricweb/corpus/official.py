@@ -57,8 +57,9 @@ class Official:
 
 
 def official_boards(collection: Collection) -> list[Official]:
-    """By name, without runs of the collection that are not accepted. A board has ranks if its first run has
-    one.
+    """Return the boards by name, without runs that are not accepted.
+
+    A board has ranks if its first run has one.
     """
     boards: dict[str, Official] = {}
     away = collection.runs.not_accepted().values("run_tag")

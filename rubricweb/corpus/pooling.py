@@ -46,7 +46,7 @@ class PoolRule:
 
 
 def stored_rule(collection: Collection) -> PoolRule | None:
-    """The rule by which the collection was pooled; None where files say what is pooled."""
+    """Return the rule by which the collection was pooled; None where files say what is pooled."""
     rule = collection.pool_rule
     return PoolRule(rule["depth"], rule["by_type"], tuple(rule["runs"])) if rule else None
 
@@ -180,7 +180,7 @@ class _Reading:
         return TopicPlan(topic.pk, topic.query_id, added, textless, holes)
 
     def _tops(self, topic: Topic) -> dict[int, list[str]]:
-        """By run, in their order: its first doc ids, best first; none where it lacks the topic."""
+        """Return the first doc ids of each run, best first; none where it lacks the topic."""
         rows = Ranking.objects.filter(topic=topic, run__in=self._depths).values_list("run_id", "doc_ids")
         limits = dict(zip(self._depths, self.limits, strict=True))
         tops: dict[int, list[str]] = {run: [] for run in self._depths}
@@ -190,7 +190,7 @@ class _Reading:
 
 
 def _wanted(topic: Topic, tops: list[list[str]], pooled: set[str]) -> list[str]:
-    """Doc ids to add: judged ones, then the first ranks of all runs, the second, and so on."""
+    """Return the doc ids to add: judged ones, then the first ranks of all runs, the second, and so on."""
     judged = topic.judgments.order_by("pk").values_list("doc_id", flat=True)
     by_rank = (doc_id for rank in zip_longest(*tops) for doc_id in rank if doc_id is not None)
     return [doc_id for doc_id in dict.fromkeys([*judged, *by_rank]) if doc_id not in pooled]
@@ -202,7 +202,7 @@ def _holes(top: list[str], pooled: set[str], added: dict[str, int]) -> tuple[int
 
 
 def _passages(collection: Collection, doc_ids: list[str]) -> dict[str, int]:
-    """Passages of the collection with a text, by doc id."""
+    """Return passages of the collection with a text, by doc id."""
     passages: dict[str, int] = {}
     for start in range(0, len(doc_ids), LOOKED_UP):
         rows = collection.passages.filter(doc_id__in=doc_ids[start : start + LOOKED_UP]).exclude(text="")

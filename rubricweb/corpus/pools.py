@@ -38,7 +38,7 @@ Rankings = dict[tuple[int, int], tuple[tuple[str, ...], tuple[float, ...]]]
 
 
 def collection_pool(collection: Collection) -> CollectionPool:
-    """Runs have the names that the reader may see."""
+    """Return the runs with the names that the reader may see."""
     pool = _load(collection.pk, Collection.objects.values_list("stamp", flat=True).get(pk=collection.pk))
     names = shown_names(collection.pk, pool.run_tags)
     return pool if names is pool.run_tags else replace(pool, run_tags=names)
@@ -111,7 +111,7 @@ def _pooled(collection_id: int) -> dict[int, list[tuple[int, str]]]:
 
 
 def _rankings(collection_id: int) -> Rankings:
-    """Each doc id is one text, however many runs rank it, so few rows as read are held at a time."""
+    """Return the doc ids and scores of each run and topic; equal doc ids are one string in memory."""
     rows = Ranking.objects.filter(topic__collection_id=collection_id)
     fields = rows.values_list("run_id", "topic_id", "doc_ids", "scores").iterator(chunk_size=READ_AT_ONCE)
     return {
@@ -123,7 +123,7 @@ def _rankings(collection_id: int) -> Rankings:
 def _left_out(
     rankings: Rankings, counted: Rankings, judgments: dict[int, dict[str, int]]
 ) -> dict[int, set[str]]:
-    """By topic: doc ids that some run ranks, but none that counts, and that nobody judged."""
+    """Return, by topic, the doc ids that nobody judged and that only runs rank which do not count."""
     ranked: dict[int, set[str]] = {}
     for place in rankings.keys() - counted.keys():
         ranked.setdefault(place[1], set()).update(rankings[place][0])
@@ -206,7 +206,7 @@ def stamp_of(collection_id: int) -> int:
 
 
 def _has_left_out(collection_id: int) -> bool:
-    """Whether some passages may not count, since only runs that are not accepted bring them."""
+    """Return whether some passages may not count, since only runs that are not accepted bring them."""
     return Run.objects.filter(collection=collection_id).not_accepted().exists()
 
 
@@ -233,7 +233,7 @@ def _chars(collection_id: int, stamp: int) -> dict[int, int]:
 
 
 def _kept(collection_id: int, stamp: int) -> list[tuple[int, int, int]] | None:
-    """(topic, passages, characters) as workers counted them for the snapshots of this stamp, if they did."""
+    """Return (topic, passages, characters) as workers counted them for this stamp; None if they have not."""
     topics = Topic.objects.filter(collection=collection_id)
     current = topics.filter(pool_snapshot__number=stamp, pool_snapshot__chars__isnull=False)
     rows = list(current.values_list("pk", "pool_snapshot__passages", "pool_snapshot__chars"))

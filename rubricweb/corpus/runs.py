@@ -114,7 +114,7 @@ def run_form(run: Run, posted: QueryDict | None = None, described: RunDescriptio
 
 @require_safe
 def runs(request: HtmxRequest, slug: str) -> HttpResponse:
-    """The list; the address says which run is being edited or removed."""
+    """List the runs; the address says which one is being edited or removed."""
     collection = access.collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     listed = run_list(collection)
     context: dict[str, object] = {"collection": collection, "runs": listed}

@@ -79,7 +79,7 @@ class SettingsForm(forms.Form):
     """The digest of the settings that the writer started from."""
 
     def settings(self, collection: Collection) -> CollectionSettings:
-        """The settings of the valid form; what it does not have is as it was."""
+        """Return the settings of the valid form; what it does not have is as it was."""
         fields = self.cleaned_data
         return replace(
             settings_of(collection),
@@ -93,7 +93,7 @@ class SettingsForm(forms.Form):
 
 
 def settings_form(collection: Collection, posted: Mapping[str, Any] | None = None) -> SettingsForm:
-    """As sent, or with the present settings."""
+    """Return the form with what was posted, or with the present settings."""
     names = [name for name in SettingsForm.base_fields if name != "seen"]
     initial: dict[str, Any] = {name: getattr(collection, name) for name in names}
     return SettingsForm(posted, initial={**initial, "seen": settings_digest(collection)})
@@ -132,7 +132,7 @@ def settings(request: HtmxRequest, slug: str) -> HttpResponse:
 
 
 def _conflicting_settings(request: HtmxRequest, slug: str) -> HttpResponse:
-    """What was sent, over the settings as they are now; to save it again is to know of them."""
+    """Show what was posted over the present settings, with their digest, so that it can be saved again."""
     collection = access.collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     posted = request.POST.copy()
     posted["seen"] = settings_digest(collection)

@@ -85,7 +85,7 @@ class TopicPool:
         return {ids[row]: label for row, label in pairs}
 
     def judgments_by_row(self, unjudged: int) -> NDArray[np.int32]:
-        """Shape (doc ids,): the judgment of each of `known_ids`, or `unjudged`."""
+        """Return the judgment of each of `known_ids` or `unjudged`, shape (doc ids,)."""
         labels = np.full(len(self.known_ids), unjudged, dtype=np.int32)
         is_known = self.judged.rows < len(labels)
         labels[self.judged.rows[is_known]] = self.judged.labels[is_known]
@@ -111,7 +111,7 @@ class TopicPool:
         return np.where(rows < len(self.doc_ids), rows, np.int32(-1)) if self.rankings.outside else rows
 
     def top(self, k: int) -> NDArray[np.bool_]:
-        """Shape (runs, passages): whether the passage is among the run's first k."""
+        """Return whether each passage is among each run's first k, shape (runs, passages)."""
         rows = self.ranked_rows[:, :k]
         mask = np.zeros((len(rows), len(self.doc_ids) + 1), dtype=np.bool_)
         mask[np.arange(len(rows))[:, np.newaxis], rows] = True  # row -1 sets the spare last column
@@ -123,7 +123,7 @@ class TopicPool:
         return self.doc_ids + self.rankings.outside
 
     def ranked_by(self, run: int) -> tuple[str, ...]:
-        """The doc ids that the run ranks, best first; none where it lacks the topic."""
+        """Return the doc ids that the run ranks, best first; none where it lacks the topic."""
         ids, n = self.known_ids, int(self.lengths[run])
         return tuple(ids[row] for row in self.rankings.rows[run, :n].tolist())
 

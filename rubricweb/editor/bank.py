@@ -155,7 +155,7 @@ def bank_begin(request: HtmxRequest, slug: str) -> HttpResponse:
 
 
 def _page_context(request: HtmxRequest, bank: Bank, topic: Topic, figures: FiguresForm) -> dict[str, object]:
-    """The parts of the full page; the template calls them, so a fragment costs nothing."""
+    """Return the parts of the full page; the template calls them, so a fragment costs nothing."""
     return {
         "panel": partial(open_panel, request, bank, parse_id(request.GET.get("item", ""))),
         "new_item": partial(new_item_form, topic),
@@ -167,7 +167,7 @@ def _page_context(request: HtmxRequest, bank: Bank, topic: Topic, figures: Figur
 
 
 def _just_changed(named: str, bank: Bank, figures: FiguresForm) -> Context | None:
-    """After a change without JavaScript: the item that the address names, and the effect of its change."""
+    """Return the item that the address names after a change without JavaScript, and its effect."""
     item = (
         bank.items.select_related("revision", "topic", "bank__collection").filter(pk=parse_id(named)).first()
     )
@@ -185,7 +185,7 @@ def _can_edit(request: HtmxRequest, collection: Collection) -> bool:
 def _what_if(
     ask: Callable[[Item, GraderConfig, MeasureSpec], WhatIf], item: Item, figures: FiguresForm
 ) -> WhatIf | None:
-    """None if no grader grades this kind of item."""
+    """Return the effect of a change; None if no grader grades this kind of item."""
     config = figures.graders.get(ItemKind(item.kind))
     return ask(item, config, figures.measure_by(config)) if config else None
 
@@ -250,7 +250,7 @@ def _weighed(request: HtmxRequest, item: Item, change: Callable[..., Item]) -> H
 def _confirmation(
     request: HtmxRequest, item: Item, *, refusal: BankError | None = None, status: int = 200
 ) -> HttpResponse:
-    """The confirmation with its consequences: a retired item may be restored, an active one retired."""
+    """Ask to restore a retired item, or to retire an active one, with the consequences."""
     figures = _figures(request, item.bank)
     form = SeenForm(initial={"seen": item.version}, auto_id=f"item-{item.pk}-%s")
     verb = "Restore" if item.is_retired else "Retire"

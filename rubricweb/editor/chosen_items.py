@@ -150,7 +150,7 @@ def _asked(
     problem: str = "",
     status: int = 0,
 ) -> HttpResponse:
-    """The confirmation with its consequences, or why nothing was done (422, or the status that is given)."""
+    """Ask for confirmation with the consequences, or say why nothing was done (422, or `status`)."""
     bank, topic = place
     items = _items(bank, topic, form.seen) if form and not problem else []
     context: dict[str, object] = {"bank": bank, "topic": topic, "collection": bank.collection}
@@ -161,7 +161,7 @@ def _asked(
 
 
 def _trial(request: HtmxRequest, bank: Bank, topic: Topic, items: list[Item]) -> Trial | None:
-    """The board without the items; None where no grader has one."""
+    """Return the board without the items; None where no grader has one."""
     figures = FiguresForm(request.GET, rating_graders(bank))
     config = next(iter(board_graders(figures, bank.collection)), None)
     if config is None or not items:

@@ -119,7 +119,7 @@ def inbox(
     opened: Container[int] = (),
     refused: Mapping[int, RefusedDraft] | None = None,
 ) -> DraftInbox:
-    """Near-duplicates are computed on each call, because decisions change what they are compared with."""
+    """Return the rows of drafts; near-duplicates are computed anew, since decisions change them."""
     prefetch_related_objects([topic], "subtopics")  # the form beside the inbox lists them too
     drafts = list(waiting(bank, topic))
     near = _near(bank, topic, drafts)
@@ -172,7 +172,7 @@ def drafts_of(bank: Bank, topic: Topic) -> QuerySet[Draft]:
 
 
 def _near(bank: Bank, topic: Topic, drafts: list[Draft]) -> dict[int, NearDuplicate]:
-    """By draft. Questions are compared with questions only, nuggets with nuggets."""
+    """Return near-duplicates by draft; questions are compared with questions only, nuggets with nuggets."""
     nearest_items: dict[int, NearDuplicate] = {}
     for kind in {draft.request.kind for draft in drafts}:
         same = [draft for draft in drafts if draft.request.kind == kind]

@@ -236,7 +236,7 @@ def _with_figures(
 def passage_grades(
     topic: Topic, passage_pk: int, items: Iterable[Item], graders: GraderByKind
 ) -> dict[int, int]:
-    """By item pk: the rating of the item on a pooled passage, for items that a grader grades.
+    """Return the rating of each graded item on a pooled passage, by item pk.
 
     MISSING where there is none, HIDDEN where the reader must not see it yet; FAILED as in matrices.
     """
@@ -266,7 +266,7 @@ def item_figures(
     *,
     min_grade: int | None,
 ) -> dict[int, ItemFigures]:
-    """By item pk, for items that a grader grades; `min_grade` defaults to each grader's own."""
+    """Return the figures of graded items by item pk; `min_grade` defaults to each grader's own."""
     pool, hidden = collection_pool(collection), visibility.hidden_cells(collection.pk)[topic.pk].graders
     by_grader: dict[GraderConfig, list[Item]] = {}
     for item in items:

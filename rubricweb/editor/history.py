@@ -130,7 +130,7 @@ def _versions(
 
 
 def _changes(bank: Bank, filters: Filters, seen: Seen) -> list[ItemChange]:
-    """The newest of a page and one more."""
+    """Return the changes of a page and one more, newest first."""
     if filters.verb == NAMED[0]:
         return []
     conditions = {"by": filters.by, "verb": filters.verb, "item__topic": filters.topic, "pk__lt": seen.change}
@@ -140,7 +140,7 @@ def _changes(bank: Bank, filters: Filters, seen: Seen) -> list[ItemChange]:
 
 
 def _moves(bank: Bank, filters: Filters, seen: Seen) -> list[Move]:
-    """The newest of a page and one more; those of items that the reader may see."""
+    """Return the moves of a page and one more, newest first, of items that the reader may see."""
     if filters.verb not in (None, MOVE[0]):
         return []
     items = bank.items.filter(**_chosen({"topic": filters.topic}))
@@ -164,7 +164,7 @@ def _chosen(conditions: Mapping[str, object]) -> dict[str, object]:
 
 
 def authors(bank: Bank) -> QuerySet[User]:
-    """Everybody who changed or moved an item of the bank."""
+    """Return everybody who changed or moved an item of the bank."""
     changed = ItemChange.objects.filter(item__bank=bank).order_by().values("by")
     moved = _moves_of(bank.items.all()).order_by().values("by")
     return (User.objects.filter(pk__in=changed) | User.objects.filter(pk__in=moved)).order_by("username")

@@ -133,7 +133,7 @@ def impact_of(draft: UnsavedItem) -> Impact:
 
 
 def _grades(config: GraderConfig, draft: UnsavedItem) -> bool:
-    """Whether the config grades this kind; one that compares with accepted answers needs some."""
+    """Return whether the config grades this kind; one that compares with accepted answers needs some."""
     if draft.kind not in kinds_of(config):
         return False
     keys = AnswerKey.objects.filter(revision__topic=draft.topic, revision__uid=draft.uid)
@@ -153,7 +153,7 @@ def _time(configs: list[GraderConfig], draft: UnsavedItem, pool: CollectionPool)
 
 
 def _dollars(configs: list[GraderConfig], draft: UnsavedItem, pool: CollectionPool) -> float | None:
-    """None if no config has a price."""
+    """Return the cost of grading the draft; None if no config has a price."""
     prices = [
         dollars_of_wording(config, draft.topic, draft.text, _to_grade(config, draft, pool))
         for config in configs
@@ -163,7 +163,7 @@ def _dollars(configs: list[GraderConfig], draft: UnsavedItem, pool: CollectionPo
 
 
 def could_move(draft: UnsavedItem, config: GraderConfig, pool: CollectionPool) -> tuple[str, ...]:
-    """Runs whose rank can change, whatever the missing grades of the draft turn out to be.
+    """Return runs whose rank can change, whatever the missing grades of the draft turn out to be.
 
     Exact for each pair of runs: with c_i = 1 if run i covers the draft, (c_i, c_j) takes every value that
     some outcome of the cells in their first k passages gives.
@@ -184,7 +184,7 @@ def could_move(draft: UnsavedItem, config: GraderConfig, pool: CollectionPool) -
 
 
 def _other_uids(draft: UnsavedItem, config: GraderConfig) -> Uids:
-    """The wordings of this topic that the config grades, without the item that is being reworded."""
+    """Return the wordings of this topic that the config grades, without the item that is being reworded."""
     items = draft.bank.all_items.active().of_kinds(kinds_of(config)).for_topic(draft.topic)
     if draft.item:
         items = items.exclude(pk=draft.item.pk)
@@ -192,7 +192,7 @@ def _other_uids(draft: UnsavedItem, config: GraderConfig) -> Uids:
 
 
 def _cells_in_reach(grades: TopicGrades, uid: str, measure: MeasureSpec) -> tuple[Mask, Mask]:
-    """By run: whether it covers the item already; and (runs, passages) the missing cells in its first k."""
+    """Return whether each run covers the item, shape (runs,), and its missing cells, (runs, passages)."""
     column = grades.matrix.columns((uid,)).ratings[:, 0]
     in_reach = grades.pool.top(measure.cutoff)
     certain: Mask = np.asarray((in_reach & (column >= measure.min_grade)).any(axis=1))
@@ -200,7 +200,7 @@ def _cells_in_reach(grades: TopicGrades, uid: str, measure: MeasureSpec) -> tupl
 
 
 def _undecided(today: Scores, floor: Scores, step: float, certain: Mask, open_cells: Mask) -> Mask:
-    """Shape (runs,): whether for some other run "it is ahead of me" can differ from today.
+    """Return whether the order of each run and some other can differ from today, shape (runs,).
 
     `floor` is each run's mean if no missing cell covers; covering the item adds `step`. A run that covers it
     already has that in its floor.
@@ -220,7 +220,7 @@ def _undecided(today: Scores, floor: Scores, step: float, certain: Mask, open_ce
 
 
 def _ahead(first: Scores, second: Scores) -> Mask:
-    """Shape (runs, runs): whether run i, scored by `first`, is ahead of run j, scored by `second`."""
+    """Return whether run i, scored by `first`, is ahead of run j, scored by `second`, shape (runs, runs)."""
     i, j = (
         np.round(np.nan_to_num(scores, nan=-np.inf), influence.TIED_DECIMALS) for scores in (first, second)
     )
@@ -282,7 +282,7 @@ class DraftForm(forms.Form):
 
 @require_POST
 def impact(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
-    """The impact of the text typed so far, and the items that are similar to it."""
+    """Show the impact of the text typed so far, and the items that are similar to it."""
     bank, topic = access.bank_topic_for_editor(request.user, bank_id, topic_id)
     form = DraftForm(request.POST)
     context: dict[str, object] = {"bank": bank, "topic": topic, "collection": bank.collection}

@@ -54,13 +54,13 @@ KEPT = ("grader", "min_grade")
 
 
 def editor_url(request: HtmxRequest, bank: Bank, topic: Topic, **more: object) -> str:
-    """The URL of the editor with the page's parameters; `more` is added."""
+    """Return the URL of the editor with the page's parameters; `more` is added."""
     kept = {name: request.GET[name] for name in KEPT if request.GET.get(name)} | more
     return reverse("editor:topic", args=[bank.pk, topic.pk]) + (f"?{urlencode(kept)}" if kept else "")
 
 
 def change_url(request: HtmxRequest, item: Item, change: str) -> str:
-    """The URL of a change of the item (edit, weigh, retire...), with the page's parameters."""
+    """Return the URL of a change of the item (edit, weigh, retire...), with the page's parameters."""
     kept = request.GET.urlencode()
     return reverse(f"editor:item-{change}", args=[item.bank_id, item.pk]) + (f"?{kept}" if kept else "")
 
@@ -112,7 +112,7 @@ def _added(form: NewItemForm, bank: Bank, topic: Topic, by: User) -> bool:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def item_edit(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
-    """`?wording=N` starts from the item's version N."""
+    """Reword an item; `?wording=N` starts from its version N."""
     try:
         item = access.item_for_editor(request.user, bank_id, item_id)
     except access.Held as held:
@@ -135,7 +135,7 @@ def item_edit(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
 
 
 def _say_saved(request: HtmxRequest, item: Item, before: str) -> None:
-    """With an Undo, if its text was another one `before`."""
+    """Say that the item is saved, with an Undo if its text was another one `before`."""
     message = f"{item.get_kind_display().capitalize()} saved."
     if item.is_retired:  # somebody did that meanwhile
         message += " It is still retired: restore it to have it counted."
@@ -177,7 +177,7 @@ def _rewording(item: Item, form: object) -> dict[str, object]:
 
 
 def _both_wordings(request: HtmxRequest, conflict: Conflict, mine: str) -> HttpResponse:
-    """The other person's wording beside the user's own; the form now carries the version seen."""
+    """Show the other person's wording next to the user's own; the form now has the version seen."""
     item = conflict.item
     latest = selectors.last_change(item)
     form = wording_form(item, text=mine)
@@ -187,7 +187,7 @@ def _both_wordings(request: HtmxRequest, conflict: Conflict, mine: str) -> HttpR
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def item_weigh(request: HtmxRequest, bank_id: int, item_id: int) -> HttpResponse:
-    """Importance and weight of an item."""
+    """Set the importance and weight of an item."""
     item = access.item_for_editor(request.user, bank_id, item_id)
     form = weigh_form(item, posted=_posted(request))
     context = item_panel("weigh", f"Weigh a {item.get_kind_display()}", item, form)
@@ -322,7 +322,7 @@ def _shown(
 
 
 def _both_keys(request: HtmxRequest, item: Item, mine: list[str]) -> HttpResponse:
-    """The other person's key above the user's own; the form now carries the version seen."""
+    """Show the other person's key above the user's own; the form now has the version seen."""
     return _shown(request, item, answer_key_form(item, mine=mine), mine=mine)
 
 

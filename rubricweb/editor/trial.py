@@ -145,7 +145,7 @@ def _setting(item: _BoardItem, settings: Mapping[int, Setting]) -> Setting:
 
 
 def _board_items(bank: Bank, config: GraderConfig) -> dict[int, list[_BoardItem]]:
-    """By topic: the items that the grader grades; of two with the same wording the first counts."""
+    """Return the graded items by topic; of two with the same wording the first counts."""
     rows = bank.all_items.active().of_kinds(kinds_of(config)).order_by("topic_id", "position", "pk")
     by_topic: dict[int, dict[str, _BoardItem]] = {}
     fields = ("topic_id", "pk", "revision__uid", "importance", "weight")
@@ -155,7 +155,7 @@ def _board_items(bank: Bank, config: GraderConfig) -> dict[int, list[_BoardItem]
 
 
 def _scores(ratings: Ratings, pool: TopicPool, measure: MeasureSpec, weights: Weights) -> Scores:
-    """Not cached: the same slider position is rarely tried twice."""
+    """Return scores, not cached: the same weights are rarely tried twice."""
     if not weights:
         return np.full(pool.n_runs, np.nan)
     return item_scores(pool, ratings, measure, weights)
@@ -233,7 +233,7 @@ class WeightTrialForm(forms.Form):
         }
 
     def address(self, *, measure: str) -> str:
-        """The query string of these settings by another measure."""
+        """Return the query string of these settings by another measure."""
         address = self._sent.copy()
         for name in ("csrfmiddlewaretoken", "look"):
             address.pop(name, None)
@@ -241,7 +241,7 @@ class WeightTrialForm(forms.Form):
         return address.urlencode()
 
     def weights(self) -> dict[int, ItemWeight]:
-        """The changes to save. Solo is a preview only."""
+        """Return the changes to save. Solo is a preview only."""
         on = set(self.cleaned_data["on"])
         return {
             item.pk: ItemWeight(
@@ -251,7 +251,7 @@ class WeightTrialForm(forms.Form):
         }
 
     def _weight(self, item: Item) -> float:
-        """As sent; the item's own if that cannot be read."""
+        """Return the submitted weight; the item's own if that cannot be read."""
         weight: float | None = self.cleaned_data.get(f"weight-{item.pk}")
         return item.weight if weight is None else weight
 
@@ -312,14 +312,14 @@ def trial(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
 
 
 def _items(bank: Bank, topic: Topic, config: GraderConfig | None) -> list[Item]:
-    """The items that the grader grades."""
+    """Return the items that the grader grades."""
     kinds = kinds_of(config) if config else tuple(ItemKind)
     rows = bank.items.active().for_topic(topic).of_kinds(kinds)
     return list(rows.select_related("revision").order_by("position", "pk"))
 
 
 def _refused(form: WeightTrialForm) -> bool:
-    """Saving a solo would retire all other items, which nobody intends."""
+    """Refuse to save a solo, which would retire all other items."""
     if form.only is None:
         return False
     form.add_error("solo", gettext("Solo is only a preview. Turn it off, then save."))
@@ -350,7 +350,7 @@ def _shown(
 
 
 def _board(weight_trial: WeightTrial) -> dict[str, object]:
-    """The settings as sent, and the board if a grader has one."""
+    """Return the settings as sent, and the board if a grader has one."""
     form, config = weight_trial.form, weight_trial.config
     form.is_valid()
     settings = form.settings

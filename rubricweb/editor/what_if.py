@@ -110,14 +110,14 @@ def board_inputs(bank: Bank, config: GraderConfig, measure: MeasureSpec) -> Boar
 
 
 def what_if(item: Item, config: GraderConfig, measure: MeasureSpec) -> WhatIf:
-    """The effect of retiring an active item, or restoring a retired one."""
+    """Return the effect of retiring an active item, or restoring a retired one."""
     outside, inside = _without_and_with(item, config)
     change = (outside, inside) if item.is_retired else (inside, outside)
     return _difference(board_inputs(item.bank, config, measure), item.topic_id, change)
 
 
 def what_changed(item: Item, config: GraderConfig, measure: MeasureSpec) -> WhatIf:
-    """The effect that retiring a retired item had, or that an active one has on the board without it."""
+    """Return the effect that retiring `item` had, or would have if it is active."""
     outside, inside = _without_and_with(item, config)
     change = (inside, outside) if item.is_retired else (outside, inside)
     return _difference(board_inputs(item.bank, config, measure), item.topic_id, change)
@@ -126,7 +126,7 @@ def what_changed(item: Item, config: GraderConfig, measure: MeasureSpec) -> What
 def retirements(
     bank: Bank, pks: Container[int], config: GraderConfig, measure: MeasureSpec
 ) -> dict[int, WhatIf]:
-    """By item pk: the effect of retiring each of these active items alone."""
+    """Return, by item pk, the effect of retiring each of these active items alone."""
     now = board_inputs(bank, config, measure)
     rows = bank.all_items.active().of_kinds(kinds_of(config)).order_by("position", "pk")
     by_topic: dict[int, list[tuple[int, str]]] = {}
@@ -149,7 +149,7 @@ def _without_and_with(item: Item, config: GraderConfig) -> tuple[Uids, Uids]:
 
 
 def _uids(rows: list[tuple[int, int, str]]) -> Uids:
-    """In the bank's order, so that a board of the same items finds its topic scores cached."""
+    """Return uids in the bank's order, so that a board of the same items finds its topic scores cached."""
     return tuple(dict.fromkeys(uid for _, _, uid in rows))
 
 
@@ -230,7 +230,7 @@ def board_diff(
     config: GraderConfig,
     measure: MeasureSpec,
 ) -> BoardDiff:
-    """None stands for the bank as it is now."""
+    """Return how the board differs between two versions; None stands for the bank as it is now."""
     now = board_inputs(bank, config, measure)
     none: dict[int, Uids] = dict.fromkeys(now.pool.by_topic, ())
     old, new = (none | items_by_topic(bank, kinds_of(config), version) for version in versions)

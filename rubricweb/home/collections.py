@@ -142,8 +142,9 @@ Stamped = dict[int, dict[GraderConfig, int]]
 
 
 def _progress(collections: list[Collection]) -> dict[int, _Progress]:
-    """By collection: the progress of its default grader; collections with the same grader are counted
-    together.
+    """Return the progress of each collection's default grader, by collection.
+
+    Collections with the same grader are counted together.
     """
     progress = {collection.pk: _Progress() for collection in collections}
     pools, stamped = _pools(collections), _stamped(collections)
@@ -166,7 +167,7 @@ def _progress(collections: list[Collection]) -> dict[int, _Progress]:
 
 
 def _active(collection: Collection, cache: dict[tuple[object, ...], tuple[Rater, ...]]) -> tuple[Rater, ...]:
-    """What Re-grade runs; looked up once for collections with the same settings."""
+    """Return the graders that Re-grade runs; looked up once for collections with the same settings."""
     settings = (
         collection.grader_backend,
         collection.grader_llm,
@@ -200,7 +201,7 @@ class _Pools:
 def _add(
     progress: dict[int, _Progress], config: GraderConfig, sharing: list[Collection], pools: _Pools
 ) -> None:
-    """Items without text cannot be graded, so of them only graded cells count; nor, by who verifies answers,
+    """Add a grader's cells. Of items without text only graded cells count; nor, by who verifies answers,
     those without an answer key. A grader of passages has a cell for each.
 
     Banks that the grader has not begun do not count, unless it has begun none.
@@ -238,7 +239,7 @@ def _add_labels(
 
 
 def _graded(grades: QuerySet[Grade], pools: _Pools) -> Iterator[tuple[int, int]]:
-    """Collections with numbers of grades that add up, those of passages that count nowhere taken off."""
+    """Yield (collection, number of grades) to be added up, negative for passages that count nowhere."""
     yield from grades.values_list("topic__collection").annotate(Count("pk"))
     for topic, passages in pools.left_out.items():
         for start in range(0, len(passages), LOOKED_UP):

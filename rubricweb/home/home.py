@@ -116,7 +116,7 @@ def _only_call(teams: Sequence[Track]) -> Call | None:
 
 
 def _of_only(user: User, row: CollectionRow) -> Context:
-    """What else shows of a person's only collection: who has to do what there, or their own work."""
+    """Return the parts for a person's only collection: what others have to do there, or their own work."""
     collection, role = row.card.collection, row.card.role
     if not role.includes(roles.TO_ORGANIZE):
         return {"collection": collection, "work": work_of(user, collection, role), "only": row}

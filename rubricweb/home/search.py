@@ -62,8 +62,9 @@ def _best(hits: Iterable[Hit], terms: Sequence[str]) -> list[Hit]:
 
 
 def _rank(hit: Hit, terms: Sequence[str]) -> int | None:
-    """0 if the title begins with the first word, 1 if every word begins a word of the hit, 2 if all occur
-    somewhere; None if one does not.
+    """Return the rank of a hit, best first; None if a term does not occur in it.
+
+    0: the title begins with the first term; 1: each term begins a word; 2: all terms occur somewhere.
     """
     title = hit.title.casefold()
     text = f"{title} {hit.detail} {hit.keywords}".casefold()
@@ -111,7 +112,7 @@ def _containing(terms: Iterable[str], *fields: str) -> Q:
 
 
 def _topics(here: Sequence[Collection], terms: Sequence[str]) -> Iterator[Hit]:
-    """A topic leads to its grid, in the bank that has items of it, and to these items."""
+    """Yield topics, which lead to their grid in the bank that has items of them, and to these items."""
     banks = Item.objects.active().filter(topic=OuterRef("pk")).order_by("bank").values("bank")
     topics: QuerySet[Any] = Topic.objects.filter(_containing(terms, "query_id", "text"), collection__in=here)
     for topic in topics.annotate(of_bank=Subquery(banks[:1])).select_related("collection")[:READ]:
@@ -126,7 +127,7 @@ def _topics(here: Sequence[Collection], terms: Sequence[str]) -> Iterator[Hit]:
 
 
 def _runs(here: Sequence[Collection]) -> Iterator[Hit]:
-    """By the names under which the reader knows them."""
+    """Yield runs by the names under which the reader knows them."""
     by_pk = {collection.pk: collection for collection in here}
     rows = Run.objects.accepted().filter(collection__in=here).order_by("run_tag")
     for pk, collection_id, tag in rows.values_list("pk", "collection", "run_tag"):
@@ -136,7 +137,7 @@ def _runs(here: Sequence[Collection]) -> Iterator[Hit]:
 
 
 def _items(here: Sequence[Collection], terms: Sequence[str]) -> Iterator[Hit]:
-    """Without secret ones for readers who may not see them."""
+    """Yield items, without secret ones for readers who may not see them."""
     banks = Bank.objects.filter(collection__in=here)
     items = Item.objects.active().filter(_containing(terms, "revision__text"), bank__in=banks)
     fields = ("pk", "bank", "topic", "revision__text", "topic__query_id", "kind")

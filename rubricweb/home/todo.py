@@ -201,7 +201,7 @@ def turns_to_rate(user: User, collections: Iterable[Collection]) -> QuerySet[Tur
 
 
 def _cells(user: User, collections: Sequence[Collection]) -> Iterator[Task]:
-    """The cells that the person may still rate, by campaign, the oldest campaign first."""
+    """Yield the cells that the person may still rate, by campaign, the oldest campaign first."""
     place = Concat(Cast("cell__topic", CharField()), Value(" "), Cast("cell__passage", CharField()))
     turns = turns_to_rate(user, collections).order_by().values_list("campaign")
     rows = turns.annotate(cells=Count("cell", distinct=True), passages=Count(place, distinct=True))
@@ -225,14 +225,14 @@ def _cells(user: User, collections: Sequence[Collection]) -> Iterator[Task]:
 
 
 def _pace(user: User) -> float | None:
-    """The person's seconds per cell, in whatever campaign."""
+    """Return the person's seconds per cell, in whatever campaign."""
     done = Turn.objects.filter(person=user, state__in=Turn.DONE).exclude(done_at=None)
     times = done.order_by("-done_at").values_list("done_at", flat=True)[: PACE_OF + 1]
     return pace(at for at in times if at is not None)
 
 
 def _flags(user: User, by_pk: Mapping[int, Collection], holding: Any) -> Iterator[Task]:
-    """Flags assigned to the person; for topic developers those of nobody too."""
+    """Yield flags assigned to the person, and for topic developers those assigned to nobody."""
     edited = holding(roles.TO_EDIT_BANK)
     mine = Q(assignee=user, bank__collection__in=holding(roles.TO_ASSESS))
     unassigned = Q(assignee=None, bank__collection__in=edited)
@@ -252,7 +252,7 @@ def _conflicts(work: OpenWork, collections: Iterable[Collection]) -> Iterator[Ta
 
 
 def _drafts(by_pk: Mapping[int, Collection], collections: Iterable[Collection]) -> Iterator[Task]:
-    """Drafts to accept or reject; the button leads to the topic that has most."""
+    """Yield drafts to accept or reject; the button leads to the topic that has most."""
     waiting = Draft.objects.filter(state=Draft.State.WAITING, request__bank__collection__in=list(collections))
     names = ("request__bank__collection", "request__bank", "request__topic")
     topics: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
@@ -275,7 +275,7 @@ def _paused_jobs(collections: Sequence[Collection]) -> Iterator[Task]:
 
 
 def _teams_files(work: OpenWork, collections: Iterable[Collection]) -> Iterator[Task]:
-    """Runs and late files that an organizer decides about."""
+    """Yield runs and late files that an organizer decides about."""
     for collection in collections:
         if count := work.submitted.get(collection.pk, 0):
             address = reverse("submissions:desk", args=[collection.slug])
@@ -286,7 +286,7 @@ def _teams_files(work: OpenWork, collections: Iterable[Collection]) -> Iterator[
 
 
 def _webhooks(collections: Sequence[Collection]) -> Iterator[Task]:
-    """Webhooks that failed until they were turned off."""
+    """Yield webhooks that failed until they were turned off."""
     disabled = Endpoint.objects.filter(collection__in=collections, state=Endpoint.State.DISABLED)
     counts = _counted(disabled, "collection")
     for collection in collections:

@@ -149,7 +149,7 @@ def _unpooled_runs(pool: CollectionPool) -> int:
 
 
 def topic_rows(collection: Collection, bank: Bank, rater: Rater) -> list[ListedTopic]:
-    """All topics, in the collection's order."""
+    """Return all topics, in the collection's order."""
     pool = collection_pool(collection)
     by_config = {config.pk: matrices(config, pool) for config in rater.configs}
     columns_by_topic = item_columns(bank)
@@ -191,7 +191,7 @@ def _topics(collection: Collection) -> Iterable[tuple[int, str, str, str, int]]:
 def _missing_behind(
     collection: Collection, rater: Rater, columns_by_topic: Mapping[int, tuple[ItemColumn, ...]]
 ) -> dict[int, int]:
-    """By topic with cells hidden from the reader: how many of its cells have no grade.
+    """Return how many cells have no grade, by topic with cells hidden from the reader.
 
     A hidden cell counts as graded; only its grade is not shown.
     """
@@ -295,7 +295,7 @@ def _best_first(board: Official) -> list[tuple[str, float]]:
 
 
 def _table(banks: list[Bank], form: TopicsForm) -> dict[str, object]:
-    """The table's part of the context; empty without a bank."""
+    """Return the table's part of the context; empty without a bank."""
     if not banks:
         return {"banks": banks}
     bank = form.offer_banks(banks)

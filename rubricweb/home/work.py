@@ -149,7 +149,7 @@ OPEN_ENDED = frozenset({Kind.VERIFY, Kind.VOTE})
 
 
 def _open_ended(user: User, collection: Collection, role: Role) -> Iterator[Task]:
-    """Grades to verify, citations to label, and pairs of answers to vote on."""
+    """Yield grades to verify, citations to label, and pairs of answers to vote on."""
     if not role.includes(roles.TO_ASSESS):
         return
     if bank := next(iter(banks(collection)), None):

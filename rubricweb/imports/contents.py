@@ -52,7 +52,7 @@ TAKEN: Mapping[Content, Taken] = {
 
 
 def takeable() -> tuple[Format, ...]:
-    """The formats that an import takes."""
+    """Return the formats that an import takes."""
     return registry.of_content(*TAKEN)
 
 
@@ -84,7 +84,7 @@ class ImportOptions:
 
 
 def files_of(batch: Import) -> ImportFiles:
-    """The staged files of a checked import, each where its content belongs, in the format of the check."""
+    """Return the staged files of a checked import by content, in the formats that the check found."""
     paths: dict[str, list[Any]] = {}
     read_as: dict[Path, str] = {}
     for file in batch.files.filter(is_left_out=False):

@@ -26,7 +26,7 @@ class Imports(TaskKind[Import]):
     is_retried = True
 
     def run(self, lease: Lease[Import]) -> None:
-        """What a file does not allow is a result; other errors are tried again."""
+        """Do the step of an import. A refused file is a result; other errors are tried again."""
         from rubricweb.imports import undo, worker  # every reader: for workers only
 
         if lease.work.step == Import.Step.UNDO:

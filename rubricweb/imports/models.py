@@ -19,11 +19,11 @@ NAME_LIMIT = 300
 
 class ImportQuerySet(models.QuerySet[Any]):
     def imported(self) -> ImportQuerySet:
-        """Imports that were made, also those that a worker undoes now."""
+        """Return imports that were made, also those that a worker undoes now."""
         return self.filter(_MADE)
 
     def open(self) -> ImportQuerySet:
-        """Imports that were not made, or not yet."""
+        """Return imports that were not made, or not yet."""
         return self.exclude(_MADE)
 
 

@@ -113,7 +113,7 @@ class OptionsForm(forms.Form):
 
 @require_safe
 def one_import(request: HtmxRequest, slug: str, import_id: int) -> HttpResponse:
-    """An import in any state: files, counts, options, progress or result; live while a worker has it."""
+    """Show an import in any state: files, counts, options, progress or result; live while a worker has it."""
     batch = access.import_for(request.user, slug, import_id)
     return page_or_part(request, PAGE, _context(batch), part="import")
 

@@ -151,7 +151,7 @@ def batch_of(row: Import) -> Batch:
 
 
 def history(collection: Collection) -> list[Import]:
-    """The imports that were made, the newest first, with their files."""
+    """Return the imports that were made, the newest first, with their files."""
     made = collection.imports.imported().select_related("by", "undone_by").prefetch_related("files")
     return list(made[:SHOWN_IMPORTS])
 

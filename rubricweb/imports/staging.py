@@ -26,12 +26,12 @@ def folder_of(batch: Import) -> Path:
 
 
 def path_of(file: ImportFile) -> Path:
-    """Each file has a folder of its own, named by its key, so that no uploaded name leads anywhere."""
+    """Return the file's own folder, named by its key, so that no uploaded name leads anywhere."""
     return folder_of(file.batch) / str(file.pk) / file_name(file.name)
 
 
 def is_here(batch: Import) -> bool:
-    """Whether this machine has all files of the import."""
+    """Return whether this machine has all files of the import."""
     return all(path_of(file).is_file() for file in batch.files.filter(is_left_out=False))
 
 
@@ -90,12 +90,12 @@ def _stage(batch: Import, name: str, chunks: Iterable[bytes]) -> ImportFile:
 
 
 def shown_name(name: str) -> str:
-    """The name as people know it, without what no database or page can have."""
+    """Return the uploaded name without characters that no database or page can have."""
     cleaned = "".join(character for character in name.replace("\\", "/") if character.isprintable())
     return cleaned[-NAME_LIMIT:].strip() or "file"
 
 
 def file_name(name: str) -> str:
-    """The last part of the name, which readers put into their messages."""
+    """Return the last part of the name, which readers put into their messages."""
     last = PurePosixPath(name).name.encode()[-MAX_NAME_BYTES:].decode(errors="ignore")
     return "file" if last in ("", ".", "..") else last

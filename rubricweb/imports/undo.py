@@ -89,13 +89,13 @@ def kinds() -> Kinds:
 
 
 def last_keys() -> dict[str, int]:
-    """By kind: the last key, before an import adds rows."""
+    """Return the last key of each kind, before an import adds rows."""
     rows = {kind: model._base_manager for kind, (model, _) in kinds().items()}
     return {kind: manager.aggregate(last=Max("pk"))["last"] or 0 for kind, manager in rows.items()}
 
 
 def added_by(collection: Collection, counts: dict[str, dict[str, int]], before: dict[str, int]) -> Ranges:
-    """What the import added; empty where it cannot be told from what others added meanwhile."""
+    """Return what the import added; empty where it cannot be told from what others added meanwhile."""
     ranges: Ranges = {}
     for kind, counted in counts.items():
         if not counted["new"]:
@@ -112,7 +112,7 @@ def added_by(collection: Collection, counts: dict[str, dict[str, int]], before: 
 
 
 def why_not(batch: Import) -> str:
-    """Why the import cannot be undone; empty if it can."""
+    """Return why the import cannot be undone; empty if it can."""
     if not batch.is_imported or batch.undone_at:
         return "It has already been undone." if batch.undone_at else "It was not made."
     if _has_later(batch):
@@ -125,7 +125,7 @@ def why_not(batch: Import) -> str:
 
 
 def is_large(batch: Import) -> bool:
-    """Whether a worker had better undo it: it takes seconds."""
+    """Return whether undoing takes seconds, so that a worker does it."""
     rows: int = sum(number for _, _, number in batch.added.values())
     return rows > AT_ONCE
 
@@ -168,7 +168,7 @@ def undo_by_worker(lease: Lease[Import]) -> None:
 
 
 def _remove(batch: Import) -> None:
-    """All at once: `why_not` has seen that these are the rows, and that no others hang on them."""
+    """Remove all rows at once: `why_not` has seen that no others hang on them."""
     if "grades" in batch.added:
         first, last, _ = batch.added["grades"]
         store.remove_between(first, last, topics=batch.collection.topics.values_list("pk", flat=True))
@@ -184,7 +184,7 @@ def _remove(batch: Import) -> None:
 
 
 def _has_later(batch: Import) -> bool:
-    """Also on the command line, which leaves only an entry in the audit trail."""
+    """Return whether a later import was made, also by a command, which leaves only an audit entry."""
     made = AuditEntry.objects.filter(verb="collection imported", collection=batch.collection_id)
     later = Import.objects.imported().filter(collection=batch.collection_id, ended_at__gt=batch.ended_at)
     undone = later.filter(undone_at__isnull=False).count()
@@ -192,7 +192,7 @@ def _has_later(batch: Import) -> bool:
 
 
 def _obstacles(batch: Import) -> Iterator[str]:
-    """What was removed of the import's rows, or hangs on them."""
+    """Yield what was removed of the import's rows, or hangs on them."""
     for kind, (_, _, number) in batch.added.items():
         if _rows(batch, kind).count() != number:
             yield f"Some of its {_words(kind)} have been removed or replaced."
@@ -213,7 +213,7 @@ def _relations(model: type[Model]) -> Iterable[ForeignObjectRel]:
 
 
 def _hanging(batch: Import, kind: str, relation: ForeignObjectRel) -> QuerySet[Any] | None:
-    """Rows of another table that refer to the import's and are not the import's; None for derived ones.
+    """Return rows of another table that refer to the import's and are not its own; None for derived ones.
 
     What refers to the import's rows belongs to its collection, so the keys tell whether it is the import's.
     """

@@ -113,7 +113,7 @@ def new_collection(request: HtmxRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def imports(request: HtmxRequest, slug: str) -> HttpResponse:
-    """The imports of a collection; POST uploads files for another."""
+    """List the imports of a collection; POST uploads files for another."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     form = upload_form(request)
     if form.is_bound and form.is_valid():

@@ -87,7 +87,7 @@ def _counted(file: ImportFile, file_format: Format) -> str:
 
 
 def _refuse_repeated(files: Iterable[ImportFile]) -> None:
-    """Of some contents an import takes one file."""
+    """Refuse all but the first file of contents of which an import takes only one."""
     first: dict[str, ImportFile] = {}
     for file in files:
         if file.problem:
@@ -105,7 +105,7 @@ def _refuse_repeated(files: Iterable[ImportFile]) -> None:
 
 
 def _compare(batch: Import) -> dict[str, object]:
-    """What the import would do to the collection as it is now."""
+    """Return what the import would do to the collection as it is now."""
     try:
         summary = preview_import(batch.collection.slug, files=contents.files_of(batch), by=batch.by)
     except BadFormat as error:
@@ -114,7 +114,7 @@ def _compare(batch: Import) -> dict[str, object]:
 
 
 def results_of(summary: ImportSummary) -> dict[str, Any]:  # Any: JSON
-    """The counts and notes of an import, as its row stores them."""
+    """Return the counts and notes of an import, as its row stores them."""
     counts = {
         kind: {"new": counted.new, "changed": counted.changed, "unchanged": counted.unchanged}
         for kind, counted in summary.counts.items()
@@ -137,7 +137,7 @@ def _first_lines(file: ImportFile) -> list[tuple[int, str]]:
 
 
 def _problem_lines(file: ImportFile) -> list[tuple[int, str]]:
-    """The line with the problem, if it can be read and the preview has it not."""
+    """Return the line with the problem, if it can be read and is not in the preview."""
     if file.problem_line is None or any(number == file.problem_line for number, _ in file.preview):
         return []
     try:
@@ -154,7 +154,7 @@ def _size(files: Iterable[ImportFile]) -> int:
 
 
 def totals(collection: Collection) -> dict[str, int]:
-    """By kind, as imports name them: how many rows the collection has."""
+    """Return how many rows the collection has, by kind, as imports name them."""
     of_topics: dict[str, QuerySet[Model]] = {
         "pooled": Pooled.objects.filter(topic__collection=collection),
         "judgments": Judgment.objects.filter(topic__collection=collection),

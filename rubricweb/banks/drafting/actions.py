@@ -45,7 +45,7 @@ SuggestionState = ImportanceSuggestion.State
 
 
 def decide(suggestion: ImportanceSuggestion, state: SuggestionState, by: User | None) -> None:
-    """Raises AlreadyDecided."""
+    """Decide about a suggested importance. Raises AlreadyDecided."""
     same = ImportanceSuggestion.objects.filter(pk=suggestion.pk, state=SuggestionState.WAITING)
     if not same.update(state=state, decided_by=by, decided_at=timezone.now()):
         raise AlreadyDecided
@@ -54,7 +54,7 @@ def decide(suggestion: ImportanceSuggestion, state: SuggestionState, by: User | 
 
 @transaction.atomic
 def weigh_accepted(draft: Draft, item: Item, *, by: User | None) -> None:
-    """An item from a draft gets what was suggested of it, where its words are those of the draft."""
+    """Give an item from a draft the importance suggested for it, if its text is that of the draft."""
     suggestion = draft.importance_suggestions.filter(state=SuggestionState.WAITING, text=str(item)).last()
     if suggestion is not None:
         decide(suggestion, SuggestionState.ACCEPTED, by)
@@ -83,7 +83,7 @@ def request_drafts(bank: Bank, topic: Topic, options: DraftOptions, *, by: User 
 
 
 def new_request(bank: Bank, topic: Topic, options: DraftOptions, *, by: User | None) -> DraftRequest:
-    """Not saved yet. Raises CannotDraft."""
+    """Return a request that is not saved yet. Raises CannotDraft."""
     if not topic.text:
         raise CannotDraft("This topic has no text to draft from; import its query first.")
     try:

@@ -39,7 +39,7 @@ class Nugget:
 
 
 def nuggets_of(bank: Bank, topic: Topic) -> list[Nugget]:
-    """The active nuggets of the topic whose words are known, and then the drafts of some."""
+    """Return the active nuggets of the topic that have text, and then the drafts of some."""
     items = bank.items.for_topic(topic).active().of_kinds([ItemKind.NUGGET]).exclude(revision__text="")
     drafts = Draft.objects.filter(request__bank=bank, request__topic=topic, request__kind=ItemKind.NUGGET)
     return [
@@ -63,9 +63,9 @@ def request_importance(bank: Bank, topic: Topic, *, backend: str, llm: str, by: 
 def keep_suggestions(
     lease: Lease[DraftRequest], nuggets: Sequence[Nugget], reply: generation.Importances, *, raw: str
 ) -> None:
-    """In the place of earlier ones about the same nuggets; what no reply labelled is not suggested.
+    """Store the suggestions of a reply in place of earlier ones about the same nuggets.
 
-    Raises LeaseLost.
+    Nuggets without a label in the reply get none. Raises LeaseLost.
     """
     request = lease.work
     endings.finish(lease, reply=raw, prompt_id=reply.prompt_id)
@@ -78,19 +78,19 @@ def keep_suggestions(
 
 
 def waiting(bank: Bank, topic: Topic) -> QuerySet[ImportanceSuggestion]:
-    """About which nobody has decided."""
+    """Return the suggestions of a topic about which nobody has decided."""
     return ImportanceSuggestion.objects.filter(
         request__bank=bank, request__topic=topic, state=SuggestionState.WAITING
     )
 
 
 def for_items(bank: Bank, topic: Topic) -> list[ImportanceSuggestion]:
-    """Those about items that still have the words that the model read."""
+    """Return the suggestions about items that still have the text that the model read."""
     return suggested(bank, topic)[0]
 
 
 def suggested(bank: Bank, topic: Topic) -> tuple[list[ImportanceSuggestion], dict[int, ImportanceSuggestion]]:
-    """What waits: about items, in the bank's order, and about drafts, by draft."""
+    """Return the waiting suggestions: about items, in the bank's order, and about drafts, by draft."""
     rows = list(waiting(bank, topic).select_related("item__revision", "request").order_by("item__position"))
     items = [row for row in rows if row.item and not row.item.is_retired and str(row.item) == row.text]
     return items, {row.draft_id: row for row in rows if row.draft_id}
@@ -109,7 +109,7 @@ def accept_suggestion(suggestion: ImportanceSuggestion, *, by: User | None) -> I
 
 
 def accept_suggestions(suggestions: Iterable[ImportanceSuggestion], *, by: User | None) -> int:
-    """Each that can be; returns how many."""
+    """Accept each suggestion that can be, and return how many."""
     accepted = 0
     for suggestion in suggestions:
         try:
@@ -122,7 +122,7 @@ def accept_suggestions(suggestions: Iterable[ImportanceSuggestion], *, by: User 
 
 @transaction.atomic
 def leave_suggestion(suggestion: ImportanceSuggestion, *, by: User | None) -> None:
-    """The item stays as it is. Raises AlreadyDecided."""
+    """Reject a suggestion; the item stays as it is. Raises AlreadyDecided."""
     decide(suggestion, SuggestionState.LEFT, by)
     announce(suggestion.request)
 

@@ -87,7 +87,7 @@ class Drafting(TaskKind[DraftRequest]):
 
 
 def _model(request: DraftRequest) -> generation.TextModel:
-    """Raises CannotRun."""
+    """Return the model that a request names. Raises CannotRun."""
     with worker_state.now.load(request.llm):
         try:
             options = options_of_writer(request.bank.collection, request.backend, request.llm)
@@ -110,7 +110,7 @@ def _drafted(llm: Remembering, lease: DraftLease) -> Callable[[], None]:
 
 
 def _weighed(llm: Remembering, lease: DraftLease) -> Callable[[], None]:
-    """Raises ParseFailure where no reply labelled anything."""
+    """Ask for importances, and return what stores them. Raises ParseFailure if no reply has a label."""
     nuggets = importance.nuggets_of(lease.work.bank, lease.work.topic)
     labels = generation.weigh(llm, corpus.topic(lease.work.topic), [nugget.text for nugget in nuggets])
     if labels.defaulted == len(nuggets):

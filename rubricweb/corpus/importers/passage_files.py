@@ -60,5 +60,5 @@ class PassageFileImporter:
 
 
 def _request(entry: PassageEntry) -> tuple[str | None, int]:
-    """What parts one request from the next; all passages without a query belong together."""
+    """Return the key of a request; all passages without a query belong together."""
     return entry.query_id, entry.line if entry.query_id is not None else 0

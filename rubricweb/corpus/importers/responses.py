@@ -112,7 +112,7 @@ class ResponseImporter:
             )
 
     def _topic(self, response: types.Response, at: FilePosition) -> Topic | None:
-        """The response's topic; without a file of queries, a new one is made."""
+        """Return the response's topic; without a file of queries, a new one is made."""
         topic = self._topics.by_query_id.get(response.query_id)
         if topic is not None or self._topics.is_closed:
             return topic
@@ -207,7 +207,7 @@ def _describe(run: Run, response: types.Response, at: FilePosition) -> None:
 
 
 def _stated(foreign: Mapping[str, Any]) -> Iterator[tuple[str, str]]:  # Any: what JSON holds
-    """What the metadata of a response say of its run."""
+    """Yield the fields of a run that the metadata of its response give, with their values."""
     metadata = foreign.get("metadata")
     if not isinstance(metadata, Mapping):
         return
@@ -219,7 +219,7 @@ def _stated(foreign: Mapping[str, Any]) -> Iterator[tuple[str, str]]:  # Any: wh
 
 
 def _query(foreign: Mapping[str, Any]) -> str:  # Any: what JSON holds
-    """The words of the topic, where the response repeats them (RAG'24: topic; RAG'25: narrative)."""
+    """Return the words of the topic, where the response repeats them (RAG'24: topic; RAG'25: narrative)."""
     metadata = foreign.get("metadata")
     value = metadata.get("narrative") if isinstance(metadata, Mapping) else foreign.get("topic")
     return value if isinstance(value, str) else ""

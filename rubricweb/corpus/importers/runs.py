@@ -77,7 +77,7 @@ def _new_entries(ranking: types.Ranking) -> list[Entry]:
 
 
 def _is_part(part: Sequence[Entry], whole: Sequence[Entry]) -> bool:
-    """Are the entries of `part` in `whole`, in the same order?"""
+    """Return whether the entries of `part` are in `whole`, in the same order."""
     rest = iter(whole)
     return all(entry in rest for entry in part)
 
@@ -246,7 +246,7 @@ def run_files(folder: Path) -> tuple[list[Path], list[Path]]:
 
 
 def _ranking(run_tag: str, topic: Topic, ranks: Ranks) -> types.Ranking:
-    """Ranks become positions; ties keep the order of the files."""
+    """Return the ranking by rank; ties keep the order of the files."""
     ordered: Iterable[tuple[str, tuple[int, float]]] = sorted(ranks.items(), key=lambda entry: entry[1][0])
     doc_ids, places = zip(*ordered, strict=True)
     return types.Ranking(run_tag, topic.query_id, doc_ids, tuple(score for _, score in places))

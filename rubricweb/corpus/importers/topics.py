@@ -30,7 +30,7 @@ _NONE: Mapping[str, object] = {}
 
 
 def natural_key(query_id: str) -> list[str | int]:
-    """Sorts ids as people do: numbers within them by their value.
+    """Return a key that sorts ids as people do: numbers within them by their value.
 
     >>> sorted(["q11", "q5", "Q2", "7"], key=natural_key)
     ['7', 'Q2', 'q5', 'q11']
@@ -43,7 +43,7 @@ class TopicImporter:
     """The collection's topics by query id. After a file of topics no other file may add any."""
 
     def __init__(self, collection: Collection, tally: Tally, *, is_closed: bool = False) -> None:
-        """Where it `is_closed`, no file may add topics."""
+        """Take the topics of a collection; where `is_closed`, no file may add any."""
         self._collection, self._tally = collection, tally
         self.by_query_id: dict[str, Topic] = {topic.query_id: topic for topic in collection.topics.all()}
         self._next_position = max((topic.position + 1 for topic in self.by_query_id.values()), default=0)

@@ -68,7 +68,7 @@ def _lines(path: Path) -> list[str]:
 
 
 def _items(bank: Bank, ids: list[str]) -> list[Item]:
-    """Raises CommandError for an id that no item has; then nothing is changed."""
+    """Return the items with these ids. Raises CommandError for an id that no item has."""
     rows = bank.items.active().select_related("revision")
     if ids == [ALL]:
         return list(rows)
