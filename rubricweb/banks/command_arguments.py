@@ -19,8 +19,9 @@ def named_bank(slug: str, name: str) -> Bank:
 
 
 def named_version(bank: Bank, named: str) -> BankVersion | None:
-    """Return the version of this number or name, or None for no name. Raises CommandError, which lists those
-    that there are.
+    """Return the version of this number or name, or None for no name.
+
+    Raises CommandError, which lists the versions.
     """
     if not named:
         return None

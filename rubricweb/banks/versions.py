@@ -169,10 +169,9 @@ def bank_stamp(bank: Bank) -> str:
 
 @transaction.atomic
 def restore_version(version: BankVersion, *, seen: str, by: User | None) -> int:
-    """Restore `version`, where `seen` is the stamp of the bank that the writer saw; return how many items
-    changed.
+    """Restore a version, and return how many items changed.
 
-    Each item is changed by an action of its own, for its history. Raises BankMoved, changing nothing, if
+    `seen` is the stamp of the bank that the writer saw. Each item is changed by an action of its own, for its history. Raises BankMoved, changing nothing, if
     somebody changed the bank meanwhile.
     """
     bank = Bank.objects.select_for_update(of=("self",)).select_related("collection").get(pk=version.bank_id)

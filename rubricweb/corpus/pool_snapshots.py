@@ -38,8 +38,10 @@ def read(stamp: int, run_pks: Sequence[int], topics: Collection[tuple[int, str]]
 
 
 def keep(pool: CollectionPool, chars: Mapping[int, int]) -> None:
-    """Write the snapshots of all topics; `pool` has every topic, and its stamp was read before its rows.
-    `chars` has the characters of each topic's passages.
+    """Write the snapshots of all topics.
+
+    `pool` has every topic, and its stamp was read before its rows; `chars` has the characters of each topic's
+    passages.
     """
     rows = (
         PoolSnapshot(

@@ -82,8 +82,9 @@ def drafts_request(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpRes
 def after_request(
     request: HtmxRequest, place: tuple[Bank, Topic], form: DraftingForm, ask: Callable[[], str]
 ) -> HttpResponse:
-    """Send a request to a model: `ask` makes it, and returns what to tell the user. A refusal is shown in the
-    form.
+    """Send a request to a model.
+
+    `ask` makes it, and returns what to tell the user. A refusal is shown in the form.
     """
     bank, topic = place
     if form.is_valid():

@@ -182,8 +182,10 @@ GraderByKind = dict[ItemKind, GraderConfig]
 
 
 def rating_graders(bank: Bank) -> list[GraderConfig]:
-    """Return the graders that figures may show: those with grades of the bank, the default one first, then
-    those that Re-grade runs, then others with grades in the collection.
+    """Return the graders that figures may show.
+
+    First those with grades of the bank, the default one first, then those that Re-grade runs, then others with
+    grades in the collection.
     """
     others = (row.config for row in scored_graders(bank.collection))
     candidates = [*graders_of(bank), *planned_configs(bank.collection), *others]
@@ -361,8 +363,9 @@ class FiguresForm(forms.Form):
 
 
 def board_graders(figures: FiguresForm, collection: Collection) -> list[GraderConfig]:
-    """Return the chosen grader and its model's config for the other kind; else, by kind, the first with
-    grades.
+    """Return the chosen grader and its model's config for the other kind.
+
+    If none is chosen, the first one with grades of each kind.
     """
     chosen = figures.graders
     if not figures.data.get("grader"):

@@ -108,8 +108,9 @@ class Impact:
 
 
 def impact_of(draft: UnsavedItem) -> Impact:
-    """Return the passages to grade, the time, and the runs that could move, for the graders that Re-grade
-    runs.
+    """Return the passages to grade, the time, and the runs that could move.
+
+    Of the graders that Re-grade runs.
     """
     pool = collection_pool(draft.bank.collection)
     configs = [config for config in planned_configs(draft.bank.collection) if _grades(config, draft)]

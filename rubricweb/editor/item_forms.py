@@ -178,8 +178,9 @@ def supply_form(item: Item, *, posted: QueryDict | None = None) -> SupplyForm:
 def new_item_form(
     topic: Topic, *, posted: QueryDict | None = None, after: NewItemForm | None = None
 ) -> NewItemForm:
-    """Return the form empty, as sent, or `after` an addition of the same kind; without subtopics, no field
-    for them.
+    """Return the form empty, as posted, or `after` an addition of the same kind.
+
+    Without subtopics it has no field for them.
     """
     same = (
         {name: after.cleaned_data[name] for name in ("kind", "facet_id")} if after else {"kind": "question"}

@@ -101,8 +101,9 @@ class StartForm(forms.Form):
 
 
 def writers_offered(collection: Collection) -> dict[str, str]:
-    """Return what each model is called, by "back-end|model": the collection's own first, then those that run
-    here without a download, then the defaults of back-ends.
+    """Return the label of each model by "back-end|model".
+
+    The collection's own first, then those that run here without a download, then the defaults of back-ends.
     """
     offered: dict[str, str] = {}
     backends = {backend.name: backend for backend in drafting_backends()}

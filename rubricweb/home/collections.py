@@ -201,10 +201,10 @@ class _Pools:
 def _add(
     progress: dict[int, _Progress], config: GraderConfig, sharing: list[Collection], pools: _Pools
 ) -> None:
-    """Add a grader's cells. Of items without text only graded cells count; nor, by who verifies answers,
-    those without an answer key. A grader of passages has a cell for each.
+    """Add the cells of a grader to the progress of the collections that share it.
 
-    Banks that the grader has not begun do not count, unless it has begun none.
+    Of items without text only graded cells count, and so of items without an answer key for graders that verify
+    answers. A grader of passages has a cell for each. Banks that the grader has not begun do not count, unless it has begun none.
     """
     if config.purpose == Purpose.DIRECT:
         _add_labels(progress, config, sharing, pools)

@@ -170,8 +170,9 @@ def open_conflicts(user: User | None, collections: Sequence[Collection]) -> dict
 
 
 def conflict_topics(user: User | None, collections: Sequence[Collection]) -> Iterator[tuple[int, int]]:
-    """Yield the collection and topic of each cell that `adjudication.conflicts` counts: assessors rate it
-    differently, nobody decided, and `user` has not still to rate it.
+    """Return the collection and topic of each cell that `adjudication.conflicts` counts.
+
+    Assessors rate it differently, nobody decided, and `user` has not still to rate it.
     """
     ratings = HumanGrade.objects.exclude(how=HumanGrade.How.ADJUDICATED)
     place = {"revision": OuterRef("revision"), "passage": OuterRef("passage")}

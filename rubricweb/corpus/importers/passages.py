@@ -33,8 +33,9 @@ class PassageImporter:
         """By topic: the position after the last one of its pool."""
 
     def store(self, entries: Iterable[PassageEntry], *, path: Path) -> None:
-        """Add passages with their titles, in no pool. Raises BadFormat for another text of a known passage,
-        unless the files replace.
+        """Add passages with their titles, in no pool.
+
+        Raises BadFormat for another text of a stored passage, unless the files replace.
         """
         remaining = iter(entries)
         while some := list(islice(remaining, LOOKED_UP)):
