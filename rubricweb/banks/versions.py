@@ -171,8 +171,8 @@ def bank_stamp(bank: Bank) -> str:
 def restore_version(version: BankVersion, *, seen: str, by: User | None) -> int:
     """Restore a version, and return how many items changed.
 
-    `seen` is the stamp of the bank that the writer saw. Each item is changed by an action of its own, for its history. Raises BankMoved, changing nothing, if
-    somebody changed the bank meanwhile.
+    `seen` is the stamp of the bank that the writer saw. Each item is changed by an action of its own, for
+    its history. Raises BankMoved, changing nothing, if somebody changed the bank meanwhile.
     """
     bank = Bank.objects.select_for_update(of=("self",)).select_related("collection").get(pk=version.bank_id)
     if bank_stamp(bank) != seen:

@@ -184,8 +184,8 @@ GraderByKind = dict[ItemKind, GraderConfig]
 def rating_graders(bank: Bank) -> list[GraderConfig]:
     """Return the graders that figures may show.
 
-    First those with grades of the bank, the default one first, then those that Re-grade runs, then others with
-    grades in the collection.
+    First those with grades of the bank, the default one first, then those that Re-grade runs, then others
+    with grades in the collection.
     """
     others = (row.config for row in scored_graders(bank.collection))
     candidates = [*graders_of(bank), *planned_configs(bank.collection), *others]

@@ -203,8 +203,9 @@ def _add(
 ) -> None:
     """Add the cells of a grader to the progress of the collections that share it.
 
-    Of items without text only graded cells count, and so of items without an answer key for graders that verify
-    answers. A grader of passages has a cell for each. Banks that the grader has not begun do not count, unless it has begun none.
+    Of items without text only graded cells count, and so of items without an answer key for graders that
+    verify answers. A grader of passages has a cell for each. Banks that the grader has not begun do not
+    count, unless it has begun none.
     """
     if config.purpose == Purpose.DIRECT:
         _add_labels(progress, config, sharing, pools)

@@ -170,7 +170,7 @@ def open_conflicts(user: User | None, collections: Sequence[Collection]) -> dict
 
 
 def conflict_topics(user: User | None, collections: Sequence[Collection]) -> Iterator[tuple[int, int]]:
-    """Return the collection and topic of each cell that `adjudication.conflicts` counts.
+    """Yield the collection and topic of each cell that `adjudication.conflicts` counts.
 
     Assessors rate it differently, nobody decided, and `user` has not still to rate it.
     """
