@@ -26,7 +26,7 @@ def folder_of(batch: Import) -> Path:
 
 
 def path_of(file: ImportFile) -> Path:
-    """Return the file's own folder, named by its key, so that no uploaded name leads anywhere."""
+    """Return where the file lies: a folder named by its key, so that no uploaded name leads anywhere."""
     return folder_of(file.batch) / str(file.pk) / file_name(file.name)
 
 

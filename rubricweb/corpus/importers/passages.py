@@ -1,21 +1,30 @@
-"""Import passages and the pool of each topic, and compare the ids that other files name with them."""
+"""Import passages and the pool of each topic, and files of passages; compare ids of other files with them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from django.db.models import Max
 
 from grading.errors import BadFormat
+from grading.formats.base import Format, header_note, recognise_among
 from grading.formats.ids import look
-from grading.formats.passages import PassageEntry
+from grading.formats.passages import FORMATS, TSV_WITH_HEADER, PassageEntry
+from grading.segmentation import segments
 from rubricweb.core import bulk
 from rubricweb.core.bulk import LOOKED_UP
 from rubricweb.corpus.importers.base import FilePosition, Tally, fitting_id, some
+from rubricweb.corpus.importers.topics import TopicImporter
 from rubricweb.corpus.models import Collection, Passage, Pooled, Topic
+
+if TYPE_CHECKING:
+    from rubricweb.corpus.importers.runs import RunImporter
+
 
 ID_LIMIT = 300
 DETAILS = ("title", "url", "headings")
@@ -210,3 +219,51 @@ class DocIdCheck:
             if pairs:
                 listed = some(pairs, most=NAMED_LOOKALIKES)
                 self._tally.note(f"passages whose ids look alike and are not the same: {listed}")
+
+
+@dataclass(frozen=True, slots=True)
+class PassageFileImporter:
+    """Stores the passages of files; the candidates of a request enter the pool of its topic."""
+
+    topics: TopicImporter
+    passages: PassageImporter
+    runs: RunImporter
+    tally: Tally
+    is_segmenting: bool = False
+    """Documents are cut into windows of sentences, each a passage. Candidates of requests never are."""
+    run_tag: str = ""
+    """The run that the order of candidates makes; empty for none."""
+
+    def read(self, path: Path, *, chosen: Format | None) -> None:
+        """Import a file, which is read as `chosen`. Raises BadFormat."""
+        file_format = chosen or recognise_among(path, FORMATS)
+        if file_format is TSV_WITH_HEADER:
+            self.tally.note(header_note(path))
+        for (query_id, line), listed in groupby(file_format.read_chosen(path), key=_request):
+            if query_id is None:
+                self.passages.store(self._cut(listed), path=path)
+            else:
+                self._pool(list(listed), at=FilePosition(path, line))
+
+    def _cut(self, entries: Iterable[PassageEntry]) -> Iterator[PassageEntry]:
+        for entry in entries:
+            if not self.is_segmenting:
+                yield entry
+                continue
+            for segment in segments(entry.doc_id, entry.text):
+                yield replace(entry, doc_id=segment.doc_id, text=segment.text)
+
+    def _pool(self, candidates: list[PassageEntry], *, at: FilePosition) -> None:
+        """Store, pool and rank the candidates of one request."""
+        topic = self.topics.require(candidates[0].query_id or "", text=candidates[0].query_text, at=at)
+        self.passages.store(candidates, path=at.path)
+        self.passages.pool(topic, ((entry.doc_id, entry.text) for entry in candidates), at=at)
+        if self.run_tag:
+            for place, entry in enumerate(candidates, start=1):
+                score = 1 / place if entry.score is None else entry.score
+                self.runs.rank(self.run_tag, topic, entry.doc_id, (place, score), at=at)
+
+
+def _request(entry: PassageEntry) -> tuple[str | None, int]:
+    """Return the key of a request; all passages without a query belong together."""
+    return entry.query_id, entry.line if entry.query_id is not None else 0

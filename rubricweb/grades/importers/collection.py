@@ -28,8 +28,7 @@ from rubricweb.core import audit, events
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.importers.base import Counts, FilePosition, Tally
 from rubricweb.corpus.importers.judgments import JudgmentImporter, SeveralJudgments
-from rubricweb.corpus.importers.passage_files import PassageFileImporter
-from rubricweb.corpus.importers.passages import DocIdCheck, PassageImporter
+from rubricweb.corpus.importers.passages import DocIdCheck, PassageFileImporter, PassageImporter
 from rubricweb.corpus.importers.responses import ResponseImporter
 from rubricweb.corpus.importers.runs import RunImporter
 from rubricweb.corpus.importers.topics import TopicImporter
