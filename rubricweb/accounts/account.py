@@ -25,6 +25,8 @@ from rubricweb.accounts.models import User
 from rubricweb.core.http import HtmxRequest, form_response
 from rubricweb.core.mail import is_set_up
 
+SIGN_IN = "accounts/sign_in.html"
+
 
 class KeyField(forms.CharField):
     """A key, typed as its sign, or pressed if JavaScript is on."""
@@ -221,7 +223,6 @@ def close(request: HtmxRequest) -> HttpResponse:
     return redirect("accounts:login")
 
 
-SIGN_IN = "accounts/sign_in.html"
 FORGOTTEN = {"forgotten": ForgottenForm, "has_mail": is_set_up}
 """What the sign-in page says to who forgot the password."""
 

@@ -21,6 +21,19 @@ from rubricweb.core.models import AuditEntry
 if TYPE_CHECKING:
     from rubricweb.corpus.models import Collection
 
+_releases: list[str] = []
+PSEUDONYM_BYTES = 3
+NAMED_IN = (
+    "role set",
+    "member removed",
+    "account invited",
+    "invitation used",
+    "invitation declined",
+    "password link made",
+    "account closed",
+)
+"""Verbs of audit entries whose details begin with a user name."""
+
 
 @transaction.atomic
 def set_role(
@@ -56,9 +69,6 @@ def team_names(collection: Collection) -> Iterator[str]:
     """Return the teams of members, invitations and runs as they are spelled, the first spelling first."""
     for rows in (collection.memberships, collection.invitations, collection.runs):
         yield from rows.exclude(team="").order_by("pk").values_list("team", flat=True)
-
-
-_releases: list[str] = []
 
 
 def on_leaving(path: str) -> None:
@@ -128,19 +138,6 @@ def _keep_keys(user: User, key_map: dict[str, str]) -> User:
     user.save(update_fields=["key_map"])
     audit.record("keys set", user, by=user, detail=key_map)
     return user
-
-
-PSEUDONYM_BYTES = 3
-NAMED_IN = (
-    "role set",
-    "member removed",
-    "account invited",
-    "invitation used",
-    "invitation declined",
-    "password link made",
-    "account closed",
-)
-"""Verbs of audit entries whose details begin with a user name."""
 
 
 class CannotClose(Exception):

@@ -15,6 +15,8 @@ from rubricweb.banks.drafting.models import Draft, DraftRequest, ImportanceSugge
 from rubricweb.banks.models import Bank, Item
 from rubricweb.corpus.models import Collection, Topic
 
+_guards: list[Guard] = []
+
 
 def bank_for(user: User, bank_id: int, *, needed: Role = roles.TO_VIEW) -> Bank:
     bank = Bank.objects.select_related("collection").filter(pk=bank_id).first()
@@ -74,7 +76,6 @@ class Held(PermissionDenied):
 
 Guard = Callable[[User, Item], Held | None]
 """Why the user must not edit the item now; None if they may."""
-_guards: list[Guard] = []
 
 
 def register_guard(guard: Guard) -> None:

@@ -42,6 +42,12 @@ from rubricweb.corpus.models import Collection, Passage, Topic
 
 MOST_SPANS = 10
 SPAN_CHARS = 2_000
+Verb = ItemChange.Verb
+MOVED = "item moved"
+"""In the audit trail: a place in the list is no part of an item's version."""
+MOST_KEYS = 20
+KEY_CHARS = 300
+"""The most accepted answers of a wording, and characters of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +70,6 @@ def quoted(passage: Passage, lines: Iterable[str]) -> Origin:
         if span not in text:
             raise UnfitSpan(f"This span is not in the passage: \u201c{span[:60]}\u201d.")
     return Origin(passage, spans)
-
-
-Verb = ItemChange.Verb
-MOVED = "item moved"
-"""In the audit trail: a place in the list is no part of an item's version."""
-
-MOST_KEYS = 20
-KEY_CHARS = 300
-"""The most accepted answers of a wording, and characters of each."""
 
 
 @transaction.atomic

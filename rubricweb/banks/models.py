@@ -16,6 +16,12 @@ from grading.types import Importance, ItemKind
 from rubricweb.banks.secrecy import CompleteManager, ReadableManager
 from rubricweb.corpus.models import Collection, Passage, Topic
 
+LEAST_WEIGHT, MOST_WEIGHT = -10, 10
+MAIN = "main"
+"""The bank of a collection that has only one."""
+DIRECT_UID = "direct"
+"""The id of the synthetic item that direct graders grade; its text is the query."""
+
 
 class ItemQuerySet(models.QuerySet[Any]):
     def for_topic(self, topic: Topic) -> ItemQuerySet:
@@ -39,11 +45,6 @@ class ItemQuerySet(models.QuerySet[Any]):
         return self.filter(kind__in=[str(kind) for kind in kinds])
 
 
-LEAST_WEIGHT, MOST_WEIGHT = -10, 10
-MAIN = "main"
-"""The bank of a collection that has only one."""
-DIRECT_UID = "direct"
-"""The id of the synthetic item that direct graders grade; its text is the query."""
 ItemManager = ReadableManager.from_queryset(ItemQuerySet)
 
 

@@ -20,6 +20,7 @@ from rubricweb.core import audit, events
 from rubricweb.corpus.models import Topic
 
 _WORD = re.compile(r"\S+\s*")
+NAME_CHARS = 120
 
 
 class Change(StrEnum):
@@ -124,9 +125,6 @@ def word_diff(before: str, after: str) -> list[tuple[Piece, str]]:
             if tokens
         ]
     return pieces
-
-
-NAME_CHARS = 120
 
 
 @transaction.atomic

@@ -20,6 +20,7 @@ READ_AT_ONCE = 2_000
 
 Groups = Sequence[Sequence[int]]
 """Primary keys of passages, in the order of their doc ids."""
+DONE = DuplicateSearch.State.DONE
 
 
 @transaction.atomic
@@ -72,9 +73,6 @@ def _replace(search: DuplicateSearch, groups: Groups) -> None:
         ),
         batch_size=BATCH,
     )
-
-
-DONE = DuplicateSearch.State.DONE
 
 
 def latest_search(collection: Collection) -> DuplicateSearch | None:

@@ -22,6 +22,7 @@ from rubricweb.corpus.models import OFFICIAL, Collection, OfficialScore, Run, To
 from rubricweb.corpus.pseudonyms import shown_names
 
 NAME_LIMIT = 80
+REPLACED = ("value", "is_rank", "measure", "source")
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,9 +173,6 @@ def remove_official_board(collection: Collection, *, name: str, by: User | None)
         audit.record("official board removed", collection, by=by, detail=name)
         events.publish_on_commit(collection.channel, "runs")
     return bool(removed)
-
-
-REPLACED = ("value", "is_rank", "measure", "source")
 
 
 @dataclass(frozen=True, slots=True)

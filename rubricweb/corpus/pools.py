@@ -35,6 +35,9 @@ READ_AT_ONCE = 20
 
 Rankings = dict[tuple[int, int], tuple[tuple[str, ...], tuple[float, ...]]]
 """(run, topic) -> doc ids, best first, and their scores."""
+_seen_out_of_date: dict[int, int] = {}
+"""Stamps of collections, as `keep_snapshots` found them the last time."""
+CACHED_SIZES = 8
 
 
 def collection_pool(collection: Collection) -> CollectionPool:
@@ -142,10 +145,6 @@ def _judgments(collection_id: int) -> dict[int, dict[str, int]]:
     return judged
 
 
-_seen_out_of_date: dict[int, int] = {}
-"""Stamps of collections, as `keep_snapshots` found them the last time."""
-
-
 def keep_snapshots() -> None:
     """Write the snapshots of one collection in which nobody has changed runs or pools since the last call.
 
@@ -173,9 +172,6 @@ def pooled_chars(collection_id: int) -> dict[int, int]:
     """Return the characters of all pooled passages of each topic that has some, in one query."""
     rows = Pooled.objects.filter(topic__collection=collection_id).order_by().values("topic_id")
     return dict(rows.annotate(n=Sum(Length("passage__text"))).values_list("topic_id", "n"))
-
-
-CACHED_SIZES = 8
 
 
 def pool_sizes(collection: Collection) -> Mapping[int, int]:

@@ -41,6 +41,12 @@ from rubricweb.editor.what_if import WhatIf
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import MeasureSpec
 
+TOPIC_PAGE = "editor/topic.html"
+VIEWS = (("grid", "Grid"), ("bank", "Rubric"), ("both", "Both"))
+"""The views that every topic offers, as its address names them."""
+PLACES = {"try": "editor:trial", "drafts": "editor:drafts"}
+"""Routes of the views with an address of their own; the switch names them while they are open."""
+
 
 @dataclass(frozen=True, slots=True)
 class PassageOption:
@@ -97,13 +103,6 @@ def _options(pool: TopicPool) -> tuple[PassageOption, ...]:
     return tuple(
         sorted(options, key=lambda option: -(unjudged if option.judgment is None else option.judgment))
     )
-
-
-TOPIC_PAGE = "editor/topic.html"
-VIEWS = (("grid", "Grid"), ("bank", "Rubric"), ("both", "Both"))
-"""The views that every topic offers, as its address names them."""
-PLACES = {"try": "editor:trial", "drafts": "editor:drafts"}
-"""Routes of the views with an address of their own; the switch names them while they are open."""
 
 
 def topic_frame(bank: Bank, topic: Topic, view: str) -> dict[str, object]:

@@ -40,6 +40,7 @@ HIDDEN = -3
 COLUMNS = (*range(MAX_RATING + 1), MISSING, FAILED)
 NAMES = {MISSING: "\u2013", FAILED: "✕"}
 WORDS = {MISSING: "not graded", FAILED: "failed"}
+GraderByKind = dict[ItemKind, GraderConfig]
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,9 +177,6 @@ class EditorSheet:
     @property
     def graded_share(self) -> float | None:
         return 1 - self.missing / self.cells if self.cells else None
-
-
-GraderByKind = dict[ItemKind, GraderConfig]
 
 
 def rating_graders(bank: Bank) -> list[GraderConfig]:

@@ -47,6 +47,8 @@ PAGE_ROWS = 50
 MOVE = ("moved", gettext_lazy("moved"))
 NAMED = ("named", "Version named")
 """A move is no version of its item, so that it is in nobody's way; the audit trail has it."""
+PAGE = "editor/history.html"
+NOW = "now"
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,10 +237,6 @@ class VersionForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 2}),
         help_text=gettext_lazy("Its purpose: a notebook paper, a run submission, a pilot."),
     )
-
-
-PAGE = "editor/history.html"
-NOW = "now"
 
 
 def history_url(bank: Bank) -> str:

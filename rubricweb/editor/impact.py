@@ -36,6 +36,10 @@ from rubricweb.grades.selectors import graded_items
 from rubricweb.jobs.progress import Price, in_words
 
 Mask = NDArray[np.bool_]
+LEAST_SIMILAR = 0.25
+"""Texts below this cosine of their rare words share little."""
+MOST_SIMILAR = 3
+"""Shown while somebody writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,12 +231,6 @@ def _ahead(first: Scores, second: Scores) -> Mask:
     )
     ahead: Mask = i[:, np.newaxis] > j[np.newaxis, :]
     return ahead
-
-
-LEAST_SIMILAR = 0.25
-"""Texts below this cosine of their rare words share little."""
-MOST_SIMILAR = 3
-"""Shown while somebody writes."""
 
 
 @dataclass(frozen=True, slots=True)

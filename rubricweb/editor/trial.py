@@ -39,6 +39,8 @@ from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.rank_intervals import RankIntervals, rank_intervals, span
 from rubricweb.grades.scoring import MeasureSpec, Scores, ScoreTable, Uids, Weights, item_scores, score_table
 
+LOOK = "look"
+
 
 @dataclass(frozen=True, slots=True)
 class Setting:
@@ -264,9 +266,6 @@ def _standing(address: Mapping[str, str], items: list[Item]) -> dict[str, object
         **{f"weight-{item.pk}": item.weight for item in items},
         **{f"seen-{item.pk}": item.version for item in items},
     }
-
-
-LOOK = "look"
 
 
 @dataclass(frozen=True, slots=True)

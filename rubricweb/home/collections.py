@@ -26,6 +26,9 @@ from rubricweb.grades.models import Grade, GraderConfig, GradingJob, MatrixStamp
 from rubricweb.grades.raters import Rater, active_raters, shown_rater
 from rubricweb.grades.selectors import GraderRow
 
+Stamped = dict[int, dict[GraderConfig, int]]
+"""By collection: the number of grades of each grader."""
+
 
 @dataclass(frozen=True, slots=True)
 class BankSize:
@@ -135,10 +138,6 @@ def _bank_sizes(collections: Iterable[Collection]) -> dict[int, list[BankSize]]:
     for pk, name, items in rows.values_list("bank__collection", "bank__name").annotate(Count("pk")):
         sizes[pk].append(BankSize(name, items))
     return sizes
-
-
-Stamped = dict[int, dict[GraderConfig, int]]
-"""By collection: the number of grades of each grader."""
 
 
 def _progress(collections: list[Collection]) -> dict[int, _Progress]:

@@ -27,6 +27,7 @@ logger = logging.getLogger(__name__)
 
 PREVIEWED_LINES = 3
 PREVIEWED_CHARACTERS = 240
+_NO_PROBLEM: dict[str, object] = {"problem": "", "problem_file": "", "problem_line": None}
 
 
 def check(lease: Lease[Import]) -> None:
@@ -45,9 +46,6 @@ def check(lease: Lease[Import]) -> None:
         note_progress(lease, "comparing with the collection", done=_size(files))
         results |= _compare(batch)
     endings.finish(lease, doing="", **_NO_PROBLEM | results)
-
-
-_NO_PROBLEM: dict[str, object] = {"problem": "", "problem_file": "", "problem_line": None}
 
 
 def _examine(file: ImportFile) -> None:

@@ -24,6 +24,10 @@ from rubricweb.corpus.models import Topic
 from rubricweb.jobs import dispatch, endings
 from rubricweb.jobs.leases import Lease
 
+SuggestionState = ImportanceSuggestion.State
+logger = logging.getLogger(__name__)
+State = DraftRequest.State
+
 
 @dataclass(frozen=True, slots=True)
 class DraftOptions:
@@ -41,9 +45,6 @@ def request_of(row: DraftRequest) -> generation.DraftTask:
     return generation.DraftTask(convert.topic(row.topic), ItemKind(row.kind), subtopic_text)
 
 
-SuggestionState = ImportanceSuggestion.State
-
-
 def decide(suggestion: ImportanceSuggestion, state: SuggestionState, by: User | None) -> None:
     """Decide about a suggested importance. Raises AlreadyDecided."""
     same = ImportanceSuggestion.objects.filter(pk=suggestion.pk, state=SuggestionState.WAITING)
@@ -59,11 +60,6 @@ def weigh_accepted(draft: Draft, item: Item, *, by: User | None) -> None:
     if suggestion is not None:
         decide(suggestion, SuggestionState.ACCEPTED, by)
         weigh_item(item, importance=Importance(suggestion.importance), seen=item.version, by=by)
-
-
-logger = logging.getLogger(__name__)
-
-State = DraftRequest.State
 
 
 @dataclass(frozen=True, slots=True)

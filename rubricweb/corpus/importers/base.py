@@ -10,6 +10,9 @@ from grading.errors import BadFormat
 from grading.formats.ids import is_one_word
 from grading.formats.reading import lines
 
+LOWEST, HIGHEST = -32_768, 32_767
+"""The range of a judgment, a small integer of the database."""
+
 
 @dataclass(slots=True)
 class Counts:
@@ -53,10 +56,6 @@ def some(names: Iterable[str], *, most: int = 5) -> str:
     listed = list(names)
     rest = f" and {len(listed) - most} more" if len(listed) > most else ""
     return ", ".join(listed[:most]) + rest
-
-
-LOWEST, HIGHEST = -32_768, 32_767
-"""The range of a judgment, a small integer of the database."""
 
 
 @dataclass(frozen=True, slots=True)

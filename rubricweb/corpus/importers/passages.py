@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 ID_LIMIT = 300
 DETAILS = ("title", "url", "headings")
+NAMED_LOOKALIKES = 3
+"""A note that names more is not read."""
 
 
 class PassageImporter:
@@ -161,10 +163,6 @@ def _texts(passages: Iterable[tuple[str, str]], *, at: FilePosition) -> dict[str
 
 def _two_texts(doc_id: str, at: FilePosition) -> BadFormat:
     return at.error(f"passage {doc_id} has another text than before, expected one text a passage id")
-
-
-NAMED_LOOKALIKES = 3
-"""A note that names more is not read."""
 
 
 class DocIdCheck:

@@ -19,6 +19,10 @@ from rubricweb.corpus.importers.topics import TopicImporter
 from rubricweb.corpus.models import Collection, Ranking, Run, Topic
 
 Entry = tuple[str, float]
+TAG_LIMIT = 200
+RUN_SUFFIXES = frozenset({".run", ".txt", ".gz", ""})
+Ranks = dict[str, tuple[int, float]]
+"""Doc id -> rank and score, in the file's order."""
 
 
 def write_rankings(
@@ -80,13 +84,6 @@ def _is_part(part: Sequence[Entry], whole: Sequence[Entry]) -> bool:
     """Return whether the entries of `part` are in `whole`, in the same order."""
     rest = iter(whole)
     return all(entry in rest for entry in part)
-
-
-TAG_LIMIT = 200
-RUN_SUFFIXES = frozenset({".run", ".txt", ".gz", ""})
-
-Ranks = dict[str, tuple[int, float]]
-"""Doc id -> rank and score, in the file's order."""
 
 
 class RunImporter:
