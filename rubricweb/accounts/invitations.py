@@ -28,7 +28,7 @@ ACCOUNT_DAYS = 30
 
 @dataclass(frozen=True, slots=True)
 class Joining:
-    """What an invitation is to, and how often and how long."""
+    """The role and team that an invitation gives, how often and how long."""
 
     role: Role
     team: str

@@ -20,7 +20,7 @@ Foreign = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class BankScope:
-    """What of a bank a file shall have: by default its present public items."""
+    """The part of a bank that a file has: by default its present public items."""
 
     bank: Bank
     version: BankVersion | None = None

@@ -24,7 +24,7 @@ from rubricweb.banks.models import (
     ItemChange,
     ItemRevision,
 )
-from rubricweb.banks.unmodelled_fields import ForeignParts
+from rubricweb.banks.unmodelled_fields import UnmodelledFields
 from rubricweb.corpus.importers.base import FilePosition, Tally, fitting
 from rubricweb.corpus.importers.topics import TopicImporter
 from rubricweb.corpus.models import Collection, Topic
@@ -86,7 +86,7 @@ class BankImporter:
             self._add(file, dialect, lines, self._bank(bank_name))
 
     def _add(self, path: Path, dialect: Dialect, lines: list[BankLine], bank: Bank) -> None:
-        foreign = ForeignParts(path, dialect, self._tally)
+        foreign = UnmodelledFields(path, dialect, self._tally)
         items = [item for line in lines for item in self._asked_of(line, path)]
         revisions = self._wordings(items)
         self._add_keys(items, revisions)

@@ -190,12 +190,12 @@ class Item(models.Model):
 
     @property
     def is_secret(self) -> bool:
-        """Of its wording, so that the same words are secret in every bank."""
+        """Whether its wording is secret, and so the same words in every bank."""
         return self.revision.is_secret
 
 
 class BankTopic(models.Model):
-    """What bank files say of a topic as a whole, and we do not model."""
+    """Fields of bank files about a topic as a whole that we do not model."""
 
     bank = models.ForeignKey(Bank, on_delete=models.CASCADE, related_name="bank_topics")
     topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="bank_topics")

@@ -13,7 +13,7 @@ from rubricweb.corpus.importers.base import Tally, some
 from rubricweb.corpus.models import Topic
 
 
-class ForeignParts:
+class UnmodelledFields:
     """The foreign parts of one file. What the bank has already stays, with a note where the file differs."""
 
     def __init__(self, path: Path, dialect: Dialect, tally: Tally) -> None:

@@ -113,7 +113,7 @@ def choose_answers(collection: Collection, fingerprint: str, *, by: User | None)
 
 @dataclass(frozen=True, slots=True)
 class RunDescription:
-    """What an organizer may change of a run."""
+    """The fields of a run that an organizer may change."""
 
     team: str
     task: str

@@ -27,7 +27,7 @@ HEAD = ("at", "who", "what", "thing", "id", "detail")
 
 @dataclass(frozen=True, slots=True)
 class AuditFilters:
-    """None shows all. Both days are included, in UTC."""
+    """The filters of the audit trail; None shows all. Both days are included, in UTC."""
 
     by: int | None = None
     verb: str | None = None

@@ -288,7 +288,7 @@ class Run(models.Model):
 
     @property
     def is_unfinished(self) -> bool:
-        """Of our own and not made to its end: it counts by itself once it is."""
+        """Whether it is our own and not complete; it counts by itself once it is."""
         return self.is_made_here and self.state == self.State.SUBMITTED
 
 

@@ -94,7 +94,7 @@ def with_topics(collection: Collection, board: Official) -> Official:
 
 @dataclass(frozen=True, slots=True)
 class RunScores:
-    """One run on each topic by an official leaderboard."""
+    """Scores of a run by topic, from an official leaderboard."""
 
     board: str
     measure: str

@@ -65,7 +65,7 @@ class RunHoles:
 
 @dataclass(frozen=True, slots=True)
 class TopicPlan:
-    """What a rule adds to the pool of one topic."""
+    """Passages that a rule adds to the pool of one topic."""
 
     topic_id: int
     query_id: str
@@ -79,7 +79,7 @@ class TopicPlan:
 
 @dataclass(frozen=True, slots=True)
 class PoolPlan:
-    """What a rule adds to the pools of a collection, counted."""
+    """Counts of what a rule adds to the pools of a collection."""
 
     rule: PoolRule
     added: int

@@ -16,7 +16,7 @@ RunScores = Sequence[Sequence[float] | None]
 
 @dataclass(frozen=True, eq=False)
 class TopicRankings:
-    """What each run ranks of one topic. Texts and numbers for each rank would take ten times the memory."""
+    """Rankings of one topic by each run. Texts and numbers for each rank would take ten times the memory."""
 
     rows: NDArray[np.int32]
     """Shape (runs, depth): rows of the pool, from its size on places in `outside`; -1 after the end."""
@@ -44,7 +44,7 @@ def rankings_of(doc_ids: Sequence[str], ranked: Ranked, scores: RunScores) -> To
 
 @dataclass(frozen=True, eq=False)
 class TopicJudgments:
-    """What people judged of one topic."""
+    """Judgments of one topic."""
 
     rows: NDArray[np.int32]
     """Shape (judged,): rows as in `TopicRankings`, and from its last one on places in `unranked`."""
@@ -79,7 +79,7 @@ class TopicPool:
 
     @cached_property
     def judgments(self) -> Mapping[str, int]:
-        """By doc id: the highest judgment."""
+        """The highest judgment of each doc id."""
         ids = self.known_ids + self.judged.unranked
         pairs = zip(self.judged.rows.tolist(), self.judged.labels.tolist(), strict=True)
         return {ids[row]: label for row, label in pairs}
@@ -101,12 +101,12 @@ class TopicPool:
 
     @property
     def lengths(self) -> NDArray[np.int32]:
-        """Shape (runs,): how many passages the run ranks; 0 where it lacks the topic."""
+        """How many passages each run ranks, shape (runs,); 0 where it lacks the topic."""
         return np.maximum(self.rankings.lengths, 0)
 
     @cached_property
     def ranked_rows(self) -> NDArray[np.int32]:
-        """Shape (runs, depth): rows of the pool; -1 for a passage outside it and after the end."""
+        """Rows of the pool by rank, shape (runs, depth); -1 for a passage outside it and after the end."""
         rows = self.rankings.rows
         return np.where(rows < len(self.doc_ids), rows, np.int32(-1)) if self.rankings.outside else rows
 
@@ -129,13 +129,13 @@ class TopicPool:
 
     @property
     def ranked(self) -> tuple[tuple[str, ...] | None, ...]:
-        """By run: `ranked_by`; None where the run lacks the topic."""
+        """Doc ids that each run ranks, best first; None where the run lacks the topic."""
         lengths = enumerate(self.rankings.lengths.tolist())
         return tuple(None if length < 0 else self.ranked_by(run) for run, length in lengths)
 
     @property
     def scores(self) -> tuple[tuple[float, ...] | None, ...]:
-        """By run: the scores of `ranked`."""
+        """Scores of `ranked`, by run."""
         lists = zip(self.rankings.scores, self.rankings.lengths.tolist(), strict=True)
         return tuple(None if length < 0 else tuple(values[:length].tolist()) for values, length in lists)
 

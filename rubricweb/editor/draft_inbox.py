@@ -224,7 +224,7 @@ def writers(collection: Collection) -> DraftingModels:
 
 
 class DraftingForm(forms.Form):
-    """What to draft, and by which model."""
+    """The kind of items to draft, their subtopic and the model."""
 
     kind = forms.ChoiceField(choices=[(kind, f"{kind}s") for kind, _ in KINDS], label=gettext_lazy("Draft"))
     facet_id = forms.ChoiceField(required=False, label=gettext_lazy("Subtopic"))

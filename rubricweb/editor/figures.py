@@ -61,7 +61,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class ItemFigures:
-    """One item over the pool of its topic, by one grader."""
+    """Figures of an item over the pool of its topic, by one grader."""
 
     config: GraderConfig
     min_grade: int
@@ -108,7 +108,7 @@ class ItemFigures:
 
     @property
     def min_grade_words(self) -> str:
-        """With its name, if the scale has names."""
+        """The threshold, with its name if the scale has names."""
         name = name_of(self.config, self.min_grade)
         return f"{self.min_grade} ({name})" if name else str(self.min_grade)
 

@@ -81,7 +81,7 @@ class Impact:
 
     @property
     def seconds(self) -> float | None:
-        """With loading the models; None without a measured rate."""
+        """The expected time, with loading the models; None without a measured rate."""
         return None if self.time is None or self.time.is_guess else self.time.loading + self.time.grading
 
     @property

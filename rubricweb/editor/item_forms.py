@@ -125,13 +125,13 @@ class ChosenItemsForm(forms.Form):
 
     @property
     def importance(self) -> Importance | None:
-        """None where their importance stays."""
+        """The importance to set; None where it stays."""
         act = self.cleaned_data["act"]
         return Importance(act) if act in Item.Weight.values else None
 
 
 class ItemsBeforeForm(forms.Form):
-    """What several items were: "id:version:importance:weight", with commas between."""
+    """The state of several items: "id:version:importance:weight", with commas between."""
 
     before = forms.CharField()
 

@@ -55,7 +55,7 @@ class Drafting:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What a collection whose topics lack items offers to begin with."""
+    """The ways to begin for a collection whose topics lack items."""
 
     topics: tuple[Topic, ...]
     """Without items, drafts that wait, or a model that is being asked."""
@@ -79,7 +79,7 @@ class Start:
 
 
 class StartForm(forms.Form):
-    """What to draft for all topics, and by which model."""
+    """The kind of items to draft for all topics, and the model."""
 
     kind = forms.ChoiceField(
         label="Draft", choices=[(kind.value, f"{kind.value}s") for kind in ItemKind], initial="question"

@@ -197,7 +197,7 @@ def run_moves(before: ScoreTable, after: ScoreTable) -> tuple[RunMove, ...]:
 
 @dataclass(frozen=True, slots=True)
 class LabelCount:
-    """One topic: passages whose label differs."""
+    """Passages of a topic whose label differs."""
 
     topic: Topic
     passages: int

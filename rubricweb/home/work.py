@@ -92,7 +92,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class NextUp:
-    """What to do first."""
+    """The task to do first."""
 
     task: Task
     name: str

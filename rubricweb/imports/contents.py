@@ -58,7 +58,7 @@ def takeable() -> tuple[Format, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """What a person chooses for all files of an import; as the options of `manage.py import_collection`."""
+    """Options for all files of an import, as those of `manage.py import_collection`."""
 
     bank_name: str = DEFAULT_BANK
     judgments: str = ""

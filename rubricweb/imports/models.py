@@ -118,6 +118,6 @@ class ImportFile(models.Model):
 
     @property
     def question(self) -> tuple[str, ...]:
-        """Of which formats a person chooses, and what was expected; empty where nothing is asked."""
+        """The formats among which a person chooses, and what was expected; empty if there is no choice."""
         expected = self.problem.rpartition("expected")[2]
         return (*self.fitting_formats, expected) if self.fitting_formats else ()

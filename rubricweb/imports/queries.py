@@ -20,7 +20,7 @@ WORDS = {"pooled": "passages in pools", "official_scores": "official scores", "r
 
 @dataclass(frozen=True, slots=True)
 class CountRow:
-    """One kind of rows, before an import and after it."""
+    """Counts of one kind of rows, before an import and after it."""
 
     words: str
     before: int | None

@@ -91,7 +91,7 @@ class UploadForm(forms.Form):
 
     @property
     def most_megabytes(self) -> int:
-        """Of all files that are sent at once."""
+        """The limit of one request, for all its files."""
         megabytes: int = settings.UPLOAD_BYTES // 1_000_000
         return megabytes
 

@@ -31,7 +31,7 @@ State = DraftRequest.State
 
 @dataclass(frozen=True, slots=True)
 class DraftOptions:
-    """What a person asks to be drafted, and by which model; no model is the back-end's default one."""
+    """The kind of items to draft and the model that drafts; without one, the back-end's default."""
 
     kind: ItemKind
     backend: str
@@ -64,7 +64,7 @@ def weigh_accepted(draft: Draft, item: Item, *, by: User | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """What became of several drafts; those whose words are asked already, or that were decided, are left."""
+    """The result of accepting several drafts; duplicates of items and decided drafts are left."""
 
     items: tuple[Item, ...]
     left: int

@@ -31,7 +31,7 @@ from rubricweb.jobs.leases import Lease
 
 @dataclass(frozen=True, slots=True)
 class Nugget:
-    """One of the bank, or a draft of one."""
+    """A nugget of the bank, or a draft of one."""
 
     text: str
     item: Item | None = None

@@ -23,7 +23,7 @@ class SuggestionManager(ReadableManager):
 
 
 class DraftRequest(Task):
-    """One question to a model. Its reply stays word for word, so that a failure can be looked at."""
+    """A request to a model. Its reply is stored verbatim, so that a failure can be examined."""
 
     class Asks(models.TextChoices):
         ITEMS = "items", gettext_lazy("for questions or nuggets")
@@ -88,7 +88,7 @@ class Draft(models.Model):
 
 
 class ImportanceSuggestion(models.Model):
-    """What a model said of a nugget of the bank, or of a draft of one, until somebody decided."""
+    """The importance that a model suggests for a nugget or a draft of one, until somebody decides."""
 
     class State(models.TextChoices):
         WAITING = "waiting"

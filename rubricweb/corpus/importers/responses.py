@@ -28,7 +28,7 @@ READ_FIELDS = ("sentences", "references", "documents", "foreign", "passages_of")
 
 @dataclass(slots=True)
 class _ReadRun:
-    """What this import read of one run."""
+    """A run with the responses that this import has read of it."""
 
     row: Run
     at: FilePosition
