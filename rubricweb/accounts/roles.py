@@ -82,7 +82,7 @@ def role_in(user: User, collection_id: int) -> Role | None:
     """Return `role_of` by the collection's key; cached on the `user` object, so for one request."""
     if user.is_superuser:
         return Role.ORGANIZER
-    cache = _known(user)
+    cache = _role_cache(user)
     if collection_id not in cache:
         held = user.memberships.filter(collection=collection_id).values_list("role", flat=True).first()
         remember(user, collection_id, held)
@@ -91,10 +91,10 @@ def role_in(user: User, collection_id: int) -> Role | None:
 
 def remember(user: User, collection_id: int, held: str | None) -> None:
     """Cache a role that another query has read, for `role_in`."""
-    _known(user)[collection_id] = Role(held) if held else None
+    _role_cache(user)[collection_id] = Role(held) if held else None
 
 
-def _known(user: User) -> dict[int, Role | None]:
+def _role_cache(user: User) -> dict[int, Role | None]:
     cache: dict[int, Role | None] = user.__dict__.setdefault("_role_by_collection", {})
     return cache
 

@@ -141,9 +141,9 @@ class BankImporter:
         for item in line.items:
             if item.facet_id and item.facet_id != line.facet_id:
                 self._topics.require_subtopic(topic, item.facet_id, text=item.facet_text, at=at)
-            yield self._asked(topic, item, at)
+            yield self._imported_item(topic, item, at)
 
-    def _asked(self, topic: Topic, item: BankItem, at: FilePosition) -> ImportedItem:
+    def _imported_item(self, topic: Topic, item: BankItem, at: FilePosition) -> ImportedItem:
         answers = item.gold_answers if item.kind is ItemKind.QUESTION else ()
         weight = weighed(item.importance, item.weight) if item.importance or item.weight is not None else None
         if weight and not LEAST_WEIGHT <= weight.weight <= MOST_WEIGHT:

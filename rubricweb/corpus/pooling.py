@@ -172,7 +172,7 @@ class _Reading:
     def plan(self, topic: Topic) -> TopicPlan:
         tops = self._tops(topic)
         pooled = set(topic.pool.values_list("passage__doc_id", flat=True))
-        wanted = _wanted(topic, [top[: self._depths[run]] for run, top in tops.items()], pooled)
+        wanted = _doc_ids_to_add(topic, [top[: self._depths[run]] for run, top in tops.items()], pooled)
         passages = _passages(topic.collection, wanted)
         added = {doc_id: passages[doc_id] for doc_id in wanted if doc_id in passages}
         textless = tuple(doc_id for doc_id in wanted if doc_id not in passages)
@@ -189,7 +189,7 @@ class _Reading:
         return tops
 
 
-def _wanted(topic: Topic, tops: list[list[str]], pooled: set[str]) -> list[str]:
+def _doc_ids_to_add(topic: Topic, tops: list[list[str]], pooled: set[str]) -> list[str]:
     """Return the doc ids to add: judged ones, then the first ranks of all runs, the second, and so on."""
     judged = topic.judgments.order_by("pk").values_list("doc_id", flat=True)
     by_rank = (doc_id for rank in zip_longest(*tops) for doc_id in rank if doc_id is not None)

@@ -36,18 +36,18 @@ def items_change(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpRespo
     bank, topic = access.bank_topic_for_editor(request.user, bank_id, topic_id)
     form = ChosenItemsForm(request.POST)
     if not form.is_valid():
-        return _asked(request, (bank, topic), form, problem=NONE_CHOSEN)
+        return _confirmation(request, (bank, topic), form, problem=NONE_CHOSEN)
     items = _items(bank, topic, form.seen)
     _require_editor(request, items)
     if (act := form.cleaned_data["act"]) == "retire":
-        return _asked(request, (bank, topic), form)
+        return _confirmation(request, (bank, topic), form)
     if act in SECRECY:
         return _kept_secret(request, (bank, topic), items, act)
     before = undo_field(items)
     try:
         changed = _changed(request, items, form)
     except BankError as refusal:
-        return _asked(request, (bank, topic), form, problem=_words(refusal), status=409)
+        return _confirmation(request, (bank, topic), form, problem=_refusal_text(refusal), status=409)
     message = f"{counted(changed, 'item')} {'changed' if form.importance else 'retired'}."
     offer_items_undo(request, (bank, topic), message, before(items))
     return _done(request, bank, topic)
@@ -63,7 +63,7 @@ def _kept_secret(
     try:
         changed = change(items, by=request.user)
     except BankError as refusal:
-        return _asked(request, place, None, problem=_words(refusal), status=409)
+        return _confirmation(request, place, None, problem=_refusal_text(refusal), status=409)
     messages.success(request, f"{counted(changed, 'item')} made {state}.")
     return _done(request, bank, topic)
 
@@ -82,7 +82,7 @@ def items_undo(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpRespons
     try:
         changed = bring_back(items, before=before, by=request.user)
     except BankError as refusal:
-        return _asked(request, (bank, topic), None, problem=_words(refusal), status=409)
+        return _confirmation(request, (bank, topic), None, problem=_refusal_text(refusal), status=409)
     messages.success(request, f"{counted(changed, 'item')} brought back.")
     return _done(request, bank, topic)
 
@@ -132,7 +132,7 @@ def _changed(request: HtmxRequest, items: list[Item], form: ChosenItemsForm) -> 
     return weigh_items(items, importance=form.importance, seen=form.seen, by=request.user)
 
 
-def _words(refusal: BankError) -> str:
+def _refusal_text(refusal: BankError) -> str:
     if not isinstance(refusal, Conflict):
         return str(refusal)
     theirs = banks.last_change(refusal.item)
@@ -142,7 +142,7 @@ def _words(refusal: BankError) -> str:
     )
 
 
-def _asked(
+def _confirmation(
     request: HtmxRequest,
     place: tuple[Bank, Topic],
     form: ChosenItemsForm | None,

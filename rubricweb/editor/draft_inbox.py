@@ -176,7 +176,7 @@ def _near(bank: Bank, topic: Topic, drafts: list[Draft]) -> dict[int, NearDuplic
     nearest_items: dict[int, NearDuplicate] = {}
     for kind in {draft.request.kind for draft in drafts}:
         same = [draft for draft in drafts if draft.request.kind == kind]
-        existing = _words(bank, topic, kind)
+        existing = _item_texts(bank, topic, kind)
         hits = near_duplicates([draft.text for draft in same], existing)
         for draft in reversed(same):  # of several with the same words, only the first may be like nothing
             if hits and hits[-1].text == draft.text:
@@ -184,7 +184,7 @@ def _near(bank: Bank, topic: Topic, drafts: list[Draft]) -> dict[int, NearDuplic
     return nearest_items
 
 
-def _words(bank: Bank, topic: Topic, kind: str) -> list[str]:
+def _item_texts(bank: Bank, topic: Topic, kind: str) -> list[str]:
     items = bank.items.for_topic(topic).active().filter(kind=kind).exclude(revision__text="")
     return list(items.values_list("revision__text", flat=True))
 

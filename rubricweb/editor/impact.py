@@ -287,11 +287,11 @@ def impact(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     context: dict[str, object] = {"bank": bank, "topic": topic, "collection": bank.collection}
     context |= {"panel": "editor/_impact.html", "title": "If you save this"}
     context["note"] = "Nothing has been saved. Go back in your browser to continue writing or to save."
-    context |= _said_of(form, bank, topic)
+    context |= _impact_context(form, bank, topic)
     return page_or_part(request, PAGE, context, part="form")
 
 
-def _said_of(form: DraftForm, bank: Bank, topic: Topic) -> Context:
+def _impact_context(form: DraftForm, bank: Bank, topic: Topic) -> Context:
     if not form.is_valid():
         return {"problem": " ".join(str(error) for errors in form.errors.values() for error in errors)}
     try:

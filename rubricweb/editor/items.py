@@ -300,7 +300,7 @@ def item_answer_key(request: HtmxRequest, bank_id: int, item_id: int) -> HttpRes
         raise Http404("Only a question with text has an answer key.")
     form = answer_key_form(item, posted=request.POST if is_change else None)
     if not form.is_valid():
-        return _shown(request, item, form)
+        return _answer_key_page(request, item, form)
     mine, seen = form.cleaned_data["texts"], form.cleaned_data["seen"]
     try:
         verified = change_answer_key(item, texts=mine, seen=seen, by=request.user)
@@ -310,7 +310,7 @@ def item_answer_key(request: HtmxRequest, bank_id: int, item_id: int) -> HttpRes
     return after_change(request, item)
 
 
-def _shown(
+def _answer_key_page(
     request: HtmxRequest, item: Item, form: AnswerKeyForm, *, mine: list[str] | None = None
 ) -> HttpResponse:
     context = item_panel("answer_key", "Answer key", item, form) | {
@@ -323,7 +323,7 @@ def _shown(
 
 def _both_keys(request: HtmxRequest, item: Item, mine: list[str]) -> HttpResponse:
     """Show the other person's key above the user's own; the form now has the version seen."""
-    return _shown(request, item, answer_key_form(item, mine=mine), mine=mine)
+    return _answer_key_page(request, item, answer_key_form(item, mine=mine), mine=mine)
 
 
 def _saved(verified: VerificationCounts) -> str:

@@ -301,13 +301,13 @@ def trial(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
     form = WeightTrialForm(submitted, _items(bank, topic, config))
     weight_trial = WeightTrial(bank, topic, figures, config, form)
     if not is_change:
-        return _shown(request, weight_trial, status=200)
+        return _trial_page(request, weight_trial, status=200)
     if not form.is_valid() or _refused(form):
-        return _shown(request, weight_trial, status=422)
+        return _trial_page(request, weight_trial, status=422)
     try:
         return _saved(request, weight_trial)
     except Conflict as conflict:
-        return _shown(request, weight_trial, conflict=conflict, status=409)
+        return _trial_page(request, weight_trial, conflict=conflict, status=409)
 
 
 def _items(bank: Bank, topic: Topic, config: GraderConfig | None) -> list[Item]:
@@ -339,7 +339,7 @@ def _saved(request: HtmxRequest, weight_trial: WeightTrial) -> HttpResponse:
     )
 
 
-def _shown(
+def _trial_page(
     request: HtmxRequest, weight_trial: WeightTrial, *, status: int, conflict: Conflict | None = None
 ) -> HttpResponse:
     latest = last_change(conflict.item) if conflict else None

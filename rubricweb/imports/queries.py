@@ -179,9 +179,9 @@ def summary(counts: dict[str, dict[str, int]]) -> str:
     numbers = {kind: counts[kind]["new"] + counts[kind]["changed"] for kind in _in_order(counts)}
     singular = {"pooled": "passage in pools"}
     return ", ".join(
-        f"{number:,} {_words(kind)}"
+        f"{number:,} {_label(kind)}"
         if number > 1
-        else f"1 {singular.get(kind, _words(kind).removesuffix('s'))}"
+        else f"1 {singular.get(kind, _label(kind).removesuffix('s'))}"
         for kind, number in numbers.items()
         if number
     )
@@ -189,7 +189,7 @@ def summary(counts: dict[str, dict[str, int]]) -> str:
 
 def _counts(row: Import) -> list[CountRow]:
     return [
-        CountRow(_words(kind), row.before.get(kind), **row.counts[kind])
+        CountRow(_label(kind), row.before.get(kind), **row.counts[kind])
         for kind in _in_order(row.counts)
         if kind != "collections"
     ]
@@ -200,7 +200,7 @@ def _in_order(counts: dict[str, dict[str, int]]) -> list[str]:
     return sorted(counts, key=lambda kind: (ORDER.index(kind) if kind in ORDER else len(ORDER), kind))
 
 
-def _words(kind: str) -> str:
+def _label(kind: str) -> str:
     return WORDS.get(kind, kind.replace("_", " "))
 
 

@@ -118,7 +118,7 @@ def why_not(batch: Import) -> str:
     if _has_later(batch):
         return "There was a later import."
     if changed := [kind for kind, counted in batch.counts.items() if counted["changed"]]:
-        return f"It changed {', '.join(map(_words, changed))}, whose earlier state is not kept."
+        return f"It changed {', '.join(map(_label, changed))}, whose earlier state is not kept."
     if not batch.added:
         return "It added nothing, or others added data at the same time."
     return next(_obstacles(batch), "")
@@ -195,12 +195,12 @@ def _obstacles(batch: Import) -> Iterator[str]:
     """Yield what was removed of the import's rows, or hangs on them."""
     for kind, (_, _, number) in batch.added.items():
         if _rows(batch, kind).count() != number:
-            yield f"Some of its {_words(kind)} have been removed or replaced."
+            yield f"Some of its {_label(kind)} have been removed or replaced."
         for relation in _relations(kinds()[kind][0]):
             others = _hanging(batch, kind, relation)
             if others is not None and (count := others.count()):
                 label = relation.related_model._meta.verbose_name_plural
-                yield f"Since then: {count:,} {label} that belong to its {_words(kind)}."
+                yield f"Since then: {count:,} {label} that belong to its {_label(kind)}."
     if "answer_keys" in batch.added:
         keys = _rows(batch, "answer_keys").exclude(revision__in=_keys(batch, "revisions"))
         if keys.exists():
@@ -240,5 +240,5 @@ def _keys(batch: Import, kind: str) -> QuerySet[Any]:
     return _rows(batch, kind).order_by().values("pk")
 
 
-def _words(kind: str) -> str:
+def _label(kind: str) -> str:
     return kind.replace("_", " ")

@@ -89,7 +89,7 @@ class PassageImporter:
     def pool(self, topic: Topic, passages: Iterable[tuple[str, str]], *, at: FilePosition) -> dict[str, int]:
         """Pool (doc id, text) for `topic`; return the passages' keys by doc id."""
         texts = _texts(passages, at=at)
-        keys = self._known(texts, at=at)
+        keys = self._stored_keys(texts, at=at)
         missing = [
             Passage(collection=self._collection, doc_id=doc_id, text=text)
             for doc_id, text in texts.items()
@@ -104,7 +104,7 @@ class PassageImporter:
         self._add_to_pool(topic, [keys[doc_id] for doc_id in texts], new=set(made.values()))
         return keys
 
-    def _known(self, texts: dict[str, str], *, at: FilePosition) -> dict[str, int]:
+    def _stored_keys(self, texts: dict[str, str], *, at: FilePosition) -> dict[str, int]:
         keys: dict[str, int] = {}
         doc_ids = iter(texts)
         while some := list(islice(doc_ids, LOOKED_UP)):
@@ -177,18 +177,18 @@ class DocIdCheck:
         """ "2 of 10 in a.run" for each file."""
 
     @cached_property
-    def _known(self) -> frozenset[str]:
+    def _doc_ids(self) -> frozenset[str]:
         return frozenset(self._collection.passages.values_list("doc_id", flat=True).iterator())
 
     @cached_property
     def _by_look(self) -> dict[str, str]:
         """The ids of passages that do not look as they are written."""
-        return {look(doc_id): doc_id for doc_id in self._known if not doc_id.isascii()}
+        return {look(doc_id): doc_id for doc_id in self._doc_ids if not doc_id.isascii()}
 
     def compare(self, doc_ids: Iterable[str], *, file: str) -> None:
         """Note those that are no passage but look like one. Nothing is noted without any passages."""
         named = frozenset(doc_ids)
-        missing = named - self._known if self._known else ()
+        missing = named - self._doc_ids if self._doc_ids else ()
         if not missing:
             return
         self._missing.append(f"{len(missing):,} of {len(named):,} in {file}")
@@ -202,7 +202,7 @@ class DocIdCheck:
 
     def _lookalike(self, doc_id: str) -> str | None:
         seen = look(doc_id)
-        return seen if seen in self._known else self._by_look.get(seen)
+        return seen if seen in self._doc_ids else self._by_look.get(seen)
 
     def finish(self) -> None:
         """Note how many ids are no passages; and passages that look alike, where some are new."""
@@ -211,7 +211,7 @@ class DocIdCheck:
         if (counts := self._tally.counts.get("passages")) and counts.new:
             pairs = [
                 f"{doc_id!a} and {other!a}"
-                for doc_id in sorted(self._known)
+                for doc_id in sorted(self._doc_ids)
                 if not doc_id.isascii() and (other := self._lookalike(doc_id)) not in (None, doc_id)
             ]
             if pairs:
