@@ -172,10 +172,10 @@ class _Reading:
     def plan(self, topic: Topic) -> TopicPlan:
         tops = self._tops(topic)
         pooled = set(topic.pool.values_list("passage__doc_id", flat=True))
-        wanted = _doc_ids_to_add(topic, [top[: self._depths[run]] for run, top in tops.items()], pooled)
-        passages = _passages(topic.collection, wanted)
-        added = {doc_id: passages[doc_id] for doc_id in wanted if doc_id in passages}
-        textless = tuple(doc_id for doc_id in wanted if doc_id not in passages)
+        doc_ids = _doc_ids_to_add(topic, [top[: self._depths[run]] for run, top in tops.items()], pooled)
+        passages = _passages(topic.collection, doc_ids)
+        added = {doc_id: passages[doc_id] for doc_id in doc_ids if doc_id in passages}
+        textless = tuple(doc_id for doc_id in doc_ids if doc_id not in passages)
         holes = tuple(_holes(top, pooled, added) for top in tops.values())
         return TopicPlan(topic.pk, topic.query_id, added, textless, holes)
 

@@ -22,7 +22,7 @@ WORDS = {"pooled": "passages in pools", "official_scores": "official scores", "r
 class CountRow:
     """Counts of one kind of rows, before an import and after it."""
 
-    words: str
+    label: str
     before: int | None
     """None where it was not counted."""
     new: int

@@ -56,7 +56,7 @@ class ImportFileDocument(serializers.Serializer[queries.FileRow]):
 
 
 class CountDocument(serializers.Serializer[queries.CountRow]):
-    kind = serializers.CharField(source="words")
+    kind = serializers.CharField(source="label")
     before = serializers.IntegerField(allow_null=True)
     new = serializers.IntegerField()
     changed = serializers.IntegerField()
