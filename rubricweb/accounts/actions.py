@@ -56,7 +56,7 @@ def set_role(
 
 
 def same_team(team: str, teams: Iterable[str]) -> str:
-    """Return the team as `known` spells it: names that differ only in case are one team.
+    """Return the team as `teams` spells it: names that differ only in case are one team.
 
     >>> same_team("ciir", ["Waterloo", "CIIR"]), same_team("h2oloo", [])
     ('CIIR', 'h2oloo')

@@ -99,7 +99,7 @@ def undo_field(items: Iterable[Item]) -> Callable[[Iterable[Item]], str]:
 
 
 def offer_items_undo(request: HtmxRequest, place: tuple[Bank, Topic], message: str, field: str) -> None:
-    """Say `words` with an Undo of all that changed; without it if nothing did."""
+    """Say `message` with an Undo of all that changed; without it if nothing did."""
     if field:
         offer_undo(
             request, message, reverse("editor:items-undo", args=[row.pk for row in place]), before=field

@@ -245,7 +245,7 @@ def _refuse(request: HtmxRequest, draft: Draft, reason: str) -> HttpResponse:
 def _offer_reopening(
     request: HtmxRequest, place: tuple[Bank, Topic], message: str, rejected: Sequence[Draft]
 ) -> None:
-    """Say `words` with an Undo; without it if nothing was rejected."""
+    """Say `message` with an Undo; without it if nothing was rejected."""
     if not rejected:
         messages.success(request, message)
         return

@@ -222,7 +222,7 @@ def totals(rows: Iterable[ListedTopic]) -> Totals:
 
 
 def arranged(rows: list[ListedTopic], *, text: str, sort: str) -> list[ListedTopic]:
-    """Return the rows whose id or query contains `words`, sorted; a leading minus reverses the order."""
+    """Return the rows whose id or query contains `text`, sorted; a leading minus reverses the order."""
     folded = text.casefold()
     matching = [row for row in rows if folded in row.query_id.casefold() or folded in row.text.casefold()]
     return sorted(matching, key=SORTS[sort.removeprefix("-")], reverse=sort.startswith("-"))
