@@ -32,7 +32,7 @@ class Joining:
 
     role: Role
     team: str
-    """Of participants, and only of them."""
+    """The team of a participant; empty for other roles."""
     days: int
     max_uses: int
 

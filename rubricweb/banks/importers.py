@@ -50,7 +50,7 @@ class ImportedItem:
     weight: Weighed | None = None
     """None if the file does not say."""
     foreign: dict[str, Any] | None = None
-    """As the file has it, if it says more than is modelled."""
+    """The item as the file has it, if it has fields that we do not model."""
     is_secret: bool = False
 
 

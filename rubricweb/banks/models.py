@@ -151,7 +151,7 @@ class Item(models.Model):
     """What covering the item adds in weighted measures; by default that of its importance."""
     retired_at = models.DateTimeField(null=True, blank=True)
     foreign = models.JSONField(null=True, blank=True)
-    """By dialect: the item as a bank file had it, for what is not modelled (`grading.formats.banks`)."""
+    """The item as a bank file had it, by dialect, for fields that we do not model (`grading.formats.banks`)."""
     merged_into = models.ForeignKey(
         "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="duplicates"
     )
@@ -200,7 +200,7 @@ class BankTopic(models.Model):
     bank = models.ForeignKey(Bank, on_delete=models.CASCADE, related_name="bank_topics")
     topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="bank_topics")
     foreign = models.JSONField(default=dict)
-    """By dialect: the lines that the file had for the topic, without their items."""
+    """The lines that the file had for the topic, by dialect, without their items."""
 
     class Meta:
         constraints = (models.UniqueConstraint(fields=("bank", "topic"), name="topic_once_a_bank"),)

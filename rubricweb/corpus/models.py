@@ -95,7 +95,7 @@ class OwnPrompt(models.Model):
     version = models.CharField(max_length=20)
     """A digest of its definition."""
     definition = models.JSONField()
-    """As written by `grading.prompts.as_options`; grader configs keep a copy."""
+    """The prompt as `grading.prompts.as_options` writes it; grader configs keep a copy."""
     by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     at = models.DateTimeField(auto_now_add=True)
     put_away_at = models.DateTimeField(null=True, blank=True)
@@ -373,7 +373,7 @@ class OfficialScore(models.Model):
     value = models.FloatField()
     is_rank = models.BooleanField()
     measure = models.TextField(blank=True)
-    """As the file names it, if it had several. Like the source it stands in a run's row without a topic."""
+    """The measure's name in a file that had several; like the source, only in a run's row without a topic."""
     source = models.TextField(blank=True)
     """The name of the file."""
 

@@ -74,7 +74,7 @@ class TopicPlan:
     textless: tuple[str, ...]
     """Doc ids that the collection has no text of."""
     holes: tuple[tuple[int, int, int], ...]
-    """By run: how many of its first passages there are, are in no pool now, and will be in none."""
+    """For each run, the number of its first passages, of those in no pool now, and of those in none then."""
 
 
 @dataclass(frozen=True, slots=True)

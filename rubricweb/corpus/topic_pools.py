@@ -150,7 +150,7 @@ class CollectionPool:
     run_pks: tuple[int, ...]
     topics: tuple[TopicPool, ...]
     left_out: Mapping[int, frozenset[int]] = field(default_factory=dict)
-    """By topic: pooled passages that do not count, since only runs that are not accepted bring them."""
+    """Pooled passages that do not count, since only runs that are not accepted bring them, by topic."""
 
     @cached_property
     def by_topic(self) -> dict[int, TopicPool]:

@@ -66,7 +66,7 @@ class ItemFigures:
     config: GraderConfig
     min_grade: int
     passages: int
-    """Without those whose grade is hidden from the reader."""
+    """Passages whose grade is not hidden from the reader."""
     hidden: int
     covered: int
     """Passages rated `min_grade` or more."""
@@ -125,7 +125,7 @@ class FiguredRow(banks.ItemRow):
 
     figures: ItemFigures | None = None
     grade: int | None = None
-    """On the passage that is read beside the items."""
+    """The grade on the passage that is open beside the items."""
 
     @property
     def tags(self) -> str:

@@ -66,9 +66,9 @@ class Impact:
     known: int
     """Passages that are graded for this wording already."""
     time: ExpectedTime | None
-    """Of grading with all of the grader's prompts; None where nobody can tell."""
+    """The expected time with all of the grader's prompts; None if unknown."""
     dollars: float | None
-    """Likewise, by estimate; None without a price."""
+    """The estimated cost with all of them; None without a price."""
     runs: int
     could_move: tuple[str, ...]
     """Runs whose rank on the default board some outcome of the grading changes."""
@@ -112,10 +112,7 @@ class Impact:
 
 
 def impact_of(draft: UnsavedItem) -> Impact:
-    """Return the passages to grade, the time, and the runs that could move.
-
-    Of the graders that Re-grade runs.
-    """
+    """Return the impact of a draft for the graders that Re-grade runs."""
     pool = collection_pool(draft.bank.collection)
     configs = [config for config in planned_configs(draft.bank.collection) if _grades(config, draft)]
     rating = [config for config in configs if config.purpose in ON_ITEMS]

@@ -58,13 +58,13 @@ class Start:
     """The ways to begin for a collection whose topics lack items."""
 
     topics: tuple[Topic, ...]
-    """Without items, drafts that wait, or a model that is being asked."""
+    """Topics without items, waiting drafts or an open request."""
     n_topics: int
     n_lacking: int
     """Topics without items, whether or not something is drafted for them."""
     form: StartForm
     seconds: float | None
-    """Of drafting for one topic, as measured here; None before the first."""
+    """Measured time to draft for one topic; None before the first."""
     drafting: Drafting | None
 
     @property

@@ -49,7 +49,7 @@ class CollectionCard:
     grader: str
     cells: int
     graded: int
-    """Of `cells`: those that the default grader graded, failed ones included."""
+    """Cells that the default grader graded, failed ones included."""
     other_grades: int
     """Grades of other graders."""
     is_imported: bool
@@ -192,9 +192,9 @@ def _stamped(collections: list[Collection]) -> Stamped:
 @dataclass(slots=True)
 class _Pools:
     sizes: dict[int, int]
-    """By topic."""
+    """Numbers of passages by topic."""
     left_out: dict[int, list[int]]
-    """By topic: pooled passages that only runs that are not accepted bring, which count nowhere."""
+    """Pooled passages that count nowhere, since only runs that are not accepted bring them, by topic."""
 
 
 def _add(

@@ -68,7 +68,7 @@ class Task:
     campaign: Campaign | None = None
     """Where it is one's cells."""
     passages: int = 0
-    """On which the cells to rate are."""
+    """Passages that have cells to rate."""
     pace: float | None = None
     """The person's own seconds for one, at least LEAST_SECONDS."""
 

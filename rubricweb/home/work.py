@@ -97,7 +97,7 @@ class NextUp:
     task: Task
     name: str
     topic: Topic | None = None
-    """Of the next passage to rate."""
+    """The topic of the next passage to rate."""
     done: int = 0
     """Ratings of the same campaign that the person has given."""
 

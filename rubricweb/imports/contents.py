@@ -25,7 +25,7 @@ class Taken:
     """How an import takes files of one content."""
 
     field: str
-    """Of `ImportFiles`."""
+    """The field of `ImportFiles` for them."""
     noun: str
     """What its entries are counted as."""
     count: Callable[[Any], int] = _one

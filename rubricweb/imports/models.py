@@ -43,7 +43,7 @@ class Import(Task):
     doing = models.CharField(max_length=NAME_LIMIT + 40, blank=True)
     """What the worker is at, for people."""
     done = models.PositiveBigIntegerField(default=0)
-    """Of `total` bytes: those of files that the worker has read."""
+    """Bytes of the files that the worker has read, of `total`."""
     total = models.PositiveBigIntegerField(default=0)
     counts = models.JSONField(default=dict)
     """Kind -> new, changed and unchanged rows: what the import did, or after a check would do."""
@@ -87,7 +87,7 @@ class ImportFile(models.Model):
 
     batch = models.ForeignKey(Import, on_delete=models.CASCADE, related_name="files")
     name = models.CharField(max_length=NAME_LIMIT)
-    """As uploaded, with its path in the zip."""
+    """The uploaded name, with the path in the zip."""
     size = models.PositiveBigIntegerField()
     """Bytes, as staged."""
     digest = models.CharField(max_length=64)

@@ -40,7 +40,7 @@ class FileRow:
 
     file: ImportFile
     label: str
-    """Of its format."""
+    """The label of its format."""
     problem: str
     line: int | None
     notes: tuple[str, ...]

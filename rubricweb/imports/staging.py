@@ -17,7 +17,7 @@ from rubricweb.imports import zips
 from rubricweb.imports.models import NAME_LIMIT, Import, ImportFile
 
 MAX_NAME_BYTES = 200
-"""Of a file name; more than the file system may take."""
+"""Bytes of a file name that every file system takes."""
 PASTED = "pasted.txt"
 
 

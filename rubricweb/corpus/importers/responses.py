@@ -34,9 +34,9 @@ class _ReadRun:
     at: FilePosition
     rankings: dict[Topic, types.Ranking] = field(default_factory=dict)
     answered: dict[str, FilePosition] = field(default_factory=dict)
-    """By query id: where the response stands."""
+    """Where the response stands, by query id."""
     stored: dict[int, Response] = field(default_factory=dict)
-    """By topic: responses of earlier imports."""
+    """Responses of earlier imports, by topic."""
 
 
 class ResponseImporter:
