@@ -151,7 +151,7 @@ class Item(models.Model):
     """What covering the item adds in weighted measures; by default that of its importance."""
     retired_at = models.DateTimeField(null=True, blank=True)
     foreign = models.JSONField(null=True, blank=True)
-    """The item as a bank file had it, by dialect, for fields that we do not model (`grading.formats.banks`)."""
+    """The fields of a bank file that we do not model, by dialect (`grading.formats.banks`)."""
     merged_into = models.ForeignKey(
         "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="duplicates"
     )
