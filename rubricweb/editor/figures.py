@@ -48,7 +48,7 @@ class Bar:
     """A bar of the histogram, positioned for SVG."""
 
     name: str
-    text: str
+    label: str
     """What it counts: "rated 2, support"."""
     count: int
     x: int
