@@ -147,15 +147,15 @@ def measure(cells: int) -> None:
 
 def counted_by_workers(work: Callable[[], object]) -> float:
     """Of a new process, once workers, which read pools in a process of their own, kept their sizes."""
-    from rubricweb.corpus import pool_sizes
+    from rubricweb.corpus import pools
 
     keep = (
         "import django; django.setup()\nfrom rubricweb.corpus import pools\n"
         "pools.keep_snapshots(); pools.keep_snapshots()"
     )
     subprocess.run([sys.executable, "-c", keep], cwd=ROOT, check=True)
-    pool_sizes._sizes.cache_clear()
-    pool_sizes._chars.cache_clear()
+    pools._sizes.cache_clear()
+    pools._chars.cache_clear()
     return seconds(work)
 
 

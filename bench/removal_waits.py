@@ -49,7 +49,7 @@ def imported(arguments: list[str]) -> Any:
 
     from rubricweb.corpus.models import Collection
     from rubricweb.grades import importers
-    from rubricweb.imports import checking, undo
+    from rubricweb.imports import undo, worker
     from rubricweb.imports.models import Import
 
     collection = Collection.objects.create(slug=SLUG, name=SLUG)
@@ -57,7 +57,7 @@ def imported(arguments: list[str]) -> Any:
     keys = undo.last_keys()
 
     def end(summary: Any) -> None:
-        batch.counts = checking.results_of(summary)["counts"]
+        batch.counts = worker.results_of(summary)["counts"]
         batch.added = undo.added_by(summary.collection, batch.counts, keys)
         batch.state, batch.ended_at = Import.State.DONE, timezone.now()
         batch.save()

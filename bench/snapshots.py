@@ -119,7 +119,7 @@ def sizes() -> dict[str, int]:
     from django.db.models import Sum
     from django.db.models.functions import Length
 
-    from rubricweb.corpus.snapshots.models import PoolSnapshot
+    from rubricweb.corpus.derived_models import PoolSnapshot
     from rubricweb.grades.models import MatrixSnapshot, MatrixStamp
 
     bytes_of = [
@@ -161,8 +161,8 @@ def fill(times: int) -> dict[str, Any]:
     import numpy as np
 
     from rubricweb.banks.models import Bank
+    from rubricweb.corpus import pool_snapshots
     from rubricweb.corpus.models import Collection, Run
-    from rubricweb.corpus.snapshots import pools as pool_snapshots
     from rubricweb.corpus.topic_pools import CollectionPool
     from rubricweb.grades.configs import config_for
 

@@ -34,9 +34,8 @@ from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import collection_pool
-from rubricweb.editor.figures import rating_graders
-from rubricweb.editor.forms import FiguresForm, board_graders
-from rubricweb.editor.trial import Setting, trial
+from rubricweb.editor.figures import FiguresForm, board_graders, rating_graders
+from rubricweb.editor.trial import Setting, trial_of
 from rubricweb.grades import scoring
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.matrices import matrices
@@ -61,7 +60,7 @@ def main() -> None:
     print(f"{collection}: {collection.topics.count()} topics, {collection.runs.count()} runs, bank {bank}")
     off = {items[0].pk: Setting(is_on=False, weight=1.0)}
     check(bank, topic, config, measure, off)
-    ours = [milliseconds(lambda: trial(bank, topic, config, measure, off)) for _ in range(REPEATS)]
+    ours = [milliseconds(lambda: trial_of(bank, topic, config, measure, off)) for _ in range(REPEATS)]
     anew = [milliseconds(lambda: whole_board(bank, topic, config, measure, items[0])) for _ in range(9)]
     page = requests(bank, topic, items)
     show("what-if, one item disabled", ours)
@@ -86,7 +85,7 @@ def whole_board(bank: Bank, topic, config, measure, without) -> np.ndarray:
 def check(bank: Bank, topic, config, measure, off) -> None:
     item = bank.items.get(pk=next(iter(off)))
     expected = whole_board(bank, topic, config, measure, item)
-    by_tag = {row.run_tag: row.score for row in trial(bank, topic, config, measure, off).rows}
+    by_tag = {row.run_tag: row.score for row in trial_of(bank, topic, config, measure, off).rows}
     found = [by_tag[tag] for tag in collection_pool(bank.collection).run_tags]
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 

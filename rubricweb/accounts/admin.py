@@ -9,9 +9,11 @@ from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 
-from rubricweb.accounts import closing, passwords
+from rubricweb.accounts import passwords
 from rubricweb.accounts.actions import (
+    CannotClose,
     LastOrganizer,
+    close_account,
     others_who_organize,
     remove_member,
     require_other_organizer,
@@ -39,12 +41,12 @@ class AccountAdmin(UserAdmin):  # type: ignore[type-arg]
         return response
 
     @admin.action(description="Close accounts: ratings stay under a pseudonym", permissions=["change"])
-    def close_accounts(self, request: HtmxRequest, people: QuerySet[User]) -> None:
-        for person in people:
+    def close_accounts(self, request: HtmxRequest, accounts: QuerySet[User]) -> None:
+        for person in accounts:
             name = person.username
             try:
-                pseudonym = closing.close_account(person, by=request.user)
-            except closing.CannotClose as reason:
+                pseudonym = close_account(person, by=request.user)
+            except CannotClose as reason:
                 self.message_user(request, f"{name} is still open. {reason}", messages.ERROR)
             else:
                 self.message_user(request, f"{name} is closed, and {pseudonym} now.", messages.SUCCESS)

@@ -28,11 +28,11 @@ ACCOUNT_DAYS = 30
 
 @dataclass(frozen=True, slots=True)
 class Joining:
-    """What an invitation is to, and how often and how long."""
+    """The role and team that an invitation gives, how often and how long."""
 
     role: Role
     team: str
-    """Of participants, and only of them."""
+    """The team of a participant; empty for other roles."""
     days: int
     max_uses: int
 

@@ -90,8 +90,8 @@ class KeyRow:
     key: str
 
     @property
-    def shown(self) -> str:
-        return shown(self.key)
+    def sign(self) -> str:
+        return sign_of(self.key)
 
 
 def keys_of(user: User) -> tuple[KeyRow, ...]:
@@ -110,8 +110,8 @@ def changed(chosen: Mapping[str, str]) -> dict[str, str]:
     return {action.name: chosen[action.name] for action in ACTIONS if chosen[action.name] != action.key}
 
 
-def shown(key: str) -> str:
-    """A key as people read it: `S`, `3`, `→`, `Shift + S`."""
+def sign_of(key: str) -> str:
+    """Return a key as people read it: `S`, `3`, `→`, `Shift + S`."""
     if key in SIGNS:
         return SIGNS[key]
     shift, _, code = key.rpartition("+")
@@ -120,17 +120,17 @@ def shown(key: str) -> str:
 
 
 def parsed(text: str) -> str:
-    """The key that `text` names, by its sign or its code; empty for none."""
-    words = text.replace(" ", "")
+    """Return the key that `text` names, by its sign or its code; empty for none."""
+    typed = text.replace(" ", "")
     for key, sign in SIGNS.items():
-        words = key if words == sign else words
-    shift, _, code = words.rpartition("+")
+        typed = key if typed == sign else typed
+    shift, _, code = typed.rpartition("+")
     shift = shift.capitalize()
     if len(code) == 1 and code.isascii() and code.isalnum():
         code = f"Digit{code}" if code.isdigit() else f"Key{code.upper()}"
     code = next((key for key, sign in SIGNS.items() if code == sign), code)
     key = f"{shift}+{code}" if shift else code
     is_known = key in SIGNS or key.removeprefix("Shift+") in SIGNS or CODE.fullmatch(key)
-    if words and not is_known:
+    if typed and not is_known:
         raise NoSuchKey(text)
     return key

@@ -38,7 +38,7 @@ class LockoutHandler(AxesDatabaseHandler):  # type: ignore[misc]  # axes has no 
     """django-axes' handler, with an additional limit for all accounts that one address tries."""
 
     def get_failures(self, request: HttpRequest, credentials: dict[str, Any] | None = None) -> int:
-        """Failures of the account from this address; the limit if the address has too many itself."""
+        """Return failures of the account from this address; the limit if the address has too many itself."""
         failures = int(super().get_failures(request, credentials))
         if address_failures(request) >= settings.ADDRESS_FAILURE_LIMIT:
             return max(failures, int(get_failure_limit(request, credentials)))
@@ -90,7 +90,7 @@ def page(request: HttpRequest, response: HttpResponse | None, credentials: objec
 
 
 def refused(request: HttpRequest, name: str) -> HttpResponse | None:
-    """The page of the lockout, where too much was tried from this address; `name` stands for an account."""
+    """Return the page of the lockout if this address tried too often; `name` stands for an account."""
     if AxesProxyHandler.is_allowed(request, {"username": name}):
         return None
     return get_lockout_response(request, credentials={"username": name})  # type: ignore[no-any-return]
@@ -107,7 +107,7 @@ def note_failure(request: HttpRequest, name: str) -> None:
 
 
 def address_failures(request: HttpRequest) -> int:
-    """Wrong passwords from the address of `request` within the cool-off time, for any account."""
+    """Return the number of wrong passwords from this address within the cool-off time, for any account."""
     recent = AccessAttempt.objects.filter(
         ip_address=client_address(request), attempt_time__gte=get_cool_off_threshold(request)
     )
@@ -115,7 +115,7 @@ def address_failures(request: HttpRequest) -> int:
 
 
 def client_address(request: HttpRequest) -> str:
-    """The address of a request: the nearest that is none of RUBRIC_TRUSTED_PROXIES.
+    """Return the address of a request: the nearest that is none of RUBRIC_TRUSTED_PROXIES.
 
     X-Forwarded-For is read from its end, where trusted proxies write; a client can only write before that.
     """

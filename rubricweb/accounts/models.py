@@ -34,7 +34,7 @@ class Membership(models.Model):
     collection = models.ForeignKey("corpus.Collection", on_delete=models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=20, choices=Role)
     team = models.CharField(max_length=TEAM_CHARS, blank=True)
-    """Whose runs a participant hands in; empty for everybody else."""
+    """The team for which a participant submits runs; empty for everybody else."""
 
     class Meta:
         constraints = (

@@ -49,17 +49,17 @@ def roles_with(needed: Role) -> list[Role]:
 
 
 def role_to_edit(collection: Collection) -> Role:
-    """Who edits questions and nuggets: topic developers, and assessors where the collection lets them."""
+    """Return the lowest role that edits items: topic developer, or assessor if the collection lets them."""
     return TO_ASSESS if collection.assessors_edit else TO_EDIT_BANK
 
 
 def role_to_grade(collection: Collection) -> Role:
-    """Who starts grading: topic developers, and assessors where the collection lets them."""
+    """Return the lowest role that grades: topic developer, or assessor if the collection lets them."""
     return TO_ASSESS if collection.assessors_grade else TO_GRADE
 
 
 def may_create(user: User) -> bool:
-    """Who creates collections: staff."""
+    """Return whether the person creates collections: only staff do."""
     return user.is_staff or user.is_superuser
 
 
@@ -68,39 +68,39 @@ def may_edit(user: User, collection: Collection) -> bool:
 
 
 def holds(user: User, collection: Collection, needed: Role) -> bool:
-    """Whether the member's role is `needed` or includes it; False for an outsider."""
+    """Return whether the member's role is `needed` or includes it; False for an outsider."""
     held = role_of(user, collection)
     return held is not None and held.includes(needed)
 
 
 def role_of(user: User, collection: Collection) -> Role | None:
-    """The member's role; None for an outsider. A superuser organizes everything that is not deleted."""
+    """Return the member's role, None for an outsider; a superuser organizes all that is not deleted."""
     return None if collection.is_gone else role_in(user, collection.pk)
 
 
 def role_in(user: User, collection_id: int) -> Role | None:
-    """As `role_of`, by the collection's key; cached on the `user` object, so for one request."""
+    """Return `role_of` by the collection's key; cached on the `user` object, so for one request."""
     if user.is_superuser:
         return Role.ORGANIZER
-    known = _known(user)
-    if collection_id not in known:
+    cache = _role_cache(user)
+    if collection_id not in cache:
         held = user.memberships.filter(collection=collection_id).values_list("role", flat=True).first()
         remember(user, collection_id, held)
-    return known[collection_id]
+    return cache[collection_id]
 
 
 def remember(user: User, collection_id: int, held: str | None) -> None:
     """Cache a role that another query has read, for `role_in`."""
-    _known(user)[collection_id] = Role(held) if held else None
+    _role_cache(user)[collection_id] = Role(held) if held else None
 
 
-def _known(user: User) -> dict[int, Role | None]:
-    known: dict[int, Role | None] = user.__dict__.setdefault("_role_by_collection", {})
-    return known
+def _role_cache(user: User) -> dict[int, Role | None]:
+    cache: dict[int, Role | None] = user.__dict__.setdefault("_role_by_collection", {})
+    return cache
 
 
 def require(user: User, collection: Collection, needed: Role) -> Role:
-    """The user's role if it suffices; Http404 for an outsider, PermissionDenied (403) for too little.
+    """Return the user's role if it suffices; Http404 for an outsider, PermissionDenied (403) for too little.
 
     A participant is an outsider wherever participants have nothing to do.
     """

@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_http_methods, require_POST
 
-from rubricweb.accounts.views import account_page, to_section
+from rubricweb.accounts.account import account_page, to_section
 from rubricweb.api import tokens as actions
 from rubricweb.api.forms import TokenForm
 from rubricweb.api.models import Token

@@ -24,7 +24,7 @@ from rubricweb.banks.models import (
 )
 from rubricweb.core import audit, events
 from rubricweb.core.models import new_stamp
-from rubricweb.corpus.duplicates.models import NearDuplicate
+from rubricweb.corpus.derived_models import NearDuplicate
 from rubricweb.corpus.models import Collection, Passage, Pooled, Ranking, Response, Run
 from rubricweb.leaderboards.models import PublicBoard
 

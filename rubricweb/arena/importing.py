@@ -15,7 +15,7 @@ from rubricweb.arena.answers import stored_answers
 from rubricweb.arena.battles import locked_arena, next_number
 from rubricweb.arena.models import Battle, Reason, Vote
 from rubricweb.core import events
-from rubricweb.corpus.importers import FilePosition, fitting
+from rubricweb.corpus.importers.base import FilePosition, fitting
 from rubricweb.grades.importers.people import Kinds, Work
 
 LACKING = "votes on topics or runs that the collection lacks"

@@ -11,8 +11,11 @@ from django.shortcuts import get_object_or_404
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
+from rubricweb.banks.drafting.models import Draft, DraftRequest, ImportanceSuggestion
 from rubricweb.banks.models import Bank, Item
 from rubricweb.corpus.models import Collection, Topic
+
+_guards: list[Guard] = []
 
 
 def bank_for(user: User, bank_id: int, *, needed: Role = roles.TO_VIEW) -> Bank:
@@ -39,21 +42,21 @@ def item_for(user: User, bank_id: int, item_id: int, *, needed: Role = roles.TO_
 
 
 def collection_for_editor(user: User, slug: str) -> Collection:
-    """To begin a bank."""
+    """Return the collection if the user may create banks in it."""
     collection: Collection = get_object_or_404(Collection.objects.visible_to(user), slug=slug)
     roles.require(user, collection, roles.role_to_edit(collection))
     return collection
 
 
 def bank_topic_for_editor(user: User, bank_id: int, topic_id: int) -> tuple[Bank, Topic]:
-    """To add items."""
+    """Return the bank and the topic if the user may add items to them."""
     bank, topic = bank_topic_for(user, bank_id, topic_id)
     roles.require(user, bank.collection, roles.role_to_edit(bank.collection))
     return bank, topic
 
 
 def item_for_editor(user: User, bank_id: int, item_id: int) -> Item:
-    """Raises Held while a guard keeps the user from it."""
+    """Return the item if the user may edit it. Raises Held while a guard keeps the user from it."""
     item = item_for(user, bank_id, item_id)
     roles.require(user, item.bank.collection, roles.role_to_edit(item.bank.collection))
     if held := next(filter(None, (guard(user, item) for guard in _guards)), None):
@@ -65,7 +68,7 @@ class Held(PermissionDenied):
     """The user rates the item blind, and must finish or release it before they may change it."""
 
     def __init__(self, item: Item, *, finish_at: str, release_at: str) -> None:
-        """`release_at` takes a POST; empty where the cells were given to the user by somebody else."""
+        """Say where the item is held; `release_at` takes a POST, and is empty for cells that others gave."""
         end = "Finish or release it to edit." if release_at else "Finish it to edit."
         super().__init__(f"You are rating this {item.kind} blind. {end}")
         self.item, self.finish_at, self.release_at = item, finish_at, release_at
@@ -73,10 +76,33 @@ class Held(PermissionDenied):
 
 Guard = Callable[[User, Item], Held | None]
 """Why the user must not edit the item now; None if they may."""
-_guards: list[Guard] = []
 
 
 def register_guard(guard: Guard) -> None:
     """Let a room above forbid editing certain items; call it once per process."""
     if guard not in _guards:
         _guards.append(guard)
+
+
+def draft_for_editor(user: User, bank_id: int, draft_id: int) -> Draft:
+    bank = bank_for(user, bank_id, needed=roles.TO_EDIT_BANK)
+    drafts = Draft.objects.select_related("request__bank__collection", "request__topic__collection")
+    draft: Draft = get_object_or_404(drafts, pk=draft_id, request__bank=bank)
+    return draft
+
+
+def request_for_editor(user: User, bank_id: int, request_id: int) -> DraftRequest:
+    bank = bank_for(user, bank_id, needed=roles.TO_EDIT_BANK)
+    requests = DraftRequest.objects.select_related("bank__collection", "topic__collection")
+    return get_object_or_404(requests, pk=request_id, bank=bank)
+
+
+def suggestion_for_editor(user: User, bank_id: int, suggestion_id: int) -> ImportanceSuggestion:
+    bank = bank_for(user, bank_id, needed=roles.TO_EDIT_BANK)
+    rows = ImportanceSuggestion.objects.select_related(
+        "request__bank__collection", "request__topic__collection", "item__bank__collection", "item__revision"
+    )
+    suggestion: ImportanceSuggestion = get_object_or_404(
+        rows, pk=suggestion_id, request__bank=bank, item__isnull=False
+    )
+    return suggestion

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
 from django.db.models import Max
@@ -21,6 +22,7 @@ from rubricweb.banks.errors import (
     OrderChanged,
     UnfitAnswerKey,
     UnfitMerge,
+    UnfitSpan,
     UnfitWeight,
     WrongText,
 )
@@ -35,22 +37,44 @@ from rubricweb.banks.models import (
     ItemRevision,
     ItemSource,
 )
-from rubricweb.banks.origins import Origin
 from rubricweb.core import audit, events
-from rubricweb.corpus.models import Collection, Topic
+from rubricweb.corpus.models import Collection, Passage, Topic
 
+MOST_SPANS = 10
+SPAN_CHARS = 2_000
 Verb = ItemChange.Verb
 MOVED = "item moved"
 """In the audit trail: a place in the list is no part of an item's version."""
-
 MOST_KEYS = 20
 KEY_CHARS = 300
 """The most accepted answers of a wording, and characters of each."""
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A passage and spans of it, as they stand there up to white space."""
+
+    passage: Passage
+    spans: tuple[str, ...]
+
+
+def quoted(passage: Passage, lines: Iterable[str]) -> Origin:
+    """Return the spans among `lines`, each once. Raises UnfitSpan for one that is not in the passage."""
+    spans = tuple(dict.fromkeys(marked for line in lines if (marked := " ".join(line.split()))))
+    if len(spans) > MOST_SPANS:
+        raise UnfitSpan(f"Keep it to {MOST_SPANS} spans; these are {len(spans)}.")
+    text = " ".join(passage.text.split())
+    for span in spans:
+        if len(span) > SPAN_CHARS:
+            raise UnfitSpan(f"Keep each span under {SPAN_CHARS:,} characters: \u201c{span[:60]}…\u201d.")
+        if span not in text:
+            raise UnfitSpan(f"This span is not in the passage: \u201c{span[:60]}\u201d.")
+    return Origin(passage, spans)
+
+
 @transaction.atomic
 def begin_bank(collection: Collection, *, by: User | None) -> Bank:
-    """A first bank without items; the bank `main` where somebody began it already."""
+    """Create the bank `main` without items, or return it if somebody has."""
     bank: Bank
     bank, is_new = collection.banks.get_or_create(name=MAIN)
     if is_new:
@@ -219,7 +243,7 @@ def set_answer_keys(item: Item, *, texts: Iterable[str], seen: int, by: User | N
 
 def accepted_answers(texts: Iterable[str]) -> list[str]:
     """Drop empty and repeated answers. Raises UnfitAnswerKey for too many, or one that is too long."""
-    answers = list(dict.fromkeys(words for text in texts if (words := " ".join(text.split()))))
+    answers = list(dict.fromkeys(answer for text in texts if (answer := " ".join(text.split()))))
     if len(answers) > MOST_KEYS:
         raise UnfitAnswerKey(f"Keep it to {MOST_KEYS} answers; these are {len(answers)}.")
     for text in answers:

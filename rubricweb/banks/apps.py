@@ -9,4 +9,4 @@ class BanksConfig(AppConfig):
         from rubricweb.jobs import kinds, listing
 
         kinds.register("rubricweb.banks.drafting.kind.Drafting")
-        listing.register("rubricweb.banks.drafting.listed.LISTING")
+        listing.register("rubricweb.banks.drafting.kind.LISTING")

@@ -35,5 +35,5 @@ def record_change(item: Item, verb: ItemChange.Verb, by: User | None, detail: st
 
 
 def duplicate_detail(text: str) -> str:
-    """What the history of a duplicate says of the item that was kept."""
+    """Return what the history of a duplicate says of the item that was kept."""
     return f"duplicate of: {text}"[:DETAIL_CHARS]

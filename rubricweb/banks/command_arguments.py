@@ -13,20 +13,21 @@ def named_bank(slug: str, name: str) -> Bank:
     collection = collection_named(slug)
     bank: Bank | None = collection.banks.filter(name=name).first()
     if bank is None:
-        known = ", ".join(collection.banks.values_list("name", flat=True)) or "none"
-        raise CommandError(f"{slug} has no bank {name}; its banks are {known}")
+        names = ", ".join(collection.banks.values_list("name", flat=True)) or "none"
+        raise CommandError(f"{slug} has no bank {name}; its banks are {names}")
     return bank
 
 
 def named_version(bank: Bank, named: str) -> BankVersion | None:
-    """Return the version of this number or name, or None for no name. Raises CommandError, which lists those
-    that there are.
+    """Return the version of this number or name, or None for no name.
+
+    Raises CommandError, which lists the versions.
     """
     if not named:
         return None
     versions = list(bank.versions.all())
-    found = next((one for one in versions if named in {one.name, str(one.number)}), None)
-    if found is None:
-        known = ", ".join(f"{one.number} ({one.name})" for one in versions) or "none"
-        raise CommandError(f"{bank} has no version {named}; its versions are {known}")
-    return found
+    match = next((version for version in versions if named in {version.name, str(version.number)}), None)
+    if match is None:
+        listed = ", ".join(f"{version.number} ({version.name})" for version in versions) or "none"
+        raise CommandError(f"{bank} has no version {named}; its versions are {listed}")
+    return match

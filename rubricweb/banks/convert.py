@@ -20,14 +20,14 @@ Foreign = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class BankScope:
-    """What of a bank a file shall have: by default its present public items."""
+    """The part of a bank that a file has: by default its present public items."""
 
     bank: Bank
     version: BankVersion | None = None
     has_secrets: bool = False
 
     def items(self) -> list[Item]:
-        """Active items, or a version's with the wording, importance and weight that they have there."""
+        """Return the active items, or those of a version with the wording and weight that they have there."""
         if self.version is None:
             present: QuerySet[Any] = self.bank.all_items.active()
             full = self._allowed(present).select_related("revision", "topic")
@@ -40,7 +40,7 @@ class BankScope:
         return rows if self.has_secrets else public(rows)
 
     def left_out(self) -> dict[str, int]:
-        """By query id: how many items are left out because they are secret."""
+        """Return, by query id, how many items are left out because they are secret."""
         if self.has_secrets:
             return {}
         rows: QuerySet[Any] = self.version.all_entries if self.version else self.bank.all_items.active()
@@ -63,12 +63,12 @@ class BankTopicRows:
 
 
 def bank_lines(scope: BankScope, dialect: Dialect) -> list[BankLine]:
-    """The items, by topic in the collection's order, for a writer of this dialect."""
+    """Return the items, by topic in the collection's order, for a writer of this dialect."""
     return [line for rows in _topics(scope) for line in _lines(rows, dialect)]
 
 
 def without_text(scope: BankScope) -> list[Loss]:
-    """The items whose text nobody has supplied: no file can have them."""
+    """Return the items without text, which no file can have."""
     return [
         Loss(item.topic.query_id, item.revision.uid, "the text of this id is not known")
         for item in scope.items()
@@ -77,7 +77,7 @@ def without_text(scope: BankScope) -> list[Loss]:
 
 
 def secret_losses(scope: BankScope) -> list[Loss]:
-    """How many items of each topic are left out because they are secret."""
+    """Return how many items of each topic are left out because they are secret."""
     return [
         Loss(query_id, "", f"{count} secret item{'' if count == 1 else 's'} left out, with what quotes them")
         for query_id, count in scope.left_out().items()
@@ -85,7 +85,7 @@ def secret_losses(scope: BankScope) -> list[Loss]:
 
 
 def _as_of(entry: VersionItem) -> Item:
-    """The item, not to be saved, as its version had it."""
+    """Return the item, not to be saved, as its version had it."""
     item: Item = entry.item
     item.revision, item.importance, item.weight = entry.revision, entry.importance, entry.weight
     return item
@@ -100,23 +100,23 @@ class _Quotes:
             is_secret=True, topic__collection=scope.bank.collection_id
         )
         for topic_id, uid, text in () if scope.has_secrets else rows.values_list("topic_id", "uid", "text"):
-            words = [_folded(text), _folded(uid.rpartition("/")[2])]
-            self._by_topic[topic_id] += filter(None, words)
+            texts = [_folded(text), _folded(uid.rpartition("/")[2])]
+            self._by_topic[topic_id] += filter(None, texts)
 
     def without(self, foreign: Foreign | None, topic_id: int) -> dict[str, Any]:
-        """By dialect: lines or items that quote none."""
+        """Return the fields by dialect, without lines or items that quote a secret text."""
         secrets = self._by_topic.get(topic_id, [])
         kept: dict[str, Any] = {}
-        for dialect, said in (foreign or {}).items():
-            if isinstance(said, list):
-                kept[dialect] = [line for line in said if not _quotes(line, secrets)]
-            elif not _quotes(said, secrets):
-                kept[dialect] = said
+        for dialect, fields in (foreign or {}).items():
+            if isinstance(fields, list):
+                kept[dialect] = [line for line in fields if not _quotes(line, secrets)]
+            elif not _quotes(fields, secrets):
+                kept[dialect] = fields
         return kept
 
 
 def _quotes(foreign: object, secrets: list[str]) -> bool:
-    """Without recursion: a file may have any depth."""
+    """Return whether the value quotes any of the texts. Without recursion: a file may have any depth."""
     left = [foreign]
     while left:
         part = left.pop()
@@ -141,8 +141,8 @@ def _topics(scope: BankScope) -> Iterator[BankTopicRows]:
             item.foreign = quotes.without(item.foreign, item.topic_id)
             items[item.topic_id].append(item)
     foreign = {
-        topic_id: quotes.without(said, topic_id)
-        for topic_id, said in bank.bank_topics.values_list("topic_id", "foreign")
+        topic_id: quotes.without(fields, topic_id)
+        for topic_id, fields in bank.bank_topics.values_list("topic_id", "foreign")
     }
     facets: dict[int, dict[str, str]] = defaultdict(dict)
     subtopics = Subtopic.objects.filter(topic__collection=bank.collection_id)
@@ -155,7 +155,7 @@ def _topics(scope: BankScope) -> Iterator[BankTopicRows]:
 
 
 def _lines(rows: BankTopicRows, dialect: Dialect) -> Iterator[BankLine]:
-    """One line a topic; but in the Workbench's one a subtopic, and one for each answer with assignments."""
+    """Yield one line a topic; in the Workbench's one a subtopic, and one for each answer with assignments."""
     heads = rows.foreign.get(dialect.foreign_name) or []
     if not heads and not rows.items:
         return
@@ -181,7 +181,7 @@ def _head_parts(foreign: Foreign) -> Foreign:
 
 
 def _by_subtopic(rows: BankTopicRows, items: list[BankItem], heads: list[Foreign]) -> Iterator[BankLine]:
-    """An item goes to the line of its subtopic, or to that of the whole topic where the file had one."""
+    """Yield lines by subtopic; an item goes to the whole topic's line where the file had one."""
     placed: dict[str, Foreign | None] = {}
     for head in heads:
         placed.setdefault(str(head.get("facet_id") or ""), head)
@@ -212,10 +212,10 @@ def _item(item: Item, rows: BankTopicRows, dialect: Dialect) -> BankItem:
 
 
 def _merged(parts: list[Foreign]) -> Foreign:
-    """Of several dialects together; `metadata` is joined key by key."""
+    """Return the fields of several dialects together; `metadata` is joined key by key."""
     whole: dict[str, Any] = {}
-    for said in parts:
-        both = {key: value for key, value in said.items() if key in whole and isinstance(value, dict)}
+    for fields in parts:
+        both = {key: value for key, value in fields.items() if key in whole and isinstance(value, dict)}
         joined = {key: whole[key] | value for key, value in both.items() if isinstance(whole[key], dict)}
-        whole |= {**said, **joined}
+        whole |= {**fields, **joined}
     return whole

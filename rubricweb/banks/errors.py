@@ -88,7 +88,7 @@ class WrongText(BankError):
 
 
 class CannotDraft(BankError):
-    """What was asked for cannot be drafted; the text says what to choose instead."""
+    """The requested items cannot be drafted; the text says what to choose instead."""
 
 
 class AlreadyDecided(BankError):

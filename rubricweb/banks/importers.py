@@ -14,7 +14,6 @@ from grading.formats.ids import md5_of_id
 from grading.types import Importance, ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.banks.actions import KEY_CHARS
-from rubricweb.banks.foreign import ForeignParts
 from rubricweb.banks.models import (
     DIRECT_UID,
     LEAST_WEIGHT,
@@ -25,7 +24,9 @@ from rubricweb.banks.models import (
     ItemChange,
     ItemRevision,
 )
-from rubricweb.corpus.importers import FilePosition, Tally, TopicImporter, fitting
+from rubricweb.banks.unmodelled_fields import UnmodelledFields
+from rubricweb.corpus.importers.base import FilePosition, Tally, fitting
+from rubricweb.corpus.importers.topics import TopicImporter
 from rubricweb.corpus.models import Collection, Topic
 
 IMPORTED_BANK = "imported"
@@ -49,7 +50,7 @@ class ImportedItem:
     weight: Weighed | None = None
     """None if the file does not say."""
     foreign: dict[str, Any] | None = None
-    """As the file has it, if it says more than is modelled."""
+    """The item as the file has it, if it has fields that we do not model."""
     is_secret: bool = False
 
 
@@ -85,7 +86,7 @@ class BankImporter:
             self._add(file, dialect, lines, self._bank(bank_name))
 
     def _add(self, path: Path, dialect: Dialect, lines: list[BankLine], bank: Bank) -> None:
-        foreign = ForeignParts(path, dialect, self._tally)
+        foreign = UnmodelledFields(path, dialect, self._tally)
         items = [item for line in lines for item in self._asked_of(line, path)]
         revisions = self._wordings(items)
         self._add_keys(items, revisions)
@@ -140,9 +141,9 @@ class BankImporter:
         for item in line.items:
             if item.facet_id and item.facet_id != line.facet_id:
                 self._topics.require_subtopic(topic, item.facet_id, text=item.facet_text, at=at)
-            yield self._asked(topic, item, at)
+            yield self._imported_item(topic, item, at)
 
-    def _asked(self, topic: Topic, item: BankItem, at: FilePosition) -> ImportedItem:
+    def _imported_item(self, topic: Topic, item: BankItem, at: FilePosition) -> ImportedItem:
         answers = item.gold_answers if item.kind is ItemKind.QUESTION else ()
         weight = weighed(item.importance, item.weight) if item.importance or item.weight is not None else None
         if weight and not LEAST_WEIGHT <= weight.weight <= MOST_WEIGHT:
@@ -196,18 +197,18 @@ class BankImporter:
     def _add_keys(self, items: list[ImportedItem], revisions: list[ItemRevision]) -> None:
         """Add new accepted answers; a key that people have changed stays as it is."""
         named = {
-            (revision.pk, _fitting_answer(words, item)): None
+            (revision.pk, _fitting_answer(answer, item)): None
             for item, revision in zip(items, revisions, strict=True)
             for text in item.answers
-            if (words := " ".join(text.split()))
+            if (answer := " ".join(text.split()))
         }
         if not named:
             return
         stored = AnswerKey.objects.filter(revision__topic__collection=self._collection)
-        known = set(stored.values_list("revision_id", "text"))
+        present = set(stored.values_list("revision_id", "text"))
         changes = ItemChange.objects.filter(item__bank__collection=self._collection)
         edited = set(changes.filter(verb=ItemChange.Verb.KEYED).values_list("revision_id", flat=True))
-        fresh = [key for key in named if key not in known and key[0] not in edited]
+        fresh = [key for key in named if key not in present and key[0] not in edited]
         AnswerKey.objects.bulk_create(AnswerKey(revision_id=pk, text=text, by=self._by) for pk, text in fresh)
         self.keyed.update(pk for pk, _ in fresh)
         counts = self._tally.of("answer_keys")
@@ -304,12 +305,12 @@ class BankImporter:
         self._seen.add(revision.pk)
 
 
-def _fitting_answer(words: str, item: ImportedItem) -> str:
-    return fitting(words, what=f"item {item.uid}: an accepted answer", at=item.at, limit=KEY_CHARS)
+def _fitting_answer(answer: str, item: ImportedItem) -> str:
+    return fitting(answer, what=f"item {item.uid}: an accepted answer", at=item.at, limit=KEY_CHARS)
 
 
 def _weight_words(item: Item) -> str:
-    """What the history says of an importance that came with the item; empty for that of most items."""
+    """Return what the history says of an importance that came with the item; empty for that of most items."""
     is_plain = (item.importance, item.weight) == weighed(None)
     return "" if is_plain else f"{Importance(item.importance)}, weight {item.weight:g}"
 

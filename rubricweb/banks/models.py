@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
@@ -9,7 +12,6 @@ from django.urls import reverse
 
 import rubricweb.banks.drafting.models  # noqa: F401  (Django looks for models here)
 from grading.types import Importance, ItemKind
-from rubricweb.banks.querysets import ItemQuerySet
 from rubricweb.banks.secrecy import CompleteManager, ReadableManager
 from rubricweb.corpus.models import Collection, Passage, Topic
 
@@ -18,6 +20,30 @@ MAIN = "main"
 """The bank of a collection that has only one."""
 DIRECT_UID = "direct"
 """The id of the synthetic item that direct graders grade; its text is the query."""
+
+
+class ItemQuerySet(models.QuerySet[Any]):
+    def for_topic(self, topic: Topic) -> ItemQuerySet:
+        return self.filter(topic=topic)
+
+    def active(self) -> ItemQuerySet:
+        return self.filter(retired_at__isnull=True)
+
+    def retired(self) -> ItemQuerySet:
+        return self.filter(retired_at__isnull=False)
+
+    def fellows_of(self, item: Item) -> ItemQuerySet:
+        """Return the active items listed together with `item`: same topic, kind and subtopic."""
+        return self.active().filter(topic=item.topic_id, kind=item.kind, facet_id=item.facet_id)
+
+    def with_answer_key(self) -> ItemQuerySet:
+        """Return the items whose present wording has an accepted answer."""
+        return self.filter(revision__answer_keys__isnull=False).distinct()
+
+    def of_kinds(self, kinds: Iterable[ItemKind]) -> ItemQuerySet:
+        return self.filter(kind__in=[str(kind) for kind in kinds])
+
+
 ItemManager = ReadableManager.from_queryset(ItemQuerySet)
 
 
@@ -124,7 +150,7 @@ class Item(models.Model):
     """What covering the item adds in weighted measures; by default that of its importance."""
     retired_at = models.DateTimeField(null=True, blank=True)
     foreign = models.JSONField(null=True, blank=True)
-    """By dialect: the item as a bank file had it, for what is not modelled (`grading.formats.banks`)."""
+    """The fields of a bank file that we do not model, by dialect (`grading.formats.banks`)."""
     merged_into = models.ForeignKey(
         "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="duplicates"
     )
@@ -163,17 +189,17 @@ class Item(models.Model):
 
     @property
     def is_secret(self) -> bool:
-        """Of its wording, so that the same words are secret in every bank."""
+        """Whether its wording is secret, and so the same words in every bank."""
         return self.revision.is_secret
 
 
 class BankTopic(models.Model):
-    """What bank files say of a topic as a whole, and we do not model."""
+    """Fields of bank files about a topic as a whole that we do not model."""
 
     bank = models.ForeignKey(Bank, on_delete=models.CASCADE, related_name="bank_topics")
     topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="bank_topics")
     foreign = models.JSONField(default=dict)
-    """By dialect: the lines that the file had for the topic, without their items."""
+    """The lines that the file had for the topic, by dialect, without their items."""
 
     class Meta:
         constraints = (models.UniqueConstraint(fields=("bank", "topic"), name="topic_once_a_bank"),)

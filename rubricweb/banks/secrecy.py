@@ -56,7 +56,7 @@ def _is_shown(user: User | None, path: str) -> Q:
 
 
 def sees_secrets(collection_id: int) -> bool:
-    """Whether the reader may see the collection's secret items."""
+    """Return whether the reader may see the collection's secret items."""
     now = reader()
     if now.sees_everything:
         return True

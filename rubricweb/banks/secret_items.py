@@ -81,21 +81,21 @@ def spread(item: Item, *, by: User | None) -> None:
 
 
 def _belonging(item: Item) -> tuple[set[int], set[int]]:
-    """The keys of the items that are secret together with `item`, and of all wordings that they ever had."""
+    """Return the keys of the items that are secret together with `item`, and of all their wordings."""
     items, wordings = {item.pk}, set[int]()
     while True:
         had = ItemChange.including_secret.filter(item__in=items).values_list("revision", flat=True)
         stands = Item.including_secret.filter(pk__in=items).values_list("revision", flat=True)
         wordings = {*had, *stands}
         same = Item.including_secret.filter(Q(revision__in=wordings) | Q(merged_into__in=items))
-        found = items | set(same.values_list("pk", flat=True))
-        if found == items:
+        larger = items | set(same.values_list("pk", flat=True))
+        if larger == items:
             return items, wordings
-        items = found
+        items = larger
 
 
 def _unquote(wordings: Iterable[int]) -> None:
-    """The histories of duplicates quote what they were merged into."""
+    """Remove quotes of these wordings from the histories of their duplicates."""
     texts = ItemRevision.including_secret.filter(pk__in=wordings).values_list("text", flat=True)
     quoted = [duplicate_detail(text) for text in texts]
     ItemChange.including_secret.filter(detail__in=quoted).update(detail=UNQUOTED)

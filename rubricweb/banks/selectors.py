@@ -58,12 +58,12 @@ def topic_items(bank: Bank, topic: Topic) -> list[Item]:
 def item_groups(items: list[Item], topic: Topic) -> list[ItemGroup]:
     """Group the active items by subtopic and kind; those of the whole topic first."""
     names = {"": "", **{facet.facet_id: str(facet) for facet in topic.subtopics.all()}}
-    shown = [item for item in items if not item.is_retired]
-    facets = [*names, *dict.fromkeys(item.facet_id for item in shown if item.facet_id not in names)]
+    active = [item for item in items if not item.is_retired]
+    facets = [*names, *dict.fromkeys(item.facet_id for item in active if item.facet_id not in names)]
     groups = []
     for facet in facets:
         for kind in KIND_ORDER:
-            fellows = [item for item in shown if item.facet_id == facet and item.kind == kind]
+            fellows = [item for item in active if item.facet_id == facet and item.kind == kind]
             if fellows:
                 groups.append(ItemGroup(kind, names.get(facet, facet), item_rows(fellows)))
     return groups
@@ -93,8 +93,8 @@ def last_change(item: Item) -> ItemChange | None:
 def banks_with_texts(banks: list[Bank]) -> set[Bank]:
     """Return the banks with an item that people can rate: one whose text is known."""
     items = Item.objects.active().filter(bank__in=banks).exclude(revision__text="")
-    found = set(items.order_by().values_list("bank", flat=True).distinct())
-    return {bank for bank in banks if bank.pk in found}
+    pks = set(items.order_by().values_list("bank", flat=True).distinct())
+    return {bank for bank in banks if bank.pk in pks}
 
 
 def worded_siblings(bank: Bank) -> list[Bank]:
@@ -111,7 +111,7 @@ def banks_for(collection: Collection, topic: Topic) -> QuerySet[Bank]:
 
 
 def neighbours(topic: Topic) -> Neighbours:
-    """In the collection's order of topics."""
+    """Return the previous and next topic in the collection's order."""
     order = list(Topic.objects.filter(collection=topic.collection_id).values_list("pk", flat=True))
     at = order.index(topic.pk)
     before = order[at - 1] if at else None

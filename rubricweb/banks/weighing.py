@@ -25,7 +25,7 @@ class ItemWeight:
 
 @dataclass(frozen=True, slots=True)
 class ItemBefore:
-    """What an item was before a change of several; `seen` is its version after that change."""
+    """The state of an item before a change of several; `seen` is its version after that change."""
 
     seen: int
     importance: Importance

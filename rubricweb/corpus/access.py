@@ -21,7 +21,7 @@ def collection_for(user: User, slug: str, *, needed: Role = roles.TO_VIEW) -> Co
 
 
 def pooled_passage(collection: Collection, topic_id: int, passage_id: int) -> Passage:
-    """A passage that counts in the topic's pool: none that only runs which are not accepted bring."""
+    """Return a passage of the topic's pool, unless only runs bring it that do not count (Http404)."""
     pooled = get_object_or_404(
         Pooled.objects.select_related("passage"),
         topic=topic_id,
@@ -34,7 +34,7 @@ def pooled_passage(collection: Collection, topic_id: int, passage_id: int) -> Pa
 
 
 def run_for_organizer(user: User, slug: str, run_id: int) -> Run:
-    """A run of the collection, whatever its state."""
+    """Return a run of the collection, whatever its state."""
     collection = collection_for(user, slug, needed=roles.TO_ORGANIZE)
     run: Run = get_object_or_404(collection.runs.select_related("collection"), pk=run_id)
     return run

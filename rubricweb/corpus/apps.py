@@ -8,5 +8,5 @@ class CorpusConfig(AppConfig):
     def ready(self) -> None:
         from rubricweb.jobs import kinds
 
-        kinds.register("rubricweb.corpus.duplicates.kind.DuplicateSearches")
+        kinds.register("rubricweb.corpus.duplicates.DuplicateSearches")
         kinds.register_duty("rubricweb.corpus.pools.keep_snapshots")

@@ -17,8 +17,8 @@ def collection_named(slug: str) -> Collection:
     """Return the collection. Raises CommandError, which lists those that there are."""
     collection: Collection | None = Collection.objects.filter(slug=slug).first()
     if collection is None:
-        known = ", ".join(Collection.objects.order_by("slug").values_list("slug", flat=True))
-        raise CommandError(f"There is no collection {slug}; there are: {known or 'none yet'}")
+        slugs = ", ".join(Collection.objects.order_by("slug").values_list("slug", flat=True))
+        raise CommandError(f"There is no collection {slug}; there are: {slugs or 'none yet'}")
     return collection
 
 
@@ -42,7 +42,7 @@ def require_valid(form: BaseForm, options: Mapping[str, str] | None = None) -> N
     if form.is_valid():
         return
     named = [
-        ((options or {}).get(name, name).replace("_", "-"), words) for name, words in form.errors.items()
+        ((options or {}).get(name, name).replace("_", "-"), errors) for name, errors in form.errors.items()
     ]
     problems = [f"--{option}: {problem}" for option, listed in named for problem in listed]
     raise CommandError(" ".join(problems))
@@ -50,7 +50,7 @@ def require_valid(form: BaseForm, options: Mapping[str, str] | None = None) -> N
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """While a command writes the file: a CommandError that names it where the system refuses."""
+    """Turn an error of the system while a command writes a file into a CommandError that names the file."""
     try:
         yield
     except OSError as error:

@@ -14,7 +14,7 @@ def topic(row: Topic) -> types.Topic:
 
 
 def topic_entry(row: Topic) -> TopicEntry:
-    """The topic with all that its track says of it, as files have it."""
+    """Return the topic with all that its track says of it, as files have it."""
     return TopicEntry(
         query_id=row.query_id,
         title=row.text,
@@ -61,7 +61,7 @@ def sentences(row: Response) -> tuple[types.Sentence, ...]:
 
 
 def response_fields(response: types.Response) -> dict[str, Any]:  # Any: what JSON columns hold
-    """The values of the columns of `Response` that a file fills."""
+    """Return the values of the columns of `Response` that a file fills."""
     return {
         "sentences": [
             {

@@ -6,8 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.urls import reverse
 
-import rubricweb.corpus.duplicates.models
-import rubricweb.corpus.snapshots.models  # noqa: F401
+import rubricweb.corpus.derived_models  # noqa: F401  (models of this app)
 from grading import prompts
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.querysets import CollectionManager, CollectionQuerySet, RunQuerySet, TopicQuerySet
@@ -17,7 +16,7 @@ OFFICIAL = "official"
 
 
 def new_salt() -> str:
-    """The secret from which a collection's pseudonyms are derived."""
+    """Return the secret from which a collection's pseudonyms are derived."""
     return secrets.token_urlsafe(24)
 
 
@@ -96,7 +95,7 @@ class OwnPrompt(models.Model):
     version = models.CharField(max_length=20)
     """A digest of its definition."""
     definition = models.JSONField()
-    """As written by `grading.prompts.as_options`; grader configs keep a copy."""
+    """The prompt as `grading.prompts.as_options` writes it; grader configs keep a copy."""
     by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     at = models.DateTimeField(auto_now_add=True)
     put_away_at = models.DateTimeField(null=True, blank=True)
@@ -289,7 +288,7 @@ class Run(models.Model):
 
     @property
     def is_unfinished(self) -> bool:
-        """Of our own and not made to its end: it counts by itself once it is."""
+        """Whether it is our own and not complete; it counts by itself once it is."""
         return self.is_made_here and self.state == self.State.SUBMITTED
 
 
@@ -374,7 +373,7 @@ class OfficialScore(models.Model):
     value = models.FloatField()
     is_rank = models.BooleanField()
     measure = models.TextField(blank=True)
-    """As the file names it, if it had several. Like the source it stands in a run's row without a topic."""
+    """The measure's name in a file that had several; like the source, only in a run's row without a topic."""
     source = models.TextField(blank=True)
     """The name of the file."""
 

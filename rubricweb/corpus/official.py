@@ -1,4 +1,4 @@
-"""A collection's official leaderboards: read, replace, remove."""
+"""Official leaderboards of a collection: import, read, replace, remove."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ from django.db import transaction
 from django.db.models import F
 
 from grading.errors import BadFormat
-from grading.formats.official import read_official
+from grading.formats.official import OfficialBoard, read_official
 from grading.statistics.influence import TIED_DECIMALS
 from grading.statistics.rank_correlation import from_ranks
 from rubricweb.accounts.models import User
 from rubricweb.core import audit, events
-from rubricweb.corpus.models import Collection, OfficialScore, Run
+from rubricweb.corpus.importers.base import FilePosition, Tally, fitting
+from rubricweb.corpus.importers.runs import TAG_LIMIT
+from rubricweb.corpus.models import OFFICIAL, Collection, OfficialScore, Run, Topic
 from rubricweb.corpus.pseudonyms import shown_names
 
 NAME_LIMIT = 80
+REPLACED = ("value", "is_rank", "measure", "source")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +58,9 @@ class Official:
 
 
 def official_boards(collection: Collection) -> list[Official]:
-    """By name, without runs of the collection that are not accepted. A board has ranks if its first run has
-    one.
+    """Return the boards by name, without runs that are not accepted.
+
+    A board has ranks if its first run has one.
     """
     boards: dict[str, Official] = {}
     away = collection.runs.not_accepted().values("run_tag")
@@ -66,31 +70,31 @@ def official_boards(collection: Collection) -> list[Official]:
         board = boards.setdefault(name, Official(name, is_rank, {}, measure, source))
         if is_rank == board.is_rank:
             board.values[run_tag] = value
-    shown = []
+    renamed = []
     for board in boards.values():
         names = shown_names(collection.pk, tuple(board.values))
-        shown.append(replace(board, values=dict(zip(names, board.values.values(), strict=True))))
-    return shown
+        renamed.append(replace(board, values=dict(zip(names, board.values.values(), strict=True))))
+    return renamed
 
 
 def with_topics(collection: Collection, board: Official) -> Official:
     """Return the board with its scores of topics, again without runs that are not accepted."""
     away = collection.runs.not_accepted().values("run_tag")
     rows = collection.official_scores.filter(board=board.name, topic__isnull=False)
-    known = list(
+    scores = list(
         rows.exclude(run_tag__in=away).order_by("pk").values_list("topic__query_id", "run_tag", "value")
     )
-    tags = tuple(dict.fromkeys(run_tag for _, run_tag, _ in known))
+    tags = tuple(dict.fromkeys(run_tag for _, run_tag, _ in scores))
     names = dict(zip(tags, shown_names(collection.pk, tags), strict=True))
     by_topic: dict[str, dict[str, float]] = {}
-    for query_id, run_tag, value in known:
+    for query_id, run_tag, value in scores:
         by_topic.setdefault(query_id, {})[names[run_tag]] = value
     return replace(board, by_topic=by_topic)
 
 
 @dataclass(frozen=True, slots=True)
 class RunScores:
-    """One run on each topic by an official leaderboard."""
+    """Scores of a run by topic, from an official leaderboard."""
 
     board: str
     measure: str
@@ -127,9 +131,9 @@ def put_official_board(
 
     `measure` selects one where the file has several. Scores of the collection's topics are stored, too.
     """
-    from rubricweb.corpus.importers.official import official_rows  # here: who reads boards imports no files
-    from rubricweb.corpus.importers.positions import FilePosition, fitting_id
+    from rubricweb.corpus.importers.base import FilePosition, fitting_id
     from rubricweb.corpus.importers.runs import TAG_LIMIT
+    from rubricweb.corpus.official import official_rows  # here: who reads boards imports no files
 
     board = read_official(path, measure=measure)
     name = " ".join(name.split())
@@ -169,3 +173,84 @@ def remove_official_board(collection: Collection, *, name: str, by: User | None)
         audit.record("official board removed", collection, by=by, detail=name)
         events.publish_on_commit(collection.channel, "runs")
     return bool(removed)
+
+
+@dataclass(frozen=True, slots=True)
+class OfficialFile:
+    """A leaderboard's file, and what has to be said of it where its content does not tell."""
+
+    path: Path
+    measure: str = ""
+    """One of those that the file has."""
+    format_name: str = ""
+
+
+def import_official(
+    collection: Collection,
+    file: OfficialFile,
+    topics: Mapping[str, Topic],
+    tally: Tally,
+    *,
+    is_replacing: bool,
+) -> None:
+    """Import ranks or scores by run tag as the official leaderboard; unknown runs are allowed."""
+    board, counts = _read(file, topics, tally), tally.of("official_scores")
+    before = {(row.run_tag, row.topic_id): row for row in collection.official_scores.filter(board=OFFICIAL)}
+    fresh = []
+    for row in official_rows(collection, board, topics, name=OFFICIAL, source=file.path.name):
+        old = before.get((row.run_tag, row.topic_id))
+        if old is None:
+            fitting(row.run_tag, what="the run tag", at=FilePosition(file.path), limit=TAG_LIMIT)
+            fresh.append(row)
+        elif (old.value, old.is_rank) == (row.value, row.is_rank):
+            counts.unchanged += 1
+        elif is_replacing:
+            for name in REPLACED:
+                setattr(old, name, getattr(row, name))
+            old.save(update_fields=REPLACED)
+            counts.changed += 1
+        else:
+            raise _contradiction(row, old, FilePosition(file.path).with_key(row.run_tag))
+    OfficialScore.objects.bulk_create(fresh)
+    counts.new += len(fresh)
+
+
+def official_rows(
+    collection: Collection, board: OfficialBoard, topics: Mapping[str, Topic], *, name: str, source: str
+) -> list[OfficialScore]:
+    """Return the rows of a board: of each run, and of each run on each topic that the collection has."""
+    fields = {"collection": collection, "board": name, "is_rank": board.kind == "ranks"}
+    origin = {"measure": board.measure, "source": source}
+    of_runs = [
+        OfficialScore(run_tag=run_tag, value=value, **fields, **origin)
+        for run_tag, value in board.values.items()
+    ]
+    of_topics = [
+        OfficialScore(run_tag=run_tag, topic=topics[query_id], value=value, **fields)
+        for query_id, by_run in board.by_topic.items()
+        if query_id in topics
+        for run_tag, value in by_run.items()
+    ]
+    return of_runs + of_topics
+
+
+def _contradiction(row: OfficialScore, old: OfficialScore, at: FilePosition) -> BadFormat:
+    return at.error(
+        f"run {row.run_tag} has {_kind(row)} {row.value:g} here "
+        f"and {_kind(old)} {old.value:g} in the collection, expected the same (or --replace)"
+    )
+
+
+def _kind(row: OfficialScore) -> str:
+    return "rank" if row.is_rank else "score"
+
+
+def _read(file: OfficialFile, topics: Mapping[str, Topic], tally: Tally) -> OfficialBoard:
+    board = read_official(file.path, measure=file.measure, format_name=file.format_name)
+    if board.measure:
+        tally.note(f"{file.path.name}: its {board.measure} is the official leaderboard")
+    unknown = board.by_topic.keys() - topics.keys()
+    if unknown:
+        left_out = f"the official scores of {len(unknown)} topics that the collection lacks"
+        tally.note(f"{file.path.name}: left out {left_out}")
+    return board

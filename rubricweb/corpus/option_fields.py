@@ -37,13 +37,13 @@ class OptionField(forms.CharField):
 
 
 def is_chosen(bound: forms.BoundField) -> bool:
-    """Whether the control holds something other than the default."""
+    """Return whether the control holds something other than the default."""
     field = bound.field
     return isinstance(field, OptionField) and bound.value() not in (None, "", field.option.default_words)
 
 
 def _allowed(option: Option) -> str:
-    """The allowed values and the default: "From 1 to 4,096. If left empty: 64."."""
+    """Return the allowed values and the default: "From 1 to 4,096. If left empty: 64."."""
     if _values(option):
         return f"Unless you choose otherwise: {option.default_words}."
     ranged = f"From {option.range_words}. " if option.range_words else ""

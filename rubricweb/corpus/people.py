@@ -72,10 +72,10 @@ class LinkForm(RoleForm):
 
     @property
     def offer(self) -> Joining:
-        sent = self.cleaned_data
-        is_open = sent["role"] == Role.PARTICIPANT and not sent["team"]
-        uses = sent["max_uses"] or (EACH_THEIR_OWN if is_open else 1)
-        return Joining(Role(sent["role"]), sent["team"], sent["days"], uses)
+        fields = self.cleaned_data
+        is_open = fields["role"] == Role.PARTICIPANT and not fields["team"]
+        uses = fields["max_uses"] or (EACH_THEIR_OWN if is_open else 1)
+        return Joining(Role(fields["role"]), fields["team"], fields["days"], uses)
 
 
 @require_safe
@@ -185,8 +185,8 @@ def _members(collection: Collection) -> list[MemberRow]:
     boards = _by_maker(collection.public_boards.filter(closed_at=None))
     members = collection.memberships.select_related("user").order_by("user__username")
     return [
-        MemberRow(one, invitations[one.user_id], webhooks[one.user_id], boards[one.user_id])
-        for one in members
+        MemberRow(member, invitations[member.user_id], webhooks[member.user_id], boards[member.user_id])
+        for member in members
     ]
 
 

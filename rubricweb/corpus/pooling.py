@@ -46,7 +46,7 @@ class PoolRule:
 
 
 def stored_rule(collection: Collection) -> PoolRule | None:
-    """The rule by which the collection was pooled; None where files say what is pooled."""
+    """Return the rule by which the collection was pooled; None where files say what is pooled."""
     rule = collection.pool_rule
     return PoolRule(rule["depth"], rule["by_type"], tuple(rule["runs"])) if rule else None
 
@@ -65,7 +65,7 @@ class RunHoles:
 
 @dataclass(frozen=True, slots=True)
 class TopicPlan:
-    """What a rule adds to the pool of one topic."""
+    """Passages that a rule adds to the pool of one topic."""
 
     topic_id: int
     query_id: str
@@ -74,12 +74,12 @@ class TopicPlan:
     textless: tuple[str, ...]
     """Doc ids that the collection has no text of."""
     holes: tuple[tuple[int, int, int], ...]
-    """By run: how many of its first passages there are, are in no pool now, and will be in none."""
+    """For each run, the number of its first passages, of those in no pool now, and of those in none then."""
 
 
 @dataclass(frozen=True, slots=True)
 class PoolPlan:
-    """What a rule adds to the pools of a collection, counted."""
+    """Counts of what a rule adds to the pools of a collection."""
 
     rule: PoolRule
     added: int
@@ -110,9 +110,13 @@ def plan_pool(collection: Collection, rule: PoolRule, *, seen: Seen = lambda pla
         growing += bool(plan.added)
         holes += np.array(plan.holes, dtype=np.int64).reshape(-1, 3)
     tags = shown_names(collection.pk, tuple(run.run_tag for run in runs))
-    told = zip(tags, read.shown, holes.tolist(), strict=True)
+    counts_by_run = zip(tags, read.limits, holes.tolist(), strict=True)
     return PoolPlan(
-        rule, added, textless, growing, tuple(RunHoles(tag, depth, *counts) for tag, depth, counts in told)
+        rule,
+        added,
+        textless,
+        growing,
+        tuple(RunHoles(tag, depth, *counts) for tag, depth, counts in counts_by_run),
     )
 
 
@@ -159,34 +163,34 @@ def _pool(plan: TopicPlan) -> None:
 class _Reading:
     """Reads what the pool of a topic has and lacks."""
 
-    def __init__(self, run_pks: list[int], depths: list[int], shown: list[int]) -> None:
+    def __init__(self, run_pks: list[int], depths: list[int], limits: list[int]) -> None:
         self._depths = dict(zip(run_pks, depths, strict=True))
         """By run: how many of its passages are pooled."""
-        self.shown = shown
+        self.limits = limits
         """In the order of the runs: down to which rank holes are counted."""
 
     def plan(self, topic: Topic) -> TopicPlan:
         tops = self._tops(topic)
         pooled = set(topic.pool.values_list("passage__doc_id", flat=True))
-        wanted = _wanted(topic, [top[: self._depths[run]] for run, top in tops.items()], pooled)
-        passages = _passages(topic.collection, wanted)
-        added = {doc_id: passages[doc_id] for doc_id in wanted if doc_id in passages}
-        textless = tuple(doc_id for doc_id in wanted if doc_id not in passages)
+        doc_ids = _doc_ids_to_add(topic, [top[: self._depths[run]] for run, top in tops.items()], pooled)
+        passages = _passages(topic.collection, doc_ids)
+        added = {doc_id: passages[doc_id] for doc_id in doc_ids if doc_id in passages}
+        textless = tuple(doc_id for doc_id in doc_ids if doc_id not in passages)
         holes = tuple(_holes(top, pooled, added) for top in tops.values())
         return TopicPlan(topic.pk, topic.query_id, added, textless, holes)
 
     def _tops(self, topic: Topic) -> dict[int, list[str]]:
-        """By run, in their order: its first doc ids, best first; none where it lacks the topic."""
+        """Return the first doc ids of each run, best first; none where it lacks the topic."""
         rows = Ranking.objects.filter(topic=topic, run__in=self._depths).values_list("run_id", "doc_ids")
-        shown = dict(zip(self._depths, self.shown, strict=True))
+        limits = dict(zip(self._depths, self.limits, strict=True))
         tops: dict[int, list[str]] = {run: [] for run in self._depths}
         for run, doc_ids in rows.iterator(chunk_size=READ_AT_ONCE):
-            tops[run] = doc_ids[: shown[run]]
+            tops[run] = doc_ids[: limits[run]]
         return tops
 
 
-def _wanted(topic: Topic, tops: list[list[str]], pooled: set[str]) -> list[str]:
-    """Doc ids to add: judged ones, then the first ranks of all runs, the second, and so on."""
+def _doc_ids_to_add(topic: Topic, tops: list[list[str]], pooled: set[str]) -> list[str]:
+    """Return the doc ids to add: judged ones, then the first ranks of all runs, the second, and so on."""
     judged = topic.judgments.order_by("pk").values_list("doc_id", flat=True)
     by_rank = (doc_id for rank in zip_longest(*tops) for doc_id in rank if doc_id is not None)
     return [doc_id for doc_id in dict.fromkeys([*judged, *by_rank]) if doc_id not in pooled]
@@ -198,7 +202,7 @@ def _holes(top: list[str], pooled: set[str], added: dict[str, int]) -> tuple[int
 
 
 def _passages(collection: Collection, doc_ids: list[str]) -> dict[str, int]:
-    """Passages of the collection with a text, by doc id."""
+    """Return passages of the collection with a text, by doc id."""
     passages: dict[str, int] = {}
     for start in range(0, len(doc_ids), LOOKED_UP):
         rows = collection.passages.filter(doc_id__in=doc_ids[start : start + LOOKED_UP]).exclude(text="")

@@ -1,22 +1,30 @@
-"""Pools, rankings and judgments of a collection as arrays, cached until an import or the state of a run
+"""Pools, rankings and judgments of a collection as cached arrays; and the sizes of pools, read without them.
+
+Pools, rankings and judgments of a collection as arrays, cached until an import or the state of a run
 moves the stamp.
 
 Runs that are not accepted are in none of them, nor are the passages that only they bring.
+
+How large the pools of a collection are, and the keys of single ones: without a text, and without rankings.
+
+What reads a `CollectionPool` needs memory for every passage of the collection; jobs need numbers first, and
+then a few topics at a time. Workers count when they keep snapshots of the pools; until then the rows are
+counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from sys import intern
 
-from django.db.models import Sum
+from django.db.models import Count, Sum
 from django.db.models.functions import Length
 
+from rubricweb.corpus import pool_snapshots
 from rubricweb.corpus.models import Collection, Judgment, Passage, Pooled, Ranking, Run, Topic
 from rubricweb.corpus.pseudonyms import shown_names
-from rubricweb.corpus.snapshots import pools as pool_snapshots
 from rubricweb.corpus.topic_pools import CollectionPool, TopicPool, judgments_of, rankings_of
 
 __all__ = ["CollectionPool", "TopicPool", "collection_pool", "from_rows"]
@@ -27,10 +35,13 @@ READ_AT_ONCE = 20
 
 Rankings = dict[tuple[int, int], tuple[tuple[str, ...], tuple[float, ...]]]
 """(run, topic) -> doc ids, best first, and their scores."""
+_seen_out_of_date: dict[int, int] = {}
+"""Stamps of collections, as `keep_snapshots` found them the last time."""
+CACHED_SIZES = 8
 
 
 def collection_pool(collection: Collection) -> CollectionPool:
-    """Runs have the names that the reader may see."""
+    """Return the runs with the names that the reader may see."""
     pool = _load(collection.pk, Collection.objects.values_list("stamp", flat=True).get(pk=collection.pk))
     names = shown_names(collection.pk, pool.run_tags)
     return pool if names is pool.run_tags else replace(pool, run_tags=names)
@@ -103,7 +114,7 @@ def _pooled(collection_id: int) -> dict[int, list[tuple[int, str]]]:
 
 
 def _rankings(collection_id: int) -> Rankings:
-    """Each doc id is one text, however many runs rank it, so few rows as read are held at a time."""
+    """Return the doc ids and scores of each run and topic; equal doc ids are one string in memory."""
     rows = Ranking.objects.filter(topic__collection_id=collection_id)
     fields = rows.values_list("run_id", "topic_id", "doc_ids", "scores").iterator(chunk_size=READ_AT_ONCE)
     return {
@@ -115,7 +126,7 @@ def _rankings(collection_id: int) -> Rankings:
 def _left_out(
     rankings: Rankings, counted: Rankings, judgments: dict[int, dict[str, int]]
 ) -> dict[int, set[str]]:
-    """By topic: doc ids that some run ranks, but none that counts, and that nobody judged."""
+    """Return, by topic, the doc ids that nobody judged and that only runs rank which do not count."""
     ranked: dict[int, set[str]] = {}
     for place in rankings.keys() - counted.keys():
         ranked.setdefault(place[1], set()).update(rankings[place][0])
@@ -132,10 +143,6 @@ def _judgments(collection_id: int) -> dict[int, dict[str, int]]:
         labels = judged.setdefault(topic_id, {})
         labels[doc_id] = max(relevance, labels.get(doc_id, relevance))
     return judged
-
-
-_seen_out_of_date: dict[int, int] = {}
-"""Stamps of collections, as `keep_snapshots` found them the last time."""
 
 
 def keep_snapshots() -> None:
@@ -157,11 +164,73 @@ def chars_of(pool: CollectionPool) -> dict[int, int]:
     if not pool.left_out:
         return dict.fromkeys(pool.by_topic, 0) | pooled_chars(pool.collection_id)
     rows = Passage.objects.filter(collection=pool.collection_id).annotate(n=Length("text"))
-    known = dict(rows.values_list("pk", "n").iterator(chunk_size=10_000))
-    return {topic.topic_id: sum(known[pk] for pk in topic.passage_pks) for topic in pool.topics}
+    chars = dict(rows.values_list("pk", "n").iterator(chunk_size=10_000))
+    return {topic.topic_id: sum(chars[pk] for pk in topic.passage_pks) for topic in pool.topics}
 
 
 def pooled_chars(collection_id: int) -> dict[int, int]:
     """Return the characters of all pooled passages of each topic that has some, in one query."""
     rows = Pooled.objects.filter(topic__collection=collection_id).order_by().values("topic_id")
     return dict(rows.annotate(n=Sum(Length("passage__text"))).values_list("topic_id", "n"))
+
+
+def pool_sizes(collection: Collection) -> Mapping[int, int]:
+    """Return how many passages of each topic count, in the order of the topics."""
+    return _sizes(collection.pk, stamp_of(collection.pk))
+
+
+def pool_chars(collection: Collection) -> Mapping[int, int]:
+    """Return the characters of these passages, by topic; a topic without passages may be left out."""
+    return _chars(collection.pk, stamp_of(collection.pk))
+
+
+def pooled_passages(collection: Collection, topic_ids: Iterable[int]) -> dict[int, list[int]]:
+    """Return the primary keys of the passages of these topics that count, in the order of the pool."""
+    passages: dict[int, list[int]] = {topic_id: [] for topic_id in topic_ids}
+    if _has_left_out(collection.pk):
+        pool = collection_pool(collection).by_topic
+        return {topic_id: list(pool[topic_id].passage_pks) for topic_id in passages if topic_id in pool}
+    rows = Pooled.objects.filter(topic__in=passages).order_by("topic_id", "position", "pk")
+    for topic_id, passage_id in rows.values_list("topic_id", "passage_id").iterator(chunk_size=10_000):
+        passages[topic_id].append(passage_id)
+    return passages
+
+
+def stamp_of(collection_id: int) -> int:
+    """Return the stamp that every change of pools and runs moves."""
+    return int(Collection.objects.values_list("stamp", flat=True).get(pk=collection_id))
+
+
+def _has_left_out(collection_id: int) -> bool:
+    """Return whether some passages may not count, since only runs that are not accepted bring them."""
+    return Run.objects.filter(collection=collection_id).not_accepted().exists()
+
+
+@lru_cache(maxsize=CACHED_SIZES)
+def _sizes(collection_id: int, stamp: int) -> dict[int, int]:
+    if (kept := _kept(collection_id, stamp)) is not None:
+        return {topic_id: passages for topic_id, passages, _ in kept}
+    if _has_left_out(collection_id):
+        pool = collection_pool(Collection.objects.get(pk=collection_id))
+        return {topic.topic_id: len(topic.passage_pks) for topic in pool.topics}
+    pooled = Pooled.objects.filter(topic__collection=collection_id).order_by().values("topic_id")
+    counted = dict(pooled.annotate(n=Count("pk")).values_list("topic_id", "n"))
+    topics = Topic.objects.filter(collection=collection_id).values_list("pk", flat=True)
+    return {topic_id: counted.get(topic_id, 0) for topic_id in topics}
+
+
+@lru_cache(maxsize=CACHED_SIZES)
+def _chars(collection_id: int, stamp: int) -> dict[int, int]:
+    if (kept := _kept(collection_id, stamp)) is not None:
+        return {topic_id: chars for topic_id, _, chars in kept}
+    if _has_left_out(collection_id):
+        return chars_of(collection_pool(Collection.objects.get(pk=collection_id)))
+    return pooled_chars(collection_id)
+
+
+def _kept(collection_id: int, stamp: int) -> list[tuple[int, int, int]] | None:
+    """Return (topic, passages, characters) as workers counted them for this stamp; None if they have not."""
+    topics = Topic.objects.filter(collection=collection_id)
+    current = topics.filter(pool_snapshot__number=stamp, pool_snapshot__chars__isnull=False)
+    rows = list(current.values_list("pk", "pool_snapshot__passages", "pool_snapshot__chars"))
+    return rows if len(rows) == topics.count() else None

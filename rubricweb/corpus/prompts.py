@@ -20,12 +20,12 @@ AT = "@"
 
 
 def named(prompt: Prompt) -> str:
-    """The name of a prompt in `Collection.grader_prompts`: a published one's class, an own one's id."""
+    """Return the name of a prompt in `Collection.grader_prompts`: its class if published, else its id."""
     return prompt.prompt_id if prompts.is_own(prompt) else prompt.prompt_class
 
 
 def extracts_for(verifying: Prompt, prompt: Prompt) -> bool:
-    """Can the answers that `prompt` extracts be given to `verifying`?"""
+    """Return whether `verifying` can verify the answers that `prompt` extracts."""
     return prompt.purpose is Purpose.EXTRACT and verifying.kinds <= prompt.kinds
 
 

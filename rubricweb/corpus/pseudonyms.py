@@ -35,17 +35,17 @@ def shown_names(collection_id: int, run_tags: tuple[str, ...]) -> tuple[str, ...
 
 
 def run_pseudonym(collection: Collection, run_tag: str) -> str:
-    """The run's pseudonym on every page and in every file; its tag cannot be derived from it."""
+    """Return the run's pseudonym on every page and in every file; its tag cannot be derived from it."""
     return _pseudonym(collection.name_salt, run_tag)
 
 
 def sees_names(user: User, collection: Collection) -> bool:
-    """Whether the reader, who is a member, sees the names of runs."""
+    """Return whether the reader, who is a member, sees the names of runs."""
     return not _salt(user, collection.pk)
 
 
 def _salt(user: User, collection_id: int) -> str:
-    """Empty for readers who see names."""
+    """Return the salt of the collection's pseudonyms; empty for readers who see names."""
     role = roles.role_in(user, collection_id)
     if role is None or role.includes(roles.TO_SEE_RUNS):
         return ""
@@ -59,7 +59,7 @@ def _pseudonym(salt: str, run_tag: str) -> str:
 
 
 def assessor_pseudonym(collection: Collection, person_id: int) -> str:
-    """The person's pseudonym on all pages and in all files of this collection only.
+    """Return the person's pseudonym on all pages and in all files of this collection only.
 
     It cannot be reversed without the collection's salt, which only the database has.
     """

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 class CollectionQuerySet(models.QuerySet[Any]):
     def visible_to(self, user: User) -> CollectionQuerySet:
-        """The collections whose pages `user` may read: not those of participants; all for a superuser."""
+        """Return the collections whose pages `user` may read: all for a superuser, none as a participant."""
         if user.is_superuser:
             return self
         readers = [role for role in Role if role.includes(TO_VIEW)]
@@ -42,9 +42,9 @@ class TopicQuerySet(models.QuerySet[Any]):
 
 class RunQuerySet(models.QuerySet[Any]):
     def accepted(self) -> RunQuerySet:
-        """The runs that count: on boards, in pools, figures and files."""
+        """Return the runs that count: on boards, in pools, figures and files."""
         return self.filter(state=self.model.State.ACCEPTED)
 
     def not_accepted(self) -> RunQuerySet:
-        """Submitted ones that wait to be accepted, rejected and withdrawn ones."""
+        """Return the runs that wait to be accepted, are rejected or withdrawn."""
         return self.exclude(state=self.model.State.ACCEPTED)

@@ -16,7 +16,7 @@ RunScores = Sequence[Sequence[float] | None]
 
 @dataclass(frozen=True, eq=False)
 class TopicRankings:
-    """What each run ranks of one topic. Texts and numbers for each rank would take ten times the memory."""
+    """Rankings of one topic by each run. Texts and numbers for each rank would take ten times the memory."""
 
     rows: NDArray[np.int32]
     """Shape (runs, depth): rows of the pool, from its size on places in `outside`; -1 after the end."""
@@ -44,7 +44,7 @@ def rankings_of(doc_ids: Sequence[str], ranked: Ranked, scores: RunScores) -> To
 
 @dataclass(frozen=True, eq=False)
 class TopicJudgments:
-    """What people judged of one topic."""
+    """Judgments of one topic."""
 
     rows: NDArray[np.int32]
     """Shape (judged,): rows as in `TopicRankings`, and from its last one on places in `unranked`."""
@@ -79,13 +79,13 @@ class TopicPool:
 
     @cached_property
     def judgments(self) -> Mapping[str, int]:
-        """By doc id: the highest judgment."""
+        """The highest judgment of each doc id."""
         ids = self.known_ids + self.judged.unranked
         pairs = zip(self.judged.rows.tolist(), self.judged.labels.tolist(), strict=True)
         return {ids[row]: label for row, label in pairs}
 
     def judgments_by_row(self, unjudged: int) -> NDArray[np.int32]:
-        """Shape (doc ids,): the judgment of each of `known_ids`, or `unjudged`."""
+        """Return the judgment of each of `known_ids` or `unjudged`, shape (doc ids,)."""
         labels = np.full(len(self.known_ids), unjudged, dtype=np.int32)
         is_known = self.judged.rows < len(labels)
         labels[self.judged.rows[is_known]] = self.judged.labels[is_known]
@@ -101,17 +101,17 @@ class TopicPool:
 
     @property
     def lengths(self) -> NDArray[np.int32]:
-        """Shape (runs,): how many passages the run ranks; 0 where it lacks the topic."""
+        """How many passages each run ranks, shape (runs,); 0 where it lacks the topic."""
         return np.maximum(self.rankings.lengths, 0)
 
     @cached_property
     def ranked_rows(self) -> NDArray[np.int32]:
-        """Shape (runs, depth): rows of the pool; -1 for a passage outside it and after the end."""
+        """Rows of the pool by rank, shape (runs, depth); -1 for a passage outside it and after the end."""
         rows = self.rankings.rows
         return np.where(rows < len(self.doc_ids), rows, np.int32(-1)) if self.rankings.outside else rows
 
     def top(self, k: int) -> NDArray[np.bool_]:
-        """Shape (runs, passages): whether the passage is among the run's first k."""
+        """Return whether each passage is among each run's first k, shape (runs, passages)."""
         rows = self.ranked_rows[:, :k]
         mask = np.zeros((len(rows), len(self.doc_ids) + 1), dtype=np.bool_)
         mask[np.arange(len(rows))[:, np.newaxis], rows] = True  # row -1 sets the spare last column
@@ -123,19 +123,19 @@ class TopicPool:
         return self.doc_ids + self.rankings.outside
 
     def ranked_by(self, run: int) -> tuple[str, ...]:
-        """The doc ids that the run ranks, best first; none where it lacks the topic."""
+        """Return the doc ids that the run ranks, best first; none where it lacks the topic."""
         ids, n = self.known_ids, int(self.lengths[run])
         return tuple(ids[row] for row in self.rankings.rows[run, :n].tolist())
 
     @property
     def ranked(self) -> tuple[tuple[str, ...] | None, ...]:
-        """By run: `ranked_by`; None where the run lacks the topic."""
+        """Doc ids that each run ranks, best first; None where the run lacks the topic."""
         lengths = enumerate(self.rankings.lengths.tolist())
         return tuple(None if length < 0 else self.ranked_by(run) for run, length in lengths)
 
     @property
     def scores(self) -> tuple[tuple[float, ...] | None, ...]:
-        """By run: the scores of `ranked`."""
+        """Scores of `ranked`, by run."""
         lists = zip(self.rankings.scores, self.rankings.lengths.tolist(), strict=True)
         return tuple(None if length < 0 else tuple(values[:length].tolist()) for values, length in lists)
 
@@ -150,7 +150,7 @@ class CollectionPool:
     run_pks: tuple[int, ...]
     topics: tuple[TopicPool, ...]
     left_out: Mapping[int, frozenset[int]] = field(default_factory=dict)
-    """By topic: pooled passages that do not count, since only runs that are not accepted bring them."""
+    """Pooled passages that do not count, since only runs that are not accepted bring them, by topic."""
 
     @cached_property
     def by_topic(self) -> dict[int, TopicPool]:

@@ -23,7 +23,7 @@ class Writer:
 
 
 def writer_of(collection: Collection) -> Writer | None:
-    """The collection's own model where it can write; else None."""
+    """Return the collection's own model where it can write; else None."""
     if collection.grader_backend not in dict(writer_choices()) or not collection.grader_llm:
         return None
     return Writer(collection.grader_backend, collection.grader_llm)
@@ -38,7 +38,7 @@ def options_of_writer(collection: Collection, backend: str, llm: str) -> dict[st
 
 
 def first_writer(collection: Collection) -> Writer:
-    """The collection's own model, or the default of the first back-end that can write."""
+    """Return the collection's own model, or the default of the first back-end that can write."""
     first = drafting_backends()[0]
     return writer_of(collection) or Writer(first.name, first.default_llm)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import transaction
 
 from rubricweb.accounts.models import User
-from rubricweb.corpus.duplicates.actions import search_now
+from rubricweb.corpus.duplicates import search_now
 from rubricweb.corpus.models import OFFICIAL, Collection
 from rubricweb.corpus.official import put_official_board
 from rubricweb.demo.loading import FOLDER

@@ -1,209 +1,302 @@
-"""A topic's inbox of drafts."""
+"""Drafts of a topic: request some, decide about each or all, and go on to the next topic."""
 
 from __future__ import annotations
 
-from collections.abc import Collection as Container
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 
-from django.db.models import Q, QuerySet, prefetch_related_objects
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django_htmx.http import trigger_client_event
 
-from grading.generation import NearDuplicate, near_duplicates
-from grading.generation.models import drafting_backends
-from grading.graders import registry
-from rubricweb.banks.drafting import importance
-from rubricweb.banks.drafting.models import Draft, DraftRequest, ImportanceSuggestion
-from rubricweb.banks.models import Bank, Item
-from rubricweb.banks.secrecy import sees_secrets
+from rubricweb.accounts import roles
+from rubricweb.banks.access import (
+    bank_topic_for,
+    draft_for_editor,
+    item_for_editor,
+    request_for_editor,
+    suggestion_for_editor,
+)
+from rubricweb.banks.drafting import actions, importance
+from rubricweb.banks.drafting.models import Draft
+from rubricweb.banks.errors import BankError, CannotDraft
+from rubricweb.banks.models import Bank
 from rubricweb.core.counted import counted
-from rubricweb.corpus.models import Collection, Topic
+from rubricweb.core.http import HtmxRequest, after_post, form_response, page_or_part
+from rubricweb.core.ids import parse_ids
+from rubricweb.core.undo import offer_undo
+from rubricweb.corpus.access import collection_for
+from rubricweb.corpus.models import Topic
+from rubricweb.editor import draft_inbox
+from rubricweb.editor.bank import TOPIC_PAGE, topic_frame
+from rubricweb.editor.draft_inbox import AcceptForm, DraftInbox, DraftingForm, RefusedDraft, drafting_form
+from rubricweb.editor.items import items_changed
+from rubricweb.editor.start import start_of
+from rubricweb.grades.defaults import banks
 
 
-@dataclass(frozen=True, slots=True)
-class RefusedDraft:
-    """The text that could not be accepted, and why."""
-
-    text: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class DraftRow:
-    """A waiting draft as it is listed."""
-
-    draft: Draft
-    subtopic: str
-    near: NearDuplicate | None
-    """The item of the bank, or the earlier draft, that says much the same."""
-    is_open: bool = False
-    """Somebody edits it: a refreshed list leaves the row alone."""
-    refused: RefusedDraft | None = None
-    importance: str = ""
-    """The importance that a model suggested; the item gets it if the draft is accepted unchanged."""
+@require_safe
+def drafts(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
+    """Show what waits for one topic in an inbox that refreshes itself; `editing` names rows to keep."""
+    bank, topic = bank_topic_for(request.user, bank_id, topic_id)
+    inbox = draft_inbox.inbox(bank, topic, opened=parse_ids(request.GET.getlist("editing")))
+    context = inbox_context(request, bank, topic, inbox)
+    if not request.htmx:
+        context["start"] = start_of(bank.collection, bank)
+    return page_or_part(request, TOPIC_PAGE, context, part="inbox")
 
 
-@dataclass(frozen=True, slots=True)
-class RequestRow:
-    """A request without drafts yet."""
-
-    request: DraftRequest
-    subtopic: str
-    reply: str = ""
-    """What the model wrote; empty for readers who may not see secret items, which it may quote."""
-
-    @property
-    def what(self) -> str:
-        """What the model was asked, as the end of a sentence."""
-        is_weighing = self.request.asks == "importance"
-        words = "the importance of nuggets" if is_weighing else f"for {self.request.kind}s"
-        return f"{words} on {self.subtopic}" if self.subtopic else words
-
-    @property
-    def tone(self) -> str:
-        return "error" if self.request.state == "failed" else ""
+@require_safe
+def review_drafts(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Go to the first topic of `?bank=` with drafts; htmx gets how far a model is with all topics."""
+    collection = collection_for(request.user, slug)
+    by_pk = {str(bank.pk): bank for bank in banks(collection)}
+    bank = by_pk.get(request.GET.get("bank", ""), next(iter(by_pk.values()), None))
+    if bank is None:
+        return redirect(collection)
+    if request.htmx.target == "start":
+        can_edit = roles.may_edit(request.user, collection)
+        start = start_of(collection, bank) if can_edit else None
+        context = {"start": start, "collection": collection, "bank": bank, "can_edit": can_edit}
+        return page_or_part(request, TOPIC_PAGE, context, part="start")
+    topic = draft_inbox.first_topic(bank)
+    return redirect("editor:drafts", bank.pk, topic.pk) if topic else redirect(collection)
 
 
-@dataclass(frozen=True, slots=True)
-class DraftInbox:
-    """Everything that waits for a decision on one topic of a bank."""
+@require_http_methods(["GET", "HEAD", "POST"])
+def drafts_request(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
+    """Request drafts from a model."""
+    bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=roles.TO_EDIT_BANK)
+    form = drafting_form(topic, posted=request.POST if request.method == "POST" else None)
 
-    rows: tuple[DraftRow, ...]
-    requests: tuple[RequestRow, ...]
-    suggestions: tuple[ImportanceSuggestion, ...] = ()
-    """Importances that a model suggested and that differ from the items'."""
+    def ask() -> str:
+        made = actions.request_drafts(bank, topic, form.options(), by=request.user)
+        return f"{made.llm} was asked for {made.kind}s. They will appear as drafts."
 
-    @property
-    def is_asking(self) -> bool:
-        """Whether a model is being asked, or will be."""
-        return any(row.request.is_live for row in self.requests)
-
-    @property
-    def near(self) -> list[DraftRow]:
-        return [row for row in self.rows if row.near]
-
-    @property
-    def plain(self) -> list[DraftRow]:
-        return [row for row in self.rows if not row.near]
-
-    @property
-    def news(self) -> str:
-        """What a refreshed inbox says aloud: the answers that came, not that a model is still asked."""
-        failed = [_failure(row.request) for row in self.requests if row.request.state == "failed"]
-        n = len(self.rows)
-        waiting = f"{counted(n, 'draft')} {'waits' if n == 1 else 'wait'} for a decision."
-        return " ".join([*failed, *([waiting] if n else [])])
+    return after_request(request, (bank, topic), form, ask)
 
 
-def _failure(request: DraftRequest) -> str:
-    return f"{request.llm} failed: {request.error}"
+def after_request(
+    request: HtmxRequest, place: tuple[Bank, Topic], form: DraftingForm, ask: Callable[[], str]
+) -> HttpResponse:
+    """Send a request to a model.
+
+    `ask` makes it, and returns what to tell the user. A refusal is shown in the form.
+    """
+    bank, topic = place
+    if form.is_valid():
+        try:
+            message = ask()
+        except CannotDraft as refusal:
+            form.add_error(None, str(refusal))
+        else:
+            messages.success(request, message)
+            context = inbox_context(request, bank, topic, None) | {"form": drafting_form(topic, after=form)}
+            answer = after_post(request, f"{TOPIC_PAGE}#form", context, to=inbox_url(bank, topic))
+            return trigger_client_event(answer, "drafts-changed", after="settle")
+    inbox = draft_inbox.inbox(bank, topic)
+    context = inbox_context(request, bank, topic, inbox) | {"form": form}
+    return form_response(request, TOPIC_PAGE, context)
 
 
-def inbox(
-    bank: Bank,
-    topic: Topic,
-    *,
-    opened: Container[int] = (),
-    refused: Mapping[int, RefusedDraft] | None = None,
-) -> DraftInbox:
-    """Near-duplicates are computed on each call, because decisions change what they are compared with."""
-    prefetch_related_objects([topic], "subtopics")  # the form beside the inbox lists them too
-    drafts = list(waiting(bank, topic))
-    near = _near(bank, topic, drafts)
-    names = {facet.facet_id: str(facet) for facet in topic.subtopics.all()}
-    refusals = refused or {}
-    suggestions, weighed = importance.suggested(bank, topic)
-    rows = (
-        DraftRow(
-            draft,
-            names.get(draft.request.facet_id, draft.request.facet_id),
-            near.get(draft.pk),
-            is_open=draft.pk in opened,
-            refused=refusals.get(draft.pk),
-            importance=weighed[draft.pk].importance if draft.pk in weighed else "",
+@require_POST
+def draft_accept(request: HtmxRequest, bank_id: int, draft_id: int) -> HttpResponse:
+    """Accept a draft as it is, or with the text that was sent."""
+    draft = draft_for_editor(request.user, bank_id, draft_id)
+    form = AcceptForm(request.POST)
+    if not form.is_valid():
+        return _refuse(request, draft, str(form["text"].errors[0]))
+    try:
+        item = actions.accept_draft(draft, text=form.cleaned_data["text"], by=request.user)
+    except BankError as refusal:
+        return _refuse(request, draft, str(refusal))
+    bank, topic = draft.request.bank, draft.request.topic
+    message = f"{item.get_kind_display().capitalize()} added from a draft."
+    offer_undo(request, message, reverse("editor:drafts-reopen", args=[bank.pk, topic.pk]), drafts=draft.pk)
+    return after_decision(request, bank, topic, decided=draft.pk)
+
+
+@require_POST
+def draft_reject(request: HtmxRequest, bank_id: int, draft_id: int) -> HttpResponse:
+    draft = draft_for_editor(request.user, bank_id, draft_id)
+    try:
+        actions.reject_draft(draft, by=request.user)
+    except BankError as refusal:
+        return _refuse(request, draft, str(refusal))
+    bank, topic = draft.request.bank, draft.request.topic
+    _offer_reopening(request, (bank, topic), "Draft rejected.", [draft])
+    return after_decision(request, bank, topic, decided=draft.pk)
+
+
+@require_POST
+def drafts_accept(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
+    """Accept the drafts that the user saw; near-duplicates only if `near` is sent."""
+    bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=roles.TO_EDIT_BANK)
+    seen, inbox = parse_ids(request.POST.getlist("seen")), draft_inbox.inbox(bank, topic)
+    rows = inbox.rows if request.POST.get("near") else inbox.plain
+    accepted = actions.accept_drafts([row.draft for row in rows if row.draft.pk in seen], by=request.user)
+    messages.success(request, f"{counted(len(accepted.items), 'draft')} accepted.")
+    if accepted.left:
+        messages.warning(
+            request,
+            f"{counted(accepted.left, 'draft')} not accepted: the rubric already asks this, "
+            "or somebody else decided.",
         )
-        for draft in drafts
+    return after_decision(request, bank, topic)
+
+
+@require_POST
+def drafts_reject(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
+    """Reject the drafts that the user saw."""
+    bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=roles.TO_EDIT_BANK)
+    seen = parse_ids(request.POST.getlist("seen"))
+    rejected = actions.reject_drafts(draft_inbox.waiting(bank, topic).filter(pk__in=seen), by=request.user)
+    message = f"{counted(len(rejected), 'draft')} rejected."
+    _offer_reopening(request, (bank, topic), message, rejected)
+    return after_decision(request, bank, topic)
+
+
+@require_POST
+def drafts_reopen(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
+    """Undo decisions: the drafts wait again; an item that came from one is retired."""
+    bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=roles.TO_EDIT_BANK)
+    chosen = parse_ids(request.POST.get("drafts", "").split(","))
+    drafts = list(draft_inbox.drafts_of(bank, topic).filter(pk__in=chosen))
+    for pk in [draft.item_id for draft in drafts if draft.item_id]:
+        item_for_editor(request.user, bank.pk, pk)
+    count = actions.reopen_drafts(drafts, by=request.user)
+    messages.success(request, f"{counted(count, 'draft')} brought back.")
+    return after_decision(request, bank, topic, decided=min(chosen, default=1) - 1)
+
+
+@require_POST
+def request_again(request: HtmxRequest, bank_id: int, request_id: int) -> HttpResponse:
+    draft_request = request_for_editor(request.user, bank_id, request_id)
+    try:
+        actions.ask_again(draft_request, by=request.user)
+    except BankError as refusal:
+        messages.error(request, str(refusal))
+    else:
+        messages.success(request, f"Asking {draft_request.llm} again.")
+    return after_decision(request, draft_request.bank, draft_request.topic)
+
+
+@require_POST
+def request_cancel(request: HtmxRequest, bank_id: int, request_id: int) -> HttpResponse:
+    draft_request = request_for_editor(request.user, bank_id, request_id)
+    actions.cancel_request(draft_request, by=request.user)
+    return after_decision(request, draft_request.bank, draft_request.topic)
+
+
+@require_POST
+def request_dismiss(request: HtmxRequest, bank_id: int, request_id: int) -> HttpResponse:
+    draft_request = request_for_editor(request.user, bank_id, request_id)
+    actions.dismiss_request(draft_request, by=request.user)
+    return after_decision(request, draft_request.bank, draft_request.topic)
+
+
+def inbox_context(
+    request: HtmxRequest, bank: Bank, topic: Topic, inbox: DraftInbox | None
+) -> dict[str, object]:
+    role = roles.require(request.user, bank.collection, roles.TO_VIEW)
+    can_edit = role.includes(roles.TO_EDIT_BANK)
+    form = drafting_form(topic) if can_edit else None
+    context = topic_frame(bank, topic, "drafts") | {"inbox": inbox, "form": form, "can_edit": can_edit}
+    context["writers"] = draft_inbox.writers(bank.collection)
+    context["topics_left"] = draft_inbox.topics_to_review(bank, topic)
+    if inbox:
+        context["current"] = next((row.draft.pk for row in inbox.rows if not row.is_open), 0)
+    return context
+
+
+def after_decision(request: HtmxRequest, bank: Bank, topic: Topic, *, decided: int = 0) -> HttpResponse:
+    """Render the inbox; the cursor goes to the draft after the decided one."""
+    inbox = draft_inbox.inbox(bank, topic, opened=parse_ids(request.POST.getlist("editing")) - {decided})
+    waiting = [row.draft.pk for row in inbox.rows if not row.is_open]
+    context = inbox_context(request, bank, topic, inbox) | {"is_fresh": True}
+    context["focus"] = context["current"] = next(
+        (pk for pk in waiting if pk > decided), waiting[-1] if waiting else 0
     )
-    return DraftInbox(tuple(rows), tuple(_requests(bank, topic, names)), tuple(suggestions))
+    to = inbox_url(bank, topic)
+    return items_changed(after_post(request, f"{TOPIC_PAGE}#inbox", context, to=to))
 
 
-def first_topic(bank: Bank) -> Topic | None:
-    """Return the first topic with drafts that wait, else the first without items, else the first."""
-    topics = bank.collection.topics.order_by("position", "pk")
-    waiting = Draft.objects.filter(request__bank=bank, state=Draft.State.WAITING)
-    items = Item.including_secret.active().filter(bank=bank)
-    return (
-        topics.filter(pk__in=waiting.values("request__topic")).first()
-        or topics.exclude(pk__in=items.values("topic")).first()
-        or topics.first()
-    )
+def _refuse(request: HtmxRequest, draft: Draft, reason: str) -> HttpResponse:
+    """Render the draft with the text that was sent, and why it was refused."""
+    bank, topic = draft.request.bank, draft.request.topic
+    wording = request.POST.get("text", "") or draft.text
+    refused: Mapping[int, RefusedDraft] = {draft.pk: RefusedDraft(wording, reason)}
+    opened = parse_ids(request.POST.getlist("editing")) - {draft.pk}
+    inbox = draft_inbox.inbox(bank, topic, opened=opened, refused=refused)
+    if all(row.draft.pk != draft.pk for row in inbox.rows):  # decided by somebody else
+        messages.error(request, reason)
+        return after_decision(request, bank, topic, decided=draft.pk)
+    context = inbox_context(request, bank, topic, inbox)
+    response = page_or_part(request, TOPIC_PAGE, context, part="inbox")
+    response.status_code = 422
+    return response
 
 
-def topics_to_review(bank: Bank, topic: Topic) -> list[Topic]:
-    """Return the other topics with drafts that wait: those after this one, then those before it."""
-    requests = DraftRequest.objects.filter(bank=bank, drafts__state=Draft.State.WAITING)
-    rows = bank.collection.topics.filter(pk__in=requests.values("topic")).exclude(pk=topic.pk)
-    place = (topic.position, topic.pk)
-    return sorted(rows, key=lambda row: ((row.position, row.pk) < place, row.position, row.pk))
+def _offer_reopening(
+    request: HtmxRequest, place: tuple[Bank, Topic], message: str, rejected: Sequence[Draft]
+) -> None:
+    """Say `message` with an Undo; without it if nothing was rejected."""
+    if not rejected:
+        messages.success(request, message)
+        return
+    address = reverse("editor:drafts-reopen", args=[row.pk for row in place])
+    offer_undo(request, message, address, drafts=",".join(str(draft.pk) for draft in rejected))
 
 
-def waiting(bank: Bank, topic: Topic) -> QuerySet[Draft]:
-    """Return the undecided drafts, oldest first."""
-    return drafts_of(bank, topic).filter(state=Draft.State.WAITING).select_related("request__by")
+def inbox_url(bank: Bank, topic: Topic) -> str:
+    return reverse("editor:drafts", args=[bank.pk, topic.pk])
 
 
-def drafts_of(bank: Bank, topic: Topic) -> QuerySet[Draft]:
-    """Return every draft, decided or not, oldest first."""
-    drafts = Draft.objects.filter(request__bank=bank, request__topic=topic)
-    return drafts.select_related("request__bank__collection").order_by("pk")
+@require_POST
+def importance_request(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
+    """Ask a model which of the topic's nuggets are vital."""
+    bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=roles.TO_EDIT_BANK)
+    form = drafting_form(topic, posted=request.POST)
+
+    def ask() -> str:
+        options = form.options()
+        named = {"backend": options.backend, "llm": options.llm}
+        made = importance.request_importance(bank, topic, **named, by=request.user)
+        return f"{made.llm} was asked for the importance of the nuggets."
+
+    return after_request(request, (bank, topic), form, ask)
 
 
-def _near(bank: Bank, topic: Topic, drafts: list[Draft]) -> dict[int, NearDuplicate]:
-    """By draft. Questions are compared with questions only, nuggets with nuggets."""
-    nearest_items: dict[int, NearDuplicate] = {}
-    for kind in {draft.request.kind for draft in drafts}:
-        same = [draft for draft in drafts if draft.request.kind == kind]
-        existing = _words(bank, topic, kind)
-        hits = near_duplicates([draft.text for draft in same], existing)
-        for draft in reversed(same):  # of several with the same words, only the first may be like nothing
-            if hits and hits[-1].text == draft.text:
-                nearest_items[draft.pk] = hits.pop()
-    return nearest_items
+@require_POST
+def importance_accept(request: HtmxRequest, bank_id: int, suggestion_id: int) -> HttpResponse:
+    suggestion = suggestion_for_editor(request.user, bank_id, suggestion_id)
+    try:
+        item = importance.accept_suggestion(suggestion, by=request.user)
+    except BankError as refusal:
+        messages.error(request, str(refusal))
+    else:
+        messages.success(request, f"“{item}” is {suggestion.importance} now.")
+    return after_decision(request, suggestion.request.bank, suggestion.request.topic)
 
 
-def _words(bank: Bank, topic: Topic, kind: str) -> list[str]:
-    items = bank.items.for_topic(topic).active().filter(kind=kind).exclude(revision__text="")
-    return list(items.values_list("revision__text", flat=True))
+@require_POST
+def importance_leave(request: HtmxRequest, bank_id: int, suggestion_id: int) -> HttpResponse:
+    suggestion = suggestion_for_editor(request.user, bank_id, suggestion_id)
+    try:
+        importance.leave_suggestion(suggestion, by=request.user)
+    except BankError as refusal:
+        messages.error(request, str(refusal))
+    return after_decision(request, suggestion.request.bank, suggestion.request.topic)
 
 
-def _requests(bank: Bank, topic: Topic, names: Mapping[str, str]) -> list[RequestRow]:
-    state = DraftRequest.State
-    is_left = Q(state__in=(state.FAILED, state.CANCELLED), is_dismissed=False)
-    rows = DraftRequest.objects.filter(Q(state__in=DraftRequest.LIVE) | is_left, bank=bank, topic=topic)
-    shows_reply = sees_secrets(bank.collection_id)
-    return [
-        RequestRow(
-            row,
-            names.get(row.facet_id, row.facet_id),
-            reply=row.reply if shows_reply else "",
-        )
-        for row in rows.select_related("by")
-    ]
-
-
-def draft_of(item: Item) -> Draft | None:
-    """Return the draft that the item came from, with model, prompt and date; None if a person wrote it."""
-    return Draft.objects.filter(item=item).select_related("request", "decided_by").first()
-
-
-@dataclass(frozen=True, slots=True)
-class DraftingModels:
-    """The models that can write drafts in a collection."""
-
-    grader: str
-    """The collection's grader, by its label."""
-    can_write: bool
-
-
-def writers(collection: Collection) -> DraftingModels:
-    grader = registry.BACKENDS[collection.grader_backend]
-    return DraftingModels(grader.label, grader in drafting_backends())
+@require_POST
+def importances_accept(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
+    """Accept the suggestions that the user saw."""
+    bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=roles.TO_EDIT_BANK)
+    seen = parse_ids(request.POST.getlist("seen"))
+    chosen = [row for row in importance.for_items(bank, topic) if row.pk in seen]
+    count = importance.accept_suggestions(chosen, by=request.user)
+    messages.success(request, f"{counted(count, 'suggestion')} accepted.")
+    return after_decision(request, bank, topic)

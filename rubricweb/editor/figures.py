@@ -1,15 +1,18 @@
-"""The grades beside each item of the editor: its share of the pool, and a histogram."""
+"""The grades beside each item of the editor, and the grader and threshold that they are by."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+from django import forms
+from django.core.validators import MaxValueValidator
 
 from grading.types import FAILED, MAX_RATING, MIN_RATING, MISSING, ItemKind, Ratings
 from rubricweb.banks import selectors as banks
 from rubricweb.banks.models import Bank, Item
+from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import TopicPool, collection_pool
 from rubricweb.grades import visibility
@@ -17,8 +20,16 @@ from rubricweb.grades.configs import kinds_of, planned_configs
 from rubricweb.grades.defaults import ON_ITEMS, graders_of, scored_graders
 from rubricweb.grades.matrices import topic_grades
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.scales import name_of, scale_of, within_scale
-from rubricweb.grades.scoring import Uids
+from rubricweb.grades.scales import (
+    PAPERS_MIN_GRADE,
+    default_min_grade,
+    name_of,
+    scale_of,
+    threshold_note,
+    within_scale,
+)
+from rubricweb.grades.scoring import MeasureSpec, Uids
+from rubricweb.grades.selectors import graders
 from rubricweb.grades.topic_ratings import Sheet, judged, separation
 
 BAR_SLOT = 10
@@ -28,6 +39,7 @@ HIDDEN = -3
 COLUMNS = (*range(MAX_RATING + 1), MISSING, FAILED)
 NAMES = {MISSING: "\u2013", FAILED: "✕"}
 WORDS = {MISSING: "not graded", FAILED: "failed"}
+GraderByKind = dict[ItemKind, GraderConfig]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +47,7 @@ class Bar:
     """A bar of the histogram, positioned for SVG."""
 
     name: str
-    words: str
+    label: str
     """What it counts: "rated 2, support"."""
     count: int
     x: int
@@ -48,12 +60,12 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class ItemFigures:
-    """One item over the pool of its topic, by one grader."""
+    """Figures of an item over the pool of its topic, by one grader."""
 
     config: GraderConfig
     min_grade: int
     passages: int
-    """Without those whose grade is hidden from the reader."""
+    """Passages whose grade is not hidden from the reader."""
     hidden: int
     covered: int
     """Passages rated `min_grade` or more."""
@@ -86,24 +98,24 @@ class ItemFigures:
         """Bars for the ratings of the grader's scale."""
         tallest = max(self.counts, default=0) or 1
         lowest, highest = scale_of(self.config)
-        shown = [
+        columns = [
             (column, count)
             for column, count in zip(COLUMNS, self.counts, strict=True)
             if column < MIN_RATING or lowest <= column <= highest or count
         ]
-        return [self._bar(column, count, place, tallest) for place, (column, count) in enumerate(shown)]
+        return [self._bar(column, count, place, tallest) for place, (column, count) in enumerate(columns)]
 
     @property
     def min_grade_words(self) -> str:
-        """With its name, if the scale has names."""
+        """The threshold, with its name if the scale has names."""
         name = name_of(self.config, self.min_grade)
         return f"{self.min_grade} ({name})" if name else str(self.min_grade)
 
     def _bar(self, column: int, count: int, place: int, tallest: int) -> Bar:
         height = max(1, round(BAR_HEIGHT * count / tallest)) if count else 0
         name = name_of(self.config, column) if column >= MIN_RATING else ""
-        words = WORDS.get(column, f"rated {column}, {name}" if name else f"rated {column}")
-        return Bar(NAMES.get(column, str(column)), words, count, place * BAR_SLOT, height)
+        label = WORDS.get(column, f"rated {column}, {name}" if name else f"rated {column}")
+        return Bar(NAMES.get(column, str(column)), label, count, place * BAR_SLOT, height)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +124,7 @@ class FiguredRow(banks.ItemRow):
 
     figures: ItemFigures | None = None
     grade: int | None = None
-    """On the passage that is read beside the items."""
+    """The grade on the passage that is open beside the items."""
 
     @property
     def tags(self) -> str:
@@ -166,12 +178,11 @@ class EditorSheet:
         return 1 - self.missing / self.cells if self.cells else None
 
 
-GraderByKind = dict[ItemKind, GraderConfig]
-
-
 def rating_graders(bank: Bank) -> list[GraderConfig]:
-    """Return the graders that figures may show: those with grades of the bank, the default one first, then
-    those that Re-grade runs, then others with grades in the collection.
+    """Return the graders that figures may show.
+
+    First those with grades of the bank, the default one first, then those that Re-grade runs, then others
+    with grades in the collection.
     """
     others = (row.config for row in scored_graders(bank.collection))
     candidates = [*graders_of(bank), *planned_configs(bank.collection), *others]
@@ -190,17 +201,17 @@ def grader_by_kind(rating: list[GraderConfig], chosen: GraderConfig | None) -> G
 
 
 def editor_sheet(
-    bank: Bank, topic: Topic, graders: GraderByKind, *, min_grade: int | None, beside: int | None = None
+    bank: Bank, topic: Topic, graders: GraderByKind, *, min_grade: int | None, passage_pk: int | None = None
 ) -> EditorSheet:
-    """The items of a topic in their groups with figures, and the retired ones.
+    """Return the items of a topic in their groups with figures, and the retired ones.
 
-    `beside` is the key of a pooled passage: with it, rows have their grade on that one.
+    With the key of a pooled passage, rows have their grade on that one.
     """
     items = banks.topic_items(bank, topic)
     groups = banks.item_groups(items, topic)
-    shown = [row.item for group in groups for row in group.rows]
-    figures = item_figures(bank.collection, topic, shown, graders, min_grade=min_grade)
-    grades = passage_grades(topic, beside, shown, graders) if beside else {}
+    active = [row.item for group in groups for row in group.rows]
+    figures = item_figures(bank.collection, topic, active, graders, min_grade=min_grade)
+    grades = passage_grades(topic, passage_pk, active, graders) if passage_pk else {}
     return EditorSheet(
         groups=tuple(_with_figures(group, figures, grades, graders) for group in groups),
         retired=banks.item_rows([item for item in items if item.is_retired]),
@@ -224,7 +235,7 @@ def _with_figures(
 def passage_grades(
     topic: Topic, passage_pk: int, items: Iterable[Item], graders: GraderByKind
 ) -> dict[int, int]:
-    """By item pk: the rating of the item on a pooled passage, for items that a grader grades.
+    """Return the rating of each graded item on a pooled passage, by item pk.
 
     MISSING where there is none, HIDDEN where the reader must not see it yet; FAILED as in matrices.
     """
@@ -254,7 +265,7 @@ def item_figures(
     *,
     min_grade: int | None,
 ) -> dict[int, ItemFigures]:
-    """By item pk, for items that a grader grades; `min_grade` defaults to each grader's own."""
+    """Return the figures of graded items by item pk; `min_grade` defaults to each grader's own."""
     pool, hidden = collection_pool(collection), visibility.hidden_cells(collection.pk)[topic.pk].graders
     by_grader: dict[GraderConfig, list[Item]] = {}
     for item in items:
@@ -275,8 +286,8 @@ def item_figures(
         for item, concealed, reached, *spread in zip(
             fellows, unseen.sum(axis=0).tolist(), covered, *counts, strict=True
         ):
-            shown = ratings.shape[0] - concealed
-            figures[item.pk] = ItemFigures(config, least, shown, concealed, reached, tuple(spread))
+            visible = ratings.shape[0] - concealed
+            figures[item.pk] = ItemFigures(config, least, visible, concealed, reached, tuple(spread))
     return _with_signs(figures, seen_ratings, pool.by_topic[topic.pk], collection.min_relevant)
 
 
@@ -293,3 +304,70 @@ def _with_signs(
         pk: replace(figure, is_spurious=spurious, separation=separation(discrimination))
         for (pk, figure), spurious, discrimination in signs
     }
+
+
+class FiguresForm(forms.Form):
+    """The grader and the threshold; a value that cannot be read is named on the page and ignored."""
+
+    grader = forms.TypedChoiceField(coerce=int, required=False, empty_value=None)
+    min_grade = forms.IntegerField(label="Threshold", min_value=1, required=False)
+
+    threshold: int | None
+    """At most the highest rating of the graders' scales; None for each grader's own threshold."""
+
+    def __init__(self, chosen: Mapping[str, str], rating: list[GraderConfig]) -> None:
+        super().__init__({name: chosen.get(name, "") for name in self.base_fields}, auto_id="figures-%s")
+        self.rating = rating
+        graders = [("", "The default grader"), *((config.pk, str(config)) for config in rating)]
+        offer_choices(self, "grader", graders)
+        for field in self.fields.values():
+            field.widget.attrs["data-submits"] = ""
+        self._fit_scale(chosen.get("min_grade", ""))
+
+    def _fit_scale(self, chosen: str) -> None:
+        """Limit the field to the graders' scales; its default is the first grader's threshold."""
+        chosen_graders = list(self.graders.values())
+        highest = max((scale_of(config)[1] for config in chosen_graders), default=MAX_RATING)
+        field = self.fields["min_grade"]
+        field.validators.append(MaxValueValidator(highest))
+        field.widget.attrs["max"] = highest
+        field.help_text = threshold_note(chosen_graders[0]) if chosen_graders else ""
+        default = default_min_grade(chosen_graders[0]) if chosen_graders else PAPERS_MIN_GRADE
+        self.data = {**self.data, "min_grade": chosen or default}
+        self.threshold = self._chosen_min_grade() if chosen else None
+        self.full_clean()
+
+    def _chosen_min_grade(self) -> int | None:
+        self.full_clean()
+        value: int | None = self.cleaned_data.get("min_grade")
+        return value
+
+    @property
+    def graders(self) -> GraderByKind:
+        chosen = self._readable("grader")
+        return grader_by_kind(
+            self.rating, next((config for config in self.rating if config.pk == chosen), None)
+        )
+
+    def measure_by(self, config: GraderConfig) -> MeasureSpec:
+        """Return the default measure at the chosen threshold, limited to the grader's scale."""
+        return MeasureSpec(min_grade=within_scale(config, self.threshold))
+
+    def _readable(self, name: str) -> int | None:
+        self.is_valid()
+        value: int | None = self.cleaned_data.get(name)
+        return value
+
+
+def board_graders(figures: FiguresForm, collection: Collection) -> list[GraderConfig]:
+    """Return the chosen grader and its model's config for the other kind.
+
+    If none is chosen, the first one with grades of each kind.
+    """
+    chosen = figures.graders
+    if not figures.data.get("grader"):
+        graded = {row.config.pk for row in graders(collection)}
+        for kind in ItemKind:
+            fit = [config for config in figures.rating if kind in kinds_of(config) and config.pk in graded]
+            chosen = {**chosen, kind: fit[0]} if fit else chosen
+    return list(dict.fromkeys(chosen.values()))

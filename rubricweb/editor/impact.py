@@ -1,19 +1,28 @@
-"""What saving an item would cost, and a bound on what it could change."""
+"""The impact of saving an item: its cost, a bound on what it could change, and items that are similar."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
+from django import forms
+from django.core.exceptions import ValidationError
+from django.http import HttpResponse
+from django.views.decorators.http import require_POST
 from numpy.typing import NDArray
 
 from grading.formats.ids import item_id
+from grading.generation import nearest
 from grading.statistics import influence
 from grading.types import MISSING, ItemKind, Purpose
+from rubricweb.banks import access
 from rubricweb.banks.models import AnswerKey, Bank, Item
 from rubricweb.core.counted import counted, number
+from rubricweb.core.http import Context, HtmxRequest, page_or_part
 from rubricweb.corpus.models import Topic
 from rubricweb.corpus.pools import CollectionPool, collection_pool
+from rubricweb.editor.item_forms import MAX_WORDING
+from rubricweb.editor.items import PAGE
 from rubricweb.grades.configs import kinds_of, planned_configs
 from rubricweb.grades.defaults import ON_ITEMS
 from rubricweb.grades.engine import monitor
@@ -26,6 +35,10 @@ from rubricweb.grades.selectors import graded_items
 from rubricweb.jobs.progress import Price, in_words
 
 Mask = NDArray[np.bool_]
+LEAST_SIMILAR = 0.25
+"""Texts below this cosine of their rare words share little."""
+MOST_SIMILAR = 3
+"""Shown while somebody writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +65,9 @@ class Impact:
     known: int
     """Passages that are graded for this wording already."""
     time: ExpectedTime | None
-    """Of grading with all of the grader's prompts; None where nobody can tell."""
+    """The expected time with all of the grader's prompts; None if unknown."""
     dollars: float | None
-    """Likewise, by estimate; None without a price."""
+    """The estimated cost with all of them; None without a price."""
     runs: int
     could_move: tuple[str, ...]
     """Runs whose rank on the default board some outcome of the grading changes."""
@@ -67,7 +80,7 @@ class Impact:
 
     @property
     def seconds(self) -> float | None:
-        """With loading the models; None without a measured rate."""
+        """The expected time, with loading the models; None without a measured rate."""
         return None if self.time is None or self.time.is_guess else self.time.loading + self.time.grading
 
     @property
@@ -88,21 +101,21 @@ class Impact:
         return "" if self.dollars is None else Price(self.to_grade, None, None, self.dollars).dollars_words
 
 
-def impact(draft: UnsavedItem) -> Impact:
-    """Return the passages to grade, the time, and the runs that could move, for the graders that Re-grade
-    runs.
-    """
+def impact_of(draft: UnsavedItem) -> Impact:
+    """Return the impact of a draft for the graders that Re-grade runs."""
     pool = collection_pool(draft.bank.collection)
     configs = [config for config in planned_configs(draft.bank.collection) if _grades(config, draft)]
     rating = [config for config in configs if config.purpose in ON_ITEMS]
     passages = len(pool.by_topic[draft.topic.pk].doc_ids)
-    known = passages - max((len(_to_grade(config, draft, pool)) for config in rating), default=passages)
+    already_graded = passages - max(
+        (len(_to_grade(config, draft, pool)) for config in rating), default=passages
+    )
     others = (
         draft.bank.items.active().for_topic(draft.topic).exclude(pk=draft.item.pk if draft.item else None)
     )
     return Impact(
         passages=passages,
-        known=known,
+        known=already_graded,
         time=_time(configs, draft, pool),
         dollars=_dollars(configs, draft, pool),
         runs=len(pool.run_tags),
@@ -112,7 +125,7 @@ def impact(draft: UnsavedItem) -> Impact:
 
 
 def _grades(config: GraderConfig, draft: UnsavedItem) -> bool:
-    """Whether the config grades this kind; one that compares with accepted answers needs some."""
+    """Return whether the config grades this kind; one that compares with accepted answers needs some."""
     if draft.kind not in kinds_of(config):
         return False
     keys = AnswerKey.objects.filter(revision__topic=draft.topic, revision__uid=draft.uid)
@@ -132,17 +145,17 @@ def _time(configs: list[GraderConfig], draft: UnsavedItem, pool: CollectionPool)
 
 
 def _dollars(configs: list[GraderConfig], draft: UnsavedItem, pool: CollectionPool) -> float | None:
-    """None if no config has a price."""
+    """Return the cost of grading the draft; None if no config has a price."""
     prices = [
         dollars_of_wording(config, draft.topic, draft.text, _to_grade(config, draft, pool))
         for config in configs
     ]
-    known = [dollars for dollars in prices if dollars is not None]
-    return sum(known) if known else None
+    priced = [dollars for dollars in prices if dollars is not None]
+    return sum(priced) if priced else None
 
 
 def could_move(draft: UnsavedItem, config: GraderConfig, pool: CollectionPool) -> tuple[str, ...]:
-    """Runs whose rank can change, whatever the missing grades of the draft turn out to be.
+    """Return runs whose rank can change, whatever the missing grades of the draft turn out to be.
 
     Exact for each pair of runs: with c_i = 1 if run i covers the draft, (c_i, c_j) takes every value that
     some outcome of the cells in their first k passages gives.
@@ -157,13 +170,13 @@ def could_move(draft: UnsavedItem, config: GraderConfig, pool: CollectionPool) -
     today = score_table(pool, grades, now, measure).means()
     floor = score_table(pool, grades, {**now, draft.topic.pk: uids}, measure).means()
     topics = len({topic_id for topic_id, items in now.items() if items} | {draft.topic.pk})
-    sure, open_cells = _cells_in_reach(grades[draft.topic.pk], draft.uid, measure)
-    moving = _undecided(today, floor, 1 / (len(uids) * topics), sure, open_cells)
+    certain, open_cells = _cells_in_reach(grades[draft.topic.pk], draft.uid, measure)
+    moving = _undecided(today, floor, 1 / (len(uids) * topics), certain, open_cells)
     return tuple(tag for tag, moves in zip(pool.run_tags, moving, strict=True) if moves)
 
 
 def _other_uids(draft: UnsavedItem, config: GraderConfig) -> Uids:
-    """The wordings of this topic that the config grades, without the item that is being reworded."""
+    """Return the wordings of this topic that the config grades, without the item that is being reworded."""
     items = draft.bank.all_items.active().of_kinds(kinds_of(config)).for_topic(draft.topic)
     if draft.item:
         items = items.exclude(pk=draft.item.pk)
@@ -171,21 +184,21 @@ def _other_uids(draft: UnsavedItem, config: GraderConfig) -> Uids:
 
 
 def _cells_in_reach(grades: TopicGrades, uid: str, measure: MeasureSpec) -> tuple[Mask, Mask]:
-    """By run: whether it covers the item already; and (runs, passages) the missing cells in its first k."""
+    """Return whether each run covers the item, shape (runs,), and its missing cells, (runs, passages)."""
     column = grades.matrix.columns((uid,)).ratings[:, 0]
     in_reach = grades.pool.top(measure.cutoff)
-    sure: Mask = np.asarray((in_reach & (column >= measure.min_grade)).any(axis=1))
-    return sure, in_reach & (column == MISSING)
+    certain: Mask = np.asarray((in_reach & (column >= measure.min_grade)).any(axis=1))
+    return certain, in_reach & (column == MISSING)
 
 
-def _undecided(today: Scores, floor: Scores, step: float, sure: Mask, open_cells: Mask) -> Mask:
-    """Shape (runs,): whether for some other run "it is ahead of me" can differ from today.
+def _undecided(today: Scores, floor: Scores, step: float, certain: Mask, open_cells: Mask) -> Mask:
+    """Return whether the order of each run and some other can differ from today, shape (runs,).
 
     `floor` is each run's mean if no missing cell covers; covering the item adds `step`. A run that covers it
     already has that in its floor.
     """
     cells = open_cells.astype(np.int32)
-    can = ~sure & open_cells.any(axis=1)
+    can = ~certain & open_cells.any(axis=1)
     alone = (cells.sum(axis=1)[:, np.newaxis] - cells @ cells.T) > 0  # i has an open cell that j lacks
     ahead = _ahead(today, today)
     moves = np.zeros((len(today), len(today)), dtype=np.bool_)
@@ -199,9 +212,79 @@ def _undecided(today: Scores, floor: Scores, step: float, sure: Mask, open_cells
 
 
 def _ahead(first: Scores, second: Scores) -> Mask:
-    """Shape (runs, runs): whether run i, scored by `first`, is ahead of run j, scored by `second`."""
+    """Return whether run i, scored by `first`, is ahead of run j, scored by `second`, shape (runs, runs)."""
     i, j = (
         np.round(np.nan_to_num(scores, nan=-np.inf), influence.TIED_DECIMALS) for scores in (first, second)
     )
     ahead: Mask = i[:, np.newaxis] > j[np.newaxis, :]
     return ahead
+
+
+@dataclass(frozen=True, slots=True)
+class NearItem:
+    """An item and the cosine of its rare words with those of a text, 0 to 1."""
+
+    item: Item
+    score: float
+
+
+def items_by_closeness(bank: Bank, topic: Topic, text: str) -> list[NearItem]:
+    """Return the topic's active items that have text, most alike first."""
+    active = bank.items.active().for_topic(topic).exclude(revision__text="")
+    items = list(active.select_related("revision", "topic", "bank__collection"))
+    scores = {hit.place: hit.score for hit in nearest(text, [str(item) for item in items], most=len(items))}
+    near = [NearItem(item, scores.get(place, 0.0)) for place, item in enumerate(items)]
+    return sorted(near, key=lambda row: -row.score)
+
+
+def similar_items(bank: Bank, topic: Topic, text: str, *, but: Item | None = None) -> list[NearItem]:
+    """Return the items that say nearly the same as `text`; `but` is the item that it rewords."""
+    near = [row for row in items_by_closeness(bank, topic, text) if row.item != but]
+    return [row for row in near if row.score >= LEAST_SIMILAR][:MOST_SIMILAR]
+
+
+class DraftForm(forms.Form):
+    """An item being written; an empty text has no impact."""
+
+    kind = forms.ChoiceField(choices=Item.Kind.choices)
+    facet_id = forms.CharField(required=False)
+    text = forms.CharField(required=False)
+    item = forms.IntegerField(required=False)
+
+    def draft(self, bank: Bank, topic: Topic) -> UnsavedItem | None:
+        """Return None without a text. Raises ValidationError for a text that cannot be saved."""
+        fields = self.cleaned_data
+        item = bank.items.for_topic(topic).select_related("revision").filter(pk=fields["item"]).first()
+        if not fields["text"] or (item and item.revision.text == fields["text"]):
+            return None
+        if len(fields["text"]) > MAX_WORDING:
+            raise ValidationError(
+                f"Keep it under {number(MAX_WORDING)} characters; this has {number(len(fields['text']))}."
+            )
+        kind, facet_id = (item.kind, item.facet_id) if item else (fields["kind"], fields["facet_id"])
+        return UnsavedItem(bank, topic, ItemKind(kind), fields["text"], facet_id, item)
+
+
+@require_POST
+def impact(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
+    """Show the impact of the text typed so far, and the items that are similar to it."""
+    bank, topic = access.bank_topic_for_editor(request.user, bank_id, topic_id)
+    form = DraftForm(request.POST)
+    context: dict[str, object] = {"bank": bank, "topic": topic, "collection": bank.collection}
+    context |= {"panel": "editor/_impact.html", "title": "If you save this"}
+    context["note"] = "Nothing has been saved. Go back in your browser to continue writing or to save."
+    context |= _impact_context(form, bank, topic)
+    return page_or_part(request, PAGE, context, part="form")
+
+
+def _impact_context(form: DraftForm, bank: Bank, topic: Topic) -> Context:
+    if not form.is_valid():
+        return {"problem": " ".join(str(error) for errors in form.errors.values() for error in errors)}
+    try:
+        draft = form.draft(bank, topic)
+    except ValidationError as error:
+        return {"problem": " ".join(error.messages)}
+    if draft is None:
+        return {"draft": None}
+    similar = similar_items(bank, topic, draft.text, but=draft.item)
+    return {"draft": draft, "impact": impact_of(draft), "similar": similar}

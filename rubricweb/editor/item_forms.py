@@ -110,9 +110,9 @@ class ChosenItemsForm(forms.Form):
     ACTS = (*Item.Weight.choices, ("retire", "retire"), ("retire-now", "retire"), *SECRECY)
     act = forms.ChoiceField(choices=ACTS)
 
-    def __init__(self, sent: QueryDict) -> None:
-        super().__init__(sent)
-        pairs = [chosen.partition(":") for chosen in sent.getlist("item")]
+    def __init__(self, posted: QueryDict) -> None:
+        super().__init__(posted)
+        pairs = [chosen.partition(":") for chosen in posted.getlist("item")]
         self.seen = {parse_id(pk): parse_id(version) for pk, _, version in pairs}
         """Versions by the id of the item."""
 
@@ -122,13 +122,13 @@ class ChosenItemsForm(forms.Form):
 
     @property
     def importance(self) -> Importance | None:
-        """None where their importance stays."""
+        """The importance to set; None where it stays."""
         act = self.cleaned_data["act"]
         return Importance(act) if act in Item.Weight.values else None
 
 
 class ItemsBeforeForm(forms.Form):
-    """What several items were: "id:version:importance:weight", with commas between."""
+    """The state of several items: "id:version:importance:weight", with commas between."""
 
     before = forms.CharField()
 
@@ -149,39 +149,40 @@ class NewItemForm(forms.Form):
     text = Wording("Question or nugget")
 
 
-def wording_form(item: Item, *, sent: QueryDict | None = None, text: str = "") -> WordingForm:
+def wording_form(item: Item, *, posted: QueryDict | None = None, text: str = "") -> WordingForm:
     initial = {"text": text or item.revision.text, "seen": item.version}
-    return focused(WordingForm(sent, initial=initial, auto_id=f"item-{item.pk}-%s"))
+    return focused(WordingForm(posted, initial=initial, auto_id=f"item-{item.pk}-%s"))
 
 
-def weigh_form(item: Item, *, sent: QueryDict | None = None) -> WeighForm:
+def weigh_form(item: Item, *, posted: QueryDict | None = None) -> WeighForm:
     initial = {"importance": item.importance, "weight": item.weight, "seen": item.version}
-    return focused(WeighForm(sent, initial=initial, auto_id=f"item-{item.pk}-%s"), "importance")
+    return focused(WeighForm(posted, initial=initial, auto_id=f"item-{item.pk}-%s"), "importance")
 
 
 def answer_key_form(
-    item: Item, *, sent: QueryDict | None = None, mine: list[str] | None = None
+    item: Item, *, posted: QueryDict | None = None, mine: list[str] | None = None
 ) -> AnswerKeyForm:
     """Return the form as it is, as sent, or with `mine` over a version that somebody else made."""
     texts = [key.text for key in item.revision.answer_keys.all()] if mine is None else mine
     initial = {"texts": "\n".join(texts), "seen": item.version}
-    return focused(AnswerKeyForm(sent, initial=initial, auto_id=f"item-{item.pk}-key-%s"), "texts")
+    return focused(AnswerKeyForm(posted, initial=initial, auto_id=f"item-{item.pk}-key-%s"), "texts")
 
 
-def supply_form(item: Item, *, sent: QueryDict | None = None) -> SupplyForm:
-    return focused(SupplyForm(sent, auto_id=f"item-{item.pk}-%s"))
+def supply_form(item: Item, *, posted: QueryDict | None = None) -> SupplyForm:
+    return focused(SupplyForm(posted, auto_id=f"item-{item.pk}-%s"))
 
 
 def new_item_form(
-    topic: Topic, *, sent: QueryDict | None = None, after: NewItemForm | None = None
+    topic: Topic, *, posted: QueryDict | None = None, after: NewItemForm | None = None
 ) -> NewItemForm:
-    """Return the form empty, as sent, or `after` an addition of the same kind; without subtopics, no field
-    for them.
+    """Return the form empty, as posted, or `after` an addition of the same kind.
+
+    Without subtopics it has no field for them.
     """
     same = (
         {name: after.cleaned_data[name] for name in ("kind", "facet_id")} if after else {"kind": "question"}
     )
-    form = NewItemForm(sent, initial=same, auto_id="new-item-%s")
+    form = NewItemForm(posted, initial=same, auto_id="new-item-%s")
     subtopics = list(topic.subtopics.values_list("facet_id", "text"))
     offer_choices(form, "facet_id", [("", "The whole topic"), *((pk, text or pk) for pk, text in subtopics)])
     if not subtopics:

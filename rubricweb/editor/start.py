@@ -22,7 +22,7 @@ from grading.types import ItemKind
 from rubricweb.accounts import roles
 from rubricweb.banks import actions
 from rubricweb.banks.drafting import actions as drafting
-from rubricweb.banks.drafting.asking import DraftOptions
+from rubricweb.banks.drafting.actions import DraftOptions
 from rubricweb.banks.drafting.models import Draft, DraftRequest
 from rubricweb.banks.errors import CannotDraft
 from rubricweb.banks.models import Bank, Item
@@ -55,16 +55,16 @@ class Drafting:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What a collection whose topics lack items offers to begin with."""
+    """The ways to begin for a collection whose topics lack items."""
 
     topics: tuple[Topic, ...]
-    """Without items, drafts that wait, or a model that is being asked."""
+    """Topics without items, waiting drafts or an open request."""
     n_topics: int
     n_lacking: int
     """Topics without items, whether or not something is drafted for them."""
     form: StartForm
     seconds: float | None
-    """Of drafting for one topic, as measured here; None before the first."""
+    """Measured time to draft for one topic; None before the first."""
     drafting: Drafting | None
 
     @property
@@ -79,7 +79,7 @@ class Start:
 
 
 class StartForm(forms.Form):
-    """What to draft for all topics, and by which model."""
+    """The kind of items to draft for all topics, and the model."""
 
     kind = forms.ChoiceField(
         label="Draft", choices=[(kind.value, f"{kind.value}s") for kind in ItemKind], initial="question"
@@ -101,8 +101,9 @@ class StartForm(forms.Form):
 
 
 def writers_offered(collection: Collection) -> dict[str, str]:
-    """Return what each model is called, by "back-end|model": the collection's own first, then those that run
-    here without a download, then the defaults of back-ends.
+    """Return the label of each model by "back-end|model".
+
+    The collection's own first, then those that run here without a download, then the defaults of back-ends.
     """
     offered: dict[str, str] = {}
     backends = {backend.name: backend for backend in drafting_backends()}

@@ -1,4 +1,6 @@
-"""A weight trial: items switched on or off, alone or reweighted, and the board that results. Nothing is
+"""Try items and weights on the leaderboard, and save them.
+
+A weight trial: items switched on or off, alone or reweighted, and the board that results. Nothing is
 saved.
 """
 
@@ -8,17 +10,35 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from django import forms
+from django.contrib import messages
+from django.http import HttpResponse, QueryDict
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods
 
+from grading.measures import registry
+from grading.measures.cover import WEIGHTED_COVER
 from grading.statistics import influence
-from grading.types import Importance, Ratings
-from rubricweb.banks.models import Bank
+from grading.types import Importance, ItemKind, Ratings
+from rubricweb.accounts import roles
+from rubricweb.banks.access import bank_topic_for
+from rubricweb.banks.errors import Conflict
+from rubricweb.banks.models import LEAST_WEIGHT, MOST_WEIGHT, Bank, Item
+from rubricweb.banks.selectors import last_change
+from rubricweb.banks.weighing import ItemWeight, settle_items
+from rubricweb.core.counted import counted
+from rubricweb.core.http import HtmxRequest, after_post, form_response
 from rubricweb.corpus.models import Topic
 from rubricweb.corpus.pools import TopicPool, collection_pool
+from rubricweb.editor.bank import TOPIC_PAGE, topic_frame
+from rubricweb.editor.figures import FiguresForm, board_graders, rating_graders
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.rank_intervals import RankIntervals, rank_intervals, span
 from rubricweb.grades.scoring import MeasureSpec, Scores, ScoreTable, Uids, Weights, item_scores, score_table
+
+LOOK = "look"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +85,7 @@ class Trial:
 
     @property
     def largest_change(self) -> float:
-        """Of a score."""
+        """The largest change of a score."""
         return max((abs(row.score - row.score_before) for row in self.rows), default=0.0)
 
     @property
@@ -85,7 +105,7 @@ class _BoardItem:
     weight: float
 
 
-def trial(
+def trial_of(
     bank: Bank, topic: Topic, config: GraderConfig, measure: MeasureSpec, settings: Mapping[int, Setting]
 ) -> Trial:
     """Return the board with these settings of the topic's items, by pk; the others stay as they are.
@@ -111,7 +131,7 @@ def trial(
     return _compared(
         table,
         ScoreTable(table.run_tags, table.topic_ids, scores),
-        known=rank_intervals(table.scores) if measure.bootstraps_by_topic else None,
+        intervals=rank_intervals(table.scores) if measure.bootstraps_by_topic else None,
         is_as_now=new == old and len(tried) == len(listed),
         ignores_weights=new != old and _same(column, _scores(ratings, grades[topic.pk].pool, measure, old)),
     )
@@ -126,7 +146,7 @@ def _setting(item: _BoardItem, settings: Mapping[int, Setting]) -> Setting:
 
 
 def _board_items(bank: Bank, config: GraderConfig) -> dict[int, list[_BoardItem]]:
-    """By topic: the items that the grader grades; of two with the same wording the first counts."""
+    """Return the graded items by topic; of two with the same wording the first counts."""
     rows = bank.all_items.active().of_kinds(kinds_of(config)).order_by("topic_id", "position", "pk")
     by_topic: dict[int, dict[str, _BoardItem]] = {}
     fields = ("topic_id", "pk", "revision__uid", "importance", "weight")
@@ -136,7 +156,7 @@ def _board_items(bank: Bank, config: GraderConfig) -> dict[int, list[_BoardItem]
 
 
 def _scores(ratings: Ratings, pool: TopicPool, measure: MeasureSpec, weights: Weights) -> Scores:
-    """Not cached: the same slider position is rarely tried twice."""
+    """Return scores, not cached: the same weights are rarely tried twice."""
     if not weights:
         return np.full(pool.n_runs, np.nan)
     return item_scores(pool, ratings, measure, weights)
@@ -146,7 +166,7 @@ def _compared(
     now: ScoreTable,
     tried: ScoreTable,
     *,
-    known: RankIntervals | None,
+    intervals: RankIntervals | None,
     is_as_now: bool,
     ignores_weights: bool,
 ) -> Trial:
@@ -154,7 +174,7 @@ def _compared(
     old, new = influence.ranks(before).tolist(), influence.ranks(after).tolist()
     rows = []
     for run, tag in enumerate(now.run_tags):
-        first, last = known.possible(run) if known else (1, len(old))
+        first, last = intervals.possible(run) if intervals else (1, len(old))
         possible, is_beyond = span(first, last), not first <= new[run] <= last
         scores = float(before[run]), float(after[run])
         rows.append(TrialRow(tag, old[run], new[run], *scores, possible, is_beyond))
@@ -164,3 +184,193 @@ def _compared(
         is_as_now=is_as_now,
         ignores_weights=ignores_weights,
     )
+
+
+def _measures() -> list[tuple[str, str]]:
+    return [(measure.name, measure.label) for measure in registry.item_measures()]
+
+
+class WeightTrialForm(forms.Form):
+    """`on` names the items that are asked, `solo` the only one; each item has a weight and the version seen.
+
+    Without `tried`, the address has no settings: everything stays as it is.
+    """
+
+    measure = forms.ChoiceField(
+        choices=_measures, required=False, widget=forms.Select({"form": "trial-items"})
+    )
+
+    def __init__(self, address: QueryDict, items: list[Item]) -> None:
+        super().__init__(address if "tried" in address else _standing(address, items), auto_id="trial-%s")
+        self.items = items
+        self._sent = address
+        listed = self.fields
+        choices = [(str(item.pk), str(item)) for item in items]
+        listed["on"] = forms.MultipleChoiceField(choices=choices, required=False)
+        listed["solo"] = forms.ChoiceField(choices=[("", "none"), *choices], required=False)
+        for item in items:
+            listed[f"weight-{item.pk}"] = forms.FloatField(
+                label=f"Weight of {item}", min_value=LEAST_WEIGHT, max_value=MOST_WEIGHT
+            )
+            listed[f"seen-{item.pk}"] = forms.IntegerField(min_value=1, required=False)
+
+    @property
+    def measure_name(self) -> str:
+        return self.cleaned_data.get("measure") or registry.DEFAULT
+
+    @property
+    def only(self) -> int | None:
+        return int(self.cleaned_data.get("solo") or 0) or None
+
+    @property
+    def settings(self) -> dict[int, Setting]:
+        on = set(self.cleaned_data.get("on", ()))
+        return {
+            item.pk: Setting(
+                is_on=str(item.pk) in on if self.only is None else item.pk == self.only,
+                weight=self._weight(item),
+            )
+            for item in self.items
+        }
+
+    def address(self, *, measure: str) -> str:
+        """Return the query string of these settings by another measure."""
+        address = self._sent.copy()
+        for name in ("csrfmiddlewaretoken", "look"):
+            address.pop(name, None)
+        address["measure"] = measure
+        return address.urlencode()
+
+    def weights(self) -> dict[int, ItemWeight]:
+        """Return the changes to save. Solo is a preview only."""
+        on = set(self.cleaned_data["on"])
+        return {
+            item.pk: ItemWeight(
+                self.cleaned_data[f"seen-{item.pk}"] or 0, str(item.pk) in on, self._weight(item)
+            )
+            for item in self.items
+        }
+
+    def _weight(self, item: Item) -> float:
+        """Return the submitted weight; the item's own if that cannot be read."""
+        weight: float | None = self.cleaned_data.get(f"weight-{item.pk}")
+        return item.weight if weight is None else weight
+
+
+def _standing(address: Mapping[str, str], items: list[Item]) -> dict[str, object]:
+    return {
+        "measure": address.get("measure", ""),
+        "on": [str(item.pk) for item in items],
+        "solo": "",
+        **{f"weight-{item.pk}": item.weight for item in items},
+        **{f"seen-{item.pk}": item.version for item in items},
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class WeightTrial:
+    """The bank, topic and grader of a trial, with its form."""
+
+    bank: Bank
+    topic: Topic
+    figures: FiguresForm
+    config: GraderConfig | None
+    form: WeightTrialForm
+
+
+@dataclass(frozen=True, slots=True)
+class TriedItem:
+    """An item with its setting in the trial."""
+
+    item: Item
+    setting: Setting
+    is_checked: bool
+    is_solo: bool
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def trial(request: HtmxRequest, bank_id: int, topic_id: int) -> HttpResponse:
+    """Show the board with the settings of the form; POST saves them, unless it has `look`."""
+    submitted = request.POST if request.method == "POST" else request.GET
+    is_change = request.method == "POST" and LOOK not in submitted
+    needed = roles.TO_EDIT_BANK if is_change else roles.TO_VIEW
+    bank, topic = bank_topic_for(request.user, bank_id, topic_id, needed=needed)
+    figures = FiguresForm(submitted, rating_graders(bank))
+    config = next(iter(board_graders(figures, bank.collection)), None)
+    form = WeightTrialForm(submitted, _items(bank, topic, config))
+    weight_trial = WeightTrial(bank, topic, figures, config, form)
+    if not is_change:
+        return _trial_page(request, weight_trial, status=200)
+    if not form.is_valid() or _refused(form):
+        return _trial_page(request, weight_trial, status=422)
+    try:
+        return _saved(request, weight_trial)
+    except Conflict as conflict:
+        return _trial_page(request, weight_trial, conflict=conflict, status=409)
+
+
+def _items(bank: Bank, topic: Topic, config: GraderConfig | None) -> list[Item]:
+    """Return the items that the grader grades."""
+    kinds = kinds_of(config) if config else tuple(ItemKind)
+    rows = bank.items.active().for_topic(topic).of_kinds(kinds)
+    return list(rows.select_related("revision").order_by("position", "pk"))
+
+
+def _refused(form: WeightTrialForm) -> bool:
+    """Refuse to save a solo, which would retire all other items."""
+    if form.only is None:
+        return False
+    form.add_error("solo", "Solo is only a preview. Turn it off, then save.")
+    return True
+
+
+def _saved(request: HtmxRequest, weight_trial: WeightTrial) -> HttpResponse:
+    changed = settle_items(
+        weight_trial.bank, weight_trial.topic, weights=weight_trial.form.weights(), by=request.user
+    )
+    messages.success(request, f"Saved: {counted(changed, 'item')} changed.")
+    to = reverse("editor:trial", args=[weight_trial.bank.pk, weight_trial.topic.pk])
+    return after_post(
+        request, f"{TOPIC_PAGE}#saved", {"bank": weight_trial.bank, "topic": weight_trial.topic}, to=to
+    )
+
+
+def _trial_page(
+    request: HtmxRequest, weight_trial: WeightTrial, *, status: int, conflict: Conflict | None = None
+) -> HttpResponse:
+    latest = last_change(conflict.item) if conflict else None
+    context = topic_frame(weight_trial.bank, weight_trial.topic, "try") | _board(weight_trial)
+    context |= {"conflict": conflict, "theirs": latest}
+    return form_response(request, TOPIC_PAGE, context, part="board", status=status)
+
+
+def _board(weight_trial: WeightTrial) -> dict[str, object]:
+    """Return the settings as sent, and the board if a grader has one."""
+    form, config = weight_trial.form, weight_trial.config
+    form.is_valid()
+    settings = form.settings
+    context: dict[str, object] = {
+        "figures": weight_trial.figures,
+        "form": form,
+        "config": config,
+        "rows": _rows(form, settings),
+    }
+    if config is None:
+        return context
+    measure = MeasureSpec(form.measure_name, min_grade=weight_trial.figures.measure_by(config).min_grade)
+    board = trial_of(weight_trial.bank, weight_trial.topic, config, measure, settings)
+    is_weighted = form.measure_name == WEIGHTED_COVER.name
+    return {
+        **context,
+        "measure": measure,
+        "trial": board,
+        "weighted": None if is_weighted else WEIGHTED_COVER,
+        "weighted_at": form.address(measure=WEIGHTED_COVER.name),
+    }
+
+
+def _rows(form: WeightTrialForm, settings: dict[int, Setting]) -> list[TriedItem]:
+    on = set(form.cleaned_data.get("on", ()))
+    return [
+        TriedItem(item, settings[item.pk], str(item.pk) in on, item.pk == form.only) for item in form.items
+    ]

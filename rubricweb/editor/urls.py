@@ -1,16 +1,6 @@
 from django.urls import path
 
-from rubricweb.editor import history, start
-from rubricweb.editor.views import (
-    answer_key,
-    bank,
-    chosen_items,
-    drafts,
-    impact,
-    importance,
-    items,
-    trial,
-)
+from rubricweb.editor import bank, chosen_items, drafts, history, impact, items, start, trial
 
 app_name = "editor"  # `topic` is in rubricweb/urls.py: it shows the grid too, which is of a room above
 TOPIC = "banks/<int:bank_id>/topics/<int:topic_id>/"
@@ -38,17 +28,17 @@ urlpatterns = [
     path(f"{REQUEST}again/", drafts.request_again, name="request-again"),
     path(f"{REQUEST}cancel/", drafts.request_cancel, name="request-cancel"),
     path(f"{REQUEST}dismiss/", drafts.request_dismiss, name="request-dismiss"),
-    path(f"{TOPIC}importance/request/", importance.importance_request, name="importance-request"),
-    path(f"{TOPIC}importance/accept/", importance.importances_accept, name="importances-accept"),
-    path(f"{IMPORTANCE}accept/", importance.importance_accept, name="importance-accept"),
-    path(f"{IMPORTANCE}leave/", importance.importance_leave, name="importance-leave"),
+    path(f"{TOPIC}importance/request/", drafts.importance_request, name="importance-request"),
+    path(f"{TOPIC}importance/accept/", drafts.importances_accept, name="importances-accept"),
+    path(f"{IMPORTANCE}accept/", drafts.importance_accept, name="importance-accept"),
+    path(f"{IMPORTANCE}leave/", drafts.importance_leave, name="importance-leave"),
     path(ITEM, bank.item, name="item"),
     path(f"{ITEM}edit/", items.item_edit, name="item-edit"),
     path(f"{ITEM}weigh/", items.item_weigh, name="item-weigh"),
     path(f"{ITEM}text/", items.item_supply, name="item-supply"),
     path(f"{ITEM}move/", items.item_move, name="item-move"),
     path(f"{ITEM}history/", items.item_history, name="item-history"),
-    path(f"{ITEM}answer-key/", answer_key.item_answer_key, name="item-answer-key"),
+    path(f"{ITEM}answer-key/", items.item_answer_key, name="item-answer-key"),
     path(f"{ITEM}hide/", items.item_hide, name="item-hide"),
     path(f"{ITEM}show/", items.item_show, name="item-show"),
     path(f"{ITEM}retire/", bank.item_retire, name="item-retire"),

@@ -1,4 +1,4 @@
-"""The effect of retiring or restoring an item on labels and ranks, computed exactly."""
+"""What retiring or restoring an item, or another version of the bank, does to labels and ranks."""
 
 from __future__ import annotations
 
@@ -8,14 +8,23 @@ from dataclasses import dataclass
 import numpy as np
 
 from grading.statistics import influence
-from rubricweb.banks.models import Bank, Item
+from rubricweb.banks.models import Bank, BankVersion, Item
+from rubricweb.corpus.models import Topic
 from rubricweb.corpus.pools import CollectionPool, collection_pool
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.rank_intervals import rank_intervals, span
-from rubricweb.grades.scoring import MeasureSpec, Scores, ScoreTable, Uids, score_table, topic_labels
-from rubricweb.grades.selectors import graded_items
+from rubricweb.grades.scoring import (
+    MeasureSpec,
+    Scores,
+    ScoreTable,
+    Uids,
+    passage_labels,
+    score_table,
+    topic_labels,
+)
+from rubricweb.grades.selectors import graded_items, items_by_topic
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,14 +110,14 @@ def board_inputs(bank: Bank, config: GraderConfig, measure: MeasureSpec) -> Boar
 
 
 def what_if(item: Item, config: GraderConfig, measure: MeasureSpec) -> WhatIf:
-    """The effect of retiring an active item, or restoring a retired one."""
+    """Return the effect of retiring an active item, or restoring a retired one."""
     outside, inside = _without_and_with(item, config)
     change = (outside, inside) if item.is_retired else (inside, outside)
     return _difference(board_inputs(item.bank, config, measure), item.topic_id, change)
 
 
 def what_changed(item: Item, config: GraderConfig, measure: MeasureSpec) -> WhatIf:
-    """The effect that retiring a retired item had, or that an active one has on the board without it."""
+    """Return the effect that retiring `item` had, or would have if it is active."""
     outside, inside = _without_and_with(item, config)
     change = (inside, outside) if item.is_retired else (outside, inside)
     return _difference(board_inputs(item.bank, config, measure), item.topic_id, change)
@@ -117,7 +126,7 @@ def what_changed(item: Item, config: GraderConfig, measure: MeasureSpec) -> What
 def retirements(
     bank: Bank, pks: Container[int], config: GraderConfig, measure: MeasureSpec
 ) -> dict[int, WhatIf]:
-    """By item pk: the effect of retiring each of these active items alone."""
+    """Return, by item pk, the effect of retiring each of these active items alone."""
     now = board_inputs(bank, config, measure)
     rows = bank.all_items.active().of_kinds(kinds_of(config)).order_by("position", "pk")
     by_topic: dict[int, list[tuple[int, str]]] = {}
@@ -140,7 +149,7 @@ def _without_and_with(item: Item, config: GraderConfig) -> tuple[Uids, Uids]:
 
 
 def _uids(rows: list[tuple[int, int, str]]) -> Uids:
-    """In the bank's order, so that a board of the same items finds its topic scores cached."""
+    """Return uids in the bank's order, so that a board of the same items finds its topic scores cached."""
     return tuple(dict.fromkeys(uid for _, _, uid in rows))
 
 
@@ -175,12 +184,75 @@ def label_changes(
 def run_moves(before: ScoreTable, after: ScoreTable) -> tuple[RunMove, ...]:
     """Return the runs whose rank changes, best new rank first."""
     row_of = {run_tag: row for row, run_tag in enumerate(before.run_tags)}
-    old, new, known = before.means(), after.means(), rank_intervals(before.scores)
+    old, new, intervals = before.means(), after.means(), rank_intervals(before.scores)
     moves = []
     for move in influence.moves(old, new, before.run_tags):
         run = row_of[move.run_tag]
-        first, last = known.possible(run) if known else (1, len(row_of))
+        first, last = intervals.possible(run) if intervals else (1, len(row_of))
         possible, is_beyond = span(first, last), not first <= move.after <= last
         scores = float(old[run]), float(new[run])
         moves.append(RunMove(move.run_tag, *scores, move.before, move.after, possible, is_beyond))
     return tuple(moves)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelCount:
+    """Passages of a topic whose label differs."""
+
+    topic: Topic
+    passages: int
+    changed: int
+    crossing: int
+    """Those of them that are covered on one side only."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoardDiff:
+    """Two boards of the same grader and measure, at two versions of the bank."""
+
+    config: GraderConfig
+    measure: MeasureSpec
+    labels: tuple[LabelCount, ...]
+    runs: RunChanges
+
+    @property
+    def changed(self) -> int:
+        return sum(count.changed for count in self.labels)
+
+    @property
+    def crossing(self) -> int:
+        return sum(count.crossing for count in self.labels)
+
+
+def board_diff(
+    bank: Bank,
+    versions: tuple[BankVersion | None, BankVersion | None],
+    config: GraderConfig,
+    measure: MeasureSpec,
+) -> BoardDiff:
+    """Return how the board differs between two versions; None stands for the bank as it is now."""
+    now = board_inputs(bank, config, measure)
+    none: dict[int, Uids] = dict.fromkeys(now.pool.by_topic, ())
+    old, new = (none | items_by_topic(bank, kinds_of(config), version) for version in versions)
+    before, after = now.table(old), now.table(new)
+    return BoardDiff(
+        config=config,
+        measure=measure,
+        labels=_label_counts(bank, now, old, new),
+        runs=RunChanges.between(before, after),
+    )
+
+
+def _label_counts(
+    bank: Bank, now: BoardInputs, old: dict[int, Uids], new: dict[int, Uids]
+) -> tuple[LabelCount, ...]:
+    differing = [topic_id for topic_id in now.pool.by_topic if old[topic_id] != new[topic_id]]
+    topics = bank.collection.topics.in_bulk(differing)
+    counts = []
+    for topic_id in differing:
+        grades = now.grades[topic_id]
+        before, after = (passage_labels(grades, uids[topic_id], now.measure) for uids in (old, new))
+        crosses = (before >= now.measure.min_grade) != (after >= now.measure.min_grade)
+        changed = int(np.count_nonzero(before != after))
+        counts.append(LabelCount(topics[topic_id], len(before), changed, int(np.count_nonzero(crosses))))
+    return tuple(count for count in counts if count.changed)

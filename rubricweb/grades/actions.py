@@ -11,8 +11,7 @@ from django.db import transaction
 
 from grading.types import ItemKind, Outcome
 from rubricweb.accounts.models import User
-from rubricweb.banks.models import DIRECT_UID, Item, ItemRevision
-from rubricweb.banks.querysets import ItemQuerySet
+from rubricweb.banks.models import DIRECT_UID, Item, ItemQuerySet, ItemRevision
 from rubricweb.core import audit, events
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.configs import active_configs, kinds_of, saved_config

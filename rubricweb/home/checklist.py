@@ -16,7 +16,7 @@ from rubricweb.banks.models import Item
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.models import HumanGrade
 from rubricweb.home.collections import CollectionCard, cards_of
-from rubricweb.home.waiting import OpenWork, open_work
+from rubricweb.home.todo import OpenWork, open_work
 
 
 class State(StrEnum):
@@ -111,7 +111,7 @@ PUBLISH, RELEASE = ("releases:share", "Publish the board"), ("releases:share", "
 
 
 def _checked(card: CollectionCard, by_people: Sequence[Step], rated: int) -> Step:
-    """What people do about the grades: campaigns, conflicts, flags; and a first check where nobody looked."""
+    """Return the steps of people: campaigns, conflicts and flags, and a first check of grades."""
     detail = f"people rated {_count(rated, 'pair')}" + (f" of {intcomma(card.cells)}" if card.cells else "")
     if waiting := next((step for step in by_people if not step.is_done), None):
         return replace(waiting, name="Checked", detail=f"{waiting.name}: {waiting.detail}; {detail}")
@@ -126,7 +126,7 @@ def checklist_of(collection: Collection) -> Checklist:
 
 
 def _topics_with_items(collections: Iterable[Collection]) -> dict[int, int]:
-    """By collection: how many of its topics have an item in some bank."""
+    """Return, by collection, how many of its topics have an item in some bank."""
     items = Item.including_secret.active().filter(bank__collection__in=list(collections)).order_by()
     return dict(items.values_list("bank__collection").annotate(Count("topic", distinct=True)))
 
@@ -199,7 +199,7 @@ def _left(name: str, count: int, card: CollectionCard, link: tuple[str, str]) ->
 
 
 def _step(name: str, detail: str, card: CollectionCard, link: tuple[str, str], todo: object) -> Step:
-    """`link` is a route and what it says; the step is done if nothing is `todo`."""
+    """Return a step that is done if nothing is `todo`; `link` is a route and its label."""
     state = State.OPEN if todo else State.DONE
     return Step(name, state, detail, reverse(link[0], args=[card.collection.slug]), link[1])
 

@@ -8,12 +8,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
 
 from grading.types import Purpose
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role, role_to_edit, role_to_grade
 from rubricweb.banks.models import Item
 from rubricweb.core.bulk import LOOKED_UP
+from rubricweb.core.http import HtmxRequest
 from rubricweb.corpus.models import Collection, Passage, Pooled, Run, Topic
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades.configs import kinds_of
@@ -21,6 +25,9 @@ from rubricweb.grades.defaults import in_order
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob, MatrixStamp
 from rubricweb.grades.raters import Rater, active_raters, shown_rater
 from rubricweb.grades.selectors import GraderRow
+
+Stamped = dict[int, dict[GraderConfig, int]]
+"""By collection: the number of grades of each grader."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +49,7 @@ class CollectionCard:
     grader: str
     cells: int
     graded: int
-    """Of `cells`: those that the default grader graded, failed ones included."""
+    """Cells that the default grader graded, failed ones included."""
     other_grades: int
     """Grades of other graders."""
     is_imported: bool
@@ -133,13 +140,10 @@ def _bank_sizes(collections: Iterable[Collection]) -> dict[int, list[BankSize]]:
     return sizes
 
 
-Stamped = dict[int, dict[GraderConfig, int]]
-"""By collection: the number of grades of each grader."""
-
-
 def _progress(collections: list[Collection]) -> dict[int, _Progress]:
-    """By collection: the progress of its default grader; collections with the same grader are counted
-    together.
+    """Return the progress of each collection's default grader, by collection.
+
+    Collections with the same grader are counted together.
     """
     progress = {collection.pk: _Progress() for collection in collections}
     pools, stamped = _pools(collections), _stamped(collections)
@@ -147,10 +151,10 @@ def _progress(collections: list[Collection]) -> dict[int, _Progress]:
     active: dict[tuple[object, ...], tuple[Rater, ...]] = {}
     for collection in collections:
         rows = [GraderRow(config, grades) for config, grades in stamped[collection.pk].items()]
-        shown = shown_rater(in_order(collection, rows)) or _active(collection, active)
-        progress[collection.pk].grader = ", ".join(rater.name for rater in shown)
-        progress[collection.pk].is_imported = any(rater.is_imported for rater in shown)
-        configs = tuple(dict.fromkeys(config for rater in shown for config in rater.configs))
+        raters = shown_rater(in_order(collection, rows)) or _active(collection, active)
+        progress[collection.pk].grader = ", ".join(rater.name for rater in raters)
+        progress[collection.pk].is_imported = any(rater.is_imported for rater in raters)
+        configs = tuple(dict.fromkeys(config for rater in raters for config in rater.configs))
         models = {config.team for config in configs}
         others = (row.grades for row in rows if row.config.team not in models)
         progress[collection.pk].other_grades = sum(others)
@@ -161,8 +165,8 @@ def _progress(collections: list[Collection]) -> dict[int, _Progress]:
     return progress
 
 
-def _active(collection: Collection, known: dict[tuple[object, ...], tuple[Rater, ...]]) -> tuple[Rater, ...]:
-    """What Re-grade runs; looked up once for collections with the same settings."""
+def _active(collection: Collection, cache: dict[tuple[object, ...], tuple[Rater, ...]]) -> tuple[Rater, ...]:
+    """Return the graders that Re-grade runs; looked up once for collections with the same settings."""
     settings = (
         collection.grader_backend,
         collection.grader_llm,
@@ -170,9 +174,9 @@ def _active(collection: Collection, known: dict[tuple[object, ...], tuple[Rater,
         collection.answers_by,
         *sorted(collection.grader_options.items()),
     )
-    if settings not in known:
-        known[settings] = active_raters(collection)
-    return known[settings]
+    if settings not in cache:
+        cache[settings] = active_raters(collection)
+    return cache[settings]
 
 
 def _stamped(collections: list[Collection]) -> Stamped:
@@ -188,18 +192,19 @@ def _stamped(collections: list[Collection]) -> Stamped:
 @dataclass(slots=True)
 class _Pools:
     sizes: dict[int, int]
-    """By topic."""
+    """Numbers of passages by topic."""
     left_out: dict[int, list[int]]
-    """By topic: pooled passages that only runs that are not accepted bring, which count nowhere."""
+    """Pooled passages that count nowhere, since only runs that are not accepted bring them, by topic."""
 
 
 def _add(
     progress: dict[int, _Progress], config: GraderConfig, sharing: list[Collection], pools: _Pools
 ) -> None:
-    """Items without text cannot be graded, so of them only graded cells count; nor, by who verifies answers,
-    those without an answer key. A grader of passages has a cell for each.
+    """Add the cells of a grader to the progress of the collections that share it.
 
-    Banks that the grader has not begun do not count, unless it has begun none.
+    Of items without text only graded cells count, and so of items without an answer key for graders that
+    verify answers. A grader of passages has a cell for each. Banks that the grader has not begun do not
+    count, unless it has begun none.
     """
     if config.purpose == Purpose.DIRECT:
         _add_labels(progress, config, sharing, pools)
@@ -234,7 +239,7 @@ def _add_labels(
 
 
 def _graded(grades: QuerySet[Grade], pools: _Pools) -> Iterator[tuple[int, int]]:
-    """Collections with numbers of grades that add up, those of passages that count nowhere taken off."""
+    """Yield (collection, number of grades) to be added up, negative for passages that count nowhere."""
     yield from grades.values_list("topic__collection").annotate(Count("pk"))
     for topic, passages in pools.left_out.items():
         for start in range(0, len(passages), LOOKED_UP):
@@ -256,3 +261,10 @@ def _pools(collections: list[Collection]) -> _Pools:
                 pools.left_out[topic.topic_id] = [pk for pk in pooled if pk not in counted]
                 pools.sizes[topic.topic_id] = len(counted)
     return pools
+
+
+@require_safe
+def collections(request: HtmxRequest) -> HttpResponse:
+    """List the user's collections, for the menu of the bar."""
+    listed = Collection.objects.visible_to(request.user).order_by("name")
+    return render(request, "home/collections.html", {"collections": listed})

@@ -22,7 +22,7 @@ from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection
 from rubricweb.home.checklist import Step, ways_to_release
 from rubricweb.home.collections import CollectionCard, cards
-from rubricweb.home.waiting import Task, waiting_for
+from rubricweb.home.todo import Task, waiting_for
 from rubricweb.home.work import work_of
 from rubricweb.leaderboards.board.headline import headline
 from rubricweb.leaderboards.board.provenance import measure_name
@@ -116,7 +116,7 @@ def _only_call(teams: Sequence[Track]) -> Call | None:
 
 
 def _of_only(user: User, row: CollectionRow) -> Context:
-    """What else shows of a person's only collection: who has to do what there, or their own work."""
+    """Return the parts for a person's only collection: what others have to do there, or their own work."""
     collection, role = row.card.collection, row.card.role
     if not role.includes(roles.TO_ORGANIZE):
         return {"collection": collection, "work": work_of(user, collection, role), "only": row}
@@ -135,12 +135,12 @@ def _first_runs(collection: Collection) -> Context:
     form = BoardToolbar({}, collection=collection)
     if not form.graders or not form.is_valid():
         return {}
-    shown = board(form.spec)
-    if not shown.rows:
+    first_board = board(form.spec)
+    if not first_board.rows:
         return {}
-    sentence = headline(shown.top, shown.n_topics)
+    sentence = headline(first_board.top, first_board.n_topics)
     compare = reverse("leaderboards:compare", args=[collection.slug])
-    first = shown.top.first if shown.top else ()
+    first = first_board.top.first if first_board.top else ()
     rows = [
         DotRow(
             row.run_tag,
@@ -150,12 +150,12 @@ def _first_runs(collection: Collection) -> Context:
             href=f"{compare}?a={row.run_id}",
             kind="lead" if row.run_tag in first else "",
         )
-        for row in shown.rows[:BOARD_RUNS]
+        for row in first_board.rows[:BOARD_RUNS]
     ]
     plot = dot_rows(
         rows, name="first-runs", sentence=f"The first {len(rows)} runs", axis=measure_name(form.spec)
     )
-    return {"first_runs": plot, "headline": sentence, "n_further": len(shown.rows) - len(rows)}
+    return {"first_runs": plot, "headline": sentence, "n_further": len(first_board.rows) - len(rows)}
 
 
 def _others(user: User, collection: Collection) -> list[OthersTask]:
@@ -169,7 +169,7 @@ def _others(user: User, collection: Collection) -> list[OthersTask]:
         names = ", ".join(str(person) for person in campaign.people.all()) or "every assessor"
         rows.append(OthersTask(left[campaign.pk], f"to rate in {campaign.name}", names))
     flags = Flag.objects.open().filter(bank__collection=collection).exclude(assignee=None)
-    asked = flags.exclude(assignee=user).order_by().values_list("assignee")
-    counts = dict(asked.annotate(Count("pk")))
-    people = User.objects.in_bulk(counts)
-    return rows + [OthersTask(count, "flags to answer", str(people[pk])) for pk, count in counts.items()]
+    assignees = flags.exclude(assignee=user).order_by().values_list("assignee")
+    counts = dict(assignees.annotate(Count("pk")))
+    users = User.objects.in_bulk(counts)
+    return rows + [OthersTask(count, "flags to answer", str(users[pk])) for pk, count in counts.items()]

@@ -32,7 +32,7 @@ class OwnRun:
     task: str
     dot: Dot | None
     cells: tuple[tuple[str, float | None, int | None], ...]
-    """Of each topic its name, the score and its shade."""
+    """(name, score, shade) of each topic."""
 
 
 @dataclass(frozen=True, slots=True)

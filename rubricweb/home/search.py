@@ -7,15 +7,20 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from django import forms
 from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.http import HttpResponse
 from django.urls import reverse
+from django.views.decorators.http import require_safe
 
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.models import Bank, Item
+from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.corpus.models import Collection, Run, Topic
 from rubricweb.corpus.pseudonyms import shown_names
+from rubricweb.grades.forms import AddressForm
 from rubricweb.home.tabs import MORE, OF_STAFF, SITE, screens_for
 
 MOST = 30
@@ -34,39 +39,40 @@ class Hit:
     """Further words by which it is found."""
 
 
-def search(user: User, text: str, collection: Collection | None) -> list[Hit]:
+def hits_for(user: User, text: str, collection: Collection | None) -> list[Hit]:
     """Return at most `MOST` hits, kind by kind, the best of each kind first.
 
     Every word of `text` must occur. With a `collection` its own screens, topics, runs and items are searched,
     else those of all that the user may read.
     """
-    words = text.casefold().split()
+    terms = text.casefold().split()
     everywhere = list(Collection.objects.visible_to(user).order_by("name"))
     here = [collection] if collection else everywhere
     kinds = [_screens(user, here if collection else ()), _collections(everywhere, user)]
-    if words:
-        kinds += [_topics(here, words), _runs(here), _items(here, words)]
-    hits = (hit for kind in kinds for hit in _best(kind, words))
+    if terms:
+        kinds += [_topics(here, terms), _runs(here), _items(here, terms)]
+    hits = (hit for kind in kinds for hit in _best(kind, terms))
     return list(islice(hits, MOST))
 
 
-def _best(hits: Iterable[Hit], words: Sequence[str]) -> list[Hit]:
-    ranked = [(rank, hit) for hit in hits if (rank := _rank(hit, words)) is not None]
+def _best(hits: Iterable[Hit], terms: Sequence[str]) -> list[Hit]:
+    ranked = [(rank, hit) for hit in hits if (rank := _rank(hit, terms)) is not None]
     return [hit for _, hit in sorted(ranked, key=lambda pair: pair[0])][:MOST_OF_A_KIND]
 
 
-def _rank(hit: Hit, words: Sequence[str]) -> int | None:
-    """0 if the title begins with the first word, 1 if every word begins a word of the hit, 2 if all occur
-    somewhere; None if one does not.
+def _rank(hit: Hit, terms: Sequence[str]) -> int | None:
+    """Return the rank of a hit, best first; None if a term does not occur in it.
+
+    0: the title begins with the first term; 1: each term begins a word; 2: all terms occur somewhere.
     """
     title = hit.title.casefold()
     text = f"{title} {hit.detail} {hit.keywords}".casefold()
-    if not all(word in text for word in words):
+    if not all(word in text for word in terms):
         return None
-    if words and title.startswith(words[0]):
+    if terms and title.startswith(terms[0]):
         return 0
     begins = text.split()
-    return 1 if all(any(begin.startswith(word) for begin in begins) for word in words) else 2
+    return 1 if all(any(begin.startswith(word) for begin in begins) for word in terms) else 2
 
 
 def _screens(user: User, here: Iterable[Collection]) -> Iterator[Hit]:
@@ -94,20 +100,20 @@ def _collections(everywhere: Iterable[Collection], user: User) -> Iterator[Hit]:
                 yield Hit("Screens", screen.name, membership.collection.name, address, screen.keywords)
 
 
-def _containing(words: Iterable[str], *fields: str) -> Q:
-    found = Q()
-    for word in words:
+def _containing(terms: Iterable[str], *fields: str) -> Q:
+    condition = Q()
+    for word in terms:
         anywhere = Q()
         for field in fields:
             anywhere |= Q(**{f"{field}__icontains": word})
-        found &= anywhere
-    return found
+        condition &= anywhere
+    return condition
 
 
-def _topics(here: Sequence[Collection], words: Sequence[str]) -> Iterator[Hit]:
-    """A topic leads to its grid, in the bank that has items of it, and to these items."""
+def _topics(here: Sequence[Collection], terms: Sequence[str]) -> Iterator[Hit]:
+    """Yield topics, which lead to their grid in the bank that has items of them, and to these items."""
     banks = Item.objects.active().filter(topic=OuterRef("pk")).order_by("bank").values("bank")
-    topics: QuerySet[Any] = Topic.objects.filter(_containing(words, "query_id", "text"), collection__in=here)
+    topics: QuerySet[Any] = Topic.objects.filter(_containing(terms, "query_id", "text"), collection__in=here)
     for topic in topics.annotate(of_bank=Subquery(banks[:1])).select_related("collection")[:READ]:
         title = f"{topic.query_id} {topic.text}"
         if topic.of_bank is None:
@@ -120,7 +126,7 @@ def _topics(here: Sequence[Collection], words: Sequence[str]) -> Iterator[Hit]:
 
 
 def _runs(here: Sequence[Collection]) -> Iterator[Hit]:
-    """By the names under which the reader knows them."""
+    """Yield runs by the names under which the reader knows them."""
     by_pk = {collection.pk: collection for collection in here}
     rows = Run.objects.accepted().filter(collection__in=here).order_by("run_tag")
     for pk, collection_id, tag in rows.values_list("pk", "collection", "run_tag"):
@@ -129,11 +135,31 @@ def _runs(here: Sequence[Collection]) -> Iterator[Hit]:
         yield Hit("Runs", name, by_pk[collection_id].name, address)
 
 
-def _items(here: Sequence[Collection], words: Sequence[str]) -> Iterator[Hit]:
-    """Without secret ones for readers who may not see them."""
+def _items(here: Sequence[Collection], terms: Sequence[str]) -> Iterator[Hit]:
+    """Yield items, without secret ones for readers who may not see them."""
     banks = Bank.objects.filter(collection__in=here)
-    items = Item.objects.active().filter(_containing(words, "revision__text"), bank__in=banks)
+    items = Item.objects.active().filter(_containing(terms, "revision__text"), bank__in=banks)
     fields = ("pk", "bank", "topic", "revision__text", "topic__query_id", "kind")
     for pk, bank, topic, text, query_id, kind in items.values_list(*fields)[:READ]:
         address = f"{reverse('editor:topic', args=[bank, topic])}#item-{pk}"
         yield Hit("Items", text, f"{kind} of topic {query_id}", address)
+
+
+class SearchForm(AddressForm):
+    q = forms.CharField(
+        label="Topic, run, item, screen or action",
+        required=False,
+        max_length=200,
+        widget=forms.TextInput(attrs={"type": "search", "autofocus": True}),
+    )
+    of = forms.SlugField(required=False, widget=forms.HiddenInput)
+
+
+@require_safe
+def search(request: HtmxRequest) -> HttpResponse:
+    """Find a screen, collection, topic, run or item; `of` names the collection that the user is in."""
+    form = SearchForm(request.GET)
+    of = Collection.objects.visible_to(request.user).filter(slug=form.value("of", "")).first()
+    text = form.value("q", "")
+    context = {"form": form, "text": text, "of": of, "hits": hits_for(request.user, text, of)}
+    return page_or_part(request, "home/search.html", context, part="results")

@@ -1,5 +1,6 @@
-"""The five tabs of a collection and the screens below each: the one table that the bar, the menus and the
-search of screens are made from.
+"""The five tabs of a collection and the screens below each.
+
+The bar, the menus and the search of screens are made from this one table.
 """
 
 from __future__ import annotations

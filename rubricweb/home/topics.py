@@ -1,4 +1,4 @@
-"""A collection's topics with a summary of their grades: a fixed number of queries."""
+"""A collection's page: its topics with a summary of their grades, by a fixed number of queries."""
 
 from __future__ import annotations
 
@@ -6,23 +6,38 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+from django import forms
+from django.core.paginator import Paginator
 from django.db.models import Case, Count, When
 from django.db.models.functions import Left
+from django.http import HttpResponse, QueryDict
+from django.views.decorators.http import require_safe
 
 from grading.types import ItemKind
+from rubricweb.accounts import roles
 from rubricweb.banks.models import Bank
+from rubricweb.core.chips import ChipForm
+from rubricweb.core.forms import offer_choices
+from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.core.reader import everything
+from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Subtopic
+from rubricweb.corpus.official import Official, official_boards
 from rubricweb.corpus.pools import CollectionPool, collection_pool
+from rubricweb.editor.start import start_of
 from rubricweb.grades import visibility
+from rubricweb.grades.defaults import banks
+from rubricweb.grades.forms import GraderForm, select_at_once
 from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import GradingJob
-from rubricweb.grades.raters import Rater
+from rubricweb.grades.raters import Rater, raters
 from rubricweb.grades.selectors import GraderRow, graders
 from rubricweb.grades.topic_ratings import ItemColumn, TopicFacts, item_columns, topic_facts
 from rubricweb.review.flags.selectors import open_by_topic
+from rubricweb.review.grid import address_kept
 
 ABOUT_CHARS = 240
+PAGE_TOPICS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +148,7 @@ def _unpooled_runs(pool: CollectionPool) -> int:
 
 
 def topic_rows(collection: Collection, bank: Bank, rater: Rater) -> list[ListedTopic]:
-    """All topics, in the collection's order."""
+    """Return all topics, in the collection's order."""
     pool = collection_pool(collection)
     by_config = {config.pk: matrices(config, pool) for config in rater.configs}
     columns_by_topic = item_columns(bank)
@@ -175,7 +190,7 @@ def _topics(collection: Collection) -> Iterable[tuple[int, str, str, str, int]]:
 def _missing_behind(
     collection: Collection, rater: Rater, columns_by_topic: Mapping[int, tuple[ItemColumn, ...]]
 ) -> dict[int, int]:
-    """By topic with cells hidden from the reader: how many of its cells have no grade.
+    """Return how many cells have no grade, by topic with cells hidden from the reader.
 
     A hidden cell counts as graded; only its grade is not shown.
     """
@@ -205,9 +220,9 @@ def totals(rows: Iterable[ListedTopic]) -> Totals:
     )
 
 
-def arranged(rows: list[ListedTopic], *, words: str, sort: str) -> list[ListedTopic]:
-    """Return the rows whose id or query contains `words`, sorted; a leading minus reverses the order."""
-    folded = words.casefold()
+def arranged(rows: list[ListedTopic], *, text: str, sort: str) -> list[ListedTopic]:
+    """Return the rows whose id or query contains `text`, sorted; a leading minus reverses the order."""
+    folded = text.casefold()
     matching = [row for row in rows if folded in row.query_id.casefold() or folded in row.text.casefold()]
     return sorted(matching, key=SORTS[sort.removeprefix("-")], reverse=sort.startswith("-"))
 
@@ -215,3 +230,84 @@ def arranged(rows: list[ListedTopic], *, words: str, sort: str) -> list[ListedTo
 def _subtopics(collection: Collection) -> dict[int, int]:
     rows = Subtopic.objects.filter(topic__collection=collection).order_by()
     return dict(rows.values_list("topic").annotate(Count("pk")))
+
+
+class TopicsForm(ChipForm, GraderForm):
+    """The table of topics."""
+
+    in_toolbar = ("bank", "grader", "q")
+    outdated = ("page",)
+
+    bank = select_at_once("Rubric", ())
+    q = forms.CharField(
+        label="Find",
+        required=False,
+        widget=forms.TextInput(attrs={"type": "search", "placeholder": "topic or words"}),
+    )
+    sort = forms.ChoiceField(
+        choices=[(sign + name, name) for name in SORTS for sign in ("", "-")],
+        required=False,
+        widget=forms.HiddenInput,
+    )
+    page = forms.IntegerField(min_value=1, required=False)
+
+    def __init__(self, address: QueryDict) -> None:
+        super().__init__(address)
+        self._first_bank = ""
+
+    def default_value(self, name: str) -> str:
+        return {"bank": self._first_bank, "grader": self.data.get("grader", "")}.get(name, "")
+
+    def offer_banks(self, banks: list[Bank]) -> Bank:
+        offer_choices(self, "bank", [(str(bank.pk), bank.name) for bank in banks])
+        by_pk = {str(bank.pk): bank for bank in banks}
+        self._first_bank = str(banks[0].pk)
+        chosen = by_pk.get(self.data.get("bank", ""), banks[0])
+        self.data.setdefault("bank", str(chosen.pk))
+        return chosen
+
+
+@require_safe
+def collection(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Show a collection's topics in one bank, with a summary of their grades."""
+    place = collection_for(request.user, slug)
+    form = TopicsForm(request.GET)
+    context = {
+        "collection": place,
+        "counts": collection_counts(place),
+        "form": form,
+        **address_kept(request),
+        **_table(banks(place), form),
+    }
+    bank = context.get("bank")
+    if roles.may_edit(request.user, place):
+        context["start"] = start_of(place, bank if isinstance(bank, Bank) else None)
+    if bank is None:
+        context["topics"] = place.topics.order_by("position", "pk")[:PAGE_TOPICS]
+        if roles.holds(request.user, place, roles.TO_SEE_RUNS):
+            context["official"] = [(board, _best_first(board)) for board in official_boards(place)]
+    return page_or_part(request, "home/collection.html", context, part="topics")
+
+
+def _best_first(board: Official) -> list[tuple[str, float]]:
+    return sorted(board.values.items(), key=lambda row: row[1], reverse=not board.is_rank)
+
+
+def _table(banks: list[Bank], form: TopicsForm) -> dict[str, object]:
+    """Return the table's part of the context; empty without a bank."""
+    if not banks:
+        return {"banks": banks}
+    bank = form.offer_banks(banks)
+    rater = form.offer(raters(bank))
+    rows = topic_rows(bank.collection, bank, rater)
+    sort = form.value("sort", "topic")
+    chosen = arranged(rows, text=form.value("q", ""), sort=sort)
+    page = Paginator(chosen, PAGE_TOPICS).get_page(form.value("page", 1))
+    return {
+        "banks": banks,
+        "bank": bank,
+        "rater": rater,
+        "page": page,
+        "totals": totals(rows),
+        "sort": sort,
+    }

@@ -19,7 +19,7 @@ from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.defaults import banks
-from rubricweb.home.waiting import Kind, Task, turns_to_rate, waiting_for
+from rubricweb.home.todo import Kind, Task, turns_to_rate, waiting_for
 from rubricweb.review.verify.selectors import count_unchecked
 from rubricweb.support import labelling
 
@@ -92,12 +92,12 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class NextUp:
-    """What to do first."""
+    """The task to do first."""
 
     task: Task
     name: str
     topic: Topic | None = None
-    """Of the next passage to rate."""
+    """The topic of the next passage to rate."""
     done: int = 0
     """Ratings of the same campaign that the person has given."""
 
@@ -149,7 +149,7 @@ OPEN_ENDED = frozenset({Kind.VERIFY, Kind.VOTE})
 
 
 def _open_ended(user: User, collection: Collection, role: Role) -> Iterator[Task]:
-    """Grades to verify, citations to label, and pairs of answers to vote on."""
+    """Yield grades to verify, citations to label, and pairs of answers to vote on."""
     if not role.includes(roles.TO_ASSESS):
         return
     if bank := next(iter(banks(collection)), None):

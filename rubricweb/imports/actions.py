@@ -77,7 +77,7 @@ def start_undo(batch: Import, *, by: User) -> Import:
 
 
 def _start(batch: Import, step: Import.Step) -> Import:
-    """Nothing happens while a worker has it, or once it is imported."""
+    """Queue a step of an import, unless a worker has it or it is imported."""
     changes = {
         "step": step,
         "options": batch.options,
@@ -100,7 +100,7 @@ def leave_out(file: ImportFile) -> ImportFile:
 
 @transaction.atomic
 def leave_out_all(batch: Import, files: Iterable[ImportFile]) -> Import:
-    """Likewise several files of an import, which is checked once."""
+    """Leave out several files of an import, which is then checked once."""
     batch.files.filter(pk__in=[file.pk for file in files]).update(is_left_out=True)
     return _start(batch, Import.Step.CHECK)
 
@@ -118,7 +118,7 @@ def choose_format(file: ImportFile, name: str) -> ImportFile:
 
 @transaction.atomic
 def choose_format_of_all(file: ImportFile, name: str) -> ImportFile:
-    """Likewise all files of the import of which the same is asked as of this one."""
+    """Set the format of all files of the import that wait for the same choice as this one."""
     for other in file.batch.files.filter(is_left_out=False).exclude(pk=file.pk):
         if other.question == file.question:
             other.chosen_format = name

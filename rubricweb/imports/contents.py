@@ -10,7 +10,7 @@ from typing import Any
 from grading.formats import registry
 from grading.formats.base import Content, Format
 from grading.segmentation import PassagesOf
-from rubricweb.corpus.importers import SeveralJudgments
+from rubricweb.corpus.importers.judgments import SeveralJudgments
 from rubricweb.grades.importers import DEFAULT_BANK, NUGGET_GRADER, ImportFiles
 from rubricweb.imports import staging
 from rubricweb.imports.models import Import
@@ -25,7 +25,7 @@ class Taken:
     """How an import takes files of one content."""
 
     field: str
-    """Of `ImportFiles`."""
+    """The field of `ImportFiles` for them."""
     noun: str
     """What its entries are counted as."""
     count: Callable[[Any], int] = _one
@@ -52,13 +52,13 @@ TAKEN: Mapping[Content, Taken] = {
 
 
 def takeable() -> tuple[Format, ...]:
-    """The formats that an import takes."""
+    """Return the formats that an import takes."""
     return registry.of_content(*TAKEN)
 
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """What a person chooses for all files of an import; as the options of `manage.py import_collection`."""
+    """Options for all files of an import, as those of `manage.py import_collection`."""
 
     bank_name: str = DEFAULT_BANK
     judgments: str = ""
@@ -84,7 +84,7 @@ class ImportOptions:
 
 
 def files_of(batch: Import) -> ImportFiles:
-    """The staged files of a checked import, each where its content belongs, in the format of the check."""
+    """Return the staged files of a checked import by content, in the formats that the check found."""
     paths: dict[str, list[Any]] = {}
     read_as: dict[Path, str] = {}
     for file in batch.files.filter(is_left_out=False):
@@ -94,7 +94,7 @@ def files_of(batch: Import) -> ImportFiles:
         read_as[path] = file.format
     single = {taken.field for taken in TAKEN.values() if not taken.takes_several}
     fields: dict[str, Any] = {
-        field: found[0] if field in single else tuple(found) for field, found in paths.items()
+        field: listed[0] if field in single else tuple(listed) for field, listed in paths.items()
     }
     options = ImportOptions.of(batch)
     return ImportFiles(

@@ -8,8 +8,15 @@ from rubricweb.core import events
 from rubricweb.imports import staging
 from rubricweb.imports.models import Import
 from rubricweb.jobs.kinds import CannotRun, Need, TaskKind
-from rubricweb.jobs.leases import Lease
+from rubricweb.jobs.leases import Lease, LeaseLost
 from rubricweb.jobs.listing import TaskListing
+
+
+def note_progress(lease: Lease[Import], doing: str, *, done: int) -> None:
+    """Tell people what the worker is at, outside of the import's transaction. Raises LeaseLost."""
+    if not lease.held().update(doing=doing, done=done):
+        raise LeaseLost
+    events.publish(lease.work.collection.channel, "progress")
 
 
 class Imports(TaskKind[Import]):
@@ -19,8 +26,8 @@ class Imports(TaskKind[Import]):
     is_retried = True
 
     def run(self, lease: Lease[Import]) -> None:
-        """What a file does not allow is a result; other errors are tried again."""
-        from rubricweb.imports import checking, undo, writing  # every reader: for workers only
+        """Do the step of an import. A refused file is a result; other errors are tried again."""
+        from rubricweb.imports import undo, worker  # every reader: for workers only
 
         if lease.work.step == Import.Step.UNDO:
             undo.undo_by_worker(lease)
@@ -31,9 +38,9 @@ class Imports(TaskKind[Import]):
                 "give it the RUBRIC_DATA_DIR of the web process, or start a worker there."
             )
         if lease.work.step == Import.Step.CHECK:
-            checking.check(lease)
+            worker.check(lease)
         else:
-            writing.write(lease)
+            worker.write(lease)
 
     def need(self, work: Import) -> Need:
         return Need("uploads", "an import of uploaded files")
@@ -63,7 +70,7 @@ def _does(batch: Import) -> str:
 
 
 def _outcome(batch: Import) -> str:
-    from rubricweb.imports import screens  # every reader: for pages only
+    from rubricweb.imports import queries  # every reader: for pages only
 
     if batch.state != Import.State.DONE:
         return ""
@@ -71,7 +78,7 @@ def _outcome(batch: Import) -> str:
         return "not imported: see the problem" if batch.problem else "checked, not imported yet"
     if batch.step == Import.Step.UNDO:
         return "undone"
-    return screens.summary(batch.counts) or "changed nothing"
+    return queries.summary(batch.counts) or "changed nothing"
 
 
 LISTING = TaskListing(

@@ -18,11 +18,11 @@ NAME_LIMIT = 300
 
 class ImportQuerySet(models.QuerySet[Any]):
     def imported(self) -> ImportQuerySet:
-        """Imports that were made, also those that a worker undoes now."""
+        """Return imports that were made, also those that a worker undoes now."""
         return self.filter(_MADE)
 
     def open(self) -> ImportQuerySet:
-        """Imports that were not made, or not yet."""
+        """Return imports that were not made, or not yet."""
         return self.exclude(_MADE)
 
 
@@ -42,7 +42,7 @@ class Import(Task):
     doing = models.CharField(max_length=NAME_LIMIT + 40, blank=True)
     """What the worker is at, for people."""
     done = models.PositiveBigIntegerField(default=0)
-    """Of `total` bytes: those of files that the worker has read."""
+    """Bytes of the files that the worker has read, of `total`."""
     total = models.PositiveBigIntegerField(default=0)
     counts = models.JSONField(default=dict)
     """Kind -> new, changed and unchanged rows: what the import did, or after a check would do."""
@@ -86,7 +86,7 @@ class ImportFile(models.Model):
 
     batch = models.ForeignKey(Import, on_delete=models.CASCADE, related_name="files")
     name = models.CharField(max_length=NAME_LIMIT)
-    """As uploaded, with its path in the zip."""
+    """The uploaded name, with the path in the zip."""
     size = models.PositiveBigIntegerField()
     """Bytes, as staged."""
     digest = models.CharField(max_length=64)
@@ -117,6 +117,6 @@ class ImportFile(models.Model):
 
     @property
     def question(self) -> tuple[str, ...]:
-        """Of which formats a person chooses, and what was expected; empty where nothing is asked."""
+        """The formats among which a person chooses, and what was expected; empty if there is no choice."""
         expected = self.problem.rpartition("expected")[2]
         return (*self.fitting_formats, expected) if self.fitting_formats else ()

@@ -17,7 +17,7 @@ from rubricweb.imports import zips
 from rubricweb.imports.models import NAME_LIMIT, Import, ImportFile
 
 MAX_NAME_BYTES = 200
-"""Of a file name; more than the file system may take."""
+"""Bytes of a file name that every file system takes."""
 PASTED = "pasted.txt"
 
 
@@ -26,12 +26,12 @@ def folder_of(batch: Import) -> Path:
 
 
 def path_of(file: ImportFile) -> Path:
-    """Each file has a folder of its own, named by its key, so that no uploaded name leads anywhere."""
+    """Return where the file lies: a folder named by its key, so that no uploaded name leads anywhere."""
     return folder_of(file.batch) / str(file.pk) / file_name(file.name)
 
 
 def is_here(batch: Import) -> bool:
-    """Whether this machine has all files of the import."""
+    """Return whether this machine has all files of the import."""
     return all(path_of(file).is_file() for file in batch.files.filter(is_left_out=False))
 
 
@@ -46,8 +46,8 @@ def stage_upload(batch: Import, upload: UploadedFile[bytes]) -> list[ImportFile]
             chunks = zips.chunks(path_of(file), entry, name=file.name)
             unpacked.append(_stage(batch, shown_name(entry), chunks))
     except BadFormat:
-        for one in batch.files.filter(pk__gt=file.pk):
-            remove(one)
+        for staged in batch.files.filter(pk__gt=file.pk):
+            remove(staged)
         raise
     finally:
         remove(file)
@@ -90,12 +90,12 @@ def _stage(batch: Import, name: str, chunks: Iterable[bytes]) -> ImportFile:
 
 
 def shown_name(name: str) -> str:
-    """The name as people know it, without what no database or page can have."""
+    """Return the uploaded name without characters that no database or page can have."""
     cleaned = "".join(character for character in name.replace("\\", "/") if character.isprintable())
     return cleaned[-NAME_LIMIT:].strip() or "file"
 
 
 def file_name(name: str) -> str:
-    """The last part of the name, which readers put into their messages."""
+    """Return the last part of the name, which readers put into their messages."""
     last = PurePosixPath(name).name.encode()[-MAX_NAME_BYTES:].decode(errors="ignore")
     return "file" if last in ("", ".", "..") else last

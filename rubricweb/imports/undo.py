@@ -21,7 +21,7 @@ from rubricweb.accounts.models import User
 from rubricweb.banks.models import AnswerKey, Bank, BankTopic, Item, ItemChange, ItemRevision
 from rubricweb.core import audit, events
 from rubricweb.core.models import AuditEntry, new_stamp
-from rubricweb.corpus.duplicates.models import NearDuplicate
+from rubricweb.corpus.derived_models import NearDuplicate, PoolSnapshot
 from rubricweb.corpus.models import (
     Collection,
     Judgment,
@@ -34,12 +34,11 @@ from rubricweb.corpus.models import (
     Subtopic,
     Topic,
 )
-from rubricweb.corpus.snapshots.models import PoolSnapshot
 from rubricweb.grades import store
 from rubricweb.grades.importers.people import Kinds, registered_kinds
 from rubricweb.grades.models import Grade, HumanGrade, HumanStamp, MatrixSnapshot, MatrixStamp
 from rubricweb.grades.replies.models import ReplyBlock
-from rubricweb.imports import progress
+from rubricweb.imports.kind import note_progress
 from rubricweb.imports.models import Import
 from rubricweb.jobs import endings
 from rubricweb.jobs.leases import Lease
@@ -90,43 +89,43 @@ def kinds() -> Kinds:
 
 
 def last_keys() -> dict[str, int]:
-    """By kind: the last key, before an import adds rows."""
+    """Return the last key of each kind, before an import adds rows."""
     rows = {kind: model._base_manager for kind, (model, _) in kinds().items()}
     return {kind: manager.aggregate(last=Max("pk"))["last"] or 0 for kind, manager in rows.items()}
 
 
 def added_by(collection: Collection, counts: dict[str, dict[str, int]], before: dict[str, int]) -> Ranges:
-    """What the import added; empty where it cannot be told from what others added meanwhile."""
+    """Return what the import added; empty where it cannot be told from what others added meanwhile."""
     ranges: Ranges = {}
-    for kind, one in counts.items():
-        if not one["new"]:
+    for kind, counted in counts.items():
+        if not counted["new"]:
             continue
         if kind not in kinds():
             return {}
         model, path = kinds()[kind]
         rows = model._base_manager.filter(**{path: collection}, pk__gt=before[kind]).order_by()
-        found = rows.aggregate(first=Min("pk"), last=Max("pk"), number=Count("pk"))
-        if found["number"] != one["new"]:
+        span = rows.aggregate(first=Min("pk"), last=Max("pk"), number=Count("pk"))
+        if span["number"] != counted["new"]:
             return {}
-        ranges[kind] = found["first"], found["last"], found["number"]
+        ranges[kind] = span["first"], span["last"], span["number"]
     return ranges
 
 
 def why_not(batch: Import) -> str:
-    """Why the import cannot be undone; empty if it can."""
+    """Return why the import cannot be undone; empty if it can."""
     if not batch.is_imported or batch.undone_at:
         return "It has already been undone." if batch.undone_at else "It was not made."
     if _has_later(batch):
         return "There was a later import."
-    if changed := [kind for kind, one in batch.counts.items() if one["changed"]]:
-        return f"It changed {', '.join(map(_words, changed))}, whose earlier state is not kept."
+    if changed := [kind for kind, counted in batch.counts.items() if counted["changed"]]:
+        return f"It changed {', '.join(map(_label, changed))}, whose earlier state is not kept."
     if not batch.added:
         return "It added nothing, or others added data at the same time."
     return next(_obstacles(batch), "")
 
 
 def is_large(batch: Import) -> bool:
-    """Whether a worker had better undo it: it takes seconds."""
+    """Return whether undoing takes seconds, so that a worker does it."""
     rows: int = sum(number for _, _, number in batch.added.values())
     return rows > AT_ONCE
 
@@ -158,7 +157,7 @@ def undo_by_worker(lease: Lease[Import]) -> None:
     """Undo a large import. Where something was built on it since it was asked for, the import stays."""
     batch, ended_at = lease.work, lease.work.ended_at
     end = partial(endings.finish, lease, doing="", step=Import.Step.WRITE)
-    progress.note(lease, "removing what it added", done=0)
+    note_progress(lease, "removing what it added", done=0)
     try:
         undo_import(batch, by=batch.undone_by, then=end)
     except CannotUndo as reason:
@@ -169,7 +168,7 @@ def undo_by_worker(lease: Lease[Import]) -> None:
 
 
 def _remove(batch: Import) -> None:
-    """All at once: `why_not` has seen that these are the rows, and that no others hang on them."""
+    """Remove all rows at once: `why_not` has seen that no others hang on them."""
     if "grades" in batch.added:
         first, last, _ = batch.added["grades"]
         store.remove_between(first, last, topics=batch.collection.topics.values_list("pk", flat=True))
@@ -185,7 +184,7 @@ def _remove(batch: Import) -> None:
 
 
 def _has_later(batch: Import) -> bool:
-    """Also on the command line, which leaves only an entry in the audit trail."""
+    """Return whether a later import was made, also by a command, which leaves only an audit entry."""
     made = AuditEntry.objects.filter(verb="collection imported", collection=batch.collection_id)
     later = Import.objects.imported().filter(collection=batch.collection_id, ended_at__gt=batch.ended_at)
     undone = later.filter(undone_at__isnull=False).count()
@@ -193,15 +192,15 @@ def _has_later(batch: Import) -> bool:
 
 
 def _obstacles(batch: Import) -> Iterator[str]:
-    """What was removed of the import's rows, or hangs on them."""
+    """Yield what was removed of the import's rows, or hangs on them."""
     for kind, (_, _, number) in batch.added.items():
         if _rows(batch, kind).count() != number:
-            yield f"Some of its {_words(kind)} have been removed or replaced."
+            yield f"Some of its {_label(kind)} have been removed or replaced."
         for relation in _relations(kinds()[kind][0]):
             others = _hanging(batch, kind, relation)
             if others is not None and (count := others.count()):
-                words = relation.related_model._meta.verbose_name_plural
-                yield f"Since then: {count:,} {words} that belong to its {_words(kind)}."
+                label = relation.related_model._meta.verbose_name_plural
+                yield f"Since then: {count:,} {label} that belong to its {_label(kind)}."
     if "answer_keys" in batch.added:
         keys = _rows(batch, "answer_keys").exclude(revision__in=_keys(batch, "revisions"))
         if keys.exists():
@@ -214,7 +213,7 @@ def _relations(model: type[Model]) -> Iterable[ForeignObjectRel]:
 
 
 def _hanging(batch: Import, kind: str, relation: ForeignObjectRel) -> QuerySet[Any] | None:
-    """Rows of another table that refer to the import's and are not the import's; None for derived ones.
+    """Return rows of another table that refer to the import's and are not its own; None for derived ones.
 
     What refers to the import's rows belongs to its collection, so the keys tell whether it is the import's.
     """
@@ -241,5 +240,5 @@ def _keys(batch: Import, kind: str) -> QuerySet[Any]:
     return _rows(batch, kind).order_by().values("pk")
 
 
-def _words(kind: str) -> str:
+def _label(kind: str) -> str:
     return kind.replace("_", " ")

@@ -77,7 +77,7 @@ def chunks(path: Path, entry: str, *, name: str) -> Iterator[bytes]:
 
 
 def _is_ignored(entry: zipfile.ZipInfo) -> bool:
-    """Folders, and what macOS and Windows add."""
+    """Return whether it is a folder, or a file that macOS or Windows add."""
     parts = [part.casefold() for part in _place(entry).parts]
     return entry.is_dir() or not parts or parts[0] == _IGNORED_FOLDER or parts[-1] in _IGNORED_FILES
 
@@ -87,7 +87,7 @@ def _place(entry: zipfile.ZipInfo) -> PurePosixPath:
 
 
 def _problem(entry: zipfile.ZipInfo) -> str:
-    """Why this file of the zip is refused; empty if it is not."""
+    """Return why this file of the zip is refused; empty if it is not."""
     place = _place(entry)
     if place.is_absolute() or ".." in place.parts or ":" in place.parts[0] or not place.name:
         return "names a place outside of the zip, expected a path within it"

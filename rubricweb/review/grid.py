@@ -27,8 +27,7 @@ from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.core.ids import parse_ids
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.editor.frame import topic_frame
-from rubricweb.editor.views.bank import bank_page
+from rubricweb.editor.bank import bank_page, topic_frame
 from rubricweb.grades.forms import GraderForm, covered_from, select_at_once
 from rubricweb.grades.raters import KINDS, Rater, raters
 from rubricweb.review import selectors

@@ -15,8 +15,8 @@ from grading.submissions import Rules, rules_as_json
 from rubricweb.accounts.actions import same_team, team_names
 from rubricweb.accounts.models import User
 from rubricweb.core import audit
+from rubricweb.corpus import actions as run_actions
 from rubricweb.corpus.models import Collection, Run
-from rubricweb.corpus.runs import actions as run_actions
 from rubricweb.jobs import dispatch
 from rubricweb.jobs.run import work_on
 from rubricweb.submissions import files

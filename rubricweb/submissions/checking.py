@@ -18,9 +18,9 @@ from grading.segmentation import PassagesOf
 from grading.submissions import Inspection, Rules, Severity, inspect_file
 from grading.submissions.rules import RetrievalRules
 from rubricweb.core import audit
+from rubricweb.corpus.actions import empty_run
 from rubricweb.corpus.convert import topic_entry
 from rubricweb.corpus.models import Collection, Run
-from rubricweb.corpus.runs.actions import empty_run
 from rubricweb.grades.importers import ImportFiles, import_files
 from rubricweb.jobs import endings
 from rubricweb.jobs.leases import Lease

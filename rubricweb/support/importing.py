@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from grading.formats.events import ModelLabel, PersonLabel, moment
-from rubricweb.corpus.importers import FilePosition, fitting, fitting_id, fitting_name
+from rubricweb.corpus.importers.base import FilePosition, fitting, fitting_id, fitting_name
 from rubricweb.corpus.importers.passages import ID_LIMIT
 from rubricweb.grades.importers.people import Kinds, Work
 from rubricweb.support.cited import Citation

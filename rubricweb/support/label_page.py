@@ -63,7 +63,7 @@ def _answer(request: HtmxRequest, collection: Collection, first: Citation | None
 
 
 def _context(request: HtmxRequest, collection: Collection, first: Citation | None = None) -> Context:
-    keys = {row.action.name: row.shown for row in keys_of(request.user)}
+    keys = {row.action.name: row.sign for row in keys_of(request.user)}
     choices = [(one.value, one.name.lower(), MEANINGS[one], keys[f"rate-{one.value}"]) for one in MEANINGS]
     return {
         "collection": collection,

@@ -13,8 +13,8 @@ from grading.formats.trec import write_run as write_trec_run
 from grading.systems.base import Answer
 from grading.systems.pipeline import Answering, Made
 from grading.types import Response
+from rubricweb.corpus.actions import accept_run
 from rubricweb.corpus.models import Run, Topic
-from rubricweb.corpus.runs.actions import accept_run
 from rubricweb.grades.importers import ImportFiles, import_collection
 from rubricweb.systems import specs
 from rubricweb.systems.corpora import open_corpus

@@ -12,7 +12,7 @@ from grading.generation import Drafts
 from grading.types import ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.banks.drafting import actions
-from rubricweb.banks.drafting.asking import DraftOptions
+from rubricweb.banks.drafting.actions import DraftOptions
 from rubricweb.banks.drafting.models import Draft, DraftRequest
 from rubricweb.jobs import endings
 from tests.rubricweb.jobs.working import claim

@@ -25,12 +25,12 @@ def key_rows(user: User) -> tuple[KeyRow, ...]:
 
 @register.filter
 def keycap(user: User, action: str) -> SafeString:
-    """The person's key of the action, as it is printed on a button; nothing if they have none."""
-    key = next(row.shown for row in keys.keys_of(user) if row.action.name == action)
+    """Return the person's key of the action, as it is printed on a button; nothing if they have none."""
+    key = next(row.sign for row in keys.keys_of(user) if row.action.name == action)
     return format_html('<kbd aria-hidden="true">{}</kbd>', key) if key else SafeString()
 
 
 @register.filter
 def key_bindings(rows: tuple[KeyRow, ...]) -> str:
-    """As JSON."""
+    """Return the bindings as JSON."""
     return json.dumps(keys.bindings(rows))

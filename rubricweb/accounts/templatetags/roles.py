@@ -52,5 +52,5 @@ def may_organize(user: User, collection: Collection) -> bool:
 
 @register.filter
 def may_create(user: User) -> bool:
-    """Whether the person creates collections."""
+    """Return whether the person creates collections."""
     return roles.may_create(user)

@@ -9,7 +9,7 @@ from rest_framework.request import Request
 
 from rubricweb.api.base import AnyMedia, Resource
 from rubricweb.core import streams
-from rubricweb.corpus.views import seconds
+from rubricweb.corpus.settings import seconds
 
 SINCE = OpenApiParameter(
     "since",

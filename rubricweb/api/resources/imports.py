@@ -20,11 +20,11 @@ from rubricweb.api.idempotency import KEY, Upload, done_once, uploaded_once
 from rubricweb.api.models import Token
 from rubricweb.api.problems import RequestProblem
 from rubricweb.api.uploads import NAME, PARSERS, bodies, files_of
-from rubricweb.imports import access, actions, screens, undo
+from rubricweb.imports import access, actions, queries, undo
 from rubricweb.imports.contents import ImportOptions
-from rubricweb.imports.forms import OptionsForm
 from rubricweb.imports.models import Import
-from rubricweb.imports.screens import Batch
+from rubricweb.imports.one_import import OptionsForm
+from rubricweb.imports.queries import Batch
 
 WRITES = dict.fromkeys(("POST", "DELETE"), Token.Scope.ORGANIZE)
 
@@ -41,7 +41,7 @@ class ImportSerializer(serializers.Serializer[Import]):
     undone_at = serializers.DateTimeField(allow_null=True)
 
 
-class ImportFileDocument(serializers.Serializer[screens.FileRow]):
+class ImportFileDocument(serializers.Serializer[queries.FileRow]):
     id = serializers.IntegerField(source="file.pk")
     name = serializers.CharField(source="file.name")
     size = serializers.IntegerField(source="file.size")
@@ -55,8 +55,8 @@ class ImportFileDocument(serializers.Serializer[screens.FileRow]):
     )
 
 
-class CountDocument(serializers.Serializer[screens.CountRow]):
-    kind = serializers.CharField(source="words")
+class CountDocument(serializers.Serializer[queries.CountRow]):
+    kind = serializers.CharField(source="label")
     before = serializers.IntegerField(allow_null=True)
     new = serializers.IntegerField()
     changed = serializers.IntegerField()
@@ -178,7 +178,7 @@ class ImportStart(OfImport):
     def post(self, request: Request, slug: str, import_id: int) -> Response:
         """Import what was checked."""
         batch = self.batch()
-        if not screens.batch_of(batch).is_ready:
+        if not queries.batch_of(batch).is_ready:
             raise RequestProblem(HTTPStatus.CONFLICT, "These files cannot be imported as they are.")
         return _accepted(actions.start_import(batch))
 
@@ -208,7 +208,7 @@ def _accepted(batch: Import) -> Response:
 
 
 def _document(batch: Import) -> dict[str, Any]:
-    shown: Batch = screens.batch_of(batch)
+    shown: Batch = queries.batch_of(batch)
     return {
         **ImportSerializer(batch).data,
         "files": documents(ImportFileDocument, shown.files),

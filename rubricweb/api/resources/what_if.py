@@ -16,9 +16,8 @@ from rubricweb.api.base import require_valid
 from rubricweb.api.resources.banks import OfBank
 from rubricweb.banks import access
 from rubricweb.banks.models import Item
-from rubricweb.editor.figures import rating_graders
-from rubricweb.editor.forms import FiguresForm
-from rubricweb.editor.impact import Impact, UnsavedItem, impact
+from rubricweb.editor.figures import FiguresForm, rating_graders
+from rubricweb.editor.impact import Impact, UnsavedItem, impact_of
 from rubricweb.editor.item_forms import MAX_WORDING
 from rubricweb.editor.what_if import LabelChange, RunMove, WhatIf, what_if
 
@@ -108,4 +107,4 @@ class ItemImpact(OfBank):
         kind = ItemKind(item.kind if item else sent["kind"])
         facet_id = item.facet_id if item else sent["facet_id"]
         unsaved = UnsavedItem(bank, topic, kind, sent["text"], facet_id, item)
-        return Response(ImpactDocument(impact(unsaved)).data)
+        return Response(ImpactDocument(impact_of(unsaved)).data)

@@ -1,4 +1,4 @@
-"""Asking a model for drafts, and deciding about them: each change with its audit entry and event."""
+"""Request drafts and decide about them, each change with its audit entry and event."""
 
 from __future__ import annotations
 
@@ -12,51 +12,83 @@ from django.utils import timezone
 from grading import generation
 from grading.errors import UnknownGrader
 from grading.generation.models import drafting_backend
-from grading.types import ItemKind
+from grading.types import Importance, ItemKind
 from rubricweb.accounts.models import User
-from rubricweb.banks.actions import add_item, retire_item
-from rubricweb.banks.drafting.asking import DraftOptions, request_of
-from rubricweb.banks.drafting.models import Draft, DraftRequest
-from rubricweb.banks.drafting.suggested import weigh_accepted
+from rubricweb.banks.actions import add_item, retire_item, weigh_item
+from rubricweb.banks.drafting.models import Draft, DraftRequest, ImportanceSuggestion
 from rubricweb.banks.errors import AlreadyDecided, CannotDraft, DuplicateItem, RequestUnderWay
 from rubricweb.banks.models import Bank, Item
 from rubricweb.core import audit, events
+from rubricweb.corpus import convert
 from rubricweb.corpus.models import Topic
 from rubricweb.jobs import dispatch, endings
 from rubricweb.jobs.leases import Lease
 
+SuggestionState = ImportanceSuggestion.State
 logger = logging.getLogger(__name__)
-
 State = DraftRequest.State
 
 
 @dataclass(frozen=True, slots=True)
+class DraftOptions:
+    """The kind of items to draft and the model that drafts; without one, the back-end's default."""
+
+    kind: ItemKind
+    backend: str
+    llm: str = ""
+    facet_id: str = ""
+
+
+def request_of(row: DraftRequest) -> generation.DraftTask:
+    subtopic = row.topic.subtopics.filter(facet_id=row.facet_id).first() if row.facet_id else None
+    subtopic_text = (subtopic.text or subtopic.facet_id) if subtopic else row.facet_id
+    return generation.DraftTask(convert.topic(row.topic), ItemKind(row.kind), subtopic_text)
+
+
+def decide(suggestion: ImportanceSuggestion, state: SuggestionState, by: User | None) -> None:
+    """Decide about a suggested importance. Raises AlreadyDecided."""
+    same = ImportanceSuggestion.objects.filter(pk=suggestion.pk, state=SuggestionState.WAITING)
+    if not same.update(state=state, decided_by=by, decided_at=timezone.now()):
+        raise AlreadyDecided
+    audit.record(f"importance {state}", suggestion, by=by, detail=str(suggestion)[:200])
+
+
+@transaction.atomic
+def weigh_accepted(draft: Draft, item: Item, *, by: User | None) -> None:
+    """Give an item from a draft the importance suggested for it, if its text is that of the draft."""
+    suggestion = draft.importance_suggestions.filter(state=SuggestionState.WAITING, text=str(item)).last()
+    if suggestion is not None:
+        decide(suggestion, SuggestionState.ACCEPTED, by)
+        weigh_item(item, importance=Importance(suggestion.importance), seen=item.version, by=by)
+
+
+@dataclass(frozen=True, slots=True)
 class Accepted:
-    """What became of several drafts; those whose words are asked already, or that were decided, are left."""
+    """The result of accepting several drafts; duplicates of items and decided drafts are left."""
 
     items: tuple[Item, ...]
     left: int
 
 
 @transaction.atomic
-def request_drafts(bank: Bank, topic: Topic, wanted: DraftOptions, *, by: User | None) -> DraftRequest:
+def request_drafts(bank: Bank, topic: Topic, options: DraftOptions, *, by: User | None) -> DraftRequest:
     """Have a worker ask the model. Raises CannotDraft."""
-    request = new_request(bank, topic, wanted, by=by)
+    request = new_request(bank, topic, options, by=by)
     request.prompt_id = request_of(request).prompt.prompt_id
     return send_request(request)
 
 
-def new_request(bank: Bank, topic: Topic, wanted: DraftOptions, *, by: User | None) -> DraftRequest:
-    """Not saved yet. Raises CannotDraft."""
+def new_request(bank: Bank, topic: Topic, options: DraftOptions, *, by: User | None) -> DraftRequest:
+    """Return a request that is not saved yet. Raises CannotDraft."""
     if not topic.text:
         raise CannotDraft("This topic has no text to draft from; import its query first.")
     try:
-        backend = drafting_backend(wanted.backend)
+        backend = drafting_backend(options.backend)
     except UnknownGrader as error:
         raise CannotDraft(str(error)) from error
     request = DraftRequest(bank=bank, topic=topic, backend=backend.name, by=by)
-    request.llm, request.kind = wanted.llm or backend.default_llm, str(wanted.kind)
-    request.facet_id = wanted.facet_id
+    request.llm, request.kind = options.llm or backend.default_llm, str(options.kind)
+    request.facet_id = options.facet_id
     return request
 
 
@@ -128,12 +160,12 @@ def accept_draft(draft: Draft, *, by: User | None, text: str = "") -> Item:
     Raises AlreadyDecided, or what `add_item` raises; the draft then waits on.
     """
     _decide(draft, Draft.State.ACCEPTED, by)
-    request, words = draft.request, text.strip() or draft.text
+    request, wording = draft.request, text.strip() or draft.text
     item = add_item(
         request.bank,
         request.topic,
         kind=ItemKind(request.kind),
-        text=words,
+        text=wording,
         facet_id=request.facet_id,
         by=by,
     )

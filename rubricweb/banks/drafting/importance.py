@@ -13,10 +13,15 @@ from grading import generation
 from grading.types import Importance, ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.banks.actions import weigh_item
-from rubricweb.banks.drafting.actions import announce, new_request, send_request
-from rubricweb.banks.drafting.asking import DraftOptions
+from rubricweb.banks.drafting.actions import (
+    DraftOptions,
+    SuggestionState,
+    announce,
+    decide,
+    new_request,
+    send_request,
+)
 from rubricweb.banks.drafting.models import Draft, DraftRequest, ImportanceSuggestion
-from rubricweb.banks.drafting.suggested import State, decide
 from rubricweb.banks.errors import AlreadyDecided, CannotDraft
 from rubricweb.banks.models import Bank, Item
 from rubricweb.corpus.models import Topic
@@ -26,7 +31,7 @@ from rubricweb.jobs.leases import Lease
 
 @dataclass(frozen=True, slots=True)
 class Nugget:
-    """One of the bank, or a draft of one."""
+    """A nugget of the bank, or a draft of one."""
 
     text: str
     item: Item | None = None
@@ -34,7 +39,7 @@ class Nugget:
 
 
 def nuggets_of(bank: Bank, topic: Topic) -> list[Nugget]:
-    """The active nuggets of the topic whose words are known, and then the drafts of some."""
+    """Return the active nuggets of the topic that have text, and then the drafts of some."""
     items = bank.items.for_topic(topic).active().of_kinds([ItemKind.NUGGET]).exclude(revision__text="")
     drafts = Draft.objects.filter(request__bank=bank, request__topic=topic, request__kind=ItemKind.NUGGET)
     return [
@@ -56,34 +61,36 @@ def request_importance(bank: Bank, topic: Topic, *, backend: str, llm: str, by: 
 
 @transaction.atomic
 def keep_suggestions(
-    lease: Lease[DraftRequest], asked: Sequence[Nugget], found: generation.Importances, *, raw: str
+    lease: Lease[DraftRequest], nuggets: Sequence[Nugget], reply: generation.Importances, *, raw: str
 ) -> None:
-    """In the place of earlier ones about the same nuggets; what no reply labelled is not suggested.
+    """Store the suggestions of a reply in place of earlier ones about the same nuggets.
 
-    Raises LeaseLost.
+    Nuggets without a label in the reply get none. Raises LeaseLost.
     """
     request = lease.work
-    endings.finish(lease, reply=raw, prompt_id=found.prompt_id)
-    waiting(request.bank, request.topic).update(state=State.LEFT, decided_at=timezone.now())
+    endings.finish(lease, reply=raw, prompt_id=reply.prompt_id)
+    waiting(request.bank, request.topic).update(state=SuggestionState.LEFT, decided_at=timezone.now())
     ImportanceSuggestion.objects.bulk_create(
         _suggestion(request, nugget, label)
-        for place, (nugget, label) in enumerate(zip(asked, found.labels, strict=True))
-        if place not in found.unsaid
+        for place, (nugget, label) in enumerate(zip(nuggets, reply.labels, strict=True))
+        if place not in reply.unsaid
     )
 
 
 def waiting(bank: Bank, topic: Topic) -> QuerySet[ImportanceSuggestion]:
-    """About which nobody has decided."""
-    return ImportanceSuggestion.objects.filter(request__bank=bank, request__topic=topic, state=State.WAITING)
+    """Return the suggestions of a topic about which nobody has decided."""
+    return ImportanceSuggestion.objects.filter(
+        request__bank=bank, request__topic=topic, state=SuggestionState.WAITING
+    )
 
 
 def for_items(bank: Bank, topic: Topic) -> list[ImportanceSuggestion]:
-    """Those about items that still have the words that the model read."""
+    """Return the suggestions about items that still have the text that the model read."""
     return suggested(bank, topic)[0]
 
 
 def suggested(bank: Bank, topic: Topic) -> tuple[list[ImportanceSuggestion], dict[int, ImportanceSuggestion]]:
-    """What waits: about items, in the bank's order, and about drafts, by draft."""
+    """Return the waiting suggestions: about items, in the bank's order, and about drafts, by draft."""
     rows = list(waiting(bank, topic).select_related("item__revision", "request").order_by("item__position"))
     items = [row for row in rows if row.item and not row.item.is_retired and str(row.item) == row.text]
     return items, {row.draft_id: row for row in rows if row.draft_id}
@@ -95,14 +102,14 @@ def accept_suggestion(suggestion: ImportanceSuggestion, *, by: User | None) -> I
     item = suggestion.item
     if item is None:
         raise AlreadyDecided
-    decide(suggestion, State.ACCEPTED, by)
+    decide(suggestion, SuggestionState.ACCEPTED, by)
     weigh_item(item, importance=Importance(suggestion.importance), seen=item.version, by=by)
     announce(suggestion.request)
     return item
 
 
 def accept_suggestions(suggestions: Iterable[ImportanceSuggestion], *, by: User | None) -> int:
-    """Each that can be; returns how many."""
+    """Accept each suggestion that can be, and return how many."""
     accepted = 0
     for suggestion in suggestions:
         try:
@@ -115,8 +122,8 @@ def accept_suggestions(suggestions: Iterable[ImportanceSuggestion], *, by: User 
 
 @transaction.atomic
 def leave_suggestion(suggestion: ImportanceSuggestion, *, by: User | None) -> None:
-    """The item stays as it is. Raises AlreadyDecided."""
-    decide(suggestion, State.LEFT, by)
+    """Reject a suggestion; the item stays as it is. Raises AlreadyDecided."""
+    decide(suggestion, SuggestionState.LEFT, by)
     announce(suggestion.request)
 
 
@@ -128,6 +135,6 @@ def _suggestion(request: DraftRequest, nugget: Nugget, label: Importance) -> Imp
         draft=nugget.draft,
         text=nugget.text,
         importance=label.value,
-        state=State.AGREED if is_same else State.WAITING,
+        state=SuggestionState.AGREED if is_same else SuggestionState.WAITING,
         decided_at=timezone.now() if is_same else None,
     )

@@ -1,4 +1,4 @@
-"""Drafting as a kind of background work: a model is asked about one topic."""
+"""Drafting as a kind of background work, and in the list of a collection's jobs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from django.db.models import QuerySet
+from django.urls import reverse
+
 from grading import generation
 from grading.errors import GraderUnavailable, GradingError, ParseFailure, UnknownGrader
 from grading.generation.models import LONGEST_REPLY, text_model
@@ -14,7 +17,7 @@ from grading.graders import registry
 from grading.graders.backend_options import Thinking
 from grading.graders.replies import NoReply
 from rubricweb.banks.drafting import actions, importance
-from rubricweb.banks.drafting.asking import request_of
+from rubricweb.banks.drafting.actions import request_of
 from rubricweb.banks.drafting.models import DraftRequest
 from rubricweb.core.servers import model_server
 from rubricweb.corpus import convert as corpus
@@ -22,6 +25,7 @@ from rubricweb.corpus.writers import options_of_writer
 from rubricweb.jobs import endings, worker_state
 from rubricweb.jobs.kinds import CannotRun, Need, TaskKind
 from rubricweb.jobs.leases import Lease
+from rubricweb.jobs.listing import TaskListing
 
 logger = logging.getLogger(__name__)
 
@@ -72,8 +76,8 @@ class Drafting(TaskKind[DraftRequest]):
 
     def need(self, work: DraftRequest) -> Need:
         model = hashlib.sha256(f"{work.backend}\0{work.llm}".encode()).hexdigest()[:16]
-        words = f"{work.llm} as a writer of drafts"
-        return Need(f"writer-{model}", words, *registry.requirement(work.backend))
+        purpose = f"{work.llm} as a writer of drafts"
+        return Need(f"writer-{model}", purpose, *registry.requirement(work.backend))
 
     def words(self, work: DraftRequest) -> str:
         return f"drafts for topic {work.topic.query_id}"
@@ -83,7 +87,7 @@ class Drafting(TaskKind[DraftRequest]):
 
 
 def _model(request: DraftRequest) -> generation.TextModel:
-    """Raises CannotRun."""
+    """Return the model that a request names. Raises CannotRun."""
     with worker_state.now.load(request.llm):
         try:
             options = options_of_writer(request.bank.collection, request.backend, request.llm)
@@ -106,9 +110,25 @@ def _drafted(llm: Remembering, lease: DraftLease) -> Callable[[], None]:
 
 
 def _weighed(llm: Remembering, lease: DraftLease) -> Callable[[], None]:
-    """Raises ParseFailure where no reply labelled anything."""
+    """Ask for importances, and return what stores them. Raises ParseFailure if no reply has a label."""
     nuggets = importance.nuggets_of(lease.work.bank, lease.work.topic)
     labels = generation.weigh(llm, corpus.topic(lease.work.topic), [nugget.text for nugget in nuggets])
     if labels.defaulted == len(nuggets):
         raise ParseFailure(f"no reply labels each of the {len(nuggets)} nuggets vital or okay")
     return partial(importance.keep_suggestions, lease, nuggets, labels, raw=llm.last)
+
+
+def _requests(collection_id: int) -> QuerySet[DraftRequest]:
+    rows = DraftRequest.objects.filter(bank__collection=collection_id)
+    return rows.select_related("bank__collection", "topic", "by").defer("reply")
+
+
+LISTING = TaskListing(
+    kind="drafts",
+    jobs=_requests,
+    name=lambda request: f"Draft questions for {request.topic.query_id}",
+    does=str,
+    address=lambda request: reverse("editor:drafts", args=[request.bank_id, request.topic_id]),
+    opens="Drafts",
+    acts={"cancel": actions.cancel_request},
+)

@@ -22,7 +22,7 @@ class SuggestionManager(ReadableManager):
 
 
 class DraftRequest(Task):
-    """One question to a model. Its reply stays word for word, so that a failure can be looked at."""
+    """A request to a model. Its reply is stored verbatim, so that a failure can be examined."""
 
     class Asks(models.TextChoices):
         ITEMS = "items", "for questions or nuggets"
@@ -87,7 +87,7 @@ class Draft(models.Model):
 
 
 class ImportanceSuggestion(models.Model):
-    """What a model said of a nugget of the bank, or of a draft of one, until somebody decided."""
+    """The importance that a model suggests for a nugget or a draft of one, until somebody decides."""
 
     class State(models.TextChoices):
         WAITING = "waiting"
@@ -97,7 +97,7 @@ class ImportanceSuggestion(models.Model):
         AGREED = "agreed"
         """It was what the nugget had already."""
 
-    LABELS = [(one.value, one.value) for one in (Importance.VITAL, Importance.OKAY)]
+    LABELS = [(level.value, level.value) for level in (Importance.VITAL, Importance.OKAY)]
 
     request = models.ForeignKey(DraftRequest, on_delete=models.CASCADE, related_name="suggestions")
     item = models.ForeignKey(

@@ -11,10 +11,8 @@ from grading.errors import BadFormat
 from grading.formats.graded_records import GradedLine
 from grading.formats.trec import numbered_qrels, qrels_notes
 from rubricweb.core import bulk
-from rubricweb.corpus.importers.doc_ids import DocIdCheck
-from rubricweb.corpus.importers.passages import ID_LIMIT
-from rubricweb.corpus.importers.positions import FilePosition, fitting_id, fitting_judgment
-from rubricweb.corpus.importers.tally import Tally
+from rubricweb.corpus.importers.base import FilePosition, Tally, fitting_id, fitting_judgment
+from rubricweb.corpus.importers.passages import ID_LIMIT, DocIdCheck
 from rubricweb.corpus.importers.topics import ID_LIMIT as FACET_LIMIT
 from rubricweb.corpus.importers.topics import TopicImporter
 from rubricweb.corpus.models import Judgment, Topic
@@ -75,19 +73,19 @@ class JudgmentImporter:
 
     def read_qrels(self, path: Path) -> None:
         unknown: Counter[str] = Counter()
-        known = 0
+        n_read = 0
         judged: set[str] = set()
         for note in qrels_notes(path):
             self._tally.note(f"{path.name}: {note}")
         for line, qrel in numbered_qrels(path):
             if topic := self._topics.find(qrel.query_id):
                 self._judge(topic, qrel.doc_id, (qrel.relevance, FilePosition(path, line)))
-                known += 1
+                n_read += 1
                 judged.add(qrel.doc_id)
             else:
                 unknown[qrel.query_id] += 1
         self._doc_ids.compare(judged, file=path.name)
-        if unknown and not known and self._topics.is_closed:
+        if unknown and not n_read and self._topics.is_closed:
             first = next(iter(unknown))
             raise (
                 FilePosition(path)

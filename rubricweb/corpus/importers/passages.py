@@ -1,23 +1,35 @@
-"""Passages, and the pool of each topic in the order of the files."""
+"""Import passages and the pool of each topic, and files of passages; compare ids of other files with them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import groupby, islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from django.db.models import Max
 
 from grading.errors import BadFormat
-from grading.formats.passages import PassageEntry
+from grading.formats.base import Format, header_note, recognise_among
+from grading.formats.ids import look
+from grading.formats.passages import FORMATS, TSV_WITH_HEADER, PassageEntry
+from grading.segmentation import segments
 from rubricweb.core import bulk
 from rubricweb.core.bulk import LOOKED_UP
-from rubricweb.corpus.importers.positions import FilePosition, fitting_id
-from rubricweb.corpus.importers.tally import Tally
+from rubricweb.corpus.importers.base import FilePosition, Tally, fitting_id, some
+from rubricweb.corpus.importers.topics import TopicImporter
 from rubricweb.corpus.models import Collection, Passage, Pooled, Topic
+
+if TYPE_CHECKING:
+    from rubricweb.corpus.importers.runs import RunImporter
+
 
 ID_LIMIT = 300
 DETAILS = ("title", "url", "headings")
+NAMED_LOOKALIKES = 3
+"""A note that names more is not read."""
 
 
 class PassageImporter:
@@ -32,24 +44,25 @@ class PassageImporter:
         """By topic: the position after the last one of its pool."""
 
     def store(self, entries: Iterable[PassageEntry], *, path: Path) -> None:
-        """Add passages with their titles, in no pool. Raises BadFormat for another text of a known passage,
-        unless the files replace.
+        """Add passages with their titles, in no pool.
+
+        Raises BadFormat for another text of a stored passage, unless the files replace.
         """
         remaining = iter(entries)
         while some := list(islice(remaining, LOOKED_UP)):
             self._store(_one_text_each(some, path), path)
 
     def _store(self, entries: Mapping[str, PassageEntry], path: Path) -> None:
-        known = {row.doc_id: row for row in self._collection.passages.filter(doc_id__in=entries)}
+        stored = {row.doc_id: row for row in self._collection.passages.filter(doc_id__in=entries)}
         fresh = [
             Passage(collection=self._collection, doc_id=doc_id, text=entry.text, **_details(entry))
             for doc_id, entry in entries.items()
-            if doc_id not in known
+            if doc_id not in stored
         ]
-        changed = [row for doc_id, row in known.items() if self._change(row, entries[doc_id], path)]
+        changed = [row for doc_id, row in stored.items() if self._change(row, entries[doc_id], path)]
         made = bulk.create(fresh)
         Passage.objects.bulk_update(changed, ["text", *DETAILS], batch_size=100)
-        counts, keys = self._tally.of("passages"), {row.pk for row in known.values()}
+        counts, keys = self._tally.of("passages"), {row.pk for row in stored.values()}
         counts.new += len(made)
         counts.changed += len(changed)
         counts.unchanged += len(keys - self._seen - {row.pk for row in changed})
@@ -76,7 +89,7 @@ class PassageImporter:
     def pool(self, topic: Topic, passages: Iterable[tuple[str, str]], *, at: FilePosition) -> dict[str, int]:
         """Pool (doc id, text) for `topic`; return the passages' keys by doc id."""
         texts = _texts(passages, at=at)
-        keys = self._known(texts, at=at)
+        keys = self._stored_keys(texts, at=at)
         missing = [
             Passage(collection=self._collection, doc_id=doc_id, text=text)
             for doc_id, text in texts.items()
@@ -91,7 +104,7 @@ class PassageImporter:
         self._add_to_pool(topic, [keys[doc_id] for doc_id in texts], new=set(made.values()))
         return keys
 
-    def _known(self, texts: dict[str, str], *, at: FilePosition) -> dict[str, int]:
+    def _stored_keys(self, texts: dict[str, str], *, at: FilePosition) -> dict[str, int]:
         keys: dict[str, int] = {}
         doc_ids = iter(texts)
         while some := list(islice(doc_ids, LOOKED_UP)):
@@ -104,10 +117,10 @@ class PassageImporter:
 
     def _add_to_pool(self, topic: Topic, passage_ids: list[int], *, new: set[int]) -> None:
         """Add those that are not in the pool; `new` passages are in none."""
-        known = [pk for pk in passage_ids if pk not in new]
+        stored = [pk for pk in passage_ids if pk not in new]
         pooled: set[int] = set()
-        for start in range(0, len(known), LOOKED_UP):
-            some = topic.pool.filter(passage__in=known[start : start + LOOKED_UP])
+        for start in range(0, len(stored), LOOKED_UP):
+            some = topic.pool.filter(passage__in=stored[start : start + LOOKED_UP])
             pooled.update(some.values_list("passage_id", flat=True))
         missing = [pk for pk in passage_ids if pk not in pooled]
         place = self._next_position(topic)
@@ -150,3 +163,105 @@ def _texts(passages: Iterable[tuple[str, str]], *, at: FilePosition) -> dict[str
 
 def _two_texts(doc_id: str, at: FilePosition) -> BadFormat:
     return at.error(f"passage {doc_id} has another text than before, expected one text a passage id")
+
+
+class DocIdCheck:
+    """Notes which files name passages that the collection lacks, and ids that only look like one it has.
+
+    To be asked once all passages of an import are stored.
+    """
+
+    def __init__(self, collection: Collection, tally: Tally) -> None:
+        self._collection, self._tally = collection, tally
+        self._missing: list[str] = []
+        """ "2 of 10 in a.run" for each file."""
+
+    @cached_property
+    def _doc_ids(self) -> frozenset[str]:
+        return frozenset(self._collection.passages.values_list("doc_id", flat=True).iterator())
+
+    @cached_property
+    def _by_look(self) -> dict[str, str]:
+        """The ids of passages that do not look as they are written."""
+        return {look(doc_id): doc_id for doc_id in self._doc_ids if not doc_id.isascii()}
+
+    def compare(self, doc_ids: Iterable[str], *, file: str) -> None:
+        """Note those that are no passage but look like one. Nothing is noted without any passages."""
+        named = frozenset(doc_ids)
+        missing = named - self._doc_ids if self._doc_ids else ()
+        if not missing:
+            return
+        self._missing.append(f"{len(missing):,} of {len(named):,} in {file}")
+        alike = {doc_id: other for doc_id in sorted(missing) if (other := self._lookalike(doc_id))}
+        if alike:
+            pairs = [f"{doc_id!a} is not {other!a}" for doc_id, other in alike.items()]
+            self._tally.note(
+                f"{file}: {len(alike):,} ids of passages look like one of the collection and are another, by "
+                f"invisible or composed characters: {some(pairs, most=NAMED_LOOKALIKES)}"
+            )
+
+    def _lookalike(self, doc_id: str) -> str | None:
+        seen = look(doc_id)
+        return seen if seen in self._doc_ids else self._by_look.get(seen)
+
+    def finish(self) -> None:
+        """Note how many ids are no passages; and passages that look alike, where some are new."""
+        if self._missing:
+            self._tally.note(f"passages that the collection lacks: {some(self._missing)}")
+        if (counts := self._tally.counts.get("passages")) and counts.new:
+            pairs = [
+                f"{doc_id!a} and {other!a}"
+                for doc_id in sorted(self._doc_ids)
+                if not doc_id.isascii() and (other := self._lookalike(doc_id)) not in (None, doc_id)
+            ]
+            if pairs:
+                listed = some(pairs, most=NAMED_LOOKALIKES)
+                self._tally.note(f"passages whose ids look alike and are not the same: {listed}")
+
+
+@dataclass(frozen=True, slots=True)
+class PassageFileImporter:
+    """Stores the passages of files; the candidates of a request enter the pool of its topic."""
+
+    topics: TopicImporter
+    passages: PassageImporter
+    runs: RunImporter
+    tally: Tally
+    is_segmenting: bool = False
+    """Documents are cut into windows of sentences, each a passage. Candidates of requests never are."""
+    run_tag: str = ""
+    """The run that the order of candidates makes; empty for none."""
+
+    def read(self, path: Path, *, chosen: Format | None) -> None:
+        """Import a file, which is read as `chosen`. Raises BadFormat."""
+        file_format = chosen or recognise_among(path, FORMATS)
+        if file_format is TSV_WITH_HEADER:
+            self.tally.note(header_note(path))
+        for (query_id, line), listed in groupby(file_format.read_chosen(path), key=_request):
+            if query_id is None:
+                self.passages.store(self._cut(listed), path=path)
+            else:
+                self._pool(list(listed), at=FilePosition(path, line))
+
+    def _cut(self, entries: Iterable[PassageEntry]) -> Iterator[PassageEntry]:
+        for entry in entries:
+            if not self.is_segmenting:
+                yield entry
+                continue
+            for segment in segments(entry.doc_id, entry.text):
+                yield replace(entry, doc_id=segment.doc_id, text=segment.text)
+
+    def _pool(self, candidates: list[PassageEntry], *, at: FilePosition) -> None:
+        """Store, pool and rank the candidates of one request."""
+        topic = self.topics.require(candidates[0].query_id or "", text=candidates[0].query_text, at=at)
+        self.passages.store(candidates, path=at.path)
+        self.passages.pool(topic, ((entry.doc_id, entry.text) for entry in candidates), at=at)
+        if self.run_tag:
+            for place, entry in enumerate(candidates, start=1):
+                score = 1 / place if entry.score is None else entry.score
+                self.runs.rank(self.run_tag, topic, entry.doc_id, (place, score), at=at)
+
+
+def _request(entry: PassageEntry) -> tuple[str | None, int]:
+    """Return the key of a request; all passages without a query belong together."""
+    return entry.query_id, entry.line if entry.query_id is not None else 0

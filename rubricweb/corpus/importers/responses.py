@@ -15,11 +15,9 @@ from grading.errors import BadFormat
 from grading.formats.responses import read_responses
 from grading.segmentation import MAX_TOKENS, PassagesOf, response_passages
 from rubricweb.corpus.convert import response_fields
+from rubricweb.corpus.importers.base import FilePosition, Tally, fitting, fitting_id, some
 from rubricweb.corpus.importers.passages import PassageImporter
-from rubricweb.corpus.importers.positions import FilePosition, fitting, fitting_id
-from rubricweb.corpus.importers.rankings import write_rankings
-from rubricweb.corpus.importers.runs import TAG_LIMIT, RunImporter
-from rubricweb.corpus.importers.tally import Tally, some
+from rubricweb.corpus.importers.runs import TAG_LIMIT, RunImporter, write_rankings
 from rubricweb.corpus.importers.topics import TopicImporter
 from rubricweb.corpus.models import Response, Run, Topic
 
@@ -30,15 +28,15 @@ READ_FIELDS = ("sentences", "references", "documents", "foreign", "passages_of")
 
 @dataclass(slots=True)
 class _ReadRun:
-    """What this import read of one run."""
+    """A run with the responses that this import has read of it."""
 
     row: Run
     at: FilePosition
     rankings: dict[Topic, types.Ranking] = field(default_factory=dict)
     answered: dict[str, FilePosition] = field(default_factory=dict)
-    """By query id: where the response stands."""
+    """Where the response stands, by query id."""
     stored: dict[int, Response] = field(default_factory=dict)
-    """By topic: responses of earlier imports."""
+    """Responses of earlier imports, by topic."""
 
 
 class ResponseImporter:
@@ -63,8 +61,8 @@ class ResponseImporter:
     def read(self, path: Path) -> None:
         """Import a file, or all files of a folder and of the folders in it."""
         paths, others = response_files(path)
-        for one in paths:
-            self._read_file(one)
+        for file in paths:
+            self._read_file(file)
         if others:
             names = some(other.name for other in others)
             self._tally.note(f"left out files that do not end in .jsonl, .json, .gz or .txt: {names}")
@@ -88,17 +86,17 @@ class ResponseImporter:
 
     def _read_file(self, path: Path) -> None:
         unknown: list[tuple[str, FilePosition]] = []
-        known = cut = 0
+        n_read = cut = 0
         for response in read_responses(path):
             at = FilePosition(path, response.line or None)
             topic = self._topic(response, at)
             if topic is None:
                 unknown.append((response.query_id, at))
                 continue
-            known += 1
+            n_read += 1
             cut += self._add(response, topic, at)
             reset_queries()  # under DEBUG, Django keeps every statement with its texts
-        if unknown and not known:
+        if unknown and not n_read:
             first, place = unknown[0]
             raise place.error(
                 f"query {first} is unknown, as are all others of the file, expected the queries given"
@@ -114,10 +112,10 @@ class ResponseImporter:
             )
 
     def _topic(self, response: types.Response, at: FilePosition) -> Topic | None:
-        """The response's topic; without a file of queries, a new one is made."""
-        known = self._topics.by_query_id.get(response.query_id)
-        if known is not None or self._topics.is_closed:
-            return known
+        """Return the response's topic; without a file of queries, a new one is made."""
+        topic = self._topics.by_query_id.get(response.query_id)
+        if topic is not None or self._topics.is_closed:
+            return topic
         return self._topics.require(response.query_id, text=_query(response.foreign), at=at)
 
     def _add(self, response: types.Response, topic: Topic, at: FilePosition) -> int:
@@ -129,7 +127,7 @@ class ResponseImporter:
                 f"run {response.run_tag} answers topic {response.query_id} here and in {earlier}, "
                 "expected one response a topic"
             )
-        passages = response_passages([one.text for one in response.sentences], self._passages_of)
+        passages = response_passages([sentence.text for sentence in response.sentences], self._passages_of)
         texts = {passage.doc_id: passage.text for passage in passages}
         self._passages.pool(topic, texts.items(), at=at)
         self._store(run, topic, response, at)
@@ -146,7 +144,7 @@ class ResponseImporter:
         if run is None:
             fitting_id(response.run_tag, what="the run id", at=at, limit=TAG_LIMIT)
             row = self._runs.run_of_file(response.run_tag)
-            stored = {one.topic_id: one for one in row.responses.all()}
+            stored = {row_of_topic.topic_id: row_of_topic for row_of_topic in row.responses.all()}
             run = self._read[response.run_tag] = _ReadRun(row, at, stored=stored)
         _describe(run.row, response, at)
         return run
@@ -182,18 +180,18 @@ def response_files(path: Path) -> tuple[list[Path], list[Path]]:
     if not path.is_dir():
         return [path], []
     listed = sorted(
-        found
+        file
         for pattern in ("*", "*/*", "*/*/*")
-        for found in path.glob(pattern)
-        if found.is_file() and not any(part.startswith(".") for part in found.relative_to(path).parts)
+        for file in path.glob(pattern)
+        if file.is_file() and not any(part.startswith(".") for part in file.relative_to(path).parts)
     )
-    paths = [found for found in listed if found.suffix in RESPONSE_SUFFIXES]
+    paths = [file for file in listed if file.suffix in RESPONSE_SUFFIXES]
     if not paths:
         raise BadFormat(
             "no file of responses in the folder, expected names that end in .jsonl, .json, .gz or .txt",
             file=path.name,
         )
-    return paths, [found for found in listed if found.suffix not in RESPONSE_SUFFIXES]
+    return paths, [file for file in listed if file.suffix not in RESPONSE_SUFFIXES]
 
 
 def _describe(run: Run, response: types.Response, at: FilePosition) -> None:
@@ -209,7 +207,7 @@ def _describe(run: Run, response: types.Response, at: FilePosition) -> None:
 
 
 def _stated(foreign: Mapping[str, Any]) -> Iterator[tuple[str, str]]:  # Any: what JSON holds
-    """What the metadata of a response say of its run."""
+    """Yield the fields of a run that the metadata of its response give, with their values."""
     metadata = foreign.get("metadata")
     if not isinstance(metadata, Mapping):
         return
@@ -221,7 +219,7 @@ def _stated(foreign: Mapping[str, Any]) -> Iterator[tuple[str, str]]:  # Any: wh
 
 
 def _query(foreign: Mapping[str, Any]) -> str:  # Any: what JSON holds
-    """The words of the topic, where the response repeats them (RAG'24: topic; RAG'25: narrative)."""
+    """Return the words of the topic, where the response repeats them (RAG'24: topic; RAG'25: narrative)."""
     metadata = foreign.get("metadata")
     value = metadata.get("narrative") if isinstance(metadata, Mapping) else foreign.get("topic")
     return value if isinstance(value, str) else ""

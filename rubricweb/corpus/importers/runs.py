@@ -1,28 +1,89 @@
-"""Runs, from run files and from the rankings that passages carry; run files take precedence."""
+"""Import runs, from run files and from the rankings that passages carry; run files take precedence."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 
 from grading import types
 from grading.errors import BadFormat
 from grading.formats.graded_records import GradedLine
+from grading.formats.ids import is_one_word
 from grading.formats.trec import comments_note, read_run_file, trec_eval_order
 from grading.types import TrecEval
-from rubricweb.corpus.importers.doc_ids import DocIdCheck
-from rubricweb.corpus.importers.positions import FilePosition, fitting_id
-from rubricweb.corpus.importers.rankings import remove_other_rankings, write_rankings
-from rubricweb.corpus.importers.tally import Tally, some
+from rubricweb.core import bulk
+from rubricweb.corpus.importers.base import FilePosition, Tally, fitting_id, some
+from rubricweb.corpus.importers.passages import ID_LIMIT, DocIdCheck
 from rubricweb.corpus.importers.topics import TopicImporter
-from rubricweb.corpus.models import Collection, Run, Topic
+from rubricweb.corpus.models import Collection, Ranking, Run, Topic
 
+Entry = tuple[str, float]
 TAG_LIMIT = 200
 RUN_SUFFIXES = frozenset({".run", ".txt", ".gz", ""})
-
 Ranks = dict[str, tuple[int, float]]
 """Doc id -> rank and score, in the file's order."""
+
+
+def write_rankings(
+    run: Run, by_topic: Mapping[Topic, types.Ranking], tally: Tally, *, at: FilePosition, is_replacing: bool
+) -> None:
+    """Update the run's rankings from a file.
+
+    Rankings gathered from passages may grow, since a later graded file may hold more or less of the pool, as
+    long as the order is the same. A run file is complete: it must agree, or replace.
+    """
+    before = {ranking.topic_id: ranking for ranking in run.rankings.all()}
+    fresh, counts = [], tally.of("rankings")
+    for topic, ranking in by_topic.items():
+        old = before.get(topic.pk)
+        if old is None:
+            fresh.append(_row(run, topic, ranking, at=at))
+        elif _says_the_same(old, ranking, is_part_enough=not run.is_from_file):
+            counts.unchanged += 1
+        elif is_replacing or (not run.is_from_file and _is_part(_entries(old), _new_entries(ranking))):
+            old.doc_ids, old.scores = list(ranking.doc_ids), list(ranking.scores)
+            old.save(update_fields=["doc_ids", "scores"])
+            counts.changed += 1
+        else:
+            raise at.with_columns(ranking.query_id).error(
+                f"run {run.run_tag} ranks the passages of query {ranking.query_id} otherwise than before, "
+                "expected the same ranking (or --replace)"
+            )
+    bulk.create(fresh)
+    counts.new += len(fresh)
+
+
+def remove_other_rankings(run: Run, kept: Iterable[Topic], tally: Tally) -> None:
+    """Remove the run's rankings for all other topics: a run file is complete."""
+    gone, _ = run.rankings.exclude(topic__in=list(kept)).delete()
+    tally.of("rankings").changed += gone
+
+
+def _row(run: Run, topic: Topic, ranking: types.Ranking, *, at: FilePosition) -> Ranking:
+    for doc_id in ranking.doc_ids:
+        if len(doc_id) > ID_LIMIT or not is_one_word(doc_id):
+            fitting_id(doc_id, what="the doc_id", at=at.with_columns(doc_id), limit=ID_LIMIT)
+    return Ranking(run=run, topic=topic, doc_ids=list(ranking.doc_ids), scores=list(ranking.scores))
+
+
+def _says_the_same(old: Ranking, ranking: types.Ranking, *, is_part_enough: bool) -> bool:
+    entries, new = _entries(old), _new_entries(ranking)
+    return entries == new or (is_part_enough and _is_part(new, entries))
+
+
+def _entries(old: Ranking) -> list[Entry]:
+    return [(doc_id, float(score)) for doc_id, score in zip(old.doc_ids, old.scores, strict=True)]
+
+
+def _new_entries(ranking: types.Ranking) -> list[Entry]:
+    return list(zip(ranking.doc_ids, ranking.scores, strict=True))
+
+
+def _is_part(part: Sequence[Entry], whole: Sequence[Entry]) -> bool:
+    """Return whether the entries of `part` are in `whole`, in the same order."""
+    rest = iter(whole)
+    return all(entry in rest for entry in part)
 
 
 class RunImporter:
@@ -107,24 +168,26 @@ class RunImporter:
             problem = f"run {run_tag} is also in {self._files[run_tag].name}, expected one file a run"
             raise at.with_columns(run_tag).error(problem)
         self._files[run_tag] = path
-        known = [ranking for query_id, ranking in by_topic.items() if query_id in self._topics.by_query_id]
+        of_topics = [
+            ranking for query_id, ranking in by_topic.items() if query_id in self._topics.by_query_id
+        ]
         self._say_unknown(
-            at, [query_id for query_id in by_topic if query_id not in self._topics.by_query_id], known
+            at, [query_id for query_id in by_topic if query_id not in self._topics.by_query_id], of_topics
         )
-        if known:
-            doc_ids = chain.from_iterable(ranking.doc_ids for ranking in known)
+        if of_topics:
+            doc_ids = chain.from_iterable(ranking.doc_ids for ranking in of_topics)
             self._doc_ids.compare(doc_ids, file=path.name)
             run = self.run_of_file(run_tag)
-            self._write(run, known, at=at)
+            self._write(run, of_topics, at=at)
 
-    def _say_unknown(self, at: FilePosition, unknown: list[str], known: list[types.Ranking]) -> None:
+    def _say_unknown(self, at: FilePosition, unknown: list[str], of_topics: list[types.Ranking]) -> None:
         if not unknown:
             return
-        if self._topics.is_closed and not known:
+        if self._topics.is_closed and not of_topics:
             raise at.with_columns(unknown[0]).error(
                 f"query {unknown[0]} is unknown, as are all others of the file, expected the queries given"
             )
-        rest = self._topics.lookalikes(unknown) + ("" if known else ", which are all it has")
+        rest = self._topics.lookalikes(unknown) + ("" if of_topics else ", which are all it has")
         self._tally.note(f"{at.path.name}: left out {len(unknown)} topics that the collection lacks{rest}")
 
     def _run(self, run_tag: str) -> Run:
@@ -180,7 +243,7 @@ def run_files(folder: Path) -> tuple[list[Path], list[Path]]:
 
 
 def _ranking(run_tag: str, topic: Topic, ranks: Ranks) -> types.Ranking:
-    """Ranks become positions; ties keep the order of the files."""
+    """Return the ranking by rank; ties keep the order of the files."""
     ordered: Iterable[tuple[str, tuple[int, float]]] = sorted(ranks.items(), key=lambda entry: entry[1][0])
     doc_ids, places = zip(*ordered, strict=True)
     return types.Ranking(run_tag, topic.query_id, doc_ids, tuple(score for _, score in places))

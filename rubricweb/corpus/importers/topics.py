@@ -10,8 +10,7 @@ from grading.formats.base import Format, header_note
 from grading.formats.ids import look
 from grading.formats.topic_dialects import TopicEntry
 from grading.formats.topics import TSV_WITH_HEADER, topics_format
-from rubricweb.corpus.importers.positions import FilePosition, fitting_id
-from rubricweb.corpus.importers.tally import Tally, some
+from rubricweb.corpus.importers.base import FilePosition, Tally, fitting_id, some
 from rubricweb.corpus.models import Collection, Subtopic, Topic
 
 ID_LIMIT = 200
@@ -31,7 +30,7 @@ _NONE: Mapping[str, object] = {}
 
 
 def natural_key(query_id: str) -> list[str | int]:
-    """Sorts ids as people do: numbers within them by their value.
+    """Return a key that sorts ids as people do: numbers within them by their value.
 
     >>> sorted(["q11", "q5", "Q2", "7"], key=natural_key)
     ['7', 'Q2', 'q5', 'q11']
@@ -44,7 +43,7 @@ class TopicImporter:
     """The collection's topics by query id. After a file of topics no other file may add any."""
 
     def __init__(self, collection: Collection, tally: Tally, *, is_closed: bool = False) -> None:
-        """Where it `is_closed`, no file may add topics."""
+        """Take the topics of a collection; where `is_closed`, no file may add any."""
         self._collection, self._tally = collection, tally
         self.by_query_id: dict[str, Topic] = {topic.query_id: topic for topic in collection.topics.all()}
         self._next_position = max((topic.position + 1 for topic in self.by_query_id.values()), default=0)
@@ -113,7 +112,7 @@ class TopicImporter:
             for query_id in query_ids
             if look(query_id) in by_look
         ]
-        return f" ({some(pairs, shown=3)})" if pairs else ""
+        return f" ({some(pairs, most=3)})" if pairs else ""
 
     def require_subtopic(self, topic: Topic, facet_id: str, *, text: str = "", at: FilePosition) -> None:
         subtopic, counts = self._subtopics.get((topic.pk, facet_id)), self._tally.of("subtopics")
@@ -140,8 +139,8 @@ class TopicImporter:
                 moved.append(topic)
         Topic.objects.bulk_update(moved, ["position"], batch_size=BATCH)
         for file, query_ids in self._reworded.items():
-            words = some(dict.fromkeys(query_ids))
-            self._tally.note(f"{file} words some queries otherwise, the collection's words stay: {words}")
+            listed = some(dict.fromkeys(query_ids))
+            self._tally.note(f"{file} words some queries otherwise, the collection's words stay: {listed}")
 
     def _make(
         self, query_id: str, text: str, *, at: FilePosition, details: Mapping[str, object] = _NONE
@@ -181,6 +180,6 @@ def _refuse_other_details(topic: Topic, details: Mapping[str, object], at: FileP
     for name, value in details.items():
         before = getattr(topic, name)
         if before not in _EMPTY and before != value:
-            words = name.replace("_", " ") if name != "foreign" else "set of fields"
-            problem = f"query {topic.query_id} has another {words} here than in the collection"
+            label = name.replace("_", " ") if name != "foreign" else "set of fields"
+            problem = f"query {topic.query_id} has another {label} here than in the collection"
             raise at.error(f"{problem}, expected the same (or --replace)")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rubricweb.corpus.models import Collection
-from rubricweb.corpus.pool_sizes import pooled_passages
+from rubricweb.corpus.pools import pooled_passages
 
 Cell = tuple[int, int]
 """(revision pk, passage pk)."""

@@ -11,12 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from grading.types import FAILED, MISSING, ItemKind, Purpose
-from rubricweb.banks.models import DIRECT_UID, Item, ItemRevision
-from rubricweb.banks.querysets import ItemQuerySet
+from rubricweb.banks.models import DIRECT_UID, Item, ItemQuerySet, ItemRevision
 from rubricweb.core.reader import everything
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.corpus.pool_sizes import pool_sizes
-from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
+from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool, pool_sizes
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.engine.answers import answered_cells, asks_with_key, reads_answers, source_of
 from rubricweb.grades.engine.gaps import Cell, Gap, Mask, TopicGap, WholeTopic, gaps_of

@@ -11,8 +11,7 @@ from django.conf import settings
 
 from grading.graders import registry
 from grading.types import Outcome, Purpose
-from rubricweb.banks.models import Bank
-from rubricweb.banks.querysets import ItemQuerySet
+from rubricweb.banks.models import Bank, ItemQuerySet
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.configs import planned_configs
 from rubricweb.grades.defaults import graders_of, scored_graders

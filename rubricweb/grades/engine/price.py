@@ -15,7 +15,7 @@ from grading.errors import UnknownPrompt
 from grading.graders import registry
 from rubricweb.banks.models import ItemRevision
 from rubricweb.corpus.models import Collection, Passage, Topic
-from rubricweb.corpus.pool_sizes import pool_chars, stamp_of
+from rubricweb.corpus.pools import pool_chars, stamp_of
 from rubricweb.grades.configs import spec_of
 from rubricweb.grades.engine.gaps import Gap, TopicGap, WholeTopic
 from rubricweb.grades.engine.missing import Missing, asked_cells

@@ -8,7 +8,7 @@ from functools import partial
 
 from django.db.models import QuerySet
 
-from rubricweb.banks.querysets import ItemQuerySet
+from rubricweb.banks.models import ItemQuerySet
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.engine.answers import reads_answers, source_of
 from rubricweb.grades.engine.gaps import Gap, minus, within

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from grading.errors import BadFormat
 from grading.formats.graded_records import ConfigKey, GradedPassage, ImportedGrade
 from grading.types import Outcome, Purpose
-from rubricweb.corpus.importers import FilePosition, Tally, fitting_name
+from rubricweb.corpus.importers.base import FilePosition, Tally, fitting_name
 from rubricweb.corpus.models import Topic
 from rubricweb.grades import configs, store, verification
 from rubricweb.grades.models import Grade, GraderConfig, MatrixStamp

@@ -20,8 +20,8 @@ from rubricweb.accounts.models import User
 from rubricweb.banks.models import ItemRevision
 from rubricweb.core import audit
 from rubricweb.core.bulk import LOOKED_UP
-from rubricweb.corpus.importers import Tally, TopicImporter
-from rubricweb.corpus.importers.tally import some
+from rubricweb.corpus.importers.base import Tally, some
+from rubricweb.corpus.importers.topics import TopicImporter
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pseudonyms import assessor_pseudonym
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from grading.formats.ids import item_id, text_md5
 from grading.formats.ratings import PersonRating
-from rubricweb.corpus.importers import FilePosition, JudgmentImporter
-from rubricweb.corpus.importers.tally import some
+from rubricweb.corpus.importers.base import FilePosition, some
+from rubricweb.corpus.importers.judgments import JudgmentImporter
 from rubricweb.corpus.models import Topic
 from rubricweb.grades.humans import Cell, add_imported
 from rubricweb.grades.importers.people import Work

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rubricweb.corpus.importers import Tally
+from rubricweb.corpus.importers.base import Tally
 from rubricweb.grades import store
 from rubricweb.grades.models import Grade, GraderConfig, HumanGrade
 

@@ -16,7 +16,7 @@ register = template.Library()
 @dataclass(frozen=True, slots=True)
 class Place:
     tabs: tuple[tuple[Tab, tuple[Screen, ...]], ...]
-    """With the screens below each that the person's role opens."""
+    """The tabs, with the screens below each that the person's role opens."""
     screen: Screen | None
     """The one that the page is, or lies below."""
     is_screen: bool = False

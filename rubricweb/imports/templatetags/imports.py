@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from django import template
 
-from rubricweb.imports import screens
+from rubricweb.imports import queries
 
 register = template.Library()
 
 
 @register.filter
 def import_summary(counts: dict[str, dict[str, int]]) -> str:
-    return screens.summary(counts)
+    return queries.summary(counts)

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from grading.formats.tables import PrintedTable
-from rubricweb.banks.version_diff import Piece, word_diff
+from rubricweb.banks.versions import Piece, word_diff
 from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.board.headline import headline
 from rubricweb.leaderboards.board.scored import ScoredBoard

@@ -10,7 +10,7 @@ import numpy as np
 
 from grading.arrays import none_if_nan
 from grading.statistics.influence import ranks
-from rubricweb.corpus.duplicates.selectors import groups_by_doc_id
+from rubricweb.corpus.duplicates import groups_by_doc_id
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.corpus.topic_pools import rankings_of
 from rubricweb.grades.matrices import TopicGrades

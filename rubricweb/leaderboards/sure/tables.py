@@ -11,7 +11,7 @@ from grading.formats.tables import PrintedTable, TextCell, from_mappings, number
 from grading.measures import registry
 from grading.statistics.diagnostics import families
 from grading.statistics.rank_correlation import Coefficient
-from rubricweb.corpus.duplicates.selectors import latest_search
+from rubricweb.corpus.duplicates import latest_search
 from rubricweb.grades.defaults import scored_graders
 from rubricweb.leaderboards.agreement import files as agreement_files
 from rubricweb.leaderboards.agreement import selectors as agreement

@@ -13,7 +13,7 @@ from django.db.models import Q
 from grading.formats.events import FlagThread, Verb, moment
 from rubricweb.banks.models import Bank, Item, ItemChange, ItemRevision
 from rubricweb.core import events
-from rubricweb.corpus.importers import FilePosition
+from rubricweb.corpus.importers.base import FilePosition
 from rubricweb.corpus.models import Passage
 from rubricweb.grades.importers.people import Kinds, Work
 from rubricweb.review.models import Flag, FlagEvent, Subject

@@ -10,7 +10,7 @@ import numpy as np
 from grading.near_duplicates import Shingler, jaccard
 from grading.types import MISSING, Ratings
 from rubricweb.banks.models import Bank
-from rubricweb.corpus.duplicates.models import DuplicateSearch
+from rubricweb.corpus.derived_models import DuplicateSearch
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
 from rubricweb.grades.matrices import matrices

@@ -14,17 +14,17 @@ from grading.near_duplicates import THRESHOLD
 from grading.types import ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.banks.access import bank_topic_for, item_for
+from rubricweb.banks.actions import MOST_SPANS, SPAN_CHARS, Origin, quoted
 from rubricweb.banks.errors import UnfitSpan
 from rubricweb.banks.models import Bank, Item
-from rubricweb.banks.origins import MOST_SPANS, SPAN_CHARS, Origin, quoted
 from rubricweb.core.forms import choice_field, offer_choices
 from rubricweb.core.http import Context
 from rubricweb.core.ids import parse_id
 from rubricweb.corpus.access import pooled_passage
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.editor.figures import passage_grades
+from rubricweb.editor.impact import items_by_closeness
 from rubricweb.editor.item_forms import Wording, new_item_form, wording_form
-from rubricweb.editor.similar import items_by_closeness
 from rubricweb.editor.what_if import WhatIf, what_if
 from rubricweb.grades.forms import select_at_once
 from rubricweb.grades.raters import Rater

@@ -26,11 +26,10 @@ from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_par
 from rubricweb.core.ids import parse_id
 from rubricweb.core.undo import offer_undo_on_page
 from rubricweb.corpus.access import collection_for
-from rubricweb.corpus.duplicates.actions import start_search
-from rubricweb.corpus.duplicates.selectors import last_attempt, latest_search
+from rubricweb.corpus.duplicates import last_attempt, latest_search, start_search
 from rubricweb.corpus.models import Collection
 from rubricweb.editor.item_forms import SeenForm, wording_form
-from rubricweb.editor.views.items import items_changed
+from rubricweb.editor.items import items_changed
 from rubricweb.grades.defaults import banks
 from rubricweb.grades.raters import raters
 from rubricweb.review.evidence import count_hidden, evidence
@@ -205,7 +204,7 @@ def _unfit(request: HtmxRequest, bank: Bank, subject: Subject, undo_at: str) -> 
 
 def _reword(request: HtmxRequest, bank: Bank, subject: Subject, undo_at: str) -> Refusal | None:
     item = _editable(request, bank, subject)
-    form = wording_form(item, sent=request.POST)
+    form = wording_form(item, posted=request.POST)
     if not form.is_valid():
         return Refusal({"item_form": form})
     mine, before = form.cleaned_data["text"], item.revision.text

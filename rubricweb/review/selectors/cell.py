@@ -16,7 +16,7 @@ from grading.types import ANSWERED, MISSING, ItemKind, Outcome, Purpose, Ratings
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import DIRECT_UID, Bank, Item, ItemChange, ItemRevision
 from rubricweb.banks.selectors import keys_of
-from rubricweb.corpus.duplicates.selectors import fellows
+from rubricweb.corpus.duplicates import fellows
 from rubricweb.corpus.models import Passage, Topic
 from rubricweb.corpus.pools import TopicPool, collection_pool
 from rubricweb.grades import convert

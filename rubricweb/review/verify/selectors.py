@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from grading.types import ItemKind
 from rubricweb.accounts.models import User
-from rubricweb.banks.models import Bank, Item
-from rubricweb.banks.querysets import ItemQuerySet
+from rubricweb.banks.models import Bank, Item, ItemQuerySet
 from rubricweb.banks.secrecy import readable
 from rubricweb.banks.selectors import keys_of
 from rubricweb.corpus.models import Passage

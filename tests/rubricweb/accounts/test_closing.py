@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from rubricweb.accounts.actions import set_role
-from rubricweb.accounts.closing import CannotClose, close_account
+from rubricweb.accounts.actions import CannotClose, close_account, set_role
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.campaigns.leases import top_up

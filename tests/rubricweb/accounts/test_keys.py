@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.html import escape
 
 from rubricweb.accounts import actions
-from rubricweb.accounts.keys import ACTIONS, NoSuchKey, bindings, keys_of, parsed, shown
+from rubricweb.accounts.keys import ACTIONS, NoSuchKey, bindings, keys_of, parsed, sign_of
 from rubricweb.core.models import AuditEntry
 from tests.factories import UserFactory
 from tests.rubricweb.markup import markup
@@ -24,7 +24,7 @@ def ana(db):
 
 
 def fields(**changed):
-    typed = {action.name: shown(action.key) for action in ACTIONS}
+    typed = {action.name: sign_of(action.key) for action in ACTIONS}
     return typed | {name.replace("_", "-"): key for name, key in changed.items()}
 
 
@@ -36,7 +36,7 @@ def bound_on(page):
 
 @pytest.mark.parametrize("action", ACTIONS, ids=lambda action: action.name)
 def test_what_is_shown_is_read_back(action):
-    assert parsed(shown(action.key)) == action.key
+    assert parsed(sign_of(action.key)) == action.key
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rubricweb.editor.impact import UnsavedItem, impact
+from rubricweb.editor.impact import UnsavedItem, impact_of
 from rubricweb.editor.what_if import what_if
 from rubricweb.grades.scoring import MeasureSpec
 from tests.factories import PassageFactory, grade, lexical_config, ranked
@@ -42,7 +42,7 @@ def test_the_impact_of_a_text_is_that_of_the_editor(item, bank, developer, scrip
     text = "Which trees keep their leaves?"
     sent = {"topic": item.topic.query_id, "kind": "question", "text": text}
     document = script_of(developer).post(f"{AT}banks/{bank.pk}/impact/", sent, format="json").json()
-    expected = impact(UnsavedItem(bank, item.topic, "question", text))
+    expected = impact_of(UnsavedItem(bank, item.topic, "question", text))
     assert (document["passages"], document["to_grade"]) == (3, expected.to_grade)
     assert document["could_move"] == list(expected.could_move)
     twin = script_of(developer).post(

@@ -10,7 +10,7 @@ from django.core.management import call_command
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from rubricweb.accounts.closing import close_account
+from rubricweb.accounts.actions import close_account
 from rubricweb.api.models import Token
 from rubricweb.api.tokens import make_token
 from rubricweb.core.models import AuditEntry

@@ -11,8 +11,8 @@ from rubricweb.arena.errors import NothingToDraw, NothingToTakeBack, NotTwoAnswe
 from rubricweb.arena.models import Arena, Battle
 from rubricweb.arena.votes import Verdict, counted_votes
 from rubricweb.core.models import AuditEntry
+from rubricweb.corpus.actions import withdraw_run
 from rubricweb.corpus.models import Run, Topic
-from rubricweb.corpus.runs.actions import withdraw_run
 from tests.factories import MembershipFactory
 from tests.rubricweb.arena.conftest import ballot, voted
 

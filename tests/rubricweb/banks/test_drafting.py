@@ -9,13 +9,13 @@ from grading.graders.connection import Problem
 from grading.graders.replies import NoReply
 from grading.types import ErrorClass, ItemKind
 from rubricweb.banks.actions import add_item, revise_item
-from rubricweb.banks.drafting import actions, asking
-from rubricweb.banks.drafting.asking import DraftOptions
+from rubricweb.banks.drafting import actions
+from rubricweb.banks.drafting.actions import DraftOptions
 from rubricweb.banks.drafting.models import Draft, DraftRequest
 from rubricweb.banks.errors import AlreadyDecided, CannotDraft, DuplicateItem, RequestUnderWay
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Subtopic
-from rubricweb.editor import drafts as selectors
+from rubricweb.editor import draft_inbox as selectors
 from rubricweb.jobs import endings, queue
 from rubricweb.jobs.run import work_on
 from tests.factories import TopicFactory
@@ -296,7 +296,7 @@ def test_a_real_t5_fills_the_inbox(bank, topic, tmp_path):
 
     wanted = DraftOptions(ItemKind.NUGGET, "hf_seq2seq", str(tmp_path))
     asked = actions.request_drafts(bank, topic, wanted, by=None)
-    [(_, words)] = asking.request_of(asked).messages
+    [(_, words)] = actions.request_of(asked).messages
     tiny_writers.build_t5(tmp_path, words, '["red pigment", "short days"]')
     work_on("drafts", asked.pk)
     assert texts(bank, topic) == ["red pigment", "short days"]

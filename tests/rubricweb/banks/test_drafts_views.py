@@ -6,7 +6,7 @@ from django.urls import reverse
 from grading.types import ItemKind
 from rubricweb.banks import actions as banks
 from rubricweb.banks.drafting import actions
-from rubricweb.banks.drafting.asking import DraftOptions
+from rubricweb.banks.drafting.actions import DraftOptions
 from rubricweb.banks.drafting.models import Draft, DraftRequest
 from rubricweb.corpus.models import Subtopic
 from rubricweb.editor.item_forms import MAX_WORDING

@@ -8,11 +8,11 @@ from django.urls import reverse
 from grading.types import ItemKind
 from rubricweb.banks.actions import add_item, revise_item, weigh_item
 from rubricweb.banks.drafting import actions, importance
-from rubricweb.banks.drafting.asking import DraftOptions
+from rubricweb.banks.drafting.actions import DraftOptions
 from rubricweb.banks.drafting.models import Draft, DraftRequest, ImportanceSuggestion
 from rubricweb.banks.errors import AlreadyDecided, CannotDraft
 from rubricweb.core.models import AuditEntry
-from rubricweb.editor import drafts as selectors
+from rubricweb.editor import draft_inbox as selectors
 from rubricweb.jobs.run import work_on
 from tests.rubricweb.markup import markup
 

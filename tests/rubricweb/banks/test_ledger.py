@@ -8,8 +8,8 @@ from django.utils.html import strip_tags
 from grading.types import Importance
 from rubricweb.banks import actions
 from rubricweb.banks.versions import name_version
-from rubricweb.editor import changes as selectors
-from rubricweb.editor.changes import Filters, history
+from rubricweb.editor import history as selectors
+from rubricweb.editor.history import Filters, history_page
 from tests.factories import gradable
 from tests.rubricweb.markup import markup
 
@@ -54,9 +54,9 @@ def test_filters_by_person_verb_and_topic(client_of, viewer, developer, bank, ch
 
 def test_pages_go_by_the_last_row_seen(bank, changed, developer, monkeypatch):
     monkeypatch.setattr(selectors, "PAGE_ROWS", 1)
-    first = history(bank, Filters())
+    first = history_page(bank, Filters())
     actions.revise_item(changed[0], text="Is it blue?", seen=2, by=developer)
-    second = history(bank, Filters(), before=first.before)
+    second = history_page(bank, Filters(), before=first.before)
     assert [change.verb for change in (*first.changes, *second.changes)] == ["retired", "reworded"]
     assert second.before is None
 
@@ -83,7 +83,7 @@ def test_pages_have_each_change_and_each_move_once(bank, changed, owner, monkeyp
         actions.move_item(other, place=place, by=owner)
     seen, pages = None, []
     while not pages or seen:
-        page = history(bank, Filters(), before=seen)
+        page = history_page(bank, Filters(), before=seen)
         pages.append([change.verb for change in page.changes])
         seen = page.before
     assert pages == [["moved", "moved"], ["moved", "retired"], ["reworded"]]
@@ -178,7 +178,7 @@ def test_pages_have_each_version_once(bank, changed, developer, owner, monkeypat
     name_version(bank, name="Final", by=owner)
     seen, pages = None, []
     while not pages or seen:
-        page = history(bank, Filters(), before=seen)
+        page = history_page(bank, Filters(), before=seen)
         pages.append([getattr(row, "name", None) or row.verb for row in page.changes])
         seen = page.before
     assert pages == [["Final", "reworded"], ["Pilot", "retired"], ["reworded"]]

@@ -4,9 +4,9 @@ import pytest
 
 from grading.types import Importance, ItemKind
 from rubricweb.banks import actions
+from rubricweb.banks.actions import quoted
 from rubricweb.banks.errors import Conflict, DuplicateItem, UnfitMerge, UnfitSpan
 from rubricweb.banks.models import ItemSource
-from rubricweb.banks.origins import quoted
 from tests.factories import ItemFactory, PassageFactory, TopicFactory
 
 pytestmark = pytest.mark.django_db

@@ -6,8 +6,15 @@ from grading.types import Importance, ItemKind
 from rubricweb.banks import actions
 from rubricweb.banks.errors import BankMoved, Conflict
 from rubricweb.banks.models import Item
-from rubricweb.banks.version_diff import difference, held, word_diff
-from rubricweb.banks.versions import bank_stamp, name_version, restore_version, versions
+from rubricweb.banks.versions import (
+    bank_stamp,
+    difference,
+    held,
+    name_version,
+    restore_version,
+    versions,
+    word_diff,
+)
 from rubricweb.banks.weighing import ItemWeight, settle_items
 from tests.factories import gradable
 

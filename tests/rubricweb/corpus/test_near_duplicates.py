@@ -5,9 +5,9 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from rubricweb.corpus.duplicates import actions
-from rubricweb.corpus.duplicates.models import DuplicateSearch, NearDuplicate
-from rubricweb.corpus.duplicates.selectors import fellows, groups_by_doc_id, latest_search
+from rubricweb.corpus import duplicates
+from rubricweb.corpus.derived_models import DuplicateSearch, NearDuplicate
+from rubricweb.corpus.duplicates import fellows, groups_by_doc_id, latest_search
 from rubricweb.jobs.run import work_on
 from tests import factories
 
@@ -59,12 +59,12 @@ def test_a_threshold_that_means_nothing(collection, threshold):
 
 
 def test_a_worker_searches(collection, passages, owner):
-    search = actions.start_search(collection, threshold=0.8, by=owner)
+    search = duplicates.start_search(collection, threshold=0.8, by=owner)
     assert latest_search(collection) is None
-    assert actions.start_search(collection, threshold=0.9, by=owner) == search, "it waits already"
+    assert duplicates.start_search(collection, threshold=0.9, by=owner) == search, "it waits already"
 
     work_on("near-duplicates", search.pk)
     search.refresh_from_db()
     assert (search.state, search.groups, search.passages) == ("done", 1, 3)
     assert groups_by_doc_id(collection) == {"d1": 1, "d3": 1}
-    assert actions.start_search(collection, threshold=0.9, by=owner) != search
+    assert duplicates.start_search(collection, threshold=0.9, by=owner) != search

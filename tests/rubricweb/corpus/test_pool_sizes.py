@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from rubricweb.core.models import new_stamp
-from rubricweb.corpus import pool_sizes, pools
+from rubricweb.corpus import pools
+from rubricweb.corpus.derived_models import PoolSnapshot
 from rubricweb.corpus.models import Collection
-from rubricweb.corpus.snapshots.models import PoolSnapshot
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -24,10 +24,10 @@ def topics(collection):
 
 def counted(collection) -> list[tuple[int, int, int]]:
     """(topic, passages, characters), counted anew."""
-    pool_sizes._sizes.cache_clear()
-    pool_sizes._chars.cache_clear()
-    chars = pool_sizes.pool_chars(collection)
-    return [(pk, size, chars.get(pk, 0)) for pk, size in pool_sizes.pool_sizes(collection).items()]
+    pools._sizes.cache_clear()
+    pools._chars.cache_clear()
+    chars = pools.pool_chars(collection)
+    return [(pk, size, chars.get(pk, 0)) for pk, size in pools.pool_sizes(collection).items()]
 
 
 def expected(collection, topics, left_out=()) -> list[tuple[int, int, int]]:
@@ -45,8 +45,8 @@ def test_rows_are_counted_until_workers_did(collection, topics, monkeypatch):
     assert counted(collection) == expected(collection, topics)
     keep()
     with monkeypatch.context() as patched:
-        patched.delattr(pool_sizes, "pooled_chars")
-        patched.delattr(pool_sizes, "Pooled")
+        patched.delattr(pools, "pooled_chars")
+        patched.delattr(pools, "Pooled")
         assert counted(collection) == expected(collection, topics)
 
 
@@ -69,7 +69,7 @@ def test_what_only_unaccepted_runs_bring_is_left_out_of_their_topic(collection, 
         keep()
     of_first, *others = expected(collection, topics)
     assert counted(collection) == [(first.pk, 2, of_first[2] - len(shared.text)), *others]
-    passages = pool_sizes.pooled_passages(collection, [first.pk, second.pk])
+    passages = pools.pooled_passages(collection, [first.pk, second.pk])
     assert (shared.pk in passages[first.pk], passages[second.pk]) == (False, [shared.pk])
 
 
@@ -84,4 +84,4 @@ def test_snapshots_of_earlier_versions_are_made_again(collection, topics):
 def test_single_pools_are_in_their_order(collection, topics):
     first, *_ = topics
     rows = list(first.pool.order_by("position", "pk").values_list("passage_id", flat=True))
-    assert pool_sizes.pooled_passages(collection, [first.pk]) == {first.pk: rows}
+    assert pools.pooled_passages(collection, [first.pk]) == {first.pk: rows}

@@ -7,8 +7,8 @@ import pytest
 
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus import pools
+from rubricweb.corpus.derived_models import PoolSnapshot
 from rubricweb.corpus.models import Collection
-from rubricweb.corpus.snapshots.models import PoolSnapshot
 from rubricweb.corpus.topic_pools import TopicJudgments, TopicPool, TopicRankings
 from tests import factories
 

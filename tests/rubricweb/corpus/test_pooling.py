@@ -3,10 +3,10 @@
 import pytest
 
 from rubricweb.core.models import AuditEntry
+from rubricweb.corpus.actions import accept_run, withdraw_run
 from rubricweb.corpus.models import Collection, Pooled, Run
 from rubricweb.corpus.pooling import PoolRule, TopicPlan, apply_pool, extend_pool, plan_pool, stored_rule
 from rubricweb.corpus.pools import collection_pool
-from rubricweb.corpus.runs.actions import accept_run, withdraw_run
 from tests.factories import (
     JudgmentFactory,
     PassageFactory,

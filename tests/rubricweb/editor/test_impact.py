@@ -72,7 +72,7 @@ def asked_before(bank, topic, text):
 
 
 def test_a_new_question_is_graded_on_the_whole_pool(bank, topic, items):
-    preview = impact.impact(draft(bank, topic))
+    preview = impact.impact_of(draft(bank, topic))
     assert (preview.passages, preview.known, preview.to_grade, preview.runs) == (4, 0, 4, 3)
     assert preview.seconds is None
     assert not preview.is_twin
@@ -85,25 +85,25 @@ def test_words_that_were_asked_before_keep_their_grades(bank, topic, items, pass
     grade(lexical_config(), old, passages[0], 2)
     grade(lexical_config(), old, passages[1], None, "failed")
     grade(lexical_config(), old, passages[3], 5)
-    preview = impact.impact(draft(bank, topic, text=f" {NEW}\n"))
+    preview = impact.impact_of(draft(bank, topic, text=f" {NEW}\n"))
     assert (preview.known, preview.to_grade) == (3, 1)
     # apart covers it for sure: 2/3, 1/3 and 0 or 1/3; the tie at rank 2 may break, only behind can fall.
     assert preview.could_move == ("behind",)
 
 
 def test_a_rewording_gives_up_what_the_old_words_cover(bank, topic, items):
-    preview = impact.impact(draft(bank, topic, item=items[0]))
+    preview = impact.impact_of(draft(bank, topic, item=items[0]))
     # ahead has 1/2 for sure; each may add 1/2: all may be equal, or any of the two others draw level.
     assert preview.could_move == ("apart", "behind")
-    assert impact.impact(draft(bank, topic, text="Which tree?", item=items[0])).is_twin
+    assert impact.impact_of(draft(bank, topic, text="Which tree?", item=items[0])).is_twin
 
 
 def test_money_comes_from_the_price_of_the_model(bank, topic, items, settings):
-    assert impact.impact(draft(bank, topic)).dollars is None
+    assert impact.impact_of(draft(bank, topic)).dollars is None
     settings.PRICES = {lexical_config().llm: 2.0}
     cheap, dear = draft(bank, topic), draft(bank, topic, text=f"{NEW} {'Or rain? ' * 50}")
-    assert 0 < impact.impact(cheap).dollars < impact.impact(dear).dollars
-    assert impact.impact(cheap).dollars_words == "less than $0.01"
+    assert 0 < impact.impact_of(cheap).dollars < impact.impact_of(dear).dollars
+    assert impact.impact_of(cheap).dollars_words == "less than $0.01"
 
 
 def test_time_comes_from_the_measured_rate(bank, topic, items, collection):
@@ -111,20 +111,20 @@ def test_time_comes_from_the_measured_rate(bank, topic, items, collection):
     JobChunk.objects.create(
         job=job, number=1, topic=topic, cells=[], size=10, done=10, seconds=5, state=JobChunk.State.DONE
     )
-    assert impact.impact(draft(bank, topic)).seconds == pytest.approx(2.0)
+    assert impact.impact_of(draft(bank, topic)).seconds == pytest.approx(2.0)
 
 
 def test_a_topic_that_asks_nothing_yet_starts_to_count(bank, topic, items, collection, passages):
     new_topic = TopicFactory(collection=collection, query_id="q2")
     PooledFactory(topic=new_topic, passage=passages[0])
     RankingFactory(run=collection.runs.get(run_tag="behind"), topic=new_topic, doc_ids=["d0"])
-    preview = impact.impact(draft(bank, new_topic))
+    preview = impact.impact_of(draft(bank, new_topic))
     # Now 1, 0, 0. Then behind has 0 or 1 on the new topic, of two: 1/2, 0, and 0 or 1/2.
     assert preview.could_move == ("apart", "behind")
 
 
 def test_a_collection_without_runs_or_pool(bank, collection):
-    preview = impact.impact(draft(bank, TopicFactory(collection=collection)))
+    preview = impact.impact_of(draft(bank, TopicFactory(collection=collection)))
     assert (preview.passages, preview.known, preview.runs, preview.could_move) == (0, 0, 0, ())
 
 

@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 
 from grading.types import Importance
 from rubricweb.banks import actions
-from rubricweb.editor.trial import Setting, trial
+from rubricweb.editor.trial import Setting, trial_of
 from rubricweb.grades.scoring import MeasureSpec
 from tests.factories import BankFactory, ItemFactory, TopicFactory, graded, lexical_config, pooled, ranked
 from tests.rubricweb.markup import markup
@@ -46,7 +46,7 @@ def items(bank, topic):
 
 
 def board(bank, topic, settings, measure=None) -> dict[str, tuple[int, float]]:
-    found = trial(bank, topic, lexical_config(), measure or MeasureSpec(), settings)
+    found = trial_of(bank, topic, lexical_config(), measure or MeasureSpec(), settings)
     return {row.run_tag: (row.rank, pytest.approx(row.score)) for row in found.rows}
 
 
@@ -63,7 +63,7 @@ def test_disabled_alone_and_weighed(bank, topic, items):
 
 
 def test_moves_stand_in_place(bank, topic, items):
-    found = trial(bank, topic, lexical_config(), MeasureSpec(), {items[0].pk: OFF})
+    found = trial_of(bank, topic, lexical_config(), MeasureSpec(), {items[0].pk: OFF})
     assert [(row.run_tag, row.rank_before, row.rank, row.rose) for row in found.rows] == [
         ("behind", 1, 1, 0),
         ("ahead", 1, 2, -1),

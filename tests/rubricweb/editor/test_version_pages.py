@@ -4,7 +4,7 @@ import pytest
 
 from rubricweb.banks import actions
 from rubricweb.banks.versions import bank_stamp, name_version
-from rubricweb.editor.version_boards import board_diff
+from rubricweb.editor.what_if import board_diff
 from rubricweb.grades.scoring import MeasureSpec
 from tests.factories import BankFactory, ItemFactory, TopicFactory, graded, lexical_config, pooled, ranked
 from tests.rubricweb.markup import markup

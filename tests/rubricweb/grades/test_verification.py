@@ -12,7 +12,7 @@ from rubricweb.banks.actions import set_answer_keys
 from rubricweb.banks.models import AnswerKey, Item
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.editor import impact
-from rubricweb.editor.views.answer_key import _saved
+from rubricweb.editor.items import _saved
 from rubricweb.grades import actions, verification
 from rubricweb.grades.configs import active_configs, config_for, imported_config
 from rubricweb.grades.engine import loaded, progress
@@ -198,9 +198,9 @@ def test_the_price_of_a_draft_counts_verifying_only_where_its_words_have_a_key(
     collection.grader_backend, collection.grader_llm = "scripted", "paper"
     collection.grader_prompts = ["QuestionSelfRatedPrompt", BY_KEY]
     draft = impact.UnsavedItem(bank, item.topic, ItemKind.QUESTION, item.revision.text)
-    assert impact.impact(draft).seconds == pytest.approx(0.5)
+    assert impact.impact_of(draft).seconds == pytest.approx(0.5)
     change(item, "anthocyanin")
-    assert impact.impact(draft).seconds == pytest.approx(1.0)
+    assert impact.impact_of(draft).seconds == pytest.approx(1.0)
 
 
 # The form

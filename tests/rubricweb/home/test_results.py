@@ -9,8 +9,8 @@ from django.utils import timezone
 from rubricweb.accounts.roles import Role
 from rubricweb.core.reader import everything
 from rubricweb.core.templatetags.core import score
+from rubricweb.corpus.actions import withdraw_run
 from rubricweb.corpus.models import Run
-from rubricweb.corpus.runs.actions import withdraw_run
 from rubricweb.home.results import own_scores
 from rubricweb.leaderboards.board import selectors
 from rubricweb.leaderboards.forms import BoardForm

@@ -15,7 +15,7 @@ from grading.prompts import as_options
 from grading.types import ItemKind
 from rubricweb.banks.drafting import actions
 from rubricweb.banks.drafting import kind as drafting
-from rubricweb.banks.drafting.asking import DraftOptions
+from rubricweb.banks.drafting.actions import DraftOptions
 from rubricweb.banks.drafting.models import Draft, DraftRequest
 from rubricweb.core import events
 from rubricweb.graders import kind as dry_runs

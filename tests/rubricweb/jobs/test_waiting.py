@@ -15,7 +15,7 @@ from django.urls import reverse
 
 from grading.types import ItemKind
 from rubricweb.banks.drafting import actions
-from rubricweb.banks.drafting.asking import DraftOptions
+from rubricweb.banks.drafting.actions import DraftOptions
 from rubricweb.banks.drafting.models import DraftRequest
 from rubricweb.grades.actions import start_grading
 from rubricweb.grades.models import GradingJob

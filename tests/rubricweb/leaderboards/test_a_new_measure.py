@@ -12,7 +12,7 @@ from django.core.management import call_command
 from grading.measures import registry
 from grading.measures.base import ItemMeasure, LabelMeasure, ShortName, Threshold
 from rubricweb.corpus.models import Run
-from rubricweb.editor.trial_forms import WeightTrialForm
+from rubricweb.editor.trial import WeightTrialForm
 from tests.rubricweb.markup import markup
 from tests.worked import judge
 

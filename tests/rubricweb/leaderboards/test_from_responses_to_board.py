@@ -2,8 +2,8 @@
 
 import pytest
 
+from rubricweb.corpus.actions import withdraw_run
 from rubricweb.corpus.models import Collection, Run
-from rubricweb.corpus.runs.actions import withdraw_run
 from rubricweb.grades import actions
 from rubricweb.grades.configs import active_configs
 from rubricweb.grades.models import Grade, GradingJob

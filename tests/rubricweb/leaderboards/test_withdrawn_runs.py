@@ -6,10 +6,10 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
+from rubricweb.corpus.actions import accept_run, withdraw_run
 from rubricweb.corpus.models import OfficialScore, Run
 from rubricweb.corpus.official import official_boards
 from rubricweb.corpus.pools import collection_pool
-from rubricweb.corpus.runs.actions import accept_run, withdraw_run
 from rubricweb.home.collections import cards
 from rubricweb.leaderboards.public.actions import publish_board
 from tests.factories import MembershipFactory, UserFactory, lexical_config, ranked, take

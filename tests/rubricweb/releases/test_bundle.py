@@ -14,8 +14,8 @@ import pytest
 from grading.formats.graded import read_graded
 from rubricweb.banks.actions import retire_item
 from rubricweb.banks.models import Item
+from rubricweb.corpus.actions import withdraw_run
 from rubricweb.corpus.models import Collection, Passage, Response, Topic
-from rubricweb.corpus.runs.actions import withdraw_run
 from rubricweb.grades.configs import config_asking
 from rubricweb.grades.humans import Cell, rate_cell
 from rubricweb.releases.bundle import ChangedMeanwhile, WrittenRelease, write_release

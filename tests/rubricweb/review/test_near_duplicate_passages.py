@@ -7,8 +7,8 @@ import pytest
 from django.urls import reverse
 
 from grading.types import ItemKind
-from rubricweb.corpus.duplicates.actions import search_now
-from rubricweb.corpus.duplicates.models import DuplicateSearch
+from rubricweb.corpus.derived_models import DuplicateSearch
+from rubricweb.corpus.duplicates import search_now
 from rubricweb.grades.models import Grade
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.leaderboards.board.scored import scored_board

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from grading.types import Citation
+from rubricweb.corpus.actions import withdraw_run
 from rubricweb.corpus.models import Passage, Response
-from rubricweb.corpus.runs.actions import withdraw_run
 from tests.factories import (
     BankFactory,
     TopicFactory,

@@ -12,9 +12,9 @@ from django.utils import timezone
 
 from grading.submissions import rules_as_json, rules_of
 from rubricweb.core.models import AuditEntry
+from rubricweb.corpus.actions import accept_run
 from rubricweb.corpus.models import Pooled, Response, Run, Topic
 from rubricweb.corpus.pools import collection_pool
-from rubricweb.corpus.runs.actions import accept_run
 from rubricweb.jobs.run import work_on
 from rubricweb.submissions import actions, files
 from rubricweb.submissions.models import Call, Submission

@@ -12,8 +12,8 @@ from grading.graders.replies import Answer, NoReply
 from grading.systems.pipeline import Answering
 from grading.types import ErrorClass
 from rubricweb.archives.removal import delete_collection
+from rubricweb.corpus.actions import is_empty, withdraw_run
 from rubricweb.corpus.models import Run
-from rubricweb.corpus.runs.actions import is_empty, withdraw_run
 from rubricweb.jobs import limited, steering
 from rubricweb.jobs.limited import Limits
 from rubricweb.jobs.models import Job

@@ -38,12 +38,12 @@ class Command(OperatorCommand):
     ) -> None:
         try:
             rules = named_rules(track)
-            known = read_topics(topics) if topics else []
+            entries = read_topics(topics) if topics else []
         except BadFormat as error:
             raise CommandError(str(error)) from error
         if strict:
             rules = rules.strict()
-        findings = [finding for path in files for finding in check_file(path, rules, known)]
+        findings = [finding for path in files for finding in check_file(path, rules, entries)]
         self._report(findings, as_json=bool(options["json"]))
         counts = Counter(finding.severity for finding in findings)
         errors, warnings = counts[Severity.ERROR], counts[Severity.WARNING]

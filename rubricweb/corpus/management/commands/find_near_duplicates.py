@@ -10,7 +10,7 @@ from django.template.defaultfilters import pluralize
 from grading.near_duplicates import THRESHOLD
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named
-from rubricweb.corpus.duplicates.actions import search_now
+from rubricweb.corpus.duplicates import search_now
 
 
 class Command(OperatorCommand):

@@ -22,10 +22,12 @@ class Command(OperatorCommand):
             default="",
             help="of a participant; without it each names a new one",
         )
-        words = f"after which the link expires, at most {MOST_DAYS} (%(default)s)"
-        parser.add_argument("--days", type=int, default=7, metavar="N", help=words)
-        words = f"who can join with it, at most {MOST_USES} (1, or {EACH_THEIR_OWN} where each names a team)"
-        parser.add_argument("--people", type=int, metavar="N", help=words)
+        help_text = f"after which the link expires, at most {MOST_DAYS} (%(default)s)"
+        parser.add_argument("--days", type=int, default=7, metavar="N", help=help_text)
+        help_text = (
+            f"who can join with it, at most {MOST_USES} (1, or {EACH_THEIR_OWN} where each names a team)"
+        )
+        parser.add_argument("--people", type=int, metavar="N", help=help_text)
         add_server_argument(parser)
 
     def handle(self, *, slug: str, people: int | None, server: str, **options: object) -> None:

@@ -29,19 +29,21 @@ class Command(OperatorCommand):
         parser.add_argument("slug", metavar="SLUG")
         parser.add_argument("bank", metavar="BANK")
         change = parser.add_mutually_exclusive_group()
-        words = f"item ids, a file with one a line (@FILE), or {ALL}"
-        change.add_argument("--hide", nargs="+", metavar="ID", help=f"keep these secret: {words}")
+        help_text = f"item ids, a file with one a line (@FILE), or {ALL}"
+        change.add_argument("--hide", nargs="+", metavar="ID", help=f"keep these secret: {help_text}")
         change.add_argument("--show", nargs="+", metavar="ID", help="make these public, likewise")
 
     def handle(self, *, slug: str, bank: str, **options: Any) -> None:
-        found = named_bank(slug, bank)
+        rubric = named_bank(slug, bank)
         for option, change in (("hide", hide_items), ("show", show_items)):
             if options[option]:
-                self._change(option, change, _items(found, _ids(options[option])))
-        secret = found.items.active().filter(revision__is_secret=True).order_by("topic", "position")
+                self._change(option, change, _items(rubric, _ids(options[option])))
+        secret = rubric.items.active().filter(revision__is_secret=True).order_by("topic", "position")
         for uid in secret.values_list("revision__uid", flat=True):
             self.stdout.write(uid)
-        self.stderr.write(f"{len(secret):,} of {found.items.active().count():,} items of {found} are secret.")
+        self.stderr.write(
+            f"{len(secret):,} of {rubric.items.active().count():,} items of {rubric} are secret."
+        )
 
     def _change(self, option: str, change: Any, items: list[Item]) -> None:
         try:
@@ -66,7 +68,7 @@ def _lines(path: Path) -> list[str]:
 
 
 def _items(bank: Bank, ids: list[str]) -> list[Item]:
-    """Raises CommandError for an id that no item has; then nothing is changed."""
+    """Return the items with these ids. Raises CommandError for an id that no item has."""
     rows = bank.items.active().select_related("revision")
     if ids == [ALL]:
         return list(rows)

@@ -17,7 +17,7 @@ from grading.graders import registry
 from grading.graders.backend_options import Value, read_options
 from grading.graders.base import ANSWERS_BY
 from grading.prompts import Prompt
-from rubricweb.banks.querysets import ItemQuerySet
+from rubricweb.banks.models import ItemQuerySet
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.corpus.models import Collection, Topic

@@ -21,7 +21,7 @@ from grading.segmentation import PassagesOf
 from rubricweb.banks.models import Bank
 from rubricweb.core.copies import Overtaken
 from rubricweb.core.reader import OperatorCommand
-from rubricweb.corpus.importers import SeveralJudgments
+from rubricweb.corpus.importers.judgments import SeveralJudgments
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.importers import (
     DEFAULT_BANK,

@@ -7,8 +7,8 @@ from django.urls import reverse
 
 from rubricweb.banks.secret_items import hide_item
 from rubricweb.campaigns.models import Campaign
+from rubricweb.corpus.actions import withdraw_run
 from rubricweb.corpus.models import Judgment
-from rubricweb.corpus.runs.actions import withdraw_run
 from tests.factories import RankingFactory, RunFactory, take
 from tests.rubricweb.campaigns.conftest import rate_next
 from tests.rubricweb.markup import markup

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from rubricweb.banks.actions import retire_item, revise_item
-from rubricweb.corpus.runs.actions import withdraw_run
+from rubricweb.corpus.actions import withdraw_run
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.leaderboards.models import PublicBoard
 from tests import factories

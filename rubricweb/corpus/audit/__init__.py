@@ -1,1 +1,0 @@
-"""The audit trail of a collection, for its organizers: who did what, and when."""

@@ -1,1 +1,0 @@
-"""What is kept packed so that it is read quickly; never the truth."""

@@ -1,0 +1,274 @@
+"""The inbox of a topic: its waiting drafts, and the forms that request drafts and decide about them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection as Container
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from django import forms
+from django.db.models import Q, QuerySet, prefetch_related_objects
+
+from grading.generation import NearDuplicate, near_duplicates
+from grading.generation.models import drafting_backends
+from grading.graders import registry
+from grading.types import ItemKind
+from rubricweb.banks.drafting import importance
+from rubricweb.banks.drafting.actions import DraftOptions
+from rubricweb.banks.drafting.models import KINDS, Draft, DraftRequest, ImportanceSuggestion
+from rubricweb.banks.models import Bank, Item
+from rubricweb.banks.secrecy import sees_secrets
+from rubricweb.core.counted import counted
+from rubricweb.core.forms import offer_choices
+from rubricweb.corpus.models import Collection, Topic
+from rubricweb.corpus.writers import Writer, writer_choices, writer_of
+from rubricweb.editor.item_forms import MAX_WORDING
+
+if TYPE_CHECKING:
+    from django.http import QueryDict
+
+    from rubricweb.corpus.models import Collection, Topic
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedDraft:
+    """The text that could not be accepted, and why."""
+
+    text: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class DraftRow:
+    """A waiting draft as it is listed."""
+
+    draft: Draft
+    subtopic: str
+    near: NearDuplicate | None
+    """The item of the bank, or the earlier draft, that says much the same."""
+    is_open: bool = False
+    """Somebody edits it: a refreshed list leaves the row alone."""
+    refused: RefusedDraft | None = None
+    importance: str = ""
+    """The importance that a model suggested; the item gets it if the draft is accepted unchanged."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRow:
+    """A request without drafts yet."""
+
+    request: DraftRequest
+    subtopic: str
+    reply: str = ""
+    """What the model wrote; empty for readers who may not see secret items, which it may quote."""
+
+    @property
+    def what(self) -> str:
+        """What the model was asked, as the end of a sentence."""
+        is_weighing = self.request.asks == "importance"
+        purpose = "the importance of nuggets" if is_weighing else f"for {self.request.kind}s"
+        return f"{purpose} on {self.subtopic}" if self.subtopic else purpose
+
+    @property
+    def tone(self) -> str:
+        return "error" if self.request.state == "failed" else ""
+
+
+@dataclass(frozen=True, slots=True)
+class DraftInbox:
+    """Everything that waits for a decision on one topic of a bank."""
+
+    rows: tuple[DraftRow, ...]
+    requests: tuple[RequestRow, ...]
+    suggestions: tuple[ImportanceSuggestion, ...] = ()
+    """Importances that a model suggested and that differ from the items'."""
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether a model is being asked, or will be."""
+        return any(row.request.is_live for row in self.requests)
+
+    @property
+    def near(self) -> list[DraftRow]:
+        return [row for row in self.rows if row.near]
+
+    @property
+    def plain(self) -> list[DraftRow]:
+        return [row for row in self.rows if not row.near]
+
+    @property
+    def news(self) -> str:
+        """What a refreshed inbox says aloud: the answers that came, not that a model is still asked."""
+        failed = [_failure(row.request) for row in self.requests if row.request.state == "failed"]
+        n = len(self.rows)
+        waiting = f"{counted(n, 'draft')} {'waits' if n == 1 else 'wait'} for a decision."
+        return " ".join([*failed, *([waiting] if n else [])])
+
+
+def _failure(request: DraftRequest) -> str:
+    return f"{request.llm} failed: {request.error}"
+
+
+def inbox(
+    bank: Bank,
+    topic: Topic,
+    *,
+    opened: Container[int] = (),
+    refused: Mapping[int, RefusedDraft] | None = None,
+) -> DraftInbox:
+    """Return the rows of drafts; near-duplicates are computed anew, since decisions change them."""
+    prefetch_related_objects([topic], "subtopics")  # the form beside the inbox lists them too
+    drafts = list(waiting(bank, topic))
+    near = _near(bank, topic, drafts)
+    names = {facet.facet_id: str(facet) for facet in topic.subtopics.all()}
+    refusals = refused or {}
+    suggestions, weighed = importance.suggested(bank, topic)
+    rows = (
+        DraftRow(
+            draft,
+            names.get(draft.request.facet_id, draft.request.facet_id),
+            near.get(draft.pk),
+            is_open=draft.pk in opened,
+            refused=refusals.get(draft.pk),
+            importance=weighed[draft.pk].importance if draft.pk in weighed else "",
+        )
+        for draft in drafts
+    )
+    return DraftInbox(tuple(rows), tuple(_requests(bank, topic, names)), tuple(suggestions))
+
+
+def first_topic(bank: Bank) -> Topic | None:
+    """Return the first topic with drafts that wait, else the first without items, else the first."""
+    topics = bank.collection.topics.order_by("position", "pk")
+    waiting = Draft.objects.filter(request__bank=bank, state=Draft.State.WAITING)
+    items = Item.including_secret.active().filter(bank=bank)
+    return (
+        topics.filter(pk__in=waiting.values("request__topic")).first()
+        or topics.exclude(pk__in=items.values("topic")).first()
+        or topics.first()
+    )
+
+
+def topics_to_review(bank: Bank, topic: Topic) -> list[Topic]:
+    """Return the other topics with drafts that wait: those after this one, then those before it."""
+    requests = DraftRequest.objects.filter(bank=bank, drafts__state=Draft.State.WAITING)
+    rows = bank.collection.topics.filter(pk__in=requests.values("topic")).exclude(pk=topic.pk)
+    place = (topic.position, topic.pk)
+    return sorted(rows, key=lambda row: ((row.position, row.pk) < place, row.position, row.pk))
+
+
+def waiting(bank: Bank, topic: Topic) -> QuerySet[Draft]:
+    """Return the undecided drafts, oldest first."""
+    return drafts_of(bank, topic).filter(state=Draft.State.WAITING).select_related("request__by")
+
+
+def drafts_of(bank: Bank, topic: Topic) -> QuerySet[Draft]:
+    """Return every draft, decided or not, oldest first."""
+    drafts = Draft.objects.filter(request__bank=bank, request__topic=topic)
+    return drafts.select_related("request__bank__collection").order_by("pk")
+
+
+def _near(bank: Bank, topic: Topic, drafts: list[Draft]) -> dict[int, NearDuplicate]:
+    """Return near-duplicates by draft; questions are compared with questions only, nuggets with nuggets."""
+    nearest_items: dict[int, NearDuplicate] = {}
+    for kind in {draft.request.kind for draft in drafts}:
+        same = [draft for draft in drafts if draft.request.kind == kind]
+        existing = _item_texts(bank, topic, kind)
+        hits = near_duplicates([draft.text for draft in same], existing)
+        for draft in reversed(same):  # of several with the same words, only the first may be like nothing
+            if hits and hits[-1].text == draft.text:
+                nearest_items[draft.pk] = hits.pop()
+    return nearest_items
+
+
+def _item_texts(bank: Bank, topic: Topic, kind: str) -> list[str]:
+    items = bank.items.for_topic(topic).active().filter(kind=kind).exclude(revision__text="")
+    return list(items.values_list("revision__text", flat=True))
+
+
+def _requests(bank: Bank, topic: Topic, names: Mapping[str, str]) -> list[RequestRow]:
+    state = DraftRequest.State
+    is_left = Q(state__in=(state.FAILED, state.CANCELLED), is_dismissed=False)
+    rows = DraftRequest.objects.filter(Q(state__in=DraftRequest.LIVE) | is_left, bank=bank, topic=topic)
+    shows_reply = sees_secrets(bank.collection_id)
+    return [
+        RequestRow(
+            row,
+            names.get(row.facet_id, row.facet_id),
+            reply=row.reply if shows_reply else "",
+        )
+        for row in rows.select_related("by")
+    ]
+
+
+def draft_of(item: Item) -> Draft | None:
+    """Return the draft that the item came from, with model, prompt and date; None if a person wrote it."""
+    return Draft.objects.filter(item=item).select_related("request", "decided_by").first()
+
+
+@dataclass(frozen=True, slots=True)
+class DraftingModels:
+    """The models that can write drafts in a collection."""
+
+    grader: str
+    """The collection's grader, by its label."""
+    can_write: bool
+
+
+def writers(collection: Collection) -> DraftingModels:
+    grader = registry.BACKENDS[collection.grader_backend]
+    return DraftingModels(grader.label, grader in drafting_backends())
+
+
+class DraftingForm(forms.Form):
+    """The kind of items to draft, their subtopic and the model."""
+
+    kind = forms.ChoiceField(choices=[(kind, f"{kind}s") for kind, _ in KINDS], label="Draft")
+    facet_id = forms.ChoiceField(required=False, label="Subtopic")
+    backend = forms.ChoiceField(choices=writer_choices, label="Written by")
+    llm = forms.CharField(
+        label="Model",
+        required=False,
+        max_length=200,
+        help_text="A model that the worker can reach. Empty: the default.",
+    )
+
+    def options(self) -> DraftOptions:
+        fields = self.cleaned_data
+        kind, llm = ItemKind(fields["kind"]), fields["llm"].strip()
+        return DraftOptions(kind, fields["backend"], llm, fields["facet_id"])
+
+
+class AcceptForm(forms.Form):
+    """A draft with an edited text; without one it is accepted as it is."""
+
+    text = forms.CharField(
+        required=False,
+        max_length=MAX_WORDING,
+        error_messages={"max_length": f"Keep it under {MAX_WORDING:,} characters; this has %(show_value)d."},
+    )
+
+
+def drafting_form(
+    topic: Topic, *, posted: QueryDict | None = None, after: DraftingForm | None = None
+) -> DraftingForm:
+    """Return the form empty, as sent, or `after` a request.
+
+    The default model is the collection's grader; where that cannot write, the model that was asked last.
+    """
+    prefetch_related_objects([topic], "subtopics")
+    subtopics = [(subtopic.facet_id, subtopic.text) for subtopic in topic.subtopics.all()]
+    initial: dict[str, object] = {"facet_id": subtopics[0][0] if subtopics else ""}
+    if writer := writer_of(topic.collection) or _asked_last(topic.collection):
+        initial |= writer.initial
+    form = DraftingForm(posted, initial=after.cleaned_data if after else initial, auto_id="drafting-%s")
+    offer_choices(form, "facet_id", [*((pk, text or pk) for pk, text in subtopics), ("", "The whole topic")])
+    if not subtopics:
+        form.fields["facet_id"].widget = forms.HiddenInput()
+    return form
+
+
+def _asked_last(collection: Collection) -> Writer | None:
+    last = DraftRequest.objects.filter(bank__collection=collection).order_by("-pk").first()
+    return Writer(last.backend, last.llm) if last else None

@@ -1,0 +1,301 @@
+"""What waits for a person in their collections: a fixed number of queries, however many collections."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import partial
+from typing import Any
+
+from django.db.models import CharField, Count, Exists, F, Max, Min, OuterRef, Q, QuerySet, Value
+from django.db.models.functions import Cast, Concat
+from django.urls import reverse
+
+from rubricweb.accounts import roles
+from rubricweb.accounts.models import User
+from rubricweb.accounts.roles import Role
+from rubricweb.banks.drafting.models import Draft
+from rubricweb.campaigns.conflicts import Query
+from rubricweb.campaigns.leases import LAPSED, NEW
+from rubricweb.campaigns.models import Campaign, CampaignCell, Decision, Turn
+from rubricweb.campaigns.selectors import LEAST_SECONDS, PACE_OF, pace
+from rubricweb.corpus.models import Collection, Run
+from rubricweb.grades import visibility
+from rubricweb.grades.models import GradingJob, HumanGrade
+from rubricweb.review.models import Flag
+from rubricweb.submissions.models import Submission
+from rubricweb.webhooks.models import Endpoint
+
+State = Turn.State
+
+
+class Kind(StrEnum):
+    RATE = "rate"
+    VERIFY = "verify"
+    DECIDE = "decide"
+    LABEL = "label"
+    VOTE = "vote"
+    ANSWER = "answer"
+    OTHER = "other"
+    """What organizers do elsewhere: drafts, jobs, files of teams."""
+
+
+SECONDS = {
+    Kind.RATE: LEAST_SECONDS,
+    Kind.VERIFY: LEAST_SECONDS,
+    Kind.DECIDE: 20.0,
+    Kind.LABEL: LEAST_SECONDS,
+    Kind.VOTE: 60.0,
+    Kind.ANSWER: 60.0,
+}
+"""What one takes, before the person's own pace is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Something that waits for the person, and where it is done."""
+
+    count: int
+    what: str
+    collection: Collection
+    address: str
+    verb: str
+    """What the button says."""
+    kind: Kind = Kind.OTHER
+    campaign: Campaign | None = None
+    """Where it is one's cells."""
+    passages: int = 0
+    """Passages that have cells to rate."""
+    pace: float | None = None
+    """The person's own seconds for one, at least LEAST_SECONDS."""
+
+    @property
+    def seconds(self) -> float | None:
+        """How long all of it takes; None for what is not counted in time."""
+        each = self.pace or SECONDS.get(self.kind)
+        return None if each is None else each * self.count
+
+    @property
+    def where(self) -> str:
+        return self.campaign.name if self.campaign else ""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenWork:
+    """Counts by collection of what is not done, whoever does it."""
+
+    turns: Mapping[int, int]
+    """Ratings that open campaigns lack."""
+    left_out: Mapping[int, int]
+    """Cells of open campaigns: public boards and releases are without them until these are closed."""
+    conflicts: Mapping[int, int]
+    flags: Mapping[int, int]
+    submitted: Mapping[int, int]
+    """Runs of teams that an organizer has neither accepted nor rejected."""
+    late: Mapping[int, int]
+    """Files sent after the deadline that nobody decided about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    tasks: tuple[Task, ...] = ()
+    open: OpenWork = field(default_factory=lambda: OpenWork({}, {}, {}, {}, {}, {}))
+
+    @property
+    def total(self) -> int:
+        return sum(task.count for task in self.tasks)
+
+
+def waiting_for(user: User, held: Mapping[Collection, Role]) -> Waiting:
+    """Return the person's tasks, cells to rate first, and what is open in the collections."""
+    by_pk = {collection.pk: collection for collection in held}
+    holding = partial(_holding, held)
+    work = open_work(user, by_pk.values(), holding(roles.TO_EDIT_BANK))
+    tasks = [
+        *_cells(user, holding(roles.TO_ASSESS)),
+        *_flags(user, by_pk, holding),
+        *_conflicts(work, holding(roles.TO_EDIT_BANK)),
+        *_drafts(by_pk, [place for place, role in held.items() if role.includes(roles.role_to_edit(place))]),
+        *_paused_jobs(holding(roles.TO_GRADE)),
+        *_teams_files(work, holding(roles.TO_ORGANIZE)),
+        *_webhooks(holding(roles.TO_ORGANIZE)),
+    ]
+    return Waiting(tuple(tasks), work)
+
+
+def _holding(held: Mapping[Collection, Role], needed: Role) -> list[Collection]:
+    return [collection for collection, role in held.items() if role.includes(needed)]
+
+
+def _counted(rows: QuerySet[Any], path: str) -> dict[int, int]:
+    return dict(rows.order_by().values_list(path).annotate(Count("pk")))
+
+
+def open_work(user: User | None, collections: Iterable[Collection], edited: Sequence[Collection]) -> OpenWork:
+    """Count what is open; conflicts only where the user edits banks, and decides them."""
+    here = list(collections)
+    cells = CampaignCell.objects.filter(campaign__collection__in=here, campaign__closed_at=None)
+    submitted = Run.objects.filter(collection__in=here, state=Run.State.SUBMITTED, is_made_here=False)
+    late = Submission.objects.filter(call__collection__in=here, outcome=Submission.Outcome.LATE)
+    turns, left_out = _turns_and_cells(cells)
+    return OpenWork(
+        turns=turns,
+        left_out=left_out,
+        conflicts=open_conflicts(user, edited),
+        flags=_counted(Flag.objects.open().filter(bank__collection__in=here), "bank__collection"),
+        submitted=_counted(submitted, "collection"),
+        late=_counted(late, "call__collection"),
+    )
+
+
+def _turns_and_cells(cells: QuerySet[CampaignCell]) -> tuple[dict[int, int], dict[int, int]]:
+    """Count by collection the turns that are not taken, and the cells, those of several campaigns once."""
+    place = Concat(Cast("revision", CharField()), Value(" "), Cast("passage", CharField()))
+    is_open = Q(turns__state__in=(State.PENDING, State.LEASED))
+    counted = (
+        cells.order_by()
+        .values("campaign__collection")
+        .annotate(n_turns=Count("turns", filter=is_open), n_cells=Count(place, distinct=True))
+    )
+    rows = list(counted.values_list("campaign__collection", "n_turns", "n_cells"))
+    return {pk: turns for pk, turns, _ in rows}, {pk: cells for pk, _, cells in rows}
+
+
+def open_conflicts(user: User | None, collections: Sequence[Collection]) -> dict[int, int]:
+    """Count by collection what `conflict_topics` finds."""
+    return Counter(collection for collection, _ in conflict_topics(user, collections))
+
+
+def conflict_topics(user: User | None, collections: Sequence[Collection]) -> Iterator[tuple[int, int]]:
+    """Yield the collection and topic of each cell that `adjudication.conflicts` counts.
+
+    Assessors rate it differently, nobody decided, and `user` has not still to rate it.
+    """
+    ratings = HumanGrade.objects.exclude(how=HumanGrade.How.ADJUDICATED)
+    place = {"revision": OuterRef("revision"), "passage": OuterRef("passage")}
+    later = ratings.filter(**place, by=OuterRef("by"), number__gt=OuterRef("number"))
+    decided = Decision.objects.filter(**place, withdrawn_at=None)
+    latest = ratings.filter(~Exists(later), topic__collection__in=collections, is_withdrawn=False)
+    cells = latest.exclude(rating=None).order_by()
+    by_cell = cells.values_list("topic__collection", "topic", "revision", "passage")
+    rule = Query()
+    apart = Q(high__gt=F("low") + rule.distance)
+    across = Q(low__lt=rule.min_grade, high__gte=rule.min_grade)
+    spans = by_cell.annotate(low=Min("rating"), high=Max("rating")).filter(apart | across)
+    for collection, topic, revision, passage, *_ in spans.filter(~Exists(decided)):
+        if (revision, passage) not in visibility.without_ratings(collection)[topic].people:
+            yield collection, topic
+
+
+def turns_to_rate(user: User, collections: Iterable[Collection]) -> QuerySet[Turn]:
+    """Return the turns of open campaigns that the person has or may take; of a cell, perhaps several."""
+    named = Campaign.people.through.objects.filter(campaign=OuterRef("campaign"))
+    is_open_to = ~Exists(named) | Exists(named.filter(user=user))
+    had = Turn.objects.filter(cell=OuterRef("cell"), person=user)
+    free = (NEW | LAPSED) & Q(campaign__is_standing=False) & ~Exists(had) & is_open_to
+    mine = Q(person=user, state__in=(State.PENDING, State.LEASED))
+    turns = Turn.objects.filter(mine | free, campaign__closed_at=None, cell__revision__is_secret=False)
+    return turns.filter(campaign__collection__in=list(collections))
+
+
+def _cells(user: User, collections: Sequence[Collection]) -> Iterator[Task]:
+    """Yield the cells that the person may still rate, by campaign, the oldest campaign first."""
+    place = Concat(Cast("cell__topic", CharField()), Value(" "), Cast("cell__passage", CharField()))
+    turns = turns_to_rate(user, collections).order_by().values_list("campaign")
+    rows = turns.annotate(cells=Count("cell", distinct=True), passages=Count(place, distinct=True))
+    counts = {campaign: (cells, passages) for campaign, cells, passages in rows}
+    if not counts:
+        return
+    own = _pace(user)
+    for campaign in Campaign.objects.filter(pk__in=counts).select_related("collection").order_by("pk"):
+        cells, passages = counts[campaign.pk]
+        yield Task(
+            cells,
+            _plural(cells, "pair", "to rate in"),
+            campaign.collection,
+            campaign.get_absolute_url(),
+            "Rate",
+            Kind.RATE,
+            campaign,
+            passages,
+            None if own is None else max(LEAST_SECONDS, own),
+        )
+
+
+def _pace(user: User) -> float | None:
+    """Return the person's seconds per cell, in whatever campaign."""
+    done = Turn.objects.filter(person=user, state__in=Turn.DONE).exclude(done_at=None)
+    times = done.order_by("-done_at").values_list("done_at", flat=True)[: PACE_OF + 1]
+    return pace(at for at in times if at is not None)
+
+
+def _flags(user: User, by_pk: Mapping[int, Collection], holding: Any) -> Iterator[Task]:
+    """Yield flags assigned to the person, and for topic developers those assigned to nobody."""
+    edited = holding(roles.TO_EDIT_BANK)
+    mine = Q(assignee=user, bank__collection__in=holding(roles.TO_ASSESS))
+    unassigned = Q(assignee=None, bank__collection__in=edited)
+    counts = _counted(Flag.objects.open().filter(mine | unassigned), "bank__collection")
+    for pk, count in counts.items():
+        who = "" if by_pk[pk] in edited else "?who=assigned"
+        address = reverse("review:flags", args=[by_pk[pk].slug]) + who
+        yield Task(count, _plural(count, "flag", "to answer"), by_pk[pk], address, "Answer", Kind.ANSWER)
+
+
+def _conflicts(work: OpenWork, collections: Iterable[Collection]) -> Iterator[Task]:
+    for collection in collections:
+        if count := work.conflicts.get(collection.pk, 0):
+            address = reverse("campaigns:decide", args=[collection.slug])
+            what = _plural(count, "conflict", "between assessors")
+            yield Task(count, what, collection, address, "Decide", Kind.DECIDE)
+
+
+def _drafts(by_pk: Mapping[int, Collection], collections: Iterable[Collection]) -> Iterator[Task]:
+    """Yield drafts to accept or reject; the button leads to the topic that has most."""
+    waiting = Draft.objects.filter(state=Draft.State.WAITING, request__bank__collection__in=list(collections))
+    names = ("request__bank__collection", "request__bank", "request__topic")
+    topics: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
+    for pk, bank, topic, count in waiting.order_by().values_list(*names).annotate(Count("pk")):
+        topics[pk].append((count, bank, topic))
+    for pk, rows in topics.items():
+        _, bank, topic = max(rows)
+        count = sum(row[0] for row in rows)
+        address = reverse("editor:drafts", args=[bank, topic])
+        yield Task(count, _plural(count, "draft", "to accept or reject"), by_pk[pk], address, "Review")
+
+
+def _paused_jobs(collections: Sequence[Collection]) -> Iterator[Task]:
+    paused = GradingJob.objects.filter(collection__in=collections, state=GradingJob.State.PAUSED)
+    counts = _counted(paused, "collection")
+    for collection in collections:
+        if count := counts.get(collection.pk, 0):
+            address = reverse("grades:jobs", args=[collection.slug])
+            yield Task(count, _plural(count, "paused job", ""), collection, address, "View")
+
+
+def _teams_files(work: OpenWork, collections: Iterable[Collection]) -> Iterator[Task]:
+    """Yield runs and late files that an organizer decides about."""
+    for collection in collections:
+        if count := work.submitted.get(collection.pk, 0):
+            address = reverse("submissions:desk", args=[collection.slug])
+            yield Task(count, _plural(count, "run", "to accept"), collection, address, "Decide")
+        if count := work.late.get(collection.pk, 0):
+            address = reverse("submissions:desk", args=[collection.slug])
+            yield Task(count, _plural(count, "late file", "to decide on"), collection, address, "Decide")
+
+
+def _webhooks(collections: Sequence[Collection]) -> Iterator[Task]:
+    """Yield webhooks that failed until they were turned off."""
+    disabled = Endpoint.objects.filter(collection__in=collections, state=Endpoint.State.DISABLED)
+    counts = _counted(disabled, "collection")
+    for collection in collections:
+        if count := counts.get(collection.pk, 0):
+            address = reverse("webhooks:webhooks", args=[collection.slug])
+            yield Task(
+                count, _plural(count, "webhook", "turned off after failures"), collection, address, "View"
+            )
+
+
+def _plural(count: int, noun: str, rest: str) -> str:
+    return f"{noun}{'' if count == 1 else 's'} {rest}".strip()

@@ -1,0 +1,240 @@
+"""An import: its files, its options, what it would change; confirm, discard and undo it."""
+
+from __future__ import annotations
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST, require_safe
+
+from grading.formats.ids import is_one_word
+from rubricweb.banks.models import Bank
+from rubricweb.core.http import HtmxRequest, form_response, page_or_part
+from rubricweb.corpus.importers.judgments import SeveralJudgments
+from rubricweb.corpus.importers.runs import TAG_LIMIT
+from rubricweb.corpus.models import Response
+from rubricweb.grades.importers import DEFAULT_BANK, NUGGET_GRADER
+from rubricweb.imports import access, actions, contents, queries, undo
+from rubricweb.imports.contents import ImportOptions
+from rubricweb.imports.models import Import
+from rubricweb.imports.upload import UploadForm, add_and_check, upload_form
+
+PAGE = "imports/import.html"
+HIGHEST_JUDGMENT = 32_767
+
+
+class OptionsForm(forms.Form):
+    """The options of `manage.py import_collection`."""
+
+    bank_name = forms.CharField(
+        label="Rubric",
+        max_length=80,
+        initial=DEFAULT_BANK,
+        help_text="Receives the questions and nuggets of bank files.",
+    )
+    judgments = forms.ChoiceField(
+        label="Several judgments of a passage",
+        required=False,
+        choices=[
+            ("", "the highest counts; with Replace the last"),
+            *(
+                (rule.value, f"the {rule} counts")
+                for rule in SeveralJudgments
+                if rule is not SeveralJudgments.REFUSE
+            ),
+            (SeveralJudgments.REFUSE.value, "refuse them"),
+        ],
+    )
+    min_relevant = forms.IntegerField(
+        label="Relevance cutoff for human labels",
+        required=False,
+        min_value=0,
+        max_value=HIGHEST_JUDGMENT,
+        help_text="Empty: as in the collection.",
+    )
+    official_measure = forms.CharField(
+        label="Official measure",
+        required=False,
+        max_length=60,
+        help_text="For a trec_eval summary: ndcg_cut_10 or map. Empty: the first of these that it has.",
+    )
+    passages_of = forms.ChoiceField(
+        label="A passage of a response is",
+        required=False,
+        choices=Response.PassagesOf.choices,
+        help_text="Equal texts are one passage; long ones are cut between sentences.",
+    )
+    is_segmenting = forms.BooleanField(
+        label="Cut documents into passages",
+        required=False,
+        help_text="For files of passages: windows of ten sentences, starting every five.",
+    )
+    candidates_run = forms.CharField(
+        label="Run of the candidates",
+        required=False,
+        max_length=TAG_LIMIT,
+        help_text="For reranker requests: makes a run of this name from the order of the candidates. "
+        "Empty: no run.",
+    )
+    nugget_grader = forms.CharField(
+        label="Grader of the nuggets",
+        required=False,
+        max_length=200,
+        help_text="The model that gave the grades, which the file does not name.",
+    )
+    replace = forms.BooleanField(
+        label="Replace what contradicts an earlier import",
+        required=False,
+        help_text="Otherwise a contradiction is refused. An import that replaces anything cannot be undone.",
+    )
+
+    def clean_passages_of(self) -> str:
+        return self.cleaned_data["passages_of"] or Response.PassagesOf.SENTENCE.value
+
+    def clean_candidates_run(self) -> str:
+        run_tag: str = self.cleaned_data["candidates_run"]
+        if run_tag and not is_one_word(run_tag):
+            raise ValidationError("The name of a run is one word, without white space.")
+        return run_tag
+
+    def clean_nugget_grader(self) -> str:
+        return self.cleaned_data["nugget_grader"] or NUGGET_GRADER
+
+    def clean_bank_name(self) -> str:
+        name: str = self.cleaned_data["bank_name"]
+        Bank(name=name).clean_fields(exclude=["collection"])
+        return name
+
+    def options(self) -> ImportOptions:
+        return ImportOptions(**self.cleaned_data)
+
+
+@require_safe
+def one_import(request: HtmxRequest, slug: str, import_id: int) -> HttpResponse:
+    """Show an import in any state: files, counts, options, progress or result; live while a worker has it."""
+    batch = access.import_for(request.user, slug, import_id)
+    return page_or_part(request, PAGE, _context(batch), part="import")
+
+
+@require_POST
+def add(request: HtmxRequest, slug: str, import_id: int) -> HttpResponse:
+    """Add more files to an import that is not made yet."""
+    batch = access.import_for(request.user, slug, import_id)
+    form = upload_form(request)
+    if not form.is_valid():
+        return form_response(request, PAGE, _context(batch) | {"form": form, "upload": form}, part="import")
+    if _may_change(request, batch):
+        add_and_check(request, batch, form)
+    return redirect(batch)
+
+
+@require_POST
+def check(request: HtmxRequest, slug: str, import_id: int) -> HttpResponse:
+    """Check again, with the options sent."""
+    batch = access.import_for(request.user, slug, import_id)
+    form = OptionsForm(request.POST)
+    if not form.is_valid():
+        return _refused_options(request, batch, form)
+    actions.start_check(batch, form.options())
+    return redirect(batch)
+
+
+@require_POST
+def start(request: HtmxRequest, slug: str, import_id: int) -> HttpResponse:
+    """Import what was checked; other options than those of the check are checked first."""
+    batch = access.import_for(request.user, slug, import_id)
+    form = OptionsForm(request.POST)
+    if not form.is_valid():
+        return _refused_options(request, batch, form)
+    if form.options() != contents.ImportOptions.of(batch):
+        actions.start_check(batch, form.options())
+        messages.info(request, "The options have changed. Check what the import would change, then import.")
+    elif queries.batch_of(batch).is_ready:
+        actions.start_import(batch)
+    else:
+        messages.error(request, "Nothing was imported: these files cannot be imported as they are.")
+    return redirect(batch)
+
+
+@require_POST
+def discard(request: HtmxRequest, slug: str, import_id: int) -> HttpResponse:
+    batch = access.import_for(request.user, slug, import_id)
+    if not _may_change(request, batch):
+        return redirect(batch)
+    actions.discard(batch)
+    messages.success(request, "Discarded. The uploaded files are deleted; nothing was imported.")
+    return redirect("imports:imports", slug)
+
+
+@require_POST
+def undo_import(request: HtmxRequest, slug: str, import_id: int) -> HttpResponse:
+    """Remove what the import added, if nothing was built on it; a worker removes much."""
+    batch = access.import_for(request.user, slug, import_id)
+    if undo.is_large(batch) and not undo.why_not(batch):
+        actions.start_undo(batch, by=request.user)
+        return redirect(batch)
+    try:
+        undo.undo_import(batch, by=request.user)
+    except undo.CannotUndo as reason:
+        messages.error(
+            request,
+            f"Import {batch.pk} was not undone. {reason}",
+        )
+    else:
+        messages.success(request, f"Import {batch.pk} is undone: what it added is gone.")
+    return redirect(batch)
+
+
+@require_POST
+def file(request: HtmxRequest, slug: str, import_id: int, file_id: int) -> HttpResponse:
+    """Leave a file out, take it in again, or name its format."""
+    row = access.file_for(request.user, slug, import_id, file_id)
+    deed, named = request.POST.get("deed"), request.POST.get("format", "")
+    if not row.is_kept or not _may_change(request, row.batch):
+        return redirect(row.batch)
+    if deed == "leave-out":
+        actions.leave_out(row)
+    elif deed == "take-in":
+        actions.take_in(row)
+    elif named in dict(queries.format_choices()):
+        choose = actions.choose_format_of_all if "alike" in request.POST else actions.choose_format
+        choose(row, named)
+    return redirect(row.batch)
+
+
+@require_POST
+def leave_out_refused(request: HtmxRequest, slug: str, import_id: int) -> HttpResponse:
+    """Leave out every file that keeps the others from being imported."""
+    batch = access.import_for(request.user, slug, import_id)
+    refused = queries.batch_of(batch).refused_files
+    if _may_change(request, batch) and refused:
+        actions.leave_out_all(batch, refused)
+    return redirect(batch)
+
+
+def _may_change(request: HtmxRequest, batch: Import) -> bool:
+    """Say why not where a worker has the files, or has imported them."""
+    if batch.is_live or batch.is_imported:
+        doing = "at work" if batch.is_live else "made"
+        messages.error(request, f"Import {batch.pk} is {doing}: nothing was changed.")
+        return False
+    return True
+
+
+def _refused_options(request: HtmxRequest, batch: Import, form: OptionsForm) -> HttpResponse:
+    context = _context(batch) | {"form": form, "options": form}
+    return form_response(request, PAGE, context, part="import")
+
+
+def _context(batch: Import) -> dict[str, object]:
+    return {
+        "collection": batch.collection,
+        "batch": queries.batch_of(batch),
+        "formats": queries.format_choices(),
+        "options": OptionsForm(initial=batch.options),
+        "upload": UploadForm(),
+        "why_not_undo": undo.why_not(batch) if batch.is_imported and not batch.is_live else "",
+        "official": queries.official_of(batch),
+    }

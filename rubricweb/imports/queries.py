@@ -1,0 +1,212 @@
+"""Reads of imports for pages, the API and the list of jobs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from grading.formats.nugget_grades import NUGGET_GRADES
+from rubricweb.corpus.models import OFFICIAL, Collection
+from rubricweb.corpus.official import Official, official_boards
+from rubricweb.imports import contents
+from rubricweb.imports.models import Import, ImportFile
+
+SHOWN_IMPORTS = 100
+ORDER = ("topics", "passages", "pooled", "runs", "rankings", "judgments", "banks", "items", "grades")
+"""Kinds whose rows are counted before an import; others come after them."""
+WORDS = {"pooled": "passages in pools", "official_scores": "official scores", "revisions": "wordings"}
+
+
+@dataclass(frozen=True, slots=True)
+class CountRow:
+    """Counts of one kind of rows, before an import and after it."""
+
+    label: str
+    before: int | None
+    """None where it was not counted."""
+    new: int
+    changed: int
+    unchanged: int
+
+    @property
+    def after(self) -> int | None:
+        return None if self.before is None else self.before + self.new
+
+
+@dataclass(frozen=True, slots=True)
+class FileRow:
+    """One file on the page of an import."""
+
+    file: ImportFile
+    label: str
+    """The label of its format."""
+    problem: str
+    line: int | None
+    notes: tuple[str, ...]
+    """What the import leaves out of it, or what else to know."""
+    alike: int
+    """How many other files wait for the same choice of a format."""
+
+    @property
+    def state(self) -> str:
+        if self.file.is_left_out and self.file.is_kept:
+            return "excluded"
+        if self.problem:
+            return "which format?" if self.file.fitting_formats else "refused"
+        return "read" if self.file.format else "waits"
+
+    @property
+    def choices(self) -> list[tuple[str, str]]:
+        """(name, label) of each format that it may have, where a person has to choose."""
+        fitting = self.file.fitting_formats
+        return [
+            (file_format.name, file_format.label)
+            for file_format in contents.takeable()
+            if file_format.name in fitting
+        ]
+
+    @property
+    def preview(self) -> list[tuple[int, str, bool]]:
+        """(line number, text, whether it has the problem)."""
+        return [(number, text, number == self.line) for number, text in self.file.preview]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """An import as its page shows it."""
+
+    row: Import
+    files: list[FileRow]
+    counts: list[CountRow]
+    notes: list[str]
+    """Those that belong to no file."""
+    problem: str
+    """One that belongs to no file."""
+
+    @property
+    def refused_files(self) -> list[ImportFile]:
+        """Files that keep the others from being imported."""
+        rows = (file for file in self.files if file.state == "refused")
+        return [row.file for row in rows if not row.file.is_left_out]
+
+    @property
+    def refused(self) -> int:
+        return len(self.refused_files)
+
+    @property
+    def not_kept(self) -> int:
+        """Files that were refused while they came in, such as one that is too large."""
+        return sum(not file.file.is_kept for file in self.files)
+
+    @property
+    def unclear(self) -> int:
+        """Files whose format a person has to choose first."""
+        return sum(file.state == "which format?" for file in self.files)
+
+    @property
+    def taken(self) -> int:
+        return sum(file.state == "read" for file in self.files)
+
+    @property
+    def has_nugget_grades(self) -> bool:
+        return any(file.file.format == NUGGET_GRADES.name for file in self.files)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it can be imported as it was checked."""
+        is_checked = self.row.step == Import.Step.CHECK and self.row.state == Import.State.DONE
+        return bool(is_checked and self.taken and not self.refused and not self.unclear and not self.problem)
+
+    @property
+    def changes(self) -> bool:
+        return any(row.new or row.changed for row in self.counts)
+
+
+def batch_of(row: Import) -> Batch:
+    files = list(row.files.all())
+    notes = {file.pk: tuple(_of_file(row.notes, file)) for file in files}
+    of_files = {note for listed in notes.values() for note in listed}
+    blamed = next((file.pk for file in files if row.problem and _base(file) == row.problem_file), None)
+    labels = {file_format.name: file_format.label for file_format in contents.takeable()}
+    questions = Counter(file.question for file in files if file.question and not file.is_left_out)
+    rows = [
+        FileRow(
+            file=file,
+            label=labels.get(file.format, ""),
+            problem=row.problem if file.pk == blamed else file.problem,
+            line=row.problem_line if file.pk == blamed else file.problem_line,
+            notes=notes[file.pk],
+            alike=max(0, questions[file.question] - 1),
+        )
+        for file in files
+    ]
+    return Batch(
+        row=row,
+        files=rows,
+        counts=_counts(row),
+        notes=[note for note in row.notes if note not in of_files],
+        problem="" if blamed else row.problem,
+    )
+
+
+def history(collection: Collection) -> list[Import]:
+    """Return the imports that were made, the newest first, with their files."""
+    made = collection.imports.imported().select_related("by", "undone_by").prefetch_related("files")
+    return list(made[:SHOWN_IMPORTS])
+
+
+def unfinished(collection: Collection) -> list[Import]:
+    return list(collection.imports.open().select_related("by").prefetch_related("files"))
+
+
+def official_of(row: Import) -> Official | None:
+    """Return the official leaderboard that came with an import; None if none did, or it is not made yet."""
+    if not row.is_imported or not row.counts.get("official_scores"):
+        return None
+    return next((board for board in official_boards(row.collection) if board.name == OFFICIAL), None)
+
+
+def format_choices() -> list[tuple[str, str]]:
+    return [
+        ("", "as recognised"),
+        *((file_format.name, file_format.label) for file_format in contents.takeable()),
+    ]
+
+
+def summary(counts: dict[str, dict[str, int]]) -> str:
+    """Return what was added or changed, such as "25 topics, 290,000 grades"."""
+    numbers = {kind: counts[kind]["new"] + counts[kind]["changed"] for kind in _in_order(counts)}
+    singular = {"pooled": "passage in pools"}
+    return ", ".join(
+        f"{number:,} {_label(kind)}"
+        if number > 1
+        else f"1 {singular.get(kind, _label(kind).removesuffix('s'))}"
+        for kind, number in numbers.items()
+        if number
+    )
+
+
+def _counts(row: Import) -> list[CountRow]:
+    return [
+        CountRow(_label(kind), row.before.get(kind), **row.counts[kind])
+        for kind in _in_order(row.counts)
+        if kind != "collections"
+    ]
+
+
+def _in_order(counts: dict[str, dict[str, int]]) -> list[str]:
+    """Return the kinds in the order of `ORDER`, others by name: PostgreSQL keeps no order of keys in JSON."""
+    return sorted(counts, key=lambda kind: (ORDER.index(kind) if kind in ORDER else len(ORDER), kind))
+
+
+def _label(kind: str) -> str:
+    return WORDS.get(kind, kind.replace("_", " "))
+
+
+def _of_file(notes: Iterable[str], file: ImportFile) -> list[str]:
+    return [note for note in notes if note.startswith((f"{_base(file)}: ", f"{_base(file)} "))]
+
+
+def _base(file: ImportFile) -> str:
+    return file.name.rpartition("/")[2]

@@ -1,0 +1,191 @@
+"""What a worker does with uploaded files: check them, then import those that a person confirmed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from typing import Any
+
+from django.db.models import Model, QuerySet, Sum
+
+from grading.errors import BadFormat, Unclear
+from grading.formats import registry
+from grading.formats.base import Format
+from grading.formats.reading import lines
+from rubricweb.banks.models import Item
+from rubricweb.corpus.models import Collection, Judgment, Pooled
+from rubricweb.grades.importers import ImportSummary, import_files, preview_import
+from rubricweb.grades.models import MatrixStamp
+from rubricweb.imports import contents, staging, undo
+from rubricweb.imports.contents import TAKEN
+from rubricweb.imports.kind import note_progress
+from rubricweb.imports.models import Import, ImportFile
+from rubricweb.jobs import endings
+from rubricweb.jobs.leases import Lease
+
+logger = logging.getLogger(__name__)
+
+PREVIEWED_LINES = 3
+PREVIEWED_CHARACTERS = 240
+_NO_PROBLEM: dict[str, object] = {"problem": "", "problem_file": "", "problem_line": None}
+
+
+def check(lease: Lease[Import]) -> None:
+    """Say of each file what it is and what is wrong with it; where nothing is, what an import would do."""
+    batch = lease.work
+    files = list(batch.files.filter(is_left_out=False))
+    for number, file in enumerate(files, start=1):
+        file.batch = batch
+        note_progress(
+            lease, f"reading {file.name} ({number} of {len(files)})", done=_size(files[: number - 1])
+        )
+        _examine(file)
+    _refuse_repeated(files)
+    results: dict[str, object] = {"before": totals(batch.collection), "counts": {}, "notes": []}
+    if files and not any(file.problem for file in files):
+        note_progress(lease, "comparing with the collection", done=_size(files))
+        results |= _compare(batch)
+    endings.finish(lease, doing="", **_NO_PROBLEM | results)
+
+
+def _examine(file: ImportFile) -> None:
+    file.problem, file.problem_line, file.format, file.read, file.preview = "", None, "", "", []
+    file.fitting_formats = []
+    try:
+        file.preview = _first_lines(file)
+        file_format = _format(file)
+        file.format = file_format.name
+        file.read = _counted(file, file_format)
+    except Unclear as error:
+        file.fitting_formats, file.format = list(error.formats), ""
+        file.problem, file.problem_line = error.problem, error.line
+        file.preview += _problem_lines(file)
+    except BadFormat as error:
+        file.problem, file.problem_line = error.problem, error.line
+        file.preview += _problem_lines(file)
+    file.save()
+
+
+def _format(file: ImportFile) -> Format:
+    path = staging.path_of(file)
+    file_format = registry.find(file.chosen_format) if file.chosen_format else registry.recognise(path)
+    if file_format.content not in TAKEN:
+        raise BadFormat(
+            f"the content is {file_format.label}, which is not imported; expected a format of Read as"
+        )
+    return file_format
+
+
+def _counted(file: ImportFile, file_format: Format) -> str:
+    """Read the whole file: "54 topics". Raises BadFormat."""
+    taken = TAKEN[file_format.content]
+    read = file_format.read_chosen if file.chosen_format else file_format.read
+    number = sum(map(taken.count, read(staging.path_of(file))))
+    return f"{number:,} {taken.noun if number != 1 else taken.noun.removesuffix('s')}"
+
+
+def _refuse_repeated(files: Iterable[ImportFile]) -> None:
+    """Refuse all but the first file of contents of which an import takes only one."""
+    first: dict[str, ImportFile] = {}
+    for file in files:
+        if file.problem:
+            continue
+        file_format = registry.find(file.format)
+        taken = TAKEN[file_format.content]
+        if taken.takes_several:
+            continue
+        if other := first.get(taken.field):
+            file.problem = (
+                f"{other.name} has {file_format.content.value} too, expected one such file an import"
+            )
+            file.save(update_fields=["problem"])
+        first.setdefault(taken.field, file)
+
+
+def _compare(batch: Import) -> dict[str, object]:
+    """Return what the import would do to the collection as it is now."""
+    try:
+        summary = preview_import(batch.collection.slug, files=contents.files_of(batch), by=batch.by)
+    except BadFormat as error:
+        return {"problem": error.problem, "problem_file": error.file, "problem_line": error.line}
+    return results_of(summary)
+
+
+def results_of(summary: ImportSummary) -> dict[str, Any]:  # Any: JSON
+    """Return the counts and notes of an import, as its row stores them."""
+    counts = {
+        kind: {"new": counted.new, "changed": counted.changed, "unchanged": counted.unchanged}
+        for kind, counted in summary.counts.items()
+    }
+    notes = list(summary.notes)
+    if summary.reordered:
+        runs = ", ".join(f"{run_tag} ({topics} topics)" for run_tag, topics in summary.reordered.items())
+        notes.append(f"trec_eval 9's order (by score, then passage id) is not that of the ranks in {runs}")
+    return {"counts": counts, "notes": notes}
+
+
+def _first_lines(file: ImportFile) -> list[tuple[int, str]]:
+    numbered: list[tuple[int, str]] = []
+    for number, text in lines(staging.path_of(file)):
+        if text.strip():
+            numbered.append((number, text[:PREVIEWED_CHARACTERS]))
+        if len(numbered) == PREVIEWED_LINES:
+            break
+    return numbered
+
+
+def _problem_lines(file: ImportFile) -> list[tuple[int, str]]:
+    """Return the line with the problem, if it can be read and is not in the preview."""
+    if file.problem_line is None or any(number == file.problem_line for number, _ in file.preview):
+        return []
+    try:
+        for number, text in lines(staging.path_of(file)):
+            if number == file.problem_line:
+                return [(number, text[:PREVIEWED_CHARACTERS])]
+    except BadFormat:
+        logger.debug("line %d of file %s cannot be shown", file.problem_line, file.pk)
+    return []
+
+
+def _size(files: Iterable[ImportFile]) -> int:
+    return sum(file.size for file in files)
+
+
+def totals(collection: Collection) -> dict[str, int]:
+    """Return how many rows the collection has, by kind, as imports name them."""
+    of_topics: dict[str, QuerySet[Model]] = {
+        "pooled": Pooled.objects.filter(topic__collection=collection),
+        "judgments": Judgment.objects.filter(topic__collection=collection),
+        "items": Item.objects.filter(bank__collection=collection),
+    }
+    stamps = MatrixStamp.objects.filter(topic__collection=collection)
+    return {
+        "topics": collection.topics.count(),
+        "passages": collection.passages.count(),
+        "runs": collection.runs.count(),
+        "banks": collection.banks.count(),
+        "grades": stamps.aggregate(number=Sum("grades"))["number"] or 0,
+    } | {kind: rows.count() for kind, rows in of_topics.items()}
+
+
+def write(lease: Lease[Import]) -> None:
+    """Import the files. A worker that lost its lease imports nothing, so nothing is imported twice.
+
+    Where the collection has changed since the check and refuses the files now, they stay for another check.
+    """
+    batch, before = lease.work, totals(lease.work.collection)
+
+    def end(summary: ImportSummary) -> None:
+        staging.clear_on_commit(batch)
+        results = results_of(summary)
+        added = undo.added_by(summary.collection, results["counts"], keys)
+        endings.finish(lease, doing="", before=before, added=added, **results)
+
+    keys = undo.last_keys()
+    note_progress(lease, "importing", done=batch.total)
+    try:
+        import_files(batch.collection.slug, files=contents.files_of(batch), by=batch.by, then=end)
+    except BadFormat as error:
+        refused = {"problem": error.problem, "problem_file": error.file, "problem_line": error.line}
+        endings.finish(lease, doing="", step=Import.Step.CHECK, counts={}, notes=[], before=before, **refused)
+        logger.info("import %s was refused: %s", batch.pk, error)
