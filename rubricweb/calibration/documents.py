@@ -10,8 +10,8 @@ from grading.statistics.calibration import Bias, Calibration, Estimate, RatingRo
 from grading.statistics.means import LEVEL
 from rubricweb.banks.models import Bank
 from rubricweb.calibration.samples import RatedSample, by_family, by_length
+from rubricweb.grades.configs import default_min_grade
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.scales import default_min_grade
 
 Json = dict[str, object]
 RULE = "step-down max-T over all groups, sign flips over topics"

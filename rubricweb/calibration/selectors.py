@@ -18,8 +18,8 @@ from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.corpus.pseudonyms import sees_names
 from rubricweb.grades import visibility
-from rubricweb.grades.defaults import graders_of
 from rubricweb.grades.models import GraderConfig
+from rubricweb.grades.selectors import graders_of
 
 Json = dict[str, object]
 

@@ -13,12 +13,11 @@ from rubricweb.banks.models import Bank, Item
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import TopicPool, collection_pool
 from rubricweb.grades import visibility
-from rubricweb.grades.configs import kinds_of, planned_configs
-from rubricweb.grades.defaults import ON_ITEMS, graders_of, scored_graders
+from rubricweb.grades.configs import kinds_of, name_of, planned_configs, scale_of, within_scale
 from rubricweb.grades.matrices import topic_grades
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.scales import name_of, scale_of, within_scale
 from rubricweb.grades.scoring import Uids
+from rubricweb.grades.selectors import ON_ITEMS, graders_of, scored_graders
 from rubricweb.grades.topic_ratings import Sheet, judged, separation
 
 BAR_SLOT = 10

@@ -17,15 +17,15 @@ from rubricweb.corpus.models import Collection, Topic
 from rubricweb.editor.figures import GraderByKind, grader_by_kind
 from rubricweb.editor.impact import UnsavedItem
 from rubricweb.editor.item_forms import MAX_WORDING
-from rubricweb.grades.configs import kinds_of
-from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.scales import (
+from rubricweb.grades.configs import (
     PAPERS_MIN_GRADE,
     default_min_grade,
+    kinds_of,
     scale_of,
     threshold_note,
     within_scale,
 )
+from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.grades.selectors import graders
 

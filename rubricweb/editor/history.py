@@ -24,7 +24,7 @@ from rubricweb.editor.figures import rating_graders
 from rubricweb.editor.forms import FiguresForm, board_graders
 from rubricweb.editor.history_forms import HistoryForm, VersionForm
 from rubricweb.editor.version_boards import BoardDiff, board_diff
-from rubricweb.grades.defaults import banks
+from rubricweb.grades.selectors import banks
 
 PAGE = "editor/history.html"
 NOW = "now"

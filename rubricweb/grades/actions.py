@@ -16,21 +16,20 @@ from rubricweb.banks.querysets import ItemQuerySet
 from rubricweb.core import audit, events
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.configs import active_configs, kinds_of, saved_config
-from rubricweb.grades.defaults import keep_default_grader
 from rubricweb.grades.engine import parts
 from rubricweb.grades.engine.missing import Missing, cells_of, failed_cells
 from rubricweb.grades.engine.progress import expected_rate
-from rubricweb.grades.engine.regrade import can_ask
 from rubricweb.grades.engine.stages import (
     by_job,
+    can_ask,
     following,
     left_to_start,
     lock_extractions,
     stages,
     taken_cells,
 )
-from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobPart
-from rubricweb.grades.querysets import GradeQuerySet
+from rubricweb.grades.models import Grade, GradeQuerySet, GraderConfig, GradingJob, JobPart
+from rubricweb.grades.selectors import keep_default_grader
 from rubricweb.jobs import steering
 
 logger = logging.getLogger(__name__)

@@ -13,9 +13,9 @@ from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.models import Bank, Item
 from rubricweb.corpus.models import Collection, Passage, Pooled
-from rubricweb.grades.defaults import banks, labellers_of
 from rubricweb.grades.models import Grade, GradingJob
 from rubricweb.grades.raters import active_raters
+from rubricweb.grades.selectors import banks, labellers_of
 from rubricweb.jobs.waiting import Line
 
 

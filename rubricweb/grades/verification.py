@@ -1,4 +1,6 @@
-"""Verdicts depend on answer keys and answers: when one changes, its old verdicts go.
+"""Extracted answers: their verdict by the answer key, and where they stand in the passage.
+
+Verdicts depend on answer keys and answers: when one changes, its old verdicts go.
 
 Answers that a rule compares with the key get their new verdict at once. A model that read the old key or
 answer has not seen the new one: its grades are removed, so that the cells are missing and graded again.
@@ -6,6 +8,7 @@ answer has not seen the new one: its grades are removed, so that the cells are m
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -23,9 +26,33 @@ from rubricweb.banks.models import AnswerKey, Item, ItemRevision
 from rubricweb.core import events
 from rubricweb.grades import store
 from rubricweb.grades.configs import spec_of
-from rubricweb.grades.engine.answers import Cell, answers_for, asks_with_key, reads_answers
+from rubricweb.grades.engine.gaps import Cell
+from rubricweb.grades.engine.missing import answers_for, asks_with_key, reads_answers
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.store import GradeRow
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A part of the passage; the parts of the extracted answer are marked."""
+
+    text: str
+    is_answer: bool
+
+
+def highlighted(text: str, answer: str) -> tuple[Segment, ...]:
+    """Split `text` where it contains `answer` as whole words, ignoring case and white space."""
+    words = answer.split()
+    if not words:
+        return (Segment(text, is_answer=False),)
+    pattern = re.compile(r"(?<!\w)" + r"\s+".join(map(re.escape, words)) + r"(?!\w)", re.IGNORECASE)
+    segments, end = [], 0
+    for match in pattern.finditer(text):
+        segments += [Segment(text[end : match.start()], is_answer=False), Segment(match[0], is_answer=True)]
+        end = match.end()
+    segments.append(Segment(text[end:], is_answer=False))
+    return tuple(segment for segment in segments if segment.text)
+
 
 WRITTEN_ROWS = 200
 """Grades of one UPDATE."""

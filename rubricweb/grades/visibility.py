@@ -30,7 +30,7 @@ from rubricweb.core.reader import Reader, reader, reading_as
 from rubricweb.corpus.models import Collection, Pooled, Topic
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.corpus.pseudonyms import shown_names
-from rubricweb.grades.models import HumanGrade
+from rubricweb.grades.human_models import HumanGrade
 
 if TYPE_CHECKING:
     from rubricweb.accounts.models import User

@@ -14,8 +14,8 @@ from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import Official, official_boards
 from rubricweb.editor.start import start_of
-from rubricweb.grades.defaults import banks
 from rubricweb.grades.raters import raters
+from rubricweb.grades.selectors import banks
 from rubricweb.home import search as searching
 from rubricweb.home import topics
 from rubricweb.home.forms import SearchForm, TopicsForm

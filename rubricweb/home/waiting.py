@@ -24,7 +24,8 @@ from rubricweb.campaigns.queue.models import Campaign, CampaignCell, Turn
 from rubricweb.campaigns.queue.selectors import LEAST_SECONDS, PACE_OF, pace
 from rubricweb.corpus.models import Collection, Run
 from rubricweb.grades import visibility
-from rubricweb.grades.models import GradingJob, HumanGrade
+from rubricweb.grades.human_models import HumanGrade
+from rubricweb.grades.models import GradingJob
 from rubricweb.review.flags.models import Flag
 from rubricweb.submissions.models import Submission
 from rubricweb.webhooks.models import Endpoint

@@ -25,12 +25,11 @@ from rubricweb.core.chips import ChipForm
 from rubricweb.core.forms import RenamedChoiceField, filled_in, keep_choices, offer_rows
 from rubricweb.core.ids import parse_id
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.defaults import default_bank, graders_of, scored_graders
-from rubricweb.grades.humans import Source
+from rubricweb.grades.configs import PAPERS_MIN_GRADE, default_min_grade, scale_of, threshold_note
+from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.scales import PAPERS_MIN_GRADE, default_min_grade, scale_of, threshold_note
 from rubricweb.grades.scoring import Definition, MeasureSpec
-from rubricweb.grades.selectors import banks_graded_by
+from rubricweb.grades.selectors import banks_graded_by, default_bank, graders_of, scored_graders
 from rubricweb.leaderboards.board import columns, lookup, provenance
 from rubricweb.leaderboards.board.types import BoardError, BoardSpec, MissingTopic
 from rubricweb.leaderboards.by_attribute import offered_slices

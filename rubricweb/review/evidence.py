@@ -16,7 +16,7 @@ from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
-from rubricweb.grades.humans import human_matrices
+from rubricweb.grades.human_matrices import human_matrices
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.raters import Rater
 from rubricweb.grades.topic_ratings import ItemColumn, Mask, ratings_of

@@ -15,8 +15,7 @@ from rubricweb.accounts.models import User
 from rubricweb.arena.models import Vote
 from rubricweb.campaigns.adjudication.models import Decision
 from rubricweb.campaigns.queue.models import Turn
-from rubricweb.grades.answer_verdicts import AnswerVerdict
-from rubricweb.grades.models import HumanGrade
+from rubricweb.grades.human_models import AnswerVerdict, HumanGrade
 from rubricweb.review.flags.models import Flag
 from rubricweb.support import labelling
 from rubricweb.support.actions import label_citation

@@ -16,8 +16,8 @@ from rubricweb.campaigns.errors import DecidedMeanwhile, NeedsReason, NotYourDec
 from rubricweb.campaigns.queue.models import Campaign
 from rubricweb.core import audit
 from rubricweb.corpus.models import Collection
-from rubricweb.grades import humans
-from rubricweb.grades.models import HumanGrade
+from rubricweb.grades import human_ratings
+from rubricweb.grades.human_models import HumanGrade
 
 MOST_AT_ONCE = 500
 """How many unanimous cells one click accepts."""
@@ -54,11 +54,11 @@ def _decide(
     place: CellKey, rating: int, by: User, answer: tuple[int, str, UUID], between: Mapping[int, int]
 ) -> Decision:
     seen, reason, uid = answer
-    cell = humans.Cell(*place)
-    last = humans.latest_by(by, cell)
+    cell = human_ratings.Cell(*place)
+    last = human_ratings.latest_by(by, cell)
     number = last.number if last else 0
     how = HumanGrade.How.ADJUDICATED
-    grade = humans.rate_cell(cell, rating=rating, by=by, seen=number, how=how, uid=uid)
+    grade = human_ratings.rate_cell(cell, rating=rating, by=by, seen=number, how=how, uid=uid)
     decision = Decision.objects.create(
         topic_id=place.topic,
         revision_id=place.revision,
@@ -90,10 +90,10 @@ def withdraw(decision: Decision, *, by: User) -> Decision:
             "Only the person who made the decision can withdraw it. You can make a new one."
         )
     if decision.withdrawn_at is None:
-        cell = humans.Cell(decision.topic_id, decision.revision_id, decision.passage_id)
-        last = humans.latest_by(by, cell)
+        cell = human_ratings.Cell(decision.topic_id, decision.revision_id, decision.passage_id)
+        last = human_ratings.latest_by(by, cell)
         if last is not None and last.pk == decision.grade_id:
-            humans.undo(cell, by=by, seen=last.number)
+            human_ratings.undo(cell, by=by, seen=last.number)
         decision.withdrawn_at = timezone.now()
         decision.save(update_fields=["withdrawn_at"])
         audit.record("decision withdrawn", decision, by=by)

@@ -10,7 +10,7 @@ from rubricweb.campaigns.adjudication.models import Decision
 from rubricweb.campaigns.agreement.latest_ratings import CellKey, CountedRating, Event, ratings, settled
 from rubricweb.campaigns.queue.models import Campaign
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.models import HumanGrade
+from rubricweb.grades.human_models import HumanGrade
 
 
 def unanimous(

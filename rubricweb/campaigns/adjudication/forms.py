@@ -11,8 +11,8 @@ from rubricweb.campaigns.adjudication.selectors import Query
 from rubricweb.campaigns.queue.filters import CampaignFilter
 from rubricweb.campaigns.queue.meanings import Meanings
 from rubricweb.core.forms import offer_choices
+from rubricweb.grades.configs import PAPERS_MIN_GRADE
 from rubricweb.grades.forms import select_at_once
-from rubricweb.grades.scales import PAPERS_MIN_GRADE
 
 if TYPE_CHECKING:
     from django.http import QueryDict

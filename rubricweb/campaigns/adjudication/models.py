@@ -11,7 +11,7 @@ from django.db.models import Q
 from grading.types import MAX_RATING, MIN_RATING
 from rubricweb.banks.models import ItemRevision
 from rubricweb.corpus.models import Passage, Topic
-from rubricweb.grades.models import HumanGrade
+from rubricweb.grades.human_models import HumanGrade
 
 
 class Decision(models.Model):

@@ -14,7 +14,7 @@ from rubricweb.campaigns.agreement.latest_ratings import CellKey, Ratings, ratin
 from rubricweb.campaigns.queue.meanings import OF_WHOLE_SCALE, Meanings, meanings_of
 from rubricweb.campaigns.queue.models import Campaign, CampaignCell
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.scales import PAPERS_MIN_GRADE
+from rubricweb.grades.configs import PAPERS_MIN_GRADE
 from rubricweb.grades.visibility import hidden_from
 
 FEED = 100

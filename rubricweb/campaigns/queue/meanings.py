@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from rubricweb.grades.configs import WHOLE_SCALE, name_of, scale_of
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.scales import WHOLE_SCALE, name_of, scale_of
 
 Meanings = tuple[tuple[int, str], ...]
 """(rating, what it means), the highest first."""

@@ -13,9 +13,9 @@ from django.utils.translation import gettext, gettext_lazy
 from grading.types import MAX_RATING, MIN_RATING
 from rubricweb.banks.models import Bank, Item, ItemRevision
 from rubricweb.corpus.models import Collection, Passage, Topic
-from rubricweb.grades.draws import Draw
-from rubricweb.grades.humans.latest_ratings import Cell
-from rubricweb.grades.models import GraderConfig, HumanGrade
+from rubricweb.grades.human_models import Draw, HumanGrade
+from rubricweb.grades.human_ratings import Cell
+from rubricweb.grades.models import GraderConfig
 
 UNFINISHED = (
     " In order of passages they are a random sample only once all are rated; in drawn order "
@@ -200,7 +200,7 @@ class CampaignCell(models.Model):
 
     @property
     def human_cell(self) -> Cell:
-        """The cell as `grades.humans` takes it."""
+        """The cell as `grades.human_ratings` takes it."""
         return Cell(self.topic_id, self.revision_id, self.passage_id, self.campaign.collection.channel)
 
 

@@ -22,7 +22,7 @@ from rubricweb.core.counted import counted
 from rubricweb.core.http import HtmxRequest, form_response
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.defaults import banks
+from rubricweb.grades.selectors import banks
 
 if TYPE_CHECKING:
     from django.http import QueryDict

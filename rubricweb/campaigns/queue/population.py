@@ -29,10 +29,10 @@ from rubricweb.campaigns.queue.ratable import (
 from rubricweb.campaigns.queue.units import sampled_units
 from rubricweb.corpus.models import Topic
 from rubricweb.corpus.pools import TopicPool, collection_pool
-from rubricweb.grades.draws import Draw
-from rubricweb.grades.humans import human_matrices
+from rubricweb.grades.configs import PAPERS_MIN_GRADE
+from rubricweb.grades.human_matrices import human_matrices
+from rubricweb.grades.human_models import Draw
 from rubricweb.grades.raters import Rater, raters
-from rubricweb.grades.scales import PAPERS_MIN_GRADE
 from rubricweb.grades.topic_ratings import judged, ratings_of
 
 Order, PassageOrder, Taken = Campaign.Order, Campaign.PassageOrder, Campaign.Cells

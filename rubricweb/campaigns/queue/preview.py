@@ -19,7 +19,7 @@ from rubricweb.campaigns.queue.population import Choice, ChoiceInputs, ChosenCel
 from rubricweb.campaigns.queue.selectors import LEAST_SECONDS, PACE_OF, pace
 from rubricweb.core.counted import counted, number
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.humans import human_matrices
+from rubricweb.grades.human_matrices import human_matrices
 
 SECONDS = 20.0
 """Of one rating, until people have been timed."""

@@ -22,7 +22,7 @@ from rubricweb.campaigns.queue.models import Campaign, CampaignCell, Turn, new_u
 from rubricweb.core.models import JsonList
 from rubricweb.core.prepared import Prepared
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.grades.models import HumanGrade
+from rubricweb.grades.human_models import HumanGrade
 
 State = Turn.State
 PACE_OF = 20

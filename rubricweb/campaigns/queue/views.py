@@ -24,8 +24,8 @@ from rubricweb.campaigns.queue.meanings import meanings_of
 from rubricweb.campaigns.queue.models import Campaign, CampaignCell
 from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.corpus.access import collection_for
-from rubricweb.grades.humans import RatedMeanwhile
-from rubricweb.grades.models import HumanGrade
+from rubricweb.grades.human_models import HumanGrade
+from rubricweb.grades.human_ratings import RatedMeanwhile
 
 
 @require_safe

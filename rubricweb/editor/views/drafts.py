@@ -30,7 +30,7 @@ from rubricweb.editor.drafts import DraftInbox, RefusedDraft
 from rubricweb.editor.frame import PAGE, topic_frame
 from rubricweb.editor.start import start_of
 from rubricweb.editor.views.items import items_changed
-from rubricweb.grades.defaults import banks
+from rubricweb.grades.selectors import banks
 
 
 @require_safe

@@ -1,4 +1,4 @@
-"""Which cells of a collection have no grade yet, or only a failed one: arrays, not a query a cell."""
+"""Which cells of a collection have no grade yet, or only a failed one, and which answers they need first."""
 
 from __future__ import annotations
 
@@ -10,19 +10,74 @@ from typing import NamedTuple
 
 import numpy as np
 
-from grading.types import FAILED, MISSING, ItemKind, Purpose
+from grading.errors import BadPrompt, UnknownPrompt
+from grading.graders.base import ANSWERS_BY
+from grading.graders.registry import IMPORTED
+from grading.prompts import ParseRule, Prompt
+from grading.types import FAILED, MISSING, ItemKind, Outcome, Purpose
 from rubricweb.banks.models import DIRECT_UID, Item, ItemRevision
 from rubricweb.banks.querysets import ItemQuerySet
 from rubricweb.core.reader import everything
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pool_sizes import pool_sizes
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
-from rubricweb.grades.configs import kinds_of
-from rubricweb.grades.engine.answers import answered_cells, asks_with_key, reads_answers, source_of
+from rubricweb.grades.configs import kinds_of, spec_of
 from rubricweb.grades.engine.gaps import Cell, Gap, Mask, TopicGap, WholeTopic, gaps_of
 from rubricweb.grades.matrices import matrices
-from rubricweb.grades.models import Grade, GraderConfig, MatrixStamp
-from rubricweb.grades.querysets import GradeQuerySet
+from rubricweb.grades.models import Grade, GradeQuerySet, GraderConfig, MatrixStamp
+
+
+def prompt_of(config: GraderConfig) -> Prompt | None:
+    """What the config asks; None of one that came in a file, or whose words are not known any more."""
+    if config.backend == IMPORTED:
+        return None
+    try:
+        return spec_of(config).prompt
+    except (UnknownPrompt, BadPrompt):
+        return None
+
+
+def reads_answers(config: GraderConfig) -> bool:
+    """Does it ask about extracted answers? A cell without one cannot be graded yet."""
+    prompt = prompt_of(config)
+    return prompt is not None and prompt.needs_answer
+
+
+def asks_with_key(config: GraderConfig) -> bool:
+    """Are accepted answers among the words that the model reads? Its grades then hold for these only."""
+    prompt = prompt_of(config)
+    return prompt is not None and prompt.needs_key and prompt.rule is not ParseRule.ANSWER_KEY
+
+
+def answers_for(config: GraderConfig, revisions: Iterable[int], passages: Iterable[int]) -> dict[Cell, str]:
+    """The extracted answers to these wordings in these passages that `config` verifies."""
+    if not reads_answers(config):
+        return {}
+    rows = _extracted(config).filter(revision__in=set(revisions), passage__in=set(passages))
+    found = rows.values_list("revision_id", "passage_id", "answer")
+    return {(revision, passage): answer for revision, passage, answer in found}
+
+
+def answered_cells(config: GraderConfig, topic_ids: Iterable[int]) -> dict[int, set[Cell]]:
+    """By topic: the cells that have an answer to verify."""
+    rows = _extracted(config).for_topics(list(topic_ids))
+    cells: dict[int, set[Cell]] = defaultdict(set)
+    for topic_id, revision, passage in rows.values_list("topic_id", "revision_id", "passage_id").iterator(
+        10_000
+    ):
+        cells[topic_id].add((revision, passage))
+    return cells
+
+
+def source_of(config: GraderConfig) -> GraderConfig | None:
+    """The config that extracts what `config` verifies."""
+    saved = GraderConfig.objects.filter(fingerprint=config.options.get(ANSWERS_BY, "")).first()
+    return saved or config.extraction
+
+
+def _extracted(config: GraderConfig) -> GradeQuerySet:
+    source = GraderConfig.objects.filter(fingerprint=config.options.get(ANSWERS_BY, ""))
+    return Grade.objects.filter(config__in=source, outcome=Outcome.EXTRACTED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,12 +15,12 @@ from rubricweb.banks.models import Bank
 from rubricweb.banks.querysets import ItemQuerySet
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.configs import planned_configs
-from rubricweb.grades.defaults import graders_of, scored_graders
 from rubricweb.grades.engine import progress
 from rubricweb.grades.engine.missing import Missing, cells_of, failed_cells
 from rubricweb.grades.engine.price import able_workers, price
 from rubricweb.grades.engine.stages import left_to_start, stages, taken_cells
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob
+from rubricweb.grades.selectors import graders_of, scored_graders
 from rubricweb.jobs import queue
 from rubricweb.jobs.listing import JobLine
 from rubricweb.jobs.progress import Price

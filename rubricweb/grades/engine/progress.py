@@ -15,7 +15,7 @@ from grading.types import Outcome, Purpose
 from rubricweb.core.counted import number
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.engine import breaker
-from rubricweb.grades.engine.answers import prompt_of
+from rubricweb.grades.engine.missing import prompt_of
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk, JobPart
 from rubricweb.grades.visibility import visible_grades
 from rubricweb.jobs.listing import LISTED_JOBS, JobLine

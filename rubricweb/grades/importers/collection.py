@@ -43,12 +43,10 @@ from rubricweb.corpus.importers import (
 )
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pooling import extend_pool
-from rubricweb.grades.defaults import take_imported_default
-from rubricweb.grades.importers.grades import GradedCells, GradeImporter
+from rubricweb.grades.importers.grades import GradedCells, GradeImporter, remove_grades_of
 from rubricweb.grades.importers.people import Accounts, Work, importer_of
-from rubricweb.grades.importers.rating_events import RatingEventImporter
-from rubricweb.grades.importers.ratings import RatingImporter
-from rubricweb.grades.importers.reworded import remove_grades_of
+from rubricweb.grades.importers.ratings import RatingEventImporter, RatingImporter
+from rubricweb.grades.selectors import take_imported_default
 from rubricweb.grades.verification import verify_again
 
 logger = logging.getLogger(__name__)

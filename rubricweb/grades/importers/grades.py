@@ -1,4 +1,4 @@
-"""Grades from files: one config per (llm, prompt class, purpose, options), written topic by topic."""
+"""Import grades, and remove those of passages that get another text."""
 
 from __future__ import annotations
 
@@ -10,10 +10,34 @@ from grading.formats.workbench import ConfigKey, GradedPassage, ImportedGrade
 from grading.types import Outcome, Purpose
 from rubricweb.corpus.importers import FilePosition, Tally, fitting_name
 from rubricweb.corpus.models import Topic
-from rubricweb.grades import configs, store, verification
+from rubricweb.grades import configs, replies, store, verification
+from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.models import Grade, GraderConfig, MatrixStamp
-from rubricweb.grades.replies import blocks
-from rubricweb.grades.replies.models import ReplyBlock
+from rubricweb.grades.reply_models import ReplyBlock
+
+BATCH = 500
+
+
+def remove_grades_of(passage_ids: Iterable[int], tally: Tally) -> None:
+    """Delete what graders said of texts that are gone: those cells are missing again.
+
+    Ratings by people stay, since nobody can order them anew; a note says how many are of the old texts.
+    """
+    reworded = sorted(passage_ids)
+    removed = human = 0
+    for start in range(0, len(reworded), BATCH):
+        some = reworded[start : start + BATCH]
+        grades = Grade.objects.filter(passage__in=some)
+        for config_id, topic_id in sorted(set(grades.values_list("config", "topic"))):
+            removed += store.remove_grades(GraderConfig.objects.get(pk=config_id), topic_id, grades)
+        human += HumanGrade.objects.filter(passage__in=some).count()
+    if reworded:
+        tally.of("grades").changed += removed
+        words = f"{removed:,} grades of the old texts were removed, so that these pairs need a grade"
+        if human:
+            words += f"; {human:,} ratings by people are of the old texts and stay"
+        tally.note(f"{len(reworded):,} passages have another text now: {words}")
+
 
 NAME_LIMIT = 200
 REPLACED_ROWS = 200
@@ -130,7 +154,7 @@ def _stored(config: GraderConfig, topic: Topic) -> Stored:
         values[revision, passage] = tuple(value)
         if block is not None:
             block_of[revision, passage] = block
-    texts = blocks.read(ReplyBlock.objects.filter(config=config, topic=topic)) if block_of else {}
+    texts = replies.read(ReplyBlock.objects.filter(config=config, topic=topic)) if block_of else {}
     for cell, block in block_of.items():
         values[cell] = (*values[cell][:3], texts.get(block, {}).get(cell))
     return values
@@ -142,8 +166,8 @@ def _replace(config: GraderConfig, topic: Topic, cells: Values) -> None:
     }
     verification.drop_verdicts(config, topic.pk, answers)
     store.recount(config, topic.pk)
-    long = {cell: reply for cell, (_, outcome, _, reply) in cells.items() if blocks.is_long(outcome, reply)}
-    block_of = blocks.store(config.pk, topic.pk, long)
+    long = {cell: reply for cell, (_, outcome, _, reply) in cells.items() if replies.is_long(outcome, reply)}
+    block_of = replies.store(config.pk, topic.pk, long)
     rows = [
         row for row in Grade.objects.by(config).for_topic(topic) if (row.revision_id, row.passage_id) in cells
     ]

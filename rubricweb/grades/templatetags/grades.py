@@ -15,13 +15,13 @@ from rubricweb.accounts import roles
 from rubricweb.banks.models import Bank
 from rubricweb.core.http import HtmxRequest
 from rubricweb.corpus.models import Collection, Topic
+from rubricweb.grades.configs import name_of
 from rubricweb.grades.engine.price import price_of_cell
 from rubricweb.grades.engine.progress import measured_rate
-from rubricweb.grades.engine.regrade import Again, can_ask, job_at
-from rubricweb.grades.highlighting import Segment
+from rubricweb.grades.engine.stages import Again, can_ask, job_at
 from rubricweb.grades.models import Grade
 from rubricweb.grades.next_step import NextStep, material_step, next_step
-from rubricweb.grades.scales import name_of
+from rubricweb.grades.verification import Segment
 from rubricweb.jobs.models import Job, LeasedWork
 from rubricweb.jobs.waiting import Line, Wait
 

@@ -13,9 +13,8 @@ from rubricweb.grades.engine import monitor
 from rubricweb.grades.engine.gaps import gaps_of
 from rubricweb.grades.engine.missing import Missing
 from rubricweb.grades.engine.price import price
-from rubricweb.grades.engine.regrade import can_ask
-from rubricweb.grades.engine.stages import left_to_start
-from rubricweb.grades.humans import Cell, ShownRating
+from rubricweb.grades.engine.stages import can_ask, left_to_start
+from rubricweb.grades.human_ratings import Cell, ShownRating
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.raters import Rater
 from rubricweb.jobs.progress import Price

@@ -21,7 +21,7 @@ from rubricweb.core.counted import counted, number
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus.models import Topic
 from rubricweb.grades import actions as grading
-from rubricweb.grades import humans
+from rubricweb.grades import human_ratings
 from rubricweb.grades.raters import Rater, raters
 from rubricweb.review import selectors
 from rubricweb.review.bulk.forms import BulkAction, BulkForm, selection
@@ -58,7 +58,7 @@ def _plan(request: HtmxRequest, bank: Bank, topic: Topic, address: QueryDict) ->
 def _is_done(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) -> bool:
     cleaned = form.cleaned_data
     if cleaned["deed"] == BulkAction.TAKE_BACK:
-        count = humans.take_back_right(plan.cells, by=request.user, uid=form.chosen_uid)
+        count = human_ratings.take_back_right(plan.cells, by=request.user, uid=form.chosen_uid)
         undone = ngettext("%(n)s verdict undone.", "%(n)s verdicts undone.", count) % {"n": number(count)}
         messages.info(request, undone)
         return True
@@ -93,7 +93,7 @@ def _grading(cells: int) -> str:
 
 
 def _find_right(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) -> bool:
-    events = humans.find_right(plan.unchecked, by=request.user, uid=form.chosen_uid)
+    events = human_ratings.find_right(plan.unchecked, by=request.user, uid=form.chosen_uid)
     n = len(events)
     marked = ngettext("%(n)s rating marked as verified.", "%(n)s ratings marked as verified.", n)
     messages.success(request, marked % {"n": number(n)})

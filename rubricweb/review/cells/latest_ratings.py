@@ -10,19 +10,19 @@ from grading.types import ItemKind
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Item
 from rubricweb.corpus.models import Passage
-from rubricweb.grades.answer_verdicts import AnswerVerdict
-from rubricweb.grades.humans import (
+from rubricweb.grades.human_matrices import Source
+from rubricweb.grades.human_models import AnswerVerdict, HumanGrade
+from rubricweb.grades.human_ratings import (
     Cell,
+    HumanGradeError,
     RatedMeanwhile,
     ShownRating,
-    Source,
     latest,
     latest_by,
-    verdicts_on,
 )
-from rubricweb.grades.humans.actions import HumanGradeError
-from rubricweb.grades.models import Grade, HumanGrade
+from rubricweb.grades.models import Grade
 from rubricweb.grades.raters import Rater
+from rubricweb.grades.verdicts import verdicts_on
 from rubricweb.grades.visibility import hidden_of_cell
 
 

@@ -16,11 +16,11 @@ from rubricweb.banks.models import Item
 from rubricweb.campaigns.queue.actions import undo_in_grid
 from rubricweb.core.http import HtmxRequest, after_post, page_or_part
 from rubricweb.corpus.models import Passage
-from rubricweb.grades import humans
+from rubricweb.grades import human_ratings
 from rubricweb.grades.forms import GraderForm
-from rubricweb.grades.humans import Cell, Source
-from rubricweb.grades.humans.actions import HumanGradeError, RatedMeanwhile, UnfitRating
-from rubricweb.grades.models import HumanGrade
+from rubricweb.grades.human_matrices import Source
+from rubricweb.grades.human_models import HumanGrade
+from rubricweb.grades.human_ratings import Cell, HumanGradeError, RatedMeanwhile, UnfitRating
 from rubricweb.grades.raters import raters
 from rubricweb.grades.visibility import hidden_of_cell
 from rubricweb.review import access, selectors
@@ -53,7 +53,7 @@ def rate(request: HtmxRequest, bank_id: int, topic_id: int, passage_id: int, ite
     rater = GraderForm(request.GET).offer(raters(item.bank))
     is_blind = hidden_of_cell(request.user, item.topic, item.revision_id, passage.pk).graders
     before = None if is_blind else shown(item, passage, rater, _source(request))
-    return _save(request, place, form, partial(humans.rate_cell, shown=before))
+    return _save(request, place, form, partial(human_ratings.rate_cell, shown=before))
 
 
 @require_POST

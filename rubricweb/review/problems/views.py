@@ -22,8 +22,8 @@ from rubricweb.corpus.duplicates.actions import start_search
 from rubricweb.corpus.duplicates.selectors import last_attempt, latest_search
 from rubricweb.corpus.models import Collection
 from rubricweb.editor.views.items import items_changed
-from rubricweb.grades.defaults import banks
 from rubricweb.grades.raters import raters
+from rubricweb.grades.selectors import banks
 from rubricweb.review.evidence import count_hidden, evidence
 from rubricweb.review.problems import copies, deeds, listing, opened
 from rubricweb.review.problems.forms import KINDS, ProblemsForm, ReasonForm, SearchForm, SpansForm

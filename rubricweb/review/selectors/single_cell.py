@@ -11,10 +11,10 @@ from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank, ItemChange
 from rubricweb.corpus.models import Topic
 from rubricweb.corpus.pools import collection_pool
-from rubricweb.grades.humans import Source
-from rubricweb.grades.humans.matrices import decided
+from rubricweb.grades.human_matrices import Source, decided
+from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.matrices import TopicGrades
-from rubricweb.grades.models import GraderConfig, HumanGrade
+from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.raters import Rater
 from rubricweb.grades.visibility import hidden_of_cell
 from rubricweb.review.flags.selectors import open_counts

@@ -19,10 +19,9 @@ from rubricweb.banks.selectors import keys_of
 from rubricweb.core.http import HtmxRequest
 from rubricweb.core.undo import offer_undo
 from rubricweb.corpus.access import pooled_passage
-from rubricweb.grades import humans
-from rubricweb.grades.answer_verdicts import AnswerVerdict
-from rubricweb.grades.humans import Cell
-from rubricweb.grades.humans.actions import HumanGradeError
+from rubricweb.grades import verdicts
+from rubricweb.grades.human_models import AnswerVerdict
+from rubricweb.grades.human_ratings import Cell, HumanGradeError
 from rubricweb.grades.raters import Rater, raters
 from rubricweb.grades.verification import VerificationCounts, change_answer_key
 from rubricweb.grades.visibility import hidden_of_cell
@@ -74,7 +73,7 @@ def accept_undo(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
             change_answer_key(item, texts=left, seen=sent.seen, by=request.user)
             if sent.verdict:
                 event = get_object_or_404(checks.my_verdicts(request.user, bank), pk=sent.verdict)
-                humans.undo_verdict(event, by=request.user)
+                verdicts.undo_verdict(event, by=request.user)
     except (BankError, HumanGradeError) as refusal:
         return _refused(request, bank, sent, str(refusal))
     messages.success(request, gettext("Taken back."))
@@ -95,7 +94,7 @@ def _find_right(cell: CellView, rater: Rater, request: HtmxRequest) -> AnswerVer
         return None
     seen = cell_ratings(cell.item, cell.passage, request.user, rater).seen
     place = Cell.of(cell.item, cell.passage)
-    return humans.judge_answer(place, grade, is_right=True, by=request.user, seen=seen)
+    return verdicts.judge_answer(place, grade, is_right=True, by=request.user, seen=seen)
 
 
 def _accepted(words: str, counts: VerificationCounts) -> str:

@@ -17,8 +17,7 @@ from rubricweb.banks.querysets import ItemQuerySet
 from rubricweb.banks.secrecy import readable
 from rubricweb.corpus.models import Passage
 from rubricweb.corpus.pools import collection_pool
-from rubricweb.grades.answer_verdicts import AnswerVerdict
-from rubricweb.grades.models import HumanGrade
+from rubricweb.grades.human_models import AnswerVerdict, HumanGrade
 from rubricweb.grades.raters import Rater, raters
 from rubricweb.grades.topic_ratings import Mask
 from rubricweb.review.verify.cells import BankCells, TopicCells, bank_cells

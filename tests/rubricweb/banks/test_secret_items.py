@@ -23,7 +23,8 @@ from rubricweb.banks.secret_items import hide_item, show_item
 from rubricweb.banks.versions import bank_stamp, name_version, restore_version
 from rubricweb.campaigns.queue.models import CampaignCell
 from rubricweb.campaigns.queue.population import Choice, chosen
-from rubricweb.grades.models import Grade, HumanGrade, HumanStamp, MatrixStamp
+from rubricweb.grades.human_models import HumanGrade, HumanStamp
+from rubricweb.grades.models import Grade, MatrixStamp
 from rubricweb.grades.raters import KINDS, raters
 from rubricweb.prompts.models import DryRun
 from rubricweb.review.flags.actions import open_flag

@@ -13,7 +13,7 @@ from rubricweb.calibration import cards, documents
 from rubricweb.calibration.models import CalibrationCard
 from rubricweb.calibration.samples import RatedSample, sample
 from rubricweb.core.models import AuditEntry
-from rubricweb.grades.humans import rate_cell
+from rubricweb.grades.human_ratings import rate_cell
 from tests.rubricweb.calibration.conftest import text
 
 pytestmark = pytest.mark.portable

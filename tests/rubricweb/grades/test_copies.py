@@ -27,7 +27,7 @@ from rubricweb.core.reader import Reader, reading_as
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades import actions
-from rubricweb.grades.humans import rate_cell
+from rubricweb.grades.human_ratings import rate_cell
 from rubricweb.grades.matrices import topic_grades
 from rubricweb.grades.models import Grade, JobChunk
 from rubricweb.grades.raters import KINDS, raters

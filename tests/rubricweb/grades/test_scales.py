@@ -7,9 +7,17 @@ from django.urls import reverse
 
 from grading.types import Purpose
 from rubricweb.banks.models import DIRECT_UID
-from rubricweb.grades.configs import config_for, config_of, imported_config, spec_for
+from rubricweb.grades.configs import (
+    config_for,
+    config_of,
+    default_min_grade,
+    imported_config,
+    name_of,
+    scale_of,
+    spec_for,
+    within_scale,
+)
 from rubricweb.grades.models import Grade
-from rubricweb.grades.scales import default_min_grade, name_of, scale_of, within_scale
 from rubricweb.grades.store import GradeRow, save_grades
 from tests.factories import (
     STRICT,

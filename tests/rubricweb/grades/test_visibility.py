@@ -21,9 +21,10 @@ from rubricweb.campaigns.adjudication.models import DecidedRating, Decision
 from rubricweb.campaigns.queue.actions import rate
 from rubricweb.campaigns.queue.models import Campaign, Turn
 from rubricweb.core.templatetags.core import NOTE
-from rubricweb.grades.humans import Cell, ShownRating, judge_grader, rate_cell
-from rubricweb.grades.models import Grade, HumanGrade, HumanStamp, MatrixStamp
-from rubricweb.grades.replies.models import ReplyBlock
+from rubricweb.grades.human_models import HumanGrade, HumanStamp
+from rubricweb.grades.human_ratings import Cell, ShownRating, judge_grader, rate_cell
+from rubricweb.grades.models import Grade, MatrixStamp
+from rubricweb.grades.reply_models import ReplyBlock
 from rubricweb.grades.visibility import hidden_from
 from rubricweb.prompts.models import DryRun
 from tests.factories import MembershipFactory, UserFactory, grade, lexical_config, take

@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 
 from rubricweb.campaigns.queue.actions import rate
 from rubricweb.campaigns.queue.selectors import LEAST_SECONDS
-from rubricweb.grades.humans import Cell, rate_cell
+from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.home.waiting import Kind
 from rubricweb.review.flags.actions import open_flag
 from rubricweb.review.flags.subjects import Kind as FlagKind

@@ -13,8 +13,9 @@ from grading.types import Grade as Graded
 from grading.types import Outcome, Trace
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.prompts import active_prompts, save_prompt
-from rubricweb.grades.engine import loaded
-from rubricweb.grades.models import Grade, GraderConfig, HumanGrade
+from rubricweb.grades.engine import chunks
+from rubricweb.grades.human_models import HumanGrade
+from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.jobs.run import work_on
 from rubricweb.prompts import choices, graders
 from rubricweb.prompts.choices import CARDS, card_of
@@ -49,7 +50,7 @@ def scripts(monkeypatch):
     monkeypatch.setitem(registry.BACKENDS, "openai_compatible", server)
     monkeypatch.setattr(scripted, "SCRIPT", [replied])
     monkeypatch.setattr(choices, "name_problem", lambda *_: "")
-    loaded.close_until(0)
+    chunks.close_until(0)
 
 
 def replied(number, pair):

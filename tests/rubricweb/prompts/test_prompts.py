@@ -16,7 +16,7 @@ from grading.types import GradeFailure, Outcome, Trace
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import OwnPrompt
 from rubricweb.corpus.prompts import save_prompt
-from rubricweb.grades.engine import loaded
+from rubricweb.grades.engine import chunks
 from rubricweb.grades.models import Grade
 from rubricweb.jobs import dispatch, queue
 from rubricweb.jobs.run import work_on
@@ -64,7 +64,7 @@ def scripts(monkeypatch, collection):
     target = f"{scripted.__name__}:ScriptedGrader"
     monkeypatch.setitem(registry.BACKENDS, "scripted", replace(backend, name="scripted", target=target))
     monkeypatch.setattr(scripted, "SCRIPT", [])
-    loaded.close_until(0)
+    chunks.close_until(0)
     collection.grader_backend, collection.grader_llm = "scripted", "paper"
     collection.save()
     return scripted.SCRIPT

@@ -11,7 +11,7 @@ from django.utils import timezone
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.replies.packing import pack_some
+from rubricweb.grades.replies import pack_some
 
 ON_THEIR_WAY = timedelta(hours=1)
 """Younger grades may have lower keys than others and not be committed yet: they are for the next time."""

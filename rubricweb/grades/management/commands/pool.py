@@ -13,7 +13,7 @@ from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.corpus.models import Collection, Run
 from rubricweb.corpus.pooling import PoolPlan, PoolRule, RunHoles, apply_pool, stored_rule
 from rubricweb.grades.engine import monitor
-from rubricweb.grades.pool_preview import PoolPreview, preview_pool
+from rubricweb.grades.pool import PoolPreview, preview_pool
 
 
 class Command(OperatorCommand):

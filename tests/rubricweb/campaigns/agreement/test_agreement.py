@@ -14,8 +14,8 @@ from rubricweb.campaigns.agreement.selectors import agreement, anchoring, docume
 from rubricweb.campaigns.queue.actions import rate
 from rubricweb.campaigns.queue.models import Turn
 from rubricweb.corpus.pseudonyms import assessor_pseudonym
-from rubricweb.grades.humans import Cell, rate_cell
-from rubricweb.grades.models import HumanGrade
+from rubricweb.grades.human_models import HumanGrade
+from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.grades.raters import raters
 from tests.factories import CollectionFactory, take
 

@@ -15,7 +15,7 @@ from rubricweb.campaigns.queue.leases import LEASE
 from rubricweb.campaigns.queue.models import Turn
 from rubricweb.corpus.models import Judgment
 from rubricweb.grades import visibility
-from rubricweb.grades.models import HumanGrade
+from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.raters import raters
 from rubricweb.review.cells.latest_ratings import cell_ratings
 from tests.factories import take

@@ -21,8 +21,8 @@ from rubricweb.campaigns.queue.leases import hand_back
 from rubricweb.campaigns.queue.models import Campaign, CampaignCell, Turn
 from rubricweb.campaigns.queue.progress import campaign_rows
 from rubricweb.campaigns.queue.selectors import queue_page
-from rubricweb.grades.humans import latest, latest_by, rate_cell
-from rubricweb.grades.models import HumanGrade
+from rubricweb.grades.human_models import HumanGrade
+from rubricweb.grades.human_ratings import latest, latest_by, rate_cell
 from tests.factories import take
 from tests.rubricweb.campaigns.conftest import expire, rate_next
 

@@ -19,8 +19,8 @@ from rubricweb.campaigns.queue.actions import (
 )
 from rubricweb.campaigns.queue.leases import drawn_mode, hand_back, renew
 from rubricweb.campaigns.queue.models import Campaign, Turn
-from rubricweb.grades.humans import RatedMeanwhile, latest, rate_cell
-from rubricweb.grades.models import HumanGrade
+from rubricweb.grades.human_models import HumanGrade
+from rubricweb.grades.human_ratings import RatedMeanwhile, latest, rate_cell
 from tests.factories import UserFactory, take
 from tests.rubricweb.campaigns.conftest import expire, rate_next
 

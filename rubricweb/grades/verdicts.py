@@ -1,8 +1,4 @@
-"""People's verdicts on answers that a grader verified: saved as events, read as matrices beside its own.
-
-The verdict of people together is the lower median: with two who differ, the answer is wrong. It holds for the
-answer that they read, and no longer once the grader has another one.
-"""
+"""Verdicts of people on the answers that a grader verified."""
 
 from __future__ import annotations
 
@@ -18,12 +14,10 @@ from rubricweb.accounts.models import User
 from rubricweb.core.models import is_duplicate
 from rubricweb.corpus.pools import CollectionPool, TopicPool
 from rubricweb.grades import visibility
-from rubricweb.grades.answer_verdicts import AnswerVerdict
-from rubricweb.grades.humans.actions import RatedMeanwhile, UnfitRating, move_stamp
-from rubricweb.grades.humans.latest_ratings import Cell
-from rubricweb.grades.matrices import TopicGrades, without
-from rubricweb.grades.models import Grade, GraderConfig, HumanStamp, MatrixStamp
-from rubricweb.grades.stamped_cache import StampedCache
+from rubricweb.grades.human_models import AnswerVerdict, HumanStamp
+from rubricweb.grades.human_ratings import Cell, RatedMeanwhile, UnfitRating, move_stamp
+from rubricweb.grades.matrices import StampedCache, TopicGrades, without
+from rubricweb.grades.models import Grade, GraderConfig, MatrixStamp
 
 CACHED_TOPICS = 4_000
 Key = tuple[int, int, int, int, int]

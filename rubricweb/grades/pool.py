@@ -1,8 +1,11 @@
-"""Organizers: what a pool by depth would hold and cost, and build it."""
+"""The page where organizers see what a pool by depth would hold and cost, and build it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from django import forms
@@ -15,11 +18,61 @@ from django.views.decorators.http import require_http_methods
 from rubricweb.accounts import roles
 from rubricweb.core.counted import number
 from rubricweb.core.http import HtmxRequest, form_response
+from rubricweb.core.models import new_stamp
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Run
-from rubricweb.corpus.pooling import PoolRule, apply_pool, stored_rule
+from rubricweb.corpus.pooling import PoolPlan, PoolRule, TopicPlan, apply_pool, plan_pool, stored_rule
+from rubricweb.corpus.pools import CollectionPool, TopicPool
+from rubricweb.corpus.topic_pools import rankings_of
+from rubricweb.grades.configs import planned_configs
 from rubricweb.grades.engine import monitor
-from rubricweb.grades.pool_preview import preview_pool
+from rubricweb.grades.engine.missing import Missing, missing_over
+from rubricweb.grades.engine.price import price
+from rubricweb.grades.engine.stages import extractions, unanswered
+from rubricweb.jobs.progress import Price
+from rubricweb.jobs.queue import WorkerBeat
+
+
+@dataclass(frozen=True, slots=True)
+class PoolPreview:
+    plan: PoolPlan
+    price: Price
+    """Of the new passages by the graders that Re-grade runs, for every bank; graded ones are not counted.
+
+    Answers are verified after their extraction, which is counted too: at most so much, since some questions
+    have no answer in a passage.
+    """
+
+
+def preview_pool(collection: Collection, rule: PoolRule, workers: Sequence[WorkerBeat]) -> PoolPreview:
+    """What the rule would add, and what grading that takes these living workers."""
+    configs = planned_configs(collection)
+    sought: dict[tuple[int, int], list[Missing]] = defaultdict(list)
+
+    def count(topic: TopicPlan) -> None:
+        """What is missing of one topic, by stage and grader."""
+        find = partial(missing_over, collection, pool=_new_passages(collection, topic))
+        found = find(configs) if topic.added else []
+        for stage, missing in enumerate((extractions(collection, found, find), found, unanswered(found))):
+            for one in missing:
+                sought[stage, one.config.pk].append(one)
+
+    plan = plan_pool(collection, rule, seen=count)
+    missing = [_joined(parts) for _, parts in sorted(sought.items())]
+    return PoolPreview(plan, price(collection, missing, workers))
+
+
+def _joined(parts: list[Missing]) -> Missing:
+    """What one grader lacks of several topics."""
+    return replace(parts[0], gaps=tuple(gap for one in parts for gap in one.gaps), unanswered=())
+
+
+def _new_passages(collection: Collection, plan: TopicPlan) -> CollectionPool:
+    """The pool of the topic as if it held nothing else."""
+    pks, doc_ids = tuple(plan.added.values()), tuple(plan.added)
+    topic = TopicPool(plan.topic_id, plan.query_id, pks, doc_ids, rankings_of(doc_ids, (), ()))
+    return CollectionPool(collection.pk, new_stamp(), (), (), (topic,))
+
 
 DEEPEST = 10_000
 TYPICAL = 20
