@@ -1,7 +1,5 @@
 """Human ratings as matrices, a grader's ratings with people's corrections, and which cells a draw selected.
 
-Human ratings as matrices, and a grader's ratings with people's corrections.
-
 The rating of people together is the last adjudication if there is one, else the lower median.
 """
 

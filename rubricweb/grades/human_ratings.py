@@ -20,6 +20,12 @@ from rubricweb.grades import visibility
 from rubricweb.grades.human_models import AnswerVerdict, HumanGrade, HumanStamp
 from rubricweb.grades.models import GraderConfig
 
+How = HumanGrade.How
+Verdict = HumanGrade.Verdict
+BATCH = 500
+SAME = ("rating", "verdict", "how", "is_withdrawn", "draw_id", "config_id", "seen_rating")
+"""The fields that an undo copies from the event before."""
+
 
 @dataclass(frozen=True, slots=True)
 class Cell:
@@ -83,13 +89,6 @@ class RatedMeanwhile(HumanGradeError):
     def __init__(self, now: HumanGrade | AnswerVerdict | None, seen: int) -> None:
         self.now, self.seen = now, seen
         super().__init__("You rated this pair in another window meanwhile.")
-
-
-How = HumanGrade.How
-Verdict = HumanGrade.Verdict
-BATCH = 500
-SAME = ("rating", "verdict", "how", "is_withdrawn", "draw_id", "config_id", "seen_rating")
-"""The fields that an undo copies from the event before."""
 
 
 def rate_cell(

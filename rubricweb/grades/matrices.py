@@ -1,9 +1,8 @@
-"""The ratings of a topic as matrices, cached in the process and kept as snapshots.
+"""The hot path: ratings as one int8 matrix per (topic, config), cached in the process by its stamp.
 
-The ratings of (config, topic) as packed arrays, beside the stamp that says whether they are still true.
-
-Workers make them once nobody writes (`matrices.keep_snapshots`). Readers take one only where it has the
-present stamp and is whole; else the rows of grades are read, which alone are the truth.
+A snapshot is the ratings of (config, topic) as packed arrays, beside the stamp that says whether they are
+still true. Workers make snapshots once nobody writes (`keep_snapshots`). Readers take one only where it has
+the present stamp and is whole; else the rows of grades are read, which alone are the truth.
 """
 
 from __future__ import annotations
@@ -34,6 +33,25 @@ from rubricweb.grades.visibility import Hidden, Names
 
 CacheKey = TypeVar("CacheKey")
 Value = TypeVar("Value")
+logger = logging.getLogger(__name__)
+SNAPSHOTS_AT_ONCE = 100
+WRITTEN_AT_ONCE = 200
+LAYOUT = 2
+"""Added to a stamp's number. Raised, it puts all earlier snapshots out of date, also those of workers that
+still run the version before: at 0 some held the ratings of other topics, at 1 extracted answers were absent.
+"""
+CACHED_MATRICES = 4_000
+READ_AT_ONCE = 1_000_000
+"""Grades, as rows: one query reads about so many."""
+KEPT_AT_ONCE = 200_000
+"""Grades that one call of `keep_snapshots` reads, so that it takes about a second."""
+Key = tuple[int, int, int, int]
+"""(config, topic, stamp of its grades, stamp of the collection)."""
+Stamps = Mapping[int, tuple[int, int]]
+"""By topic: the stamp of its grades, and how many they are."""
+Loaded = Iterator[tuple[TopicPool, GradeMatrix]]
+_seen_out_of_date: dict[int, int] = {}
+"""Numbers of stamps, as `keep_snapshots` found them the last time."""
 
 
 class StampedCache(Generic[CacheKey, Value]):
@@ -61,16 +79,6 @@ class StampedCache(Generic[CacheKey, Value]):
     def clear(self) -> None:
         with self._lock:
             self._values.clear()
-
-
-logger = logging.getLogger(__name__)
-
-SNAPSHOTS_AT_ONCE = 100
-WRITTEN_AT_ONCE = 200
-LAYOUT = 2
-"""Added to a stamp's number. Raised, it puts all earlier snapshots out of date, also those of workers that
-still run the version before: at 0 some held the ratings of other topics, at 1 extracted answers were absent.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,17 +154,6 @@ def _snapshot_key(config_id: int, topic_id: int, number: int) -> str:
     return f"ratings of config {config_id}, topic {topic_id} at {number}"
 
 
-CACHED_MATRICES = 4_000
-READ_AT_ONCE = 1_000_000
-"""Grades, as rows: one query reads about so many."""
-KEPT_AT_ONCE = 200_000
-"""Grades that one call of `keep_snapshots` reads, so that it takes about a second."""
-
-Key = tuple[int, int, int, int]
-"""(config, topic, stamp of its grades, stamp of the collection)."""
-Stamps = Mapping[int, tuple[int, int]]
-"""By topic: the stamp of its grades, and how many they are."""
-Loaded = Iterator[tuple[TopicPool, GradeMatrix]]
 NO_RATINGS = of_cells(np.zeros((0, 3), dtype=np.int64))
 
 
@@ -278,10 +275,6 @@ def _in_pool(topic: TopicPool, known: TopicRatings, uids: Mapping[int, str]) -> 
     if len(columns) < len(revisions):
         ratings = ratings[:, columns]
     return GradeMatrix(topic.query_id, topic.doc_ids, items, ratings)
-
-
-_seen_out_of_date: dict[int, int] = {}
-"""Numbers of stamps, as `keep_snapshots` found them the last time."""
 
 
 def keep_snapshots() -> None:

@@ -32,6 +32,10 @@ from rubricweb.grades.engine.stages import extractions, unanswered
 from rubricweb.jobs.progress import Price
 from rubricweb.jobs.queue import WorkerBeat
 
+DEEPEST = 10_000
+TYPICAL = 20
+TYPES = tuple(filter(None, Run.Type.values))
+
 
 @dataclass(frozen=True, slots=True)
 class PoolPreview:
@@ -72,11 +76,6 @@ def _new_passages(collection: Collection, plan: TopicPlan) -> CollectionPool:
     pks, doc_ids = tuple(plan.added.values()), tuple(plan.added)
     topic = TopicPool(plan.topic_id, plan.query_id, pks, doc_ids, rankings_of(doc_ids, (), ()))
     return CollectionPool(collection.pk, new_stamp(), (), (), (topic,))
-
-
-DEEPEST = 10_000
-TYPICAL = 20
-TYPES = tuple(filter(None, Run.Type.values))
 
 
 def _depth(label: str, *, required: bool = False, help_text: str = "") -> forms.IntegerField:

@@ -1,8 +1,7 @@
 """The graders of a collection, the items that each is scored on, and the default grader and bank.
 
-The default grader and bank, when an address, a form or a command names none. Every room asks here.
-
-The grader stored for the collection comes first: an import stores the one with the most grades, and an
+Every room asks here for the default, when an address, a form or a command names no grader or bank. The grader
+stored for the collection comes first: an import stores the one with the most grades, and an
 organizer may choose another. Jobs never change it.
 """
 
@@ -22,6 +21,11 @@ from rubricweb.corpus.prompts import own_prompts
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.models import Grade, GraderConfig, MatrixStamp
 from rubricweb.grades.scoring import Uids
+
+ON_ITEMS = (Purpose.RATE, Purpose.VERIFY)
+"""The purposes whose grades say whether a passage covers an item: by a rating, or by a right answer."""
+ORDER = (*ON_ITEMS, Purpose.EXTRACT, Purpose.DIRECT)
+"""Graders that rate items come before those that verify answers, extract them, or label passages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +88,6 @@ def banks_graded_by(config: GraderConfig, collection: Collection) -> list[Bank]:
     has_grade = Exists(Grade.objects.by(config).filter(revision=OuterRef("revision")))
     graded = Item.including_secret.active().filter(has_grade, bank=OuterRef("pk"))
     return list(collection.banks.filter(Exists(graded)))
-
-
-ON_ITEMS = (Purpose.RATE, Purpose.VERIFY)
-"""The purposes whose grades say whether a passage covers an item: by a rating, or by a right answer."""
-ORDER = (*ON_ITEMS, Purpose.EXTRACT, Purpose.DIRECT)
-"""Graders that rate items come before those that verify answers, extract them, or label passages."""
 
 
 def scored_graders(collection: Collection) -> list[GraderRow]:

@@ -23,6 +23,13 @@ CACHED_ANSWERS = 4_000
 """Topics."""
 AcceptedAnswers = tuple[tuple[str, tuple[str, ...]], ...]
 """By the id of the wording."""
+SPURIOUS_SHARE = 0.2
+"""An item that covers this share of the passages judged not relevant is a spurious suspect."""
+SEPARATES_WELL, SEPARATES_SOMEWHAT = 0.3, 0.1
+"""From which correlation with a passage's other ratings an item separates passages, as in item analysis."""
+UNJUDGED = np.iinfo(np.int16).min
+CACHED_TOPICS = 8_000
+Mask = NDArray[np.bool_]
 
 
 @lru_cache(maxsize=CACHED_ANSWERS)
@@ -55,16 +62,6 @@ def _coded(config: GraderConfig, grades: TopicGrades, code: Callable[[str, str],
             codes[row_of[passage], column_of[uid]] = code(uid, answer)
     codes[matrix.ratings == MISSING] = MISSING  # hidden cells too
     return TopicGrades(pool, GradeMatrix(matrix.query_id, matrix.passage_ids, matrix.item_ids, codes))
-
-
-SPURIOUS_SHARE = 0.2
-"""An item that covers this share of the passages judged not relevant is a spurious suspect."""
-SEPARATES_WELL, SEPARATES_SOMEWHAT = 0.3, 0.1
-"""From which correlation with a passage's other ratings an item separates passages, as in item analysis."""
-UNJUDGED = np.iinfo(np.int16).min
-CACHED_TOPICS = 8_000
-
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)

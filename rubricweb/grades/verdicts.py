@@ -1,4 +1,8 @@
-"""Verdicts of people on the answers that a grader verified."""
+"""Verdicts of people on answers that a grader verified: saved as events, read as matrices beside its own.
+
+The verdict of people together is the lower median: with two who differ, the answer is wrong. It holds for the
+answer that they read, and no longer once the grader has another one.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +27,8 @@ CACHED_TOPICS = 4_000
 Key = tuple[int, int, int, int, int]
 """(config, topic, stamp of what people said, stamp of its grades, stamp of the collection)."""
 _cache: StampedCache[Key, TopicGrades] = StampedCache(CACHED_TOPICS)
+Verdicts = dict[tuple[int, str], list[bool]]
+"""(passage, id of the wording) -> what each person says now of the present answer."""
 
 
 def judge_answer(
@@ -109,10 +115,6 @@ def _all_verdicts(config: GraderConfig, pool: CollectionPool) -> dict[int, Topic
         grades = TopicGrades(topic, _matrix(topic, standing.get(topic.topic_id, {})))
         by_topic[topic.topic_id] = _cache.keep(keys[topic.topic_id], grades)
     return by_topic
-
-
-Verdicts = dict[tuple[int, str], list[bool]]
-"""(passage, id of the wording) -> what each person says now of the present answer."""
 
 
 def _standing(config: GraderConfig, topic_ids: Iterable[int]) -> dict[int, Verdicts]:

@@ -1,9 +1,8 @@
 """Extracted answers: their verdict by the answer key, and where they stand in the passage.
 
-Verdicts depend on answer keys and answers: when one changes, its old verdicts go.
-
-Answers that a rule compares with the key get their new verdict at once. A model that read the old key or
-answer has not seen the new one: its grades are removed, so that the cells are missing and graded again.
+Verdicts depend on answer keys and answers: when one changes, its old verdicts go. Answers that a rule
+compares with the key get their new verdict at once. A model that read the old key or answer has not seen the
+new one: its grades are removed, so that the cells are missing and graded again.
 """
 
 from __future__ import annotations
@@ -31,6 +30,12 @@ from rubricweb.grades.engine.missing import answers_for, asks_with_key, reads_an
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.store import GradeRow
 
+WRITTEN_ROWS = 200
+"""Grades of one UPDATE."""
+Answers = tuple[str, ...]
+Verdict = tuple[int | None, str]
+"""(rating, outcome), as a row has them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Segment:
@@ -52,14 +57,6 @@ def highlighted(text: str, answer: str) -> tuple[Segment, ...]:
         end = match.end()
     segments.append(Segment(text[end:], is_answer=False))
     return tuple(segment for segment in segments if segment.text)
-
-
-WRITTEN_ROWS = 200
-"""Grades of one UPDATE."""
-
-Answers = tuple[str, ...]
-Verdict = tuple[int | None, str]
-"""(rating, outcome), as a row has them."""
 
 
 @dataclass(frozen=True, slots=True)

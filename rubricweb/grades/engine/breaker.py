@@ -1,7 +1,5 @@
 """The circuit breaker: a job that can only fail pauses itself, before it costs more time or money.
 
-The circuit breaker: a job that can only fail pauses itself, before it costs more time or money.
-
 Which errors are hopeless at once, which after some, and which only as a share of all, differs by class.
 """
 

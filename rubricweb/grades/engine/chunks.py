@@ -1,11 +1,9 @@
 """The cells of a chunk: read as pairs for a grader, asked at once or in a batch, and saved as grades.
 
-Chunks whose cells are asked in one batch, which is answered hours later.
-
-The batch's id is kept with the chunk before anything is waited for. While it is not answered the chunk waits
-outside of the queue, without a lease: the worker goes on with other chunks, and whoever claims the chunk when
-it is due looks at the batch again. A worker that died after it sent a batch, and before it kept the id,
-leaves one that the next worker finds by the digest of its requests.
+A batch is answered hours later. Its id is kept with the chunk before anything is waited for. While it is not
+answered the chunk waits outside of the queue, without a lease: the worker goes on with other chunks, and
+whoever claims the chunk when it is due looks at the batch again. A worker that died after it sent a batch,
+and before it kept the id, leaves one that the next worker finds by the digest of its requests.
 """
 
 from __future__ import annotations
@@ -41,11 +39,20 @@ from rubricweb.jobs import worker_state
 from rubricweb.jobs.kinds import Stopping
 from rubricweb.jobs.leases import Lease, LeaseLost, expiry
 
-FAILED = types.Outcome.FAILED.value
+logger = logging.getLogger(__name__)
+
+Result = types.Grade | types.GradeFailure
+
+KEPT_GRADERS = 4
+_graders: OrderedDict[GraderSpec, Grader] = OrderedDict()
+"""The one used last comes last."""
+
+LOOK_AGAIN = timedelta(seconds=60)
+CANCELLED_AT_ONCE = 20
 
 
 def item(revision: ItemRevision, kind: types.ItemKind) -> types.Item:
-    """With accepted answers; prefetch `answer_keys` when converting many."""
+    """Return the wording with its accepted answers; prefetch `answer_keys` when converting many."""
     answers = tuple(key.text for key in revision.answer_keys.all())
     return types.Item(revision.uid, kind, revision.text, answers)
 
@@ -53,21 +60,25 @@ def item(revision: ItemRevision, kind: types.ItemKind) -> types.Item:
 def pair(
     topic: Topic, revision: ItemRevision, passage: Passage, kind: types.ItemKind, answer: str | None = None
 ) -> types.CellToGrade:
-    """`answer` is the extracted one, for a prompt that asks about it."""
+    """Return the cell as graders take it; `answer` is the extracted one, for a prompt that asks about it."""
     return types.CellToGrade(item(revision, kind), corpus.passage(passage), corpus.topic(topic), answer)
 
 
-def grade_row(
-    result: types.Grade | types.GradeFailure, *, topic_id: int, revision_id: int, passage_id: int
-) -> GradeRow:
-    """The row of a result; a failure has no rating, but a reason, an error class and the raw reply."""
+def grade_row(result: Result, *, topic_id: int, revision_id: int, passage_id: int) -> GradeRow:
+    """Return the row of a result; a failure has no rating, but a reason, an error class and the raw reply."""
     trace = result.trace
     reply = _kept(trace.reply) if trace else ""
     cut = trace.context_chars if trace else None
     cell = (topic_id, revision_id, passage_id)
     if isinstance(result, types.GradeFailure):
         return GradeRow(
-            *cell, None, FAILED, reply, redacted(_kept(result.reason)), error_class(result), context_chars=cut
+            *cell,
+            rating=None,
+            outcome=Outcome.FAILED.value,
+            answer=reply,
+            reply=redacted(_kept(result.reason)),
+            error_class=error_class(result),
+            context_chars=cut,
         )
     return GradeRow(
         *cell,
@@ -81,17 +92,14 @@ def grade_row(
     )
 
 
-def error_class(result: types.Grade | types.GradeFailure) -> str:
-    """Empty for a grade."""
+def error_class(result: Result) -> str:
+    """Return the class of a failure; empty for a grade."""
     return "" if isinstance(result, types.Grade) else result.error_class.value
 
 
 def _kept(text: str) -> str:
     """PostgreSQL can store every character except NUL."""
     return text.replace("\0", "")
-
-
-Result = types.Grade | types.GradeFailure
 
 
 @dataclass
@@ -140,7 +148,10 @@ class Work:
 
 
 def work_of(lease: Lease[JobChunk]) -> Work:
-    """What the chunk has still to grade; its counts are set to what is graded already. Raises LeaseLost."""
+    """Return what the chunk has still to grade; its counts are set to what is graded already.
+
+    Raises LeaseLost.
+    """
     chunk = lease.work
     cells = parts.cells_of(chunk)
     revisions = ItemRevision.including_secret.prefetch_related("answer_keys").in_bulk(
@@ -189,12 +200,12 @@ def _write(job: GradingJob, rows: list[GradeRow]) -> None:
     elif not job.is_again:
         store.replace_failed(job.config, rows, job=job)
     elif _replace(job, rows) < len(rows):
-        said = next((row.reply for row in rows if row.outcome == Outcome.FAILED), "")
-        GradingJob.objects.filter(pk=job.pk).update(error=f"The grade stays as it was. {said}"[:2_000])
+        reason = next((row.reply for row in rows if row.outcome == Outcome.FAILED), "")
+        GradingJob.objects.filter(pk=job.pk).update(error=f"The grade stays as it was. {reason}"[:2_000])
 
 
 def _replace(job: GradingJob, rows: list[GradeRow]) -> int:
-    """What was said of the answers before goes with them."""
+    """Replace these grades and return how many; people's verdicts on the answers before go with them."""
     new = [row for row in rows if row.outcome != Outcome.FAILED]
     if new:
         answers = {(row.revision_id, row.passage_id): row.answer for row in new}
@@ -203,7 +214,7 @@ def _replace(job: GradingJob, rows: list[GradeRow]) -> int:
 
 
 def _graded(chunk: JobChunk, cells: set[Cell]) -> dict[Cell, str]:
-    """By cell: the outcome of the grade that needs no other; to a retry, those of other jobs may."""
+    """Return by cell the outcome of the grade that needs no other; to a retry, those of other jobs may."""
     job = chunk.job
     rows = Grade.objects.by(chunk.job.config).filter(
         topic=chunk.topic_id,
@@ -219,7 +230,9 @@ def _graded(chunk: JobChunk, cells: set[Cell]) -> dict[Cell, str]:
 
 
 def _kinds(config: GraderConfig, revisions: dict[int, ItemRevision]) -> dict[int, ItemKind]:
-    """What each wording is asked as; one that no item has any more is asked as the config's first kind."""
+    """Return as what each wording is asked; one that no item has any more is asked as the config's first
+    kind.
+    """
     fitting = sorted(kinds_of(config))
     rows = (
         Item.including_secret.of_kinds(fitting).filter(revision__in=revisions)
@@ -231,31 +244,20 @@ def _kinds(config: GraderConfig, revisions: dict[int, ItemRevision]) -> dict[int
     return dict.fromkeys(revisions, fitting[0]) | asked | direct
 
 
-KEPT = 4
-_graders: OrderedDict[GraderSpec, Grader] = OrderedDict()
-"""The one used last comes last."""
-
-
 def loaded_grader(spec: GraderSpec) -> Grader:
-    """With its model loaded. Raises what `registry.build` raises."""
+    """Return the grader with its model loaded. Raises what `registry.build` raises."""
     if spec not in _graders:
-        close_until(KEPT - 1)  # before the new one needs the memory
+        close_until(KEPT_GRADERS - 1)  # before the new one needs the memory
         _graders[spec] = registry.build(spec, model_server())
     _graders.move_to_end(spec)
     return _graders[spec]
 
 
 def close_until(left: int) -> None:
-    """Close those that were not used for longest."""
+    """Close graders, those first that were not used for longest, until so many are left."""
     while len(_graders) > left:
         _, unused = _graders.popitem(last=False)
         unused.close()
-
-
-logger = logging.getLogger(__name__)
-
-LOOK_AGAIN = timedelta(seconds=60)
-CANCELLED_AT_ONCE = 20
 
 
 class BatchFailed(Exception):
@@ -263,7 +265,10 @@ class BatchFailed(Exception):
 
 
 def batch_results(lease: Lease[JobChunk], work: Work, grader: BatchGrader) -> Iterator[Result]:
-    """What the chunk's batch answered. Raises Stopping where that must be waited for, and BatchFailed."""
+    """Yield what the chunk's batch answered.
+
+    Raises Stopping where that must be waited for, and BatchFailed.
+    """
     chunk, pairs, salt = work.chunk, list(work.pairs()), _salt(work)
     answered = 0
     try:

@@ -18,7 +18,7 @@ from rubricweb.grades.configs import planned_configs
 from rubricweb.grades.engine import progress
 from rubricweb.grades.engine.missing import Missing, cells_of, failed_cells
 from rubricweb.grades.engine.price import able_workers, price
-from rubricweb.grades.engine.stages import left_to_start, stages, taken_cells
+from rubricweb.grades.engine.stages import Stages, left_to_start, stages, taken_cells
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob
 from rubricweb.grades.selectors import graders_of, scored_graders
 from rubricweb.jobs import queue
@@ -157,10 +157,10 @@ def workers() -> Workers:
     return Workers(rows, has_redis=True, waiting=waiting, beats=tuple(beats))
 
 
-def gap(collection: Collection, scope: Scope) -> Gap:
-    """Of the collection's own graders."""
+def gap(collection: Collection, scope: Scope, plan: Stages | None = None) -> Gap:
+    """Return what the collection's own graders lack in the scope, by the plan if somebody has made it."""
     configs = planned_configs(collection)
-    found = stages(collection, configs, topics=scope.topics, items=scope.items)
+    found = plan or stages(collection, configs, topics=scope.topics, items=scope.items)
     failed = to_retry(collection, scope)
     each = _by_config(found.all)
     live = tuple(progress.press_lines(progress.live_rows(collection)))

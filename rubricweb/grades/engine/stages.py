@@ -65,6 +65,14 @@ GIVES_ANSWERS = (*GradingJob.WORKED_ON, GradingJob.State.PAUSED)
 
 @dataclass(frozen=True, eq=False)
 class Stages:
+    """What is missing of some configs, by when it can be graded: the plan of one press."""
+
+    collection: Collection
+    configs: list[GraderConfig]
+    live: frozenset[tuple[int, bool]]
+    """The jobs that were live when the plan was made, and whether each of them gives answers."""
+    again: Callable[[], Stages]
+    """Makes the plan anew."""
     found: list[Missing]
     """All that is missing, whoever is at it, with the extractions that the verifications lack."""
     at_once: list[Missing]
@@ -79,6 +87,16 @@ class Stages:
     def all(self) -> list[Missing]:
         return [*self.at_once, *self.later]
 
+    @property
+    def is_outdated(self) -> bool:
+        """Whether a job began or ended since. Cells that live jobs have graded meanwhile are in no stage."""
+        return _live_jobs(self.collection) != self.live
+
+    @property
+    def once_started(self) -> Stages:
+        """What is left of the plan when all of it has been started."""
+        return replace(self, at_once=[], later=[])
+
 
 def stages(
     collection: Collection,
@@ -91,8 +109,9 @@ def stages(
 
     What live jobs hold is read before the grades: cells that are graded meanwhile are in both, not in none.
     """
-    find = partial(missing_cells, collection, topics=None if topics is None else list(topics), items=items)
-    asked = list(configs)
+    live, asked = _live_jobs(collection), list(configs)
+    chosen_topics = None if topics is None else list(topics)
+    find = partial(missing_cells, collection, topics=chosen_topics, items=items)
     sources = {each.pk: source for each in asked if reads_answers(each) and (source := source_of(each))}
     soon = {pk: list(_cells_of(_live(collection, [source]))) for pk, source in sources.items()}
     taken = taken_cells(collection, [*asked, *sources.values()])
@@ -104,7 +123,14 @@ def stages(
         soon[pk] += [gap for one in at_once if one.config == source for gap in one.gaps]
     later = [_within(collection, one, soon.get(one.config.pk, ())) for one in waiting]
     stuck = sum(one.cells for one in waiting) - sum(one.cells for one in later)
-    return Stages([*needed, *found], at_once, [one for one in later if one.cells], stuck)
+    again = partial(stages, collection, asked, topics=chosen_topics, items=items)
+    later = [one for one in later if one.cells]
+    return Stages(collection, asked, live, again, [*needed, *found], at_once, later, stuck)
+
+
+def _live_jobs(collection: Collection) -> frozenset[tuple[int, bool]]:
+    live = collection.jobs.exclude(state__in=GradingJob.ENDED).order_by().values_list("pk", "state")
+    return frozenset((pk, state in GIVES_ANSWERS) for pk, state in live)
 
 
 def taken_cells(collection: Collection, configs: Iterable[GraderConfig]) -> Taken:

@@ -16,6 +16,20 @@ from rubricweb.grades.models import Grade, GraderConfig, MatrixStamp
 from rubricweb.grades.reply_models import ReplyBlock
 
 BATCH = 500
+NAME_LIMIT = 200
+REPLACED_ROWS = 200
+Cell = tuple[int, int]
+"""(revision, passage)."""
+Value = tuple[int | None, str, str, str]
+"""(rating, outcome, answer, reply)."""
+Cells = dict[Cell, ImportedGrade]
+Values = dict[Cell, Value]
+StoredValue = tuple[int | None, str, str, str | None]
+Stored = dict[Cell, StoredValue]
+"""As Values; a reply that was dropped is None, and the same as any."""
+_TEXTS = {outcome: outcome.value for outcome in Outcome}
+"""As plain texts, which databases take without a look at their class."""
+_ANSWERING = frozenset({Purpose.EXTRACT, Purpose.VERIFY})
 
 
 def remove_grades_of(passage_ids: Iterable[int], tally: Tally) -> None:
@@ -37,24 +51,6 @@ def remove_grades_of(passage_ids: Iterable[int], tally: Tally) -> None:
         if human:
             words += f"; {human:,} ratings by people are of the old texts and stay"
         tally.note(f"{len(reworded):,} passages have another text now: {words}")
-
-
-NAME_LIMIT = 200
-REPLACED_ROWS = 200
-
-Cell = tuple[int, int]
-"""(revision, passage)."""
-Value = tuple[int | None, str, str, str]
-"""(rating, outcome, answer, reply)."""
-Cells = dict[Cell, ImportedGrade]
-Values = dict[Cell, Value]
-StoredValue = tuple[int | None, str, str, str | None]
-Stored = dict[Cell, StoredValue]
-"""As Values; a reply that was dropped is None, and the same as any."""
-
-_TEXTS = {outcome: outcome.value for outcome in Outcome}
-"""As plain texts, which databases take without a look at their class."""
-_ANSWERING = frozenset({Purpose.EXTRACT, Purpose.VERIFY})
 
 
 @dataclass(frozen=True, slots=True)

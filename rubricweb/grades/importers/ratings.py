@@ -1,9 +1,8 @@
-"""Import ratings by people: those that Export wrote, and those of other tools.
+"""Import ratings by people: those that Export wrote, event by event, and those of other tools.
 
-Import what people rated in other tools: ratings of cells, and of passages by themselves as judgments.
-
-A cell is known by its topic's id, its item's id or wording, and its passage's id or else the md5 of its text,
-within the topic's pool. What the collection lacks is left out and listed; nothing is made of it.
+Other tools have ratings of cells, and of passages by themselves, which become judgments. There a cell is
+known by its topic's id, its item's id or wording, and its passage's id or else the md5 of its text, within
+the topic's pool. What the collection lacks is left out and listed; nothing is made of it.
 """
 
 from __future__ import annotations
@@ -33,6 +32,13 @@ ITEM = "ratings of questions or nuggets that the collection lacks"
 PASSAGE = "ratings of passages that the collection lacks"
 SINCE = "ratings of pairs that the same person has rated here since"
 KIND = "human ratings"
+LEFT_OUT = {
+    "topic": "ratings of topics that the collection lacks",
+    "item": "ratings of questions or nuggets that the collection lacks",
+    "passage": "ratings of passages that the topic's pool lacks, or has twice",
+    "report": "ratings of whole reports and of citations",
+}
+"""What is left out, by what does not match."""
 
 
 class _Cell(NamedTuple):
@@ -163,15 +169,6 @@ class RatingEventImporter:
 
 def _statement(event: RatingEvent) -> _Statement:
     return _Statement(moment(event.at), event.rating, event.verdict.value, event.withdrawn)
-
-
-LEFT_OUT = {
-    "topic": "ratings of topics that the collection lacks",
-    "item": "ratings of questions or nuggets that the collection lacks",
-    "passage": "ratings of passages that the topic's pool lacks, or has twice",
-    "report": "ratings of whole reports and of citations",
-}
-"""What is left out, by what does not match."""
 
 
 class RatingImporter:

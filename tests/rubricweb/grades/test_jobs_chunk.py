@@ -94,10 +94,10 @@ def test_the_grader_is_built_once(job, run, script):
 
 
 def test_the_grader_that_was_unused_for_longest_is_closed(script):
-    specs = [GraderSpec("scripted", f"script-{n}", "LexicalBaseline") for n in range(chunks.KEPT + 1)]
+    specs = [GraderSpec("scripted", f"script-{n}", "LexicalBaseline") for n in range(chunks.KEPT_GRADERS + 1)]
     scripted.CLOSED.clear()
     scripted.BUILT.clear()
-    for spec in specs[: chunks.KEPT]:
+    for spec in specs[: chunks.KEPT_GRADERS]:
         chunks.loaded_grader(spec)
     first = chunks.loaded_grader(specs[0])
     chunks.loaded_grader(specs[-1])
