@@ -24,6 +24,8 @@ from rubricweb.grades import human_models  # noqa: F401  (models of this app)
 from rubricweb.grades.reply_models import ReplyBlock
 from rubricweb.jobs.models import Chunk, Job
 
+Pair = tuple[int, int]
+"""A wording and a passage, by primary keys: what a grade is of, within one topic."""
 MODEL_NAMES = {"lexical": "word overlap", SMOLLM2: "SmolLM2 135M", "google/flan-t5-large": "FLAN-T5 large"}
 
 

@@ -27,7 +27,7 @@ from rubricweb.accounts.models import User
 from rubricweb.core import audit, bulk, packed
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.human_models import AnswerVerdict, HumanGrade
-from rubricweb.grades.models import Grade, GradeQuerySet
+from rubricweb.grades.models import Grade, GradeQuerySet, Pair
 from rubricweb.grades.reply_models import ReplyBlock, ReplyPolicy
 
 logger = logging.getLogger(__name__)
@@ -40,9 +40,7 @@ BLOCK_CHARS = 250_000
 KEY = "replies"
 """To `core.packed`, which tells bytes of other things by it."""
 
-Cell = tuple[int, int]
-"""(wording, passage), by primary key."""
-Texts = dict[Cell, str]
+Texts = dict[Pair, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +57,7 @@ def is_long(outcome: str, reply: str) -> bool:
     return len(reply) > LONGEST_IN_ROW and outcome != Outcome.FAILED
 
 
-def store(config_id: int, topic_id: int, replies: Texts, *, at: datetime | None = None) -> dict[Cell, int]:
+def store(config_id: int, topic_id: int, replies: Texts, *, at: datetime | None = None) -> dict[Pair, int]:
     """Write the replies of one grader and topic, and return the block of each cell.
 
     `at` is when their grades were made, if not now. Call it in the transaction that writes the grades.
@@ -139,7 +137,7 @@ def _portions(replies: Texts) -> Iterator[Texts]:
         yield portion
 
 
-def _by_passage(cell: Cell) -> Cell:
+def _by_passage(cell: Pair) -> Pair:
     return cell[1], cell[0]
 
 
@@ -206,7 +204,7 @@ def _pack(grades: GradeQuerySet) -> int:
     return sum(map(len, found.values()))
 
 
-def _cell(row: Grade) -> Cell:
+def _cell(row: Grade) -> Pair:
     return row.revision_id, row.passage_id
 
 
@@ -241,10 +239,10 @@ class Dropped(NamedTuple):
     """Blocks and grades looked at; 0 where nothing is left to do now."""
 
 
-def rated_cells(topic_id: int, revisions: Iterable[int], passages: Iterable[int]) -> Iterable[Cell]:
+def rated_cells(topic_id: int, revisions: Iterable[int], passages: Iterable[int]) -> Iterable[Pair]:
     """Those of which a person ever said something."""
     place = {"topic": topic_id, "revision__in": list(revisions), "passage__in": list(passages)}
-    cells: set[Cell] = set()
+    cells: set[Pair] = set()
     for model in (HumanGrade, AnswerVerdict):
         cells |= set(model.objects.filter(**place).values_list("revision_id", "passage_id"))
     return cells

@@ -25,9 +25,8 @@ from rubricweb.banks.models import AnswerKey, Item, ItemRevision
 from rubricweb.core import events
 from rubricweb.grades import store
 from rubricweb.grades.configs import spec_of
-from rubricweb.grades.engine.gaps import Cell
 from rubricweb.grades.engine.missing import answers_for, asks_with_key, reads_answers
-from rubricweb.grades.models import Grade, GraderConfig
+from rubricweb.grades.models import Grade, GraderConfig, Pair
 from rubricweb.grades.store import GradeRow
 
 WRITTEN_ROWS = 200
@@ -121,7 +120,7 @@ def with_present_keys(
 
 
 def of_present_answers(
-    config: GraderConfig, rows: list[GradeRow], *, read: Mapping[Cell, str]
+    config: GraderConfig, rows: list[GradeRow], *, read: Mapping[Pair, str]
 ) -> list[GradeRow]:
     """Fail new verdicts on answers that changed since they were `read`.
 
@@ -139,7 +138,7 @@ def of_present_answers(
     ]
 
 
-def drop_verdicts(source: GraderConfig, topic_id: int, answers: Mapping[Cell, str | None]) -> None:
+def drop_verdicts(source: GraderConfig, topic_id: int, answers: Mapping[Pair, str | None]) -> None:
     """Before new answers by `source` are saved: delete the verdicts on those that change."""
     verifying = GraderConfig.objects.filter(**{f"options__{ANSWERS_BY}": source.fingerprint})
     verifiers = list(verifying) if source.purpose == Purpose.EXTRACT else []

@@ -31,9 +31,8 @@ from rubricweb.grades import store, verification
 from rubricweb.grades.configs import kinds_of, running_spec
 from rubricweb.grades.engine import breaker, parts
 from rubricweb.grades.engine.breaker import Breaker
-from rubricweb.grades.engine.gaps import Cell
 from rubricweb.grades.engine.missing import answers_for
-from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk
+from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk, Pair
 from rubricweb.grades.store import GradeRow
 from rubricweb.jobs import worker_state
 from rubricweb.jobs.kinds import Stopping
@@ -107,14 +106,14 @@ class Work:
     """What is left of a chunk: its rows by the ids that graders speak of."""
 
     chunk: JobChunk
-    left: list[Cell]
+    left: list[Pair]
     revisions: dict[int, ItemRevision]
     passages: dict[int, Passage]
     kinds: dict[int, ItemKind]
     """By revision pk."""
-    answers: dict[Cell, str]
+    answers: dict[Pair, str]
     """What was extracted before, where the prompt asks about it."""
-    unanswered: dict[tuple[str, str], Cell]
+    unanswered: dict[tuple[str, str], Pair]
     """By item id and passage id: the cells that no saved batch has answered yet."""
     failed: int
     """Cells of the chunk whose grade is a failed one, as far as they are saved."""
@@ -130,7 +129,7 @@ class Work:
     def rows(self, results: list[Result]) -> list[GradeRow]:
         """The grades of a batch. Each pair is answered once: a second answer is a KeyError."""
         topic_id = self.chunk.topic_id
-        rows: dict[Cell, GradeRow] = {}
+        rows: dict[Pair, GradeRow] = {}
         for result in results:
             cell = self.unanswered[result.item_id, result.passage_id]
             if cell in rows:
@@ -213,7 +212,7 @@ def _replace(job: GradingJob, rows: list[GradeRow]) -> int:
     return store.replace_grades(job.config, rows, job=job)
 
 
-def _graded(chunk: JobChunk, cells: set[Cell]) -> dict[Cell, str]:
+def _graded(chunk: JobChunk, cells: set[Pair]) -> dict[Pair, str]:
     """Return by cell the outcome of the grade that needs no other; to a retry, those of other jobs may."""
     job = chunk.job
     rows = Grade.objects.by(chunk.job.config).filter(

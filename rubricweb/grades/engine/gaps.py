@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pool_sizes import pooled_passages
+from rubricweb.grades.models import Pair
 
-Cell = tuple[int, int]
-"""(revision pk, passage pk)."""
 Mask = NDArray[np.bool_]
 """Shape (passages, revisions): True where a grade is wanted, and missing or failed."""
 
@@ -37,7 +36,7 @@ class TopicGap:
         """Wordings with at least one of the cells."""
         return int(self.mask.any(axis=0).sum())
 
-    def pairs_by_passage(self) -> Iterator[list[Cell]]:
+    def pairs_by_passage(self) -> Iterator[list[Pair]]:
         """The cells, one list a passage, in the pool's order."""
         for row in np.flatnonzero(self.mask.any(axis=1)).tolist():
             passage = self.passage_pks[row]
@@ -54,7 +53,7 @@ class TopicGap:
         """The cells that the other lacks."""
         return replace(self, mask=self.mask & ~self.within(other).mask)
 
-    def without(self, cells: set[Cell]) -> TopicGap:
+    def without(self, cells: set[Pair]) -> TopicGap:
         mask = self.mask.copy()
         column_of = {pk: column for column, pk in enumerate(self.revision_pks)}
         row_of = {pk: row for row, pk in enumerate(self.passage_pks)}
@@ -161,7 +160,7 @@ def _listed(gap: Gap, pools: dict[int, list[int]]) -> TopicGap:
     return TopicGap(gap.topic_id, gap.revision_pks, passages, mask)
 
 
-def gaps_of(cells: dict[int, list[Cell]]) -> tuple[TopicGap, ...]:
+def gaps_of(cells: dict[int, list[Pair]]) -> tuple[TopicGap, ...]:
     """By topic id: exactly these cells."""
     gaps = []
     for topic_id, wanted in cells.items():

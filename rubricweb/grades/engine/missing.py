@@ -22,9 +22,9 @@ from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pool_sizes import pool_sizes
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
 from rubricweb.grades.configs import kinds_of, spec_of
-from rubricweb.grades.engine.gaps import Cell, Gap, Mask, TopicGap, WholeTopic, gaps_of
+from rubricweb.grades.engine.gaps import Gap, Mask, TopicGap, WholeTopic, gaps_of
 from rubricweb.grades.matrices import matrices
-from rubricweb.grades.models import Grade, GradeQuerySet, GraderConfig, MatrixStamp
+from rubricweb.grades.models import Grade, GradeQuerySet, GraderConfig, MatrixStamp, Pair
 
 
 def prompt_of(config: GraderConfig) -> Prompt | None:
@@ -49,7 +49,7 @@ def asks_with_key(config: GraderConfig) -> bool:
     return prompt is not None and prompt.needs_key and prompt.rule is not ParseRule.ANSWER_KEY
 
 
-def answers_for(config: GraderConfig, revisions: Iterable[int], passages: Iterable[int]) -> dict[Cell, str]:
+def answers_for(config: GraderConfig, revisions: Iterable[int], passages: Iterable[int]) -> dict[Pair, str]:
     """The extracted answers to these wordings in these passages that `config` verifies."""
     if not reads_answers(config):
         return {}
@@ -58,10 +58,10 @@ def answers_for(config: GraderConfig, revisions: Iterable[int], passages: Iterab
     return {(revision, passage): answer for revision, passage, answer in found}
 
 
-def answered_cells(config: GraderConfig, topic_ids: Iterable[int]) -> dict[int, set[Cell]]:
+def answered_cells(config: GraderConfig, topic_ids: Iterable[int]) -> dict[int, set[Pair]]:
     """By topic: the cells that have an answer to verify."""
     rows = _extracted(config).for_topics(list(topic_ids))
-    cells: dict[int, set[Cell]] = defaultdict(set)
+    cells: dict[int, set[Pair]] = defaultdict(set)
     for topic_id, revision, passage in rows.values_list("topic_id", "revision_id", "passage_id").iterator(
         10_000
     ):
@@ -312,7 +312,7 @@ def _missing_in_rows(
 ) -> Iterator[Mask]:
     """Look for MISSING, the only `value`, without the matrices of a pool that is only supposed."""
     rows = Grade.objects.by(config).for_topics(topic.topic_id for topic in pool.topics)
-    found: dict[int, set[Cell]] = defaultdict(set)
+    found: dict[int, set[Pair]] = defaultdict(set)
     for topic_id, revision, passage in rows.values_list("topic_id", "revision_id", "passage_id").iterator(
         10_000
     ):
@@ -321,7 +321,7 @@ def _missing_in_rows(
         yield _without(topic, wanted[topic.topic_id], found[topic.topic_id])
 
 
-def _without(topic: TopicPool, wanted: list[ItemToGrade], read: set[Cell]) -> Mask:
+def _without(topic: TopicPool, wanted: list[ItemToGrade], read: set[Pair]) -> Mask:
     revision_pks = tuple(one.revision_pk for one in wanted)
     mask = np.ones((len(topic.passage_pks), len(revision_pks)), dtype=np.bool_)
     return TopicGap(topic.topic_id, revision_pks, topic.passage_pks, mask).without(read).mask
@@ -329,7 +329,7 @@ def _without(topic: TopicPool, wanted: list[ItemToGrade], read: set[Cell]) -> Ma
 
 def cells_of(grades: GradeQuerySet) -> list[Missing]:
     """The cells of these grades, by config."""
-    cells: dict[GraderConfig, dict[int, list[Cell]]] = defaultdict(lambda: defaultdict(list))
+    cells: dict[GraderConfig, dict[int, list[Pair]]] = defaultdict(lambda: defaultdict(list))
     for grade in grades.select_related("config").order_by("topic_id", "passage_id", "revision_id"):
         cells[grade.config][grade.topic_id].append((grade.revision_id, grade.passage_id))
     return [Missing(config, gaps_of(by_topic), frozenset()) for config, by_topic in cells.items()]

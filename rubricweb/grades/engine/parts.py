@@ -18,9 +18,9 @@ from django.db.models import F, Max, Q, QuerySet
 from numpy.typing import NDArray
 
 from grading.graders import registry
-from rubricweb.grades.engine.gaps import Cell, Gap, TopicGap, WholeTopic, gaps_of, listed, minus
+from rubricweb.grades.engine.gaps import Gap, TopicGap, WholeTopic, gaps_of, listed, minus
 from rubricweb.grades.engine.progress import measured_rate
-from rubricweb.grades.models import GradingJob, JobChunk, JobPart
+from rubricweb.grades.models import GradingJob, JobChunk, JobPart, Pair
 from rubricweb.grades.packed import pack_keys, pack_mask, unpack_keys, unpack_mask
 from rubricweb.jobs import dispatch
 
@@ -65,7 +65,7 @@ def gap_of(part: JobPart) -> Gap:
     return WholeTopic(part.topic_id, tuple(part.revisions), part.rows) if part.is_whole else _unpacked(part)
 
 
-def cells_of(chunk: JobChunk) -> list[Cell]:
+def cells_of(chunk: JobChunk) -> list[Pair]:
     """The cells of a chunk, those of a passage together."""
     if chunk.part is None:
         return [(revision, passage) for revision, passage in chunk.cells or ()]
@@ -235,7 +235,7 @@ def _rows(gap: TopicGap, first: int | None, last: int | None) -> TopicGap:
 
 def _gaps(listed: QuerySet[JobChunk]) -> tuple[TopicGap, ...]:
     """Of chunks that list their cells."""
-    cells: dict[int, list[Cell]] = {}
+    cells: dict[int, list[Pair]] = {}
     for topic_id, some in listed.order_by("number").values_list("topic_id", "cells"):
         cells.setdefault(topic_id, []).extend((revision, passage) for revision, passage in some or ())
     return gaps_of({topic_id: found for topic_id, found in cells.items() if found})

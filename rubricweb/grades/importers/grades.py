@@ -12,20 +12,18 @@ from rubricweb.corpus.importers import FilePosition, Tally, fitting_name
 from rubricweb.corpus.models import Topic
 from rubricweb.grades import configs, replies, store, verification
 from rubricweb.grades.human_models import HumanGrade
-from rubricweb.grades.models import Grade, GraderConfig, MatrixStamp
+from rubricweb.grades.models import Grade, GraderConfig, MatrixStamp, Pair
 from rubricweb.grades.reply_models import ReplyBlock
 
 BATCH = 500
 NAME_LIMIT = 200
 REPLACED_ROWS = 200
-Cell = tuple[int, int]
-"""(revision, passage)."""
 Value = tuple[int | None, str, str, str]
 """(rating, outcome, answer, reply)."""
-Cells = dict[Cell, ImportedGrade]
-Values = dict[Cell, Value]
+Cells = dict[Pair, ImportedGrade]
+Values = dict[Pair, Value]
 StoredValue = tuple[int | None, str, str, str | None]
-Stored = dict[Cell, StoredValue]
+Stored = dict[Pair, StoredValue]
 """As Values; a reply that was dropped is None, and the same as any."""
 _TEXTS = {outcome: outcome.value for outcome in Outcome}
 """As plain texts, which databases take without a look at their class."""
@@ -63,7 +61,7 @@ class GradedCells:
     passage_of: Mapping[str, int]
     at: FilePosition
 
-    def name(self, cell: Cell) -> str:
+    def name(self, cell: Pair) -> str:
         """The cell in messages: item and passage by their ids."""
         item_id = next(uid for uid, pk in self.revision_of.items() if pk == cell[0])
         doc_id = next(doc_id for doc_id, pk in self.passage_of.items() if pk == cell[1])
@@ -177,7 +175,7 @@ def _replace(config: GraderConfig, topic: Topic, cells: Values) -> None:
     Grade.objects.bulk_update(rows, columns, batch_size=REPLACED_ROWS)
 
 
-def _contradiction(line: GradedCells, cell: Cell, value: Value, before: StoredValue) -> BadFormat:
+def _contradiction(line: GradedCells, cell: Pair, value: Value, before: StoredValue) -> BadFormat:
     return line.at.error(
         f"{line.name(cell)} is {_in_words(value)} here and {_in_words(before)} before, "
         "expected the same grade (--replace takes that of the newer import)"

@@ -8,9 +8,9 @@ from grading.graders import registry
 from grading.types import Grade as Graded
 from grading.types import ItemKind, Outcome
 from rubricweb.banks.actions import add_item
-from rubricweb.grades import actions, verification
+from rubricweb.grades import actions, jobs, verification
 from rubricweb.grades.configs import active_configs, spec_of
-from rubricweb.grades.engine import calls, chunks, monitor
+from rubricweb.grades.engine import chunks, monitor
 from rubricweb.grades.engine.missing import failed_cells, missing_cells
 from rubricweb.grades.models import Grade, GradingJob, JobChunk, MatrixStamp
 from rubricweb.grades.store import GradeRow, save_grades
@@ -119,7 +119,7 @@ def test_the_grader_is_told_the_answer_and_the_keys(scripts, collection, item, r
     keys = ("anthocyanin", "carotene")
     assert told == [("anthocyanin", keys), ("carotene", keys), ("apple pie", keys)]
     assert (job.state, Grade.objects.by(verifier).count()) == ("done", 3)
-    call = calls.latest_calls(job, 1).object_list[0]
+    call = jobs.latest_calls(job, 1).object_list[0]
     assert '" the correct answer is "anthocyanin" or "carotene". Is "apple pie" an equally' in call.prompt
     assert missing_cells(collection, [verifier])[0].cells == 0
 

@@ -13,9 +13,9 @@ from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection, Pooled, Run
 from rubricweb.grades import actions
 from rubricweb.grades.engine import chunks, kind, missing, monitor, parts, price, stages
-from rubricweb.grades.engine.gaps import Cell, WholeTopic, listed
+from rubricweb.grades.engine.gaps import WholeTopic, listed
 from rubricweb.grades.engine.parts import Span, cells_of
-from rubricweb.grades.models import Grade, GradingJob, JobChunk
+from rubricweb.grades.models import Grade, GradingJob, JobChunk, Pair
 from rubricweb.jobs import leases
 from rubricweb.jobs.kinds import kind_of
 from rubricweb.jobs.run import work_on
@@ -60,7 +60,7 @@ def start_nothing(collection) -> list[GradingJob]:
     return actions.start_grading(collection, by=None, configs=[lexical_config()])
 
 
-def cells_in(job: GradingJob) -> list[Cell]:
+def cells_in(job: GradingJob) -> list[Pair]:
     return [cell for chunk in job.chunks.all() for cell in cells_of(chunk)]
 
 
