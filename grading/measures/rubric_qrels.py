@@ -11,7 +11,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.types import MIN_RATING, Ratings
+from grading.types import MIN_RATING, USUAL_MIN_GRADE, Ratings
 
 UNJUDGED = -1
 """The label of a passage that has no rating; it is left out of a qrels file."""
@@ -28,7 +28,11 @@ class LabelMode(StrEnum):
 
 
 def labels(
-    ratings: Ratings, *, mode: LabelMode = LabelMode.MAX, min_grade: int = 4, min_answers: int = 1
+    ratings: Ratings,
+    *,
+    mode: LabelMode = LabelMode.MAX,
+    min_grade: int = USUAL_MIN_GRADE,
+    min_answers: int = 1,
 ) -> NDArray[np.int16]:
     """Return an array of shape (passages,): the label of each passage, UNJUDGED where no item has a rating.
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from grading.arrays import divide
 from grading.statistics.mean_intervals import mean_intervals
 from grading.statistics.resampling import UNDEFINED, ConfidenceInterval
-from grading.types import MIN_RATING, Ratings
+from grading.types import MIN_RATING, USUAL_MIN_GRADE, Ratings
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -32,7 +32,7 @@ def difficulty(answers: Floats) -> Floats:
     return divide(np.where(known, answers, 0.0).sum(axis=0), known.sum(axis=0))
 
 
-def covered_shares(ratings: Ratings, *, min_grade: MinGrade = 4) -> Floats:
+def covered_shares(ratings: Ratings, *, min_grade: MinGrade = USUAL_MIN_GRADE) -> Floats:
     """Return an array of shape (items,): of the rated passages the share that covers each item; `difficulty`
     in whole ratings.
 
@@ -89,7 +89,7 @@ class ItemPair:
 
 
 def redundant_pairs(
-    ratings: Ratings, *, min_grade: int = 4, min_overlap: float = 0.7, min_passages: int = 3
+    ratings: Ratings, *, min_grade: int = USUAL_MIN_GRADE, min_overlap: float = 0.7, min_passages: int = 3
 ) -> list[ItemPair]:
     """Return pairs of items rated `min_grade` or more on nearly the same passages, most alike first.
 
@@ -201,7 +201,7 @@ class Relevance:
         return cls(is_judged & reaches, is_judged & ~reaches)
 
     @classmethod
-    def rated(cls, by_people: Ratings, *, min_grade: int = 4) -> Relevance:
+    def rated(cls, by_people: Ratings, *, min_grade: int = USUAL_MIN_GRADE) -> Relevance:
         """By ratings of people, shape (passages, items): relevant as soon as one item is rated `min_grade`.
 
         >>> Relevance.rated(np.array([[5, 0], [3, -1], [-1, -1]], dtype=np.int8)).relevant.tolist()
@@ -231,7 +231,9 @@ class Spurious:
         return self.count / self.n_graded if self.n_graded else None
 
 
-def spurious_items(ratings: Ratings, relevance: Relevance, *, min_grade: MinGrade = 4) -> list[Spurious]:
+def spurious_items(
+    ratings: Ratings, relevance: Relevance, *, min_grade: MinGrade = USUAL_MIN_GRADE
+) -> list[Spurious]:
     """Return one for each item, in their order; those that no such passage covers have no passages.
 
     >>> relevance = Relevance.judged([0, 0, 1, 3], min_relevant=2)
@@ -260,7 +262,9 @@ class Uncovered:
     """No rating at all, so nothing can be said of them."""
 
 
-def uncovered_passages(ratings: Ratings, relevance: Relevance, *, min_grade: MinGrade = 4) -> Uncovered:
+def uncovered_passages(
+    ratings: Ratings, relevance: Relevance, *, min_grade: MinGrade = USUAL_MIN_GRADE
+) -> Uncovered:
     """Return the relevant passages without a covered item, in the order of the pool.
 
     >>> relevance = Relevance.judged([3, 2, 2, 0], min_relevant=2)
@@ -272,7 +276,7 @@ def uncovered_passages(ratings: Ratings, relevance: Relevance, *, min_grade: Min
     return Uncovered(tuple(below.tolist()), tuple(ungraded.tolist()))
 
 
-def is_uncovered(ratings: Ratings, relevance: Relevance, *, min_grade: MinGrade = 4) -> Mask:
+def is_uncovered(ratings: Ratings, relevance: Relevance, *, min_grade: MinGrade = USUAL_MIN_GRADE) -> Mask:
     """Return an array of shape (passages,): relevant and graded, and the highest rating is below the minimum
     grade.
     """

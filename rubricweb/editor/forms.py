@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator
 from django.utils.translation import gettext, gettext_lazy
 
-from grading.types import MAX_RATING, ItemKind
+from grading.types import MAX_RATING, USUAL_MIN_GRADE, ItemKind
 from rubricweb.banks.models import Bank, Item
 from rubricweb.core.counted import number
 from rubricweb.core.forms import offer_choices
@@ -17,14 +17,7 @@ from rubricweb.corpus.models import Collection, Topic
 from rubricweb.editor.figures import GraderByKind, grader_by_kind
 from rubricweb.editor.impact import UnsavedItem
 from rubricweb.editor.item_forms import MAX_WORDING
-from rubricweb.grades.configs import (
-    PAPERS_MIN_GRADE,
-    default_min_grade,
-    kinds_of,
-    scale_of,
-    threshold_note,
-    within_scale,
-)
+from rubricweb.grades.configs import default_min_grade, kinds_of, scale_of, threshold_note, within_scale
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.grades.selectors import graders
@@ -56,7 +49,7 @@ class FiguresForm(forms.Form):
         field.validators.append(MaxValueValidator(highest))
         field.widget.attrs["max"] = highest
         field.help_text = threshold_note(shown[0]) if shown else ""
-        default = default_min_grade(shown[0]) if shown else PAPERS_MIN_GRADE
+        default = default_min_grade(shown[0]) if shown else USUAL_MIN_GRADE
         self.data = {**self.data, "min_grade": chosen or default}
         self.threshold = self._chosen_min_grade() if chosen else None
         self.full_clean()

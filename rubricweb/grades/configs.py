@@ -15,8 +15,8 @@ from grading.graders import GraderSpec, registry
 from grading.graders.base import ANSWERS_BY, JSON, PROMPT
 from grading.graders.options import Value
 from grading.graders.registry import EXTRACTION, IMPORTED
-from grading.prompts import Prompt, usual_min_grade
-from grading.types import MAX_RATING, MIN_RATING, ItemKind, Purpose
+from grading.prompts import Prompt
+from grading.types import MAX_RATING, MIN_RATING, USUAL_MIN_GRADE, ItemKind, Purpose
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.prompts import active_prompts, extracts_for
 from rubricweb.grades.models import GraderConfig, GradingJob
@@ -24,6 +24,10 @@ from rubricweb.grades.models import GraderConfig, GradingJob
 Chosen = Mapping[str, Value]
 """Options of a back-end that people chose, by name."""
 NOTHING_CHOSEN: Chosen = MappingProxyType({})
+MOST_VERSIONS = 99
+"""Of a prompt. A config does not say which it asks; its fingerprint does."""
+Scale = tuple[int, int]
+WHOLE_SCALE: Scale = (MIN_RATING, MAX_RATING)
 
 
 def config_for(backend: str, llm: str, prompt_class: str) -> GraderConfig:
@@ -169,10 +173,6 @@ def _get(spec: GraderSpec, purpose: Purpose, fingerprint: str) -> GraderConfig:
     return config
 
 
-MOST_VERSIONS = 99
-"""Of a prompt. A config does not say which it asks; its fingerprint does."""
-
-
 def require_genuine(config: GraderConfig) -> None:
     """Raise ValueError for a config that is not what its fingerprint says: one from an archive may not be."""
     options, own = dict(config.options), config.options.get(PROMPT)
@@ -236,13 +236,6 @@ def kinds_of(config: GraderConfig) -> frozenset[ItemKind]:
     return frozenset({ItemKind.NUGGET if config.prompt_class.startswith("Nugget") else ItemKind.QUESTION})
 
 
-Scale = tuple[int, int]
-
-WHOLE_SCALE: Scale = (MIN_RATING, MAX_RATING)
-PAPERS_MIN_GRADE = usual_min_grade(Purpose.RATE, WHOLE_SCALE)
-"""4 of the scale 0 to 5 (TREMA-UNH at TREC RAG, 6.3.1), for unknown prompts."""
-
-
 def scale_of(config: GraderConfig) -> Scale:
     """Lowest and highest rating; the whole scale for an unknown prompt."""
     if config.prompt_class in SCALES:
@@ -262,7 +255,7 @@ def default_min_grade(config: GraderConfig) -> int:
     prompt = _prompt(config)
     if prompt and prompt.min_grade is not None:
         return prompt.min_grade
-    return PAPERS_MIN_GRADE if config.purpose == Purpose.RATE else MIN_RATING + 1
+    return USUAL_MIN_GRADE if config.purpose == Purpose.RATE else MIN_RATING + 1
 
 
 def threshold_note(config: GraderConfig) -> str:

@@ -10,10 +10,10 @@ from django.core.validators import MaxValueValidator
 from django.http import QueryDict
 from django.utils.translation import gettext, gettext_lazy
 
-from grading.types import MAX_RATING
+from grading.types import MAX_RATING, USUAL_MIN_GRADE
 from rubricweb.core.chips import AT_ONCE
 from rubricweb.core.forms import offer_choices
-from rubricweb.grades.configs import PAPERS_MIN_GRADE, scale_of, threshold_note
+from rubricweb.grades.configs import scale_of, threshold_note
 from rubricweb.grades.raters import Rater
 
 
@@ -55,7 +55,7 @@ def covered_from() -> forms.IntegerField:
         min_value=1,
         max_value=MAX_RATING,
         required=False,
-        initial=PAPERS_MIN_GRADE,
+        initial=USUAL_MIN_GRADE,
         widget=forms.NumberInput(attrs=AT_ONCE),
     )
 
@@ -85,7 +85,7 @@ class GraderForm(AddressForm):
     """The grader to show; any of its configs identifies it."""
 
     grader = select_at_once(gettext_lazy("Grader"), ())
-    default_min_grade = PAPERS_MIN_GRADE
+    default_min_grade = USUAL_MIN_GRADE
     grader_note = ""
     """What to know of the grader's grades, where it gives items none."""
 

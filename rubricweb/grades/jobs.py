@@ -42,6 +42,17 @@ from rubricweb.jobs.progress import Price
 
 CALLS_A_PAGE = 20
 LATEST_CALLS = 100
+JOBS = "grades/jobs.html"
+EACH: Mapping[str, Callable[..., Any]] = {
+    "pause": actions.pause_job,
+    "resume": actions.resume_job,
+    "first": actions.go_first,
+    "in-turn": actions.go_in_turn,
+    "cancel": actions.cancel_job_after_batch,
+    "cancel-now": actions.cancel_job,
+    "retry": actions.retry_failed_of,
+}
+"""What is done to each job of a press."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,19 +149,6 @@ def _kind(grade: Grade, items: dict[int, Item]) -> ItemKind:
         return ItemKind.DIRECT
     item = items.get(grade.revision_id)
     return ItemKind(item.kind) if item else min(kinds_of(grade.config))
-
-
-JOBS = "grades/jobs.html"
-EACH: Mapping[str, Callable[..., Any]] = {
-    "pause": actions.pause_job,
-    "resume": actions.resume_job,
-    "first": actions.go_first,
-    "in-turn": actions.go_in_turn,
-    "cancel": actions.cancel_job_after_batch,
-    "cancel-now": actions.cancel_job,
-    "retry": actions.retry_failed_of,
-}
-"""What is done to each job of a press."""
 
 
 @require_safe

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 from django import forms
 
-from grading.types import MAX_RATING
+from grading.types import MAX_RATING, USUAL_MIN_GRADE
 from rubricweb.campaigns.adjudication.selectors import Query
 from rubricweb.campaigns.queue.filters import CampaignFilter
 from rubricweb.campaigns.queue.meanings import Meanings
 from rubricweb.core.forms import offer_choices
-from rubricweb.grades.configs import PAPERS_MIN_GRADE
 from rubricweb.grades.forms import select_at_once
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ class ConflictsForm(CampaignFilter):
     min_grade = select_at_once(
         "or lie on both sides of",
         [(str(number), str(number)) for number in range(1, MAX_RATING + 1)],
-        initial=str(PAPERS_MIN_GRADE),
+        initial=str(USUAL_MIN_GRADE),
     )
 
     @property
@@ -39,7 +38,7 @@ class ConflictsForm(CampaignFilter):
         return Query(
             campaign=self.chosen,
             distance=int(self.value("distance", "1")),
-            min_grade=int(self.value("min_grade", PAPERS_MIN_GRADE)),
+            min_grade=int(self.value("min_grade", USUAL_MIN_GRADE)),
             shows_names=self.shows_names,
         )
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from django.db.models import F
 
+from grading.types import USUAL_MIN_GRADE
 from rubricweb.accounts.models import User
 from rubricweb.campaigns.adjudication.decisions import alike, ratings_by_person, standing
 from rubricweb.campaigns.adjudication.models import DecidedRating, Decision
@@ -14,7 +15,6 @@ from rubricweb.campaigns.agreement.latest_ratings import CellKey, Ratings, ratin
 from rubricweb.campaigns.queue.meanings import OF_WHOLE_SCALE, Meanings, meanings_of
 from rubricweb.campaigns.queue.models import Campaign, CampaignCell
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.configs import PAPERS_MIN_GRADE
 from rubricweb.grades.visibility import hidden_from
 
 FEED = 100
@@ -27,7 +27,7 @@ class Query:
     campaign: Campaign | None = None
     distance: int = 1
     """Ratings further apart than this conflict."""
-    min_grade: int = PAPERS_MIN_GRADE
+    min_grade: int = USUAL_MIN_GRADE
     """Ratings on both sides of this threshold conflict."""
     shows_names: bool = False
 

@@ -10,7 +10,7 @@ from django.db.models import Q
 from django.urls import reverse
 from django.utils.translation import gettext, gettext_lazy
 
-from grading.types import MAX_RATING, MIN_RATING
+from grading.types import MAX_RATING, MIN_RATING, USUAL_MIN_GRADE
 from rubricweb.banks.models import Bank, Item, ItemRevision
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.grades.human_models import Draw, HumanGrade
@@ -64,7 +64,7 @@ class Campaign(models.Model):
     name = models.CharField(max_length=120)
     kinds = models.JSONField()
     cells_taken = models.CharField(max_length=20, choices=Cells, default=Cells.ALL)
-    min_grade = models.PositiveSmallIntegerField(default=4)
+    min_grade = models.PositiveSmallIntegerField(default=USUAL_MIN_GRADE)
     cutoff = models.PositiveSmallIntegerField(default=20)
     """Of the leaderboard whose expected change orders the cells."""
     mode = models.CharField(max_length=20, choices=Mode, default=Mode.BLIND)

@@ -14,7 +14,7 @@ from grading.measures.cover import deciding_rows
 from grading.statistics import linear_estimate
 from grading.statistics.cover_estimate import COVER_CELLS
 from grading.statistics.cover_sample import Ranked, cover_sample
-from grading.types import FAILED, MISSING, ItemKind, Ratings
+from grading.types import FAILED, MISSING, USUAL_MIN_GRADE, ItemKind, Ratings
 from rubricweb.banks.models import Bank
 from rubricweb.campaigns.queue import ordering
 from rubricweb.campaigns.queue.models import SAMPLES, Campaign
@@ -29,7 +29,6 @@ from rubricweb.campaigns.queue.ratable import (
 from rubricweb.campaigns.queue.units import sampled_units
 from rubricweb.corpus.models import Topic
 from rubricweb.corpus.pools import TopicPool, collection_pool
-from rubricweb.grades.configs import PAPERS_MIN_GRADE
 from rubricweb.grades.human_matrices import human_matrices
 from rubricweb.grades.human_models import Draw
 from rubricweb.grades.raters import Rater, raters
@@ -48,7 +47,7 @@ class Choice:
     rater: Rater
     cells: Campaign.Cells = Taken.ALL
     order: Campaign.Order = Campaign.DEFAULT_ORDER
-    min_grade: int = PAPERS_MIN_GRADE
+    min_grade: int = USUAL_MIN_GRADE
     cutoff: int = 20
     passage_order: Campaign.PassageOrder = PassageOrder.TOPIC
     size: int | None = None
