@@ -17,8 +17,8 @@ from rubricweb.archives import tables
 from rubricweb.banks.models import Bank, BankVersion, ItemRevision
 from rubricweb.corpus.models import Passage
 from rubricweb.grades import replies
+from rubricweb.grades.engine.gaps import pack_keys, unpack_keys
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.packed import pack_keys, unpack_keys
 from rubricweb.imports.undo import kinds
 
 Swap = Callable[[type[Model], int], int | None]

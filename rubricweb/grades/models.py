@@ -169,9 +169,9 @@ class JobPart(models.Model):
     revisions = models.JSONField()
     """Primary keys of the wordings."""
     passages = models.TextField()
-    """Primary keys of the passages: see `packed.pack_keys`; empty while it `is_whole`."""
+    """Primary keys of the passages: see `engine.gaps.pack_keys`; empty while it `is_whole`."""
     mask = models.TextField(blank=True)
-    """Which cells of these passages and wordings are wanted: see `packed.pack_mask`."""
+    """Which cells of these passages and wordings are wanted: see `engine.gaps.pack_mask`."""
     rows = models.PositiveIntegerField()
     opened = models.PositiveIntegerField(default=0)
 

@@ -1,7 +1,12 @@
-"""Cells of topics that are to be graded: as arrays, or as whole topics of which only the size is known."""
+"""Cells of topics that are to be graded: as arrays, or as whole topics of which only the size is known.
+
+Keys and masks of many cells are packed as short texts, which rows, archives and every database can hold.
+"""
 
 from __future__ import annotations
 
+import zlib
+from base64 import b64decode, b64encode
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +19,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pool_sizes import pooled_passages
 from rubricweb.grades.models import Pair
 
+KEY = np.dtype("<i8")
 Mask = NDArray[np.bool_]
 """Shape (passages, revisions): True where a grade is wanted, and missing or failed."""
 
@@ -179,3 +185,40 @@ def _places(mine: Sequence[int], others: Sequence[int]) -> NDArray[np.intp]:
     order = np.argsort(keys, kind="stable")
     found = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
     return np.where(keys[found] == wanted, found, -1)
+
+
+def pack_keys(keys: Sequence[int]) -> str:
+    """Primary keys in their order. Those that follow each other take next to nothing.
+
+    >>> unpack_keys(pack_keys([7, 8, 9, 4])).tolist()
+    [7, 8, 9, 4]
+    """
+    return _text(np.diff(np.asarray(keys, dtype=KEY), prepend=KEY.type(0)).tobytes())
+
+
+def unpack_keys(text: str) -> NDArray[np.int64]:
+    return np.cumsum(np.frombuffer(_bytes(text), dtype=KEY), dtype=np.int64)
+
+
+def pack_mask(mask: NDArray[np.bool_]) -> str:
+    """One bit a cell, row by row; empty where all are true."""
+    return "" if mask.all() else _text(np.packbits(mask).tobytes())
+
+
+def unpack_mask(text: str, shape: tuple[int, int]) -> NDArray[np.bool_]:
+    """
+    >>> unpack_mask(pack_mask(np.array([[True, False]])), (1, 2)).tolist()
+    [[True, False]]
+    """
+    if not text:
+        return np.ones(shape, dtype=np.bool_)
+    bits = np.unpackbits(np.frombuffer(_bytes(text), dtype=np.uint8), count=shape[0] * shape[1])
+    return bits.reshape(shape).astype(np.bool_)
+
+
+def _text(content: bytes) -> str:
+    return b64encode(zlib.compress(content)).decode("ascii")
+
+
+def _bytes(text: str) -> bytes:
+    return zlib.decompress(b64decode(text))

@@ -18,10 +18,20 @@ from django.db.models import F, Max, Q, QuerySet
 from numpy.typing import NDArray
 
 from grading.graders import registry
-from rubricweb.grades.engine.gaps import Gap, TopicGap, WholeTopic, gaps_of, listed, minus
+from rubricweb.grades.engine.gaps import (
+    Gap,
+    TopicGap,
+    WholeTopic,
+    gaps_of,
+    listed,
+    minus,
+    pack_keys,
+    pack_mask,
+    unpack_keys,
+    unpack_mask,
+)
 from rubricweb.grades.engine.progress import measured_rate
 from rubricweb.grades.models import GradingJob, JobChunk, JobPart, Pair
-from rubricweb.grades.packed import pack_keys, pack_mask, unpack_keys, unpack_mask
 from rubricweb.jobs import dispatch
 
 WAVE, LOW_WATER = 256, 128

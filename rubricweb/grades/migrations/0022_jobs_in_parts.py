@@ -3,7 +3,7 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
-from rubricweb.grades.packed import unpack_keys, unpack_mask
+from rubricweb.grades.engine.gaps import unpack_keys, unpack_mask
 
 CELLS = 2_048
 """Of a chunk that is made on the way back."""
