@@ -220,10 +220,10 @@ def _graded(chunk: JobChunk, cells: set[Pair]) -> dict[Pair, str]:
         revision__in={revision for revision, _ in cells},
         passage__in={passage for _, passage in cells},
     )
-    found = rows.values_list("revision_id", "passage_id", "outcome", "job_id")
+    outcomes = rows.values_list("revision_id", "passage_id", "outcome", "job_id")
     return {
         (revision, passage): outcome
-        for revision, passage, outcome, job_id in found
+        for revision, passage, outcome, job_id in outcomes
         if job_id == job.pk or not (job.is_again or (job.is_retry and outcome == Outcome.FAILED))
     }
 
@@ -238,9 +238,9 @@ def _kinds(config: GraderConfig, revisions: dict[int, ItemRevision]) -> dict[int
         if len(fitting) > 1
         else Item.including_secret.none()
     )
-    asked = {pk: ItemKind(kind) for pk, kind in rows.values_list("revision_id", "kind")}
+    of_items = {pk: ItemKind(kind) for pk, kind in rows.values_list("revision_id", "kind")}
     direct = {pk: ItemKind.DIRECT for pk, revision in revisions.items() if revision.uid == DIRECT_UID}
-    return dict.fromkeys(revisions, fitting[0]) | asked | direct
+    return dict.fromkeys(revisions, fitting[0]) | of_items | direct
 
 
 def loaded_grader(spec: GraderSpec) -> Grader:

@@ -117,8 +117,8 @@ def within(collection: Collection, gaps: Iterable[Gap], others: Iterable[Gap]) -
     """The cells of each gap that one of the others has; gaps that so become empty are left out."""
     for gap, theirs in _paired(collection, gaps, others):
         if isinstance(gap, WholeTopic):
-            known = {pk for other in theirs for pk in other.revision_pks}
-            shared: Gap = replace(gap, revision_pks=tuple(pk for pk in gap.revision_pks if pk in known))
+            pks = {pk for other in theirs for pk in other.revision_pks}
+            shared: Gap = replace(gap, revision_pks=tuple(pk for pk in gap.revision_pks if pk in pks))
         elif theirs:
             masks = [gap.within(other).mask for other in theirs]  # type: ignore[arg-type]
             shared = replace(gap, mask=np.logical_or.reduce(masks))
@@ -139,7 +139,7 @@ def _paired(
         by_topic[other.topic_id].append(other)
     groups = [(gap, by_topic[gap.topic_id]) for gap in gaps]
     mixed = [(gap, *theirs) for gap, theirs in groups if not _can_stay(gap, theirs)]
-    pools = _pools(collection, [one for group in mixed for one in group])
+    pools = _pools(collection, [each for group in mixed for each in group])
     for gap, theirs in groups:
         if _can_stay(gap, theirs):
             yield gap, theirs
@@ -169,22 +169,22 @@ def _listed(gap: Gap, pools: dict[int, list[int]]) -> TopicGap:
 def gaps_of(cells: dict[int, list[Pair]]) -> tuple[TopicGap, ...]:
     """By topic id: exactly these cells."""
     gaps = []
-    for topic_id, wanted in cells.items():
-        revisions, passages = (tuple(dict.fromkeys(some)) for some in zip(*wanted, strict=True))
+    for topic_id, pairs in cells.items():
+        revisions, passages = (tuple(dict.fromkeys(some)) for some in zip(*pairs, strict=True))
         mask = np.ones((len(passages), len(revisions)), dtype=np.bool_)
         every = TopicGap(topic_id, revisions, passages, mask)
-        gaps.append(replace(every, mask=mask & ~every.without(set(wanted)).mask))
+        gaps.append(replace(every, mask=mask & ~every.without(set(pairs)).mask))
     return tuple(gaps)
 
 
 def _places(mine: Sequence[int], others: Sequence[int]) -> NDArray[np.intp]:
     """Where each key stands among the others; -1 for one that they lack."""
-    wanted, keys = np.asarray(mine, dtype=np.int64), np.asarray(others, dtype=np.int64)
+    own, keys = np.asarray(mine, dtype=np.int64), np.asarray(others, dtype=np.int64)
     if not len(keys):
-        return np.full(len(wanted), -1, dtype=np.intp)
+        return np.full(len(own), -1, dtype=np.intp)
     order = np.argsort(keys, kind="stable")
-    found = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
-    return np.where(keys[found] == wanted, found, -1)
+    nearest = order[np.minimum(np.searchsorted(keys, own, sorter=order), len(keys) - 1)]
+    return np.where(keys[nearest] == own, nearest, -1)
 
 
 def pack_keys(keys: Sequence[int]) -> str:

@@ -168,8 +168,8 @@ def _save(lease: Lease[JobChunk], work: Work, batch: list[Result], seconds: floa
 
 
 def _shall_stop(lease: Lease[JobChunk]) -> bool:
-    wanted = GradingJob.objects.filter(pk=lease.work.job_id, state__in=GradingJob.WORKED_ON)
-    return worker_state.now.is_stopping or not wanted.exists()
+    worked_on = GradingJob.objects.filter(pk=lease.work.job_id, state__in=GradingJob.WORKED_ON)
+    return worker_state.now.is_stopping or not worked_on.exists()
 
 
 def _shall_make_way(lease: Lease[JobChunk], seconds: float) -> bool:

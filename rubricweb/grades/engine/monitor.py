@@ -160,20 +160,20 @@ def workers() -> Workers:
 def gap(collection: Collection, scope: Scope, plan: Stages | None = None) -> Gap:
     """Return what the collection's own graders lack in the scope, by the plan if somebody has made it."""
     configs = planned_configs(collection)
-    found = plan or stages(collection, configs, topics=scope.topics, items=scope.items)
+    plan = plan or stages(collection, configs, topics=scope.topics, items=scope.items)
     failed = to_retry(collection, scope)
-    each = _by_config(found.all)
+    each = _by_config(plan.all)
     live = tuple(progress.press_lines(progress.live_rows(collection)))
-    living = workers() if live or each or any(one.cells for one in failed) else None
+    living = workers() if live or each or any(part.cells for part in failed) else None
     return Gap(
-        cells=sum(one.cells for one in each),
+        cells=sum(part.cells for part in each),
         by_config=each,
         **_other_grader(collection, configs, scope.bank),
-        price=price(collection, found.all, living.beats) if each and living else None,
+        price=price(collection, plan.all, living.beats) if each and living else None,
         failed=_retry(collection, failed, living) if living else None,
-        wordless=len(frozenset[int]().union(*(one.wordless_pks for one in found.found))),
-        later=sum(one.cells for one in found.later),
-        stuck=found.stuck,
+        wordless=len(frozenset[int]().union(*(part.wordless_pks for part in plan.missing))),
+        later=sum(part.cells for part in plan.later),
+        stuck=plan.stuck,
         live=live,
         workers=living,
     )
@@ -217,14 +217,14 @@ def retry_of(job: GradingJob) -> Retry | None:
 
 
 def _retry(collection: Collection, left: list[Missing], living: Workers) -> Retry | None:
-    found = price(collection, left, living.beats)
-    return Retry(_by_config(left), found) if found.cells else None
+    cost = price(collection, left, living.beats)
+    return Retry(_by_config(left), cost) if cost.cells else None
 
 
 def _by_config(missing: list[Missing]) -> tuple[ConfigGap, ...]:
     cells: dict[GraderConfig, int] = defaultdict(int)
-    for one in missing:
-        cells[one.config] += one.cells
+    for part in missing:
+        cells[part.config] += part.cells
     return tuple(ConfigGap(config, count) for config, count in cells.items() if count)
 
 
@@ -242,5 +242,5 @@ def _worker_row(beat: WorkerBeat) -> WorkerRow:
 
 
 def _label(backend: str) -> str:
-    known = registry.BACKENDS.get(backend)
-    return known.label if known else backend
+    row = registry.BACKENDS.get(backend)
+    return row.label if row else backend

@@ -177,8 +177,8 @@ def _list_passages(job: GradingJob, parts: list[JobPart]) -> None:
     same = GradingJob.objects.filter(collection=job.collection_id, config=job.config_id)
     others = same.exclude(pk=job.pk).exclude(state__in=GradingJob.ENDED)
     gaps = listed(job.collection, map(gap_of, parts))
-    found = minus(job.collection, gaps, held(others, topics=[part.topic_id for part in parts]))
-    left = {gap.topic_id: gap for gap in listed(job.collection, found)}
+    free = minus(job.collection, gaps, held(others, topics=[part.topic_id for part in parts]))
+    left = {gap.topic_id: gap for gap in listed(job.collection, free)}
     for part, gap in zip(parts, gaps, strict=True):
         change_part(part, left.get(gap.topic_id) or replace(gap, mask=np.zeros_like(gap.mask)))
         part.save(update_fields=["revisions", "passages", "mask", "rows"])
@@ -248,7 +248,7 @@ def _gaps(listed: QuerySet[JobChunk]) -> tuple[TopicGap, ...]:
     cells: dict[int, list[Pair]] = {}
     for topic_id, some in listed.order_by("number").values_list("topic_id", "cells"):
         cells.setdefault(topic_id, []).extend((revision, passage) for revision, passage in some or ())
-    return gaps_of({topic_id: found for topic_id, found in cells.items() if found})
+    return gaps_of({topic_id: pairs for topic_id, pairs in cells.items() if pairs})
 
 
 def _only(gap: TopicGap, spans: Iterable[tuple[int, int]]) -> TopicGap:

@@ -73,7 +73,7 @@ class Stages:
     """The jobs that were live when the plan was made, and whether each of them gives answers."""
     again: Callable[[], Stages]
     """Makes the plan anew."""
-    found: list[Missing]
+    missing: list[Missing]
     """All that is missing, whoever is at it, with the extractions that the verifications lack."""
     at_once: list[Missing]
     """What can be graded now and is in no live job."""
@@ -109,23 +109,23 @@ def stages(
 
     What live jobs hold is read before the grades: cells that are graded meanwhile are in both, not in none.
     """
-    live, asked = _live_jobs(collection), list(configs)
+    live, graders = _live_jobs(collection), list(configs)
     chosen_topics = None if topics is None else list(topics)
     find = partial(missing_cells, collection, topics=chosen_topics, items=items)
-    sources = {each.pk: source for each in asked if reads_answers(each) and (source := source_of(each))}
+    sources = {each.pk: source for each in graders if reads_answers(each) and (source := source_of(each))}
     soon = {pk: list(_cells_of(_live(collection, [source]))) for pk, source in sources.items()}
-    taken = taken_cells(collection, [*asked, *sources.values()])
-    found = find(asked)
-    needed = extractions(collection, found, find)
-    at_once = left_to_start(collection, [*needed, *found], taken)
-    waiting = left_to_start(collection, unanswered(found), taken)
+    taken = taken_cells(collection, [*graders, *sources.values()])
+    missing = find(graders)
+    needed = extractions(collection, missing, find)
+    at_once = left_to_start(collection, [*needed, *missing], taken)
+    waiting = left_to_start(collection, unanswered(missing), taken)
     for pk, source in sources.items():
-        soon[pk] += [gap for one in at_once if one.config == source for gap in one.gaps]
-    later = [_within(collection, one, soon.get(one.config.pk, ())) for one in waiting]
-    stuck = sum(one.cells for one in waiting) - sum(one.cells for one in later)
-    again = partial(stages, collection, asked, topics=chosen_topics, items=items)
-    later = [one for one in later if one.cells]
-    return Stages(collection, asked, live, again, [*needed, *found], at_once, later, stuck)
+        soon[pk] += [gap for part in at_once if part.config == source for gap in part.gaps]
+    later = [_within(collection, part, soon.get(part.config.pk, ())) for part in waiting]
+    stuck = sum(part.cells for part in waiting) - sum(part.cells for part in later)
+    again = partial(stages, collection, graders, topics=chosen_topics, items=items)
+    later = [part for part in later if part.cells]
+    return Stages(collection, graders, live, again, [*needed, *missing], at_once, later, stuck)
 
 
 def _live_jobs(collection: Collection) -> frozenset[tuple[int, bool]]:
@@ -147,16 +147,16 @@ def left_to_start(
     somebody read the grades, or hold now.
     """
     if taken is None:
-        taken = taken_cells(collection, [found.config for found in missing])
+        taken = taken_cells(collection, [each.config for each in missing])
     return [
-        replace(found, gaps=tuple(minus(collection, found.gaps, taken.get(found.config.pk, ()))))
-        for found in missing
+        replace(each, gaps=tuple(minus(collection, each.gaps, taken.get(each.config.pk, ()))))
+        for each in missing
     ]
 
 
 def unanswered(missing: Iterable[Missing]) -> list[Missing]:
     """The cells that can be verified only after an answer was extracted."""
-    return [replace(one, gaps=one.unanswered) for one in missing if one.unanswered]
+    return [replace(each, gaps=each.unanswered) for each in missing if each.unanswered]
 
 
 def extractions(
@@ -167,11 +167,11 @@ def extractions(
     `find` returns what is missing of configs.
     """
     waiting = unanswered(missing)
-    sources = {one.config.pk: source for one in waiting if (source := source_of(one.config))}
-    asked = {one.config for one in missing}
-    lacking = {source for source in sources.values() if source not in asked and can_ask(source)}
-    found = find(sorted(lacking, key=lambda config: config.pk))
-    return [_needed(collection, each, waiting, sources) for each in found]
+    sources = {each.config.pk: source for each in waiting if (source := source_of(each.config))}
+    given = {each.config for each in missing}
+    lacking = {source for source in sources.values() if source not in given and can_ask(source)}
+    extracting = find(sorted(lacking, key=lambda config: config.pk))
+    return [_needed(collection, each, waiting, sources) for each in extracting]
 
 
 def by_job(collection: Collection, waiting: Missing) -> Iterator[tuple[GradingJob, Missing]]:
@@ -192,8 +192,8 @@ def following(
         extracting = [job for job in jobs if job.config == source]
         if extracting:
             topics = Topic.objects.filter(pk__in={gap.topic_id for gap in _cells_of(extracting)})
-            (asked,) = left_to_start(collection, asked_cells(collection, [config], topics=topics))
-            yield from _shared_out(collection, asked, extracting)
+            (verifiable,) = left_to_start(collection, asked_cells(collection, [config], topics=topics))
+            yield from _shared_out(collection, verifiable, extracting)
 
 
 def lock_extractions(collection: Collection, configs: Iterable[GraderConfig]) -> None:
@@ -206,8 +206,8 @@ def _needed(
     collection: Collection, extraction: Missing, waiting: list[Missing], sources: dict[int, GraderConfig]
 ) -> Missing:
     """Of an extraction that nobody asked for: only the cells that a verification waits for."""
-    asking = [one for one in waiting if sources.get(one.config.pk) == extraction.config]
-    return _within(collection, extraction, (gap for one in asking for gap in one.gaps))
+    asking = [each for each in waiting if sources.get(each.config.pk) == extraction.config]
+    return _within(collection, extraction, (gap for each in asking for gap in each.gaps))
 
 
 def _shared_out(
