@@ -207,9 +207,9 @@ def _correct(config_id: int, graded: TopicGrades, human: HumanGrades) -> Checked
     by_people = human.matrix.columns(uids).ratings
     ratings = graded.matrix.columns(uids).ratings.copy()
     checked = (by_people != MISSING).astype(np.int8)
-    for config, row, uid, shown in human.wrong:
+    for config, row, uid, seen_rating in human.wrong:
         column = uids.index(uid)
-        if config == config_id and ratings[row, column] == shown:
+        if config == config_id and ratings[row, column] == seen_rating:
             ratings[row, column], checked[row, column] = MISSING, 1
     ratings = np.where(by_people != MISSING, by_people, ratings)
     query_id, doc_ids = graded.pool.query_id, graded.pool.doc_ids

@@ -128,8 +128,8 @@ def saved_once(cell: Cell, *, by: User, seen: int) -> Iterator[None]:
 def already_saved(cell: Cell, *, by: User, seen: int, uid: UUID | None) -> HumanGrade | None:
     """Return the event saved with this `uid`; raise RatedMeanwhile unless `seen` is the latest number."""
     of_cell = Q(revision=cell.revision_id, passage=cell.passage_id)
-    known = HumanGrade.objects.filter(of_cell | Q(uid=uid) if uid else of_cell, by=by).order_by("number")
-    by_uid = {event.uid: event for event in known}
+    events = HumanGrade.objects.filter(of_cell | Q(uid=uid) if uid else of_cell, by=by).order_by("number")
+    by_uid = {event.uid: event for event in events}
     if uid in by_uid:
         return by_uid[uid]
     last = next(reversed(by_uid.values()), None)
@@ -183,11 +183,11 @@ def find_right(cells: Iterable[tuple[Cell, ShownRating]], *, by: User, uid: UUID
 
     `uid` makes sending it twice harmless, and identifies them to `take_back_right`.
     """
-    shown = dict(cells)
-    topics = {cell.topic_id for cell in shown}
+    ratings = dict(cells)
+    topics = {cell.topic_id for cell in ratings}
     mine = HumanGrade.objects.filter(by=by, topic__in=topics)
     rated = set(mine.values_list("revision_id", "passage_id").distinct())
-    new = [cell for cell in shown if (cell.revision_id, cell.passage_id) not in rated]
+    new = [cell for cell in ratings if (cell.revision_id, cell.passage_id) not in rated]
     rows = [
         HumanGrade(
             topic_id=cell.topic_id,
@@ -196,11 +196,11 @@ def find_right(cells: Iterable[tuple[Cell, ShownRating]], *, by: User, uid: UUID
             by=by,
             number=1,
             uid=_uid_of(uid, cell),
-            rating=shown[cell].rating,
+            rating=ratings[cell].rating,
             verdict=Verdict.RIGHT,
             how=How.VERIFIED,
-            config=shown[cell].config,
-            seen_rating=shown[cell].rating,
+            config=ratings[cell].config,
+            seen_rating=ratings[cell].rating,
         )
         for cell in new
     ]

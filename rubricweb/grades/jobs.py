@@ -220,10 +220,10 @@ def _answer(request: HtmxRequest, collection: Collection) -> HttpResponse:
 
 
 def jobs_context(request: HtmxRequest, collection: Collection) -> Context:
-    sent = request.GET or request.POST
-    opened = _opened(request, collection, sent.get("job", ""))
+    query = request.GET or request.POST
+    opened = _opened(request, collection, query.get("job", ""))
     lines = _lines(request, collection)
-    is_mine, scope = sent.get("who") == "mine", scope_of(collection, sent)
+    is_mine, scope = query.get("who") == "mine", scope_of(collection, query)
     if is_mine:
         lines = [line for line in lines if line.by == request.user]
     sections = [(stage, [line for line in lines if line.stage == stage]) for stage in Stage]
@@ -231,7 +231,7 @@ def jobs_context(request: HtmxRequest, collection: Collection) -> Context:
         "collection": collection,
         "sections": [(stage, each) for stage, each in sections if each],
         "is_mine": is_mine,
-        "address": _address(collection, sent),
+        "address": _address(collection, query),
         "workers": monitor.workers(),
         "bank": scope.bank,
         "topic": scope.topic,
@@ -240,10 +240,11 @@ def jobs_context(request: HtmxRequest, collection: Collection) -> Context:
     }
 
 
-def _address(collection: Collection, sent: QueryDict) -> str:
+def _address(collection: Collection, query: QueryDict) -> str:
     """Of what is shown, also after a POST."""
-    query = {name: sent[name] for name in ("job", "show", "page", "who", "bank", "topic") if sent.get(name)}
-    return f"{reverse('grades:jobs', args=[collection.slug])}?{urlencode(query)}"
+    names = ("job", "show", "page", "who", "bank", "topic")
+    kept = {name: query[name] for name in names if query.get(name)}
+    return f"{reverse('grades:jobs', args=[collection.slug])}?{urlencode(kept)}"
 
 
 def _lines(request: HtmxRequest, collection: Collection) -> list[JobLine]:
@@ -271,8 +272,8 @@ def _opened(request: HtmxRequest, collection: Collection, job_id: str) -> Contex
     if not job_id:
         return {"opened": None}
     job = access.job_for(request.user, collection.slug, parse_id(job_id))
-    sent = request.GET or request.POST
-    show = "latest" if sent.get("show") == "latest" else "failed"
+    query = request.GET or request.POST
+    show = "latest" if query.get("show") == "latest" else "failed"
     find = latest_calls if show == "latest" else failed_calls
     line = progress.press_lines(progress.rows_of(progress.press_of(job)))[0]
     may_grade = roles.holds(request.user, collection, roles.TO_GRADE)
@@ -282,7 +283,7 @@ def _opened(request: HtmxRequest, collection: Collection, job_id: str) -> Contex
         "opened_line": line if may_grade else replace(line, acts=()),
         "row": progress.job_progress(job),
         "show": show,
-        "page": find(job, sent.get("page")),
+        "page": find(job, query.get("page")),
         "can_ask": can_ask(job.config),
         "retry": monitor.retry_of(job) if may_grade else None,
     }

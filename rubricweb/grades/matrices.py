@@ -224,12 +224,12 @@ def _load(config: GraderConfig, topics: list[TopicPool], stamps: Stamps) -> Load
     a stamp has none.
     """
     ids = sorted(topic.topic_id for topic in topics if topic.topic_id in stamps)
-    known = dict(read_snapshots(config.pk, {pk: stamps[pk][0] for pk in ids}))
-    for some in _groups({pk: stamps[pk][1] for pk in ids if pk not in known}):
-        known |= from_rows(config, some)
-    uids = dict(ItemRevision.including_secret.filter(topic__in=list(known)).values_list("pk", "uid"))
+    of_topics = dict(read_snapshots(config.pk, {pk: stamps[pk][0] for pk in ids}))
+    for some in _groups({pk: stamps[pk][1] for pk in ids if pk not in of_topics}):
+        of_topics |= from_rows(config, some)
+    uids = dict(ItemRevision.including_secret.filter(topic__in=list(of_topics)).values_list("pk", "uid"))
     for topic in topics:
-        ratings = known.pop(topic.topic_id, NO_RATINGS)
+        ratings = of_topics.pop(topic.topic_id, NO_RATINGS)
         yield topic, _in_pool(topic, ratings, uids)
 
 
@@ -259,16 +259,16 @@ def from_rows(config: GraderConfig, topic_ids: Sequence[int]) -> dict[int, Topic
     return {pk: of_cells(part) for pk, part in zip(rising, parts, strict=True)}
 
 
-def _in_pool(topic: TopicPool, known: TopicRatings, uids: Mapping[int, str]) -> GradeMatrix:
+def _in_pool(topic: TopicPool, of_topic: TopicRatings, uids: Mapping[int, str]) -> GradeMatrix:
     """Passages outside the pool are left out, and items that have ratings of no other."""
     pool = np.array(topic.passage_pks, dtype=np.int64)
-    if len(known.passages):
-        places = np.minimum(np.searchsorted(known.passages, pool), len(known.passages) - 1)
-        is_known = (known.passages[places] == pool)[:, np.newaxis]
-        ratings = np.where(is_known, known.ratings[places], np.int8(MISSING))
+    if len(of_topic.passages):
+        places = np.minimum(np.searchsorted(of_topic.passages, pool), len(of_topic.passages) - 1)
+        is_known = (of_topic.passages[places] == pool)[:, np.newaxis]
+        ratings = np.where(is_known, of_topic.ratings[places], np.int8(MISSING))
     else:
-        ratings = np.full((len(pool), len(known.revisions)), MISSING, dtype=np.int8)
-    revisions = known.revisions.tolist()
+        ratings = np.full((len(pool), len(of_topic.revisions)), MISSING, dtype=np.int8)
+    revisions = of_topic.revisions.tolist()
     is_rated = (ratings != MISSING).any(axis=0).tolist()
     columns = [place for place, pk in enumerate(revisions) if is_rated[place] and pk in uids]
     items = tuple(uids[revisions[place]] for place in columns)
@@ -290,5 +290,5 @@ def keep_snapshots() -> None:
     taken = [stamp for stamp, grades in zip(quiet, before, strict=False) if grades < KEPT_AT_ONCE]
     for config, of_config in groupby(taken, key=attrgetter("config")):
         numbers = {stamp.topic_id: stamp.number for stamp in of_config}
-        known = from_rows(config, list(numbers))
-        write_snapshots(config.pk, ((pk, numbers[pk], ratings) for pk, ratings in known.items()))
+        of_topics = from_rows(config, list(numbers))
+        write_snapshots(config.pk, ((pk, numbers[pk], ratings) for pk, ratings in of_topics.items()))

@@ -75,8 +75,8 @@ def _material(role: Role, collection: Collection, bank: Bank | None) -> NextStep
 
 
 def _grading(role: Role, collection: Collection, bank: Bank | None) -> NextStep | None:
-    asked = Item.including_secret.active().filter(bank=bank)
-    if Grade.objects.filter(revision__in=asked.values("revision")).exists():
+    active = Item.including_secret.active().filter(bank=bank)
+    if Grade.objects.filter(revision__in=active.values("revision")).exists():
         return None
     if active_raters(collection)[0].labels_passages and labellers_of(collection):
         return None  # no item will ever have a grade

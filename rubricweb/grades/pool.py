@@ -56,10 +56,11 @@ def preview_pool(collection: Collection, rule: PoolRule, workers: Sequence[Worke
     def count(topic: TopicPlan) -> None:
         """What is missing of one topic, by stage and grader."""
         find = partial(missing_over, collection, pool=_new_passages(collection, topic))
-        found = find(configs) if topic.added else []
-        for stage, missing in enumerate((extractions(collection, found, find), found, unanswered(found))):
-            for one in missing:
-                sought[stage, one.config.pk].append(one)
+        direct = find(configs) if topic.added else []
+        by_stage = extractions(collection, direct, find), direct, unanswered(direct)
+        for stage, missing in enumerate(by_stage):
+            for each in missing:
+                sought[stage, each.config.pk].append(each)
 
     plan = plan_pool(collection, rule, seen=count)
     missing = [_joined(parts) for _, parts in sorted(sought.items())]
@@ -68,7 +69,7 @@ def preview_pool(collection: Collection, rule: PoolRule, workers: Sequence[Worke
 
 def _joined(parts: list[Missing]) -> Missing:
     """What one grader lacks of several topics."""
-    return replace(parts[0], gaps=tuple(gap for one in parts for gap in one.gaps), unanswered=())
+    return replace(parts[0], gaps=tuple(gap for each in parts for gap in each.gaps), unanswered=())
 
 
 def _new_passages(collection: Collection, plan: TopicPlan) -> CollectionPool:
@@ -96,10 +97,10 @@ class PoolForm(forms.Form):
         help_text=gettext_lazy("None chosen: all runs, including later ones."),
     )
 
-    def __init__(self, collection: Collection, sent: Mapping[str, Any] | None) -> None:
+    def __init__(self, collection: Collection, query: Mapping[str, Any] | None) -> None:
         rule = stored_rule(collection) or PoolRule(TYPICAL)
         initial = {"depth": rule.depth, "runs": rule.runs, **rule.by_type}
-        super().__init__(sent, initial=initial, auto_id="pool-%s")
+        super().__init__(query, initial=initial, auto_id="pool-%s")
         tags = collection.runs.accepted().values_list("run_tag", flat=True)
         self.fields["runs"].choices = [(tag, tag) for tag in tags]  # type: ignore[attr-defined]
 
@@ -115,8 +116,8 @@ class PoolForm(forms.Form):
 def pool(request: HtmxRequest, slug: str) -> HttpResponse:
     """Preview the pool of the address; POST builds it."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
-    sent = request.POST if request.method == "POST" else request.GET
-    form = PoolForm(collection, sent if "depth" in sent or request.method == "POST" else None)
+    query = request.POST if request.method == "POST" else request.GET
+    form = PoolForm(collection, query if "depth" in query or request.method == "POST" else None)
     is_valid = form.is_bound and form.is_valid()
     if is_valid and request.method == "POST":
         plan = apply_pool(collection, form.rule, by=request.user)

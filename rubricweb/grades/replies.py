@@ -88,8 +88,8 @@ def read(blocks: QuerySet[ReplyBlock]) -> dict[int, Texts]:
 def raw_replies(grades: Iterable[Grade]) -> dict[int, RawReply]:
     """Return the raw reply to each grade, by its primary key. A failed grade has it in `answer`."""
     rows = list(grades)
-    wanted = {row.reply_block_id for row in rows if row.reply_block_id is not None}
-    blocks = ReplyBlock.objects.in_bulk(wanted) if wanted else {}
+    block_ids = {row.reply_block_id for row in rows if row.reply_block_id is not None}
+    blocks = ReplyBlock.objects.in_bulk(block_ids) if block_ids else {}
     texts = {pk: texts_of(block.content) for pk, block in blocks.items()}
     return {row.pk: _raw_reply(row, blocks, texts) for row in rows}
 
@@ -192,16 +192,16 @@ def pack_some(collection: Collection, *, before: datetime) -> Packed:
 def _pack(grades: GradeQuerySet) -> int:
     in_rows = grades.filter(reply_block=None).exclude(outcome=Outcome.FAILED)
     long = in_rows.annotate(chars=Length("reply")).filter(chars__gt=LONGEST_IN_ROW)
-    found: dict[tuple[int, int], list[Grade]] = defaultdict(list)
+    by_topic: dict[tuple[int, int], list[Grade]] = defaultdict(list)
     for row in long.select_for_update(of=("self",)).order_by("pk"):
-        found[row.config_id, row.topic_id].append(row)
-    for (config_id, topic_id), rows in found.items():
+        by_topic[row.config_id, row.topic_id].append(row)
+    for (config_id, topic_id), rows in by_topic.items():
         texts: Texts = {_cell(row): row.reply for row in rows}
         block_of = store(config_id, topic_id, texts, at=max(row.at for row in rows))
         for row in rows:
             row.reply, row.reply_block_id = "", block_of[_cell(row)]
         Grade.objects.bulk_update(rows, ["reply", "reply_block"], batch_size=BLOCK_REPLIES)
-    return sum(map(len, found.values()))
+    return sum(map(len, by_topic.values()))
 
 
 def _cell(row: Grade) -> Pair:

@@ -46,10 +46,10 @@ class Segment:
 
 def highlighted(text: str, answer: str) -> tuple[Segment, ...]:
     """Split `text` where it contains `answer` as whole words, ignoring case and white space."""
-    words = answer.split()
-    if not words:
+    terms = answer.split()
+    if not terms:
         return (Segment(text, is_answer=False),)
-    pattern = re.compile(r"(?<!\w)" + r"\s+".join(map(re.escape, words)) + r"(?!\w)", re.IGNORECASE)
+    pattern = re.compile(r"(?<!\w)" + r"\s+".join(map(re.escape, terms)) + r"(?!\w)", re.IGNORECASE)
     segments, end = [], 0
     for match in pattern.finditer(text):
         segments += [Segment(text[end : match.start()], is_answer=False), Segment(match[0], is_answer=True)]

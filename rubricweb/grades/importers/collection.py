@@ -262,8 +262,8 @@ class _Import:
         if files.official:
             chosen = self._chosen(files.official, Content.LEADERBOARD)
             file = OfficialFile(files.official, files.official_measure, chosen.name if chosen else "")
-            known = self.topics.by_query_id
-            import_official(self.collection, file, known, self.tally, is_replacing=files.replace)
+            by_query_id = self.topics.by_query_id
+            import_official(self.collection, file, by_query_id, self.tally, is_replacing=files.replace)
         for importer in (self.ratings, self.judgments, self.runs, self.responses, self.banks, self.topics):
             importer.finish()
         self.doc_ids.finish()

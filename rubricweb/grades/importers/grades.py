@@ -45,10 +45,10 @@ def remove_grades_of(passage_ids: Iterable[int], tally: Tally) -> None:
         human += HumanGrade.objects.filter(passage__in=some).count()
     if reworded:
         tally.of("grades").changed += removed
-        words = f"{removed:,} grades of the old texts were removed, so that these pairs need a grade"
+        note = f"{removed:,} grades of the old texts were removed, so that these pairs need a grade"
         if human:
-            words += f"; {human:,} ratings by people are of the old texts and stay"
-        tally.note(f"{len(reworded):,} passages have another text now: {words}")
+            note += f"; {human:,} ratings by people are of the old texts and stay"
+        tally.note(f"{len(reworded):,} passages have another text now: {note}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,7 @@ def _in_words(value: StoredValue) -> str:
     if outcome == Outcome.FAILED:
         return f"failed ({reply})"
     text = answer or reply or ""
-    words = repr(text if len(text) <= 60 else text[:60] + "…")
+    quoted = repr(text if len(text) <= 60 else text[:60] + "…")
     if rating is None:
-        return f"answered {words}"
-    return f"rated {rating}" + (f" (reply {words})" if text else "")
+        return f"answered {quoted}"
+    return f"rated {rating}" + (f" (reply {quoted})" if text else "")

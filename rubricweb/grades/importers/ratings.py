@@ -187,10 +187,10 @@ class RatingImporter:
         for rating in ratings:
             if lack := self._take(rating, FilePosition(path, rating.line)):
                 lacking[lack[0]][lack[1]] += 1
-        for name, found in lacking.items():
-            if found:
-                words = f"{LEFT_OUT[name]}: {found.total()} ({some(found)})"
-                self._tally.note(f"{path.name}: left out {words}")
+        for name, names in lacking.items():
+            if names:
+                note = f"{LEFT_OUT[name]}: {names.total()} ({some(names)})"
+                self._tally.note(f"{path.name}: left out {note}")
 
     def _take(self, rating: PersonRating, at: FilePosition) -> tuple[str, str] | None:
         """Return what does not match: its kind, and which it is."""
@@ -222,8 +222,8 @@ class RatingImporter:
                 pool.setdefault(f"id {doc_id}", []).append((pk, doc_id))
                 pool.setdefault(f"md5 {text_md5(text)}", []).append((pk, doc_id))
         key = f"id {rating.doc_id}" if rating.doc_id else f"md5 {text_md5(rating.passage)}"
-        found = self._pools[topic.pk].get(key, [])
-        return found[0] if len(found) == 1 else None
+        matches = self._pools[topic.pk].get(key, [])
+        return matches[0] if len(matches) == 1 else None
 
     def finish(self) -> None:
         if not self._given:

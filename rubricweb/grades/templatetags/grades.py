@@ -51,8 +51,11 @@ def material_step_of(context: Context, collection: Collection, bank: Bank | None
 @register.simple_tag
 def marked(segments: Iterable[Segment]) -> SafeString:
     """The passage with its answer marked, and no whitespace of a template: line breaks show in passages."""
-    words = (format_html("<mark>{}</mark>", one.text) if one.is_answer else one.text for one in segments)
-    return format_html_join("", "{}", ((word,) for word in words))
+    parts = (
+        format_html("<mark>{}</mark>", segment.text) if segment.is_answer else segment.text
+        for segment in segments
+    )
+    return format_html_join("", "{}", ((part,) for part in parts))
 
 
 @register.filter

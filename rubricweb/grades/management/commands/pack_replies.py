@@ -28,9 +28,9 @@ class Command(OperatorCommand):
         parser.add_argument("slugs", nargs="*", metavar="SLUG")
 
     def handle(self, *, slugs: list[str], **options: Any) -> None:  # Any: what argparse parsed, by name
-        wanted = [collection_named(slug) for slug in slugs] or list(Collection.objects.order_by("slug"))
+        collections = [collection_named(slug) for slug in slugs] or list(Collection.objects.order_by("slug"))
         before = timezone.now() - ON_THEIR_WAY
-        for collection in wanted:
+        for collection in collections:
             moved = 0
             while (step := pack_some(collection, before=before)).looked_at:
                 moved += step.moved
