@@ -154,13 +154,13 @@ def one(name: str, cells: int, *, is_warm_up: bool = False) -> None:
     """The warm-up measures the grader's rate, by which later jobs are cut into chunks."""
     from rubricweb.grades import actions
     from rubricweb.grades.configs import config_for, spec_of
-    from rubricweb.grades.engine import chunks, loaded
+    from rubricweb.grades.engine import chunks
     from rubricweb.grades.models import Grade, GradingJob
 
     collection = load(f"{name}-{cells}", cells)
     config = config_for(name, name, "LexicalBaseline")
     (job,) = actions.start_grading(collection, by=None, configs=[config])
-    grader = loaded.grader(spec_of(config))
+    grader = chunks.loaded_grader(spec_of(config))
     pairs = [pair for chunk in job.chunks.all() for pair in pairs_of(chunk, chunks)]
     started = time.perf_counter()
     alone_grades = sum(1 for _ in grader.grade(pairs))

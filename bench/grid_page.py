@@ -146,7 +146,7 @@ def grade_cells(topic: Topic, passages: list[Passage], revisions: list[ItemRevis
 def rate_cells(topic: Topic, passages: list[Passage], revisions: list[ItemRevision]) -> None:
     """Every tenth cell, by one person."""
     from rubricweb.accounts.models import User
-    from rubricweb.grades.models import HumanGrade, HumanStamp
+    from rubricweb.grades.human_models import HumanGrade, HumanStamp
 
     ana = User.objects.create_superuser("ana")
     cells = [(passage, revision) for passage in passages for revision in revisions]

@@ -31,10 +31,9 @@ from django.db import transaction
 from grading.types import Purpose
 from rubricweb.banks.actions import retire_item
 from rubricweb.corpus.models import Collection, Ranking
-from rubricweb.grades.defaults import scored_graders
 from rubricweb.grades.models import Grade
 from rubricweb.grades.scoring import MeasureSpec
-from rubricweb.grades.selectors import banks_graded_by
+from rubricweb.grades.selectors import banks_graded_by, scored_graders
 from rubricweb.leaderboards.board import lookup, selectors
 from rubricweb.leaderboards.board.types import BoardSpec
 

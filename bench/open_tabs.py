@@ -82,7 +82,7 @@ def viewers(count: int) -> list[dict[str, str]]:
     from django.test import Client
 
     from rubricweb.corpus import pools
-    from rubricweb.grades import matrices, snapshots
+    from rubricweb.grades import matrices
     from tests.factories import MembershipFactory
 
     call_command("migrate", verbosity=0)
@@ -90,7 +90,7 @@ def viewers(count: int) -> list[dict[str, str]]:
     collection = _collection.make()
     pools.keep_snapshots()
     pools.keep_snapshots()
-    while snapshots.out_of_date():
+    while matrices.out_of_date():
         matrices.keep_snapshots()
     cookies = []
     for _ in range(count):

@@ -105,12 +105,12 @@ def make(times: int) -> None:
 def keep(times: int) -> dict[str, Any]:
     """As workers do, until nothing is left."""
     from rubricweb.corpus import pools
-    from rubricweb.grades import matrices, snapshots
+    from rubricweb.grades import matrices
 
     started = time.process_time()
     pools.keep_snapshots()
     pools.keep_snapshots()
-    while snapshots.out_of_date():
+    while matrices.out_of_date():
         matrices.keep_snapshots()
     return {"made": f"{time.process_time() - started:.2f} s of a worker", **sizes()}
 
@@ -185,7 +185,7 @@ def filled(collection: Collection, bank: Any, config: Any, number: int, random: 
     from grading.formats.ids import item_id
     from rubricweb.banks.models import Item, ItemRevision
     from rubricweb.corpus.topic_pools import TopicJudgments, TopicPool, TopicRankings
-    from rubricweb.grades import snapshots
+    from rubricweb.grades import matrices
     from rubricweb.grades.models import MatrixStamp
 
     topic = collection.topics.create(query_id=f"q{number}", text=f"need {number}", position=number)
@@ -202,8 +202,8 @@ def filled(collection: Collection, bank: Any, config: Any, number: int, random: 
     stamp = MatrixStamp.objects.create(config=config, topic=topic, grades=ratings.size)
     pks = np.arange(PASSAGES) + 1 + number * PASSAGES
     revisions = np.array([wording.pk for wording in wordings])
-    known = snapshots.TopicRatings(revisions, pks, ratings)
-    snapshots.keep(config.pk, [(topic.pk, stamp.number, known)])
+    known = matrices.TopicRatings(revisions, pks, ratings)
+    matrices.keep(config.pk, [(topic.pk, stamp.number, known)])
     guesses = worth * (1 - np.arange(RUNS) / RUNS)[:, np.newaxis] + random.normal(0, 0.15, (RUNS, PASSAGES))
     rows = np.argsort(-guesses, axis=1)[:, :DEPTH].astype(np.int32)
     scores = np.take_along_axis(guesses, rows, axis=1).round(6)

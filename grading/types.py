@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 MIN_RATING = 0
 MAX_RATING = 5
+USUAL_MIN_GRADE = 4
+"""The rating that covers an item where no prompt states one: `prompts.usual_min_grade` of 0 to 5."""
 MISSING = -1
 """Matrix value of a cell that nobody graded."""
 FAILED = -2

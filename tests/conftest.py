@@ -15,9 +15,8 @@ from rubricweb.core import events
 from rubricweb.core.reader import see_everything
 from rubricweb.corpus import pools
 from rubricweb.corpus.models import Collection
-from rubricweb.grades import matrices
-from rubricweb.grades.engine import news, price
-from rubricweb.grades.humans import matrices as human_matrices
+from rubricweb.grades import human_matrices, matrices
+from rubricweb.grades.engine import kind, price
 from rubricweb.jobs import capabilities, worker_state
 from rubricweb.support import cited
 from tests import factories
@@ -97,7 +96,7 @@ def empty_caches():
     """
     worker_state.now.refused.clear()
     capabilities._unserved_since.clear()
-    news._announced.clear()
+    kind._announced.clear()
     pools._load.cache_clear()
     events.NAMED = f"test:{uuid4().hex}:"  # no event of an earlier test, whose collection had the same key
     matrices._cache.clear()

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.types import MAX_RATING, Importance, Ratings
+from grading.types import MAX_RATING, USUAL_MIN_GRADE, Importance, Ratings
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -41,7 +41,7 @@ class Parameter:
     meaning: str
 
 
-MIN_GRADE = Parameter("min_grade", 1, MAX_RATING, 4, "lowest grade that counts")
+MIN_GRADE = Parameter("min_grade", 1, MAX_RATING, USUAL_MIN_GRADE, "lowest grade that counts")
 CUTOFF = Parameter("cutoff", 1, 100_000, 20, "how many passages of a run count")
 MIN_ANSWERS = Parameter("min_answers", 1, 100_000, 1, "a passage's label is the best rating of so many items")
 LABEL_PARAMETERS = MIN_GRADE, MIN_ANSWERS

@@ -36,7 +36,7 @@ from grading.measures.base import (
     ShortName,
     Weighed,
 )
-from grading.types import MIN_RATING, MISSING, Importance, Ratings
+from grading.types import MIN_RATING, MISSING, USUAL_MIN_GRADE, Importance, Ratings
 
 DENOMINATOR = "covered items / items that any passage of the pool covers"
 _SUPPORT = "support is a grade >= {min_grade}, partial support >= {partial_grade}"
@@ -335,7 +335,11 @@ class LabelMode(StrEnum):
 
 
 def labels(
-    ratings: Ratings, *, mode: LabelMode = LabelMode.MAX, min_grade: int = 4, min_answers: int = 1
+    ratings: Ratings,
+    *,
+    mode: LabelMode = LabelMode.MAX,
+    min_grade: int = USUAL_MIN_GRADE,
+    min_answers: int = 1,
 ) -> NDArray[np.int16]:
     """Return an array of shape (passages,): the label of each passage, UNJUDGED where no item has a rating.
 

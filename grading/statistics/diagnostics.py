@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from grading.arrays import divide
 from grading.statistics.mean_intervals import UNDEFINED, ConfidenceInterval, mean_intervals
-from grading.types import MIN_RATING, Ratings
+from grading.types import MIN_RATING, USUAL_MIN_GRADE, Ratings
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -37,7 +37,7 @@ def difficulty(answers: Floats) -> Floats:
     return divide(np.where(is_given, answers, 0.0).sum(axis=0), is_given.sum(axis=0))
 
 
-def covered_shares(ratings: Ratings, *, min_grade: MinGrade = 4) -> Floats:
+def covered_shares(ratings: Ratings, *, min_grade: MinGrade = USUAL_MIN_GRADE) -> Floats:
     """Return of the rated passages the share that covers each item, shape (items,).
 
     It is `difficulty` in whole ratings.
@@ -97,7 +97,7 @@ class ItemPair:
 
 
 def redundant_pairs(
-    ratings: Ratings, *, min_grade: int = 4, min_overlap: float = 0.7, min_passages: int = 3
+    ratings: Ratings, *, min_grade: int = USUAL_MIN_GRADE, min_overlap: float = 0.7, min_passages: int = 3
 ) -> list[ItemPair]:
     """Return pairs of items rated `min_grade` or more on nearly the same passages, most alike first.
 
@@ -210,7 +210,7 @@ class Relevance:
         return cls(is_judged & reaches, is_judged & ~reaches)
 
     @classmethod
-    def rated(cls, by_people: Ratings, *, min_grade: int = 4) -> Relevance:
+    def rated(cls, by_people: Ratings, *, min_grade: int = USUAL_MIN_GRADE) -> Relevance:
         """Return the relevance by people's ratings, shape (passages, items).
 
         A passage is relevant as soon as one item is rated `min_grade`.
@@ -242,7 +242,9 @@ class Spurious:
         return self.count / self.n_graded if self.n_graded else None
 
 
-def spurious_items(ratings: Ratings, relevance: Relevance, *, min_grade: MinGrade = 4) -> list[Spurious]:
+def spurious_items(
+    ratings: Ratings, relevance: Relevance, *, min_grade: MinGrade = USUAL_MIN_GRADE
+) -> list[Spurious]:
     """Return one for each item, in their order; those that no such passage covers have no passages.
 
     >>> relevance = Relevance.judged([0, 0, 1, 3], min_relevant=2)
@@ -271,7 +273,9 @@ class Uncovered:
     """No rating at all, so nothing can be said of them."""
 
 
-def uncovered_passages(ratings: Ratings, relevance: Relevance, *, min_grade: MinGrade = 4) -> Uncovered:
+def uncovered_passages(
+    ratings: Ratings, relevance: Relevance, *, min_grade: MinGrade = USUAL_MIN_GRADE
+) -> Uncovered:
     """Return the relevant passages without a covered item, in the order of the pool.
 
     >>> relevance = Relevance.judged([3, 2, 2, 0], min_relevant=2)
@@ -283,7 +287,7 @@ def uncovered_passages(ratings: Ratings, relevance: Relevance, *, min_grade: Min
     return Uncovered(tuple(below.tolist()), tuple(ungraded.tolist()))
 
 
-def is_uncovered(ratings: Ratings, relevance: Relevance, *, min_grade: MinGrade = 4) -> Mask:
+def is_uncovered(ratings: Ratings, relevance: Relevance, *, min_grade: MinGrade = USUAL_MIN_GRADE) -> Mask:
     """Return which passages are relevant and graded, but rated below the minimum grade, shape (passages,)."""
     is_graded = (ratings >= MIN_RATING).any(axis=1)
     return np.asarray(relevance.relevant & is_graded & ~(ratings >= min_grade).any(axis=1))

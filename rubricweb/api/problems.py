@@ -17,7 +17,7 @@ from rubricweb.accounts.actions import LastOrganizer
 from rubricweb.banks.errors import BankError, Conflict, OrderChanged
 from rubricweb.campaigns.errors import QueueError
 from rubricweb.core import errors
-from rubricweb.grades.humans.actions import HumanGradeError, RatedMeanwhile
+from rubricweb.grades.human_ratings import HumanGradeError, RatedMeanwhile
 from rubricweb.imports.undo import CannotUndo
 from rubricweb.leaderboards.board.types import BoardError
 from rubricweb.review.flags.actions import FlagError, MovedMeanwhile

@@ -10,7 +10,8 @@ from django.db.models import Count, Max
 from rubricweb.archives import tables
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.models import Grade, HumanStamp, MatrixStamp
+from rubricweb.grades.human_models import HumanStamp
+from rubricweb.grades.models import Grade, MatrixStamp
 
 STAMPED = (Grade,)
 """Tables too large to count, whose changes move stamps."""

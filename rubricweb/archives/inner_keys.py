@@ -16,9 +16,9 @@ from django.db.models import Model
 from rubricweb.archives import tables
 from rubricweb.banks.models import Bank, BankVersion, ItemRevision
 from rubricweb.corpus.models import Passage
+from rubricweb.grades import replies
+from rubricweb.grades.engine.gaps import pack_keys, unpack_keys
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.packed import pack_keys, unpack_keys
-from rubricweb.grades.replies import blocks
 from rubricweb.imports.undo import kinds
 
 Swap = Callable[[type[Model], int], int | None]
@@ -61,10 +61,10 @@ def _replies(value: Any, row: Row, swap: Swap) -> list[list[Any]] | bytes:
             (swap(ItemRevision, wording) or 0, swap(Passage, passage) or 0): str(text)
             for wording, passage, text in value
         }
-        return blocks.content_of(cells)
+        return replies.content_of(cells)
     texts = [
         (swap(ItemRevision, wording), swap(Passage, passage), text)
-        for (wording, passage), text in blocks.texts_of(value).items()
+        for (wording, passage), text in replies.texts_of(value).items()
     ]
     return [list(one) for one in texts if None not in one]
 

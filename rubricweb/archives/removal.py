@@ -21,8 +21,8 @@ from rubricweb.banks.models import Bank, BankVersion, Item
 from rubricweb.campaigns.models import Campaign
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection, Judgment, Passage, Response, Run, Topic
-from rubricweb.grades.answer_verdicts import AnswerVerdict
-from rubricweb.grades.models import Grade, HumanGrade
+from rubricweb.grades.human_models import AnswerVerdict, HumanGrade
+from rubricweb.grades.models import Grade
 from rubricweb.jobs.models import Job, LeasedWork
 from rubricweb.leaderboards.models import PublicBoard
 from rubricweb.review.models import Flag

@@ -22,7 +22,7 @@ from rubricweb.core.http import Context, HtmxRequest, page_or_part
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pseudonyms import naming
-from rubricweb.grades import defaults
+from rubricweb.grades import selectors
 from rubricweb.grades.raters import raters
 from rubricweb.plots.pictures import Picture
 from rubricweb.plots.rows import DotRow, dot_rows
@@ -114,7 +114,7 @@ def _board(collection: Collection, form: BoardForm) -> VoteBoard:
 
 def _rubric(collection: Collection, form: VotesForm) -> Context:
     """Hold the chosen bank against the votes; nothing without a bank."""
-    banks = defaults.banks(collection)
+    banks = selectors.banks(collection)
     if not banks:
         form.in_toolbar = BoardForm.in_toolbar
         return {}

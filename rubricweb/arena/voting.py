@@ -21,8 +21,8 @@ from rubricweb.arena.selectors import BattleView
 from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
-from rubricweb.grades import defaults
 from rubricweb.grades.raters import raters
+from rubricweb.grades.selectors import banks
 
 PAGE = "arena/vote.html"
 
@@ -183,7 +183,7 @@ def _battle_page(
 
 def _rubric_context(view: BattleView) -> Context:
     """Return what the default bank and grader see in the two answers."""
-    bank = next(iter(defaults.banks(view.battle.collection)), None)
+    bank = next(iter(banks(view.battle.collection)), None)
     if bank is None or view.battle.question or not view.sides:
         return {}
     rater = raters(bank)[0]

@@ -1,4 +1,4 @@
-"""Every change to a campaign and its turns. Ratings themselves are saved by `grades.humans`."""
+"""Every change to a campaign and its turns. Ratings themselves are saved by `grades.human_ratings`."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from rubricweb.campaigns.models import SAMPLES, Campaign, CampaignCell, Turn
 from rubricweb.campaigns.population import Choice, ChosenCell, ChosenCells, chosen
 from rubricweb.core import audit, events
 from rubricweb.core.prepared import Prepared
-from rubricweb.grades import humans
-from rubricweb.grades.draws import Draw
-from rubricweb.grades.models import Grade, HumanGrade
+from rubricweb.grades import human_ratings
+from rubricweb.grades.human_models import Draw, HumanGrade
+from rubricweb.grades.models import Grade
 from rubricweb.grades.raters import KINDS, raters
 
 How, State = HumanGrade.How, Turn.State
@@ -166,7 +166,7 @@ def _set_closed(campaign: Campaign, when: Now | None, verb: str, by: User) -> Ca
 
 
 @transaction.atomic
-def assign_cells(bank: Bank, cells: Iterable[humans.Cell], *, to: User, by: User) -> int:
+def assign_cells(bank: Bank, cells: Iterable[human_ratings.Cell], *, to: User, by: User) -> int:
     """Put these cells into one person's queue, in this order, and return how many are new there.
 
     They go to the bank's standing campaign, where the grader's rating is shown. Raises UnfitCampaign if `to`
@@ -204,7 +204,7 @@ def _standing(bank: Bank, by: User) -> Campaign:
     return Campaign.objects.get_or_create(bank=bank, is_standing=True, defaults=fixed)[0]
 
 
-def _joined(campaign: Campaign, cells: list[humans.Cell]) -> list[CampaignCell]:
+def _joined(campaign: Campaign, cells: list[human_ratings.Cell]) -> list[CampaignCell]:
     """Return the campaign's rows of these cells, new ones at its end; cells of items that are secret or not
     in the bank are left out.
     """
@@ -235,13 +235,13 @@ def rate(
     cells until `by` holds `hold`.
 
     A rating that comes after its lease ended, when somebody else has the cell, counts as an additional turn.
-    Sent twice, it is saved once. Raises what `grades.humans.rate_cell` raises.
+    Sent twice, it is saved once. Raises what `grades.human_ratings.rate_cell` raises.
     """
     place = cell.human_cell
-    with humans.saved_once(place, by=by, seen=seen):
+    with human_ratings.saved_once(place, by=by, seen=seen):
         turn, state = _own_turn(cell, by)
         is_new = state.last_number == seen and turn.uid != uid
-        turn.event = None if is_new else humans.already_saved(place, by=by, seen=seen, uid=uid)
+        turn.event = None if is_new else human_ratings.already_saved(place, by=by, seen=seen, uid=uid)
         if turn.event is None:
             if turn.state == State.SKIPPED:
                 _undo_skip(turn)
@@ -255,7 +255,7 @@ def rate(
 
 def _say(turn: Turn, cell: CampaignCell, *, rating: int, by: User, state: CellState, uid: UUID) -> HumanGrade:
     is_blind = turn.is_blind and turn.rating is None
-    return humans.add_rating(
+    return human_ratings.add_rating(
         cell.human_cell,
         rating=rating,
         by=by,
@@ -263,7 +263,7 @@ def _say(turn: Turn, cell: CampaignCell, *, rating: int, by: User, state: CellSt
         how=How.BLIND if is_blind else How.ASSISTED,
         shown=None
         if is_blind or cell.config is None
-        else humans.ShownRating(cell.config, state.grader_rating),
+        else human_ratings.ShownRating(cell.config, state.grader_rating),
         draw=cell.campaign.draw_id if cell.is_random else None,
         uid=uid,
     )
@@ -311,8 +311,8 @@ def undo(campaign: Campaign, *, by: User, uid: UUID) -> Turn:
 def _withdraw_rating(turn: Turn, by: User, uid: UUID) -> bool:
     """Withdraw the rating; return whether the cell waits for one again."""
     cell = turn.cell.human_cell
-    last = humans.latest_by(by, cell)
-    event = humans.undo(cell, by=by, seen=last.number if last else 0, uid=uid)
+    last = human_ratings.latest_by(by, cell)
+    event = human_ratings.undo(cell, by=by, seen=last.number if last else 0, uid=uid)
     return event.is_withdrawn or event.how not in {How.BLIND, How.ASSISTED}
 
 
@@ -327,13 +327,13 @@ def _undo_skip(turn: Turn) -> bool:
 
 
 @transaction.atomic
-def undo_in_grid(cell: humans.Cell, *, by: User, seen: int, uid: UUID | None = None) -> HumanGrade:
+def undo_in_grid(cell: human_ratings.Cell, *, by: User, seen: int, uid: UUID | None = None) -> HumanGrade:
     """Undo outside the queue; once `by` has no rating left, the queue offers the cell again.
 
-    Raises what `grades.humans.undo` raises.
+    Raises what `grades.human_ratings.undo` raises.
     """
-    event = humans.undo(cell, by=by, seen=seen, uid=uid)
-    if event.is_withdrawn and humans.latest_by(by, cell) == event:
+    event = human_ratings.undo(cell, by=by, seen=seen, uid=uid)
+    if event.is_withdrawn and human_ratings.latest_by(by, cell) == event:
         place = {"cell__revision": cell.revision_id, "cell__passage": cell.passage_id}
         done = Turn.objects.filter(person=by, state=State.SUBMITTED, **place)
         free = {"state": State.PENDING, "can_undo": False, "done_at": None}

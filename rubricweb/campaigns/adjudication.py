@@ -15,8 +15,8 @@ from rubricweb.campaigns.errors import DecidedMeanwhile, NeedsReason, NotYourDec
 from rubricweb.campaigns.models import Campaign, DecidedRating, Decision
 from rubricweb.core import audit
 from rubricweb.corpus.models import Collection
-from rubricweb.grades import humans
-from rubricweb.grades.models import HumanGrade
+from rubricweb.grades import human_ratings
+from rubricweb.grades.human_models import HumanGrade
 
 MOST_AT_ONCE = 500
 """How many unanimous cells one click accepts."""
@@ -68,9 +68,9 @@ def _decision(
 
 def _save(decision: Decision, between: Mapping[int, int]) -> None:
     """Save the decision with the human rating that carries it, and the ratings that it decides `between`."""
-    cell = humans.Cell(decision.topic_id, decision.revision_id, decision.passage_id)
-    last = humans.latest_by(decision.by, cell)
-    decision.grade = humans.rate_cell(
+    cell = human_ratings.Cell(decision.topic_id, decision.revision_id, decision.passage_id)
+    last = human_ratings.latest_by(decision.by, cell)
+    decision.grade = human_ratings.rate_cell(
         cell,
         rating=decision.rating,
         by=decision.by,
@@ -98,10 +98,10 @@ def withdraw(decision: Decision, *, by: User) -> Decision:
             "Only the person who made the decision can withdraw it. You can make a new one."
         )
     if decision.withdrawn_at is None:
-        cell = humans.Cell(decision.topic_id, decision.revision_id, decision.passage_id)
-        last = humans.latest_by(by, cell)
+        cell = human_ratings.Cell(decision.topic_id, decision.revision_id, decision.passage_id)
+        last = human_ratings.latest_by(by, cell)
         if last is not None and last.pk == decision.grade_id:
-            humans.undo(cell, by=by, seen=last.number)
+            human_ratings.undo(cell, by=by, seen=last.number)
         decision.withdrawn_at = timezone.now()
         decision.save(update_fields=["withdrawn_at"])
         audit.record("decision withdrawn", decision, by=by)

@@ -12,7 +12,7 @@ from django.db.models import Count, Exists, OuterRef, QuerySet
 from rubricweb.campaigns.models import Campaign, CampaignCell
 from rubricweb.corpus.models import Collection
 from rubricweb.grades import visibility
-from rubricweb.grades.models import HumanGrade
+from rubricweb.grades.human_models import HumanGrade
 
 How = HumanGrade.How
 

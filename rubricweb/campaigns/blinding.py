@@ -30,7 +30,7 @@ from rubricweb.banks.access import Held
 from rubricweb.banks.models import Item
 from rubricweb.campaigns.leases import LEASE
 from rubricweb.campaigns.models import Campaign, CampaignCell, Turn
-from rubricweb.grades.models import HumanGrade
+from rubricweb.grades.human_models import HumanGrade
 
 _RESERVED = Q(state=Turn.State.LEASED, assigned_by=None, rating=None)
 """Turns that are leased, and neither assigned to the person nor rated before."""

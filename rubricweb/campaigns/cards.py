@@ -15,10 +15,11 @@ from grading.types import Outcome, Purpose
 from rubricweb.accounts.models import User
 from rubricweb.campaigns.models import CampaignCell, Turn, new_uid
 from rubricweb.corpus.models import Passage, Topic
-from rubricweb.grades import humans
-from rubricweb.grades.highlighting import Segment, highlighted
-from rubricweb.grades.models import Grade, GraderConfig, HumanGrade
-from rubricweb.grades.scales import WHOLE_SCALE, name_of, scale_of
+from rubricweb.grades import human_ratings
+from rubricweb.grades.configs import WHOLE_SCALE, name_of, scale_of
+from rubricweb.grades.human_models import HumanGrade
+from rubricweb.grades.models import Grade, GraderConfig
+from rubricweb.grades.verification import Segment, highlighted
 
 Meanings = tuple[tuple[int, str], ...]
 """(rating, what it means), the highest first."""
@@ -139,7 +140,7 @@ def _passage_card(cards: list[Card], current: int) -> PassageCard:
 def cards_of(turns: Sequence[Any], person: User) -> tuple[Card, ...]:
     """Return a card of each turn, which is annotated with `last_number`."""
     unread = [turn.cell.human_cell for turn in turns if turn.last_number and turn.event is None]
-    events = humans.latest_by_cell(person, unread)
+    events = human_ratings.latest_by_cell(person, unread)
     shows = [turn.cell for turn in turns if not _hides_grader(turn)]
     answers = graded(shows)
     for turn in turns:

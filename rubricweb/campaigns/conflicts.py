@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db.models import F
 from django.db.models.functions import Substr
 
-from grading.types import Purpose
+from grading.types import USUAL_MIN_GRADE, Purpose
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Item, ItemRevision
 from rubricweb.campaigns.adjudication import alike, decisions_of, ratings_by_person, standing
@@ -19,7 +19,6 @@ from rubricweb.campaigns.models import Campaign, CampaignCell, DecidedRating, De
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.corpus.pseudonyms import assessor_pseudonym
 from rubricweb.grades.models import Grade
-from rubricweb.grades.scales import PAPERS_MIN_GRADE
 from rubricweb.grades.visibility import hidden_from
 
 FEED = 100
@@ -36,7 +35,7 @@ class Query:
     campaign: Campaign | None = None
     distance: int = 1
     """Ratings further apart than this conflict."""
-    min_grade: int = PAPERS_MIN_GRADE
+    min_grade: int = USUAL_MIN_GRADE
     """Ratings on both sides of this threshold conflict."""
     shows_names: bool = False
 

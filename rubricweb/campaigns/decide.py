@@ -9,7 +9,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
-from grading.types import MAX_RATING
+from grading.types import MAX_RATING, USUAL_MIN_GRADE
 from rubricweb.accounts import roles
 from rubricweb.campaigns import access, adjudication
 from rubricweb.campaigns.adjudication import ratings_by_person
@@ -34,7 +34,6 @@ from rubricweb.core.undo import offer_undo
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.forms import AddressForm, select_at_once
-from rubricweb.grades.scales import PAPERS_MIN_GRADE
 
 PAGE = "campaigns/adjudication/decide.html"
 
@@ -55,7 +54,7 @@ class ConflictsForm(ChipForm, AddressForm):
     min_grade = select_at_once(
         "or lie on both sides of",
         [(str(number), str(number)) for number in range(1, MAX_RATING + 1)],
-        initial=str(PAPERS_MIN_GRADE),
+        initial=str(USUAL_MIN_GRADE),
     )
 
     def __init__(self, address: QueryDict, collection: Collection) -> None:
@@ -77,7 +76,7 @@ class ConflictsForm(ChipForm, AddressForm):
         return Query(
             campaign=self.chosen,
             distance=int(self.value("distance", "1")),
-            min_grade=int(self.value("min_grade", PAPERS_MIN_GRADE)),
+            min_grade=int(self.value("min_grade", USUAL_MIN_GRADE)),
             shows_names=self.shows_names,
         )
 

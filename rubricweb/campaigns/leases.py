@@ -22,7 +22,7 @@ from rubricweb.campaigns.models import Campaign, CampaignCell, Turn
 from rubricweb.campaigns.ratable import has_absent_runs, left_out_turns
 from rubricweb.core.models import is_duplicate
 from rubricweb.core.prepared import Prepared
-from rubricweb.grades.models import HumanGrade
+from rubricweb.grades.human_models import HumanGrade
 
 LEASE = timedelta(minutes=5)
 HELD = 8

@@ -9,12 +9,12 @@ from django.db import models
 from django.db.models import Q
 from django.urls import reverse
 
-from grading.types import MAX_RATING, MIN_RATING
+from grading.types import MAX_RATING, MIN_RATING, USUAL_MIN_GRADE
 from rubricweb.banks.models import Bank, Item, ItemRevision
 from rubricweb.corpus.models import Collection, Passage, Topic
-from rubricweb.grades.draws import Draw
-from rubricweb.grades.humans.latest_ratings import Cell
-from rubricweb.grades.models import GraderConfig, HumanGrade
+from rubricweb.grades.human_models import Draw, HumanGrade
+from rubricweb.grades.human_ratings import Cell
+from rubricweb.grades.models import GraderConfig
 
 UNFINISHED = (
     " In order of passages they are a random sample only once all are rated; in drawn order "
@@ -60,7 +60,7 @@ class Campaign(models.Model):
     name = models.CharField(max_length=120)
     kinds = models.JSONField()
     cells_taken = models.CharField(max_length=20, choices=Cells, default=Cells.ALL)
-    min_grade = models.PositiveSmallIntegerField(default=4)
+    min_grade = models.PositiveSmallIntegerField(default=USUAL_MIN_GRADE)
     cutoff = models.PositiveSmallIntegerField(default=20)
     """The rank cutoff of the leaderboard whose expected change orders the cells."""
     mode = models.CharField(max_length=20, choices=Mode, default=Mode.BLIND)
@@ -196,7 +196,7 @@ class CampaignCell(models.Model):
 
     @property
     def human_cell(self) -> Cell:
-        """The cell as `grades.humans` takes it."""
+        """The cell as `grades.human_ratings` takes it."""
         return Cell(self.topic_id, self.revision_id, self.passage_id, self.campaign.collection.channel)
 
 

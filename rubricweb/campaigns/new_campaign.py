@@ -32,8 +32,8 @@ from rubricweb.core.counted import counted, number
 from rubricweb.core.http import HtmxRequest, form_response
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.defaults import banks
-from rubricweb.grades.humans import human_matrices
+from rubricweb.grades.human_matrices import human_matrices
+from rubricweb.grades.selectors import banks
 
 if TYPE_CHECKING:
     from django.http import QueryDict

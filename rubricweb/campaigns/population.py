@@ -13,7 +13,7 @@ from grading.measures import cover
 from grading.measures.cover import deciding_rows
 from grading.statistics.cover_estimate import COVER_CELLS
 from grading.statistics.cover_sample import Ranked, cover_sample, drawn
-from grading.types import FAILED, MISSING, ItemKind, Ratings
+from grading.types import FAILED, MISSING, USUAL_MIN_GRADE, ItemKind, Ratings
 from rubricweb.banks.models import Bank
 from rubricweb.campaigns import ordering
 from rubricweb.campaigns.models import SAMPLES, Campaign
@@ -27,10 +27,9 @@ from rubricweb.campaigns.ratable import (
 )
 from rubricweb.corpus.models import Topic
 from rubricweb.corpus.pools import TopicPool, collection_pool
-from rubricweb.grades.draws import Draw
-from rubricweb.grades.humans import human_matrices
+from rubricweb.grades.human_matrices import human_matrices
+from rubricweb.grades.human_models import Draw
 from rubricweb.grades.raters import Rater, raters
-from rubricweb.grades.scales import PAPERS_MIN_GRADE
 from rubricweb.grades.topic_ratings import judged, ratings_of
 
 Order, PassageOrder, Taken = Campaign.Order, Campaign.PassageOrder, Campaign.Cells
@@ -46,7 +45,7 @@ class Choice:
     rater: Rater
     cells: Campaign.Cells = Taken.ALL
     order: Campaign.Order = Campaign.DEFAULT_ORDER
-    min_grade: int = PAPERS_MIN_GRADE
+    min_grade: int = USUAL_MIN_GRADE
     cutoff: int = 20
     passage_order: Campaign.PassageOrder = PassageOrder.TOPIC
     size: int | None = None

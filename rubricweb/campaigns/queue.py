@@ -18,8 +18,8 @@ from rubricweb.campaigns.models import Campaign, CampaignCell
 from rubricweb.core.forms import offer_choices
 from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.corpus.access import collection_for
-from rubricweb.grades.humans import RatedMeanwhile
-from rubricweb.grades.models import HumanGrade
+from rubricweb.grades.human_models import HumanGrade
+from rubricweb.grades.human_ratings import RatedMeanwhile
 
 MAX_COMMENT = 2_000
 REASONS = ("the passage cannot be read", "the item is unclear", "not my field", "another reason")

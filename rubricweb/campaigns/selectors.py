@@ -22,7 +22,7 @@ from rubricweb.campaigns.ratable import has_absent_runs, is_left_out, unasked, u
 from rubricweb.core.models import JsonList
 from rubricweb.core.prepared import Prepared
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.grades.models import HumanGrade
+from rubricweb.grades.human_models import HumanGrade
 
 State = Turn.State
 PACE_OF = 20

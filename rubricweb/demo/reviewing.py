@@ -30,7 +30,8 @@ from rubricweb.campaigns.models import Campaign, CampaignCell, Turn
 from rubricweb.campaigns.population import Choice
 from rubricweb.corpus.models import Collection, Judgment, Passage, Response, Topic
 from rubricweb.demo.loading import account, grade
-from rubricweb.grades.models import Grade, HumanGrade
+from rubricweb.grades.human_models import HumanGrade
+from rubricweb.grades.models import Grade
 from rubricweb.grades.raters import raters
 from rubricweb.review.flags.actions import assign, open_flag, reply, resolve
 from rubricweb.review.models import Kind, Subject

@@ -34,7 +34,7 @@ from rubricweb.editor.bank import TOPIC_PAGE, topic_frame
 from rubricweb.editor.draft_inbox import AcceptForm, DraftInbox, DraftingForm, RefusedDraft, drafting_form
 from rubricweb.editor.items import items_changed
 from rubricweb.editor.start import start_of
-from rubricweb.grades.defaults import banks
+from rubricweb.grades.selectors import banks
 
 
 @require_safe

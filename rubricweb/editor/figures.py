@@ -9,27 +9,26 @@ import numpy as np
 from django import forms
 from django.core.validators import MaxValueValidator
 
-from grading.types import FAILED, MAX_RATING, MIN_RATING, MISSING, ItemKind, Ratings
+from grading.types import FAILED, MAX_RATING, MIN_RATING, MISSING, USUAL_MIN_GRADE, ItemKind, Ratings
 from rubricweb.banks import selectors as banks
 from rubricweb.banks.models import Bank, Item
 from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import TopicPool, collection_pool
 from rubricweb.grades import visibility
-from rubricweb.grades.configs import kinds_of, planned_configs
-from rubricweb.grades.defaults import ON_ITEMS, graders_of, scored_graders
-from rubricweb.grades.matrices import topic_grades
-from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.scales import (
-    PAPERS_MIN_GRADE,
+from rubricweb.grades.configs import (
     default_min_grade,
+    kinds_of,
     name_of,
+    planned_configs,
     scale_of,
     threshold_note,
     within_scale,
 )
+from rubricweb.grades.matrices import topic_grades
+from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import MeasureSpec, Uids
-from rubricweb.grades.selectors import graders
+from rubricweb.grades.selectors import ON_ITEMS, graders, graders_of, scored_graders
 from rubricweb.grades.topic_ratings import Sheet, judged, separation
 
 BAR_SLOT = 10
@@ -332,7 +331,7 @@ class FiguresForm(forms.Form):
         field.validators.append(MaxValueValidator(highest))
         field.widget.attrs["max"] = highest
         field.help_text = threshold_note(chosen_graders[0]) if chosen_graders else ""
-        default = default_min_grade(chosen_graders[0]) if chosen_graders else PAPERS_MIN_GRADE
+        default = default_min_grade(chosen_graders[0]) if chosen_graders else USUAL_MIN_GRADE
         self.data = {**self.data, "min_grade": chosen or default}
         self.threshold = self._chosen_min_grade() if chosen else None
         self.full_clean()

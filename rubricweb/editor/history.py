@@ -40,7 +40,7 @@ from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.access import collection_for
 from rubricweb.editor.figures import FiguresForm, board_graders, rating_graders
 from rubricweb.editor.what_if import BoardDiff, board_diff
-from rubricweb.grades.defaults import banks
+from rubricweb.grades.selectors import banks
 
 PAGE_ROWS = 50
 MOVE = ("moved", "moved")

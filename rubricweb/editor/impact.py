@@ -23,15 +23,13 @@ from rubricweb.corpus.models import Topic
 from rubricweb.corpus.pools import CollectionPool, collection_pool
 from rubricweb.editor.item_forms import MAX_WORDING
 from rubricweb.editor.items import PAGE
-from rubricweb.grades.configs import kinds_of, planned_configs
-from rubricweb.grades.defaults import ON_ITEMS
+from rubricweb.grades.configs import default_min_grade, kinds_of, planned_configs
 from rubricweb.grades.engine import monitor
 from rubricweb.grades.engine.price import ExpectedTime, dollars_of_wording, expected_time
 from rubricweb.grades.matrices import TopicGrades, matrices, topic_grades
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.scales import default_min_grade
 from rubricweb.grades.scoring import MeasureSpec, Scores, Uids, score_table
-from rubricweb.grades.selectors import graded_items
+from rubricweb.grades.selectors import ON_ITEMS, graded_items
 from rubricweb.jobs.progress import Price, in_words
 
 Mask = NDArray[np.bool_]

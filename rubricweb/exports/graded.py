@@ -20,11 +20,10 @@ from rubricweb.banks.models import DIRECT_UID, Item
 from rubricweb.banks.secrecy import public
 from rubricweb.corpus.models import Collection, Judgment, Pooled
 from rubricweb.corpus.pools import TopicPool, collection_pool
-from rubricweb.grades import visibility
+from rubricweb.grades import replies, visibility
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.models import Grade, GraderConfig
-from rubricweb.grades.replies import blocks
-from rubricweb.grades.replies.models import ReplyBlock
+from rubricweb.grades.reply_models import ReplyBlock
 
 FIELDS = (
     "passage_id",
@@ -93,7 +92,7 @@ def _grades(
     kinds = _kinds(collection, topic)
     rows = visibility.visible_grades(Grade.objects.for_topics([topic.topic_id]).order_by(), collection.pk)
     graders = {pk: _Grader(config) for pk, config in configs.items()}
-    texts = blocks.read(ReplyBlock.objects.filter(topic=topic.topic_id))
+    texts = replies.read(ReplyBlock.objects.filter(topic=topic.topic_id))
     by_passage: dict[int, list[tuple[tuple[object, ...], ImportedGrade]]] = defaultdict(list)
     for passage, config, uid, revision, *values, block in rows.values_list(*FIELDS).iterator(
         chunk_size=5_000

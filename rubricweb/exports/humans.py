@@ -21,7 +21,7 @@ from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pseudonyms import assessor_pseudonym
 from rubricweb.grades.forms import AddressForm
-from rubricweb.grades.models import HumanGrade
+from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.visibility import count_ratings, visible_human_grades
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from rubricweb.grades.humans import Source
+from rubricweb.grades.human_matrices import Source
 from rubricweb.leaderboards.board.types import BoardSpec
 
 UNSAFE = re.compile(r"[^A-Za-z0-9.@_-]+")

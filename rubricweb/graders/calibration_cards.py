@@ -19,8 +19,8 @@ from rubricweb.core.counted import counted
 from rubricweb.graders.calibration_samples import RatedSample, by_family, by_length, item_names, sample
 from rubricweb.graders.models import CalibrationCard
 from rubricweb.grades import visibility
+from rubricweb.grades.configs import default_min_grade
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.scales import default_min_grade
 
 Json = dict[str, object]
 RULE = "step-down max-T over all groups, sign flips over topics"

@@ -17,11 +17,10 @@ from rubricweb.banks.models import Bank, BankVersion, Item
 from rubricweb.corpus.models import Passage
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
 from rubricweb.grades.configs import kinds_of
-from rubricweb.grades.draws import Draw
-from rubricweb.grades.humans import human_matrices
-from rubricweb.grades.humans.matrices import HumanGrades
+from rubricweb.grades.human_matrices import HumanGrades, human_matrices
+from rubricweb.grades.human_models import Draw, HumanGrade
 from rubricweb.grades.matrices import TopicGrades, matrices
-from rubricweb.grades.models import GraderConfig, HumanGrade
+from rubricweb.grades.models import GraderConfig
 
 Mask = NDArray[np.bool_]
 CellName = tuple[int, str, int]

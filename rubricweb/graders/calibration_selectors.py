@@ -17,8 +17,8 @@ from rubricweb.graders.calibration_cards import CalibrationStatus, agreement, si
 from rubricweb.graders.calibration_samples import sample
 from rubricweb.graders.models import CalibrationCard
 from rubricweb.grades import visibility
-from rubricweb.grades.defaults import graders_of
 from rubricweb.grades.models import GraderConfig
+from rubricweb.grades.selectors import graders_of
 
 Json = dict[str, object]
 

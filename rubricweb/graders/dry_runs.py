@@ -22,9 +22,10 @@ from rubricweb.corpus import convert as corpus
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.graders.models import DryRun
-from rubricweb.grades import convert, visibility
+from rubricweb.grades import visibility
 from rubricweb.grades.configs import options_of, reading_of, spec_for
-from rubricweb.grades.engine.answers import answers_for
+from rubricweb.grades.engine import chunks
+from rubricweb.grades.engine.missing import answers_for
 from rubricweb.grades.models import GraderConfig
 from rubricweb.jobs import dispatch, endings
 from rubricweb.jobs.leases import Lease
@@ -129,7 +130,7 @@ def _item(sample: Sample, prompt: Prompt) -> types.Item:
     if sample.revision is None:
         return types.Item(DIRECT_UID, kind, sample.topic.text if kind is ItemKind.DIRECT else "")
     asked = [ItemKind(item.kind) for item in sample.items if item.revision_id == sample.revision.pk]
-    return convert.item(sample.revision, asked[0] if asked else kind)
+    return chunks.item(sample.revision, asked[0] if asked else kind)
 
 
 def _answers(sample: Sample, spec: GraderSpec | None, passages: list[Passage]) -> dict[int, str]:

@@ -49,7 +49,7 @@ from rubricweb.grades.engine.missing import asked_cells
 from rubricweb.grades.engine.price import price
 from rubricweb.grades.engine.progress import expected_rate
 from rubricweb.grades.engine.stages import stages
-from rubricweb.grades.models import HumanGrade
+from rubricweb.grades.human_models import HumanGrade
 from rubricweb.jobs.progress import Price
 
 PAGE = "graders/graders.html"

@@ -11,7 +11,7 @@ from rubricweb.core import events
 from rubricweb.graders import dry_runs
 from rubricweb.graders.dry_runs import DryRunReply
 from rubricweb.graders.models import DryRun
-from rubricweb.grades.engine import loaded
+from rubricweb.grades.engine import chunks
 from rubricweb.jobs import endings, worker_state
 from rubricweb.jobs.kinds import CannotRun, Need, TaskKind
 from rubricweb.jobs.leases import Lease
@@ -31,7 +31,7 @@ class DryRuns(TaskKind[DryRun]):
         dry_run = lease.work
         try:
             with worker_state.now.load(dry_run.llm):
-                grader = loaded.grader(dry_runs.spec_of(dry_run))
+                grader = chunks.loaded_grader(dry_runs.spec_of(dry_run))
             start = time.monotonic()
             replies = [DryRunReply.of(result) for result in grader.grade(dry_runs.pairs(dry_run))]
             seconds = time.monotonic() - start

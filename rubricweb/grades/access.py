@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from django.core.exceptions import PermissionDenied
 from django.shortcuts import get_object_or_404
 
@@ -31,11 +33,11 @@ def collection_to_grade(user: User, slug: str) -> Collection:
     return collection
 
 
-def price_refusal(user: User, collection: Collection, missing: list[Missing]) -> str:
-    """Why an assessor may not spend the estimated price of the missing cells; empty if they may."""
+def price_refusal(user: User, collection: Collection, find: Callable[[], list[Missing]]) -> str:
+    """Why an assessor may not spend the estimated price of the cells that `find` finds; empty if they may."""
     if roles.role_of(user, collection) != Role.ASSESSOR:
         return ""
-    limit, dollars = float(collection.assessors_grade_up_to), price.dollars_of(collection, missing)
+    limit, dollars = float(collection.assessors_grade_up_to), price.dollars_of(collection, find())
     if dollars is None:
         return "The price of this model is unknown, so only a topic developer can start this job."
     if dollars > limit:

@@ -15,21 +15,21 @@ from rubricweb.banks.models import DIRECT_UID, Item, ItemQuerySet, ItemRevision
 from rubricweb.core import audit, events
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.configs import active_configs, kinds_of, saved_config
-from rubricweb.grades.defaults import keep_default_grader
 from rubricweb.grades.engine import parts
 from rubricweb.grades.engine.missing import Missing, cells_of, failed_cells
 from rubricweb.grades.engine.progress import expected_rate
-from rubricweb.grades.engine.regrade import can_ask
 from rubricweb.grades.engine.stages import (
+    Stages,
     by_job,
+    can_ask,
     following,
     left_to_start,
     lock_extractions,
     stages,
     taken_cells,
 )
-from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobPart
-from rubricweb.grades.querysets import GradeQuerySet
+from rubricweb.grades.models import Grade, GradeQuerySet, GraderConfig, GradingJob, JobPart
+from rubricweb.grades.selectors import keep_default_grader
 from rubricweb.jobs import steering
 
 logger = logging.getLogger(__name__)
@@ -58,21 +58,30 @@ def start_grading(
     `priority` goes by how long a job takes. Who starts holds the collection's row, so that of two people who
     press at once the second finds nothing left.
     """
-    chosen = active_configs(collection) if configs is None else list(configs)
-    within = None if topics is None else list(topics)
-    find = partial(stages, collection, chosen, topics=within, items=items)
-    find()  # loads the matrices before the lock
+    chosen = active_configs(collection) if configs is None else configs
+    return start_plan(stages(collection, chosen, topics=topics, items=items), by=by, priority=priority)
+
+
+def start_plan(
+    plan: Stages, *, by: User | None, priority: GradingJob.Priority | None = None
+) -> list[GradingJob]:
+    """Start what `start_grading` does by a plan that was made before the collection's row is held.
+
+    The plan is made anew where a job began or ended since.
+    """
+    collection = plan.collection
     with transaction.atomic():
         _lock(collection)
         keep_default_grader(collection)
-        if any(ItemKind.DIRECT in kinds_of(config) for config in chosen):
-            _make_direct_wordings(collection)
-        lock_extractions(collection, chosen)
-        missing = find()
+        asks_directly = any(ItemKind.DIRECT in kinds_of(config) for config in plan.configs)
+        has_new_wordings = asks_directly and _make_direct_wordings(collection)
+        lock_extractions(collection, plan.configs)
+        if has_new_wordings or plan.is_outdated:
+            plan = plan.again()
         start = partial(_start, collection, by=by, press=uuid4(), priority=priority)
-        started = [start(part) for part in missing.at_once if part.gaps]
+        started = [start(part) for part in plan.at_once if part.gaps]
         return started + [
-            start(part, after=job) for later in missing.later for job, part in by_job(collection, later)
+            start(part, after=job) for later in plan.later for job, part in by_job(collection, later)
         ]
 
 
@@ -255,8 +264,12 @@ def _priority(missing: Missing, by: User | None) -> GradingJob.Priority:
     return GradingJob.Priority.HIGH if is_awaited else GradingJob.Priority.DEFAULT
 
 
-def _make_direct_wordings(collection: Collection) -> None:
-    """The synthetic item of each topic, whose text is the query; a topic without text has none to ask."""
+def _make_direct_wordings(collection: Collection) -> bool:
+    """Make the synthetic item of each topic, whose text is the query, and return whether one was absent.
+
+    A topic without text has none to ask.
+    """
     topics = collection.topics.exclude(text="").exclude(revisions__uid=DIRECT_UID)
     absent = [ItemRevision(topic=topic, uid=DIRECT_UID, text=topic.text) for topic in topics]
     ItemRevision.including_secret.bulk_create(absent, ignore_conflicts=True)
+    return bool(absent)

@@ -10,5 +10,5 @@ class GradesConfig(AppConfig):
 
         kinds.register("rubricweb.grades.engine.kind.Grading")
         kinds.register_duty("rubricweb.grades.matrices.keep_snapshots")
-        kinds.register_duty("rubricweb.grades.engine.batches.cancel_unwanted")
-        kinds.register_duty("rubricweb.grades.replies.dropping.drop_due")
+        kinds.register_duty("rubricweb.grades.engine.chunks.cancel_unwanted")
+        kinds.register_duty("rubricweb.grades.replies.drop_due")

@@ -1,4 +1,4 @@
-"""Find or create the frozen grader configs."""
+"""Grader configs: what one asks with which options, and the scale of its ratings."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from grading import prompts
-from grading.errors import UnknownPrompt
+from grading.errors import BadPrompt, UnknownPrompt
+from grading.formats.nugget_grades import SCALES
 from grading.graders import GraderSpec, registry
 from grading.graders.backend_options import Value
 from grading.graders.base import ANSWERS_BY, JSON, PROMPT
 from grading.graders.registry import EXTRACTION, IMPORTED
 from grading.prompts import Prompt
-from grading.types import ItemKind, Purpose
+from grading.types import MAX_RATING, MIN_RATING, USUAL_MIN_GRADE, ItemKind, Purpose
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.prompts import active_prompts, extracts_for
 from rubricweb.grades.models import GraderConfig, GradingJob
@@ -23,6 +24,10 @@ from rubricweb.grades.models import GraderConfig, GradingJob
 Chosen = Mapping[str, Value]
 """Options of a back-end that people chose, by name."""
 NOTHING_CHOSEN: Chosen = MappingProxyType({})
+MOST_VERSIONS = 99
+"""Of a prompt. A config does not say which it asks; its fingerprint does."""
+Scale = tuple[int, int]
+WHOLE_SCALE: Scale = (MIN_RATING, MAX_RATING)
 
 
 def config_for(backend: str, llm: str, prompt_class: str) -> GraderConfig:
@@ -168,10 +173,6 @@ def _get(spec: GraderSpec, purpose: Purpose, fingerprint: str) -> GraderConfig:
     return config
 
 
-MOST_VERSIONS = 99
-"""Of a prompt. A config does not say which it asks; its fingerprint does."""
-
-
 def require_genuine(config: GraderConfig) -> None:
     """Raise ValueError for a config that is not what its fingerprint says: one from an archive may not be."""
     options, own = dict(config.options), config.options.get(PROMPT)
@@ -233,3 +234,55 @@ def kinds_of(config: GraderConfig) -> frozenset[ItemKind]:
     if config.purpose == Purpose.DIRECT:
         return frozenset({ItemKind.DIRECT})
     return frozenset({ItemKind.NUGGET if config.prompt_class.startswith("Nugget") else ItemKind.QUESTION})
+
+
+def scale_of(config: GraderConfig) -> Scale:
+    """Lowest and highest rating; the whole scale for an unknown prompt."""
+    if config.prompt_class in SCALES:
+        return SCALES[config.prompt_class][0]
+    prompt = _prompt(config)
+    return prompt.scale if prompt and prompt.scale else WHOLE_SCALE
+
+
+def default_min_grade(config: GraderConfig) -> int:
+    """The threshold that the prompt states.
+
+    Every screen, form, command and file takes its default from here. Unknown prompts, which came with a file,
+    have 4 if they rate, and 1 if they label or verify.
+    """
+    if config.prompt_class in SCALES:
+        return SCALES[config.prompt_class][1]
+    prompt = _prompt(config)
+    if prompt and prompt.min_grade is not None:
+        return prompt.min_grade
+    return USUAL_MIN_GRADE if config.purpose == Purpose.RATE else MIN_RATING + 1
+
+
+def threshold_note(config: GraderConfig) -> str:
+    """A sentence beside the default threshold of an unknown prompt; else empty."""
+    if config.prompt_class in SCALES or _prompt(config):
+        return ""
+    graded = "grades" if config.purpose == Purpose.RATE else "labels"
+    least = default_min_grade(config)
+    return f"The prompt {config.prompt_class} is not known here: its {graded} count from {least} by default."
+
+
+def within_scale(config: GraderConfig, min_grade: int | None) -> int:
+    """Limit the threshold to the grader's highest rating."""
+    if min_grade is None:
+        return default_min_grade(config)
+    return min(min_grade, scale_of(config)[1])
+
+
+def name_of(config: GraderConfig, rating: int | None) -> str:
+    """The prompt's name of the rating; empty if it has only the number."""
+    prompt = _prompt(config)
+    name = prompt.label_of(rating) if prompt and rating is not None else ""
+    return "" if name == str(rating) else name.replace("_", " ")
+
+
+def _prompt(config: GraderConfig) -> Prompt | None:
+    try:
+        return spec_of(config).prompt
+    except (UnknownPrompt, BadPrompt):
+        return None

@@ -9,11 +9,11 @@ from django import forms
 from django.core.validators import MaxValueValidator
 from django.http import QueryDict
 
-from grading.types import MAX_RATING
+from grading.types import MAX_RATING, USUAL_MIN_GRADE
 from rubricweb.core.chips import AT_ONCE
 from rubricweb.core.forms import offer_choices
+from rubricweb.grades.configs import scale_of, threshold_note
 from rubricweb.grades.raters import Rater
-from rubricweb.grades.scales import PAPERS_MIN_GRADE, scale_of, threshold_note
 
 
 class AddressForm(forms.Form):
@@ -54,7 +54,7 @@ def covered_from() -> forms.IntegerField:
         min_value=1,
         max_value=MAX_RATING,
         required=False,
-        initial=PAPERS_MIN_GRADE,
+        initial=USUAL_MIN_GRADE,
         widget=forms.NumberInput(attrs=AT_ONCE),
     )
 
@@ -84,7 +84,7 @@ class GraderForm(AddressForm):
     """The grader to show; any of its configs identifies it."""
 
     grader = select_at_once("Grader", ())
-    default_min_grade = PAPERS_MIN_GRADE
+    default_min_grade = USUAL_MIN_GRADE
     grader_note = ""
     """What to know of the grader's grades, where it gives items none."""
 

@@ -1,38 +1,160 @@
-"""The hot path: ratings as one int8 matrix per (topic, config), cached in the process by its stamp."""
+"""The hot path: ratings as one int8 matrix per (topic, config), cached in the process by its stamp.
+
+A snapshot is the ratings of (config, topic) as packed arrays, beside the stamp that says whether they are
+still true. Workers make snapshots once nobody writes (`keep_snapshots`). Readers take one only where it has
+the present stamp and is whole; else the rows of grades are read, which alone are the truth.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import logging
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import accumulate, chain, groupby
 from operator import attrgetter
+from threading import Lock
+from typing import Generic, TypeVar
 
 import numpy as np
-from django.db.models import Case, IntegerField, When
+from django.db import transaction
+from django.db.models import Case, Exists, IntegerField, OuterRef, When
 from django.db.models.functions import Coalesce
+from numpy.typing import NDArray
 
-from grading.types import ANSWERED, FAILED, MISSING, GradeMatrix, Outcome
+from grading.types import ANSWERED, FAILED, MISSING, GradeMatrix, Outcome, Ratings
 from rubricweb.banks.models import ItemRevision
+from rubricweb.core import packed
 from rubricweb.corpus.pools import CollectionPool, TopicPool
-from rubricweb.grades import snapshots, visibility
-from rubricweb.grades.models import Grade, GraderConfig, MatrixStamp
-from rubricweb.grades.snapshots import TopicRatings
-from rubricweb.grades.stamped_cache import StampedCache
+from rubricweb.grades import visibility
+from rubricweb.grades.models import Grade, GraderConfig, MatrixSnapshot, MatrixStamp
 from rubricweb.grades.visibility import Hidden, Names
 
+CacheKey = TypeVar("CacheKey")
+Value = TypeVar("Value")
+logger = logging.getLogger(__name__)
+SNAPSHOTS_AT_ONCE = 100
+WRITTEN_AT_ONCE = 200
+LAYOUT = 2
+"""Added to a stamp's number. Raised, it puts all earlier snapshots out of date, also those of workers that
+still run the version before: at 0 some held the ratings of other topics, at 1 extracted answers were absent.
+"""
 CACHED_MATRICES = 4_000
 READ_AT_ONCE = 1_000_000
 """Grades, as rows: one query reads about so many."""
 KEPT_AT_ONCE = 200_000
 """Grades that one call of `keep_snapshots` reads, so that it takes about a second."""
-
 Key = tuple[int, int, int, int]
 """(config, topic, stamp of its grades, stamp of the collection)."""
 Stamps = Mapping[int, tuple[int, int]]
 """By topic: the stamp of its grades, and how many they are."""
 Loaded = Iterator[tuple[TopicPool, GradeMatrix]]
-NO_RATINGS = snapshots.of_cells(np.zeros((0, 3), dtype=np.int64))
+_seen_out_of_date: dict[int, int] = {}
+"""Numbers of stamps, as `keep_snapshots` found them the last time."""
+
+
+class StampedCache(Generic[CacheKey, Value]):
+    """Keeps the `size` values used last."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._values: OrderedDict[CacheKey, Value] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, key: CacheKey) -> Value | None:
+        with self._lock:
+            value = self._values.get(key)
+            if value is not None:
+                self._values.move_to_end(key)
+            return value
+
+    def keep(self, key: CacheKey, value: Value) -> Value:
+        with self._lock:
+            self._values[key] = value
+            while len(self._values) > self._size:
+                self._values.popitem(last=False)
+        return value
+
+    def clear(self) -> None:
+        with self._lock:
+            self._values.clear()
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRatings:
+    """Every rating of one config in one topic, whatever its pool is now."""
+
+    revisions: NDArray[np.int64]
+    """Primary keys, shape (items,)."""
+    passages: NDArray[np.int64]
+    """Primary keys in rising order, shape (passages,)."""
+    ratings: Ratings
+    """Shape (passages, items)."""
+
+
+def of_cells(cells: NDArray[np.int64]) -> TopicRatings:
+    """Return the ratings of cells, of shape (cells, 3): revision, passage, rating. Items keep their order."""
+    passages, rows = np.unique(cells[:, 1], return_inverse=True)
+    revisions, first, columns = np.unique(cells[:, 0], return_index=True, return_inverse=True)
+    ratings = np.full((len(passages), len(revisions)), MISSING, dtype=np.int8)
+    ratings[rows, columns] = cells[:, 2]
+    order = np.argsort(first)
+    return TopicRatings(revisions[order], passages, ratings[:, order])
+
+
+def read_snapshots(config_id: int, numbers: Mapping[int, int]) -> Iterator[tuple[int, TopicRatings]]:
+    """Yield (topic, its ratings) of those topics whose snapshot is whole and has the number that is given."""
+    rows = MatrixSnapshot.objects.filter(config=config_id, topic__in=list(numbers))
+    fields = rows.values_list("topic_id", "number", "content").iterator(chunk_size=SNAPSHOTS_AT_ONCE)
+    for topic_id, number, content in fields:
+        if number != numbers[topic_id] + LAYOUT:
+            continue
+        try:
+            yield topic_id, TopicRatings(**packed.unpack(_snapshot_key(config_id, topic_id, number), content))
+        except packed.Damaged:
+            logger.warning("the snapshot of config %d, topic %d is damaged", config_id, topic_id)
+
+
+def write_snapshots(config_id: int, ratings: Iterable[tuple[int, int, TopicRatings]]) -> None:
+    """Write snapshots, (topic, number, ratings); the number of each stamp was read before its rows."""
+    rows = [
+        MatrixSnapshot(
+            config_id=config_id,
+            topic_id=topic_id,
+            number=number + LAYOUT,
+            content=packed.pack(
+                _snapshot_key(config_id, topic_id, number + LAYOUT),
+                {"revisions": of_topic.revisions, "passages": of_topic.passages, "ratings": of_topic.ratings},
+            ),
+        )
+        for topic_id, number, of_topic in ratings
+    ]
+    with transaction.atomic():
+        MatrixSnapshot.objects.bulk_create(
+            rows,
+            WRITTEN_AT_ONCE,
+            update_conflicts=True,
+            unique_fields=["config", "topic"],
+            update_fields=["number", "content"],
+        )
+
+
+def out_of_date() -> list[MatrixStamp]:
+    """Return the stamps of (config, topic) without a snapshot of their present state, by config."""
+    same = {"config": OuterRef("config"), "topic": OuterRef("topic"), "number": OuterRef("number") + LAYOUT}
+    present = MatrixStamp.objects.filter(
+        topic__collection__is_being_deleted=False, topic__collection__is_gone=False
+    )
+    stamps = present.exclude(Exists(MatrixSnapshot.objects.filter(**same)))
+    return list(stamps.select_related("config").order_by("config_id", "topic_id"))
+
+
+def _snapshot_key(config_id: int, topic_id: int, number: int) -> str:
+    return f"ratings of config {config_id}, topic {topic_id} at {number}"
+
+
+NO_RATINGS = of_cells(np.zeros((0, 3), dtype=np.int64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,12 +224,12 @@ def _load(config: GraderConfig, topics: list[TopicPool], stamps: Stamps) -> Load
     a stamp has none.
     """
     ids = sorted(topic.topic_id for topic in topics if topic.topic_id in stamps)
-    known = dict(snapshots.read(config.pk, {pk: stamps[pk][0] for pk in ids}))
-    for some in _groups({pk: stamps[pk][1] for pk in ids if pk not in known}):
-        known |= from_rows(config, some)
-    uids = dict(ItemRevision.including_secret.filter(topic__in=list(known)).values_list("pk", "uid"))
+    of_topics = dict(read_snapshots(config.pk, {pk: stamps[pk][0] for pk in ids}))
+    for some in _groups({pk: stamps[pk][1] for pk in ids if pk not in of_topics}):
+        of_topics |= from_rows(config, some)
+    uids = dict(ItemRevision.including_secret.filter(topic__in=list(of_topics)).values_list("pk", "uid"))
     for topic in topics:
-        ratings = known.pop(topic.topic_id, NO_RATINGS)
+        ratings = of_topics.pop(topic.topic_id, NO_RATINGS)
         yield topic, _in_pool(topic, ratings, uids)
 
 
@@ -134,19 +256,19 @@ def from_rows(config: GraderConfig, topic_ids: Sequence[int]) -> dict[int, Topic
     cells = np.fromiter(chain.from_iterable(fields), dtype=np.int64).reshape(-1, 4)
     cells = cells[np.argsort(cells[:, 0], kind="stable")]
     parts = np.split(cells[:, 1:], np.searchsorted(cells[:, 0], rising[1:]))
-    return {pk: snapshots.of_cells(part) for pk, part in zip(rising, parts, strict=True)}
+    return {pk: of_cells(part) for pk, part in zip(rising, parts, strict=True)}
 
 
-def _in_pool(topic: TopicPool, known: TopicRatings, uids: Mapping[int, str]) -> GradeMatrix:
+def _in_pool(topic: TopicPool, of_topic: TopicRatings, uids: Mapping[int, str]) -> GradeMatrix:
     """Passages outside the pool are left out, and items that have ratings of no other."""
     pool = np.array(topic.passage_pks, dtype=np.int64)
-    if len(known.passages):
-        places = np.minimum(np.searchsorted(known.passages, pool), len(known.passages) - 1)
-        is_known = (known.passages[places] == pool)[:, np.newaxis]
-        ratings = np.where(is_known, known.ratings[places], np.int8(MISSING))
+    if len(of_topic.passages):
+        places = np.minimum(np.searchsorted(of_topic.passages, pool), len(of_topic.passages) - 1)
+        is_known = (of_topic.passages[places] == pool)[:, np.newaxis]
+        ratings = np.where(is_known, of_topic.ratings[places], np.int8(MISSING))
     else:
-        ratings = np.full((len(pool), len(known.revisions)), MISSING, dtype=np.int8)
-    revisions = known.revisions.tolist()
+        ratings = np.full((len(pool), len(of_topic.revisions)), MISSING, dtype=np.int8)
+    revisions = of_topic.revisions.tolist()
     is_rated = (ratings != MISSING).any(axis=0).tolist()
     columns = [place for place, pk in enumerate(revisions) if is_rated[place] and pk in uids]
     items = tuple(uids[revisions[place]] for place in columns)
@@ -155,16 +277,12 @@ def _in_pool(topic: TopicPool, known: TopicRatings, uids: Mapping[int, str]) -> 
     return GradeMatrix(topic.query_id, topic.doc_ids, items, ratings)
 
 
-_seen_out_of_date: dict[int, int] = {}
-"""Numbers of stamps, as `keep_snapshots` found them the last time."""
-
-
 def keep_snapshots() -> None:
     """Write snapshots of ratings that nobody has changed since the last call, at most of KEPT_AT_ONCE grades.
 
     A duty of workers: a web request only reads, and while a job grades its topics change with every batch.
     """
-    stamps = snapshots.out_of_date()
+    stamps = out_of_date()
     quiet = [stamp for stamp in stamps if _seen_out_of_date.get(stamp.pk) == stamp.number]
     _seen_out_of_date.clear()
     _seen_out_of_date.update((stamp.pk, stamp.number) for stamp in stamps)
@@ -172,5 +290,5 @@ def keep_snapshots() -> None:
     taken = [stamp for stamp, grades in zip(quiet, before, strict=False) if grades < KEPT_AT_ONCE]
     for config, of_config in groupby(taken, key=attrgetter("config")):
         numbers = {stamp.topic_id: stamp.number for stamp in of_config}
-        known = from_rows(config, list(numbers))
-        snapshots.keep(config.pk, ((pk, numbers[pk], ratings) for pk, ratings in known.items()))
+        of_topics = from_rows(config, list(numbers))
+        write_snapshots(config.pk, ((pk, numbers[pk], ratings) for pk, ratings in of_topics.items()))

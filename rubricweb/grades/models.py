@@ -1,30 +1,33 @@
 """Grades, who gave them, and the jobs that make them."""
 
-import uuid
+from collections.abc import Iterable
 from functools import lru_cache
+from typing import Any
 
-from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.urls import reverse
 
 from grading import prompts
+from grading.graders.backend_options import ATTEMPT, Value
 from grading.graders.base import ANSWERS_BY, PROMPT
+from grading.graders.hf_model import SMOLLM2
 from grading.graders.registry import IMPORTED
-from grading.types import MAX_RATING, MIN_RATING, Outcome, Purpose
+from grading.types import MAX_RATING, Outcome, Purpose
 from rubricweb.banks.models import ItemRevision
 from rubricweb.core.models import new_stamp
 from rubricweb.core.secrets import MessageField
 from rubricweb.corpus.models import Collection, Passage, Topic
-from rubricweb.grades.answer_verdicts import AnswerVerdict  # noqa: F401  (a model of this app)
-from rubricweb.grades.config_settings import HasSettings
-from rubricweb.grades.draws import Draw
-from rubricweb.grades.querysets import GradeQuerySet
-from rubricweb.grades.replies.models import ReplyBlock
+from rubricweb.grades import human_models  # noqa: F401  (models of this app)
+from rubricweb.grades.reply_models import ReplyBlock
 from rubricweb.jobs.models import Chunk, Job
 
+Pair = tuple[int, int]
+"""A wording and a passage, by primary keys: what a grade is of, within one topic."""
+MODEL_NAMES = {"lexical": "word overlap", SMOLLM2: "SmolLM2 135M", "google/flan-t5-large": "FLAN-T5 large"}
 
-class GraderConfig(HasSettings, models.Model):
+
+class GraderConfig(models.Model):
     """A frozen grader: the same row means the same grades for ever. Shared by all collections."""
 
     class Goal(models.TextChoices):
@@ -76,6 +79,31 @@ class GraderConfig(HasSettings, models.Model):
         if (backend, llm) == (self.backend, self.llm):
             return ""
         return f"{llm} from a file" if backend == IMPORTED else llm
+
+    @property
+    def settings(self) -> dict[str, Value]:
+        """Its options other than the prompt and the source of answers."""
+        return {name: value for name, value in self.options.items() if name not in (PROMPT, ANSWERS_BY)}
+
+    @property
+    def settings_words(self) -> str:
+        """The end of its name, if it has such options: ", attempt 2, max_new_tokens 100"."""
+        ordered = sorted(self.settings.items(), key=lambda setting: (setting[0] != ATTEMPT, setting[0]))
+        return "".join(f", {name} {_word(value)}" for name, value in ordered)
+
+    @property
+    def model_name(self) -> str:
+        """Its model for people, without the folder or the owner: "flan-t5-large"."""
+        return MODEL_NAMES.get(self.llm) or self.llm.rstrip("/").rpartition("/")[2]
+
+    @property
+    def team(self) -> tuple[str, str, str]:
+        """Equal for configs of a model that grade together, such as those of questions and of nuggets."""
+        return self.backend, self.llm, self.settings_words
+
+
+def _word(value: Value) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 @lru_cache(maxsize=1_000)
@@ -139,9 +167,9 @@ class JobPart(models.Model):
     revisions = models.JSONField()
     """Primary keys of the wordings."""
     passages = models.TextField()
-    """Primary keys of the passages: see `packed.pack_keys`; empty while it `is_whole`."""
+    """Primary keys of the passages: see `engine.gaps.pack_keys`; empty while it `is_whole`."""
     mask = models.TextField(blank=True)
-    """Which cells of these passages and wordings are wanted: see `packed.pack_mask`."""
+    """Which cells of these passages and wordings are wanted: see `engine.gaps.pack_mask`."""
     rows = models.PositiveIntegerField()
     opened = models.PositiveIntegerField(default=0)
 
@@ -197,6 +225,17 @@ class JobChunk(Chunk):
 
     def __str__(self) -> str:
         return f"chunk {self.number} of job {self.job_id}"
+
+
+class GradeQuerySet(models.QuerySet[Any]):
+    def by(self, config: GraderConfig) -> "GradeQuerySet":
+        return self.filter(config=config)
+
+    def for_topic(self, topic: Topic) -> "GradeQuerySet":
+        return self.filter(topic=topic)
+
+    def for_topics(self, topics: Iterable[int]) -> "GradeQuerySet":
+        return self.filter(topic__in=list(topics))
 
 
 class Grade(models.Model):
@@ -309,78 +348,3 @@ class MatrixSnapshot(models.Model):
 
     def __str__(self) -> str:
         return f"ratings of config {self.config_id}, topic {self.topic_id} at stamp {self.number}"
-
-
-class HumanGrade(models.Model):
-    """What a person said of one wording and one passage. Append-only: the highest number is what counts.
-
-    `number` counts what this person said of this cell, so that of two writers who saw the same number one is
-    refused. A change of mind, an undo (`is_withdrawn`) and an adjudication are events of their own.
-    """
-
-    class How(models.TextChoices):
-        """In which work it was said, and so what the person had seen."""
-
-        GRID = "grid", "own rating in the grid"
-        BLIND = "blind", "rated before seeing the grader's rating"
-        ASSISTED = "assisted", "rated beside the grader's rating"
-        VERIFIED = "verified", "checked the grader's rating"
-        ADJUDICATED = "adjudicated", "decided between assessors"
-        IMPORTED = "imported", "rated in another tool"
-
-    class Verdict(models.TextChoices):
-        """Of the grader's rating that was shown."""
-
-        RIGHT = "right", "right"
-        WRONG = "wrong", "wrong"
-
-    topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="human_grades")
-    revision = models.ForeignKey(ItemRevision, on_delete=models.CASCADE, related_name="human_grades")
-    passage = models.ForeignKey(Passage, on_delete=models.CASCADE, related_name="human_grades")
-    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="human_grades")
-    number = models.PositiveIntegerField()
-    rating = models.SmallIntegerField(null=True)
-    """None where the grader was only found wrong, or where the person took back what they said."""
-    verdict = models.CharField(max_length=10, choices=Verdict, blank=True)
-    how = models.CharField(max_length=20, choices=How)
-    is_withdrawn = models.BooleanField(default=False)
-    draw = models.ForeignKey(Draw, null=True, on_delete=models.RESTRICT, related_name="ratings")
-    """The random draw that brought the cell up; None where a person chose it."""
-    config = models.ForeignKey(GraderConfig, null=True, on_delete=models.PROTECT, related_name="+")
-    """The grader whose rating the person had seen, or gave a verdict of."""
-    seen_rating = models.SmallIntegerField(null=True)
-    """That rating, as it was then."""
-    uid = models.UUIDField(unique=True, default=uuid.uuid4)
-    """Made where the person rated: what is sent twice is saved once."""
-    at = models.DateTimeField(auto_now_add=True)
-
-    class Meta:
-        ordering = ("pk",)
-        constraints = (
-            models.UniqueConstraint(
-                fields=("revision", "passage", "by", "number"), name="human_grades_in_turn"
-            ),
-            models.CheckConstraint(
-                condition=Q(rating__isnull=True) | Q(rating__gte=MIN_RATING, rating__lte=MAX_RATING),
-                name="human_rating_within_scale",
-            ),
-            models.CheckConstraint(
-                condition=Q(is_withdrawn=True, rating__isnull=True, verdict="")
-                | Q(is_withdrawn=False) & (Q(rating__isnull=False) | ~Q(verdict="")),
-                name="human_grade_says_something",
-            ),
-        )
-        indexes = (models.Index(fields=("topic", "revision", "passage"), name="human_grades_by_cell"),)
-
-    def __str__(self) -> str:
-        return f"{self.by} said {self.verdict or self.rating}"
-
-
-class HumanStamp(models.Model):
-    """Moves with every human grade and verdict of a topic; matrices by humans are keyed by it."""
-
-    topic = models.OneToOneField(Topic, on_delete=models.CASCADE, related_name="human_stamp")
-    number = models.PositiveBigIntegerField(default=new_stamp)
-
-    def __str__(self) -> str:
-        return f"human stamp {self.number} of topic {self.topic_id}"

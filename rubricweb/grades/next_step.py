@@ -11,9 +11,9 @@ from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.models import Bank, Item
 from rubricweb.corpus.models import Collection, Passage, Pooled
-from rubricweb.grades.defaults import banks, labellers_of
 from rubricweb.grades.models import Grade, GradingJob
 from rubricweb.grades.raters import active_raters
+from rubricweb.grades.selectors import banks, labellers_of
 from rubricweb.jobs.waiting import Line
 
 
@@ -69,8 +69,8 @@ def _material(role: Role, collection: Collection, bank: Bank | None) -> NextStep
 
 
 def _grading(role: Role, collection: Collection, bank: Bank | None) -> NextStep | None:
-    asked = Item.including_secret.active().filter(bank=bank)
-    if Grade.objects.filter(revision__in=asked.values("revision")).exists():
+    active = Item.including_secret.active().filter(bank=bank)
+    if Grade.objects.filter(revision__in=active.values("revision")).exists():
         return None
     if active_raters(collection)[0].labels_passages and labellers_of(collection):
         return None  # no item will ever have a grade

@@ -16,11 +16,16 @@ from grading.graders import registry
 from grading.types import ItemKind, Purpose
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.configs import kinds_of, planned_configs, saved_config
-from rubricweb.grades.defaults import ON_ITEMS, graders_of, is_stored, labellers_of
+from rubricweb.grades.configs import (
+    default_min_grade,
+    kinds_of,
+    planned_configs,
+    saved_config,
+    scale_of,
+    within_scale,
+)
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.scales import default_min_grade, scale_of, within_scale
-from rubricweb.grades.selectors import GraderRow
+from rubricweb.grades.selectors import ON_ITEMS, GraderRow, graders_of, is_stored, labellers_of
 from rubricweb.grades.topic_ratings import DIRECT_COLUMN, GradedItems, ItemColumn
 
 KINDS = (ItemKind.QUESTION, ItemKind.NUGGET)

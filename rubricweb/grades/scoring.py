@@ -327,9 +327,9 @@ def _trec_places(topic: TopicPool, version: TrecEval) -> NDArray[np.intp] | None
     runs = np.flatnonzero((values[:, 1:] >= values[:, :-1]).any(axis=1))
     if not len(runs):
         return None
-    known = topic.known_ids
-    of_id = np.empty(len(known) + 1, dtype=np.int64)
-    of_id[sorted(range(len(known)), key=known.__getitem__)] = np.arange(len(known))
+    known_ids = topic.known_ids
+    of_id = np.empty(len(known_ids) + 1, dtype=np.int64)
+    of_id[sorted(range(len(known_ids)), key=known_ids.__getitem__)] = np.arange(len(known_ids))
     of_id[-1] = -1  # after the end
     places = np.broadcast_to(np.arange(values.shape[1]), values.shape).copy()
     scores = np.where(np.isnan(values[runs]), -np.inf, values[runs])

@@ -1,20 +1,31 @@
-"""The graders of a collection, and the items that each is scored on."""
+"""The graders of a collection, the items that each is scored on, and the default grader and bank.
+
+Every room asks here for the default, when an address, a form or a command names no grader or bank. The grader
+stored for the collection comes first: an import stores the one with the most grades, and an
+organizer may choose another. Jobs never change it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from django.db.models import Exists, OuterRef, Sum
+from django.db.models import Count, Exists, IntegerField, OuterRef, Subquery, Sum
+from django.db.models.functions import Coalesce
 
 from grading import prompts
 from grading.types import ItemKind, Purpose
-from rubricweb.banks.models import DIRECT_UID, Bank, BankVersion, Item
+from rubricweb.banks.models import DIRECT_UID, MAIN, Bank, BankVersion, Item
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.prompts import own_prompts
 from rubricweb.grades.configs import kinds_of
-from rubricweb.grades.models import Grade, GraderConfig
+from rubricweb.grades.models import Grade, GraderConfig, MatrixStamp
 from rubricweb.grades.scoring import Uids
+
+ON_ITEMS = (Purpose.RATE, Purpose.VERIFY)
+"""The purposes whose grades say whether a passage covers an item: by a rating, or by a right answer."""
+ORDER = (*ON_ITEMS, Purpose.EXTRACT, Purpose.DIRECT)
+"""Graders that rate items come before those that verify answers, extract them, or label passages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +88,98 @@ def banks_graded_by(config: GraderConfig, collection: Collection) -> list[Bank]:
     has_grade = Exists(Grade.objects.by(config).filter(revision=OuterRef("revision")))
     graded = Item.including_secret.active().filter(has_grade, bank=OuterRef("pk"))
     return list(collection.banks.filter(Exists(graded)))
+
+
+def scored_graders(collection: Collection) -> list[GraderRow]:
+    """Return the graders with grades here that can be scored, the default one first.
+
+    The stored one; then those that rate items; then by the number of graded cells; then by age.
+    """
+    return in_order(collection, graders(collection))
+
+
+def in_order(collection: Collection, rows: Iterable[GraderRow]) -> list[GraderRow]:
+    """Sort these rows as `scored_graders` does."""
+    scored = [row for row in rows if row.config.purpose != Purpose.EXTRACT]
+    return sorted(scored, key=lambda row: _key(collection, row))
+
+
+def _key(collection: Collection, row: GraderRow) -> tuple[bool, int, int, int]:
+    config = row.config
+    return not is_stored(collection, config), ORDER.index(Purpose(config.purpose)), -row.grades, config.pk
+
+
+def default_grader(collection: Collection) -> GraderConfig | None:
+    """The first of `scored_graders`."""
+    rows = scored_graders(collection)
+    return rows[0].config if rows else None
+
+
+def graders_of(bank: Bank, purposes: Iterable[Purpose] = ON_ITEMS) -> list[GraderConfig]:
+    """Return the graders of these purposes with grades of the bank's active items, the default one first.
+
+    The stored one; then those that rate; then by the number of items graded; then by age.
+    """
+    stamps = MatrixStamp.objects.filter(topic__collection=bank.collection_id, grades__gt=0)
+    has_grade = Grade.objects.filter(config=OuterRef(OuterRef("pk")), revision=OuterRef("revision"))
+    items = Item.including_secret.active().filter(Exists(has_grade), bank=bank).order_by()
+    counted = items.values("bank").annotate(number=Count("pk")).values("number")
+    number = Coalesce(Subquery(counted, output_field=IntegerField()), 0)
+    configs = GraderConfig.objects.filter(pk__in=stamps.values("config"), purpose__in=list(purposes))
+    rows = [
+        GraderRow(config, config.number) for config in configs.annotate(number=number).filter(number__gt=0)
+    ]
+    return [row.config for row in sorted(rows, key=lambda row: _key(bank.collection, row))]
+
+
+def labellers_of(collection: Collection) -> list[GraderConfig]:
+    """Return the graders that label passages here, the default one first."""
+    return [row.config for row in scored_graders(collection) if row.config.purpose == Purpose.DIRECT]
+
+
+def is_stored(collection: Collection, config: GraderConfig) -> bool:
+    """Whether the config is the default that the collection stores."""
+    return bool(collection.default_grader) and config.fingerprint == collection.default_grader
+
+
+def default_bank(collection: Collection, config: GraderConfig | None) -> Bank | None:
+    """Of the banks that the grader graded, or else of all: the one with most items, then `main`, then the
+    oldest.
+    """
+    banks = (banks_graded_by(config, collection) if config else []) or list(collection.banks.all())
+    sizes = dict(
+        Item.including_secret.active().filter(bank__in=banks).values_list("bank").annotate(Count("pk"))
+    )
+    return min(banks, key=lambda bank: (-sizes.get(bank.pk, 0), bank.name != MAIN, bank.pk), default=None)
+
+
+def keep_default_grader(collection: Collection) -> None:
+    """Store the present default before another grader starts, so that its grades do not change it."""
+    if not collection.default_grader and (config := default_grader(collection)):
+        _store(collection, config)
+
+
+def take_imported_default(collection: Collection) -> None:
+    """After an import, store the grader with the most grades, unless the stored one has as many."""
+    rows = scored_graders(collection)
+    stored = sum(row.grades for row in rows if is_stored(collection, row.config))
+    rated = [row for row in rows if row.config.purpose == Purpose.RATE] or rows
+    most = max(rated, key=lambda row: (row.grades, -row.config.pk), default=None)
+    if most and most.grades > stored:
+        _store(collection, most.config)
+
+
+def _store(collection: Collection, config: GraderConfig) -> None:
+    collection.default_grader = config.fingerprint
+    collection.save(update_fields=["default_grader"])
+
+
+def banks(collection: Collection) -> list[Bank]:
+    """By name; the default grader's bank first, or without grades `main`."""
+    ordered = sorted(collection.banks.all(), key=lambda bank: (bank.name != MAIN, bank.name))
+    if len(ordered) > 1 and (grader := default_grader(collection)):
+        default = default_bank(collection, grader)
+        ordered.sort(key=lambda bank: bank != default)
+    for bank in ordered:
+        bank.collection = collection
+    return ordered

@@ -16,9 +16,8 @@ from django.utils import timezone
 from grading.types import Outcome
 from rubricweb.core import bulk
 from rubricweb.core.models import new_stamp
-from rubricweb.grades.models import Grade, GraderConfig, GradingJob, MatrixStamp
-from rubricweb.grades.querysets import GradeQuerySet
-from rubricweb.grades.replies import blocks
+from rubricweb.grades import replies
+from rubricweb.grades.models import Grade, GradeQuerySet, GraderConfig, GradingJob, MatrixStamp
 
 
 class GradeRow(NamedTuple):
@@ -80,11 +79,11 @@ def save_new_grades(config: GraderConfig, topic_id: int, grades: Sequence[NewGra
     _move_stamp(config, topic_id, expected=len(grades))
     same = {"config_id": config.pk, "topic_id": topic_id, "attempts": 1, "error_class": "", "at": _now()}
     insert = _copy_new if bulk.is_possible() else _insert_values
-    long = {row[:2]: row[5] for row in grades if len(row[5]) > blocks.LONGEST_IN_ROW and row[3] != FAILED}
+    long = {row[:2]: row[5] for row in grades if len(row[5]) > replies.LONGEST_IN_ROW and row[3] != FAILED}
     if len(long) < TOGETHER:
         written = insert(grades, NEW, same, "DO NOTHING")
     else:
-        block_of = blocks.store(config.pk, topic_id, long)
+        block_of = replies.store(config.pk, topic_id, long)
         rows = [(*row[:5], "" if row[:2] in long else row[5], block_of.get(row[:2])) for row in grades]
         written = insert(rows, (*NEW, "reply_block_id"), same, "DO NOTHING")
     _correct_stamp(config, topic_id, written - len(grades))
@@ -121,7 +120,7 @@ def remove_grades(config: GraderConfig, topic_id: int, grades: GradeQuerySet) ->
     going = grades.filter(config=config, topic=topic_id)
     of_them = _blocks_of(going)
     removed = going.delete()[0]
-    blocks.remove_unused(config.pk, topic_id, of_them)
+    replies.remove_unused(config.pk, topic_id, of_them)
     _correct_stamp(config, topic_id, -removed)
     return removed
 
@@ -140,7 +139,7 @@ def remove_between(first: int, last: int, *, topics: Iterable[int]) -> None:
     }
     rows._raw_delete(connection.alias)
     for (config_id, topic_id), some in of_them.items():
-        blocks.remove_unused(config_id, topic_id, some)
+        replies.remove_unused(config_id, topic_id, some)
 
 
 def recount(config: GraderConfig, topic_id: int) -> None:
@@ -156,18 +155,18 @@ def _with_blocks(
     config: GraderConfig, topic_id: int, rows: list[GradeRow | Grade], *, at_least: int
 ) -> list[GradeRow | Grade]:
     """Put the long replies of these rows into blocks, if they are so many."""
-    long: blocks.Texts = {}
+    long: replies.Texts = {}
     for row in rows:
-        if blocks.is_long(row.outcome, row.reply):
+        if replies.is_long(row.outcome, row.reply):
             long.setdefault((row.revision_id, row.passage_id), row.reply)
     if len(long) < at_least:
         return rows
-    block_of = blocks.store(config.pk, topic_id, long)
+    block_of = replies.store(config.pk, topic_id, long)
     return [_in_block(row, block_of.get((row.revision_id, row.passage_id))) for row in rows]
 
 
 def _in_block(row: GradeRow | Grade, block_id: int | None) -> GradeRow | Grade:
-    if block_id is None or not blocks.is_long(row.outcome, row.reply):
+    if block_id is None or not replies.is_long(row.outcome, row.reply):
         return row
     return GradeRow._make(_values(row))._replace(reply="", reply_block_id=block_id)
 

@@ -1,7 +1,7 @@
 from django.urls import path
 
-from rubricweb.grades.views import jobs, missing
-from rubricweb.grades.views.pool import pool
+from rubricweb.grades import jobs, missing
+from rubricweb.grades.pool import pool
 
 app_name = "grades"
 urlpatterns = [

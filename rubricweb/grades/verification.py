@@ -1,11 +1,13 @@
-"""Verdicts depend on answer keys and answers: when one changes, its old verdicts go.
+"""Extracted answers: their verdict by the answer key, and where they stand in the passage.
 
-Answers that a rule compares with the key get their new verdict at once. A model that read the old key or
-answer has not seen the new one: its grades are removed, so that the cells are missing and graded again.
+Verdicts depend on answer keys and answers: when one changes, its old verdicts go. Answers that a rule
+compares with the key get their new verdict at once. A model that read the old key or answer has not seen the
+new one: its grades are removed, so that the cells are missing and graded again.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -23,16 +25,37 @@ from rubricweb.banks.models import AnswerKey, Item, ItemRevision
 from rubricweb.core import events
 from rubricweb.grades import store
 from rubricweb.grades.configs import spec_of
-from rubricweb.grades.engine.answers import Cell, answers_for, asks_with_key, reads_answers
-from rubricweb.grades.models import Grade, GraderConfig
+from rubricweb.grades.engine.missing import answers_for, asks_with_key, reads_answers
+from rubricweb.grades.models import Grade, GraderConfig, Pair
 from rubricweb.grades.store import GradeRow
 
 WRITTEN_ROWS = 200
 """Grades of one UPDATE."""
-
 Answers = tuple[str, ...]
 Verdict = tuple[int | None, str]
 """(rating, outcome), as a row has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A part of the passage; the parts of the extracted answer are marked."""
+
+    text: str
+    is_answer: bool
+
+
+def highlighted(text: str, answer: str) -> tuple[Segment, ...]:
+    """Split `text` where it contains `answer` as whole words, ignoring case and white space."""
+    terms = answer.split()
+    if not terms:
+        return (Segment(text, is_answer=False),)
+    pattern = re.compile(r"(?<!\w)" + r"\s+".join(map(re.escape, terms)) + r"(?!\w)", re.IGNORECASE)
+    segments, end = [], 0
+    for match in pattern.finditer(text):
+        segments += [Segment(text[end : match.start()], is_answer=False), Segment(match[0], is_answer=True)]
+        end = match.end()
+    segments.append(Segment(text[end:], is_answer=False))
+    return tuple(segment for segment in segments if segment.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +120,7 @@ def with_present_keys(
 
 
 def of_present_answers(
-    config: GraderConfig, rows: list[GradeRow], *, read: Mapping[Cell, str]
+    config: GraderConfig, rows: list[GradeRow], *, read: Mapping[Pair, str]
 ) -> list[GradeRow]:
     """Fail new verdicts on answers that changed since they were `read`.
 
@@ -115,7 +138,7 @@ def of_present_answers(
     ]
 
 
-def drop_verdicts(source: GraderConfig, topic_id: int, answers: Mapping[Cell, str | None]) -> None:
+def drop_verdicts(source: GraderConfig, topic_id: int, answers: Mapping[Pair, str | None]) -> None:
     """Before new answers by `source` are saved: delete the verdicts on those that change."""
     verifying = GraderConfig.objects.filter(**{f"options__{ANSWERS_BY}": source.fingerprint})
     verifiers = list(verifying) if source.purpose == Purpose.EXTRACT else []

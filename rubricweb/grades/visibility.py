@@ -29,14 +29,13 @@ from rubricweb.core.reader import Reader, reader, reading_as
 from rubricweb.corpus.models import Collection, Pooled, Topic
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.corpus.pseudonyms import shown_names
-from rubricweb.grades.models import HumanGrade
+from rubricweb.grades.human_models import HumanGrade
+from rubricweb.grades.models import Pair
 
 if TYPE_CHECKING:
     from rubricweb.accounts.models import User
 
-Place = tuple[int, int]
-"""(revision, passage), by primary keys."""
-Places = frozenset[Place]
+Pairs = frozenset[Pair]
 Names = frozenset[tuple[str, int]]
 """(id of the wording, primary key of the passage)."""
 Mask = NDArray[np.bool_]
@@ -52,14 +51,14 @@ NO_RUN = ""
 class Hidden:
     """The ratings of one topic that a reader must not see."""
 
-    people: Places = frozenset()
+    people: Pairs = frozenset()
     """Cells whose human ratings are hidden: those that the reader has still to rate."""
-    graders: Places = frozenset()
+    graders: Pairs = frozenset()
     """Cells whose grades are hidden: the blind ones of `people`, and copies on their passages."""
     uids: Mapping[int, str] = field(default_factory=dict)
     """The ids of the wordings, by revision."""
 
-    def named(self, places: Places) -> Names:
+    def named(self, places: Pairs) -> Names:
         return frozenset((self.uids[revision], passage) for revision, passage in places)
 
 
@@ -132,7 +131,7 @@ def without_ratings(collection_id: int, topics: Iterable[int] | None = None) -> 
 
 
 def _counted(
-    collection_id: int, topics: Iterable[int] | None, places: Callable[[Hidden], Places]
+    collection_id: int, topics: Iterable[int] | None, places: Callable[[Hidden], Pairs]
 ) -> HiddenByTopic:
     """Note which cells these are: the page, or a header of the file, will say how many."""
     hidden = hidden_cells(collection_id)
@@ -147,8 +146,8 @@ def _counted(
 
 def hidden_from(user: User | None, collection_id: int, **narrowed: object) -> HiddenByTopic:
     """What is hidden from the user, or for None from a public link. `narrowed` to a passage."""
-    people: dict[int, set[Place]] = defaultdict(set)
-    graders: dict[int, set[Place]] = defaultdict(set)
+    people: dict[int, set[Pair]] = defaultdict(set)
+    graders: dict[int, set[Pair]] = defaultdict(set)
     uids: dict[int, dict[int, str]] = defaultdict(dict)
     since: datetime | None = None
     rows = _cells(user, collection_id).filter(is_rated=False, **narrowed).order_by()
@@ -169,7 +168,7 @@ def hidden_from(user: User | None, collection_id: int, **narrowed: object) -> Hi
 
 def _copies(
     user: User | None, collection_id: int, since: datetime, **narrowed: object
-) -> Iterator[tuple[int, str, Place]]:
+) -> Iterator[tuple[int, str, Pair]]:
     """Yield topic, id of the wording and place of each cell that may be a copy of a blind one.
 
     A copy cannot be recognised by its words. So on passages with blind cells, the user sees only grades of

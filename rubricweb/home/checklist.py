@@ -14,7 +14,7 @@ from django.urls import reverse
 from rubricweb.accounts import roles
 from rubricweb.banks.models import Item
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.models import HumanGrade
+from rubricweb.grades.human_models import HumanGrade
 from rubricweb.home.collections import CollectionCard, cards_of
 from rubricweb.home.todo import OpenWork, open_work
 

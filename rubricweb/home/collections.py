@@ -21,10 +21,9 @@ from rubricweb.core.http import HtmxRequest
 from rubricweb.corpus.models import Collection, Passage, Pooled, Run, Topic
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades.configs import kinds_of
-from rubricweb.grades.defaults import in_order
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob, MatrixStamp
 from rubricweb.grades.raters import Rater, active_raters, shown_rater
-from rubricweb.grades.selectors import GraderRow
+from rubricweb.grades.selectors import GraderRow, in_order
 
 Stamped = dict[int, dict[GraderConfig, int]]
 """By collection: the number of grades of each grader."""

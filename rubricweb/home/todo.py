@@ -23,7 +23,8 @@ from rubricweb.campaigns.models import Campaign, CampaignCell, Decision, Turn
 from rubricweb.campaigns.selectors import LEAST_SECONDS, PACE_OF, pace
 from rubricweb.corpus.models import Collection, Run
 from rubricweb.grades import visibility
-from rubricweb.grades.models import GradingJob, HumanGrade
+from rubricweb.grades.human_models import HumanGrade
+from rubricweb.grades.models import GradingJob
 from rubricweb.review.models import Flag
 from rubricweb.submissions.models import Submission
 from rubricweb.webhooks.models import Endpoint

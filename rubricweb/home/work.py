@@ -18,7 +18,7 @@ from rubricweb.campaigns.models import Campaign, Turn
 from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.grades.defaults import banks
+from rubricweb.grades.selectors import banks
 from rubricweb.home.todo import Kind, Task, turns_to_rate, waiting_for
 from rubricweb.review.verify.selectors import count_unchecked
 from rubricweb.support import labelling

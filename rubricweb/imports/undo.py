@@ -35,9 +35,10 @@ from rubricweb.corpus.models import (
     Topic,
 )
 from rubricweb.grades import store
+from rubricweb.grades.human_models import HumanGrade, HumanStamp
 from rubricweb.grades.importers.people import Kinds, registered_kinds
-from rubricweb.grades.models import Grade, HumanGrade, HumanStamp, MatrixSnapshot, MatrixStamp
-from rubricweb.grades.replies.models import ReplyBlock
+from rubricweb.grades.models import Grade, MatrixSnapshot, MatrixStamp
+from rubricweb.grades.reply_models import ReplyBlock
 from rubricweb.imports.kind import note_progress
 from rubricweb.imports.models import Import
 from rubricweb.jobs import endings

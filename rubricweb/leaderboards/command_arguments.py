@@ -13,9 +13,9 @@ from grading.measures.cover import LabelMode
 from grading.statistics.max_t import PairedTest
 from grading.types import TrecEval
 from rubricweb.corpus.command_arguments import collection_named
-from rubricweb.grades.humans import Source
+from rubricweb.grades.configs import default_min_grade
+from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.scales import default_min_grade
 from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.leaderboards.board import columns, lookup
 from rubricweb.leaderboards.board.types import BoardSpec, MissingTopic

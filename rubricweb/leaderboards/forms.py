@@ -18,18 +18,17 @@ from grading.measures.base import CUTOFF, MIN_ANSWERS, MIN_GRADE
 from grading.measures.cover import LabelMode
 from grading.statistics.max_t import PairedTest
 from grading.topic_attributes import TopicSlice
-from grading.types import MAX_RATING, ItemKind, Purpose, TrecEval
+from grading.types import MAX_RATING, USUAL_MIN_GRADE, ItemKind, Purpose, TrecEval
 from rubricweb.banks.models import Bank, BankVersion
 from rubricweb.core.chips import ChipForm
 from rubricweb.core.forms import RenamedChoiceField, filled_in, keep_choices, offer_rows
 from rubricweb.core.ids import parse_id
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.defaults import default_bank, graders_of, scored_graders
-from rubricweb.grades.humans import Source
+from rubricweb.grades.configs import default_min_grade, scale_of, threshold_note
+from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.scales import PAPERS_MIN_GRADE, default_min_grade, scale_of, threshold_note
 from rubricweb.grades.scoring import Definition, MeasureSpec
-from rubricweb.grades.selectors import banks_graded_by
+from rubricweb.grades.selectors import banks_graded_by, default_bank, graders_of, scored_graders
 from rubricweb.leaderboards.board import columns, lookup, provenance
 from rubricweb.leaderboards.board.types import BoardError, BoardSpec, MissingTopic
 from rubricweb.leaderboards.by_attribute import offered_slices
@@ -134,7 +133,7 @@ class LabelForm(forms.Form):
             "grader": config.pk if config else None,
             "bank": getattr(default_bank(self.collection, config), "pk", None),
             "measure": registry.DEFAULT_OF_LABELS if is_direct else registry.DEFAULT,
-            "min_grade": default_min_grade(config) if config else PAPERS_MIN_GRADE,
+            "min_grade": default_min_grade(config) if config else USUAL_MIN_GRADE,
             "cutoff": CUTOFF.default,
             "mode": LabelMode.MAX,
             "min_answers": MIN_ANSWERS.default,

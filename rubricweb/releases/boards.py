@@ -26,13 +26,12 @@ from rubricweb.corpus.models import Collection, Judgment
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.exports import naming
 from rubricweb.exports import selectors as labels
-from rubricweb.grades.configs import kinds_of
-from rubricweb.grades.defaults import scored_graders
-from rubricweb.grades.humans import Source
-from rubricweb.grades.models import GraderConfig, HumanGrade
-from rubricweb.grades.scales import default_min_grade
+from rubricweb.grades.configs import default_min_grade, kinds_of
+from rubricweb.grades.human_matrices import Source
+from rubricweb.grades.human_models import HumanGrade
+from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import MeasureSpec
-from rubricweb.grades.selectors import banks_graded_by, graders
+from rubricweb.grades.selectors import banks_graded_by, graders, scored_graders
 from rubricweb.grades.visibility import visible_human_grades
 from rubricweb.leaderboards.agreement import files as agreement_files
 from rubricweb.leaderboards.agreement.selectors import agreements, labellers

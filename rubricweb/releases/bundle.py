@@ -21,7 +21,8 @@ from rubricweb import __version__
 from rubricweb.banks.models import ItemChange
 from rubricweb.corpus.models import Collection
 from rubricweb.grades import visibility
-from rubricweb.grades.models import HumanStamp, MatrixStamp
+from rubricweb.grades.human_models import HumanStamp
+from rubricweb.grades.models import MatrixStamp
 from rubricweb.releases import boards, parts, readme
 from rubricweb.releases.contents import Contents, Part, ReleaseFile, ReleaseOptions
 from rubricweb.releases.names import Names

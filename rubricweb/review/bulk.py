@@ -29,14 +29,13 @@ from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.core.ids import parse_ids
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades import actions as grading
-from rubricweb.grades import humans
+from rubricweb.grades import human_ratings
 from rubricweb.grades.engine import monitor
 from rubricweb.grades.engine.gaps import gaps_of
 from rubricweb.grades.engine.missing import Missing
 from rubricweb.grades.engine.price import price
-from rubricweb.grades.engine.regrade import can_ask
-from rubricweb.grades.engine.stages import left_to_start
-from rubricweb.grades.humans import Cell, ShownRating
+from rubricweb.grades.engine.stages import can_ask, left_to_start
+from rubricweb.grades.human_ratings import Cell, ShownRating
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.raters import Rater
 from rubricweb.jobs.progress import Price
@@ -202,7 +201,7 @@ def _plan(request: HtmxRequest, bank: Bank, topic: Topic, address: QueryDict) ->
 def _is_done(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) -> bool:
     cleaned = form.cleaned_data
     if cleaned["deed"] == BulkAction.TAKE_BACK:
-        count = humans.take_back_right(plan.cells, by=request.user, uid=form.chosen_uid)
+        count = human_ratings.take_back_right(plan.cells, by=request.user, uid=form.chosen_uid)
         messages.info(request, f"{counted(count, 'verdict')} undone.")
         return True
     if cleaned["cells"] != len(plan.cells):
@@ -230,7 +229,7 @@ def _grade(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) -> 
 
 
 def _confirm(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) -> bool:
-    events = humans.find_right(plan.unchecked, by=request.user, uid=form.chosen_uid)
+    events = human_ratings.find_right(plan.unchecked, by=request.user, uid=form.chosen_uid)
     messages.success(request, f"{counted(len(events), 'rating')} marked as verified.")
     return True
 

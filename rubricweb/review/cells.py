@@ -20,21 +20,22 @@ from rubricweb.banks.models import Item
 from rubricweb.campaigns.actions import undo_in_grid
 from rubricweb.core.http import HtmxRequest, after_post, page_or_part
 from rubricweb.corpus.models import Passage
-from rubricweb.grades import humans
-from rubricweb.grades.answer_verdicts import AnswerVerdict
+from rubricweb.grades import human_ratings
 from rubricweb.grades.forms import GraderForm
-from rubricweb.grades.humans import (
+from rubricweb.grades.human_matrices import Source
+from rubricweb.grades.human_models import AnswerVerdict, HumanGrade
+from rubricweb.grades.human_ratings import (
     Cell,
+    HumanGradeError,
     RatedMeanwhile,
     ShownRating,
-    Source,
+    UnfitRating,
     latest,
     latest_by,
-    verdicts_on,
 )
-from rubricweb.grades.humans.actions import HumanGradeError, UnfitRating
-from rubricweb.grades.models import Grade, HumanGrade
+from rubricweb.grades.models import Grade
 from rubricweb.grades.raters import Rater, raters
+from rubricweb.grades.verdicts import verdicts_on
 from rubricweb.grades.visibility import hidden_of_cell
 from rubricweb.review import access, selectors
 from rubricweb.review.flags.views import subject_context
@@ -170,7 +171,7 @@ def rate(request: HtmxRequest, bank_id: int, topic_id: int, passage_id: int, ite
     rater = GraderForm(request.GET).offer(raters(item.bank))
     is_blind = hidden_of_cell(request.user, item.topic, item.revision_id, passage.pk).graders
     before = None if is_blind else displayed_rating(item, passage, rater, _source(request))
-    return _save(request, place, form, partial(humans.rate_cell, shown=before))
+    return _save(request, place, form, partial(human_ratings.rate_cell, shown=before))
 
 
 @require_POST

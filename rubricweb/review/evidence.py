@@ -25,7 +25,7 @@ from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
 from rubricweb.grades.forms import GraderForm, covered_from, select_at_once
-from rubricweb.grades.humans import human_matrices
+from rubricweb.grades.human_matrices import human_matrices
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.raters import Rater
 from rubricweb.grades.topic_ratings import ItemColumn, Mask, ratings_of

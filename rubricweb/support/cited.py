@@ -13,7 +13,7 @@ from grading.support import JudgedCitations
 from grading.types import Sentence
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Collection, Passage, Response, Topic
-from rubricweb.grades.stamped_cache import StampedCache
+from rubricweb.grades.matrices import StampedCache
 
 CACHED_COLLECTIONS = 4
 COLUMNS = ("run", "topic", "sentences")

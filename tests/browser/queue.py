@@ -6,7 +6,7 @@ from django.urls import reverse
 from playwright.sync_api import Page, expect
 
 from rubricweb.campaigns.models import Campaign, Turn
-from rubricweb.grades.models import HumanGrade
+from rubricweb.grades.human_models import HumanGrade
 
 SHOWN = "#queue-card li[aria-current]"
 """The item that the keys are for."""

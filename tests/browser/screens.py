@@ -14,8 +14,7 @@ from grading.support import Support
 from rubricweb.accounts.models import User
 from rubricweb.arena.models import Vote
 from rubricweb.campaigns.models import Decision, Turn
-from rubricweb.grades.answer_verdicts import AnswerVerdict
-from rubricweb.grades.models import HumanGrade
+from rubricweb.grades.human_models import AnswerVerdict, HumanGrade
 from rubricweb.review.models import Flag
 from rubricweb.support import labelling
 from rubricweb.support.actions import label_citation

@@ -7,7 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from rubricweb.grades.models import HumanGrade
+from rubricweb.grades.human_models import HumanGrade
 from tests.browser.inspector import WIDE
 from tests.browser.waiting import Held
 

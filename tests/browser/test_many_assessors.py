@@ -17,7 +17,7 @@ from rubricweb.campaigns.actions import CampaignPlan, open_campaign
 from rubricweb.campaigns.leases import MOST_HELD
 from rubricweb.campaigns.models import Campaign, Turn
 from rubricweb.campaigns.population import Choice
-from rubricweb.grades.models import HumanGrade
+from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.raters import raters
 from tests.factories import MembershipFactory, UserFactory
 from tests.rubricweb.campaigns.assessors import Assessor

@@ -8,8 +8,8 @@ from playwright.sync_api import Page, expect
 from rubricweb.accounts.actions import set_role
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
-from rubricweb.grades.humans import rate_cell
-from rubricweb.grades.models import HumanGrade
+from rubricweb.grades.human_models import HumanGrade
+from rubricweb.grades.human_ratings import rate_cell
 from tests.browser.queue import SHOWN, expect_cell, expect_saved, open_queue, order_shown, rated
 from tests.browser.slowness import set_offline
 from tests.browser.waiting import Held, holds

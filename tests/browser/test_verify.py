@@ -9,8 +9,8 @@ from django.urls import reverse
 from playwright.sync_api import Page, expect
 
 from rubricweb.accounts.models import User
-from rubricweb.grades.humans import Cell, rate_cell
-from rubricweb.grades.models import HumanGrade
+from rubricweb.grades.human_models import HumanGrade
+from rubricweb.grades.human_ratings import Cell, rate_cell
 from tests.browser.inspector import WIDE
 from tests.browser.waiting import Held
 

@@ -9,8 +9,8 @@ from django.urls import reverse
 from playwright.sync_api import Page, expect
 
 from rubricweb.banks.models import AnswerKey
-from rubricweb.grades.answer_verdicts import AnswerVerdict
 from rubricweb.grades.configs import config_for
+from rubricweb.grades.human_models import AnswerVerdict
 from rubricweb.grades.models import Grade
 from rubricweb.grades.store import save_grades
 from rubricweb.grades.verification import change_answer_key

@@ -14,7 +14,7 @@ from grading.graders import registry
 from rubricweb.core.errors import is_disk_full
 from rubricweb.grades import actions
 from rubricweb.grades.configs import config_for
-from rubricweb.grades.engine import chunks, kind, loaded
+from rubricweb.grades.engine import chunks, kind
 from rubricweb.grades.models import Grade, GradingJob
 from rubricweb.jobs import steering
 from rubricweb.jobs.run import work_on
@@ -41,7 +41,7 @@ def asked(monkeypatch):
     monkeypatch.setitem(registry.BACKENDS, "scripted", backend)
     monkeypatch.setattr(kind, "BATCH_RESULTS", 5)
     monkeypatch.setattr(kind, "SAVE_AGAIN_AFTER", (0.0,))
-    loaded.close_until(0)
+    chunks.close_until(0)
     asked = []
 
     def grade(number, pair):
@@ -51,7 +51,7 @@ def asked(monkeypatch):
     scripted.SCRIPT.append(grade)
     yield asked
     scripted.SCRIPT.clear()
-    loaded.close_until(0)
+    chunks.close_until(0)
 
 
 @pytest.fixture

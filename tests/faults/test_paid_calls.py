@@ -14,7 +14,7 @@ from django.db.models import Count, Sum
 from grading.graders import registry
 from rubricweb.grades import actions
 from rubricweb.grades.configs import config_for
-from rubricweb.grades.engine import chunks, kind, loaded
+from rubricweb.grades.engine import chunks, kind
 from rubricweb.grades.engine.parts import cells_of
 from rubricweb.grades.models import Grade, GradingJob, JobChunk
 from rubricweb.jobs import endings, kinds, leases
@@ -207,7 +207,7 @@ def test_a_connection_closed_in_the_middle_of_a_chunk(collection, settings, redi
     monkeypatch.setitem(registry.BACKENDS, "scripted", backend)
     monkeypatch.setattr(kind, "BATCH_RESULTS", 5)
     monkeypatch.setattr(kind, "SAVE_AGAIN_AFTER", (0.0, 0.0))
-    loaded.close_until(0)
+    chunks.close_until(0)
     gradable(collection, topics=1, passages=10, items=4)
     (job,) = actions.start_grading(
         collection, by=None, configs=[config_for("scripted", "script", "LexicalBaseline")]
@@ -235,7 +235,7 @@ def test_a_connection_closed_in_the_middle_of_a_chunk(collection, settings, redi
             work_on("chunk", pk)
     finally:
         scripted.SCRIPT.clear()
-        loaded.close_until(0)
+        chunks.close_until(0)
     assert broken == [5, 15, 25, 35]
     assert leases.expired(kinds.kind_of(job.chunks.first())) == []
     assert_true(job)

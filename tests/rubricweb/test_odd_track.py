@@ -25,7 +25,7 @@ from grading.graders import openai_client
 from grading.types import Outcome
 from rubricweb.core import logs
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.engine import loaded
+from rubricweb.grades.engine import chunks
 from rubricweb.grades.management.commands import grade as grade_command
 from rubricweb.grades.models import Grade, JobChunk
 from rubricweb.jobs.run import work_on
@@ -172,7 +172,7 @@ def test_nothing_wrong_is_on_a_board_in_a_file_or_in_a_log(
     grading = (*grader, "--backend", "openai_compatible", "--option", "thinking=on", "--wait")
     with serving(model) as server:
         settings.OPENAI_BASE_URL = server.url
-        loaded.close_until(0)
+        chunks.close_until(0)
         manage("grade", *grading)
         there = Grade.objects.exclude(outcome=Outcome.FAILED)
         failed = Grade.objects.filter(outcome=Outcome.FAILED)
@@ -186,7 +186,7 @@ def test_nothing_wrong_is_on_a_board_in_a_file_or_in_a_log(
 
         model.is_well = True
         manage("grade", *grading, "--retry-failed")
-        loaded.close_until(0)
+        chunks.close_until(0)
     assert not failed.exists()
     assert Grade.objects.count() == n_cells
     assert set(there.values_list("rating", flat=True)) == {0, 3, 4, 5}

@@ -10,7 +10,8 @@ from rubricweb.accounts.roles import Role
 from rubricweb.banks.models import DIRECT_UID, AnswerKey, Bank, ItemRevision
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.configs import active_configs, imported_config, kinds_of
-from rubricweb.grades.models import Grade, GraderConfig, HumanGrade, MatrixStamp
+from rubricweb.grades.human_models import HumanGrade
+from rubricweb.grades.models import Grade, GraderConfig, MatrixStamp
 from rubricweb.grades.raters import active_raters, raters
 from rubricweb.grades.store import save_grades
 from tests.factories import ItemFactory, MembershipFactory, UserFactory

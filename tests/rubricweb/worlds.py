@@ -31,19 +31,13 @@ from rubricweb.corpus.prompts import save_prompt
 from rubricweb.graders.calibration_cards import make_card
 from rubricweb.graders.models import DryRun
 from rubricweb.grades.configs import config_for
-from rubricweb.grades.humans import Cell, judge_answer, rate_cell
-from rubricweb.grades.models import (
-    Grade,
-    GraderConfig,
-    GradingJob,
-    HumanGrade,
-    HumanStamp,
-    JobChunk,
-    MatrixStamp,
-)
+from rubricweb.grades.human_models import HumanGrade, HumanStamp
+from rubricweb.grades.human_ratings import Cell, rate_cell
+from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk, MatrixStamp
 from rubricweb.grades.raters import KINDS, raters
-from rubricweb.grades.replies.packing import pack_some
+from rubricweb.grades.replies import pack_some
 from rubricweb.grades.store import save_grades
+from rubricweb.grades.verdicts import judge_answer
 from rubricweb.imports.models import Import, ImportFile
 from rubricweb.leaderboards.public.actions import publish_board
 from rubricweb.releases.models import Release

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -135,8 +136,8 @@ class Jobs(ListResource):
         """Grade what has no grade yet."""
         collection = access.collection_to_grade(self.person, self.collection().slug)
         scope = _scope(collection, self.fields(JobScope))
-        missing = monitor.to_start(collection, scope)
-        if refusal := access.price_refusal(self.person, collection, missing):
+        find = partial(monitor.to_start, collection, scope)
+        if refusal := access.price_refusal(self.person, collection, find):
             raise PermissionDenied(refusal)
         jobs = actions.start_grading(collection, by=self.person, topics=scope.topics, items=scope.items)
         headers = {"Location": reverse("api:job", args=[slug, jobs[0].pk])} if jobs else {}

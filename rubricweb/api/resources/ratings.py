@@ -21,8 +21,8 @@ from rubricweb.banks.models import Item
 from rubricweb.corpus.access import pooled_passage
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pseudonyms import assessor_pseudonym
-from rubricweb.grades.humans import Cell, rate_cell
-from rubricweb.grades.models import HumanGrade
+from rubricweb.grades.human_models import HumanGrade
+from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.grades.visibility import visible_human_grades
 
 

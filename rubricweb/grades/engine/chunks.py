@@ -1,27 +1,104 @@
-"""A chunk's cells: read as pairs for a grader, and saved as grades."""
+"""The cells of a chunk: read as pairs for a grader, asked at once or in a batch, and saved as grades.
+
+A batch is answered hours later. Its id is kept with the chunk before anything is waited for. While it is not
+answered the chunk waits outside of the queue, without a lease: the worker goes on with other chunks, and
+whoever claims the chunk when it is due looks at the batch again. A worker that died after it sent a batch,
+and before it kept the id, leaves one that the next worker finds by the digest of its requests.
+"""
 
 from __future__ import annotations
 
+import logging
+from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 
 from django.db import transaction
+from django.db.models.functions import Now
 
 from grading import types
+from grading.errors import GradingError, TryLater
+from grading.graders import Grader, GraderSpec, registry
+from grading.graders.base import BatchGrader
 from grading.types import ItemKind, Outcome
 from rubricweb.banks.models import DIRECT_UID, Item, ItemRevision
-from rubricweb.corpus.models import Passage
-from rubricweb.grades import convert, store, verification
-from rubricweb.grades.configs import kinds_of
-from rubricweb.grades.engine import failures, parts
-from rubricweb.grades.engine.answers import answers_for
+from rubricweb.core.secrets import redacted
+from rubricweb.core.servers import model_server
+from rubricweb.corpus import convert as corpus
+from rubricweb.corpus.models import Passage, Topic
+from rubricweb.grades import store, verification
+from rubricweb.grades.configs import kinds_of, running_spec
+from rubricweb.grades.engine import breaker, parts
 from rubricweb.grades.engine.breaker import Breaker
-from rubricweb.grades.engine.gaps import Cell
-from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk
+from rubricweb.grades.engine.missing import answers_for
+from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk, Pair
 from rubricweb.grades.store import GradeRow
+from rubricweb.jobs import worker_state
+from rubricweb.jobs.kinds import Stopping
 from rubricweb.jobs.leases import Lease, LeaseLost, expiry
 
+logger = logging.getLogger(__name__)
+
 Result = types.Grade | types.GradeFailure
+
+KEPT_GRADERS = 4
+_graders: OrderedDict[GraderSpec, Grader] = OrderedDict()
+"""The one used last comes last."""
+
+LOOK_AGAIN = timedelta(seconds=60)
+CANCELLED_AT_ONCE = 20
+
+
+def item(revision: ItemRevision, kind: types.ItemKind) -> types.Item:
+    """Return the wording with its accepted answers; prefetch `answer_keys` when converting many."""
+    answers = tuple(key.text for key in revision.answer_keys.all())
+    return types.Item(revision.uid, kind, revision.text, answers)
+
+
+def pair(
+    topic: Topic, revision: ItemRevision, passage: Passage, kind: types.ItemKind, answer: str | None = None
+) -> types.CellToGrade:
+    """Return the cell as graders take it; `answer` is the extracted one, for a prompt that asks about it."""
+    return types.CellToGrade(item(revision, kind), corpus.passage(passage), corpus.topic(topic), answer)
+
+
+def grade_row(result: Result, *, topic_id: int, revision_id: int, passage_id: int) -> GradeRow:
+    """Return the row of a result; a failure has no rating, but a reason, an error class and the raw reply."""
+    trace = result.trace
+    reply = _kept(trace.reply) if trace else ""
+    cut = trace.context_chars if trace else None
+    cell = (topic_id, revision_id, passage_id)
+    if isinstance(result, types.GradeFailure):
+        return GradeRow(
+            *cell,
+            rating=None,
+            outcome=Outcome.FAILED.value,
+            answer=reply,
+            reply=redacted(_kept(result.reason)),
+            error_class=error_class(result),
+            context_chars=cut,
+        )
+    return GradeRow(
+        *cell,
+        rating=result.rating,
+        outcome=result.outcome.value,
+        answer=_kept(result.answer),
+        reply=reply,
+        confidence=result.confidence,
+        expectation=result.expectation,
+        context_chars=cut,
+    )
+
+
+def error_class(result: Result) -> str:
+    """Return the class of a failure; empty for a grade."""
+    return "" if isinstance(result, types.Grade) else result.error_class.value
+
+
+def _kept(text: str) -> str:
+    """PostgreSQL can store every character except NUL."""
+    return text.replace("\0", "")
 
 
 @dataclass
@@ -29,14 +106,14 @@ class Work:
     """What is left of a chunk: its rows by the ids that graders speak of."""
 
     chunk: JobChunk
-    left: list[Cell]
+    left: list[Pair]
     revisions: dict[int, ItemRevision]
     passages: dict[int, Passage]
     kinds: dict[int, ItemKind]
     """By revision pk."""
-    answers: dict[Cell, str]
+    answers: dict[Pair, str]
     """What was extracted before, where the prompt asks about it."""
-    unanswered: dict[tuple[str, str], Cell]
+    unanswered: dict[tuple[str, str], Pair]
     """By item id and passage id: the cells that no saved batch has answered yet."""
     failed: int
     """Cells of the chunk whose grade is a failed one, as far as they are saved."""
@@ -47,17 +124,17 @@ class Work:
         for revision_pk, passage_pk in self.left:
             revision, passage = self.revisions[revision_pk], self.passages[passage_pk]
             answer = self.answers.get((revision_pk, passage_pk))
-            yield convert.pair(self.chunk.topic, revision, passage, self.kinds[revision_pk], answer)
+            yield pair(self.chunk.topic, revision, passage, self.kinds[revision_pk], answer)
 
     def rows(self, results: list[Result]) -> list[GradeRow]:
         """The grades of a batch. Each pair is answered once: a second answer is a KeyError."""
         topic_id = self.chunk.topic_id
-        rows: dict[Cell, GradeRow] = {}
+        rows: dict[Pair, GradeRow] = {}
         for result in results:
             cell = self.unanswered[result.item_id, result.passage_id]
             if cell in rows:
                 raise KeyError(cell)
-            rows[cell] = convert.grade_row(result, topic_id=topic_id, revision_id=cell[0], passage_id=cell[1])
+            rows[cell] = grade_row(result, topic_id=topic_id, revision_id=cell[0], passage_id=cell[1])
         return list(rows.values())
 
     def keys(self) -> dict[int, tuple[str, ...]]:
@@ -70,7 +147,10 @@ class Work:
 
 
 def work_of(lease: Lease[JobChunk]) -> Work:
-    """What the chunk has still to grade; its counts are set to what is graded already. Raises LeaseLost."""
+    """Return what the chunk has still to grade; its counts are set to what is graded already.
+
+    Raises LeaseLost.
+    """
     chunk = lease.work
     cells = parts.cells_of(chunk)
     revisions = ItemRevision.including_secret.prefetch_related("answer_keys").in_bulk(
@@ -104,7 +184,7 @@ def save(lease: Lease[JobChunk], work: Work, results: list[Result], seconds: flo
         done = work.chunk.size - len(work.unanswered) + len(rows)
         counts = {"done": done, "failed": failed, "seconds": spent}
         if failed > work.failed or job.failures.get("row"):
-            failures.note_results(job, [row.error_class for row in rows])
+            breaker.note_results(job, [row.error_class for row in rows])
         if not lease.held().update(**counts, lease_until=expiry()):
             raise LeaseLost
         _write(job, rows)
@@ -119,12 +199,12 @@ def _write(job: GradingJob, rows: list[GradeRow]) -> None:
     elif not job.is_again:
         store.replace_failed(job.config, rows, job=job)
     elif _replace(job, rows) < len(rows):
-        said = next((row.reply for row in rows if row.outcome == Outcome.FAILED), "")
-        GradingJob.objects.filter(pk=job.pk).update(error=f"The grade stays as it was. {said}"[:2_000])
+        reason = next((row.reply for row in rows if row.outcome == Outcome.FAILED), "")
+        GradingJob.objects.filter(pk=job.pk).update(error=f"The grade stays as it was. {reason}"[:2_000])
 
 
 def _replace(job: GradingJob, rows: list[GradeRow]) -> int:
-    """What was said of the answers before goes with them."""
+    """Replace these grades and return how many; people's verdicts on the answers before go with them."""
     new = [row for row in rows if row.outcome != Outcome.FAILED]
     if new:
         answers = {(row.revision_id, row.passage_id): row.answer for row in new}
@@ -132,30 +212,120 @@ def _replace(job: GradingJob, rows: list[GradeRow]) -> int:
     return store.replace_grades(job.config, rows, job=job)
 
 
-def _graded(chunk: JobChunk, cells: set[Cell]) -> dict[Cell, str]:
-    """By cell: the outcome of the grade that needs no other; to a retry, those of other jobs may."""
+def _graded(chunk: JobChunk, cells: set[Pair]) -> dict[Pair, str]:
+    """Return by cell the outcome of the grade that needs no other; to a retry, those of other jobs may."""
     job = chunk.job
     rows = Grade.objects.by(chunk.job.config).filter(
         topic=chunk.topic_id,
         revision__in={revision for revision, _ in cells},
         passage__in={passage for _, passage in cells},
     )
-    found = rows.values_list("revision_id", "passage_id", "outcome", "job_id")
+    outcomes = rows.values_list("revision_id", "passage_id", "outcome", "job_id")
     return {
         (revision, passage): outcome
-        for revision, passage, outcome, job_id in found
+        for revision, passage, outcome, job_id in outcomes
         if job_id == job.pk or not (job.is_again or (job.is_retry and outcome == Outcome.FAILED))
     }
 
 
 def _kinds(config: GraderConfig, revisions: dict[int, ItemRevision]) -> dict[int, ItemKind]:
-    """What each wording is asked as; one that no item has any more is asked as the config's first kind."""
+    """Return as what each wording is asked; one that no item has any more is asked as the config's first
+    kind.
+    """
     fitting = sorted(kinds_of(config))
     rows = (
         Item.including_secret.of_kinds(fitting).filter(revision__in=revisions)
         if len(fitting) > 1
         else Item.including_secret.none()
     )
-    asked = {pk: ItemKind(kind) for pk, kind in rows.values_list("revision_id", "kind")}
+    of_items = {pk: ItemKind(kind) for pk, kind in rows.values_list("revision_id", "kind")}
     direct = {pk: ItemKind.DIRECT for pk, revision in revisions.items() if revision.uid == DIRECT_UID}
-    return dict.fromkeys(revisions, fitting[0]) | asked | direct
+    return dict.fromkeys(revisions, fitting[0]) | of_items | direct
+
+
+def loaded_grader(spec: GraderSpec) -> Grader:
+    """Return the grader with its model loaded. Raises what `registry.build` raises."""
+    if spec not in _graders:
+        close_until(KEPT_GRADERS - 1)  # before the new one needs the memory
+        _graders[spec] = registry.build(spec, model_server())
+    _graders.move_to_end(spec)
+    return _graders[spec]
+
+
+def close_until(left: int) -> None:
+    """Close graders, those first that were not used for longest, until so many are left."""
+    while len(_graders) > left:
+        _, unused = _graders.popitem(last=False)
+        unused.close()
+
+
+class BatchFailed(Exception):
+    """A batch ended without an answer to any of its cells."""
+
+
+def batch_results(lease: Lease[JobChunk], work: Work, grader: BatchGrader) -> Iterator[Result]:
+    """Yield what the chunk's batch answered.
+
+    Raises Stopping where that must be waited for, and BatchFailed.
+    """
+    chunk, pairs, salt = work.chunk, list(work.pairs()), _salt(work)
+    answered = 0
+    try:
+        if not chunk.batch:
+            _wait(lease, batch=grader.find(pairs, salt) or grader.send(pairs, salt))
+        state = grader.state(chunk.batch)
+        if not state.has_ended:
+            _wait(lease)
+        if state.is_refused_for_now:
+            _wait(lease, batch="")
+        work.seconds += state.seconds
+        if not state.problem:
+            for result in grader.collect(chunk.batch, pairs, salt):
+                answered += 1
+                yield result
+    except TryLater as error:
+        logger.info("chunk %s waits: %s", chunk.pk, error)
+        _wait(lease)
+    if not answered:
+        _keep(lease, batch="")
+        raise BatchFailed(f"Batch {chunk.batch} has no answers. {state.problem}")
+
+
+def ask_rest(lease: Lease[JobChunk], work: Work) -> None:
+    """If the batch, which has ended, left cells without an answer, ask about these. Raises Stopping."""
+    if not work.unanswered:
+        return
+    logger.info("%d cells of chunk %s are asked again", len(work.unanswered), work.chunk.pk)
+    _keep(lease, batch="", not_before=None)
+    raise Stopping
+
+
+def cancel_unwanted() -> None:
+    """Have nobody answer, or charge for, batches of cancelled chunks."""
+    if "batch_file" not in worker_state.now.backends:
+        return
+    unwanted = JobChunk.objects.filter(state=JobChunk.State.CANCELLED).exclude(batch="")
+    for chunk in unwanted.select_related("job__config", "job__collection")[:CANCELLED_AT_ONCE]:
+        try:
+            grader = loaded_grader(running_spec(chunk.job))
+            if isinstance(grader, BatchGrader):
+                grader.cancel(chunk.batch)
+        except GradingError as error:
+            logger.warning("batch %s was not cancelled: %s", chunk.batch, error)
+        else:
+            JobChunk.objects.filter(pk=chunk.pk).update(batch="")
+
+
+def _salt(work: Work) -> str:
+    """A retry asks anew, also about cells that an earlier batch answered."""
+    return str(work.chunk.job_id) if work.chunk.job.is_retry else ""
+
+
+def _wait(lease: Lease[JobChunk], **fields: str) -> None:
+    _keep(lease, not_before=Now() + LOOK_AGAIN, **fields)
+    raise Stopping
+
+
+def _keep(lease: Lease[JobChunk], **fields: object) -> None:
+    if not lease.held().update(**fields):
+        raise LeaseLost

@@ -1,7 +1,12 @@
-"""Cells of topics that are to be graded: as arrays, or as whole topics of which only the size is known."""
+"""Cells of topics that are to be graded: as arrays, or as whole topics of which only the size is known.
+
+Keys and masks of many cells are packed as short texts, which rows, archives and every database can hold.
+"""
 
 from __future__ import annotations
 
+import zlib
+from base64 import b64decode, b64encode
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -12,9 +17,9 @@ from numpy.typing import NDArray
 
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import pooled_passages
+from rubricweb.grades.models import Pair
 
-Cell = tuple[int, int]
-"""(revision pk, passage pk)."""
+KEY = np.dtype("<i8")
 Mask = NDArray[np.bool_]
 """Shape (passages, revisions): True where a grade is wanted, and missing or failed."""
 
@@ -37,7 +42,7 @@ class TopicGap:
         """Wordings with at least one of the cells."""
         return int(self.mask.any(axis=0).sum())
 
-    def pairs_by_passage(self) -> Iterator[list[Cell]]:
+    def pairs_by_passage(self) -> Iterator[list[Pair]]:
         """The cells, one list a passage, in the pool's order."""
         for row in np.flatnonzero(self.mask.any(axis=1)).tolist():
             passage = self.passage_pks[row]
@@ -54,7 +59,7 @@ class TopicGap:
         """The cells that the other lacks."""
         return replace(self, mask=self.mask & ~self.within(other).mask)
 
-    def without(self, cells: set[Cell]) -> TopicGap:
+    def without(self, cells: set[Pair]) -> TopicGap:
         mask = self.mask.copy()
         column_of = {pk: column for column, pk in enumerate(self.revision_pks)}
         row_of = {pk: row for row, pk in enumerate(self.passage_pks)}
@@ -112,8 +117,8 @@ def within(collection: Collection, gaps: Iterable[Gap], others: Iterable[Gap]) -
     """The cells of each gap that one of the others has; gaps that so become empty are left out."""
     for gap, theirs in _paired(collection, gaps, others):
         if isinstance(gap, WholeTopic):
-            known = {pk for other in theirs for pk in other.revision_pks}
-            shared: Gap = replace(gap, revision_pks=tuple(pk for pk in gap.revision_pks if pk in known))
+            pks = {pk for other in theirs for pk in other.revision_pks}
+            shared: Gap = replace(gap, revision_pks=tuple(pk for pk in gap.revision_pks if pk in pks))
         elif theirs:
             masks = [gap.within(other).mask for other in theirs]  # type: ignore[arg-type]
             shared = replace(gap, mask=np.logical_or.reduce(masks))
@@ -134,7 +139,7 @@ def _paired(
         by_topic[other.topic_id].append(other)
     groups = [(gap, by_topic[gap.topic_id]) for gap in gaps]
     mixed = [(gap, *theirs) for gap, theirs in groups if not _can_stay(gap, theirs)]
-    pools = _pools(collection, [one for group in mixed for one in group])
+    pools = _pools(collection, [each for group in mixed for each in group])
     for gap, theirs in groups:
         if _can_stay(gap, theirs):
             yield gap, theirs
@@ -161,22 +166,59 @@ def _listed(gap: Gap, pools: dict[int, list[int]]) -> TopicGap:
     return TopicGap(gap.topic_id, gap.revision_pks, passages, mask)
 
 
-def gaps_of(cells: dict[int, list[Cell]]) -> tuple[TopicGap, ...]:
+def gaps_of(cells: dict[int, list[Pair]]) -> tuple[TopicGap, ...]:
     """By topic id: exactly these cells."""
     gaps = []
-    for topic_id, wanted in cells.items():
-        revisions, passages = (tuple(dict.fromkeys(some)) for some in zip(*wanted, strict=True))
+    for topic_id, pairs in cells.items():
+        revisions, passages = (tuple(dict.fromkeys(some)) for some in zip(*pairs, strict=True))
         mask = np.ones((len(passages), len(revisions)), dtype=np.bool_)
         every = TopicGap(topic_id, revisions, passages, mask)
-        gaps.append(replace(every, mask=mask & ~every.without(set(wanted)).mask))
+        gaps.append(replace(every, mask=mask & ~every.without(set(pairs)).mask))
     return tuple(gaps)
 
 
 def _places(mine: Sequence[int], others: Sequence[int]) -> NDArray[np.intp]:
     """Where each key stands among the others; -1 for one that they lack."""
-    wanted, keys = np.asarray(mine, dtype=np.int64), np.asarray(others, dtype=np.int64)
+    own, keys = np.asarray(mine, dtype=np.int64), np.asarray(others, dtype=np.int64)
     if not len(keys):
-        return np.full(len(wanted), -1, dtype=np.intp)
+        return np.full(len(own), -1, dtype=np.intp)
     order = np.argsort(keys, kind="stable")
-    found = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
-    return np.where(keys[found] == wanted, found, -1)
+    nearest = order[np.minimum(np.searchsorted(keys, own, sorter=order), len(keys) - 1)]
+    return np.where(keys[nearest] == own, nearest, -1)
+
+
+def pack_keys(keys: Sequence[int]) -> str:
+    """Primary keys in their order. Those that follow each other take next to nothing.
+
+    >>> unpack_keys(pack_keys([7, 8, 9, 4])).tolist()
+    [7, 8, 9, 4]
+    """
+    return _text(np.diff(np.asarray(keys, dtype=KEY), prepend=KEY.type(0)).tobytes())
+
+
+def unpack_keys(text: str) -> NDArray[np.int64]:
+    return np.cumsum(np.frombuffer(_bytes(text), dtype=KEY), dtype=np.int64)
+
+
+def pack_mask(mask: NDArray[np.bool_]) -> str:
+    """One bit a cell, row by row; empty where all are true."""
+    return "" if mask.all() else _text(np.packbits(mask).tobytes())
+
+
+def unpack_mask(text: str, shape: tuple[int, int]) -> NDArray[np.bool_]:
+    """
+    >>> unpack_mask(pack_mask(np.array([[True, False]])), (1, 2)).tolist()
+    [[True, False]]
+    """
+    if not text:
+        return np.ones(shape, dtype=np.bool_)
+    bits = np.unpackbits(np.frombuffer(_bytes(text), dtype=np.uint8), count=shape[0] * shape[1])
+    return bits.reshape(shape).astype(np.bool_)
+
+
+def _text(content: bytes) -> str:
+    return b64encode(zlib.compress(content)).decode("ascii")
+
+
+def _bytes(text: str) -> bytes:
+    return zlib.decompress(b64decode(text))

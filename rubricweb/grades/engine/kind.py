@@ -1,4 +1,4 @@
-"""Grading as a kind of background work: one chunk of a job at a time, saved in batches."""
+"""Grading as a kind of job: what a worker does with a chunk, and with a job that has ended."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ from django.utils.text import format_lazy
 from grading.errors import GraderUnavailable, UnknownGrader, UnknownPrompt
 from grading.graders import Grader, registry
 from grading.graders.base import BatchGrader
-from rubricweb.grades import convert
+from rubricweb.core import events
 from rubricweb.grades.configs import running_spec
-from rubricweb.grades.engine import batches, chunks, failures, followers, loaded, news, parts
+from rubricweb.grades.engine import breaker, chunks, parts
 from rubricweb.grades.engine.breaker import Breaker
 from rubricweb.grades.engine.chunks import Result, Work
+from rubricweb.grades.engine.gaps import listed
+from rubricweb.grades.engine.missing import answered_cells
 from rubricweb.grades.models import GradingJob, JobChunk
-from rubricweb.jobs import capabilities, endings, worker_state
+from rubricweb.jobs import capabilities, endings, queue, worker_state
 from rubricweb.jobs.chunked import ChunkKind
 from rubricweb.jobs.connections import CONNECTION_LOST, close_dead_connections
 from rubricweb.jobs.kinds import CannotRun, Need, Stopping
@@ -29,6 +31,12 @@ from rubricweb.jobs.leases import SET_BACK, Lease
 from rubricweb.webhooks import outbox
 
 logger = logging.getLogger(__name__)
+
+State = GradingJob.State
+
+NEWS_EVERY_SECONDS = 0.5
+_announced: dict[int, float] = {}
+"""By job: when this process last had news of it; Redis decides between processes."""
 
 BATCH_RESULTS = 1_000
 BATCH_SECONDS = 1.0
@@ -75,7 +83,7 @@ class Grading(ChunkKind[JobChunk]):
         return registry.importable()
 
     def job_changed(self, job: GradingJob) -> None:
-        news.announce_end(job)
+        announce_end(job)
 
     def has_finished(self, job: GradingJob) -> None:
         slug = job.collection.slug
@@ -84,7 +92,7 @@ class Grading(ChunkKind[JobChunk]):
         outbox.job_ended(job, job.collection, kind="grading", page=page, api=api)
 
     def has_resumed(self, job: GradingJob) -> None:
-        failures.reset(job)
+        breaker.reset(job)
 
     def open_more(self, job: GradingJob) -> None:
         parts.open_more(job)
@@ -97,7 +105,7 @@ class Grading(ChunkKind[JobChunk]):
         return parts.unopened(job).exists()
 
     def release(self, job: GradingJob) -> list[GradingJob]:
-        return followers.release(job)
+        return release(job)
 
 
 def grade_chunk(lease: Lease[JobChunk]) -> None:
@@ -107,13 +115,13 @@ def grade_chunk(lease: Lease[JobChunk]) -> None:
     job = work.chunk.job
     if job.state not in GradingJob.WORKED_ON:
         raise Stopping
-    news.announce(job)
+    announce(job)
     rest = 0.0
     if work.left:
         grader = _grader(job)
         if isinstance(grader, BatchGrader):
-            rest = _save_all(lease, work, batches.results(lease, work, grader))
-            batches.ask_rest(lease, work)
+            rest = _save_all(lease, work, chunks.batch_results(lease, work, grader))
+            chunks.ask_rest(lease, work)
         else:
             rest = _save_all(lease, work, grader.grade(work.pairs()))
     if work.unanswered:
@@ -128,7 +136,7 @@ def grade_chunk(lease: Lease[JobChunk]) -> None:
 def _grader(job: GradingJob) -> Grader:
     config = str(job.config)
     with worker_state.now.load(job.config.llm, config):
-        grader = loaded.grader(running_spec(job))
+        grader = chunks.loaded_grader(running_spec(job))
     worker_state.now.device, worker_state.now.model = grader.device, config
     return grader
 
@@ -139,7 +147,7 @@ def _save_all(lease: Lease[JobChunk], work: Work, results: Iterable[Result]) -> 
     for batch in _batches(results, work.breaker()):
         seconds, counted = time.monotonic() - counted, time.monotonic()
         _save(lease, work, batch, seconds)
-        news.announce(work.chunk.job)
+        announce(work.chunk.job)
         if work.unanswered and (_shall_stop(lease) or _shall_make_way(lease, time.monotonic() - began)):
             raise Stopping
     return time.monotonic() - counted
@@ -160,8 +168,8 @@ def _save(lease: Lease[JobChunk], work: Work, batch: list[Result], seconds: floa
 
 
 def _shall_stop(lease: Lease[JobChunk]) -> bool:
-    wanted = GradingJob.objects.filter(pk=lease.work.job_id, state__in=GradingJob.WORKED_ON)
-    return worker_state.now.is_stopping or not wanted.exists()
+    worked_on = GradingJob.objects.filter(pk=lease.work.job_id, state__in=GradingJob.WORKED_ON)
+    return worker_state.now.is_stopping or not worked_on.exists()
 
 
 def _shall_make_way(lease: Lease[JobChunk], seconds: float) -> bool:
@@ -183,10 +191,81 @@ def _batches(results: Iterable[Result], breaker: Breaker) -> Iterator[list[Resul
     began = time.monotonic()
     for result in results:
         batch.append(result)
-        breaker.add(convert.error_class(result))
+        breaker.add(chunks.error_class(result))
         is_full = len(batch) >= BATCH_RESULTS or time.monotonic() - began >= BATCH_SECONDS
         if is_full or breaker.tripped:
             yield batch
             batch, began = [], time.monotonic()
     if batch:
         yield batch
+
+
+def announce(job: GradingJob) -> None:
+    """Tell the browsers of new grades and counts, at most twice a second for a job, whoever works on it."""
+    if time.monotonic() - _announced.get(job.pk, -NEWS_EVERY_SECONDS) < NEWS_EVERY_SECONDS:
+        return
+    _announced[job.pk] = time.monotonic()
+    try:
+        with queue.connection() as client:
+            is_time = client.set(
+                f"{job.collection.channel}:{job.pk}", 1, nx=True, px=int(NEWS_EVERY_SECONDS * 1000)
+            )
+    except redis.RedisError:
+        return
+    if is_time:
+        _publish(job)
+
+
+def announce_end(job: GradingJob) -> None:
+    """The last news of a job is always sent."""
+    _announced.pop(job.pk, None)
+    _publish(job)
+
+
+def _publish(job: GradingJob) -> None:
+    events.publish(job.collection.channel, "grades")
+    events.publish(job.collection.channel, "progress")
+
+
+def release(job: GradingJob) -> list[GradingJob]:
+    """`job`, whose row is locked, has just ended. Returns the locked jobs that have nothing to verify."""
+    locked = GradingJob.objects.select_for_update(no_key=True, of=("self",))
+    waiting = locked.filter(after=job, state=State.WAITING)
+    followers = list(waiting.select_related("collection", "config").order_by("pk"))
+    return [follower for follower in followers if not _begins(follower, job)]
+
+
+def _begins(follower: GradingJob, job: GradingJob) -> bool:
+    if job.state == State.CANCELLED:
+        return _drop(follower, f"Job {job.pk}, for whose answers this one waited, was cancelled.")
+    if not (cells := _keep_answered(follower)):
+        return _drop(follower, f"Job {job.pk} has ended and left no answer to verify.")
+    follower.state, follower.total = State.QUEUED, cells
+    follower.save(update_fields=["state", "total"])
+    parts.open_more(follower)
+    logger.info("job %s begins, since job %s has ended", follower.pk, job.pk)
+    return True
+
+
+def _drop(follower: GradingJob, error: str) -> bool:
+    follower.is_closed, follower.error = True, error
+    follower.save(update_fields=["is_closed", "error"])
+    return False
+
+
+def _keep_answered(follower: GradingJob) -> int:
+    """Leave the cells whose extraction failed out, and return how many are left. None: nothing is changed."""
+    parts.take_listed_cells(follower)
+    cells, empty = 0, []
+    for part in follower.parts.select_related("job"):
+        (gap,) = listed(follower.collection, [parts.gap_of(part)])
+        kept = gap.minus(gap.without(answered_cells(follower.config, [part.topic_id])[part.topic_id]))
+        if kept.cells:
+            cells += kept.cells
+            parts.change_part(part, kept)
+            part.save()
+        else:
+            empty.append(part.pk)
+    if cells:
+        follower.parts.filter(pk__in=empty).delete()
+    return cells

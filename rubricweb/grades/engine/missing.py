@@ -1,4 +1,4 @@
-"""Which cells of a collection have no grade yet, or only a failed one: arrays, not a query a cell."""
+"""Which cells of a collection have no grade yet, or only a failed one, and which answers they need first."""
 
 from __future__ import annotations
 
@@ -10,17 +10,72 @@ from typing import NamedTuple
 
 import numpy as np
 
-from grading.types import FAILED, MISSING, ItemKind, Purpose
+from grading.errors import BadPrompt, UnknownPrompt
+from grading.graders.base import ANSWERS_BY
+from grading.graders.registry import IMPORTED
+from grading.prompts import ParseRule, Prompt
+from grading.types import FAILED, MISSING, ItemKind, Outcome, Purpose
 from rubricweb.banks.models import DIRECT_UID, Item, ItemQuerySet, ItemRevision
 from rubricweb.core.reader import everything
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool, pool_sizes
-from rubricweb.grades.configs import kinds_of
-from rubricweb.grades.engine.answers import answered_cells, asks_with_key, reads_answers, source_of
-from rubricweb.grades.engine.gaps import Cell, Gap, Mask, TopicGap, WholeTopic, gaps_of
+from rubricweb.grades.configs import kinds_of, spec_of
+from rubricweb.grades.engine.gaps import Gap, Mask, TopicGap, WholeTopic, gaps_of
 from rubricweb.grades.matrices import matrices
-from rubricweb.grades.models import Grade, GraderConfig, MatrixStamp
-from rubricweb.grades.querysets import GradeQuerySet
+from rubricweb.grades.models import Grade, GradeQuerySet, GraderConfig, MatrixStamp, Pair
+
+
+def prompt_of(config: GraderConfig) -> Prompt | None:
+    """What the config asks; None of one that came in a file, or whose words are not known any more."""
+    if config.backend == IMPORTED:
+        return None
+    try:
+        return spec_of(config).prompt
+    except (UnknownPrompt, BadPrompt):
+        return None
+
+
+def reads_answers(config: GraderConfig) -> bool:
+    """Does it ask about extracted answers? A cell without one cannot be graded yet."""
+    prompt = prompt_of(config)
+    return prompt is not None and prompt.needs_answer
+
+
+def asks_with_key(config: GraderConfig) -> bool:
+    """Are accepted answers among the words that the model reads? Its grades then hold for these only."""
+    prompt = prompt_of(config)
+    return prompt is not None and prompt.needs_key and prompt.rule is not ParseRule.ANSWER_KEY
+
+
+def answers_for(config: GraderConfig, revisions: Iterable[int], passages: Iterable[int]) -> dict[Pair, str]:
+    """The extracted answers to these wordings in these passages that `config` verifies."""
+    if not reads_answers(config):
+        return {}
+    rows = _extracted(config).filter(revision__in=set(revisions), passage__in=set(passages))
+    answers = rows.values_list("revision_id", "passage_id", "answer")
+    return {(revision, passage): answer for revision, passage, answer in answers}
+
+
+def answered_cells(config: GraderConfig, topic_ids: Iterable[int]) -> dict[int, set[Pair]]:
+    """By topic: the cells that have an answer to verify."""
+    rows = _extracted(config).for_topics(list(topic_ids))
+    cells: dict[int, set[Pair]] = defaultdict(set)
+    for topic_id, revision, passage in rows.values_list("topic_id", "revision_id", "passage_id").iterator(
+        10_000
+    ):
+        cells[topic_id].add((revision, passage))
+    return cells
+
+
+def source_of(config: GraderConfig) -> GraderConfig | None:
+    """The config that extracts what `config` verifies."""
+    saved = GraderConfig.objects.filter(fingerprint=config.options.get(ANSWERS_BY, "")).first()
+    return saved or config.extraction
+
+
+def _extracted(config: GraderConfig) -> GradeQuerySet:
+    source = GraderConfig.objects.filter(fingerprint=config.options.get(ANSWERS_BY, ""))
+    return Grade.objects.filter(config__in=source, outcome=Outcome.EXTRACTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +87,7 @@ class ItemToGrade:
     has_text: bool
 
 
-Wanted = dict[int, list[ItemToGrade]]
+ToGrade = dict[int, list[ItemToGrade]]
 """By topic: the wordings to grade."""
 
 
@@ -69,7 +124,7 @@ class Missing:
         )
 
 
-class Found(NamedTuple):
+class Gradable(NamedTuple):
     """What there is to grade in some topics."""
 
     gaps: list[Gap]
@@ -77,7 +132,7 @@ class Found(NamedTuple):
     """Cells that cannot be graded before an answer is extracted."""
 
 
-Look = Callable[[GraderConfig, CollectionPool, Wanted, int], Iterator[Mask]]
+Look = Callable[[GraderConfig, CollectionPool, ToGrade, int], Iterator[Mask]]
 """Yields for each topic of the pool which cells of the wanted ones have the value."""
 
 
@@ -118,10 +173,12 @@ def missing_over(
 ) -> list[Missing]:
     """As `missing_cells`, over a pool that may be only supposed: none of its matrices are kept."""
     items = Item.including_secret.filter(bank__collection=collection)
-    wanted = {config: _wanted(config, items, set(pool.by_topic)) for config in configs}
+    to_grade = {config: _to_grade(config, items, set(pool.by_topic)) for config in configs}
     return [
-        _with_wordless(config, asked, _compared(config, pool, _worded(asked), MISSING, look=_missing_in_rows))
-        for config, asked in wanted.items()
+        _with_wordless(
+            config, wordings, _compared(config, pool, _worded(wordings), MISSING, look=_missing_in_rows)
+        )
+        for config, wordings in to_grade.items()
     ]
 
 
@@ -133,53 +190,53 @@ def _sought(
     value: int | None,
 ) -> list[Missing]:
     topics, items = scope
-    known = pool_sizes(collection)
-    topic_ids = set(known) if topics is None else {topic.pk for topic in topics}
-    asked = Item.including_secret.filter(bank__collection=collection) if items is None else items
-    return [_missing(collection, config, _wanted(config, asked, topic_ids), value) for config in configs]
+    sizes = pool_sizes(collection)
+    topic_ids = set(sizes) if topics is None else {topic.pk for topic in topics}
+    chosen = Item.including_secret.filter(bank__collection=collection) if items is None else items
+    return [_missing(collection, config, _to_grade(config, chosen, topic_ids), value) for config in configs]
 
 
-def _missing(collection: Collection, config: GraderConfig, wanted: Wanted, value: int | None) -> Missing:
+def _missing(collection: Collection, config: GraderConfig, to_grade: ToGrade, value: int | None) -> Missing:
     """The cells with this value, or all if it is None. Ratings are read only of topics that have some."""
-    worded = _worded(wanted)
+    worded = _worded(to_grade)
     if value is None:
-        return _with_wordless(config, wanted, Found(_whole(collection, worded), []))
+        return _with_wordless(config, to_grade, Gradable(_whole(collection, worded), []))
     reads, begun = reads_answers(config), _begun(config, worded)
     if reads and value == MISSING:
         begun |= _begun(source_of(config), worded)
-    found = Found([], [])
+    result = Gradable([], [])
     if begun:
         rated = {topic_id: some for topic_id, some in worded.items() if topic_id in begun}
-        found = _compared(config, collection_pool(collection), rated, value, look=_in_matrices)
+        result = _compared(config, collection_pool(collection), rated, value, look=_in_matrices)
     if value == MISSING:
         untouched = {topic_id: some for topic_id, some in worded.items() if topic_id not in begun}
-        (found.unanswered if reads else found.gaps).extend(_whole(collection, untouched))
-    return _with_wordless(config, wanted, _in_order(collection, found))
+        (result.unanswered if reads else result.gaps).extend(_whole(collection, untouched))
+    return _with_wordless(config, to_grade, _in_order(collection, result))
 
 
-def _in_order(collection: Collection, found: Found) -> Found:
+def _in_order(collection: Collection, cells: Gradable) -> Gradable:
     """By the topics' order."""
     place = {topic_id: number for number, topic_id in enumerate(pool_sizes(collection))}
-    return Found(*(sorted(gaps, key=lambda gap: place.get(gap.topic_id, -1)) for gaps in found))
+    return Gradable(*(sorted(gaps, key=lambda gap: place.get(gap.topic_id, -1)) for gaps in cells))
 
 
-def _wanted(config: GraderConfig, items: ItemQuerySet, topic_ids: set[int]) -> Wanted:
+def _to_grade(config: GraderConfig, items: ItemQuerySet, topic_ids: set[int]) -> ToGrade:
     """By topic: the wordings to grade, each once, in the order of the banks."""
     kinds = kinds_of(config)
-    wanted: dict[int, dict[int, ItemToGrade]] = {topic_id: {} for topic_id in topic_ids}
+    to_grade: dict[int, dict[int, ItemToGrade]] = {topic_id: {} for topic_id in topic_ids}
     if ItemKind.DIRECT in kinds:
-        return _wanted_directly(topic_ids)
-    asked = items.active().of_kinds(kinds).order_by("topic_id", "position", "pk")
+        return _to_grade_directly(topic_ids)
+    chosen = items.active().of_kinds(kinds).order_by("topic_id", "position", "pk")
     if config.purpose == Purpose.VERIFY or asks_with_key(config):  # else there is nothing to compare with
-        asked = asked.with_answer_key()
-    rows = asked.values_list("topic_id", "revision_id", "revision__uid", "revision__text")
+        chosen = chosen.with_answer_key()
+    rows = chosen.values_list("topic_id", "revision_id", "revision__uid", "revision__text")
     for topic_id, pk, uid, text in rows.iterator(chunk_size=2_000):
-        if topic_id in wanted:
-            wanted[topic_id][pk] = ItemToGrade(pk, uid, bool(text))
-    return {topic_id: list(found.values()) for topic_id, found in wanted.items() if found}
+        if topic_id in to_grade:
+            to_grade[topic_id][pk] = ItemToGrade(pk, uid, bool(text))
+    return {topic_id: list(wordings.values()) for topic_id, wordings in to_grade.items() if wordings}
 
 
-def _wanted_directly(topic_ids: set[int]) -> Wanted:
+def _to_grade_directly(topic_ids: set[int]) -> ToGrade:
     """The direct wording of each topic; its pk is 0 until a job starts (see `actions.start_grading`)."""
     rows = ItemRevision.including_secret.filter(uid=DIRECT_UID, topic__in=topic_ids)
     made = {topic_id: (pk, text) for topic_id, pk, text in rows.values_list("topic_id", "pk", "text")}
@@ -190,89 +247,97 @@ def _wanted_directly(topic_ids: set[int]) -> Wanted:
     }
 
 
-def _worded(wanted: Wanted) -> Wanted:
+def _worded(to_grade: ToGrade) -> ToGrade:
     """Only the wordings with a text, of topics that have such."""
-    worded = {topic_id: [one for one in found if one.has_text] for topic_id, found in wanted.items()}
-    return {topic_id: found for topic_id, found in worded.items() if found}
+    worded = {
+        topic_id: [wording for wording in wordings if wording.has_text]
+        for topic_id, wordings in to_grade.items()
+    }
+    return {topic_id: wordings for topic_id, wordings in worded.items() if wordings}
 
 
-def _with_wordless(config: GraderConfig, wanted: Wanted, found: Found) -> Missing:
-    wordless = frozenset(one.revision_pk for some in wanted.values() for one in some if not one.has_text)
-    return Missing(config, tuple(found.gaps), wordless, tuple(found.unanswered))
+def _with_wordless(config: GraderConfig, to_grade: ToGrade, cells: Gradable) -> Missing:
+    wordless = frozenset(
+        wording.revision_pk for wordings in to_grade.values() for wording in wordings if not wording.has_text
+    )
+    return Missing(config, tuple(cells.gaps), wordless, tuple(cells.unanswered))
 
 
-def _begun(config: GraderConfig | None, wanted: Wanted) -> set[int]:
+def _begun(config: GraderConfig | None, to_grade: ToGrade) -> set[int]:
     """The topics that may have grades of the config; it has a stamp in each of these."""
     if config is None:
         return set()
-    stamps = MatrixStamp.objects.filter(config=config, topic__in=list(wanted))
+    stamps = MatrixStamp.objects.filter(config=config, topic__in=list(to_grade))
     return set(stamps.values_list("topic_id", flat=True))
 
 
-def _whole(collection: Collection, wanted: Wanted) -> list[Gap]:
+def _whole(collection: Collection, to_grade: ToGrade) -> list[Gap]:
     return [
-        WholeTopic(topic_id, tuple(one.revision_pk for one in wanted[topic_id]), passages)
+        WholeTopic(topic_id, tuple(wording.revision_pk for wording in to_grade[topic_id]), passages)
         for topic_id, passages in pool_sizes(collection).items()
-        if passages and topic_id in wanted
+        if passages and topic_id in to_grade
     ]
 
 
-def _compared(config: GraderConfig, pool: CollectionPool, wanted: Wanted, value: int, *, look: Look) -> Found:
+def _compared(
+    config: GraderConfig, pool: CollectionPool, to_grade: ToGrade, value: int, *, look: Look
+) -> Gradable:
     """What is missing, or failed, in these topics by the grades that there are, a topic at a time."""
-    part = replace(pool, topics=tuple(topic for topic in pool.topics if topic.topic_id in wanted))
-    found = Found([], [])
-    masks = zip(part.topics, look(config, part, wanted, value), _unread(config, part, wanted), strict=True)
+    part = replace(pool, topics=tuple(topic for topic in pool.topics if topic.topic_id in to_grade))
+    result = Gradable([], [])
+    has_value = look(config, part, to_grade, value)
+    masks = zip(part.topics, has_value, _unread(config, part, to_grade), strict=True)
     for topic, mask, absent in masks:
-        revisions = tuple(one.revision_pk for one in wanted[topic.topic_id])
+        revisions = tuple(wording.revision_pk for wording in to_grade[topic.topic_id])
         readable = mask if absent is None else mask & ~absent
         if readable.any():
-            found.gaps.append(TopicGap(topic.topic_id, revisions, topic.passage_pks, readable))
+            result.gaps.append(TopicGap(topic.topic_id, revisions, topic.passage_pks, readable))
         if absent is not None and (mask & absent).any():
-            found.unanswered.append(TopicGap(topic.topic_id, revisions, topic.passage_pks, mask & absent))
-    return found
+            result.unanswered.append(TopicGap(topic.topic_id, revisions, topic.passage_pks, mask & absent))
+    return result
 
 
-def _unread(config: GraderConfig, pool: CollectionPool, wanted: Wanted) -> Iterator[Mask | None]:
+def _unread(config: GraderConfig, pool: CollectionPool, to_grade: ToGrade) -> Iterator[Mask | None]:
     """True where the config verifies an answer and there is none yet; None where it verifies none."""
     if not reads_answers(config):
         yield from repeat(None, len(pool.topics))
         return
     answered = answered_cells(config, (topic.topic_id for topic in pool.topics))
     for topic in pool.topics:
-        yield _without(topic, wanted[topic.topic_id], answered[topic.topic_id])
+        yield _without(topic, to_grade[topic.topic_id], answered[topic.topic_id])
 
 
-def _in_matrices(config: GraderConfig, pool: CollectionPool, wanted: Wanted, value: int) -> Iterator[Mask]:
+def _in_matrices(config: GraderConfig, pool: CollectionPool, to_grade: ToGrade, value: int) -> Iterator[Mask]:
     with everything():  # which cells are missing tells of no rating
         grades = matrices(config, pool)
     for topic in pool.topics:
-        uids = tuple(one.uid for one in wanted[topic.topic_id])
+        uids = tuple(wording.uid for wording in to_grade[topic.topic_id])
         yield grades[topic.topic_id].matrix.columns(uids).ratings == value
 
 
 def _missing_in_rows(
-    config: GraderConfig, pool: CollectionPool, wanted: Wanted, value: int
+    config: GraderConfig, pool: CollectionPool, to_grade: ToGrade, value: int
 ) -> Iterator[Mask]:
     """Look for MISSING, the only `value`, without the matrices of a pool that is only supposed."""
     rows = Grade.objects.by(config).for_topics(topic.topic_id for topic in pool.topics)
-    found: dict[int, set[Cell]] = defaultdict(set)
+    graded: dict[int, set[Pair]] = defaultdict(set)
     for topic_id, revision, passage in rows.values_list("topic_id", "revision_id", "passage_id").iterator(
         10_000
     ):
-        found[topic_id].add((revision, passage))
+        graded[topic_id].add((revision, passage))
     for topic in pool.topics:
-        yield _without(topic, wanted[topic.topic_id], found[topic.topic_id])
+        yield _without(topic, to_grade[topic.topic_id], graded[topic.topic_id])
 
 
-def _without(topic: TopicPool, wanted: list[ItemToGrade], read: set[Cell]) -> Mask:
-    revision_pks = tuple(one.revision_pk for one in wanted)
+def _without(topic: TopicPool, wordings: list[ItemToGrade], read: set[Pair]) -> Mask:
+    revision_pks = tuple(wording.revision_pk for wording in wordings)
     mask = np.ones((len(topic.passage_pks), len(revision_pks)), dtype=np.bool_)
     return TopicGap(topic.topic_id, revision_pks, topic.passage_pks, mask).without(read).mask
 
 
 def cells_of(grades: GradeQuerySet) -> list[Missing]:
     """The cells of these grades, by config."""
-    cells: dict[GraderConfig, dict[int, list[Cell]]] = defaultdict(lambda: defaultdict(list))
+    cells: dict[GraderConfig, dict[int, list[Pair]]] = defaultdict(lambda: defaultdict(list))
     for grade in grades.select_related("config").order_by("topic_id", "passage_id", "revision_id"):
         cells[grade.config][grade.topic_id].append((grade.revision_id, grade.passage_id))
     return [Missing(config, gaps_of(by_topic), frozenset()) for config, by_topic in cells.items()]

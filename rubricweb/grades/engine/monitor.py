@@ -14,12 +14,12 @@ from grading.types import Outcome, Purpose
 from rubricweb.banks.models import Bank, ItemQuerySet
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.configs import planned_configs
-from rubricweb.grades.defaults import graders_of, scored_graders
 from rubricweb.grades.engine import progress
 from rubricweb.grades.engine.missing import Missing, cells_of, failed_cells
 from rubricweb.grades.engine.price import able_workers, price
-from rubricweb.grades.engine.stages import left_to_start, stages, taken_cells
+from rubricweb.grades.engine.stages import Stages, left_to_start, stages, taken_cells
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob
+from rubricweb.grades.selectors import graders_of, scored_graders
 from rubricweb.jobs import queue
 from rubricweb.jobs.listing import JobLine
 from rubricweb.jobs.progress import Price
@@ -156,23 +156,23 @@ def workers() -> Workers:
     return Workers(rows, has_redis=True, waiting=waiting, beats=tuple(beats))
 
 
-def gap(collection: Collection, scope: Scope) -> Gap:
-    """Of the collection's own graders."""
+def gap(collection: Collection, scope: Scope, plan: Stages | None = None) -> Gap:
+    """Return what the collection's own graders lack in the scope, by the plan if somebody has made it."""
     configs = planned_configs(collection)
-    found = stages(collection, configs, topics=scope.topics, items=scope.items)
+    plan = plan or stages(collection, configs, topics=scope.topics, items=scope.items)
     failed = to_retry(collection, scope)
-    each = _by_config(found.all)
+    each = _by_config(plan.all)
     live = tuple(progress.press_lines(progress.live_rows(collection)))
-    living = workers() if live or each or any(one.cells for one in failed) else None
+    living = workers() if live or each or any(part.cells for part in failed) else None
     return Gap(
-        cells=sum(one.cells for one in each),
+        cells=sum(part.cells for part in each),
         by_config=each,
         **_other_grader(collection, configs, scope.bank),
-        price=price(collection, found.all, living.beats) if each and living else None,
+        price=price(collection, plan.all, living.beats) if each and living else None,
         failed=_retry(collection, failed, living) if living else None,
-        wordless=len(frozenset[int]().union(*(one.wordless_pks for one in found.found))),
-        later=sum(one.cells for one in found.later),
-        stuck=found.stuck,
+        wordless=len(frozenset[int]().union(*(part.wordless_pks for part in plan.missing))),
+        later=sum(part.cells for part in plan.later),
+        stuck=plan.stuck,
         live=live,
         workers=living,
     )
@@ -216,14 +216,14 @@ def retry_of(job: GradingJob) -> Retry | None:
 
 
 def _retry(collection: Collection, left: list[Missing], living: Workers) -> Retry | None:
-    found = price(collection, left, living.beats)
-    return Retry(_by_config(left), found) if found.cells else None
+    cost = price(collection, left, living.beats)
+    return Retry(_by_config(left), cost) if cost.cells else None
 
 
 def _by_config(missing: list[Missing]) -> tuple[ConfigGap, ...]:
     cells: dict[GraderConfig, int] = defaultdict(int)
-    for one in missing:
-        cells[one.config] += one.cells
+    for part in missing:
+        cells[part.config] += part.cells
     return tuple(ConfigGap(config, count) for config, count in cells.items() if count)
 
 
@@ -241,5 +241,5 @@ def _worker_row(beat: WorkerBeat) -> WorkerRow:
 
 
 def _label(backend: str) -> str:
-    known = registry.BACKENDS.get(backend)
-    return known.label if known else backend
+    row = registry.BACKENDS.get(backend)
+    return row.label if row else backend

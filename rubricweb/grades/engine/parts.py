@@ -18,10 +18,20 @@ from django.db.models import F, Max, Q, QuerySet
 from numpy.typing import NDArray
 
 from grading.graders import registry
-from rubricweb.grades.engine.gaps import Cell, Gap, TopicGap, WholeTopic, gaps_of, listed, minus
+from rubricweb.grades.engine.gaps import (
+    Gap,
+    TopicGap,
+    WholeTopic,
+    gaps_of,
+    listed,
+    minus,
+    pack_keys,
+    pack_mask,
+    unpack_keys,
+    unpack_mask,
+)
 from rubricweb.grades.engine.progress import measured_rate
-from rubricweb.grades.models import GradingJob, JobChunk, JobPart
-from rubricweb.grades.packed import pack_keys, pack_mask, unpack_keys, unpack_mask
+from rubricweb.grades.models import GradingJob, JobChunk, JobPart, Pair
 from rubricweb.jobs import dispatch
 
 WAVE, LOW_WATER = 256, 128
@@ -65,7 +75,7 @@ def gap_of(part: JobPart) -> Gap:
     return WholeTopic(part.topic_id, tuple(part.revisions), part.rows) if part.is_whole else _unpacked(part)
 
 
-def cells_of(chunk: JobChunk) -> list[Cell]:
+def cells_of(chunk: JobChunk) -> list[Pair]:
     """The cells of a chunk, those of a passage together."""
     if chunk.part is None:
         return [(revision, passage) for revision, passage in chunk.cells or ()]
@@ -167,8 +177,8 @@ def _list_passages(job: GradingJob, parts: list[JobPart]) -> None:
     same = GradingJob.objects.filter(collection=job.collection_id, config=job.config_id)
     others = same.exclude(pk=job.pk).exclude(state__in=GradingJob.ENDED)
     gaps = listed(job.collection, map(gap_of, parts))
-    found = minus(job.collection, gaps, held(others, topics=[part.topic_id for part in parts]))
-    left = {gap.topic_id: gap for gap in listed(job.collection, found)}
+    free = minus(job.collection, gaps, held(others, topics=[part.topic_id for part in parts]))
+    left = {gap.topic_id: gap for gap in listed(job.collection, free)}
     for part, gap in zip(parts, gaps, strict=True):
         change_part(part, left.get(gap.topic_id) or replace(gap, mask=np.zeros_like(gap.mask)))
         part.save(update_fields=["revisions", "passages", "mask", "rows"])
@@ -235,10 +245,10 @@ def _rows(gap: TopicGap, first: int | None, last: int | None) -> TopicGap:
 
 def _gaps(listed: QuerySet[JobChunk]) -> tuple[TopicGap, ...]:
     """Of chunks that list their cells."""
-    cells: dict[int, list[Cell]] = {}
+    cells: dict[int, list[Pair]] = {}
     for topic_id, some in listed.order_by("number").values_list("topic_id", "cells"):
         cells.setdefault(topic_id, []).extend((revision, passage) for revision, passage in some or ())
-    return gaps_of({topic_id: found for topic_id, found in cells.items() if found})
+    return gaps_of({topic_id: pairs for topic_id, pairs in cells.items() if pairs})
 
 
 def _only(gap: TopicGap, spans: Iterable[tuple[int, int]]) -> TopicGap:

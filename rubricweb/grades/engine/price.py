@@ -31,16 +31,16 @@ CACHED_COLLECTIONS = 8
 
 def price(collection: Collection, missing: list[Missing], workers: Sequence[WorkerBeat]) -> Price:
     """Say what grading these cells takes. Those of the living workers that can share the work."""
-    asked = [one for one in missing if one.cells]
-    tokens = {id(one): _tokens(collection, one) for one in asked if _has_model(one)}
-    time = expected_time([(one.config, one.cells) for one in asked], workers) if asked else None
-    prices = {id(one): price_each(one.config) for one in asked}
+    priced = [each for each in missing if each.cells]
+    tokens = {id(each): _tokens(collection, each) for each in priced if _has_model(each)}
+    time = expected_time([(each.config, each.cells) for each in priced], workers) if priced else None
+    prices = {id(each): price_each(each.config) for each in priced}
     dollars = [tokens.get(key, 0) / MILLION * float(each) for key, each in prices.items() if each is not None]
     return Price(
-        cells=sum(one.cells for one in asked),
+        cells=sum(each.cells for each in priced),
         tokens=sum(tokens.values()) if tokens else None,
         seconds=time.range if time else None,
-        dollars=sum(dollars) if dollars and len(dollars) == len(asked) else None,
+        dollars=sum(dollars) if dollars and len(dollars) == len(priced) else None,
         is_guess=time.is_guess if time else False,
     )
 
@@ -112,10 +112,10 @@ def price_of_all(collection: Collection, config: GraderConfig, *, rate: float) -
 
 def price_of_cell(grade: Grade, *, rate: float | None) -> Price:
     """Of grading its cell once more; `rate` is the `measured_rate` of its config."""
-    one = Missing(grade.config, (), frozenset())
+    cell = Missing(grade.config, (), frozenset())
     texts = grade.topic.text, grade.revision.text, grade.passage.text
     chars = _template_chars(grade.config) + sum(map(len, texts))
-    tokens = round(chars / CHARS_A_TOKEN) if _has_model(one) else None
+    tokens = round(chars / CHARS_A_TOKEN) if _has_model(cell) else None
     each = price_each(grade.config)
     return Price(
         cells=1,
@@ -133,18 +133,20 @@ def dollars_of_wording(
     if each is None:
         return None
     chars = _passage_chars(topic.collection_id, stamp_of(topic.collection_id))
-    asked = _template_chars(config) + len(topic.text) + len(text)
-    return sum(asked + chars.get(pk, 0) for pk in passages) / CHARS_A_TOKEN / MILLION * float(each)
+    chars_each = _template_chars(config) + len(topic.text) + len(text)
+    return sum(chars_each + chars.get(pk, 0) for pk in passages) / CHARS_A_TOKEN / MILLION * float(each)
 
 
 def dollars_of(collection: Collection, missing: list[Missing]) -> float | None:
-    """What grading costs by estimate: nothing on own machines; None where a server's price is not known."""
+    """What grading costs by estimate: nothing on own machines; None where a server's price is not lengths."""
     total = 0.0
-    for one in missing:
-        each = price_each(one.config)
-        if each is None and _is_served(one.config) and one.cells:
+    for part in missing:
+        each = price_each(part.config)
+        if each is None and _is_served(part.config) and part.cells:
             return None
-        total += _tokens(collection, one) / MILLION * float(each or 0) if one.cells and _has_model(one) else 0
+        total += (
+            _tokens(collection, part) / MILLION * float(each or 0) if part.cells and _has_model(part) else 0
+        )
     return total
 
 
@@ -194,9 +196,9 @@ def _chars_of_passages(collection: Collection, gaps: Iterable[Gap]) -> int:
     of_pools = pool_chars(collection) if whole else {}
     chars = sum(of_pools.get(topic_id, 0) * items for topic_id, items in whole.items())
     some = [gap for gap in gaps if isinstance(gap, TopicGap)]
-    known = _passage_chars(collection.pk, stamp_of(collection.pk)) if some else {}
+    lengths = _passage_chars(collection.pk, stamp_of(collection.pk)) if some else {}
     for gap in some:
-        of_passages = np.array([known.get(pk, 0) for pk in gap.passage_pks], dtype=np.int64)
+        of_passages = np.array([lengths.get(pk, 0) for pk in gap.passage_pks], dtype=np.int64)
         chars += int(gap.mask.sum(axis=1) @ of_passages)
     return chars
 

@@ -15,7 +15,7 @@ from grading.types import Outcome, Purpose
 from rubricweb.core.counted import number
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.engine import breaker
-from rubricweb.grades.engine.answers import prompt_of
+from rubricweb.grades.engine.missing import prompt_of
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk, JobPart
 from rubricweb.grades.visibility import visible_grades
 from rubricweb.jobs.listing import LISTED_JOBS, JobLine
@@ -112,7 +112,7 @@ def _press_line(rows: list[JobRow]) -> JobLine:
     all_done, all_cells = (sum(getattr(row, name) for row in rows) for name in ("done", "total"))
     live = [row for row in rows if row.is_live]
     times = [row.remaining for row in live]
-    known = [time for time in times if time]
+    ranges = [time for time in times if time]
     return JobLine(
         kind=GRADING,
         pk=first.pk,
@@ -126,8 +126,8 @@ def _press_line(rows: list[JobRow]) -> JobLine:
         failed=sum(row.to_retry for row in rows),
         units="pairs" if total != 1 else "pair",
         share=all_done / all_cells if all_cells else 0,
-        remaining=(sum(low for low, _ in known), sum(high for _, high in known))
-        if known and len(known) == len(times)
+        remaining=(sum(low for low, _ in ranges), sum(high for _, high in ranges))
+        if ranges and len(ranges) == len(times)
         else None,
         ended_at=max((job.ended_at for job in jobs if job.ended_at), default=None) if not live else None,
         wait=next((row.wait for row in live if row.wait), None) if state != Job.State.RUNNING else None,

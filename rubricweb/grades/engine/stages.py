@@ -8,14 +8,54 @@ from functools import partial
 
 from django.db.models import QuerySet
 
+from grading.errors import GradingError
+from grading.graders import registry
 from rubricweb.banks.models import ItemQuerySet
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.grades.engine.answers import reads_answers, source_of
-from rubricweb.grades.engine.gaps import Gap, minus, within
-from rubricweb.grades.engine.missing import Missing, asked_cells, missing_cells
+from rubricweb.grades.configs import spec_of
+from rubricweb.grades.engine.gaps import Gap, listed, minus, within
+from rubricweb.grades.engine.missing import Missing, asked_cells, missing_cells, reads_answers, source_of
 from rubricweb.grades.engine.parts import held
-from rubricweb.grades.engine.regrade import can_ask
-from rubricweb.grades.models import GraderConfig, GradingJob
+from rubricweb.grades.models import Grade, GraderConfig, GradingJob
+from rubricweb.jobs.progress import Price
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """What the button beside a grade shows."""
+
+    grade: Grade
+    collection: Collection
+    address: str
+    """The page of the cell, which is fetched again when the new grade is there."""
+    may_grade: bool
+    can_ask: bool
+    price: Price | None
+    """Of asking once more, for those who may."""
+    job: GradingJob | None
+    """That which is at it now."""
+
+
+def can_ask(config: GraderConfig) -> bool:
+    """Would the grader be asked exactly the same today? Not where its grades came in a file."""
+    try:
+        return config.backend in registry.BACKENDS and spec_of(config).fingerprint == config.fingerprint
+    except GradingError:
+        return False
+
+
+def job_at(grade: Grade) -> GradingJob | None:
+    """The live job that grades this cell anew."""
+    retries = GradingJob.objects.filter(config=grade.config_id, is_retry=True)
+    live = retries.exclude(state__in=GradingJob.ENDED).order_by("pk")
+    return next((job for job in live if _has(job, grade)), None)
+
+
+def _has(job: GradingJob, grade: Grade) -> bool:
+    gaps = held(GradingJob.objects.filter(pk=job.pk), topics=[grade.topic_id])
+    cell = {(grade.revision_id, grade.passage_id)}
+    return any(gap.without(cell).cells < gap.cells for gap in listed(job.collection, gaps))
+
 
 Taken = Mapping[int, Iterable[Gap]]
 """By config: the cells that its live jobs hold."""
@@ -25,7 +65,15 @@ GIVES_ANSWERS = (*GradingJob.WORKED_ON, GradingJob.State.PAUSED)
 
 @dataclass(frozen=True, eq=False)
 class Stages:
-    found: list[Missing]
+    """What is missing of some configs, by when it can be graded: the plan of one press."""
+
+    collection: Collection
+    configs: list[GraderConfig]
+    live: frozenset[tuple[int, bool]]
+    """The jobs that were live when the plan was made, and whether each of them gives answers."""
+    again: Callable[[], Stages]
+    """Makes the plan anew."""
+    missing: list[Missing]
     """All that is missing, whoever is at it, with the extractions that the verifications lack."""
     at_once: list[Missing]
     """What can be graded now and is in no live job."""
@@ -39,6 +87,16 @@ class Stages:
     def all(self) -> list[Missing]:
         return [*self.at_once, *self.later]
 
+    @property
+    def is_outdated(self) -> bool:
+        """Whether a job began or ended since. Cells that live jobs have graded meanwhile are in no stage."""
+        return _live_jobs(self.collection) != self.live
+
+    @property
+    def once_started(self) -> Stages:
+        """What is left of the plan when all of it has been started."""
+        return replace(self, at_once=[], later=[])
+
 
 def stages(
     collection: Collection,
@@ -51,20 +109,28 @@ def stages(
 
     What live jobs hold is read before the grades: cells that are graded meanwhile are in both, not in none.
     """
-    find = partial(missing_cells, collection, topics=None if topics is None else list(topics), items=items)
-    asked = list(configs)
-    sources = {each.pk: source for each in asked if reads_answers(each) and (source := source_of(each))}
+    live, graders = _live_jobs(collection), list(configs)
+    chosen_topics = None if topics is None else list(topics)
+    find = partial(missing_cells, collection, topics=chosen_topics, items=items)
+    sources = {each.pk: source for each in graders if reads_answers(each) and (source := source_of(each))}
     soon = {pk: list(_cells_of(_live(collection, [source]))) for pk, source in sources.items()}
-    taken = taken_cells(collection, [*asked, *sources.values()])
-    found = find(asked)
-    needed = extractions(collection, found, find)
-    at_once = left_to_start(collection, [*needed, *found], taken)
-    waiting = left_to_start(collection, unanswered(found), taken)
+    taken = taken_cells(collection, [*graders, *sources.values()])
+    missing = find(graders)
+    needed = extractions(collection, missing, find)
+    at_once = left_to_start(collection, [*needed, *missing], taken)
+    waiting = left_to_start(collection, unanswered(missing), taken)
     for pk, source in sources.items():
-        soon[pk] += [gap for one in at_once if one.config == source for gap in one.gaps]
-    later = [_within(collection, one, soon.get(one.config.pk, ())) for one in waiting]
-    stuck = sum(one.cells for one in waiting) - sum(one.cells for one in later)
-    return Stages([*needed, *found], at_once, [one for one in later if one.cells], stuck)
+        soon[pk] += [gap for part in at_once if part.config == source for gap in part.gaps]
+    later = [_within(collection, part, soon.get(part.config.pk, ())) for part in waiting]
+    stuck = sum(part.cells for part in waiting) - sum(part.cells for part in later)
+    again = partial(stages, collection, graders, topics=chosen_topics, items=items)
+    later = [part for part in later if part.cells]
+    return Stages(collection, graders, live, again, [*needed, *missing], at_once, later, stuck)
+
+
+def _live_jobs(collection: Collection) -> frozenset[tuple[int, bool]]:
+    live = collection.jobs.exclude(state__in=GradingJob.ENDED).order_by().values_list("pk", "state")
+    return frozenset((pk, state in GIVES_ANSWERS) for pk, state in live)
 
 
 def taken_cells(collection: Collection, configs: Iterable[GraderConfig]) -> Taken:
@@ -81,16 +147,16 @@ def left_to_start(
     somebody read the grades, or hold now.
     """
     if taken is None:
-        taken = taken_cells(collection, [found.config for found in missing])
+        taken = taken_cells(collection, [each.config for each in missing])
     return [
-        replace(found, gaps=tuple(minus(collection, found.gaps, taken.get(found.config.pk, ()))))
-        for found in missing
+        replace(each, gaps=tuple(minus(collection, each.gaps, taken.get(each.config.pk, ()))))
+        for each in missing
     ]
 
 
 def unanswered(missing: Iterable[Missing]) -> list[Missing]:
     """The cells that can be verified only after an answer was extracted."""
-    return [replace(one, gaps=one.unanswered) for one in missing if one.unanswered]
+    return [replace(each, gaps=each.unanswered) for each in missing if each.unanswered]
 
 
 def extractions(
@@ -101,11 +167,11 @@ def extractions(
     `find` returns what is missing of configs.
     """
     waiting = unanswered(missing)
-    sources = {one.config.pk: source for one in waiting if (source := source_of(one.config))}
-    asked = {one.config for one in missing}
-    lacking = {source for source in sources.values() if source not in asked and can_ask(source)}
-    found = find(sorted(lacking, key=lambda config: config.pk))
-    return [_needed(collection, each, waiting, sources) for each in found]
+    sources = {each.config.pk: source for each in waiting if (source := source_of(each.config))}
+    given = {each.config for each in missing}
+    lacking = {source for source in sources.values() if source not in given and can_ask(source)}
+    extracting = find(sorted(lacking, key=lambda config: config.pk))
+    return [_needed(collection, each, waiting, sources) for each in extracting]
 
 
 def by_job(collection: Collection, waiting: Missing) -> Iterator[tuple[GradingJob, Missing]]:
@@ -126,8 +192,8 @@ def following(
         extracting = [job for job in jobs if job.config == source]
         if extracting:
             topics = Topic.objects.filter(pk__in={gap.topic_id for gap in _cells_of(extracting)})
-            (asked,) = left_to_start(collection, asked_cells(collection, [config], topics=topics))
-            yield from _shared_out(collection, asked, extracting)
+            (verifiable,) = left_to_start(collection, asked_cells(collection, [config], topics=topics))
+            yield from _shared_out(collection, verifiable, extracting)
 
 
 def lock_extractions(collection: Collection, configs: Iterable[GraderConfig]) -> None:
@@ -140,8 +206,8 @@ def _needed(
     collection: Collection, extraction: Missing, waiting: list[Missing], sources: dict[int, GraderConfig]
 ) -> Missing:
     """Of an extraction that nobody asked for: only the cells that a verification waits for."""
-    asking = [one for one in waiting if sources.get(one.config.pk) == extraction.config]
-    return _within(collection, extraction, (gap for one in asking for gap in one.gaps))
+    asking = [each for each in waiting if sources.get(each.config.pk) == extraction.config]
+    return _within(collection, extraction, (gap for each in asking for gap in each.gaps))
 
 
 def _shared_out(

@@ -35,12 +35,10 @@ from rubricweb.corpus.importers.topics import TopicImporter
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import OfficialFile, import_official
 from rubricweb.corpus.pooling import extend_pool
-from rubricweb.grades.defaults import take_imported_default
-from rubricweb.grades.importers.grades import GradedCells, GradeImporter
+from rubricweb.grades.importers.grades import GradedCells, GradeImporter, remove_grades_of
 from rubricweb.grades.importers.people import Accounts, Work, importer_of
-from rubricweb.grades.importers.rating_events import RatingEventImporter
-from rubricweb.grades.importers.ratings import RatingImporter
-from rubricweb.grades.importers.reworded import remove_grades_of
+from rubricweb.grades.importers.ratings import RatingEventImporter, RatingImporter
+from rubricweb.grades.selectors import take_imported_default
 from rubricweb.grades.verification import verify_again
 
 logger = logging.getLogger(__name__)
@@ -256,8 +254,8 @@ class _Import:
         if files.official:
             chosen = self._chosen(files.official, Content.LEADERBOARD)
             file = OfficialFile(files.official, files.official_measure, chosen.name if chosen else "")
-            known = self.topics.by_query_id
-            import_official(self.collection, file, known, self.tally, is_replacing=files.replace)
+            by_query_id = self.topics.by_query_id
+            import_official(self.collection, file, by_query_id, self.tally, is_replacing=files.replace)
         for importer in (self.ratings, self.judgments, self.runs, self.responses, self.banks, self.topics):
             importer.finish()
         self.doc_ids.finish()

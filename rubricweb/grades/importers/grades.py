@@ -1,4 +1,4 @@
-"""Grades from files: one config per (llm, prompt class, purpose, options), written topic by topic."""
+"""Import grades, and remove those of passages that get another text."""
 
 from __future__ import annotations
 
@@ -10,27 +10,45 @@ from grading.formats.graded_records import ConfigKey, GradedPassage, ImportedGra
 from grading.types import Outcome, Purpose
 from rubricweb.corpus.importers.base import FilePosition, Tally, fitting_name
 from rubricweb.corpus.models import Topic
-from rubricweb.grades import configs, store, verification
-from rubricweb.grades.models import Grade, GraderConfig, MatrixStamp
-from rubricweb.grades.replies import blocks
-from rubricweb.grades.replies.models import ReplyBlock
+from rubricweb.grades import configs, replies, store, verification
+from rubricweb.grades.human_models import HumanGrade
+from rubricweb.grades.models import Grade, GraderConfig, MatrixStamp, Pair
+from rubricweb.grades.reply_models import ReplyBlock
 
+BATCH = 500
 NAME_LIMIT = 200
 REPLACED_ROWS = 200
-
-Cell = tuple[int, int]
-"""(revision, passage)."""
 Value = tuple[int | None, str, str, str]
 """(rating, outcome, answer, reply)."""
-Cells = dict[Cell, ImportedGrade]
-Values = dict[Cell, Value]
+Cells = dict[Pair, ImportedGrade]
+Values = dict[Pair, Value]
 StoredValue = tuple[int | None, str, str, str | None]
-Stored = dict[Cell, StoredValue]
+Stored = dict[Pair, StoredValue]
 """As Values; a reply that was dropped is None, and the same as any."""
-
 _TEXTS = {outcome: outcome.value for outcome in Outcome}
 """As plain texts, which databases take without a look at their class."""
 _ANSWERING = frozenset({Purpose.EXTRACT, Purpose.VERIFY})
+
+
+def remove_grades_of(passage_ids: Iterable[int], tally: Tally) -> None:
+    """Delete what graders said of texts that are gone: those cells are missing again.
+
+    Ratings by people stay, since nobody can order them anew; a note says how many are of the old texts.
+    """
+    reworded = sorted(passage_ids)
+    removed = human = 0
+    for start in range(0, len(reworded), BATCH):
+        some = reworded[start : start + BATCH]
+        grades = Grade.objects.filter(passage__in=some)
+        for config_id, topic_id in sorted(set(grades.values_list("config", "topic"))):
+            removed += store.remove_grades(GraderConfig.objects.get(pk=config_id), topic_id, grades)
+        human += HumanGrade.objects.filter(passage__in=some).count()
+    if reworded:
+        tally.of("grades").changed += removed
+        note = f"{removed:,} grades of the old texts were removed, so that these pairs need a grade"
+        if human:
+            note += f"; {human:,} ratings by people are of the old texts and stay"
+        tally.note(f"{len(reworded):,} passages have another text now: {note}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +61,7 @@ class GradedCells:
     passage_of: Mapping[str, int]
     at: FilePosition
 
-    def name(self, cell: Cell) -> str:
+    def name(self, cell: Pair) -> str:
         """The cell in messages: item and passage by their ids."""
         item_id = next(uid for uid, pk in self.revision_of.items() if pk == cell[0])
         doc_id = next(doc_id for doc_id, pk in self.passage_of.items() if pk == cell[1])
@@ -130,7 +148,7 @@ def _stored(config: GraderConfig, topic: Topic) -> Stored:
         values[revision, passage] = tuple(value)
         if block is not None:
             block_of[revision, passage] = block
-    texts = blocks.read(ReplyBlock.objects.filter(config=config, topic=topic)) if block_of else {}
+    texts = replies.read(ReplyBlock.objects.filter(config=config, topic=topic)) if block_of else {}
     for cell, block in block_of.items():
         values[cell] = (*values[cell][:3], texts.get(block, {}).get(cell))
     return values
@@ -142,8 +160,8 @@ def _replace(config: GraderConfig, topic: Topic, cells: Values) -> None:
     }
     verification.drop_verdicts(config, topic.pk, answers)
     store.recount(config, topic.pk)
-    long = {cell: reply for cell, (_, outcome, _, reply) in cells.items() if blocks.is_long(outcome, reply)}
-    block_of = blocks.store(config.pk, topic.pk, long)
+    long = {cell: reply for cell, (_, outcome, _, reply) in cells.items() if replies.is_long(outcome, reply)}
+    block_of = replies.store(config.pk, topic.pk, long)
     rows = [
         row for row in Grade.objects.by(config).for_topic(topic) if (row.revision_id, row.passage_id) in cells
     ]
@@ -157,7 +175,7 @@ def _replace(config: GraderConfig, topic: Topic, cells: Values) -> None:
     Grade.objects.bulk_update(rows, columns, batch_size=REPLACED_ROWS)
 
 
-def _contradiction(line: GradedCells, cell: Cell, value: Value, before: StoredValue) -> BadFormat:
+def _contradiction(line: GradedCells, cell: Pair, value: Value, before: StoredValue) -> BadFormat:
     return line.at.error(
         f"{line.name(cell)} is {_in_words(value)} here and {_in_words(before)} before, "
         "expected the same grade (--replace takes that of the newer import)"
@@ -169,7 +187,7 @@ def _in_words(value: StoredValue) -> str:
     if outcome == Outcome.FAILED:
         return f"failed ({reply})"
     text = answer or reply or ""
-    words = repr(text if len(text) <= 60 else text[:60] + "…")
+    quoted = repr(text if len(text) <= 60 else text[:60] + "…")
     if rating is None:
-        return f"answered {words}"
-    return f"rated {rating}" + (f" (reply {words})" if text else "")
+        return f"answered {quoted}"
+    return f"rated {rating}" + (f" (reply {quoted})" if text else "")

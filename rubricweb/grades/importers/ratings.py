@@ -1,23 +1,37 @@
-"""Import what people rated in other tools: ratings of cells, and of passages by themselves as judgments.
+"""Import ratings by people: those that Export wrote, event by event, and those of other tools.
 
-A cell is known by its topic's id, its item's id or wording, and its passage's id or else the md5 of its text,
-within the topic's pool. What the collection lacks is left out and listed; nothing is made of it.
+Other tools have ratings of cells, and of passages by themselves, which become judgments. There a cell is
+known by its topic's id, its item's id or wording, and its passage's id or else the md5 of its text, within
+the topic's pool. What the collection lacks is left out and listed; nothing is made of it.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
+from datetime import datetime
+from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
+from grading.formats.events import RatingEvent, moment
 from grading.formats.ids import item_id, text_md5
 from grading.formats.ratings import PersonRating
+from rubricweb.accounts.models import User
 from rubricweb.corpus.importers.base import FilePosition, some
 from rubricweb.corpus.importers.judgments import JudgmentImporter
 from rubricweb.corpus.models import Topic
-from rubricweb.grades.humans import Cell, add_imported
-from rubricweb.grades.importers.people import Work
+from rubricweb.grades.human_models import HumanGrade
+from rubricweb.grades.human_ratings import Cell, add_imported, save_events
+from rubricweb.grades.importers.people import Work, in_portions
+from rubricweb.grades.models import GraderConfig
+from rubricweb.grades.selectors import graders
 
+TOPIC = "ratings of topics that the collection lacks"
+ITEM = "ratings of questions or nuggets that the collection lacks"
+PASSAGE = "ratings of passages that the collection lacks"
+SINCE = "ratings of pairs that the same person has rated here since"
+KIND = "human ratings"
 LEFT_OUT = {
     "topic": "ratings of topics that the collection lacks",
     "item": "ratings of questions or nuggets that the collection lacks",
@@ -25,6 +39,136 @@ LEFT_OUT = {
     "report": "ratings of whole reports and of citations",
 }
 """What is left out, by what does not match."""
+
+
+class _Cell(NamedTuple):
+    topic: int
+    revision: int
+    passage: int
+    assessor: str
+    """As the file names the person."""
+
+
+class _Statement(NamedTuple):
+    """What tells two events of a cell apart, whatever ids and names they have in a copy of the collection."""
+
+    at: datetime
+    rating: int | None
+    verdict: str
+    is_withdrawn: bool
+
+
+class RatingEventImporter:
+    """Adds the events that the collection lacks after those that a person has of the cell.
+
+    An event is known by its id, or by its cell, time and rating. One that is older than what the person said
+    here otherwise is left out, since the last event of a person counts.
+    """
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+        self._people: dict[str, User | None] = {}
+
+    def read(self, path: Path, events: Iterable[RatingEvent]) -> None:
+        """Import all events of a file."""
+        listed = list(events)
+        lacking: dict[str, Counter[str]] = {name: Counter() for name in (TOPIC, ITEM, PASSAGE, SINCE)}
+        by_cell = self._placed(listed, lacking)
+        before = self._before({cell.revision for cell in by_cell})
+        ids = self._work.identify(HumanGrade, "topic__collection", (event.event for event in listed))
+        rows: list[HumanGrade] = []
+        with_comments = 0
+        for cell, of_cell in by_cell.items():
+            stated = before[cell.revision, cell.passage]
+            fresh = [
+                event for event in of_cell if not ids[event.event][1] and _statement(event) not in stated
+            ]
+            self._work.tally.of("human_ratings").unchanged += len(of_cell) - len(fresh)
+            if not fresh:
+                continue
+            person = self._person(cell.assessor)
+            own = {number: statement.at for statement, (by, number) in stated.items() if by == person.pk}
+            fresh.sort(key=lambda event: (moment(event.at), event.number))
+            if own and moment(fresh[0].at) < max(own.values()):
+                lacking[SINCE][person.username] += len(fresh)
+                continue
+            with_comments += sum(bool(event.comment or event.reason) for event in fresh)
+            for number, event in enumerate(fresh, start=max(own, default=0) + 1):
+                row = self._row(cell, event)
+                row.by, row.number, row.uid = person, number, ids[event.event][0]
+                rows.append(row)
+                self._work.credits[person, KIND] += 1
+        rows.sort(key=lambda row: row.at)
+        save_events(rows, channel=self._work.collection.channel)
+        self._work.tally.of("human_ratings").new += len(rows)
+        self._work.leave_out(path, lacking)
+        if with_comments:
+            what = "comments of campaigns and reasons of decisions"
+            self._work.tally.note(f"{path.name}: left out {what}, which {with_comments:,} ratings have")
+
+    def _placed(
+        self, events: Iterable[RatingEvent], lacking: dict[str, Counter[str]]
+    ) -> dict[_Cell, list[RatingEvent]]:
+        """The events of each cell of each person; `lacking` gets the names of what the collection lacks."""
+        listed = list(events)
+        passages = self._work.passages(event.passage_id for event in listed)
+        by_cell: dict[_Cell, list[RatingEvent]] = defaultdict(list)
+        for event in listed:
+            topic = self._work.topics.by_query_id.get(event.query_id)
+            revision = self._work.wordings_of(topic).get(event.item_id) if topic else None
+            passage = passages.get(event.passage_id)
+            if topic is None:
+                lacking[TOPIC][event.query_id] += 1
+            elif revision is None:
+                lacking[ITEM][event.item_id] += 1
+            elif passage is None:
+                lacking[PASSAGE][event.passage_id] += 1
+            else:
+                by_cell[_Cell(topic.pk, revision, passage, event.assessor)].append(event)
+        return by_cell
+
+    def _before(self, revisions: Iterable[int]) -> dict[tuple[int, int], dict[_Statement, tuple[int, int]]]:
+        """By revision and passage: what is said here, with the person and the number of the event."""
+        before: dict[tuple[int, int], dict[_Statement, tuple[int, int]]] = defaultdict(dict)
+        for portion in in_portions(revisions):
+            rows = HumanGrade.objects.filter(revision__in=portion).order_by("number")
+            fields = ("revision", "passage", "by", "number", "at", "rating", "verdict", "is_withdrawn")
+            for revision, passage, person, number, *statement in rows.values_list(*fields):
+                before[revision, passage][_Statement(*statement)] = person, number
+        return before
+
+    def _row(self, cell: _Cell, event: RatingEvent) -> HumanGrade:
+        return HumanGrade(
+            topic_id=cell.topic,
+            revision_id=cell.revision,
+            passage_id=cell.passage,
+            rating=event.rating,
+            verdict=event.verdict.value,
+            how=event.how.value,
+            is_withdrawn=event.withdrawn,
+            config=self._configs.get(event.grader),
+            seen_rating=event.grader_rating,
+            at=moment(event.at),
+        )
+
+    @cached_property
+    def _configs(self) -> dict[str, GraderConfig]:
+        """The graders of the collection by their names, as far as these are of one."""
+        configs = [row.config for row in graders(self._work.collection)]
+        names = Counter(map(str, configs))
+        return {str(config): config for config in configs if names[str(config)] == 1}
+
+    def _person(self, name: str) -> User:
+        if name not in self._people:
+            self._people[name] = self._work.accounts.of(name)
+        person = self._people[name]
+        if person is None:
+            raise ValueError("a rating has a person")
+        return person
+
+
+def _statement(event: RatingEvent) -> _Statement:
+    return _Statement(moment(event.at), event.rating, event.verdict.value, event.withdrawn)
 
 
 class RatingImporter:
@@ -43,10 +187,10 @@ class RatingImporter:
         for rating in ratings:
             if lack := self._take(rating, FilePosition(path, rating.line)):
                 lacking[lack[0]][lack[1]] += 1
-        for name, found in lacking.items():
-            if found:
-                words = f"{LEFT_OUT[name]}: {found.total()} ({some(found)})"
-                self._tally.note(f"{path.name}: left out {words}")
+        for name, names in lacking.items():
+            if names:
+                note = f"{LEFT_OUT[name]}: {names.total()} ({some(names)})"
+                self._tally.note(f"{path.name}: left out {note}")
 
     def _take(self, rating: PersonRating, at: FilePosition) -> tuple[str, str] | None:
         """Return what does not match: its kind, and which it is."""
@@ -78,8 +222,8 @@ class RatingImporter:
                 pool.setdefault(f"id {doc_id}", []).append((pk, doc_id))
                 pool.setdefault(f"md5 {text_md5(text)}", []).append((pk, doc_id))
         key = f"id {rating.doc_id}" if rating.doc_id else f"md5 {text_md5(rating.passage)}"
-        found = self._pools[topic.pk].get(key, [])
-        return found[0] if len(found) == 1 else None
+        matches = self._pools[topic.pk].get(key, [])
+        return matches[0] if len(matches) == 1 else None
 
     def finish(self) -> None:
         if not self._given:

@@ -15,13 +15,13 @@ from rubricweb.accounts import roles
 from rubricweb.banks.models import Bank
 from rubricweb.core.http import HtmxRequest
 from rubricweb.corpus.models import Collection, Topic
+from rubricweb.grades.configs import name_of
 from rubricweb.grades.engine.price import price_of_cell
 from rubricweb.grades.engine.progress import measured_rate
-from rubricweb.grades.engine.regrade import Again, can_ask, job_at
-from rubricweb.grades.highlighting import Segment
+from rubricweb.grades.engine.stages import Again, can_ask, job_at
 from rubricweb.grades.models import Grade
 from rubricweb.grades.next_step import NextStep, material_step, next_step
-from rubricweb.grades.scales import name_of
+from rubricweb.grades.verification import Segment
 from rubricweb.jobs.models import Job, LeasedWork
 from rubricweb.jobs.waiting import Line, Wait
 
@@ -51,8 +51,11 @@ def material_step_of(context: Context, collection: Collection, bank: Bank | None
 @register.simple_tag
 def marked(segments: Iterable[Segment]) -> SafeString:
     """The passage with its answer marked, and no whitespace of a template: line breaks show in passages."""
-    words = (format_html("<mark>{}</mark>", one.text) if one.is_answer else one.text for one in segments)
-    return format_html_join("", "{}", ((word,) for word in words))
+    parts = (
+        format_html("<mark>{}</mark>", segment.text) if segment.is_answer else segment.text
+        for segment in segments
+    )
+    return format_html_join("", "{}", ((part,) for part in parts))
 
 
 @register.filter

@@ -28,10 +28,9 @@ from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import TopicPool, collection_pool
 from rubricweb.grades import visibility
-from rubricweb.grades.configs import kinds_of
+from rubricweb.grades.configs import WHOLE_SCALE, kinds_of, scale_of, within_scale
 from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.scales import WHOLE_SCALE, scale_of, within_scale
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.grades.selectors import banks_graded_by
 from rubricweb.leaderboards.board.items import NOTHING, topic_items_of

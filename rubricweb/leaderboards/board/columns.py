@@ -17,12 +17,10 @@ from grading.measures.base import MIN_GRADE
 from grading.types import Purpose
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.configs import kinds_of
-from rubricweb.grades.defaults import default_bank, scored_graders
+from rubricweb.grades.configs import default_min_grade, kinds_of
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.scales import default_min_grade
 from rubricweb.grades.scoring import MeasureSpec
-from rubricweb.grades.selectors import banks_graded_by
+from rubricweb.grades.selectors import banks_graded_by, default_bank, scored_graders
 from rubricweb.leaderboards.board import lookup
 from rubricweb.leaderboards.board.types import BoardError, BoardSpec, MeasureColumn
 from rubricweb.support import columns as support

@@ -6,7 +6,7 @@ from grading.statistics.agreement import Trend
 from grading.statistics.cover_estimate import COVER_CELLS, LEVEL
 from grading.statistics.cover_sample import A_RUN
 from grading.statistics.max_t import ALPHA
-from rubricweb.grades.draws import Draw
+from rubricweb.grades.human_models import Draw
 from rubricweb.leaderboards.board.types import EstimateSample
 
 CHOICES = {

@@ -1,7 +1,7 @@
 """Rubric-Cover by people, estimated for every run from the cells that campaigns drew at random.
 
-Which cells count is said by their draw (`grades.draws.Draw`): one over all cells alike serves every board, a
-sample for Rubric-Cover serves boards of its graders, threshold and cutoff. Either must have had the board's
+Which cells count is said by their `Draw`: one over all cells alike serves every board, a sample for
+Rubric-Cover serves boards of its graders, threshold and cutoff. Either must have had the board's
 items to draw from. Ratings of cells that a person chose to rate count for nothing here: people check what
 looks wrong first.
 """
@@ -34,10 +34,9 @@ from rubricweb.banks.models import ItemRevision
 from rubricweb.campaigns.models import CampaignCell
 from rubricweb.corpus.models import Passage
 from rubricweb.corpus.pools import TopicPool
-from rubricweb.grades.draws import Draw
-from rubricweb.grades.humans import CheckedGrades
+from rubricweb.grades.human_matrices import CheckedGrades
+from rubricweb.grades.human_models import Draw, HumanGrade
 from rubricweb.grades.matrices import TopicGrades, matrices
-from rubricweb.grades.models import HumanGrade
 from rubricweb.grades.scoring import MeasureSpec, Uids
 from rubricweb.grades.topic_ratings import UNJUDGED, judged
 from rubricweb.leaderboards.board.items import TopicItems

@@ -24,8 +24,8 @@ from rubricweb.banks.models import ItemRevision
 from rubricweb.campaigns.models import CampaignCell
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades import scoring
-from rubricweb.grades.draws import Draw
-from rubricweb.grades.humans import CheckedGrades
+from rubricweb.grades.human_matrices import CheckedGrades
+from rubricweb.grades.human_models import Draw
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.scoring import Uids
 from rubricweb.leaderboards.board.estimate_words import AVOIDED, SEVERAL

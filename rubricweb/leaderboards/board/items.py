@@ -13,7 +13,7 @@ from grading.types import Importance
 from rubricweb.banks.models import Item, ItemRevision
 from rubricweb.corpus.pools import CollectionPool
 from rubricweb.grades import visibility
-from rubricweb.grades.humans import Source
+from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.scoring import Uids, Weights
 from rubricweb.grades.selectors import graded_items
 from rubricweb.leaderboards.board.types import BoardSpec

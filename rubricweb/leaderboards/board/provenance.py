@@ -11,9 +11,9 @@ from grading.statistics.max_t import ALPHA, MIN_TOPICS, PairedTest
 from grading.statistics.mean_intervals import LEVEL
 from grading.types import Purpose
 from rubricweb import __version__
-from rubricweb.grades.humans import Source
+from rubricweb.grades.configs import threshold_note
+from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.scales import threshold_note
 from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.leaderboards.board import estimate_words
 from rubricweb.leaderboards.board.columns import distinct_labels

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from grading.statistics.mean_intervals import mean_and_stderr
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
 from rubricweb.grades import visibility
-from rubricweb.grades.humans import Source, ratings_by
+from rubricweb.grades.human_matrices import Source, ratings_by
 from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.scoring import (
     MeasureSpec,

@@ -16,8 +16,8 @@ from grading.types import ItemKind
 from rubricweb.banks.models import Bank, BankVersion
 from rubricweb.corpus.models import Collection
 from rubricweb.graders.calibration_cards import CalibrationStatus
-from rubricweb.grades.draws import Draw
-from rubricweb.grades.humans import Source
+from rubricweb.grades.human_matrices import Source
+from rubricweb.grades.human_models import Draw
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.rank_intervals import span
 from rubricweb.grades.scoring import MeasureSpec

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from grading.arrays import divide, take_rows
 from grading.measures.base import ItemMeasure
-from rubricweb.grades.humans import CheckedGrades, corrected
-from rubricweb.grades.models import HumanStamp
+from rubricweb.grades.human_matrices import CheckedGrades, corrected
+from rubricweb.grades.human_models import HumanStamp
 from rubricweb.grades.scoring import CACHED_TOPIC_SCORES, Uids
 from rubricweb.leaderboards.board.estimated import Found, estimated
 from rubricweb.leaderboards.board.estimated_sums import estimated_sums

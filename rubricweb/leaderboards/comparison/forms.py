@@ -13,10 +13,10 @@ from rubricweb.core.chips import Chip
 from rubricweb.core.forms import keep_choices, offer_choices, offer_rows, rows_field
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import collection_pool
-from rubricweb.grades.defaults import graders_of
-from rubricweb.grades.humans import Source
+from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import Definition
+from rubricweb.grades.selectors import graders_of
 from rubricweb.leaderboards.board.types import BoardSpec
 from rubricweb.leaderboards.by_attribute import sliceable
 from rubricweb.leaderboards.forms import DEFINITIONS, SOURCES, AnalysisForm, GraderField

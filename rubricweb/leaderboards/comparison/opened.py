@@ -17,7 +17,7 @@ from rubricweb.corpus import convert
 from rubricweb.corpus.models import Passage, Response, Topic
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades import visibility
-from rubricweb.grades.humans import Source
+from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.scoring import topic_labels
 from rubricweb.leaderboards.board.items import NOTHING
 from rubricweb.leaderboards.board.scored import ScoredBoard

@@ -9,8 +9,8 @@ from typing import Any
 from grading.formats.tables import tex_lines, text_lines
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.defaults import scored_graders
 from rubricweb.grades.models import GraderConfig
+from rubricweb.grades.selectors import scored_graders
 from rubricweb.leaderboards.board.types import BoardError
 
 LINES = {"table": text_lines, "tex": tex_lines}

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from grading.types import Purpose
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.configs import kinds_of
+from rubricweb.grades.configs import WHOLE_SCALE, default_min_grade, kinds_of, scale_of
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.scales import WHOLE_SCALE, default_min_grade, scale_of
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.grades.selectors import banks_graded_by
 from rubricweb.leaderboards.board import lookup

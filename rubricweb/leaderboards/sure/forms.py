@@ -11,10 +11,9 @@ from grading.types import Purpose
 from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import NAME_LIMIT
-from rubricweb.grades.configs import kinds_of
-from rubricweb.grades.defaults import graders_of
+from rubricweb.grades.configs import WHOLE_SCALE, kinds_of, scale_of
 from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.scales import WHOLE_SCALE, scale_of
+from rubricweb.grades.selectors import graders_of
 from rubricweb.leaderboards.forms import AnalysisForm
 from rubricweb.leaderboards.meta.references import reference_choices
 from rubricweb.leaderboards.sure.evidence import Evidence

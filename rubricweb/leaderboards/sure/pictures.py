@@ -15,7 +15,7 @@ from grading.statistics.mean_intervals import wilson
 from grading.statistics.rank_intervals import standings
 from grading.types import MIN_RATING, Purpose
 from rubricweb.graders.calibration_samples import RatedSample, sample
-from rubricweb.grades.scales import scale_of
+from rubricweb.grades.configs import scale_of
 from rubricweb.leaderboards.agreement import sheets as agreement_sheets
 from rubricweb.leaderboards.agreement.selectors import lowest
 from rubricweb.leaderboards.board.items import secret_wordings

@@ -12,7 +12,7 @@ from grading.measures import registry
 from grading.statistics.diagnostics import families
 from grading.statistics.rank_correlation import Coefficient
 from rubricweb.corpus.duplicates import latest_search
-from rubricweb.grades.defaults import scored_graders
+from rubricweb.grades.selectors import scored_graders
 from rubricweb.leaderboards.agreement import files as agreement_files
 from rubricweb.leaderboards.agreement import selectors as agreement
 from rubricweb.leaderboards.agreement import sheets as agreement_sheets

@@ -19,7 +19,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from rubricweb.banks.models import Bank, Item
-from rubricweb.grades.models import HumanStamp, MatrixStamp
+from rubricweb.grades.human_models import HumanStamp
+from rubricweb.grades.models import MatrixStamp
 from rubricweb.jobs import dispatch, endings
 from rubricweb.jobs.kinds import Kind
 from rubricweb.jobs.leases import Lease

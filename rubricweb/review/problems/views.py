@@ -30,8 +30,8 @@ from rubricweb.corpus.duplicates import last_attempt, latest_search, start_searc
 from rubricweb.corpus.models import Collection
 from rubricweb.editor.item_forms import SeenForm, wording_form
 from rubricweb.editor.items import items_changed
-from rubricweb.grades.defaults import banks
 from rubricweb.grades.raters import raters
+from rubricweb.grades.selectors import banks
 from rubricweb.review.evidence import count_hidden, evidence
 from rubricweb.review.flags import actions as flags
 from rubricweb.review.models import Flag

@@ -19,17 +19,16 @@ from rubricweb.banks.selectors import keys_of
 from rubricweb.corpus.duplicates import fellows
 from rubricweb.corpus.models import Passage, Topic
 from rubricweb.corpus.pools import TopicPool, collection_pool
-from rubricweb.grades import convert
-from rubricweb.grades.answer_verdicts import answer_digest
 from rubricweb.grades.configs import kinds_of, spec_of
-from rubricweb.grades.engine.answers import answers_for
-from rubricweb.grades.highlighting import Segment, highlighted
-from rubricweb.grades.humans import Source
-from rubricweb.grades.humans.matrices import decided
+from rubricweb.grades.engine import chunks
+from rubricweb.grades.engine.missing import answers_for
+from rubricweb.grades.human_matrices import Source, decided
+from rubricweb.grades.human_models import HumanGrade, answer_digest
 from rubricweb.grades.matrices import TopicGrades
-from rubricweb.grades.models import Grade, GraderConfig, HumanGrade
+from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.raters import Rater
-from rubricweb.grades.replies.blocks import RawReply, raw_replies
+from rubricweb.grades.replies import RawReply, raw_replies
+from rubricweb.grades.verification import Segment, highlighted
 from rubricweb.grades.visibility import hidden_of_cell, visible_grades
 from rubricweb.review.flags.selectors import open_counts
 from rubricweb.review.selectors.grid import TopicGrid, columns_of, graded_by_kind
@@ -265,7 +264,7 @@ def _prompt_and_note(grade: Grade, item: Item, passage: Passage) -> tuple[str, s
     if not item.revision.text:
         return "", "The text of this item is unknown, and so is the prompt."
     answer = answers_for(config, [item.revision_id], [passage.pk]).get((item.revision_id, passage.pk))
-    pair = convert.pair(item.topic, item.revision, passage, ItemKind(item.kind), answer)
+    pair = chunks.pair(item.topic, item.revision, passage, ItemKind(item.kind), answer)
     context = None if grade.context_chars is None else passage.text[: grade.context_chars]
     note = f"{prompt.prompt_id}. {prompt.source}."
     if config.backend == IMPORTED:

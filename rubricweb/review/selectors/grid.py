@@ -17,15 +17,15 @@ from rubricweb.banks.selectors import keys_of
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
 from rubricweb.grades import visibility
-from rubricweb.grades.humans import Source
+from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.matrices import TopicGrades, topic_grades
 from rubricweb.grades.raters import Rater
-from rubricweb.grades.topic_answers import empty_answers
 from rubricweb.grades.topic_ratings import (
     DIRECT_COLUMN,
     UNJUDGED,
     ItemColumn,
     count_cells,
+    empty_answers,
     judged,
     ratings_of,
 )

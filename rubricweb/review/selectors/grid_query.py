@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from grading.arrays import undefined_last
 from grading.types import FAILED, MISSING, ItemKind
-from rubricweb.grades.humans import Source
+from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.raters import KINDS
 from rubricweb.grades.topic_ratings import Mask
 from rubricweb.review.selectors.layers import CheckedSheet

@@ -13,12 +13,13 @@ from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank, ItemChange
 from rubricweb.corpus.models import Topic
 from rubricweb.corpus.pools import CollectionPool
-from rubricweb.grades.answer_verdicts import AnswerVerdict
-from rubricweb.grades.humans import Source, corrected, human_matrices, verdict_matrices
+from rubricweb.grades.human_matrices import Source, corrected, human_matrices
+from rubricweb.grades.human_models import AnswerVerdict, HumanGrade
 from rubricweb.grades.matrices import TopicGrades
-from rubricweb.grades.models import Grade, GraderConfig, HumanGrade
+from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.raters import KINDS, Rater
 from rubricweb.grades.topic_ratings import ItemColumn, Mask, Sheet, ratings_of
+from rubricweb.grades.verdicts import verdict_matrices
 
 LOW_CONFIDENCE = 50
 """Percent; below it the grader was unsure."""

@@ -14,10 +14,11 @@ from grading.types import ANSWERED, FAILED, MISSING, ItemKind, Outcome
 from rubricweb.banks.models import Item
 from rubricweb.corpus.models import Passage
 from rubricweb.corpus.pools import TopicPool
-from rubricweb.grades.humans import Source
-from rubricweb.grades.models import Grade, GraderConfig, HumanGrade
+from rubricweb.grades.human_matrices import Source
+from rubricweb.grades.human_models import HumanGrade
+from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.topic_ratings import UNJUDGED, ItemColumn, Mask, Sheet, separation
-from rubricweb.grades.visibility import Places
+from rubricweb.grades.visibility import Pairs
 from rubricweb.review.flags.selectors import OpenCounts
 from rubricweb.review.selectors.layers import CheckedSheet, OwnRating, OwnRatings
 
@@ -178,7 +179,7 @@ class Window:
     flags: OpenCounts
     own: OwnRatings
     source: Source
-    blind: Places
+    blind: Pairs
     """Cells whose grades the reader may not see yet."""
     excerpts: Mapping[int, str]
     """The beginnings of the passages' texts."""

@@ -24,13 +24,19 @@ from rubricweb.banks.models import Bank
 from rubricweb.banks.selectors import keys_of
 from rubricweb.corpus.pools import TopicPool, collection_pool
 from rubricweb.grades import visibility
-from rubricweb.grades.humans import corrected, human_matrices
-from rubricweb.grades.humans.actions import HumanGradeError
-from rubricweb.grades.humans.draws import drawn_mask, uniform_draws
+from rubricweb.grades.human_matrices import corrected, drawn_mask, human_matrices, uniform_draws
+from rubricweb.grades.human_ratings import HumanGradeError
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.raters import Rater
-from rubricweb.grades.topic_answers import AcceptedAnswers, answer_closeness, empty_answers
-from rubricweb.grades.topic_ratings import ItemColumn, Mask, item_columns, ratings_of
+from rubricweb.grades.topic_ratings import (
+    AcceptedAnswers,
+    ItemColumn,
+    Mask,
+    answer_closeness,
+    empty_answers,
+    item_columns,
+    ratings_of,
+)
 from rubricweb.grades.visibility import hidden_from
 from rubricweb.review.selectors.layers import Layers, checked_of, people_by_kind, people_of
 

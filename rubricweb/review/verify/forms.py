@@ -13,7 +13,7 @@ from rubricweb.core.forms import offer_choices
 from rubricweb.core.ids import MAX_ID
 from rubricweb.corpus.models import Topic
 from rubricweb.grades.forms import GraderForm, covered_from, select_at_once
-from rubricweb.grades.models import HumanGrade
+from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.raters import Rater
 from rubricweb.review.cells import CellForm
 from rubricweb.review.verify.selectors import MIXED, RANDOM, WORST, CheckQuery

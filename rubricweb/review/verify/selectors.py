@@ -19,8 +19,8 @@ from rubricweb.banks.secrecy import readable
 from rubricweb.banks.selectors import keys_of
 from rubricweb.corpus.models import Passage
 from rubricweb.corpus.pools import collection_pool
-from rubricweb.grades.answer_verdicts import AnswerVerdict
-from rubricweb.grades.models import Grade, HumanGrade
+from rubricweb.grades.human_models import AnswerVerdict, HumanGrade
+from rubricweb.grades.models import Grade
 from rubricweb.grades.raters import Rater, raters
 from rubricweb.grades.topic_ratings import Mask
 from rubricweb.review.selectors.cell import is_acceptable

@@ -16,12 +16,11 @@ from grading.types import MAX_RATING, MISSING, GradeMatrix, ItemKind, Outcome, P
 from rubricweb.banks.selectors import keys_of
 from rubricweb.corpus.models import Passage
 from rubricweb.corpus.pools import CollectionPool
-from rubricweb.grades.configs import kinds_of
-from rubricweb.grades.defaults import ON_ITEMS
+from rubricweb.grades.configs import default_min_grade, kinds_of
 from rubricweb.grades.matrices import TopicGrades, topic_grades
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.raters import Rater
-from rubricweb.grades.scales import default_min_grade
+from rubricweb.grades.selectors import ON_ITEMS
 from rubricweb.grades.topic_ratings import ItemColumn, ratings_of
 from rubricweb.review.selectors.layers import LOW_CONFIDENCE, Layers, layers
 from rubricweb.review.verify.cells import closeness_of

@@ -26,13 +26,13 @@ from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.core.undo import offer_undo
 from rubricweb.corpus.access import collection_for, pooled_passage
 from rubricweb.corpus.models import Passage
-from rubricweb.grades import humans
-from rubricweb.grades.answer_verdicts import AnswerVerdict, answer_digest
-from rubricweb.grades.defaults import banks
-from rubricweb.grades.humans import Cell, Source
-from rubricweb.grades.humans.actions import HumanGradeError, RatedMeanwhile, UnfitRating
-from rubricweb.grades.models import Grade, HumanGrade
+from rubricweb.grades import human_ratings, verdicts
+from rubricweb.grades.human_matrices import Source
+from rubricweb.grades.human_models import AnswerVerdict, HumanGrade, answer_digest
+from rubricweb.grades.human_ratings import Cell, HumanGradeError, RatedMeanwhile, UnfitRating
+from rubricweb.grades.models import Grade
 from rubricweb.grades.raters import Rater, raters
+from rubricweb.grades.selectors import banks
 from rubricweb.grades.verification import VerificationCounts, change_answer_key
 from rubricweb.grades.visibility import hidden_of_cell
 from rubricweb.review import access, selectors
@@ -84,11 +84,11 @@ def undo(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
     try:
         if verdict:
             event = get_object_or_404(checks.my_verdicts(request.user, bank), pk=verdict)
-            saving = Saving(None, humans.undo_verdict(event, by=request.user, uid=uid))
+            saving = Saving(None, verdicts.undo_verdict(event, by=request.user, uid=uid))
         else:
             event = get_object_or_404(checks.my_events(request.user, bank), pk=rating_event)
             cell = Cell(event.topic_id, event.revision_id, event.passage_id)
-            saving = Saving(None, humans.undo(cell, by=request.user, seen=event.number, uid=uid))
+            saving = Saving(None, human_ratings.undo(cell, by=request.user, seen=event.number, uid=uid))
     except HumanGradeError as refusal:
         saving = Saving(None, refusal=refusal)
     item = bank.items.active().filter(revision=event.revision_id).first()
@@ -138,7 +138,7 @@ def _save_verdict(request: HtmxRequest, bank: Bank, form: VerdictForm) -> Saving
         if now is None or now.rating != cleaned["shown"]:
             raise RatedAnew(now.rating if now else None)
         verdict = {name: cleaned[name] for name in ("verdict", "rating", "seen", "uid")}
-        event = humans.judge_grader(Cell.of(item, passage), **verdict, by=request.user, shown=now)
+        event = human_ratings.judge_grader(Cell.of(item, passage), **verdict, by=request.user, shown=now)
         return Saving(cleaned["rating"], event)
     except HumanGradeError as refusal:
         return Saving(cleaned["rating"], refusal=refusal)
@@ -155,7 +155,7 @@ def _judge_answer(
         raise RatedAnew(None if grade is None else grade.rating)
     is_right = (cleaned["verdict"] == HumanGrade.Verdict.RIGHT) == bool(grade.rating)
     how = {"by": by, "seen": cleaned["seen"], "uid": cleaned["uid"]}
-    return humans.judge_answer(Cell.of(item, passage), grade, is_right=is_right, **how)
+    return verdicts.judge_answer(Cell.of(item, passage), grade, is_right=is_right, **how)
 
 
 def check_page(
@@ -293,7 +293,7 @@ def accept_undo(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
             change_answer_key(item, texts=left, seen=acceptance.seen, by=request.user)
             if acceptance.verdict:
                 event = get_object_or_404(checks.my_verdicts(request.user, bank), pk=acceptance.verdict)
-                humans.undo_verdict(event, by=request.user)
+                verdicts.undo_verdict(event, by=request.user)
     except (BankError, HumanGradeError) as refusal:
         return _refused(request, bank, acceptance, str(refusal))
     messages.success(request, "Taken back.")
@@ -314,7 +314,7 @@ def _confirm_answer(cell: CellView, rater: Rater, request: HtmxRequest) -> Answe
         return None
     seen = cell_ratings(cell.item, cell.passage, request.user, rater).seen
     place = Cell.of(cell.item, cell.passage)
-    return humans.judge_answer(place, grade, is_right=True, by=request.user, seen=seen)
+    return verdicts.judge_answer(place, grade, is_right=True, by=request.user, seen=seen)
 
 
 def _accepted(text: str, counts: VerificationCounts) -> str:

@@ -10,7 +10,7 @@ from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.campaigns.leases import top_up
 from rubricweb.core.models import AuditEntry
-from rubricweb.grades.models import HumanGrade
+from rubricweb.grades.human_models import HumanGrade
 from rubricweb.review.models import Flag, SavedView
 from tests.factories import PASSWORD
 from tests.rubricweb.markup import markup

@@ -13,7 +13,7 @@ from rest_framework.serializers import Serializer
 
 from rubricweb.api.base import Rate
 from rubricweb.api.resources.boards import ComparisonDocument, LeaderboardDocument
-from rubricweb.grades.humans import Cell, rate_cell
+from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.leaderboards.board import files
 from rubricweb.leaderboards.board.selectors import board
 from rubricweb.leaderboards.forms import BoardForm

@@ -7,7 +7,8 @@ import pytest
 from rubricweb.accounts.models import Membership
 from rubricweb.api.models import KeptAnswer
 from rubricweb.banks.models import Item
-from rubricweb.grades.models import GradingJob, HumanGrade
+from rubricweb.grades.human_models import HumanGrade
+from rubricweb.grades.models import GradingJob
 from tests.factories import CollectionFactory
 from tests.rubricweb.api.conftest import AT
 

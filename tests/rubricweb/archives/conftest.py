@@ -16,10 +16,9 @@ from rubricweb.arena.models import Reason, Vote
 from rubricweb.banks.models import AnswerKey, Bank, BankTopic, ItemRevision, ItemSource
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection, OfficialScore, Subtopic
-from rubricweb.grades.answer_verdicts import AnswerVerdict
-from rubricweb.grades.draws import Draw
 from rubricweb.grades.engine.gaps import TopicGap
 from rubricweb.grades.engine.parts import store_parts
+from rubricweb.grades.human_models import AnswerVerdict, Draw
 from rubricweb.grades.models import GradingJob, JobChunk
 from rubricweb.imports import staging
 from rubricweb.imports.models import Import

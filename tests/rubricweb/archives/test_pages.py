@@ -13,7 +13,7 @@ from rubricweb.archives.reading import opened
 from rubricweb.archives.writing import write_archive
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.humans import Cell, rate_cell
+from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.grades.models import GradingJob
 from rubricweb.jobs import endings
 from rubricweb.jobs.leases import Lease, LeaseLost

@@ -16,12 +16,11 @@ from rubricweb.archives.signing import own_key
 from rubricweb.archives.writing import write_archive
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.draws import Draw
 from rubricweb.grades.engine.parts import gap_of
+from rubricweb.grades.human_models import Draw
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk, JobPart
-from rubricweb.grades.replies.blocks import RawReply, content_of, raw_replies
-from rubricweb.grades.replies.dropping import keep_replies
-from rubricweb.grades.replies.models import ReplyBlock, ReplyPolicy
+from rubricweb.grades.replies import RawReply, content_of, keep_replies, raw_replies
+from rubricweb.grades.reply_models import ReplyBlock, ReplyPolicy
 from rubricweb.imports import undo
 from rubricweb.imports.models import Import
 from rubricweb.leaderboards.models import PublicBoard

@@ -24,7 +24,8 @@ from rubricweb.banks.versions import bank_stamp, name_version, restore_version
 from rubricweb.campaigns.models import CampaignCell
 from rubricweb.campaigns.population import Choice, chosen
 from rubricweb.graders.models import DryRun
-from rubricweb.grades.models import Grade, HumanGrade, HumanStamp, MatrixStamp
+from rubricweb.grades.human_models import HumanGrade, HumanStamp
+from rubricweb.grades.models import Grade, MatrixStamp
 from rubricweb.grades.raters import KINDS, raters
 from rubricweb.review.flags.actions import open_flag
 from rubricweb.review.models import Flag, Kind, Subject

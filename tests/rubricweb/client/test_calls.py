@@ -15,7 +15,8 @@ from rubricweb.client import (
     StillRunning,
     core,
 )
-from rubricweb.grades.models import GradingJob, HumanGrade
+from rubricweb.grades.human_models import HumanGrade
+from rubricweb.grades.models import GradingJob
 from rubricweb.leaderboards.board.files import document
 from rubricweb.leaderboards.board.selectors import board
 from rubricweb.leaderboards.forms import BoardForm

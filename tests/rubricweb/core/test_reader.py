@@ -19,9 +19,10 @@ from rubricweb.core.reader import NoReader, OperatorCommand, Reader, everything,
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.corpus.pseudonyms import shown_names
 from rubricweb.grades import actions
-from rubricweb.grades.humans import human_matrices
+from rubricweb.grades.human_matrices import human_matrices
+from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.matrices import matrices
-from rubricweb.grades.models import Grade, HumanGrade, JobChunk
+from rubricweb.grades.models import Grade, JobChunk
 from rubricweb.grades.visibility import hidden_count, visible_grades, visible_human_grades
 from rubricweb.jobs import dispatch
 from rubricweb.jobs.worker import Beat

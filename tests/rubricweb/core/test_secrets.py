@@ -21,7 +21,8 @@ from grading.types import GradeFailure
 from rubricweb.archives.writing import write_archive
 from rubricweb.core import logs, secrets
 from rubricweb.core.secrets import SettingsFilter, _Redacted, redacted
-from rubricweb.grades import convert, store
+from rubricweb.grades import store
+from rubricweb.grades.engine import chunks
 from rubricweb.grades.models import Grade, GradingJob
 from tests.grading.secret_spellings import HOSTILE, SPELLINGS, shows
 
@@ -94,7 +95,7 @@ def test_a_log_line_shows_no_secret(hostile: str) -> None:
 @pytest.mark.django_db
 def test_a_failed_grade_shows_no_secret(hostile: str, autumn) -> None:
     cell = {"topic_id": autumn.topic.pk, "revision_id": autumn.items[2].revision_id}
-    row = convert.grade_row(GradeFailure("i", "p", hostile), **cell, passage_id=autumn.passages["d6"].pk)
+    row = chunks.grade_row(GradeFailure("i", "p", hostile), **cell, passage_id=autumn.passages["d6"].pk)
     store.save_grades(autumn.config, [row])
     for text in (stored("grades_grade", "reply"), Grade.objects.get(passage=autumn.passages["d6"]).reply):
         assert "[secret]" in text

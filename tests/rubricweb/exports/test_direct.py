@@ -10,7 +10,7 @@ from grading.types import ItemKind
 from rubricweb.exports.selectors import qrels
 from rubricweb.grades import actions
 from rubricweb.grades.configs import active_configs
-from rubricweb.grades.engine import loaded
+from rubricweb.grades.engine import chunks
 from rubricweb.grades.engine.missing import missing_cells
 from rubricweb.grades.models import Grade, JobChunk
 from rubricweb.grades.scoring import MeasureSpec
@@ -30,7 +30,7 @@ def topic(collection, monkeypatch):
     like = registry.BACKENDS["hf_seq2seq"]
     monkeypatch.setitem(registry.BACKENDS, "scripted", replace(like, name="scripted", target=target))
     monkeypatch.setattr(scripted, "SCRIPT", [])
-    loaded.close_until(0)
+    chunks.close_until(0)
     collection.grader_backend, collection.grader_llm = "scripted", "paper"
     collection.grader_prompts = ["FagB"]
     collection.save()

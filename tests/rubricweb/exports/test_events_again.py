@@ -19,9 +19,9 @@ from rubricweb.arena.votes import counted_votes
 from rubricweb.core.models import AuditEntry
 from rubricweb.core.reader import Reader, reading_as
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.humans import Cell, judge_grader, rate_cell, undo
-from rubricweb.grades.humans.latest_ratings import ShownRating
-from rubricweb.grades.models import GraderConfig, HumanGrade
+from rubricweb.grades.human_models import HumanGrade
+from rubricweb.grades.human_ratings import Cell, ShownRating, judge_grader, rate_cell, undo
+from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.visibility import visible_human_grades
 from rubricweb.imports.models import Import
 from rubricweb.review.flags.actions import assign, open_flag, reply, resolve

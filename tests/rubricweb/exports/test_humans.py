@@ -12,8 +12,8 @@ from django.urls import reverse
 from rubricweb.campaigns.actions import rate, undo
 from rubricweb.campaigns.adjudication import decide
 from rubricweb.campaigns.assessor_ratings import CellKey
-from rubricweb.grades.humans import rate_cell
-from rubricweb.grades.models import HumanGrade
+from rubricweb.grades.human_models import HumanGrade
+from rubricweb.grades.human_ratings import rate_cell
 from tests.factories import take
 from tests.rubricweb.campaigns.conftest import bank, campaign_of
 from tests.rubricweb.markup import markup

@@ -15,7 +15,8 @@ from rubricweb.core.models import new_stamp
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Collection, Passage, Ranking
 from rubricweb.exports import naming, selectors
-from rubricweb.grades.humans import Cell, Source, rate_cell
+from rubricweb.grades.human_matrices import Source
+from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.grades.models import Grade, MatrixStamp
 from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.leaderboards.board.selectors import board

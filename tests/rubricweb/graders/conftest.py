@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from rubricweb.grades.humans import Cell, rate_cell
+from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.grades.models import Grade
 from tests.rubricweb.markup import markup
 from tests.worked import Worked, worked

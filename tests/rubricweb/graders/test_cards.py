@@ -14,7 +14,7 @@ from rubricweb.graders import calibration_cards
 from rubricweb.graders import calibration_cards as cards
 from rubricweb.graders.calibration_samples import RatedSample, sample
 from rubricweb.graders.models import CalibrationCard
-from rubricweb.grades.humans import rate_cell
+from rubricweb.grades.human_ratings import rate_cell
 from tests.rubricweb.graders.conftest import text
 
 pytestmark = pytest.mark.portable

@@ -16,8 +16,9 @@ from rubricweb.corpus.prompts import active_prompts, save_prompt
 from rubricweb.graders import choices, graders
 from rubricweb.graders.choices import CARDS, card_of
 from rubricweb.graders.models import DryRun
-from rubricweb.grades.engine import loaded
-from rubricweb.grades.models import Grade, GraderConfig, HumanGrade
+from rubricweb.grades.engine import chunks
+from rubricweb.grades.human_models import HumanGrade
+from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.jobs.run import work_on
 from tests.factories import STRICT, gradable
 from tests.rubricweb.grades import scripted
@@ -49,7 +50,7 @@ def scripts(monkeypatch):
     monkeypatch.setitem(registry.BACKENDS, "openai_compatible", server)
     monkeypatch.setattr(scripted, "SCRIPT", [replied])
     monkeypatch.setattr(choices, "name_problem", lambda *_: "")
-    loaded.close_until(0)
+    chunks.close_until(0)
 
 
 def replied(number, pair):

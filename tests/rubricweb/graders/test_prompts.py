@@ -18,7 +18,7 @@ from rubricweb.corpus.models import OwnPrompt
 from rubricweb.corpus.prompts import save_prompt
 from rubricweb.graders import kind
 from rubricweb.graders.models import DryRun
-from rubricweb.grades.engine import loaded
+from rubricweb.grades.engine import chunks
 from rubricweb.grades.models import Grade
 from rubricweb.jobs import dispatch, queue
 from rubricweb.jobs.run import work_on
@@ -64,7 +64,7 @@ def scripts(monkeypatch, collection):
     target = f"{scripted.__name__}:ScriptedGrader"
     monkeypatch.setitem(registry.BACKENDS, "scripted", replace(backend, name="scripted", target=target))
     monkeypatch.setattr(scripted, "SCRIPT", [])
-    loaded.close_until(0)
+    chunks.close_until(0)
     collection.grader_backend, collection.grader_llm = "scripted", "paper"
     collection.save()
     return scripted.SCRIPT
@@ -298,7 +298,7 @@ def test_a_model_that_cannot_be_run_is_said(client, topic, scripts, redis_server
     def refuse(spec):
         raise GraderUnavailable("transformers is not installed")
 
-    monkeypatch.setattr(kind.loaded, "grader", refuse)
+    monkeypatch.setattr(kind.chunks, "loaded_grader", refuse)
     tried(client, topic)
     dry_run = DryRun.objects.get()
     work_on("dry-run", dry_run.pk)
@@ -329,12 +329,12 @@ def test_a_real_t5_replies_to_a_dry_run_through_a_real_worker(
 ):
     pytest.importorskip("torch")
     from grading.types import ItemKind
-    from rubricweb.grades import convert
+    from rubricweb.grades.engine.chunks import pair
     from tests.grading import tiny_writers
 
     passages = [pooled.passage for pooled in topic.pool.select_related("passage")[:2]]
     revision = topic.items.first().revision
-    pairs = [convert.pair(topic, revision, passage, ItemKind.QUESTION) for passage in passages]
+    pairs = [pair(topic, revision, passage, ItemKind.QUESTION) for passage in passages]
     folder = tmp_path / "t5"
     tiny_writers.build_t5_of(
         folder, {STRICT.render(pair): said for pair, said in zip(pairs, "31", strict=True)}

@@ -13,7 +13,7 @@ from grading.types import CellToGrade, Grade, GradeFailure, Outcome
 from rubricweb.banks.actions import set_answer_keys
 from rubricweb.corpus.models import Collection
 from rubricweb.grades import actions
-from rubricweb.grades.engine import loaded
+from rubricweb.grades.engine import chunks
 from rubricweb.grades.models import GradingJob
 from rubricweb.jobs.run import work_on
 from tests.factories import gradable
@@ -32,13 +32,13 @@ def answering(collection: Collection, monkeypatch: pytest.MonkeyPatch, settings:
     monkeypatch.setitem(registry.BACKENDS, "scripted", backend)
     monkeypatch.setitem(registry.BACKENDS, "counting", counting.BACKEND)
     monkeypatch.setattr(scripted, "SCRIPT", [graded])
-    loaded.close_until(0)
+    chunks.close_until(0)
     settings.CHUNK_CELLS = 4
     item = gradable(collection, topics=1, passages=5, items=2).items.first()
     set_answer_keys(item, texts=["anthocyanin"], seen=item.version, by=None)
     asking(collection, "scripted", EXTRACTING, VERIFYING)
     yield
-    loaded.close_until(0)
+    chunks.close_until(0)
 
 
 def asking(collection: Collection, backend: str, *prompts: str) -> None:

@@ -7,7 +7,7 @@ import pytest
 from grading.graders import registry
 from rubricweb.grades import actions
 from rubricweb.grades.configs import config_for
-from rubricweb.grades.engine import kind, loaded
+from rubricweb.grades.engine import chunks, kind
 from rubricweb.grades.models import GradingJob
 from rubricweb.jobs import worker_state
 from rubricweb.jobs.run import work_on
@@ -22,13 +22,13 @@ def script(monkeypatch):
     backend = registry.Backend("scripted", "Scripted", target, ("LexicalBaseline",), True, "script")
     monkeypatch.setitem(registry.BACKENDS, "scripted", backend)
     monkeypatch.setattr(kind, "BATCH_RESULTS", 1)
-    loaded.close_until(0)
+    chunks.close_until(0)
     worker_state.now.refused.clear()
     yield scripted.SCRIPT.append
     scripted.SCRIPT.clear()
     scripted.BUILT.clear()
     worker_state.now.refused.clear()
-    loaded.close_until(0)
+    chunks.close_until(0)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ pytest.importorskip("openai")
 from grading.graders import batch_file
 from rubricweb.grades import actions
 from rubricweb.grades.configs import config_for
-from rubricweb.grades.engine import batches, chunks, loaded, parts, price
+from rubricweb.grades.engine import chunks, parts, price
 from rubricweb.grades.models import Grade, GradingJob, JobChunk
 from rubricweb.jobs import kinds, leases, worker_state
 from rubricweb.jobs.run import work_on
@@ -32,9 +32,9 @@ class Killed(BaseException):
 def server(settings):
     with serving_batches() as running:
         settings.OPENAI_BASE_URL = running.url
-        loaded.close_until(0)
+        chunks.close_until(0)
         yield running
-        loaded.close_until(0)
+        chunks.close_until(0)
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def look(job, django_capture_on_commit_callbacks) -> Callable[[], JobChunk]:
 
 def lose_worker(chunk: JobChunk) -> None:
     """The lease of a worker that died runs out."""
-    loaded.close_until(0)
+    chunks.close_until(0)
     JobChunk.objects.filter(pk=chunk.pk).update(lease_until=Now() - timedelta(seconds=1))
 
 
@@ -151,7 +151,7 @@ def die_after(patch, step: str) -> None:
         owner = Files if step == "files.create" else Batches
         patch.setattr(owner, "create", dying(owner.create))
     elif step == "keep":
-        patch.setattr(batches, "_keep", dying(batches._keep))
+        patch.setattr(chunks, "_keep", dying(chunks._keep))
     elif step == "collect":
         endpoint = batch_file.VendorEndpoint
         patch.setattr(endpoint, "lines", dying(endpoint.lines))
@@ -171,7 +171,7 @@ def test_the_batches_of_a_cancelled_job_are_cancelled(job, server, look, owner, 
     chunk = look()
     actions.cancel_job(job, by=owner)
     monkeypatch.setattr(worker_state.now, "backends", ("batch_file",))
-    batches.cancel_unwanted()
+    chunks.cancel_unwanted()
     chunk.refresh_from_db()
     assert (chunk.state, chunk.batch) == ("cancelled", "")
     assert server.batches["batch_0"]["status"] == "cancelling"

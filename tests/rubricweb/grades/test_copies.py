@@ -28,7 +28,7 @@ from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.graders.models import DryRun
 from rubricweb.grades import actions
-from rubricweb.grades.humans import rate_cell
+from rubricweb.grades.human_ratings import rate_cell
 from rubricweb.grades.matrices import topic_grades
 from rubricweb.grades.models import Grade, JobChunk
 from rubricweb.grades.raters import KINDS, raters

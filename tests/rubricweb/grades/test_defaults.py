@@ -6,15 +6,15 @@ from django.urls import reverse
 from grading.types import ItemKind, Purpose
 from rubricweb.grades.actions import start_grading
 from rubricweb.grades.configs import imported_config
-from rubricweb.grades.defaults import (
+from rubricweb.grades.engine import monitor
+from rubricweb.grades.raters import raters
+from rubricweb.grades.selectors import (
     default_bank,
     default_grader,
     graders_of,
     keep_default_grader,
     take_imported_default,
 )
-from rubricweb.grades.engine import monitor
-from rubricweb.grades.raters import raters
 from tests.factories import BankFactory, ItemFactory, grade, lexical_config, pooled
 from tests.factories import TopicFactory as Topics
 from tests.rubricweb.markup import markup

@@ -8,23 +8,20 @@ from django.db import IntegrityError
 
 from grading.types import MISSING
 from rubricweb.corpus.pools import collection_pool
-from rubricweb.grades.humans import (
+from rubricweb.grades.human_matrices import Source, corrected, human_matrices, ratings_by
+from rubricweb.grades.human_models import HumanGrade
+from rubricweb.grades.human_ratings import (
     Cell,
     RatedMeanwhile,
     ShownRating,
-    Source,
     UnfitRating,
-    corrected,
-    human_matrices,
     judge_grader,
     latest,
     latest_by,
     rate_cell,
-    ratings_by,
     saved_once,
     undo,
 )
-from rubricweb.grades.models import HumanGrade
 from tests.factories import gradable, grade, lexical_config
 
 pytestmark = pytest.mark.django_db

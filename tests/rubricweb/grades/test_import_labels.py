@@ -7,8 +7,8 @@ import pytest
 from django.core.management import CommandError
 
 from rubricweb.corpus.models import Judgment, Topic
+from rubricweb.grades.configs import default_min_grade, scale_of, threshold_note
 from rubricweb.grades.models import Grade, GraderConfig
-from rubricweb.grades.scales import default_min_grade, scale_of, threshold_note
 from tests.rubricweb.import_files import Folder
 
 pytestmark = pytest.mark.django_db

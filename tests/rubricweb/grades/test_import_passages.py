@@ -8,7 +8,8 @@ import pytest
 from django.core.management import CommandError
 
 from rubricweb.corpus.models import Passage, Pooled, Ranking, Topic
-from rubricweb.grades.models import Grade, HumanGrade
+from rubricweb.grades.human_models import HumanGrade
+from rubricweb.grades.models import Grade
 from tests.factories import UserFactory
 from tests.rubricweb.import_files import RED, Folder, passage, rated, uid
 

@@ -11,9 +11,9 @@ from django.core.management import call_command
 
 from rubricweb.accounts.models import User
 from rubricweb.corpus.models import Judgment
-from rubricweb.grades.humans import Source, ratings_by
+from rubricweb.grades.human_matrices import Source, ratings_by
+from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.importers import ImportFiles, import_collection, preview_import
-from rubricweb.grades.models import HumanGrade
 from tests.factories import BankFactory, ItemFactory, PassageFactory, PooledFactory, TopicFactory, UserFactory
 
 pytestmark = pytest.mark.django_db

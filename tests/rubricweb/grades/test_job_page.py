@@ -75,7 +75,7 @@ def test_the_latest_calls_show_ratings_and_prompts(client_of, viewer, job):
 
 
 def test_calls_are_paged(client_of, viewer, job, monkeypatch, django_assert_max_num_queries):
-    monkeypatch.setattr("rubricweb.grades.engine.calls.CALLS_A_PAGE", 2)
+    monkeypatch.setattr("rubricweb.grades.jobs.CALLS_A_PAGE", 2)
     client = client_of(viewer)
     assert "Page 1 of 3" in markup(client.get(job.get_absolute_url()))
     assert "Page 3 of 3" in markup(client.get(url("jobs"), {"job": job.pk, "page": "99"}))

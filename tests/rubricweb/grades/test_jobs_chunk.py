@@ -10,7 +10,7 @@ from grading.graders import GraderSpec, registry
 from grading.types import GradeFailure, Outcome
 from rubricweb.grades import actions, store
 from rubricweb.grades.configs import config_for
-from rubricweb.grades.engine import kind, loaded, news
+from rubricweb.grades.engine import chunks, kind
 from rubricweb.grades.engine.parts import cells_of
 from rubricweb.grades.models import Grade, GradingJob, JobChunk
 from rubricweb.jobs import leases, worker_state
@@ -28,18 +28,18 @@ def script(monkeypatch):
     target = "tests.rubricweb.grades.scripted:ScriptedGrader"
     backend = registry.Backend("scripted", "Scripted", target, ("LexicalBaseline",), False, "script")
     monkeypatch.setitem(registry.BACKENDS, "scripted", backend)
-    loaded.close_until(0)
+    chunks.close_until(0)
     scripted.BUILT.clear()
     yield scripted.SCRIPT.append
     scripted.SCRIPT.clear()
-    loaded.close_until(0)
+    chunks.close_until(0)
 
 
 @pytest.fixture
 def published(monkeypatch) -> list[str]:
     names: list[str] = []
-    news._announced.clear()
-    monkeypatch.setattr(news.events, "publish", lambda channel, name: names.append(name))
+    kind._announced.clear()
+    monkeypatch.setattr(kind.events, "publish", lambda channel, name: names.append(name))
     return names
 
 
@@ -94,15 +94,15 @@ def test_the_grader_is_built_once(job, run, script):
 
 
 def test_the_grader_that_was_unused_for_longest_is_closed(script):
-    specs = [GraderSpec("scripted", f"script-{n}", "LexicalBaseline") for n in range(loaded.KEPT + 1)]
+    specs = [GraderSpec("scripted", f"script-{n}", "LexicalBaseline") for n in range(chunks.KEPT_GRADERS + 1)]
     scripted.CLOSED.clear()
     scripted.BUILT.clear()
-    for spec in specs[: loaded.KEPT]:
-        loaded.grader(spec)
-    first = loaded.grader(specs[0])
-    loaded.grader(specs[-1])
+    for spec in specs[: chunks.KEPT_GRADERS]:
+        chunks.loaded_grader(spec)
+    first = chunks.loaded_grader(specs[0])
+    chunks.loaded_grader(specs[-1])
     assert [specs[1]] == scripted.CLOSED
-    assert loaded.grader(specs[0]) is first
+    assert chunks.loaded_grader(specs[0]) is first
     assert specs == scripted.BUILT
 
 
@@ -245,7 +245,7 @@ def test_a_stopping_worker_gives_its_chunk_back(job, script, monkeypatch):
 
 def test_news_are_throttled_and_the_last_is_sent(job, run, script, published, monkeypatch):
     monkeypatch.setattr(kind, "BATCH_RESULTS", 1)
-    monkeypatch.setattr(news, "NEWS_EVERY_SECONDS", 3600)
+    monkeypatch.setattr(kind, "NEWS_EVERY_SECONDS", 3600)
     script(always)
     run()
     assert published == ["grades", "progress"] * 2

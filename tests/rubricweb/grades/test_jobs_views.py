@@ -12,7 +12,10 @@ from django.utils.html import strip_tags
 from rubricweb.archives.models import Archive
 from rubricweb.banks.actions import revise_item
 from rubricweb.grades import actions
-from rubricweb.grades.models import GradingJob, JobChunk
+from rubricweb.grades.configs import active_configs
+from rubricweb.grades.engine.missing import missing_cells
+from rubricweb.grades.engine.stages import stages
+from rubricweb.grades.models import GraderConfig, GradingJob, JobChunk
 from rubricweb.imports.models import Import, ImportFile
 from rubricweb.jobs import queue
 from rubricweb.jobs.queue import WorkerBeat
@@ -33,6 +36,20 @@ def bank(collection, redis_server):
 @pytest.fixture
 def job(collection, bank, developer) -> GradingJob:
     return actions.start_grading(collection, by=developer)[0]
+
+
+@pytest.fixture
+def searches(monkeypatch) -> list[list[GraderConfig]]:
+    """The configs of each search for missing cells."""
+    of_searches = []
+
+    def recorded(collection, configs, **scope):
+        if configs:
+            of_searches.append(configs)
+        return missing_cells(collection, configs, **scope)
+
+    monkeypatch.setattr("rubricweb.grades.engine.stages.missing_cells", recorded)
+    return of_searches
 
 
 def url(name: str, *args: object) -> str:
@@ -177,6 +194,29 @@ def test_start_answers_htmx_with_the_running_job(client_of, developer, bank):
     assert "grades missing" not in text
     assert 'data-announced="Grading 30 pairs."' in text
     assert "toast" not in text, "the line is seen"
+
+
+def test_start_computes_once_what_is_missing(client_of, developer, bank, searches):
+    client_of(developer).post(url("start"), {"bank": bank.pk}, headers=HTMX)
+    assert GradingJob.objects.count() == 1
+    assert len(searches) == 1
+
+
+def test_start_prices_what_is_missing_for_assessors_only(client_of, assessor, collection, bank, searches):
+    collection.assessors_grade_up_to = 1
+    collection.save()
+    client_of(assessor).post(url("start"), {"bank": bank.pk}, headers=HTMX)
+    assert GradingJob.objects.count() == 1
+    assert len(searches) == 2
+
+
+def test_start_by_an_outdated_plan_starts_nothing_twice(collection, bank, developer, searches):
+    plan = stages(collection, active_configs(collection))
+    actions.start_grading(collection, by=developer)
+    searches.clear()
+    assert plan.is_outdated
+    assert actions.start_plan(plan, by=developer) == []
+    assert len(searches) == 1
 
 
 def test_start_without_javascript_returns_to_next(client_of, developer, bank, collection):

@@ -8,9 +8,9 @@ from grading.graders import registry
 from grading.types import Grade as Graded
 from grading.types import ItemKind, Outcome
 from rubricweb.banks.actions import add_item
-from rubricweb.grades import actions, convert, verification
+from rubricweb.grades import actions, jobs, verification
 from rubricweb.grades.configs import active_configs, spec_of
-from rubricweb.grades.engine import calls, loaded, monitor
+from rubricweb.grades.engine import chunks, monitor
 from rubricweb.grades.engine.missing import failed_cells, missing_cells
 from rubricweb.grades.models import Grade, GradingJob, JobChunk, MatrixStamp
 from rubricweb.grades.store import GradeRow, save_grades
@@ -33,7 +33,7 @@ def scripts(monkeypatch, collection):
     target = f"{scripted.__name__}:ScriptedGrader"
     monkeypatch.setitem(registry.BACKENDS, "scripted", replace(backend, name="scripted", target=target))
     monkeypatch.setattr(scripted, "SCRIPT", [])
-    loaded.close_until(0)
+    chunks.close_until(0)
     use(collection, "scripted", "paper")
     return scripted.SCRIPT
 
@@ -119,7 +119,7 @@ def test_the_grader_is_told_the_answer_and_the_keys(scripts, collection, item, r
     keys = ("anthocyanin", "carotene")
     assert told == [("anthocyanin", keys), ("carotene", keys), ("apple pie", keys)]
     assert (job.state, Grade.objects.by(verifier).count()) == ("done", 3)
-    call = calls.latest_calls(job, 1).object_list[0]
+    call = jobs.latest_calls(job, 1).object_list[0]
     assert '" the correct answer is "anthocyanin" or "carotene". Is "apple pie" an equally' in call.prompt
     assert missing_cells(collection, [verifier])[0].cells == 0
 
@@ -192,7 +192,7 @@ def test_a_real_t5_assigns_nuggets_through_a_real_worker(
     collection.save()
     (config,) = active_configs(collection)
     passages = [pooled.passage for pooled in topic.pool.select_related("passage")]
-    pairs = [convert.pair(topic, nugget.revision, passage, ItemKind.NUGGET) for passage in passages]
+    pairs = [chunks.pair(topic, nugget.revision, passage, ItemKind.NUGGET) for passage in passages]
     said = ("support", "partial_support", "not_support", "perhaps", "supports")
     asked = map(spec_of(config).prompt.render, pairs)
     tiny_writers.build_t5_of(folder, dict(zip(asked, said, strict=True)))
@@ -220,11 +220,11 @@ def test_a_real_t5_extracts_and_then_verifies_through_a_real_worker(
     for number, pooled in enumerate(item.topic.pool.select_related("passage")):
         answer, judged = says[number % 2]
         for asked in (item, other):
-            pair = convert.pair(item.topic, asked.revision, pooled.passage, ItemKind.QUESTION, answer)
+            pair = chunks.pair(item.topic, asked.revision, pooled.passage, ItemKind.QUESTION, answer)
             replies[spec_of(source).prompt.render(pair)] = answer
         replies[
             spec_of(verifier).prompt.render(
-                convert.pair(item.topic, item.revision, pooled.passage, ItemKind.QUESTION, answer)
+                chunks.pair(item.topic, item.revision, pooled.passage, ItemKind.QUESTION, answer)
             )
         ] = judged
         verdicts[pooled.passage_id] = int(judged == "yes")

@@ -13,7 +13,7 @@ from grading.graders import openai_client
 from grading.types import Outcome
 from rubricweb.grades import actions
 from rubricweb.grades.configs import config_for
-from rubricweb.grades.engine import loaded
+from rubricweb.grades.engine import chunks
 from rubricweb.grades.models import Grade, GradingJob
 from rubricweb.jobs.run import work_on
 from tests.factories import gradable
@@ -56,13 +56,13 @@ def graded(collection, settings, redis_server, django_capture_on_commit_callback
 
         with serving(script) as server:
             settings.OPENAI_BASE_URL = server.url
-            loaded.close_until(0)
+            chunks.close_until(0)
             config = config_for("openai_compatible", "m", RATE)
             job = actions.start_grading(collection, by=None, configs=[config])[0]
             for pk in list(job.chunks.values_list("pk", flat=True)):
                 with django_capture_on_commit_callbacks(execute=True):
                     work_on("chunk", pk)
-            loaded.close_until(0)
+            chunks.close_until(0)
         job.refresh_from_db()
         return job
 
@@ -103,6 +103,6 @@ def test_thinking_is_kept_with_the_grade_and_not_read(graded: Graded) -> None:
     job = graded(lambda _: reply(written))
     rows = Grade.objects.filter(job=job)
     assert set(rows.values_list("rating", "outcome")) == {(4, Outcome.NUMERIC.value)}
-    from rubricweb.grades.replies import blocks
+    from rubricweb.grades import replies
 
-    assert {raw.text for raw in blocks.raw_replies(rows).values()} == {written}
+    assert {raw.text for raw in replies.raw_replies(rows).values()} == {written}

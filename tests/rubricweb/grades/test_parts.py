@@ -12,10 +12,10 @@ from grading.graders import registry
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection, Pooled, Run
 from rubricweb.grades import actions
-from rubricweb.grades.engine import followers, loaded, missing, monitor, parts, price, stages
-from rubricweb.grades.engine.gaps import Cell, WholeTopic, listed
+from rubricweb.grades.engine import chunks, kind, missing, monitor, parts, price, stages
+from rubricweb.grades.engine.gaps import WholeTopic, listed
 from rubricweb.grades.engine.parts import Span, cells_of
-from rubricweb.grades.models import Grade, GradingJob, JobChunk
+from rubricweb.grades.models import Grade, GradingJob, JobChunk, Pair
 from rubricweb.jobs import leases
 from rubricweb.jobs.kinds import kind_of
 from rubricweb.jobs.run import work_on
@@ -60,7 +60,7 @@ def start_nothing(collection) -> list[GradingJob]:
     return actions.start_grading(collection, by=None, configs=[lexical_config()])
 
 
-def cells_in(job: GradingJob) -> list[Cell]:
+def cells_in(job: GradingJob) -> list[Pair]:
     return [cell for chunk in job.chunks.all() for cell in cells_of(chunk)]
 
 
@@ -220,7 +220,7 @@ class TestEnding:
         def refuse(spec, connection):
             raise GraderUnavailable("no such model")
 
-        loaded.close_until(0)
+        chunks.close_until(0)
         monkeypatch.setattr(registry, "build", refuse)
         work(job, chunks=1)
         assert (job.state, waiting(job), job.chunks.count()) == (JobState.FAILED, 0, 3)
@@ -249,9 +249,9 @@ class TestEarlierVersions:
             listed = [list(cell) for cell in cells[4 * number : 4 * number + 4]]
             JobChunk.objects.create(job=old, topic=topic, number=number, cells=listed, size=4)
         answered = {topic.pk: set(cells[:6])}
-        monkeypatch.setattr(followers, "answered_cells", lambda config, topics: answered)
+        monkeypatch.setattr(kind, "answered_cells", lambda config, topics: answered)
         job.state = JobState.DONE
-        assert followers.release(job) == []
+        assert kind.release(job) == []
         old.refresh_from_db()
         assert (old.state, old.total) == (JobState.QUEUED, 6)
         assert {cell for chunk in old.chunks.all() for cell in cells_of(chunk)} == answered[topic.pk]

@@ -10,7 +10,7 @@ from rubricweb.corpus.models import Collection, Pooled
 from rubricweb.corpus.pooling import PoolRule, apply_pool, stored_rule
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades import actions
-from rubricweb.grades.pool_preview import preview_pool
+from rubricweb.grades.pool import preview_pool
 from tests.factories import PassageFactory, gradable, grade, lexical_config, ranked
 from tests.rubricweb.markup import markup
 

@@ -12,8 +12,8 @@ from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades import actions
 from rubricweb.grades.actions import CannotRegrade
 from rubricweb.grades.configs import config_for, imported_config
-from rubricweb.grades.engine import loaded
-from rubricweb.grades.engine.regrade import can_ask, job_at
+from rubricweb.grades.engine import chunks
+from rubricweb.grades.engine.stages import can_ask, job_at
 from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob
 from rubricweb.grades.store import GradeRow, save_grades
@@ -32,9 +32,9 @@ def config(db, monkeypatch):
     backend = registry.Backend("scripted", "Scripted", target, ("LexicalBaseline",), True, "script")
     monkeypatch.setitem(registry.BACKENDS, "scripted", backend)
     monkeypatch.setattr(scripted, "SCRIPT", [])
-    loaded.close_until(0)
+    chunks.close_until(0)
     yield config_for("scripted", "script", "LexicalBaseline")
-    loaded.close_until(0)
+    chunks.close_until(0)
 
 
 @pytest.fixture

@@ -14,15 +14,13 @@ from grading.formats.graded import write_graded
 from rubricweb.core.models import AuditEntry
 from rubricweb.exports.graded import graded_lines
 from rubricweb.graders.kept import stored
-from rubricweb.grades import store
+from rubricweb.grades import replies, store
 from rubricweb.grades.configs import imported_config
-from rubricweb.grades.humans import Cell, rate_cell
+from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.grades.importers import ImportFiles, import_files
 from rubricweb.grades.models import Grade
-from rubricweb.grades.replies import dropping, packing
-from rubricweb.grades.replies.blocks import content_of, raw_replies, texts_of
-from rubricweb.grades.replies.dropping import keep_replies
-from rubricweb.grades.replies.models import ReplyBlock, ReplyPolicy
+from rubricweb.grades.replies import content_of, keep_replies, raw_replies, texts_of
+from rubricweb.grades.reply_models import ReplyBlock, ReplyPolicy
 from rubricweb.grades.store import GradeRow
 from rubricweb.jobs import kinds
 from rubricweb.review.flags.actions import open_flag
@@ -62,7 +60,7 @@ def rows(cells, **values) -> list[GradeRow]:
     ]
 
 
-def replies() -> list[str]:
+def kept_texts() -> list[str]:
     grades = list(Grade.objects.order_by("pk"))
     known = raw_replies(grades)
     return [known[row.pk].text for row in grades]
@@ -79,7 +77,7 @@ def make_older(by: timedelta) -> None:
 
 
 def drop(collection, *, days: int = 5) -> int:
-    return dropping.drop_some(keep_replies(collection, days, by=None)).replies
+    return replies.drop_some(keep_replies(collection, days, by=None)).replies
 
 
 def test_long_replies_of_a_batch_share_a_block(cells, config):
@@ -94,21 +92,21 @@ def test_long_replies_of_a_batch_share_a_block(cells, config):
     assert set(Grade.objects.exclude(reply_block=None).values_list("reply", flat=True)) == {""}
     block = ReplyBlock.objects.get()
     assert (block.number, block.topic_id, block.collection.slug) == (17, cells[0][0], "autumn")
-    assert replies() == [*[row.reply for row in given[:19]], given[19].answer]
+    assert kept_texts() == [*[row.reply for row in given[:19]], given[19].answer]
     assert Grade.objects.latest("pk").reply == given[19].reply
 
 
 def test_few_long_replies_wait_in_their_rows(cells, config):
     store.save_grades(config, rows(cells[:3]))
     assert not ReplyBlock.objects.exists()
-    assert replies() == [row.reply for row in rows(cells[:3])]
+    assert kept_texts() == [row.reply for row in rows(cells[:3])]
 
 
 def test_a_block_has_a_limit(cells, config, monkeypatch):
-    monkeypatch.setattr("rubricweb.grades.replies.blocks.BLOCK_REPLIES", 8)
+    monkeypatch.setattr("rubricweb.grades.replies.BLOCK_REPLIES", 8)
     store.save_grades(config, rows(cells))
     assert sorted(ReplyBlock.objects.values_list("number", flat=True)) == [4, 8, 8]
-    assert replies() == [row.reply for row in rows(cells)]
+    assert kept_texts() == [row.reply for row in rows(cells)]
 
 
 def test_a_grade_that_is_replaced_has_its_new_reply(cells, config):
@@ -117,7 +115,7 @@ def test_a_grade_that_is_replaced_has_its_new_reply(cells, config):
     failed.update(outcome="failed", rating=None, reply="no digit", reply_block=None)
     store.replace_failed(config, rows(cells[:1], reply=LONG.format("that is new")))
     store.replace_failed(config, rows(cells[1:2], reply="5"))
-    assert replies()[:2] == [LONG.format("that is new"), "5"]
+    assert kept_texts()[:2] == [LONG.format("that is new"), "5"]
     assert Grade.objects.get(revision=cells[1][1], passage=cells[1][2]).reply_block is None
 
 
@@ -158,12 +156,12 @@ def test_a_file_that_replaces_brings_its_replies(collection, cells, config, tmp_
     write_graded(path, graded_lines(collection, has_rankings=False))
     path.write_text(path.read_text(encoding="utf-8").replace("sentence 7", "line 7"), encoding="utf-8")
     import_files("autumn", files=ImportFiles(graded=(path,), replace=True), by=None)
-    assert replies()[7] == LONG.format(7).replace("sentence", "line")
-    assert replies()[8] == LONG.format(8)
+    assert kept_texts()[7] == LONG.format(7).replace("sentence", "line")
+    assert kept_texts()[8] == LONG.format(8)
 
 
 def test_replies_of_earlier_versions_are_moved_in_steps(collection, cells, config, monkeypatch, capsys):
-    monkeypatch.setattr(packing, "AT_ONCE", 8)
+    monkeypatch.setattr(replies, "AT_ONCE", 8)
     in_rows(config, cells)
     call_command("pack_replies", "autumn")
     assert "autumn: 0 replies moved" in capsys.readouterr().out  # others may still be on their way
@@ -171,7 +169,7 @@ def test_replies_of_earlier_versions_are_moved_in_steps(collection, cells, confi
     call_command("pack_replies", "autumn")
     assert "autumn: 20 replies moved" in capsys.readouterr().out
     assert set(Grade.objects.values_list("reply", flat=True)) == {""}
-    assert replies() == [row.reply for row in rows(cells)]
+    assert kept_texts() == [row.reply for row in rows(cells)]
     assert [block.number for block in ReplyBlock.objects.order_by("pk")] == [8, 8, 4]
     assert ReplyBlock.objects.latest("pk").at == Grade.objects.latest("pk").at
     call_command("pack_replies")
@@ -184,7 +182,7 @@ def test_young_replies_stay_in_their_rows_until_they_are_due(collection, cells, 
     in_rows(config, cells[10:])
     assert drop(collection) == 10
     assert Grade.objects.filter(reply="").count() == 10
-    assert dropping.drop_some(ReplyPolicy.objects.get()).steps == 0
+    assert replies.drop_some(ReplyPolicy.objects.get()).steps == 0
 
 
 def test_what_is_older_than_the_policy_says_is_dropped(collection, cells, config):
@@ -192,14 +190,14 @@ def test_what_is_older_than_the_policy_says_is_dropped(collection, cells, config
     before = list(Grade.objects.order_by("pk").values("rating", "outcome", "answer", "at"))
     assert drop(collection) == 0
     make_older(WEEK)
-    dropping.drop_due()
+    replies.drop_due()
     known = raw_replies(Grade.objects.all())
     assert {one.text for one in known.values()} == {""}
     assert {one.dropped_at.date() for one in known.values()} == {timezone.now().date()}
     assert list(Grade.objects.order_by("pk").values("rating", "outcome", "answer")) == [
         {name: row[name] for name in ("rating", "outcome", "answer")} for row in before
     ]
-    dropping.drop_due()
+    replies.drop_due()
     assert ReplyBlock.objects.get().dropped == 20
 
 
@@ -216,14 +214,14 @@ def test_replies_that_people_may_look_at_again_stay(bank, collection, cells, con
     )
     make_older(WEEK)
     assert drop(collection) == 16
-    assert [place for place, text in enumerate(replies()) if text] == [0, 6, 12]
+    assert [place for place, text in enumerate(kept_texts()) if text] == [0, 6, 12]
     assert Grade.objects.get(outcome="failed").reply == LONG.format(18)
 
 
 def test_a_damaged_block_has_no_replies(cells, config, caplog):
     store.save_grades(config, rows(cells))
     ReplyBlock.objects.update(content=b"x" * 40)
-    assert set(replies()) == {""}
+    assert set(kept_texts()) == {""}
     assert "damaged" in caplog.text
 
 
@@ -232,7 +230,7 @@ def test_no_reply_is_a_block_too():
 
 
 def test_workers_and_a_command_drop(collection, cells, config, capsys):
-    assert "rubricweb.grades.replies.dropping.drop_due" in kinds._duties
+    assert "rubricweb.grades.replies.drop_due" in kinds._duties
     store.save_grades(config, rows(cells))
     make_older(WEEK)
     with pytest.raises(CommandError, match="autumn: replies are kept for ever"):
@@ -257,7 +255,7 @@ def test_an_organizer_says_how_long(client_of, owner, assessor, outsider, collec
     assert client.post(address, {"days": "30"}).status_code == 302
     entry = AuditEntry.objects.get(verb="keeping of replies changed")
     assert (entry.by, entry.detail) == (owner, "for 30 days")
-    dropping.drop_due()
+    replies.drop_due()
     page = client.get(reverse("graders:graders", args=[collection.slug])).content.decode()
     assert "20 were dropped" in page
     client.post(address, {"days": ""})

@@ -5,11 +5,21 @@ import re
 import pytest
 from django.urls import reverse
 
-from grading.types import Purpose
+from grading.prompts import usual_min_grade
+from grading.types import USUAL_MIN_GRADE, Purpose
 from rubricweb.banks.models import DIRECT_UID
-from rubricweb.grades.configs import config_for, config_of, imported_config, spec_for
+from rubricweb.grades.configs import (
+    WHOLE_SCALE,
+    config_for,
+    config_of,
+    default_min_grade,
+    imported_config,
+    name_of,
+    scale_of,
+    spec_for,
+    within_scale,
+)
 from rubricweb.grades.models import Grade
-from rubricweb.grades.scales import default_min_grade, name_of, scale_of, within_scale
 from rubricweb.grades.store import GradeRow, save_grades
 from tests.factories import (
     STRICT,
@@ -143,3 +153,7 @@ def test_the_grid_takes_its_threshold_from_the_scale(client_of, viewer, nugget):
     assert "2 or more covers the item" in page
     beyond = markup(client_of(viewer).get(address + "&min_grade=4"))
     assert "2 or more covers the item" in beyond
+
+
+def test_usual_min_grade_is_what_a_prompt_of_the_whole_scale_has():
+    assert usual_min_grade(Purpose.RATE, WHOLE_SCALE) == USUAL_MIN_GRADE

@@ -6,7 +6,7 @@ import pytest
 from grading.types import FAILED, MISSING
 from rubricweb.corpus.models import Collection, Pooled, Topic
 from rubricweb.corpus.pools import collection_pool
-from rubricweb.grades import matrices, snapshots, store
+from rubricweb.grades import matrices, store
 from rubricweb.grades.models import Grade, MatrixSnapshot
 from tests import factories
 from tests.worked import Worked, worked
@@ -83,7 +83,7 @@ def test_of_a_topic_with_a_new_grade_the_rows_are_read(made, monkeypatch):
 
 
 def test_what_another_version_packed_is_not_read_and_is_packed_anew(made, monkeypatch):
-    monkeypatch.setattr(snapshots, "LAYOUT", 0)
+    monkeypatch.setattr(matrices, "LAYOUT", 0)
     keep()
     monkeypatch.undo()
     _, from_rows = read(made, monkeypatch)

@@ -12,9 +12,9 @@ from rubricweb.corpus.pooling import PoolRule
 from rubricweb.grades import actions
 from rubricweb.grades.configs import active_configs, config_asking
 from rubricweb.grades.engine import monitor
-from rubricweb.grades.engine.answers import prompt_of, source_of
+from rubricweb.grades.engine.missing import prompt_of, source_of
 from rubricweb.grades.models import Grade, GradingJob, JobChunk
-from rubricweb.grades.pool_preview import preview_pool
+from rubricweb.grades.pool import preview_pool
 from rubricweb.jobs import endings
 from tests.factories import PassageFactory, PooledFactory, ranked
 from tests.rubricweb.grades import scripted

@@ -15,7 +15,7 @@ from rubricweb.editor import impact
 from rubricweb.editor.items import _saved
 from rubricweb.grades import actions, verification
 from rubricweb.grades.configs import active_configs, config_for, imported_config
-from rubricweb.grades.engine import loaded, progress
+from rubricweb.grades.engine import chunks, progress
 from rubricweb.grades.engine.missing import missing_cells
 from rubricweb.grades.matrices import topic_grades
 from rubricweb.grades.models import Grade, JobChunk
@@ -46,7 +46,7 @@ def config(monkeypatch):
         ),
     )
     monkeypatch.setattr(scripted, "SCRIPT", [])
-    loaded.close_until(0)
+    chunks.close_until(0)
     return config_for("scripted", "paper", BY_KEY)
 
 

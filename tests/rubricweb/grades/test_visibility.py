@@ -20,9 +20,10 @@ from rubricweb.campaigns.actions import rate
 from rubricweb.campaigns.models import Campaign, DecidedRating, Decision, Turn
 from rubricweb.core.templatetags.core import NOTE
 from rubricweb.graders.models import CalibrationCard, DryRun
-from rubricweb.grades.humans import Cell, ShownRating, judge_grader, rate_cell
-from rubricweb.grades.models import Grade, HumanGrade, HumanStamp, MatrixStamp
-from rubricweb.grades.replies.models import ReplyBlock
+from rubricweb.grades.human_models import HumanGrade, HumanStamp
+from rubricweb.grades.human_ratings import Cell, ShownRating, judge_grader, rate_cell
+from rubricweb.grades.models import Grade, MatrixStamp
+from rubricweb.grades.reply_models import ReplyBlock
 from rubricweb.grades.visibility import hidden_from
 from tests.factories import MembershipFactory, UserFactory, grade, lexical_config, take
 from tests.rubricweb import two_worlds

@@ -9,7 +9,7 @@ from rubricweb.accounts.invitations import Joining, invite
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.actions import revise_item
 from rubricweb.corpus.models import Passage, Pooled
-from rubricweb.grades.humans import Cell, rate_cell
+from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.grades.models import Grade, GradingJob, MatrixStamp
 from tests.factories import CollectionFactory, MembershipFactory, TopicFactory
 from tests.rubricweb.markup import markup

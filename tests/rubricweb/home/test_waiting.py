@@ -11,7 +11,8 @@ from rubricweb.campaigns.conflicts import Query, conflicts
 from rubricweb.campaigns.models import Turn
 from rubricweb.core.reader import everything
 from rubricweb.corpus.models import Run
-from rubricweb.grades.models import GradingJob, HumanGrade
+from rubricweb.grades.human_models import HumanGrade
+from rubricweb.grades.models import GradingJob
 from rubricweb.home.checklist import checklist_of
 from rubricweb.review.flags.actions import assign, open_flag
 from rubricweb.review.models import Kind, Subject

@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 
 from rubricweb.campaigns.actions import rate
 from rubricweb.campaigns.selectors import LEAST_SECONDS
-from rubricweb.grades.humans import Cell, rate_cell
+from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.home.todo import Kind
 from rubricweb.review.flags.actions import open_flag
 from rubricweb.review.models import Kind as FlagKind

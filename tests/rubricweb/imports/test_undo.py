@@ -15,9 +15,10 @@ from rubricweb.core.models import AuditEntry
 from rubricweb.corpus import pools
 from rubricweb.corpus.models import Collection, Passage
 from rubricweb.grades import matrices, store
-from rubricweb.grades.humans import Cell, rate_cell
+from rubricweb.grades.human_models import HumanGrade, HumanStamp
+from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.grades.importers import ImportFiles, import_collection
-from rubricweb.grades.models import HumanGrade, HumanStamp, MatrixStamp
+from rubricweb.grades.models import MatrixStamp
 from rubricweb.imports import undo
 from rubricweb.imports.models import Import
 from rubricweb.review.flags.actions import open_flag

@@ -73,7 +73,7 @@ def refusing(monkeypatch):
         raise GraderUnavailable("the weights are not here")
 
     monkeypatch.setattr(drafting, "text_model", refuse)
-    monkeypatch.setattr(dry_runs.loaded, "grader", refuse)
+    monkeypatch.setattr(dry_runs.chunks, "loaded_grader", refuse)
 
 
 def elsewhere(cannot: dict[str, str] | None = None, backends: tuple[str, ...] = ("hf_seq2seq",)) -> None:
@@ -177,7 +177,7 @@ def test_a_worker_that_failed_lately_does_not_load_again(task, refusing, monkeyp
     elsewhere()
     run(task)
     monkeypatch.setattr(drafting, "text_model", lambda *_, **__: pytest.fail("loaded again"))
-    monkeypatch.setattr(dry_runs.loaded, "grader", lambda spec: pytest.fail("loaded again"))
+    monkeypatch.setattr(dry_runs.chunks, "loaded_grader", lambda spec: pytest.fail("loaded again"))
     run(task)
     assert now(task).state == "queued"
 
@@ -250,7 +250,7 @@ def test_a_lost_database_connection_is_no_attempt(task, monkeypatch):
             now(task)
 
     monkeypatch.setattr(drafting, "text_model", lose)
-    monkeypatch.setattr(dry_runs.loaded, "grader", lose)
+    monkeypatch.setattr(dry_runs.chunks, "loaded_grader", lose)
     for _ in range(MAX_ATTEMPTS + 1):
         run(task)
     assert (now(task).state, task.attempts, task.error) == ("queued", 0, "")

@@ -3,7 +3,7 @@ import pytest
 from grading.formats.ids import item_id
 from grading.types import Importance
 from rubricweb.banks.models import Item, ItemRevision
-from rubricweb.grades.humans import Cell, rate_cell
+from rubricweb.grades.human_ratings import Cell, rate_cell
 from tests import factories
 from tests.worked import Worked, worked
 

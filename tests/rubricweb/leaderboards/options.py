@@ -1,7 +1,7 @@
 """Options of boards under which the pages behind them are compared with the board itself."""
 
 from grading.topic_attributes import TopicSlice
-from rubricweb.grades.humans import Source
+from rubricweb.grades.human_matrices import Source
 from rubricweb.leaderboards.board.types import MissingTopic
 
 OPTIONS = {

@@ -14,7 +14,7 @@ from django.utils import timezone
 from rubricweb.banks.actions import retire_item
 from rubricweb.banks.versions import name_version
 from rubricweb.corpus.official import put_official_board
-from rubricweb.grades.humans import Cell, rate_cell
+from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.grades.models import GradingJob, JobChunk
 from rubricweb.leaderboards import board_page, board_plots, rank_changes, sorting
 from rubricweb.leaderboards.board import selectors

@@ -16,7 +16,7 @@ from grading.types import Importance, ItemKind, TrecEval
 from rubricweb.banks.actions import retire_item, weigh_item
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection, Judgment
-from rubricweb.grades.humans import Cell, rate_cell
+from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.leaderboards.board import files, provenance, selectors
 from rubricweb.leaderboards.board.scored import scored_board

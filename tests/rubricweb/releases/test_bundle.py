@@ -17,7 +17,7 @@ from rubricweb.banks.models import Item
 from rubricweb.corpus.actions import withdraw_run
 from rubricweb.corpus.models import Collection, Passage, Response, Topic
 from rubricweb.grades.configs import config_asking
-from rubricweb.grades.humans import Cell, rate_cell
+from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.releases.bundle import ChangedMeanwhile, WrittenRelease, write_release
 from rubricweb.releases.contents import ReleaseOptions, contents_of
 from tests import factories

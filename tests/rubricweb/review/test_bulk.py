@@ -8,8 +8,9 @@ import pytest
 
 from rubricweb.campaigns.models import Turn
 from rubricweb.grades.engine.parts import cells_of
-from rubricweb.grades.humans import Cell, rate_cell
-from rubricweb.grades.models import GradingJob, HumanGrade, JobChunk
+from rubricweb.grades.human_models import HumanGrade
+from rubricweb.grades.human_ratings import Cell, rate_cell
+from rubricweb.grades.models import GradingJob, JobChunk
 from tests.factories import grade
 from tests.rubricweb.markup import markup
 

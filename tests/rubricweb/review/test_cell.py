@@ -12,12 +12,11 @@ from django.utils import timezone
 
 from grading.types import Purpose
 from rubricweb.grades.configs import config_for, imported_config
-from rubricweb.grades.highlighting import highlighted
 from rubricweb.grades.models import Grade
-from rubricweb.grades.replies.blocks import content_of
-from rubricweb.grades.replies.models import ReplyBlock
-from rubricweb.grades.replies.packing import pack_some
+from rubricweb.grades.replies import content_of, pack_some
+from rubricweb.grades.reply_models import ReplyBlock
 from rubricweb.grades.store import save_grades
+from rubricweb.grades.verification import highlighted
 from tests.factories import ItemFactory, PassageFactory, PooledFactory, TopicFactory, grade
 from tests.rubricweb.markup import markup
 

@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 
 from rubricweb.banks import actions
 from rubricweb.corpus.models import Judgment
-from rubricweb.grades.humans import Cell, rate_cell
+from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.review.flags.actions import open_flag
 from rubricweb.review.models import Flag, Subject
 from tests.factories import BankFactory, ItemFactory, PassageFactory, grade

@@ -8,8 +8,9 @@ import pytest
 
 from rubricweb.banks.actions import revise_item
 from rubricweb.banks.versions import name_version
-from rubricweb.grades.humans import Cell, ShownRating, judge_grader, rate_cell
-from rubricweb.grades.models import Grade, HumanGrade
+from rubricweb.grades.human_models import HumanGrade
+from rubricweb.grades.human_ratings import Cell, ShownRating, judge_grader, rate_cell
+from rubricweb.grades.models import Grade
 from rubricweb.grades.raters import raters
 from rubricweb.review.models import SavedView
 from tests.rubricweb.markup import markup

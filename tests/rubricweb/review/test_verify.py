@@ -7,9 +7,10 @@ import pytest
 
 from grading.types import MISSING, ItemKind, Purpose
 from rubricweb.grades.configs import imported_config
-from rubricweb.grades.draws import Draw
-from rubricweb.grades.humans import Cell, ShownRating, Source, judge_grader, rate_cell, ratings_by
-from rubricweb.grades.models import Grade, HumanGrade
+from rubricweb.grades.human_matrices import Source, ratings_by
+from rubricweb.grades.human_models import Draw, HumanGrade
+from rubricweb.grades.human_ratings import Cell, ShownRating, judge_grader, rate_cell
+from rubricweb.grades.models import Grade
 from rubricweb.grades.raters import raters
 from rubricweb.grades.store import save_grades
 from rubricweb.review.verify.cells import Population, Share, bank_cells, estimates

@@ -15,12 +15,14 @@ from rubricweb.campaigns.models import Campaign
 from rubricweb.campaigns.population import Choice
 from rubricweb.core.reader import Reader, reading_as
 from rubricweb.corpus.pools import collection_pool
-from rubricweb.grades.answer_verdicts import AnswerVerdict
 from rubricweb.grades.configs import config_for, imported_config, saved_config
-from rubricweb.grades.humans import Cell, Source, judge_answer, rate_cell, ratings_by
-from rubricweb.grades.models import Grade, HumanGrade
+from rubricweb.grades.human_matrices import Source, ratings_by
+from rubricweb.grades.human_models import AnswerVerdict, HumanGrade
+from rubricweb.grades.human_ratings import Cell, rate_cell
+from rubricweb.grades.models import Grade
 from rubricweb.grades.raters import KINDS, active_raters, raters
 from rubricweb.grades.store import save_grades
+from rubricweb.grades.verdicts import judge_answer
 from rubricweb.grades.verification import change_answer_key
 from tests.factories import MembershipFactory, UserFactory, grade
 from tests.rubricweb.markup import markup

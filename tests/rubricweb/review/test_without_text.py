@@ -8,7 +8,8 @@ from django.urls import reverse
 
 from grading.types import Purpose
 from rubricweb.grades.configs import imported_config
-from rubricweb.grades.models import GradingJob, HumanGrade
+from rubricweb.grades.human_models import HumanGrade
+from rubricweb.grades.models import GradingJob
 from tests.factories import BankFactory, ItemFactory, TopicFactory, grade, pooled
 from tests.rubricweb.markup import markup
 

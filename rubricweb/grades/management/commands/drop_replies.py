@@ -8,7 +8,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named
-from rubricweb.grades.replies import dropping
+from rubricweb.grades import replies
 
 
 class Command(OperatorCommand):
@@ -22,13 +22,15 @@ class Command(OperatorCommand):
         parser.add_argument("slugs", nargs="*", metavar="SLUG")
 
     def handle(self, *, slugs: list[str], **options: Any) -> None:  # Any: what argparse parsed, by name
-        wanted = [collection_named(slug).pk for slug in slugs]
-        policies = [one for one in dropping.with_an_end() if not slugs or one.collection_id in wanted]
-        known = {policy.collection_id for policy in policies}
-        if for_ever := [slug for slug, pk in zip(slugs, wanted, strict=True) if pk not in known]:
+        collection_ids = [collection_named(slug).pk for slug in slugs]
+        policies = replies.with_an_end()
+        if slugs:
+            policies = [policy for policy in policies if policy.collection_id in collection_ids]
+        dropping = {policy.collection_id for policy in policies}
+        if for_ever := [slug for slug, pk in zip(slugs, collection_ids, strict=True) if pk not in dropping]:
             raise CommandError(f"{', '.join(for_ever)}: replies are kept for ever, see Settings, Replies")
         for policy in policies:
             dropped = 0
-            while (step := dropping.drop_some(policy)).steps:
+            while (step := replies.drop_some(policy)).steps:
                 dropped += step.replies
             self.stdout.write(f"{policy.collection.slug}: {dropped:,} replies dropped")

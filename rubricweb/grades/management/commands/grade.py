@@ -1,4 +1,4 @@
-"""`manage.py grade`: start a grading job over what is missing, and wait for it if asked."""
+"""`manage.py grade`: start a grading job over what is missing, and wait for it if asking."""
 
 from __future__ import annotations
 
@@ -74,9 +74,11 @@ class Command(OperatorCommand):
     def handle(self, *, slug: str, **options: Any) -> None:  # Any: what argparse parsed, by name
         collection = collection_named(slug)
         reading = _reading(collection, options["answers_by"])
-        asked = _asked(collection, options["backend"], options["llm"], options["prompt_class"])
-        chosen, running = _options(asked, options["option"])
-        config = _config(asked, options["llm"], reading, {**options_of(collection, asked[0].name), **chosen})
+        asking = _asking(collection, options["backend"], options["llm"], options["prompt_class"])
+        chosen, running = _options(asking, options["option"])
+        config = _config(
+            asking, options["llm"], reading, {**options_of(collection, asking[0].name), **chosen}
+        )
         if options["answers_by"] and not _reads(config, reading):
             raise CommandError(f"{config.prompt_name} does not ask about what {reading.source} extracted")
         scope: GradingArguments = {
@@ -114,23 +116,23 @@ class Command(OperatorCommand):
 
     def _say_price(self, collection: Collection, scope: GradingArguments, *, is_json: bool) -> None:
         sought = stages(collection, **scope)
-        found = price(collection, sought.all, monitor.workers().beats)
-        self._say(f"{found.cells:,} cells to grade; nothing was started.")
-        if later := sum(one.cells for one in sought.later):
+        cost = price(collection, sought.all, monitor.workers().beats)
+        self._say(f"{cost.cells:,} cells to grade; nothing was started.")
+        if later := sum(part.cells for part in sought.later):
             self._say(
                 f"Of them {later:,} verify answers that are extracted first; fewer if an extraction fails."
             )
-        if found.tokens is not None:
-            self._say(f"About {found.tokens:,} input tokens, estimated from the characters.")
-        if found.dollars is not None:
-            self._say(f"About ${found.dollars:,.2f} for them.")
-        guess = " (a guess: this grader has not run here yet)" if found.is_guess else ""
-        self._say(f"Time: {found.seconds_words or 'unknown'}{guess}.")
+        if cost.tokens is not None:
+            self._say(f"About {cost.tokens:,} input tokens, estimated from the characters.")
+        if cost.dollars is not None:
+            self._say(f"About ${cost.dollars:,.2f} for them.")
+        guess = " (a guess: this grader has not run here yet)" if cost.is_guess else ""
+        self._say(f"Time: {cost.seconds_words or 'unknown'}{guess}.")
         if is_json:
-            self.stdout.write(json.dumps({"dry_run": asdict(found)}))
+            self.stdout.write(json.dumps({"dry_run": asdict(cost)}))
 
-    def _say(self, words: str) -> None:
-        self.stderr.write(words, style_func=str)
+    def _say(self, message: str) -> None:
+        self.stderr.write(message, style_func=str)
 
     def _warn_without_worker(self) -> None:
         try:
@@ -143,16 +145,16 @@ class Command(OperatorCommand):
 
     def _wait(self, job: GradingJob) -> GradingJob:
         """Poll the database until the job has ended; say how far it is when that changes."""
-        said = ""
+        last = ""
         while True:
             row = progress.job_progress(job)
             rest = f", {row.remaining_words} left" if row.remaining else ""
-            words = (
+            message = (
                 f"Job {job.pk} is {row.job.state}: {row.done:,} of {row.total:,}, {row.failed:,} failed{rest}"
             )
-            if words != said:
-                self._say(words)
-                said = words
+            if message != last:
+                self._say(message)
+                last = message
             if row.job.is_paused and row.job.pause_reason:
                 raise CommandError(row.job.pause_reason)
             if not row.is_live:
@@ -166,8 +168,8 @@ def _topics(collection: Collection, query_ids: list[str]) -> list[Topic] | None:
     topics = list(collection.topics.by_query_id(query_ids))
     unknown = sorted(set(query_ids) - {topic.query_id for topic in topics})
     if unknown:
-        known = collection.topics.values_list("query_id", flat=True)
-        raise CommandError(f"no topic {', '.join(unknown)} in {collection.slug}; there are: {_listed(known)}")
+        ids = collection.topics.values_list("query_id", flat=True)
+        raise CommandError(f"no topic {', '.join(unknown)} in {collection.slug}; there are: {_listed(ids)}")
     return topics
 
 
@@ -176,8 +178,8 @@ def _items(collection: Collection, bank_name: str | None) -> ItemQuerySet | None
         return None
     bank = collection.banks.filter(name=bank_name).first()
     if bank is None:
-        known = collection.banks.values_list("name", flat=True)
-        raise CommandError(f"no bank {bank_name!r} in {collection.slug}; there are: {_listed(known)}")
+        names = collection.banks.values_list("name", flat=True)
+        raise CommandError(f"no bank {bank_name!r} in {collection.slug}; there are: {_listed(names)}")
     items: ItemQuerySet = bank.all_items
     return items
 
@@ -188,8 +190,8 @@ def _reading(collection: Collection, pk: str | None) -> AnswerSource:
         return reading
     sources = {str(row.config.pk): row.config for row in answer_sources(collection)}
     if pk not in sources:
-        known = (f"{pk} ({config})" for pk, config in sources.items())
-        raise CommandError(f"no answers of a grader {pk} to verify; there are: {_listed(known)}")
+        graders = (f"{pk} ({config})" for pk, config in sources.items())
+        raise CommandError(f"no answers of a grader {pk} to verify; there are: {_listed(graders)}")
     return replace(reading, source=sources[pk])
 
 
@@ -197,7 +199,7 @@ def _reads(config: GraderConfig, reading: AnswerSource) -> bool:
     return reading.source is not None and config.options.get(ANSWERS_BY) == reading.source.fingerprint
 
 
-def _asked(
+def _asking(
     collection: Collection, backend: str | None, llm: str, name_of_prompt: str
 ) -> tuple[registry.Backend, Prompt]:
     """Refuses what no worker could run, before a job is made of it."""
@@ -206,36 +208,36 @@ def _asked(
         raise CommandError(f"no back-end {name!r}; there are: {_listed(registry.BACKENDS)}")
     asker = registry.BACKENDS[name]
     own = (prompt for prompt in own_prompts(collection) if asker.asks(prompt))
-    asked = {named(prompt): prompt for prompt in (*asker.choices, *own)}
-    if name_of_prompt not in asked:
-        raise CommandError(f"{name} does not ask {name_of_prompt!r}; it asks: {_listed(asked)}")
-    return asker, asked[name_of_prompt]
+    by_name = {named(prompt): prompt for prompt in (*asker.choices, *own)}
+    if name_of_prompt not in by_name:
+        raise CommandError(f"{name} does not ask {name_of_prompt!r}; it asks: {_listed(by_name)}")
+    return asker, by_name[name_of_prompt]
 
 
 def _options(
-    asked: tuple[registry.Backend, Prompt], said: list[str]
+    asking: tuple[registry.Backend, Prompt], given: list[str]
 ) -> tuple[dict[str, Value], dict[str, Value]]:
     """All that were given, and of them what only changes how fast or where the job is graded."""
-    backend, prompt = asked
-    pairs = [one.partition("=") for one in said]
+    backend, prompt = asking
+    pairs = [option.partition("=") for option in given]
     for name, equals, _ in pairs:
         if not equals:
             raise CommandError(f"--option takes NAME=VALUE, not {name!r}")
     try:
-        given = read_options(backend.name, {name: value for name, _, value in pairs}, backend.options)
+        chosen = read_options(backend.name, {name: value for name, _, value in pairs}, backend.options)
     except BadOption as error:
         raise CommandError(str(error)) from error
-    for name, value in given.items():
+    for name, value in chosen.items():
         option = backend.options[name]
         if value != option.default and not option.fits(prompt):
             raise CommandError(f"option {name} means nothing for {named(prompt)}")
-    return given, backend.running_options(given)
+    return chosen, backend.running_options(chosen)
 
 
 def _config(
-    asked: tuple[registry.Backend, Prompt], llm: str, reading: AnswerSource, chosen: Chosen
+    asking: tuple[registry.Backend, Prompt], llm: str, reading: AnswerSource, chosen: Chosen
 ) -> GraderConfig:
-    backend, prompt = asked
+    backend, prompt = asking
     try:
         return config_asking(backend.name, llm, prompt, reading, chosen)
     except GradingError as error:

@@ -72,31 +72,31 @@ class Command(OperatorCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("slug", metavar="SLUG")
         parser.add_argument("--name", default="", help="the collection's name (a new one: SLUG)")
-        for option, words in FILES.items():
-            parser.add_argument(option, type=Path, metavar="FILE", help=words)
-        for option, words in REPEATED_FILES.items():
-            parser.add_argument(option, type=Path, metavar="FILE", action="append", default=[], help=words)
-        words = "the run that the order of the candidates in reranker requests makes (default: none)"
-        parser.add_argument("--candidates-run", default="", metavar="TAG", help=words)
+        for option, text in FILES.items():
+            parser.add_argument(option, type=Path, metavar="FILE", help=text)
+        for option, text in REPEATED_FILES.items():
+            parser.add_argument(option, type=Path, metavar="FILE", action="append", default=[], help=text)
+        text = "the run that the order of the candidates in reranker requests makes (default: none)"
+        parser.add_argument("--candidates-run", default="", metavar="TAG", help=text)
         parser.add_argument("--runs", type=Path, metavar="DIR", help="folder of run files (.run, .txt, .gz)")
         parser.add_argument(
             "--bank-name", default=DEFAULT_BANK, help="takes the items of --bank (%(default)s)"
         )
-        words = "what of a response becomes a passage to grade (%(default)s)"
+        text = "what of a response becomes a passage to grade (%(default)s)"
         parser.add_argument(
             "--passages-of",
             type=PassagesOf,
             choices=list(PassagesOf),
             default=PassagesOf.SENTENCE,
-            help=words,
+            help=text,
         )
         _add_foreign_arguments(parser)
-        words = "the first judgment that counts as relevant (a new collection: 1)"
-        parser.add_argument("--min-relevant", type=int, metavar="N", help=words)
-        words = "which of several judgments of a passage counts (default: highest; with --replace: last)"
-        parser.add_argument("--judgments", type=SeveralJudgments, choices=list(SeveralJudgments), help=words)
-        for option, words in FLAGS.items():
-            parser.add_argument(option, action="store_true", help=words)
+        text = "the first judgment that counts as relevant (a new collection: 1)"
+        parser.add_argument("--min-relevant", type=int, metavar="N", help=text)
+        text = "which of several judgments of a passage counts (default: highest; with --replace: last)"
+        parser.add_argument("--judgments", type=SeveralJudgments, choices=list(SeveralJudgments), help=text)
+        for option, text in FLAGS.items():
+            parser.add_argument(option, action="store_true", help=text)
 
     def handle(self, *, slug: str, **options: Any) -> None:  # Any: what argparse parsed, by name
         files = _files(options)
@@ -181,18 +181,18 @@ def _given_files(options: Mapping[str, Any]) -> ImportFiles:  # Any: what argpar
 
 def _add_foreign_arguments(parser: CommandParser) -> None:
     """What has to be said of files that do not say it themselves."""
-    words = "who made the --nugget-grades (%(default)s)"
-    parser.add_argument("--nugget-grader", default=NUGGET_GRADER, metavar="NAME", help=words)
-    words = "which measure of --official, if that has several (ndcg_cut_10, or map)"
-    parser.add_argument("--official-measure", default="", metavar="M", help=words)
+    text = "who made the --nugget-grades (%(default)s)"
+    parser.add_argument("--nugget-grader", default=NUGGET_GRADER, metavar="NAME", help=text)
+    text = "which measure of --official, if that has several (ndcg_cut_10, or map)"
+    parser.add_argument("--official-measure", default="", metavar="M", help=text)
     explanation = (
         "read the file of that name, or all that a pattern such as *.run names, as the format, whatever its "
         "content seems to be; repeatable"
     )
     parser.add_argument("--read-as", action="append", default=[], metavar="NAME=FORMAT", help=explanation)
-    words = "what --official is, where its content does not tell"
-    known = [one.name for one in registry.of_content(Content.LEADERBOARD)]
-    parser.add_argument("--official-format", default="", choices=known, help=words)
+    text = "what --official is, where its content does not tell"
+    formats = [reader.name for reader in registry.of_content(Content.LEADERBOARD)]
+    parser.add_argument("--official-format", default="", choices=formats, help=text)
 
 
 def _check(slug: str, files: ImportFiles) -> None:

@@ -11,7 +11,7 @@ from django.utils import timezone
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.replies.packing import pack_some
+from rubricweb.grades.replies import pack_some
 
 ON_THEIR_WAY = timedelta(hours=1)
 """Younger grades may have lower keys than others and not be committed yet: they are for the next time."""
@@ -28,9 +28,9 @@ class Command(OperatorCommand):
         parser.add_argument("slugs", nargs="*", metavar="SLUG")
 
     def handle(self, *, slugs: list[str], **options: Any) -> None:  # Any: what argparse parsed, by name
-        wanted = [collection_named(slug) for slug in slugs] or list(Collection.objects.order_by("slug"))
+        collections = [collection_named(slug) for slug in slugs] or list(Collection.objects.order_by("slug"))
         before = timezone.now() - ON_THEIR_WAY
-        for collection in wanted:
+        for collection in collections:
             moved = 0
             while (step := pack_some(collection, before=before)).looked_at:
                 moved += step.moved

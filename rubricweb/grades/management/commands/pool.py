@@ -13,7 +13,7 @@ from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.corpus.models import Collection, Run
 from rubricweb.corpus.pooling import PoolPlan, PoolRule, RunHoles, apply_pool, stored_rule
 from rubricweb.grades.engine import monitor
-from rubricweb.grades.pool_preview import PoolPreview, preview_pool
+from rubricweb.grades.pool import PoolPreview, preview_pool
 
 
 class Command(OperatorCommand):
@@ -30,8 +30,8 @@ class Command(OperatorCommand):
             metavar="K",
             help="how many passages of each run and topic (default: as before)",
         )
-        words = "another depth for a type of run, such as manual=50; repeatable"
-        parser.add_argument("--top-of", action="append", default=[], metavar="TYPE=K", help=words)
+        help_text = "another depth for a type of run, such as manual=50; repeatable"
+        parser.add_argument("--top-of", action="append", default=[], metavar="TYPE=K", help=help_text)
         parser.add_argument("--runs", nargs="+", default=[], metavar="TAG", help="only of these runs")
         parser.add_argument(
             "--dry-run", action="store_true", help="say what it would add, and change nothing"
@@ -58,8 +58,8 @@ def _rule(collection: Collection, top: int | None, top_of: list[str], runs: list
     depths = dict(_depth(given) for given in top_of)
     if top < 0 or not (top or depths):
         raise CommandError(f"--top is {top}, expected at least 1")
-    known = set(collection.runs.accepted().values_list("run_tag", flat=True))
-    if unknown := [tag for tag in runs if tag not in known]:
+    run_tags = set(collection.runs.accepted().values_list("run_tag", flat=True))
+    if unknown := [tag for tag in runs if tag not in run_tags]:
         raise CommandError(f"no accepted run {', '.join(unknown)}")
     return PoolRule(top, depths, tuple(runs))
 

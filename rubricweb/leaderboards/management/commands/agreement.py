@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from grading.formats.tables import tsv_lines
-from grading.types import MAX_RATING
+from grading.types import MAX_RATING, USUAL_MIN_GRADE
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.corpus.models import Collection
@@ -31,8 +31,8 @@ class Command(OperatorCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_comparing_arguments(parser)
-        words = "lowest label that counts (4; graders that label passages count from 1)"
-        parser.add_argument("--min-grade", type=int, default=4, metavar="N", help=words)
+        words = f"lowest label that counts ({USUAL_MIN_GRADE}; graders that label passages count from 1)"
+        parser.add_argument("--min-grade", type=int, default=USUAL_MIN_GRADE, metavar="N", help=words)
         words = "the label is the best rating that M items reach (1)"
         parser.add_argument("--min-answers", type=int, default=1, metavar="M", help=words)
 

@@ -12,7 +12,7 @@ from grading.statistics.max_t import PairedTest
 from grading.types import TrecEval
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import add_server_argument, link
-from rubricweb.grades.humans import Source
+from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.scoring import Definition
 from rubricweb.leaderboards.board.types import BoardError, BoardSpec, MissingTopic
 from rubricweb.leaderboards.board_page import query_of

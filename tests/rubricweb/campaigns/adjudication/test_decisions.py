@@ -18,8 +18,9 @@ from rubricweb.campaigns.models import Decision
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades.configs import imported_config
-from rubricweb.grades.humans import Cell, human_matrices, rate_cell
-from rubricweb.grades.models import HumanGrade
+from rubricweb.grades.human_matrices import human_matrices
+from rubricweb.grades.human_models import HumanGrade
+from rubricweb.grades.human_ratings import Cell, rate_cell
 from tests.factories import take
 from tests.rubricweb.markup import markup
 from tests.rubricweb.toasts import HTMX, press_undo

@@ -14,8 +14,8 @@ from rubricweb.campaigns.agreement import agreement, anchoring, document
 from rubricweb.campaigns.assessor_ratings import CellKey, CountedRating, Event, ratings, settled
 from rubricweb.campaigns.models import Turn
 from rubricweb.corpus.pseudonyms import assessor_pseudonym
-from rubricweb.grades.humans import Cell, rate_cell
-from rubricweb.grades.models import HumanGrade
+from rubricweb.grades.human_models import HumanGrade
+from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.grades.raters import raters
 from tests.factories import CollectionFactory, take
 

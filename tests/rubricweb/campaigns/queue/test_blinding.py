@@ -15,7 +15,7 @@ from rubricweb.campaigns.leases import LEASE
 from rubricweb.campaigns.models import Turn
 from rubricweb.corpus.models import Judgment
 from rubricweb.grades import visibility
-from rubricweb.grades.models import HumanGrade
+from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.raters import raters
 from rubricweb.review.cells import cell_ratings
 from tests.factories import take

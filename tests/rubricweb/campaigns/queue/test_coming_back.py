@@ -9,20 +9,14 @@ from uuid import uuid4
 import pytest
 
 from rubricweb.accounts.models import User
-from rubricweb.campaigns.actions import (
-    comment,
-    rate,
-    skip,
-    undo,
-    undo_in_grid,
-)
+from rubricweb.campaigns.actions import comment, rate, skip, undo, undo_in_grid
 from rubricweb.campaigns.errors import NothingToUndo, NotYours
 from rubricweb.campaigns.leases import hand_back
 from rubricweb.campaigns.models import Campaign, CampaignCell, Turn
 from rubricweb.campaigns.progress import campaign_rows
 from rubricweb.campaigns.selectors import queue_page
-from rubricweb.grades.humans import latest, latest_by, rate_cell
-from rubricweb.grades.models import HumanGrade
+from rubricweb.grades.human_models import HumanGrade
+from rubricweb.grades.human_ratings import latest, latest_by, rate_cell
 from tests.factories import take
 from tests.rubricweb.campaigns.conftest import expire, rate_next
 

@@ -8,8 +8,7 @@ from django.urls import reverse
 from grading.types import ItemKind
 from rubricweb.campaigns.actions import CampaignPlan, open_campaign
 from rubricweb.campaigns.models import Campaign
-from rubricweb.grades.draws import Draw
-from rubricweb.grades.models import HumanGrade
+from rubricweb.grades.human_models import Draw, HumanGrade
 from tests.factories import ItemFactory, RankingFactory, RunFactory
 from tests.rubricweb.campaigns.conftest import choice_of, rate_next
 from tests.rubricweb.markup import markup

@@ -13,7 +13,7 @@ from rubricweb.campaigns import ordering
 from rubricweb.campaigns.errors import UnfitCampaign
 from rubricweb.campaigns.ordering import Cells
 from rubricweb.campaigns.population import RANDOM, ChoiceInputs, chosen
-from rubricweb.grades.humans import rate_cell
+from rubricweb.grades.human_ratings import rate_cell
 from rubricweb.grades.models import Grade
 from rubricweb.grades.topic_ratings import UNJUDGED
 from tests.factories import JudgmentFactory, RankingFactory, RunFactory, grade, lexical_config

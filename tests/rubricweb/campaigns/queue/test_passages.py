@@ -11,7 +11,7 @@ from rubricweb.campaigns.actions import CampaignPlan, open_campaign, rate, skip
 from rubricweb.campaigns.leases import MOST_HELD, allowance, hand_back
 from rubricweb.campaigns.models import Campaign, Turn
 from rubricweb.campaigns.population import chosen
-from rubricweb.grades.humans import rate_cell
+from rubricweb.grades.human_ratings import rate_cell
 from rubricweb.grades.models import Grade
 from tests.factories import RankingFactory, RunFactory, gradable, lexical_config, take
 from tests.rubricweb.campaigns.conftest import choice_of, expire, grade_all

@@ -8,19 +8,12 @@ import pytest
 from django.utils import timezone
 
 from rubricweb.campaigns import leases
-from rubricweb.campaigns.actions import (
-    assign_cells,
-    close_campaign,
-    rate,
-    reopen_campaign,
-    skip,
-    undo,
-)
+from rubricweb.campaigns.actions import assign_cells, close_campaign, rate, reopen_campaign, skip, undo
 from rubricweb.campaigns.errors import NothingToUndo, NotYours, UnfitCampaign
 from rubricweb.campaigns.leases import drawn_mode, hand_back, renew
 from rubricweb.campaigns.models import Campaign, Turn
-from rubricweb.grades.humans import RatedMeanwhile, latest, rate_cell
-from rubricweb.grades.models import HumanGrade
+from rubricweb.grades.human_models import HumanGrade
+from rubricweb.grades.human_ratings import RatedMeanwhile, latest, rate_cell
 from tests.factories import UserFactory, take
 from tests.rubricweb.campaigns.conftest import expire, rate_next
 

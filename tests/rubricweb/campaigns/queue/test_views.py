@@ -12,7 +12,8 @@ from django.urls import reverse
 
 from rubricweb.campaigns.leases import HELD
 from rubricweb.campaigns.models import Campaign, Turn
-from rubricweb.grades.models import Grade, HumanGrade, HumanStamp
+from rubricweb.grades.human_models import HumanGrade, HumanStamp
+from rubricweb.grades.models import Grade
 from tests.factories import take
 from tests.rubricweb.markup import markup
 

@@ -11,9 +11,8 @@ from grading.types import ItemKind, Outcome, Purpose
 from rubricweb.banks.models import DIRECT_UID, ItemRevision
 from rubricweb.banks.versions import name_version
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.configs import imported_config, kinds_of
+from rubricweb.grades.configs import default_min_grade, imported_config, kinds_of
 from rubricweb.grades.models import Grade, GraderConfig
-from rubricweb.grades.scales import default_min_grade
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.grades.selectors import banks_graded_by
 from rubricweb.grades.store import save_grades

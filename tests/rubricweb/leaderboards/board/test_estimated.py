@@ -9,9 +9,8 @@ from grading.types import ItemKind
 from rubricweb.campaigns.models import Campaign
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection, Passage
-from rubricweb.grades.draws import Draw
-from rubricweb.grades.humans import Cell, rate_cell
-from rubricweb.grades.models import HumanGrade
+from rubricweb.grades.human_models import Draw, HumanGrade
+from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.leaderboards.board import estimate_words, files, selectors
 from rubricweb.leaderboards.board.types import BoardSpec, MissingTopic

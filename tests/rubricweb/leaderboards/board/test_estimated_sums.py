@@ -11,8 +11,9 @@ from rubricweb.campaigns.models import SAMPLES, Campaign
 from rubricweb.campaigns.population import Choice
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection
-from rubricweb.grades.draws import Draw
-from rubricweb.grades.humans import Cell, Source, rate_cell
+from rubricweb.grades.human_matrices import Source
+from rubricweb.grades.human_models import Draw
+from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.grades.raters import raters
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.leaderboards.board import estimate_words, files, selectors

@@ -5,8 +5,8 @@ import pytest
 from grading.measures.cover import LabelMode
 from grading.types import ItemKind, Purpose
 from rubricweb.grades.configs import config_for, imported_config
-from rubricweb.grades.defaults import scored_graders
 from rubricweb.grades.scoring import MeasureSpec
+from rubricweb.grades.selectors import scored_graders
 from rubricweb.leaderboards.board import lookup
 from rubricweb.leaderboards.board.types import BoardError
 from tests import factories

@@ -11,7 +11,8 @@ from grading.types import Importance, ItemKind
 from rubricweb.banks import actions
 from rubricweb.banks.models import ItemRevision
 from rubricweb.banks.versions import name_version
-from rubricweb.grades.humans import Cell, Source, rate_cell
+from rubricweb.grades.human_matrices import Source
+from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.grades.models import GradingJob, JobChunk
 from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.leaderboards.board import provenance, selectors

@@ -7,7 +7,7 @@ import pytest
 from grading.types import Importance, ItemKind
 from rubricweb.banks import actions
 from rubricweb.banks.versions import name_version
-from rubricweb.grades.humans import Source
+from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.leaderboards.board import selectors
 from rubricweb.leaderboards.board.scored import scored_board

@@ -8,7 +8,7 @@ from django.test import Client
 from grading.statistics.max_t import PairedTest
 from rubricweb.banks.versions import name_version
 from rubricweb.corpus.actions import withdraw_run
-from rubricweb.grades.humans import Source
+from rubricweb.grades.human_matrices import Source
 from rubricweb.leaderboards.board.types import MissingTopic
 from rubricweb.leaderboards.forms import BoardToolbar
 from rubricweb.leaderboards.models import PublicBoard

@@ -11,10 +11,10 @@ import zipfile
 import pytest
 from django.urls import reverse
 
-from rubricweb.grades.defaults import graders_of
-from rubricweb.grades.draws import Draw
-from rubricweb.grades.humans import Cell, rate_cell
+from rubricweb.grades.human_models import Draw
+from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.grades.models import Grade, GraderConfig
+from rubricweb.grades.selectors import graders_of
 from rubricweb.leaderboards.sure.pictures import PICTURES
 from rubricweb.leaderboards.sure.tables import TABLES
 from tests import factories

@@ -1,10 +1,11 @@
-"""Human ratings as matrices, and a grader's ratings with people's corrections.
+"""Human ratings as matrices, a grader's ratings with people's corrections, and which cells a draw selected.
 
 The rating of people together is the last adjudication if there is one, else the lower median.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection as Container
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -14,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grading.types import MISSING, GradeMatrix, Purpose
+from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import CollectionPool, TopicPool
 from rubricweb.grades import visibility
-from rubricweb.grades.humans.verdicts import verdict_matrices
-from rubricweb.grades.matrices import TopicGrades, matrices
-from rubricweb.grades.models import GraderConfig, HumanGrade, HumanStamp
-from rubricweb.grades.stamped_cache import StampedCache
+from rubricweb.grades.human_models import Draw, HumanGrade, HumanStamp
+from rubricweb.grades.matrices import StampedCache, TopicGrades, matrices
+from rubricweb.grades.models import GraderConfig
+from rubricweb.grades.verdicts import verdict_matrices
 from rubricweb.grades.visibility import Hidden, Names
 
 CACHED_TOPICS = 4_000
@@ -205,9 +207,9 @@ def _correct(config_id: int, graded: TopicGrades, human: HumanGrades) -> Checked
     by_people = human.matrix.columns(uids).ratings
     ratings = graded.matrix.columns(uids).ratings.copy()
     checked = (by_people != MISSING).astype(np.int8)
-    for config, row, uid, shown in human.wrong:
+    for config, row, uid, seen_rating in human.wrong:
         column = uids.index(uid)
-        if config == config_id and ratings[row, column] == shown:
+        if config == config_id and ratings[row, column] == seen_rating:
             ratings[row, column], checked[row, column] = MISSING, 1
     ratings = np.where(by_people != MISSING, by_people, ratings)
     query_id, doc_ids = graded.pool.query_id, graded.pool.doc_ids
@@ -217,3 +219,20 @@ def _correct(config_id: int, graded: TopicGrades, human: HumanGrades) -> Checked
         GradeMatrix(query_id, doc_ids, uids, checked),
         human.drawn,
     )
+
+
+def uniform_draws(collection: Collection, revisions: Container[int]) -> tuple[frozenset[int], frozenset[int]]:
+    """By primary key: the draws that sampled all cells of these wordings alike, and the others."""
+    draws = Draw.objects.filter(collection=collection).values_list("pk", "design", "revisions")
+    wordings = set(revisions)
+    uniform = {pk for pk, design, drawn in draws if design == Draw.Design.CELLS and wordings <= set(drawn)}
+    return frozenset(uniform), frozenset(pk for pk, *_ in draws) - uniform
+
+
+def drawn_mask(human: HumanGrades, uids: tuple[str, ...], draws: Iterable[int]) -> NDArray[np.bool_]:
+    """Shape (passages, items): cells of these draws that somebody rated."""
+    mask = np.zeros((len(human.pool.doc_ids), len(uids)), dtype=np.bool_)
+    for draw in draws:
+        if draw in human.drawn:
+            mask |= human.drawn[draw].columns(uids).ratings == 1
+    return mask

@@ -1,35 +1,47 @@
-"""Everything that people started in a collection, a line each, who works on it, and one line opened."""
+"""The page of jobs: a line for everything that people started, the workers, and one opened with its calls."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
+from django.core.paginator import Page, Paginator
 from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
+from grading.errors import UnknownPrompt
+from grading.types import ItemKind, Outcome
 from rubricweb.accounts import roles
 from rubricweb.accounts.roles import Role
+from rubricweb.banks.models import DIRECT_UID, Item
 from rubricweb.core.http import Context, HtmxRequest, after_post, page_or_part
 from rubricweb.core.ids import parse_id
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.grades import access, actions
 from rubricweb.grades.actions import CannotRegrade
-from rubricweb.grades.engine import calls, monitor, progress
-from rubricweb.grades.engine.progress import GRADING
-from rubricweb.grades.engine.regrade import can_ask
-from rubricweb.grades.models import GradingJob
+from rubricweb.grades.configs import kinds_of, spec_of
+from rubricweb.grades.engine import breaker, chunks, monitor, progress
+from rubricweb.grades.engine.missing import answers_for
+from rubricweb.grades.engine.price import price_of_cell
+from rubricweb.grades.engine.progress import GRADING, measured_rate
+from rubricweb.grades.engine.stages import can_ask
+from rubricweb.grades.missing import after, back_to, missing_context, scope_of
+from rubricweb.grades.models import Grade, GradeQuerySet, GradingJob
+from rubricweb.grades.replies import RawReply, raw_replies
 from rubricweb.grades.templatetags.grades import again_of
-from rubricweb.grades.views.missing import after, back_to, missing_context, scope_of
+from rubricweb.grades.visibility import visible_grades
 from rubricweb.jobs import listing
 from rubricweb.jobs.listing import JobLine, Stage, TaskListing
+from rubricweb.jobs.progress import Price
 
+CALLS_A_PAGE = 20
+LATEST_CALLS = 100
 JOBS = "grades/jobs.html"
 EACH: Mapping[str, Callable[..., Any]] = {
     "pause": actions.pause_job,
@@ -41,6 +53,102 @@ EACH: Mapping[str, Callable[..., Any]] = {
     "retry": actions.retry_failed_of,
 }
 """What is done to each job of a press."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    grade: Grade
+    item: Item | None
+    """One that asks these words now, to link to its cell; None where no item does any more."""
+    price: Price
+    """Of asking once more."""
+    prompt: str
+    """Written again from the same parts; empty where its wording is not known any more."""
+    reply: RawReply
+
+    @property
+    def key(self) -> str:
+        return str(self.grade.pk)
+
+    @property
+    def is_failed(self) -> bool:
+        return self.grade.outcome == Outcome.FAILED
+
+    @property
+    def reason(self) -> str:
+        return self.grade.reply if self.is_failed else ""
+
+    @property
+    def error_words(self) -> str:
+        return breaker.words(self.grade.error_class) if self.is_failed else ""
+
+
+def failed_calls(job: GradingJob, page: str | None) -> Page[Call]:
+    return _page(job, _grades_of(job).filter(outcome=Outcome.FAILED), page)
+
+
+def latest_calls(job: GradingJob, page: str | None) -> Page[Call]:
+    """The newest grades of the job, of the topics that it worked on last."""
+    chunks = job.chunks.filter(done__gt=0).order_by("-number")
+    topics = list(dict.fromkeys(chunks.values_list("topic_id", flat=True)[:LATEST_CALLS]))[:3]
+    grades = _grades_of(job).by(job.config).for_topics(topics)
+    latest = list(grades.order_by("-pk").values_list("pk", flat=True)[:LATEST_CALLS])
+    return _page(job, Grade.objects.filter(pk__in=latest), page)
+
+
+def _grades_of(job: GradingJob) -> GradeQuerySet:
+    """Without those of cells that the reader is to rate blind."""
+    return visible_grades(Grade.objects.filter(job=job), job.collection_id)
+
+
+def _page(job: GradingJob, grades: GradeQuerySet, number: str | None) -> Page[Call]:
+    related = grades.select_related("config", "topic", "revision", "passage").order_by("-pk")
+    related = related.prefetch_related("revision__answer_keys")
+    page = Paginator(related, CALLS_A_PAGE).get_page(number)
+    rows = list(page.object_list)
+    items = _items(job, rows)
+    rate, replies = measured_rate(job.config), raw_replies(rows)
+    page.object_list = [
+        Call(
+            row,
+            items.get(row.revision_id),
+            price_of_cell(row, rate=rate),
+            _prompt(row, items),
+            replies[row.pk],
+        )
+        for row in rows
+    ]
+    return page
+
+
+def _items(job: GradingJob, rows: list[Grade]) -> dict[int, Item]:
+    """By revision."""
+    asking = Item.objects.filter(
+        bank__collection=job.collection_id, revision__in={row.revision_id for row in rows}
+    )
+    return {item.revision_id: item for item in asking.order_by("-retired_at", "-pk")}
+
+
+def _prompt(grade: Grade, items: dict[int, Item]) -> str:
+    """A prompt class in another version than that which was asked is not shown for it."""
+    try:
+        prompt = spec_of(grade.config).prompt
+        if spec_of(grade.config).fingerprint != grade.config.fingerprint:
+            return ""
+    except UnknownPrompt:
+        return ""
+    cell = (grade.revision_id, grade.passage_id)
+    answer = answers_for(grade.config, *([pk] for pk in cell)).get(cell)
+    pair = chunks.pair(grade.topic, grade.revision, grade.passage, _kind(grade, items), answer)
+    cut = grade.context_chars
+    return prompt.render(pair, None if cut is None else pair.passage.text[:cut])
+
+
+def _kind(grade: Grade, items: dict[int, Item]) -> ItemKind:
+    if grade.revision.uid == DIRECT_UID:
+        return ItemKind.DIRECT
+    item = items.get(grade.revision_id)
+    return ItemKind(item.kind) if item else min(kinds_of(grade.config))
 
 
 @require_safe
@@ -112,10 +220,10 @@ def _answer(request: HtmxRequest, collection: Collection) -> HttpResponse:
 
 
 def jobs_context(request: HtmxRequest, collection: Collection) -> Context:
-    sent = request.GET or request.POST
-    opened = _opened(request, collection, sent.get("job", ""))
+    query = request.GET or request.POST
+    opened = _opened(request, collection, query.get("job", ""))
     lines = _lines(request, collection)
-    is_mine, scope = sent.get("who") == "mine", scope_of(collection, sent)
+    is_mine, scope = query.get("who") == "mine", scope_of(collection, query)
     if is_mine:
         lines = [line for line in lines if line.by == request.user]
     sections = [(stage, [line for line in lines if line.stage == stage]) for stage in Stage]
@@ -123,7 +231,7 @@ def jobs_context(request: HtmxRequest, collection: Collection) -> Context:
         "collection": collection,
         "sections": [(stage, each) for stage, each in sections if each],
         "is_mine": is_mine,
-        "address": _address(collection, sent),
+        "address": _address(collection, query),
         "workers": monitor.workers(),
         "bank": scope.bank,
         "topic": scope.topic,
@@ -132,10 +240,11 @@ def jobs_context(request: HtmxRequest, collection: Collection) -> Context:
     }
 
 
-def _address(collection: Collection, sent: QueryDict) -> str:
+def _address(collection: Collection, query: QueryDict) -> str:
     """Of what is shown, also after a POST."""
-    query = {name: sent[name] for name in ("job", "show", "page", "who", "bank", "topic") if sent.get(name)}
-    return f"{reverse('grades:jobs', args=[collection.slug])}?{urlencode(query)}"
+    names = ("job", "show", "page", "who", "bank", "topic")
+    kept = {name: query[name] for name in names if query.get(name)}
+    return f"{reverse('grades:jobs', args=[collection.slug])}?{urlencode(kept)}"
 
 
 def _lines(request: HtmxRequest, collection: Collection) -> list[JobLine]:
@@ -163,9 +272,9 @@ def _opened(request: HtmxRequest, collection: Collection, job_id: str) -> Contex
     if not job_id:
         return {"opened": None}
     job = access.job_for(request.user, collection.slug, parse_id(job_id))
-    sent = request.GET or request.POST
-    show = "latest" if sent.get("show") == "latest" else "failed"
-    find = calls.latest_calls if show == "latest" else calls.failed_calls
+    query = request.GET or request.POST
+    show = "latest" if query.get("show") == "latest" else "failed"
+    find = latest_calls if show == "latest" else failed_calls
     line = progress.press_lines(progress.rows_of(progress.press_of(job)))[0]
     may_grade = roles.holds(request.user, collection, roles.TO_GRADE)
     return {
@@ -174,7 +283,7 @@ def _opened(request: HtmxRequest, collection: Collection, job_id: str) -> Contex
         "opened_line": line if may_grade else replace(line, acts=()),
         "row": progress.job_progress(job),
         "show": show,
-        "page": find(job, sent.get("page")),
+        "page": find(job, query.get("page")),
         "can_ask": can_ask(job.config),
         "retry": monitor.retry_of(job) if may_grade else None,
     }

@@ -1,4 +1,4 @@
-"""People's verdicts on answers that a grader verified: saved as events, read as matrices beside its own.
+"""Verdicts of people on answers that a grader verified: saved as events, read as matrices beside its own.
 
 The verdict of people together is the lower median: with two who differ, the answer is wrong. It holds for the
 answer that they read, and no longer once the grader has another one.
@@ -18,17 +18,17 @@ from rubricweb.accounts.models import User
 from rubricweb.core.models import is_duplicate
 from rubricweb.corpus.pools import CollectionPool, TopicPool
 from rubricweb.grades import visibility
-from rubricweb.grades.answer_verdicts import AnswerVerdict
-from rubricweb.grades.humans.actions import RatedMeanwhile, UnfitRating, move_stamp
-from rubricweb.grades.humans.latest_ratings import Cell
-from rubricweb.grades.matrices import TopicGrades, without
-from rubricweb.grades.models import Grade, GraderConfig, HumanStamp, MatrixStamp
-from rubricweb.grades.stamped_cache import StampedCache
+from rubricweb.grades.human_models import AnswerVerdict, HumanStamp
+from rubricweb.grades.human_ratings import Cell, RatedMeanwhile, UnfitRating, move_stamp
+from rubricweb.grades.matrices import StampedCache, TopicGrades, without
+from rubricweb.grades.models import Grade, GraderConfig, MatrixStamp
 
 CACHED_TOPICS = 4_000
 Key = tuple[int, int, int, int, int]
 """(config, topic, stamp of what people said, stamp of its grades, stamp of the collection)."""
 _cache: StampedCache[Key, TopicGrades] = StampedCache(CACHED_TOPICS)
+Verdicts = dict[tuple[int, str], list[bool]]
+"""(passage, id of the wording) -> what each person says now of the present answer."""
 
 
 def judge_answer(
@@ -115,10 +115,6 @@ def _all_verdicts(config: GraderConfig, pool: CollectionPool) -> dict[int, Topic
         grades = TopicGrades(topic, _matrix(topic, standing.get(topic.topic_id, {})))
         by_topic[topic.topic_id] = _cache.keep(keys[topic.topic_id], grades)
     return by_topic
-
-
-Verdicts = dict[tuple[int, str], list[bool]]
-"""(passage, id of the wording) -> what each person says now of the present answer."""
 
 
 def _standing(config: GraderConfig, topic_ids: Iterable[int]) -> dict[int, Verdicts]:

@@ -1,9 +1,10 @@
-"""Every way to rate a cell: one event each, numbered, saved once."""
+"""Ratings by people: saved as events, of which each person's latest counts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from uuid import UUID, uuid4, uuid5
 
 from django.db import IntegrityError, transaction
@@ -11,13 +12,67 @@ from django.db.models import Q
 
 from grading.types import MAX_RATING, MIN_RATING
 from rubricweb.accounts.models import User
+from rubricweb.banks.models import Item
 from rubricweb.core import events
 from rubricweb.core.models import is_duplicate, new_stamp
-from rubricweb.corpus.models import Collection
+from rubricweb.corpus.models import Collection, Passage
 from rubricweb.grades import visibility
-from rubricweb.grades.answer_verdicts import AnswerVerdict
-from rubricweb.grades.humans.latest_ratings import Cell, ShownRating, latest_by
-from rubricweb.grades.models import HumanGrade, HumanStamp
+from rubricweb.grades.human_models import AnswerVerdict, HumanGrade, HumanStamp
+from rubricweb.grades.models import GraderConfig
+
+How = HumanGrade.How
+Verdict = HumanGrade.Verdict
+BATCH = 500
+SAME = ("rating", "verdict", "how", "is_withdrawn", "draw_id", "config_id", "seen_rating")
+"""The fields that an undo copies from the event before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One wording and one passage, by primary keys."""
+
+    topic_id: int
+    revision_id: int
+    passage_id: int
+    channel: str = field(default="", compare=False)
+    """Of its collection's live events; looked up if empty."""
+
+    @classmethod
+    def of(cls, item: Item, passage: Passage) -> Cell:
+        return cls(item.topic_id, item.revision_id, passage.pk)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownRating:
+    """The grader's rating that the person saw."""
+
+    config: GraderConfig
+    rating: int | None
+
+
+def latest_by(person: User, cell: Cell) -> HumanGrade | None:
+    """Return the person's latest event for the cell, a withdrawal included."""
+    mine = HumanGrade.objects.filter(by=person, revision=cell.revision_id, passage=cell.passage_id)
+    return mine.order_by("-number").first()
+
+
+def latest_by_cell(person: User, cells: Iterable[Cell]) -> dict[Cell, HumanGrade]:
+    """Return `latest_by` of each cell that the person rated, in one query."""
+    by_place = {(cell.revision_id, cell.passage_id): cell for cell in cells}
+    if not by_place:
+        return {}
+    places = Q()
+    for revision, passage in by_place:
+        places |= Q(revision=revision, passage=passage)
+    rows = HumanGrade.objects.filter(places, by=person).order_by("number")
+    return {by_place[row.revision_id, row.passage_id]: row for row in rows}
+
+
+def latest(cell: Cell) -> list[HumanGrade]:
+    """Return each person's latest event, oldest first, without withdrawals."""
+    rows = HumanGrade.objects.filter(revision=cell.revision_id, passage=cell.passage_id).select_related("by")
+    now = {row.by_id: row for row in rows.order_by("number")}
+    return sorted((row for row in now.values() if not row.is_withdrawn), key=lambda row: row.pk)
 
 
 class HumanGradeError(Exception):
@@ -34,13 +89,6 @@ class RatedMeanwhile(HumanGradeError):
     def __init__(self, now: HumanGrade | AnswerVerdict | None, seen: int) -> None:
         self.now, self.seen = now, seen
         super().__init__("You rated this pair in another window meanwhile.")
-
-
-How = HumanGrade.How
-Verdict = HumanGrade.Verdict
-BATCH = 500
-SAME = ("rating", "verdict", "how", "is_withdrawn", "draw_id", "config_id", "seen_rating")
-"""The fields that an undo copies from the event before."""
 
 
 def rate_cell(
@@ -80,8 +128,8 @@ def saved_once(cell: Cell, *, by: User, seen: int) -> Iterator[None]:
 def already_saved(cell: Cell, *, by: User, seen: int, uid: UUID | None) -> HumanGrade | None:
     """Return the event saved with this `uid`; raise RatedMeanwhile unless `seen` is the latest number."""
     of_cell = Q(revision=cell.revision_id, passage=cell.passage_id)
-    known = HumanGrade.objects.filter(of_cell | Q(uid=uid) if uid else of_cell, by=by).order_by("number")
-    by_uid = {event.uid: event for event in known}
+    events = HumanGrade.objects.filter(of_cell | Q(uid=uid) if uid else of_cell, by=by).order_by("number")
+    by_uid = {event.uid: event for event in events}
     if uid in by_uid:
         return by_uid[uid]
     last = next(reversed(by_uid.values()), None)
@@ -135,11 +183,11 @@ def find_right(cells: Iterable[tuple[Cell, ShownRating]], *, by: User, uid: UUID
 
     `uid` makes sending it twice harmless, and identifies them to `take_back_right`.
     """
-    shown = dict(cells)
-    topics = {cell.topic_id for cell in shown}
+    ratings = dict(cells)
+    topics = {cell.topic_id for cell in ratings}
     mine = HumanGrade.objects.filter(by=by, topic__in=topics)
     rated = set(mine.values_list("revision_id", "passage_id").distinct())
-    new = [cell for cell in shown if (cell.revision_id, cell.passage_id) not in rated]
+    new = [cell for cell in ratings if (cell.revision_id, cell.passage_id) not in rated]
     rows = [
         HumanGrade(
             topic_id=cell.topic_id,
@@ -148,11 +196,11 @@ def find_right(cells: Iterable[tuple[Cell, ShownRating]], *, by: User, uid: UUID
             by=by,
             number=1,
             uid=_uid_of(uid, cell),
-            rating=shown[cell].rating,
+            rating=ratings[cell].rating,
             verdict=Verdict.RIGHT,
             how=How.VERIFIED,
-            config=shown[cell].config,
-            seen_rating=shown[cell].rating,
+            config=ratings[cell].config,
+            seen_rating=ratings[cell].rating,
         )
         for cell in new
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from urllib.parse import urlencode
 
 from django.contrib import messages
@@ -18,8 +19,10 @@ from rubricweb.core.ids import parse_id
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.grades import access, actions
+from rubricweb.grades.configs import active_configs
 from rubricweb.grades.engine import monitor, progress
 from rubricweb.grades.engine.monitor import Gap, Scope
+from rubricweb.grades.engine.stages import Stages, stages
 from rubricweb.grades.models import GradingJob
 
 MISSING = "grades/missing.html"
@@ -41,12 +44,14 @@ def start(request: HtmxRequest, slug: str) -> HttpResponse:
     """Grade what is missing in the scope."""
     collection = access.collection_to_grade(request.user, slug)
     scope = scope_of(collection, request.POST)
-    if refusal := access.price_refusal(request.user, collection, monitor.to_start(collection, scope)):
+    find = partial(monitor.to_start, collection, scope)
+    if refusal := access.price_refusal(request.user, collection, find):
         return _refused(request, collection, {"start_refusal": refusal})
-    started = actions.start_grading(collection, by=request.user, topics=scope.topics, items=scope.items)
+    plan = stages(collection, active_configs(collection), topics=scope.topics, items=scope.items)
+    started = actions.start_plan(plan, by=request.user)
     if not started:
         messages.info(request, "Nothing to start: every missing pair is already being graded.")
-    return after(request, collection, announced=_announced(started))
+    return after(request, collection, announced=_announced(started), plan=plan.once_started)
 
 
 @require_POST
@@ -54,7 +59,8 @@ def retry_failed(request: HtmxRequest, slug: str) -> HttpResponse:
     """Grade again what failed in the scope."""
     collection = access.collection_to_grade(request.user, slug)
     scope = scope_of(collection, request.POST)
-    if refusal := access.price_refusal(request.user, collection, monitor.to_retry(collection, scope)):
+    find = partial(monitor.to_retry, collection, scope)
+    if refusal := access.price_refusal(request.user, collection, find):
         return _refused(request, collection, {"retry_refusal": refusal})
     started = actions.retry_failed(collection, by=request.user, topics=scope.topics, items=scope.items)
     if not started:
@@ -79,11 +85,15 @@ def _announced(started: list[GradingJob]) -> str:
     return f"Grading {number(pairs)} {'pair' if pairs == 1 else 'pairs'}." if started else ""
 
 
-def after(request: HtmxRequest, collection: Collection, *, announced: str = "") -> HttpResponse:
-    """Render what is missing in the scope of the form; redirect a plain browser to `next`."""
+def after(
+    request: HtmxRequest, collection: Collection, *, announced: str = "", plan: Stages | None = None
+) -> HttpResponse:
+    """Render what is missing in the scope of the form, by the plan if there is one; redirect a plain browser
+    to `next`.
+    """
     if not request.htmx:
         return redirect(back_to(request, collection))
-    context = missing_context(request, collection, scope_of(collection, request.POST))
+    context = missing_context(request, collection, scope_of(collection, request.POST), plan)
     context = {**context, "announced": announced}
     return page_or_part(request, MISSING, context, part="missing")
 
@@ -108,9 +118,11 @@ def _number(text: str) -> int | None:
     return parse_id(text) if text else None
 
 
-def missing_context(request: HtmxRequest, collection: Collection, scope: Scope) -> Context:
+def missing_context(
+    request: HtmxRequest, collection: Collection, scope: Scope, plan: Stages | None = None
+) -> Context:
     page = request.POST.get("next") or request.htmx.current_url_abs_path or request.get_full_path()
-    gap = monitor.gap(collection, scope)
+    gap = monitor.gap(collection, scope, plan)
     return {
         "collection": collection,
         "scope": scope,

@@ -1,0 +1,176 @@
+"""What people say of cells: their ratings, their verdicts on answers, and the random draws of cells."""
+
+import uuid
+from hashlib import blake2b
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from grading.types import MAX_RATING, MIN_RATING
+from rubricweb.banks.models import ItemRevision
+from rubricweb.core.models import new_stamp
+from rubricweb.corpus.models import Collection, Passage, Topic
+
+
+class Draw(models.Model):
+    """A random draw of cells for people to rate. Estimates stand on the cells of draws, and on no others.
+
+    The chance of each cell is kept with it (`CampaignCell.draw_probability`).
+    """
+
+    class Design(models.TextChoices):
+        CELLS = "cells", "all cells alike"
+        COVER = "cover", "a sample that estimates Rubric-Cover"
+        ANSWERS = "answers", "single cells, a sample that estimates scores of whole answers"
+        PASSAGES = "passages", "whole passages, a sample that estimates P@k"
+        DECIDING = "deciding", "cells that decide a run's Rubric-Cover"  # of earlier versions
+
+    collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="draws")
+    design = models.CharField(max_length=20, choices=Design)
+    configs = models.ManyToManyField("grades.GraderConfig", related_name="+")
+    """The graders whose ratings split the cells at the threshold; none where it serves all graders."""
+    cutoff = models.PositiveSmallIntegerField(null=True)
+    """None for all cells alike."""
+    min_grade = models.PositiveSmallIntegerField(null=True)
+    """None where it serves all thresholds."""
+    revisions = models.JSONField(default=list)
+    """Primary keys of the wordings whose cells could be drawn."""
+    passages = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
+    """Primary keys of the passages whose cells could be drawn; empty for those of the pool."""
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ("pk",)
+
+    def __str__(self) -> str:
+        return f"draw {self.pk}: {self.get_design_display()}"
+
+
+class HumanGrade(models.Model):
+    """What a person said of one wording and one passage. Append-only: the highest number is what counts.
+
+    `number` counts what this person said of this cell, so that of two writers who saw the same number one is
+    refused. A change of mind, an undo (`is_withdrawn`) and an adjudication are events of their own.
+    """
+
+    class How(models.TextChoices):
+        """In which work it was said, and so what the person had seen."""
+
+        GRID = "grid", "own rating in the grid"
+        BLIND = "blind", "rated before seeing the grader's rating"
+        ASSISTED = "assisted", "rated beside the grader's rating"
+        VERIFIED = "verified", "checked the grader's rating"
+        ADJUDICATED = "adjudicated", "decided between assessors"
+        IMPORTED = "imported", "rated in another tool"
+
+    class Verdict(models.TextChoices):
+        """Of the grader's rating that was shown."""
+
+        RIGHT = "right", "right"
+        WRONG = "wrong", "wrong"
+
+    topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="human_grades")
+    revision = models.ForeignKey(ItemRevision, on_delete=models.CASCADE, related_name="human_grades")
+    passage = models.ForeignKey(Passage, on_delete=models.CASCADE, related_name="human_grades")
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="human_grades")
+    number = models.PositiveIntegerField()
+    rating = models.SmallIntegerField(null=True)
+    """None where the grader was only found wrong, or where the person took back what they said."""
+    verdict = models.CharField(max_length=10, choices=Verdict, blank=True)
+    how = models.CharField(max_length=20, choices=How)
+    is_withdrawn = models.BooleanField(default=False)
+    draw = models.ForeignKey(Draw, null=True, on_delete=models.RESTRICT, related_name="ratings")
+    """The random draw that brought the cell up; None where a person chose it."""
+    config = models.ForeignKey("grades.GraderConfig", null=True, on_delete=models.PROTECT, related_name="+")
+    """The grader whose rating the person had seen, or gave a verdict of."""
+    seen_rating = models.SmallIntegerField(null=True)
+    """That rating, as it was then."""
+    uid = models.UUIDField(unique=True, default=uuid.uuid4)
+    """Made where the person rated: what is sent twice is saved once."""
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ("pk",)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("revision", "passage", "by", "number"), name="human_grades_in_turn"
+            ),
+            models.CheckConstraint(
+                condition=Q(rating__isnull=True) | Q(rating__gte=MIN_RATING, rating__lte=MAX_RATING),
+                name="human_rating_within_scale",
+            ),
+            models.CheckConstraint(
+                condition=Q(is_withdrawn=True, rating__isnull=True, verdict="")
+                | Q(is_withdrawn=False) & (Q(rating__isnull=False) | ~Q(verdict="")),
+                name="human_grade_says_something",
+            ),
+        )
+        indexes = (models.Index(fields=("topic", "revision", "passage"), name="human_grades_by_cell"),)
+
+    def __str__(self) -> str:
+        return f"{self.by} said {self.verdict or self.rating}"
+
+
+class HumanStamp(models.Model):
+    """Moves with every human grade and verdict of a topic; matrices by humans are keyed by it."""
+
+    topic = models.OneToOneField(Topic, on_delete=models.CASCADE, related_name="human_stamp")
+    number = models.PositiveBigIntegerField(default=new_stamp)
+
+    def __str__(self) -> str:
+        return f"human stamp {self.number} of topic {self.topic_id}"
+
+
+def answer_digest(answer: str) -> str:
+    """Return a short digest, by which a page and its server know whether they mean the same answer."""
+    return blake2b(answer.encode(), digest_size=8).hexdigest()
+
+
+class AnswerVerdict(models.Model):
+    """What a person said of an answer that a grader verified. Append-only: the highest number counts.
+
+    Apart from `HumanGrade`, whose ratings are of the passage: an answer may be wrong where the passage has a
+    right one. `number` counts what this person said of this grader's verdict on this cell.
+    """
+
+    config = models.ForeignKey("grades.GraderConfig", on_delete=models.PROTECT, related_name="+")
+    """The grader that verified the answer."""
+    topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="answer_verdicts")
+    revision = models.ForeignKey(ItemRevision, on_delete=models.CASCADE, related_name="answer_verdicts")
+    passage = models.ForeignKey(Passage, on_delete=models.CASCADE, related_name="answer_verdicts")
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="answer_verdicts")
+    number = models.PositiveIntegerField()
+    is_right = models.BooleanField(null=True)
+    """Whether the answer is right; None where the person took back what they said."""
+    answer = models.TextField()
+    """The answer that the person read: the verdict holds for no other."""
+    seen_rating = models.SmallIntegerField()
+    """The grader's verdict as it was then: 1 right, 0 wrong."""
+    uid = models.UUIDField(unique=True, default=uuid.uuid4)
+    """Made where the person decided: what is sent twice is saved once."""
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ("pk",)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("config", "revision", "passage", "by", "number"), name="answer_verdicts_in_turn"
+            ),
+        )
+        indexes = (models.Index(fields=("config", "topic"), name="answer_verdicts_by_topic"),)
+
+    def __str__(self) -> str:
+        return f"{self.by} said {self.is_right}"
+
+    @property
+    def is_withdrawn(self) -> bool:
+        return self.is_right is None
+
+    @property
+    def verdict(self) -> str:
+        """Of the grader's verdict: "right" or "wrong"; empty where it was taken back."""
+        if self.is_right is None:
+            return ""
+        agrees = self.is_right == bool(self.seen_rating)
+        return "right" if agrees else "wrong"

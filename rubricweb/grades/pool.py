@@ -1,0 +1,128 @@
+"""The page where organizers see what a pool by depth would hold and cost, and build it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_http_methods
+
+from rubricweb.accounts import roles
+from rubricweb.core.counted import number
+from rubricweb.core.http import HtmxRequest, form_response
+from rubricweb.core.models import new_stamp
+from rubricweb.corpus.access import collection_for
+from rubricweb.corpus.models import Collection, Run
+from rubricweb.corpus.pooling import PoolPlan, PoolRule, TopicPlan, apply_pool, plan_pool, stored_rule
+from rubricweb.corpus.pools import CollectionPool, TopicPool
+from rubricweb.corpus.topic_pools import rankings_of
+from rubricweb.grades.configs import planned_configs
+from rubricweb.grades.engine import monitor
+from rubricweb.grades.engine.missing import Missing, missing_over
+from rubricweb.grades.engine.price import price
+from rubricweb.grades.engine.stages import extractions, unanswered
+from rubricweb.jobs.progress import Price
+from rubricweb.jobs.queue import WorkerBeat
+
+DEEPEST = 10_000
+TYPICAL = 20
+TYPES = tuple(filter(None, Run.Type.values))
+
+
+@dataclass(frozen=True, slots=True)
+class PoolPreview:
+    plan: PoolPlan
+    price: Price
+    """Of the new passages by the graders that Re-grade runs, for every bank; graded ones are not counted.
+
+    Answers are verified after their extraction, which is counted too: at most so much, since some questions
+    have no answer in a passage.
+    """
+
+
+def preview_pool(collection: Collection, rule: PoolRule, workers: Sequence[WorkerBeat]) -> PoolPreview:
+    """What the rule would add, and what grading that takes these living workers."""
+    configs = planned_configs(collection)
+    sought: dict[tuple[int, int], list[Missing]] = defaultdict(list)
+
+    def count(topic: TopicPlan) -> None:
+        """What is missing of one topic, by stage and grader."""
+        find = partial(missing_over, collection, pool=_new_passages(collection, topic))
+        direct = find(configs) if topic.added else []
+        by_stage = extractions(collection, direct, find), direct, unanswered(direct)
+        for stage, missing in enumerate(by_stage):
+            for each in missing:
+                sought[stage, each.config.pk].append(each)
+
+    plan = plan_pool(collection, rule, seen=count)
+    missing = [_joined(parts) for _, parts in sorted(sought.items())]
+    return PoolPreview(plan, price(collection, missing, workers))
+
+
+def _joined(parts: list[Missing]) -> Missing:
+    """What one grader lacks of several topics."""
+    return replace(parts[0], gaps=tuple(gap for each in parts for gap in each.gaps), unanswered=())
+
+
+def _new_passages(collection: Collection, plan: TopicPlan) -> CollectionPool:
+    """The pool of the topic as if it held nothing else."""
+    pks, doc_ids = tuple(plan.added.values()), tuple(plan.added)
+    topic = TopicPool(plan.topic_id, plan.query_id, pks, doc_ids, rankings_of(doc_ids, (), ()))
+    return CollectionPool(collection.pk, new_stamp(), (), (), (topic,))
+
+
+def _depth(label: str, *, required: bool = False, help_text: str = "") -> forms.IntegerField:
+    return forms.IntegerField(
+        label=label, min_value=0, max_value=DEEPEST, required=required, help_text=help_text
+    )
+
+
+class PoolForm(forms.Form):
+    """A pool rule."""
+
+    depth = _depth("Passages of each run and topic", required=True)
+    automatic = _depth("Of automatic runs", help_text="Empty: as above.")
+    manual = _depth("Of manual runs", help_text="Empty: as above.")
+    runs = forms.MultipleChoiceField(
+        label="Runs",
+        required=False,
+        help_text="None chosen: all runs, including later ones.",
+    )
+
+    def __init__(self, collection: Collection, query: Mapping[str, Any] | None) -> None:
+        rule = stored_rule(collection) or PoolRule(TYPICAL)
+        initial = {"depth": rule.depth, "runs": rule.runs, **rule.by_type}
+        super().__init__(query, initial=initial, auto_id="pool-%s")
+        tags = collection.runs.accepted().values_list("run_tag", flat=True)
+        self.fields["runs"].choices = [(tag, tag) for tag in tags]  # type: ignore[attr-defined]
+
+    @property
+    def rule(self) -> PoolRule:
+        """What the valid form says."""
+        chosen = self.cleaned_data
+        by_type = {name: chosen[name] for name in TYPES if chosen[name] is not None}
+        return PoolRule(chosen["depth"], by_type, tuple(chosen["runs"]))
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def pool(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Preview the pool of the address; POST builds it."""
+    collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    query = request.POST if request.method == "POST" else request.GET
+    form = PoolForm(collection, query if "depth" in query or request.method == "POST" else None)
+    is_valid = form.is_bound and form.is_valid()
+    if is_valid and request.method == "POST":
+        plan = apply_pool(collection, form.rule, by=request.user)
+        messages.success(request, f"Pooled: {number(plan.added)} passages added. Later runs extend the pool.")
+        return redirect("grades:pool", slug)
+    preview = preview_pool(collection, form.rule, monitor.workers().beats) if is_valid else None
+    context = {"collection": collection, "form": form, "preview": preview}
+    context["stored"] = stored_rule(collection)
+    return form_response(request, "grades/pool.html", context, status=200 if preview else 0)
