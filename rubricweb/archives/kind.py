@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 from django.template.defaultfilters import filesizeformat
 
 from grading.errors import BadFormat
-from rubricweb.archives import freshness, removal, restoration
+from rubricweb.archives import actions, removal
 from rubricweb.archives.actions import require_archive
 from rubricweb.archives.models import Archive, Deletion, Restoration
 from rubricweb.archives.writing import CannotArchive, write_archive
@@ -31,7 +31,7 @@ class Archives(TaskKind[Archive]):
         """The state is read first, so that a change meanwhile makes the archive an old one."""
         archive = lease.work
         archive.path.parent.mkdir(parents=True, exist_ok=True)
-        state = freshness.state_digest(archive.collection)
+        state = actions.state_digest(archive.collection)
         try:
             manifest = write_archive(archive.collection, archive.path)
         except CannotArchive as error:
@@ -113,8 +113,8 @@ class Restorations(TaskKind[Restoration]):
                 "give it the RUBRIC_DATA_DIR of the web process, or start a worker there."
             )
         try:
-            restoration.restore(lease)
-        except (BadFormat, restoration.NotAllowed) as error:
+            actions.restore(lease)
+        except (BadFormat, actions.NotAllowed) as error:
             endings.fail(lease, error=str(error))
 
     def need(self, work: Restoration) -> Need:
@@ -122,7 +122,7 @@ class Restorations(TaskKind[Restoration]):
 
     def has_ended(self, work: Restoration, *, error: str) -> None:
         super().has_ended(work, error=error)
-        restoration.clear_on_commit(work)
+        actions.clear_on_commit(work)
 
 
 def _listed(collection_id: int) -> QuerySet[Archive]:

@@ -1,8 +1,12 @@
-"""What an archive is: a zip with a signed manifest, a file of JSON lines a table, and uploaded files.
+"""The layout of an archive: a zip with a signed manifest, JSON lines for each table, and uploaded files.
 
 `manifest.json` has the version of this layout, the newest migration of each app, and for each table its
 columns, rows, bytes and SHA-256. A line of a table is the JSON list of one row's columns. Its number, from 1,
 is its key: foreign keys hold these numbers. The same collection gives the same bytes on every database.
+
+The manifest has a digest of every file and is signed with a key of the server. An archive is trusted as a
+dump of the database is: whoever can make one decides what becomes rows. So the browser restores only what
+this server signed, or one whose key an operator lists in RUBRIC_ARCHIVE_KEYS.
 
 An archive that lacks a table or a column is read: its rows get the column's default. A change that defaults
 cannot bridge needs another `VERSION`, and a step in `reading` that brings older archives up to it. Those of
@@ -11,12 +15,47 @@ version 1 are not signed.
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
+
+from django.conf import settings
+
+TAG = b"rubricweb.archives.key.1"
+"""What the key is for: no other use of RUBRIC_SECRET_KEY makes the same."""
+
+
+def own_key() -> str:
+    """Return the key of this server, in hexadecimal: with it one signs in its name, so that it is a secret.
+
+    It follows from RUBRIC_SECRET_KEY, which does not follow from it.
+    """
+    return hmac.new(settings.SECRET_KEY.encode(), TAG, hashlib.sha256).hexdigest()
+
+
+def signature(manifest: bytes, key: str = "") -> str:
+    """Return the HMAC-SHA256 of a manifest in hexadecimal, with the key of this server if none is given."""
+    return hmac.new(bytes.fromhex(key or own_key()), manifest, hashlib.sha256).hexdigest()
+
+
+def is_own(manifest: bytes, signed: str) -> bool:
+    """Return whether the manifest was signed with the key of this server."""
+    return _is_by(own_key(), manifest, signed)
+
+
+def is_known(manifest: bytes, signed: str) -> bool:
+    """Return whether it was signed with a key that an operator lists."""
+    return any(_is_by(key, manifest, signed) for key in settings.ARCHIVE_KEYS)
+
+
+def _is_by(key: str, manifest: bytes, signed: str) -> bool:
+    return hmac.compare_digest(signature(manifest, key).encode(), signed.encode())
+
 
 VERSION = 2
 FORMAT = "rubricweb-archive"

@@ -16,7 +16,7 @@ from zipfile import BadZipFile, ZipFile
 
 from grading.errors import BadFormat
 from grading.formats.reading import MAX_LINE_BYTES
-from rubricweb.archives import signing, tables
+from rubricweb.archives import layout, tables
 from rubricweb.archives.layout import FORMAT, MANIFEST, SIGNATURE, VERSION, Manifest, Part
 from rubricweb.imports import zips
 
@@ -99,8 +99,8 @@ def opened(path: Path, *, is_trusted: bool = False, max_bytes: int = MAX_BYTES) 
         text = _read_small(source, MANIFEST, name)
         signed = _read_small(source, SIGNATURE, name) if SIGNATURE in entries else b""
         signed_as = signed.decode("ascii", "replace").strip()
-        is_own = signing.is_own(text, signed_as)
-        if not (is_own or is_trusted or signing.is_known(text, signed_as)):
+        is_own = layout.is_own(text, signed_as)
+        if not (is_own or is_trusted or layout.is_known(text, signed_as)):
             raise NotSigned(NOT_SIGNED, file=name)
         manifest = _manifest(text, f"{name}: {MANIFEST}")
         parts = [*manifest.tables.values(), *manifest.files.values()]

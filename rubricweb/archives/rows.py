@@ -29,9 +29,9 @@ from django.db.models import (
 
 from grading.errors import BadFormat, GradingError
 from rubricweb.archives import shapes, tables
-from rubricweb.archives.inner_keys import replaced_in
 from rubricweb.archives.layout import Manifest
 from rubricweb.archives.reading import Archive
+from rubricweb.archives.tables import replaced_in
 
 Convert = Callable[[Any], Any]  # Any: what JSON holds, and what the database takes
 IDS = re.compile(r"(query|doc|facet)_ids?|references|run_tag|team|username|slug|token|.*_md5")

@@ -25,9 +25,9 @@ from rubricweb.arena.models import Reason
 from rubricweb.imports.contents import ImportOptions
 from rubricweb.imports.models import Import
 from rubricweb.imports.undo import kinds
-from rubricweb.submissions import findings
-from rubricweb.submissions.findings import MEANINGS, Group
-from rubricweb.systems import specs
+from rubricweb.submissions import files
+from rubricweb.submissions.files import MEANINGS, Group
+from rubricweb.systems import models
 
 Row = Mapping[str, Any]  # by column
 Check = Callable[[Any], object]
@@ -197,7 +197,7 @@ class StoredStep(Exact):
 
 
 class StoredMade(Exact):
-    """What `systems.specs.made_as_json` writes."""
+    """What `systems.models.made_as_json` writes."""
 
     doc_ids: list[str]
     scores: list[Number]
@@ -250,7 +250,7 @@ def _made(value: Any) -> None:
 
 def _spec(value: Any) -> None:
     msgspec.convert(value, SystemSpec)
-    specs.from_json(value)
+    models.spec_from_json(value)
 
 
 def _import_options(value: Any) -> None:
@@ -265,7 +265,7 @@ def _added(value: Any) -> None:
 def _findings(value: Any) -> None:
     for group in msgspec.convert(value, list[Group]):
         one_of(MEANINGS)(group.category)
-    findings.from_json(value)
+    files.findings_from_json(value)
 
 
 def _rules(value: Any) -> None:

@@ -1,23 +1,26 @@
-"""Write a collection as an archive: table by table, a row at a time."""
+"""Write a collection as an archive: table by table, a row at a time, in one state of the database."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import tempfile
+from array import array
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-from django.db import connection
+from django.db import connection, transaction
 from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import Model
 
-from rubricweb.archives import tables, uploads
-from rubricweb.archives.inner_keys import replaced_in
+from grading.graders.base import ANSWERS_BY
+from rubricweb.archives import tables
 from rubricweb.archives.layout import (
     FORMAT,
     MANIFEST,
@@ -27,12 +30,93 @@ from rubricweb.archives.layout import (
     Part,
     file_path,
     line_of,
+    signature,
     table_path,
 )
-from rubricweb.archives.numbers import Numbers, shared_rows
-from rubricweb.archives.signing import signature
-from rubricweb.archives.snapshots import snapshot
+from rubricweb.archives.tables import replaced_in
 from rubricweb.corpus.models import Collection
+from rubricweb.grades.models import GraderConfig
+
+
+@contextmanager
+def snapshot() -> Iterator[None]:
+    """All queries of the block see the database as it is now; in a transaction, as that sees it.
+
+    SQLite's own transactions here begin with the write lock, which this one never takes.
+    """
+    if connection.in_atomic_block:
+        yield
+    elif connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            cursor.execute("BEGIN")
+        try:
+            yield
+        finally:
+            with connection.cursor() as cursor:
+                cursor.execute("ROLLBACK")
+    else:
+        with transaction.atomic():
+            with connection.cursor() as cursor:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            yield
+
+
+class Numbers:
+    """Numbers by key. Keys are read when they are first needed, and take eight bytes each."""
+
+    def __init__(self, collection: Collection) -> None:
+        self._tables = {table.model: table for table in tables.archived()}
+        self._collection = collection
+        self._keys: dict[type[Model], array[int]] = {}
+        self._shared = {
+            model: {row.pk: number for number, row in enumerate(shared_rows(collection, model), 1)}
+            for model in tables.SHARED
+        }
+
+    def number(self, model: type[Model], key: int) -> int | None:
+        """None for a row that is not in the archive."""
+        if model in self._shared:
+            return self._shared[model].get(key)
+        keys = self._keys_of(model)
+        place = bisect_left(keys, key)
+        return place + 1 if place < len(keys) and keys[place] == key else None
+
+    def _keys_of(self, model: type[Model]) -> array[int]:
+        if model not in self._keys:
+            rows = self._tables[model].archived_rows(self._collection)
+            self._keys[model] = array("q", rows.values_list("pk", flat=True).iterator())
+        return self._keys[model]
+
+
+def shared_rows(collection: Collection, model: type[Model]) -> list[Any]:
+    """The people or graders to whom the collection's tables refer, by what tells them apart."""
+    keys: set[int] = set()
+    for table in tables.archived():
+        for column in table.columns:
+            if tables.target_of(column) is model:
+                rows = table.archived_rows(collection).order_by().exclude(**{column.attname: None})
+                keys.update(rows.values_list(column.attname, flat=True).distinct())
+    named: list[Any] = list(model._base_manager.filter(pk__in=keys))
+    if model is GraderConfig:
+        named = _with_sources(collection, named)
+    return sorted(named, key=lambda row: str(getattr(row, tables.SHARED[model])))
+
+
+def _with_sources(collection: Collection, configs: list[GraderConfig]) -> list[GraderConfig]:
+    """Graders are also named by their fingerprints: in settings, and by graders that verify their answers."""
+    rows = {config.fingerprint: config for config in configs}
+    asked = set(rows)
+    while missing := ({collection.default_grader, collection.answers_by} | _sources(rows.values())) - asked:
+        asked |= missing
+        rows |= {
+            config.fingerprint: config for config in GraderConfig.objects.filter(fingerprint__in=missing)
+        }
+    return list(rows.values())
+
+
+def _sources(configs: Iterable[GraderConfig]) -> set[str]:
+    return {str(config.options[ANSWERS_BY]) for config in configs if config.options.get(ANSWERS_BY)}
+
 
 READ_AT_ONCE = 2_000
 """Rows in memory."""
@@ -122,7 +206,7 @@ def _number(column: Any, key: int, numbers: Numbers) -> int | None:
 
 
 def _write_files(target: ZipFile, collection: Collection, numbers: Numbers) -> Iterator[tuple[str, Part]]:
-    for row, path in uploads.files_of(collection):
+    for row, path in tables.files_of(collection):
         number = numbers.number(type(row), row.pk)
         if number is None:
             continue

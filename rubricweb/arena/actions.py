@@ -10,13 +10,18 @@ from django.db import transaction
 from django.utils import timezone
 
 from rubricweb.accounts.models import User
-from rubricweb.arena.answers import stored_answers
-from rubricweb.arena.battles import locked_arena, next_number
+from rubricweb.arena.answers import NOUNS, stored_answers
+from rubricweb.arena.battles import (
+    NothingToTakeBack,
+    NothingVoted,
+    NotTwoAnswers,
+    VotedMeanwhile,
+    draw,
+    locked_arena,
+    next_number,
+)
 from rubricweb.arena.board import VoteBoard
-from rubricweb.arena.drawing import draw
-from rubricweb.arena.errors import NothingToTakeBack, NothingVoted, NotTwoAnswers, VotedMeanwhile
 from rubricweb.arena.models import Arena, Battle, Reason, Vote
-from rubricweb.arena.votes import NOUNS
 from rubricweb.core import audit, events
 from rubricweb.corpus.models import Collection, Run, Topic
 from rubricweb.corpus.official import put_official_scores

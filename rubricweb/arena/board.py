@@ -15,8 +15,7 @@ import numpy as np
 from grading.statistics.agreement import COEFFICIENT, coincidences, ordinal_alpha
 from grading.statistics.mean_intervals import statistic_interval
 from grading.statistics.resampling import ConfidenceInterval
-from rubricweb.arena.answers import answer_words
-from rubricweb.arena.votes import Counted, CountedVote, Verdict, as_arrays, counted_votes
+from rubricweb.arena.answers import Counted, CountedVote, Verdict, answer_words, as_arrays, counted_votes
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pseudonyms import shown_names
 

@@ -9,10 +9,9 @@ from grading.formats import events
 from grading.formats.events import Verdict, VoteEvent, event_line
 from grading.statistics.means import LEVEL
 from rubricweb import __version__
-from rubricweb.arena.answers import answer_words
+from rubricweb.arena.answers import answer_words, counted_votes, holding_votes, named_runs, reason_of
 from rubricweb.arena.board import VoteBoard, VoterAgreement
 from rubricweb.arena.selectors import BattleView, ShownSide
-from rubricweb.arena.votes import counted_votes, holding_votes, named_runs, reason_of
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pseudonyms import Naming
 

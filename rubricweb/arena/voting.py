@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import uuid
+from uuid import UUID
 
+from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponse, JsonResponse
@@ -12,17 +14,94 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from rubricweb.accounts import roles
 from rubricweb.arena import access, actions, files, selectors
+from rubricweb.arena.actions import Ballot, Said
 from rubricweb.arena.answers import paired_topics, stored_answers
-from rubricweb.arena.errors import ArenaError, NothingToDraw
-from rubricweb.arena.forms import BallotForm, EventForm, PairForm, ReasonForm
-from rubricweb.arena.fresh.selectors import made_of, waiting
-from rubricweb.arena.models import Battle
-from rubricweb.arena.selectors import BattleView
+from rubricweb.arena.battles import ArenaError, NothingToDraw
+from rubricweb.arena.models import Battle, Reason, Vote
+from rubricweb.arena.selectors import BattleView, made_of, waiting
+from rubricweb.core.forms import offer_choices
 from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.grades import defaults
 from rubricweb.grades.raters import raters
+
+
+class EventForm(forms.Form):
+    """What every event of a battle sends along."""
+
+    uid = forms.UUIDField(widget=forms.HiddenInput)
+    seen = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
+
+    @property
+    def sent_uid(self) -> UUID:
+        uid: UUID = self.cleaned_data["uid"]
+        return uid
+
+
+class BallotForm(EventForm):
+    answer = forms.ChoiceField(label="Which answer is better?", choices=Vote.Verdict.choices)
+    evidence = forms.ChoiceField(label="Whose citations hold?", choices=Vote.Verdict.choices, required=False)
+
+    def require_evidence(self, *, is_asked: bool) -> None:
+        """The second verdict is asked for where an answer cites anything, and not taken elsewhere."""
+        self.fields["evidence"].required = is_asked
+        if not is_asked:
+            del self.fields["evidence"]
+
+    @property
+    def ballot(self) -> Ballot:
+        said = self.cleaned_data.get("evidence")
+        evidence = Vote.Verdict(said) if said else None
+        return Ballot(Vote.Verdict(self.cleaned_data["answer"]), evidence, self.sent_uid)
+
+
+class ReasonForm(forms.Form):
+    """Why somebody voted so."""
+
+    uid = forms.UUIDField(widget=forms.HiddenInput)
+    tags = forms.MultipleChoiceField(
+        label="It is more",
+        choices=Reason.Tag.choices,
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+    )
+    text = forms.CharField(
+        label="In your words",
+        max_length=500,
+        required=False,
+        widget=forms.TextInput(attrs={"size": 40}),
+    )
+
+    def clean(self) -> dict[str, object]:
+        cleaned: dict[str, object] = super().clean() or self.cleaned_data
+        if not self.errors and not (cleaned["tags"] or cleaned["text"]):
+            raise forms.ValidationError("Choose a word or write a few.")
+        return cleaned
+
+    @property
+    def said(self) -> Said:
+        tags = frozenset(map(Reason.Tag, self.cleaned_data["tags"]))
+        return Said(tags, self.cleaned_data["text"], self.cleaned_data["uid"])
+
+
+class PairForm(forms.Form):
+    """Two answers to a topic, chosen by name."""
+
+    topic = forms.ChoiceField(label="Topic")
+    left = forms.ChoiceField(label="Left")
+    right = forms.ChoiceField(label="Right")
+
+    def offer(self, collection: Collection) -> None:
+        """Runs go by the names that the reader may see."""
+        runs = [(str(run.pk), run.run_tag) for run in selectors.answering_runs(collection)]
+        topics = [(str(topic.pk), str(topic)) for topic in selectors.answered_topics(collection)]
+        for name, choices in (("topic", topics), ("left", runs), ("right", runs)):
+            offer_choices(self, name, choices)
+
+    def chosen(self, name: str) -> int:
+        return int(self.cleaned_data[name])
+
 
 PAGE = "arena/vote.html"
 

@@ -21,10 +21,13 @@ from rubricweb.client.core import (
     Request,
     Rows,
     Steps,
+    async_call,
+    async_listing,
+    call,
+    listing,
     resume,
 )
 from rubricweb.client.errors import Misconfigured
-from rubricweb.client.methods import async_call, async_listing, call, listing
 
 API = "/api/v1/"
 TOKEN, ADDRESS = "RUBRIC_TOKEN", "RUBRIC_URL"

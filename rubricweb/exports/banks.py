@@ -33,7 +33,7 @@ from rubricweb.banks.models import Bank
 from rubricweb.core.forms import offer_choices
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus.access import collection_for
-from rubricweb.exports.naming import joined
+from rubricweb.exports.selectors import joined
 
 SHOWN = 500
 """How many entries of each list the page shows; the text file has all."""

@@ -21,7 +21,7 @@ from rubricweb.banks.access import bank_for
 from rubricweb.banks.models import Bank
 from rubricweb.core.http import HtmxRequest
 from rubricweb.corpus.models import Pooled
-from rubricweb.exports.naming import joined
+from rubricweb.exports.selectors import joined
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.raters import Rater, raters

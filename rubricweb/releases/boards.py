@@ -24,7 +24,7 @@ from rubricweb import __version__
 from rubricweb.campaigns.agreement import selectors as assessors
 from rubricweb.corpus.models import Collection, Judgment
 from rubricweb.corpus.pools import collection_pool
-from rubricweb.exports import naming
+from rubricweb.exports import selectors
 from rubricweb.exports import selectors as labels
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.defaults import scored_graders
@@ -176,11 +176,11 @@ def _sources(collection: Collection) -> list[Source]:
 
 
 def _qrels_stem(spec: BoardSpec) -> str:
-    return naming.qrels_name(spec).removesuffix(f"_{spec.measure.mode}.qrels")
+    return selectors.qrels_name(spec).removesuffix(f"_{spec.measure.mode}.qrels")
 
 
 def _board_stem(spec: BoardSpec) -> str:
-    return naming.leaderboard_name(spec, "").removesuffix(".")
+    return selectors.leaderboard_name(spec, "").removesuffix(".")
 
 
 def _stems(collection: Collection, stem: Callable[[BoardSpec], str]) -> Iterator[tuple[BoardSpec, str]]:

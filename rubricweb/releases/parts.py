@@ -27,9 +27,9 @@ from rubricweb.core.spreadsheets import safe_cell
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Run
 from rubricweb.exports.banks import BankExport, bank_export
+from rubricweb.exports.corpus import topic_export
 from rubricweb.exports.graded import graded_lines
-from rubricweb.exports.naming import joined
-from rubricweb.exports.topics import topic_export
+from rubricweb.exports.selectors import joined
 from rubricweb.grades.configs import spec_of
 from rubricweb.grades.selectors import graders
 from rubricweb.releases.contents import Contents, Part, ReleaseFile, counted, text_file

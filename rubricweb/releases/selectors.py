@@ -8,11 +8,11 @@ from itertools import groupby
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.visibility import Refused, refuse_sums
 from rubricweb.home.checklist import Checklist, checklist_of
-from rubricweb.releases import checks
+from rubricweb.releases import readme
 from rubricweb.releases.bundle import PARTS
-from rubricweb.releases.checks import Remark
 from rubricweb.releases.contents import Part, ReleaseOptions, contents_of
 from rubricweb.releases.models import Release
+from rubricweb.releases.readme import Remark
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def preview(collection: Collection) -> Preview:
         except Refused as error:
             refusal = str(error)
         rows = [PreviewRow(part, part.size(contents)) for part in PARTS]
-        return Preview(rows, checklist, checks.left_out(contents), refusal)
+        return Preview(rows, checklist, readme.left_out(contents), refusal)
 
 
 def releases(collection: Collection) -> list[Release]:

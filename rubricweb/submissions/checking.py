@@ -1,11 +1,13 @@
-"""Check a submitted file, and make a run of it where nothing is wrong, in one transaction with the end of the
-work.
+"""Check a submitted file, and make a run of it where nothing is wrong.
+
+The run is made in one transaction with the end of the work.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,10 +16,12 @@ from django.db import transaction
 from django.utils import timezone
 
 from grading.errors import BadFormat
+from grading.formats.reading import MAX_HELD_BYTES, lines
 from grading.response_passages import PassagesOf
 from grading.submissions import Inspection, Rules, Severity, inspect_file
 from grading.submissions.rules import RetrievalRules
 from rubricweb.core import audit
+from rubricweb.core.bulk import LOOKED_UP
 from rubricweb.corpus.convert import topic_entry
 from rubricweb.corpus.models import Collection, Run
 from rubricweb.corpus.runs.actions import empty_run
@@ -26,9 +30,47 @@ from rubricweb.jobs import endings
 from rubricweb.jobs.leases import Lease
 from rubricweb.submissions import files
 from rubricweb.submissions.actions import NotTaken
-from rubricweb.submissions.documents import documents_of
-from rubricweb.submissions.findings import MOST_EACH, Group, as_json, error, grouped, total, warning
+from rubricweb.submissions.files import MOST_EACH, Group, error, findings_as_json, grouped, total, warning
 from rubricweb.submissions.models import Call, Submission, SubmissionQuerySet
+
+
+def documents_of(call: Call, path: Path) -> Container[str] | None:
+    """The documents against which the file is checked; None for none.
+
+    A TREC run always is, since what it ranks and the collection lacks is never graded. Responses cite
+    documents that many collections do not hold.
+    """
+    if call.takes == Call.Takes.RUN:
+        return _held(call.collection, path) if call.collection.passages.exists() else None
+    return _DocumentIds(call.collection) if call.checks_documents else None
+
+
+def _held(collection: Collection, path: Path) -> set[str]:
+    """The documents of a TREC run that the collection has."""
+    ranked, held = sorted(set(_ranked(path))), set[str]()
+    for start in range(0, len(ranked), LOOKED_UP):
+        some = collection.passages.filter(doc_id__in=ranked[start : start + LOOKED_UP])
+        held.update(some.values_list("doc_id", flat=True))
+    return held
+
+
+def _ranked(path: Path) -> Iterator[str]:
+    """What cannot be read is left to the check."""
+    with suppress(BadFormat):
+        for _, text in lines(path, max_bytes=MAX_HELD_BYTES):
+            if len(columns := text.split()) == 6:
+                yield columns[2]
+
+
+class _DocumentIds:
+    """The doc ids of a collection's passages, each looked up when it is asked for."""
+
+    def __init__(self, collection: Collection) -> None:
+        self._passages = collection.passages
+
+    def __contains__(self, doc_id: object) -> bool:
+        return self._passages.filter(doc_id=doc_id).exists()
+
 
 logger = logging.getLogger(__name__)
 DRY_BYTES = 20_000_000
@@ -60,7 +102,7 @@ class Report:
     def as_fields(self, submission: Submission) -> dict[str, object]:
         """The columns of a submission that a check fills."""
         return {
-            "findings": as_json(self.groups),
+            "findings": findings_as_json(self.groups),
             "errors": self.errors,
             "warnings": self.warnings,
             "run_tag": self.run_tag[: Submission._meta.get_field("run_tag").max_length],

@@ -16,8 +16,7 @@ from rubricweb.core import audit, events
 from rubricweb.corpus.models import Collection
 from rubricweb.jobs import dispatch, limited, steering
 from rubricweb.jobs.limited import Limits
-from rubricweb.support.cited import Citation
-from rubricweb.support.labels import citation_of, failed, missing
+from rubricweb.support.labels import Citation, citation_of, failed, missing
 from rubricweb.support.models import (
     SupportChunk,
     SupportEvent,

@@ -25,9 +25,8 @@ from grading.statistics.linear_estimate import (
 from grading.support.scores import JudgedCitations, Support
 from rubricweb.corpus.models import Collection
 from rubricweb.support.board import Mean, run_names
-from rubricweb.support.cited import Citation, CitingAnswer, cited
 from rubricweb.support.labelling import settings_of
-from rubricweb.support.labels import PEOPLE, SupportRater, labels_by
+from rubricweb.support.labels import PEOPLE, Citation, CitingAnswer, SupportRater, cited, labels_by
 from rubricweb.support.models import SupportJudge
 
 UNKNOWN_DOUBT = 0.25

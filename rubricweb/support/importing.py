@@ -11,7 +11,7 @@ from grading.formats.events import ModelLabel, PersonLabel, moment
 from rubricweb.corpus.importers import FilePosition, fitting, fitting_id, fitting_name
 from rubricweb.corpus.importers.passages import ID_LIMIT
 from rubricweb.grades.importers.people import Kinds, Work
-from rubricweb.support.cited import Citation
+from rubricweb.support.labels import Citation
 from rubricweb.support.models import SupportEvent, SupportJudge, SupportLabel
 
 TOPIC = "labels of topics that the collection lacks"

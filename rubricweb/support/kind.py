@@ -1,30 +1,92 @@
-"""Asking a model about citations as a kind of background work: one topic at a time."""
+"""Ask a model about citations as a kind of background work, one topic at a time, and price it."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
 
-from django.db.models.functions import Now
+from django.db.models import Avg, QuerySet
+from django.db.models.functions import Length, Now
 from django.utils.functional import lazy
 
 from grading.graders.backend_options import Thinking
 from grading.graders.replies import NoReply
 from grading.prompts.chat import ChatPrompt, Messages
 from grading.support import asking
+from grading.support.asking import support_prompt
 from grading.support.scores import Support
 from rubricweb.core import events
+from rubricweb.corpus.models import Collection
 from rubricweb.corpus.writers import options_of_writer
 from rubricweb.jobs import endings, limited
 from rubricweb.jobs.chunked import ChunkKind
+from rubricweb.jobs.forms import Expected
 from rubricweb.jobs.kinds import Need, Stopping
 from rubricweb.jobs.leases import Lease, LeaseLost
+from rubricweb.jobs.listing import Listing
 from rubricweb.jobs.models import Job
-from rubricweb.support import labels
-from rubricweb.support.cited import Citation, statements_of, texts_of
-from rubricweb.support.labels import citation_of
+from rubricweb.jobs.price import CHARS_A_TOKEN, cost
+from rubricweb.jobs.progress import UNSURE, Price, rate_of
+from rubricweb.support import actions, labels
+from rubricweb.support.actions import Asking, judge_for
+from rubricweb.support.labels import Citation, citation_of, failed, missing, statements_of, texts_of
 from rubricweb.support.models import SupportChunk, SupportJob, SupportLabel
 from rubricweb.webhooks import outbox
+
+SENTENCE_CHARS = 150
+"""Of a sentence of an answer: about what TREC RAG's have."""
+
+LABEL_TOKENS = 6
+"""Of a usual reply."""
+
+
+def price(collection: Collection, asking: Asking) -> Price:
+    """Of what this model has not labelled."""
+    judge = judge_for(collection, asking.backend, asking.llm)
+    return _price(collection, asking, len(missing(collection, judge, asking.rule)))
+
+
+def price_of_retry(job: SupportJob) -> Price:
+    """Of asking the judge of `job` again wherever its reply named no label."""
+    judge = job.judge
+    calls = len(failed(judge.collection, judge))
+    return _price(judge.collection, asking_of(job), calls)
+
+
+def price_of_job(job: SupportJob) -> Price:
+    """Of all of it, whatever is done."""
+    return _price(job.judge.collection, asking_of(job), job.total)
+
+
+def asking_of(job: SupportJob) -> Asking:
+    """What the job was started with."""
+    return Asking(job.judge.backend, job.judge.llm, job.rule, job.longest_reply)
+
+
+def of_model(price: Price) -> Expected:
+    """For the form of limits."""
+    return Expected(price.cells, price.dollars)
+
+
+def _price(collection: Collection, asking: Asking, calls: int) -> Price:
+    """A call a citation; each reads the prompt, a sentence, and a passage of average length."""
+    passage = collection.passages.aggregate(chars=Avg(Length("text")))["chars"] or 0
+    each = len(support_prompt().template) + SENTENCE_CHARS + passage
+    read, written = calls * each / CHARS_A_TOKEN, calls * LABEL_TOKENS
+    rate = rate_of(
+        SupportChunk.objects.filter(job__judge__backend=asking.backend, job__judge__llm=asking.llm)
+    )
+    return Price(
+        cells=calls,
+        tokens=round(read + written),
+        seconds=(calls / rate * UNSURE[0], calls / rate * UNSURE[1]) if rate else None,
+        dollars=cost(asking.backend, asking.llm, read, written),
+    )
+
+
+def measured_rate(job: SupportJob) -> float | None:
+    """Citations a second that one worker reached in the judge's latest chunks; None if it never labelled."""
+    return rate_of(SupportChunk.objects.filter(job__judge=job.judge_id))
 
 
 class SupportLabels(ChunkKind[SupportChunk]):
@@ -142,3 +204,27 @@ def _model(job: SupportJob) -> limited.LimitedModel:
         longest_reply=max(job.longest_reply, int(options.get("max_new_tokens", 0))),
         thinking=Thinking.of(options),
     )
+
+
+def _jobs(collection_id: int) -> QuerySet[SupportJob]:
+    rows = SupportJob.objects.filter(judge__collection=collection_id)
+    return rows.select_related("judge__collection", "by")
+
+
+def _does(job: SupportJob) -> str:
+    if job.is_retry:
+        return f"{job.judge}: failed labels again"
+    return f"{job.judge}: {job.get_citations_display()}"
+
+
+LISTING = Listing(
+    kind="support",
+    units="citations",
+    jobs=_jobs,
+    name=lambda job: f"Label support with {job.judge.llm}",
+    does=_does,
+    address=SupportJob.get_absolute_url,
+    opens="Details",
+    rate=measured_rate,
+    acts={"pause": actions.pause, "resume": actions.resume, "cancel": actions.cancel},
+)

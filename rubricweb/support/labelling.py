@@ -1,4 +1,4 @@
-"""What the labelling screen shows: one citation at a time, without a word of the run that made it."""
+"""Work > Label: one citation, three keys, without a word of the run that made it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,47 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from grading.support.scores import JudgedCitations
+from django import forms
+from django.http import Http404, HttpResponse
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST
+
+from grading.support.scores import JudgedCitations, Support
+from rubricweb.accounts import roles
+from rubricweb.accounts.keys import keys_of
 from rubricweb.accounts.models import User
+from rubricweb.core.http import Context, HtmxRequest, after_post, page_or_part
+from rubricweb.core.ids import MAX_ID
+from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Passage, Topic
-from rubricweb.support.cited import Citation, Statement, cited, statements_of, texts_of
-from rubricweb.support.labels import citation_of
+from rubricweb.support import actions
+from rubricweb.support.labels import Citation, Statement, citation_of, cited, statements_of, texts_of
 from rubricweb.support.models import SupportEvent, SupportLabel, SupportSettings
+
+
+class RequestForm(forms.Form):
+    """What a script says of its request."""
+
+    uid = forms.RegexField(r"^[0-9a-f]{32}$", required=False)
+
+
+class LabelForm(RequestForm):
+    """One decision."""
+
+    topic = forms.IntegerField(min_value=1, max_value=MAX_ID)
+    sentence = forms.RegexField(r"^[0-9a-f]{32}$")
+    doc = forms.CharField(max_length=300)
+    label = forms.TypedChoiceField(
+        choices=[(str(one.value), one.name) for one in Support], coerce=lambda value: Support(int(value))
+    )
+    seen = forms.IntegerField(required=False, min_value=1, max_value=MAX_ID)
+    """The key of the judge whose label the page showed."""
+
+    @property
+    def citation(self) -> Citation:
+        fields = self.cleaned_data
+        return Citation(fields["topic"], fields["sentence"], fields["doc"])
+
 
 CARDS = 6
 """The one that shows, and those that are ready: so many labels need no connection."""
@@ -119,3 +154,60 @@ def label_of_judge(collection: Collection, citation: Citation, judge_id: int | N
     """None without such a judge in the collection, and where its reply named no label."""
     labels = SupportLabel.objects.select_related("judge").filter(label__isnull=False)
     return labels.filter(judge=judge_id, judge__collection=collection, **citation._asdict()).first()
+
+
+PAGE = "support/label.html"
+MEANINGS = {
+    Support.FULL: "everything that the sentence says",
+    Support.PARTIAL: "part of it",
+    Support.NONE: "no support, or contradicts it",
+}
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def label(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Show what this person has not labelled yet (GET); save a label and show the next (POST)."""
+    collection = collection_for(request.user, slug, needed=roles.TO_ASSESS)
+    if request.method == "POST":
+        _save(request, collection)
+        return _answer(request, collection)
+    return page_or_part(request, PAGE, _context(request, collection), part="labelling")
+
+
+@require_POST
+def take_back(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Withdraw this person's latest label, and show its citation again if somebody still makes it."""
+    collection = collection_for(request.user, slug, needed=roles.TO_ASSESS)
+    form = RequestForm(request.POST)
+    uid = form.cleaned_data["uid"] if form.is_valid() else ""
+    taken = actions.take_back(collection, by=request.user, uid=uid)
+    place = citation_of(taken) if taken else None
+    return _answer(request, collection, place if place in asked(collection) else None)
+
+
+def _save(request: HtmxRequest, collection: Collection) -> None:
+    """404 for what nobody is asked about."""
+    form = LabelForm(request.POST)
+    if not form.is_valid() or not is_known(collection, form.citation):
+        raise Http404("No such citation.")
+    said = form.cleaned_data
+    seen = label_of_judge(collection, form.citation, said["seen"])
+    actions.label_citation(form.citation, label=said["label"], by=request.user, seen=seen, uid=said["uid"])
+
+
+def _answer(request: HtmxRequest, collection: Collection, first: Citation | None = None) -> HttpResponse:
+    context = _context(request, collection, first)
+    to = reverse("support:label", args=[collection.slug])
+    return after_post(request, f"{PAGE}#labelling", context, to=to)
+
+
+def _context(request: HtmxRequest, collection: Collection, first: Citation | None = None) -> Context:
+    keys = {row.action.name: row.shown for row in keys_of(request.user)}
+    choices = [(one.value, one.name.lower(), MEANINGS[one], keys[f"rate-{one.value}"]) for one in MEANINGS]
+    return {
+        "collection": collection,
+        "cards": next_cards(collection, request.user, first=first),
+        "progress": progress(collection, request.user),
+        "choices": choices,
+        "undo_key": keys["undo"],
+    }

@@ -1,16 +1,164 @@
-"""The labels that a board or a file is made of: those of one model, or of people."""
+"""What the responses of accepted runs cite, and the labels that a board or a file is made of."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
+from django.db.models import QuerySet
+
+from grading.formats.ids import text_md5
 from grading.support.scores import JudgedCitations, majority
-from grading.types import FAILED
-from rubricweb.corpus.models import Collection
-from rubricweb.support.cited import Citation, cited
+from grading.types import FAILED, Sentence
+from rubricweb.corpus import convert
+from rubricweb.corpus.models import Collection, Passage, Response, Topic
+from rubricweb.grades.stamped_cache import StampedCache
 from rubricweb.support.models import SupportEvent, SupportJudge, SupportLabel
+
+CACHED_COLLECTIONS = 4
+COLUMNS = ("run", "topic", "sentences")
+
+
+class Citation(NamedTuple):
+    """What one label is about."""
+
+    topic_id: int
+    sentence_md5: str
+    doc_id: str
+
+
+class Statement(NamedTuple):
+    """A sentence of a response."""
+
+    text: str
+    md5: str
+    before: str
+    """The sentence before it; empty for the first."""
+    doc_ids: tuple[str, ...]
+    """That it cites, in its order, each once."""
+
+
+@dataclass(frozen=True, slots=True)
+class CitingAnswer:
+    """A response, without its texts."""
+
+    run_id: int
+    topic_id: int
+    sentences: tuple[tuple[str, tuple[str, ...]], ...]
+    """The md5 of each sentence, and the doc ids that it cites."""
+
+    def citations(self, rule: JudgedCitations) -> list[list[Citation]]:
+        """The judged citations of each sentence."""
+        return [
+            [Citation(self.topic_id, md5, doc_id) for doc_id in rule.of(doc_ids)]
+            for md5, doc_ids in self.sentences
+        ]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cited:
+    """What the accepted runs of a collection cite."""
+
+    answers: tuple[CitingAnswer, ...]
+    """By topic, then by run. Responses whose file does not say what they cite are left out."""
+    unsaid: int
+    """How many those are."""
+    readable: frozenset[tuple[int, str]]
+    """(topic, doc id) of what is cited and has a text."""
+    _orders: dict[JudgedCitations, tuple[Citation, ...]] = field(default_factory=dict, init=False, repr=False)
+    """What `in_random_order` returned."""
+
+    def citations(self, rule: JudgedCitations) -> tuple[Citation, ...]:
+        """Each judged citation once, whether or not it has a text, in the order of the topics.
+
+        Within a topic they are ordered by the digest of the sentence, which says nothing of runs.
+        """
+        by_topic: dict[int, set[Citation]] = {}
+        for answer in self.answers:
+            of_topic = by_topic.setdefault(answer.topic_id, set())
+            of_topic.update(one for sentence in answer.citations(rule) for one in sentence)
+        return tuple(one for of_topic in by_topic.values() for one in sorted(of_topic))
+
+    def readable_citations(self, rule: JudgedCitations) -> list[Citation]:
+        """Those that somebody can judge."""
+        return [one for one in self.citations(rule) if (one.topic_id, one.doc_id) in self.readable]
+
+    def in_random_order(self, rule: JudgedCitations) -> tuple[Citation, ...]:
+        """Return those that somebody can judge, over all topics in one order that says nothing of them.
+
+        Any first part of it is a simple random sample. It is the same in every copy of a collection.
+        """
+        if rule not in self._orders:
+            citations = self.readable_citations(rule)
+            ordered = sorted(citations, key=lambda one: text_md5(f"{one.sentence_md5} {one.doc_id}"))
+            self._orders[rule] = tuple(ordered)
+        return self._orders[rule]
+
+
+_cache: StampedCache[tuple[int, int], Cited] = StampedCache(CACHED_COLLECTIONS)
+
+
+def cited(collection: Collection) -> Cited:
+    """What the collection's accepted runs cite; imports and accepted runs move the stamp of its cache."""
+    stamp = Collection.objects.values_list("stamp", flat=True).get(pk=collection.pk)
+    key = collection.pk, stamp
+    return _cache.get(key) or _cache.keep(key, _read(collection))
+
+
+def statements(sentences: Sequence[Sentence]) -> Iterator[Statement]:
+    """The sentences that have text."""
+    before = ""
+    for sentence in sentences:
+        text = sentence.text.strip()
+        if text:
+            doc_ids = tuple(dict.fromkeys(one.doc_id for one in sentence.citations or ()))
+            yield Statement(text, text_md5(text), before, doc_ids)
+            before = text
+
+
+def statements_of(topic: Topic) -> dict[str, Statement]:
+    """By md5, every sentence that an accepted run answers the topic with; of equal ones the first run's."""
+    found: dict[str, Statement] = {}
+    for response in _responses(topic.collection, topic).only(*COLUMNS):
+        for one in statements(convert.sentences(response)):
+            found.setdefault(one.md5, one)
+    return found
+
+
+def texts_of(topic: Topic, doc_ids: Iterable[str]) -> dict[str, str]:
+    """The texts of cited documents: the collection's own, else those that a response brought along."""
+    wanted = set(doc_ids)
+    rows = Passage.objects.filter(collection=topic.collection_id, doc_id__in=wanted)
+    known = dict(rows.values_list("doc_id", "text"))
+    if wanted - set(known):
+        for documents in _responses(topic.collection, topic).values_list("documents", flat=True):
+            known |= {key: text for key, text in documents.items() if key in wanted and key not in known}
+    return known
+
+
+def _responses(collection: Collection, topic: Topic | None = None) -> QuerySet[Response]:
+    rows = Response.objects.filter(run__collection=collection, run__in=collection.runs.accepted())
+    return (rows.filter(topic=topic) if topic else rows).order_by("topic__position", "topic", "run__run_tag")
+
+
+def _read(collection: Collection) -> Cited:
+    answers, unsaid = [], 0
+    brought: set[tuple[int, str]] = set()
+    for response in _responses(collection).only(*COLUMNS, "documents").iterator(chunk_size=200):
+        brought |= {(response.topic_id, doc_id) for doc_id, text in response.documents.items() if text}
+        sentences = convert.sentences(response)
+        if sentences and all(one.citations is None for one in sentences):
+            unsaid += 1
+            continue
+        told = tuple((one.md5, one.doc_ids) for one in statements(sentences))
+        answers.append(CitingAnswer(response.run_id, response.topic_id, told))
+    places = {(one.topic_id, doc_id) for one in answers for _, doc_ids in one.sentences for doc_id in doc_ids}
+    doc_ids = set(Passage.objects.filter(collection=collection).values_list("doc_id", flat=True))
+    readable = frozenset(place for place in places if place[1] in doc_ids or place in brought)
+    return Cited(tuple(answers), unsaid, readable)
+
 
 PEOPLE = "people"
 KEY = ("topic_id", "sentence_md5", "doc_id")

@@ -15,7 +15,7 @@ from rubricweb.corpus.writers import options_of_writer
 from rubricweb.jobs import dispatch, limited, steering
 from rubricweb.jobs.limited import Limits
 from rubricweb.jobs.models import Job
-from rubricweb.systems import specs
+from rubricweb.systems import models
 from rubricweb.systems.models import SystemChunk, SystemJob
 
 TAG = "baseline"
@@ -48,7 +48,7 @@ def start(
     job = SystemJob.objects.create(
         collection=collection,
         run=run,
-        spec=specs.as_json(spec),
+        spec=models.spec_as_json(spec),
         most_calls=max(1, limits.calls),
         most_dollars=limits.dollars,
         total=len(topics),

@@ -1,24 +1,115 @@
-"""What a system reads: the collection's passages by BM25, or the rankings of its runs."""
+"""What a system reads: a corpus on disk, the collection's passages by BM25, or the rankings of its runs."""
 
 from __future__ import annotations
 
+import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from tempfile import mkdtemp
 
 from django.conf import settings
 
 from grading.errors import BadFormat
 from grading.formats.ids import text_md5
-from grading.formats.passages import PassageEntry
+from grading.formats.passages import PassageEntry, read_passages
+from grading.systems import corpus
 from grading.systems.base import Source
-from grading.systems.corpus import indexed
+from grading.systems.corpus import Corpus, indexed
 from grading.systems.pipeline import SystemSpec
 from grading.systems.retrieval import PassageIndex, reciprocal_rank_fusion
 from grading.types import Passage, Ranking
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.systems.corpora import open_corpus, replace_folder
+from rubricweb.jobs.kinds import CannotRun
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
+
+_open_corpora: dict[str, tuple[int, Corpus]] = {}
+"""By name: when the index was written that this process has open."""
+
+
+class BadName(ValueError):
+    """The text says what a name may have."""
+
+
+def corpus_names() -> list[str]:
+    """Of the corpora on this machine."""
+    folder = _root()
+    found = (path.parent.name for path in folder.glob("*/index.json"))
+    return sorted(name for name in found if NAME.fullmatch(name))
+
+
+def open_corpus(name: str) -> Corpus:
+    """The corpus, opened once a process and again when it was built anew. Raises CannotRun without it."""
+    folder = corpus_folder(name)
+    try:
+        built = (folder / "index.json").stat().st_mtime_ns
+        known = _open_corpora.get(name)
+        if known is None or known[0] != built:
+            _open_corpora[name] = known = built, Corpus.open(folder)
+    except (OSError, BadFormat) as error:
+        there = ", ".join(corpus_names()) or "none"
+        raise CannotRun(
+            f"This machine has no corpus {name} (it has: {there}). Build it by index_corpus."
+        ) from error
+    return known[1]
+
+
+def index_corpus(name: str, files: Iterable[Path]) -> int:
+    """Build the corpus of these files, or bring it up to date, and return its number of passages.
+
+    Raises BadName, BadFormat with file and line, and ValueError without passages or with an id twice.
+    """
+    paths, folder = tuple(files), corpus_folder(name)
+
+    def entries() -> Iterable[PassageEntry]:
+        return (entry for path in paths for entry in read_passages(path))
+
+    count = 0
+
+    def write(made: Path) -> None:
+        nonlocal count
+        count = corpus.build(made, entries, known=folder)
+
+    replace_folder(folder, write)
+    return count
+
+
+def corpus_size(name: str) -> tuple[int, float]:
+    """Its passages, and the characters of one on average, without opening it; zeros where it is not here."""
+    try:
+        return corpus.size(_root() / name)
+    except BadFormat:
+        return 0, 0.0
+
+
+def corpus_folder(name: str) -> Path:
+    """Raises BadName."""
+    if not NAME.fullmatch(name):
+        raise BadName(f"{name!r} is no name of a corpus: letters, digits, dots, - and _, 80 at most")
+    return _root() / name
+
+
+def replace_folder(folder: Path, write: Callable[[Path], object]) -> None:
+    """Write a new folder and put it in the place of the old one, which others may still read."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    made = Path(mkdtemp(dir=folder.parent, prefix=f".{folder.name}-"))
+    try:
+        write(made)
+    except BaseException:
+        shutil.rmtree(made, ignore_errors=True)
+        raise
+    old = made.with_name(f"{made.name}-old")
+    if folder.exists():
+        folder.rename(old)
+    made.rename(folder)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _root() -> Path:
+    return Path(settings.DATA_DIR) / "corpora"
+
 
 BATCH_ROWS = 2_000
 
@@ -65,18 +156,18 @@ def index_of(collection: Collection) -> PassageIndex:
     return known[1]
 
 
-def folder_of(collection_id: int) -> Path:
+def index_folder(collection_id: int) -> Path:
     return Path(settings.DATA_DIR) / "indexes" / str(collection_id)
 
 
 def remove_index(collection_id: int) -> None:
     """With the collection; what a worker still has open stays readable until it closes it."""
-    shutil.rmtree(folder_of(collection_id), ignore_errors=True)
+    shutil.rmtree(index_folder(collection_id), ignore_errors=True)
     _opened.pop(collection_id, None)
 
 
 def _up_to_date(collection: Collection) -> PassageIndex:
-    folder = folder_of(collection.pk)
+    folder = index_folder(collection.pk)
     try:
         stored = PassageIndex.open(folder)
     except BadFormat:

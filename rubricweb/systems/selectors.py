@@ -13,7 +13,7 @@ from grading.systems.pipeline import Made
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.jobs.models import Chunk
 from rubricweb.jobs.progress import Progress, progress_of
-from rubricweb.systems import specs
+from rubricweb.systems import models
 from rubricweb.systems.models import SystemChunk, SystemJob
 
 SHOWN_RANKS = 20
@@ -123,9 +123,9 @@ def topic_steps(chunk: SystemChunk) -> TopicSteps | None:
     return steps_of(chunk.job.collection, chunk.result)
 
 
-def steps_of(collection: Collection, result: specs.Json) -> TopicSteps:
+def steps_of(collection: Collection, result: models.Json) -> TopicSteps:
     """All that led to one answer or ranking, from what a chunk keeps of it."""
-    made = specs.made_from_json(result, "", "")
+    made = models.made_from_json(result, "", "")
     answer = made.answer
     sources = tuple(source.passage_id for source in answer.sources) if answer else ()
     ranks = {doc_id: rank for rank, doc_id in enumerate(made.ranking.doc_ids, 1)}

@@ -1,4 +1,4 @@
-"""How one delivery is tried, and what follows from what was answered."""
+"""How one delivery is tried, and what follows from the reply."""
 
 from __future__ import annotations
 
@@ -8,16 +8,37 @@ import time
 from dataclasses import dataclass
 
 from django.db import transaction
+from django.template.loader import render_to_string
 from django.utils import timezone
 from standardwebhooks import Webhook
 
+from rubricweb.accounts.models import User
+from rubricweb.accounts.roles import Role
 from rubricweb.core import audit
+from rubricweb.core.mail import is_set_up, mail
 from rubricweb.jobs import endings
 from rubricweb.jobs.leases import Lease
-from rubricweb.webhooks import addresses, sending
+from rubricweb.webhooks import sending
 from rubricweb.webhooks.models import EXCERPT_CHARS, Delivery, DeliveryAttempt, Endpoint, Message
-from rubricweb.webhooks.notices import mail_organizers
 from rubricweb.webhooks.sending import HttpAnswer
+
+
+def mail_organizers(endpoint: Endpoint, why: str) -> None:
+    """Mail those who have an address, where the server has a mail server. What is not sent is logged only:
+    the webhook's page and home say it anyway.
+    """
+    held = {"memberships__collection": endpoint.collection_id, "memberships__role": Role.ORGANIZER}
+    people = User.objects.filter(is_active=True, **held).exclude(email="")
+    mailed = sorted(set(people.values_list("email", flat=True)))
+    if not mailed or not is_set_up():
+        return
+    context = {"endpoint": endpoint, "collection": endpoint.collection, "why": why}
+    text = render_to_string("webhooks/turned_off_mail.txt", context)
+    subject = f"A webhook of {endpoint.collection} was turned off"
+    for email in mailed:
+        about = f"webhook {endpoint.pk}: a notice"
+        mail(email, subject, text, about=about)
+
 
 logger = logging.getLogger(__name__)
 
@@ -69,10 +90,10 @@ def deliver(lease: Lease[Delivery]) -> None:
 def _try(message: Message, endpoint: Endpoint) -> Outcome:
     at, began, answer = timezone.now(), time.monotonic(), None
     try:
-        target = addresses.target_of(endpoint.address)
+        target = sending.target_of(endpoint.address)
         answer = sending.post(target, headers_of(message, endpoint, at), message.body.encode())
         error = "" if answer.is_success else _refused(answer)
-    except (addresses.BadAddress, addresses.Refused, sending.NotAnswered) as failure:
+    except (sending.BadAddress, sending.Refused, sending.NotAnswered) as failure:
         error = str(failure)
     return Outcome(at, time.monotonic() - began, answer, error[:EXCERPT_CHARS])
 

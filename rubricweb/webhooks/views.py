@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
+from django import forms
 from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -14,8 +17,58 @@ from rubricweb.core.http import Context, HtmxRequest, form_response, shows_a_sec
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.webhooks import access, actions, selectors
-from rubricweb.webhooks.forms import ReplayForm, WebhookForm
-from rubricweb.webhooks.models import Delivery, Endpoint
+from rubricweb.webhooks.actions import Wanted
+from rubricweb.webhooks.models import ADDRESS_CHARS, CHOSEN, Delivery, Endpoint
+from rubricweb.webhooks.sending import BadAddress, target_of
+
+
+def check_address(text: str) -> None:
+    """Raises ValidationError where messages cannot be sent to this address."""
+    try:
+        target_of(text)
+    except BadAddress as error:
+        raise ValidationError(str(error)) from error
+
+
+class WebhookForm(forms.Form):
+    address = forms.CharField(
+        label="Address",
+        max_length=ADDRESS_CHARS,
+        help_text="Messages are sent there by POST, for example https://example.org/hook.",
+        validators=[check_address],
+        widget=forms.URLInput(attrs={"autocomplete": "off"}),
+    )
+    events = forms.MultipleChoiceField(
+        label="Send when",
+        choices=CHOSEN,
+        widget=forms.CheckboxSelectMultiple,
+        error_messages={"required": "Choose at least one."},
+    )
+    note = forms.CharField(
+        label="What it is for",
+        max_length=120,
+        required=False,
+        help_text="Optional.",
+    )
+
+    @classmethod
+    def of(cls, endpoint: Endpoint, sent: Any = None) -> WebhookForm:
+        """Return the form of an endpoint that there is."""
+        known = {"address": endpoint.address, "events": endpoint.events, "note": endpoint.note}
+        return cls(sent, initial=known)
+
+    @property
+    def wanted(self) -> Wanted:
+        return Wanted(**self.cleaned_data)
+
+
+class ReplayForm(forms.Form):
+    """Since when what failed is sent again."""
+
+    since = forms.DateTimeField(
+        label="Since (UTC)", widget=forms.DateTimeInput(attrs={"type": "datetime-local"})
+    )
+
 
 PAGE = "corpus/settings.html"
 ACTS: dict[str, tuple[Callable[..., object], str]] = {

@@ -51,7 +51,7 @@ from rubricweb.review.flags.actions import open_flag
 from rubricweb.review.flags.subjects import Kind, Subject
 from rubricweb.review.models import SavedView
 from rubricweb.support.models import SupportJudge
-from rubricweb.systems import specs
+from rubricweb.systems import models
 from rubricweb.systems.models import SystemChunk, SystemJob
 from rubricweb.webhooks.actions import Wanted, add_webhook, send_test
 from rubricweb.webhooks.models import EventType
@@ -204,7 +204,7 @@ def parameters(bank: Bank, viewer: User, campaign: Campaign, rated: Rated = as_i
 
 def _made_here(collection: Collection, topic) -> None:
     """Its first run, as if it had been made here."""
-    spec = specs.as_json(SystemSpec(Answering.SENTENCES))
+    spec = models.spec_as_json(SystemSpec(Answering.SENTENCES))
     run = collection.runs.first()
     job = SystemJob.objects.create(
         collection=collection, run=run, spec=spec, most_calls=1, total=1, state="done"
@@ -271,7 +271,7 @@ def _asked(collection: Collection, viewer: User) -> dict[str, object]:
     for number in (0, 1):
         FreshAnswer.objects.create(
             job=question, number=number, size=1, state="done", system="sentences",
-            spec=specs.as_json(SystemSpec(Answering.SENTENCES)), result=MADE,
+            spec=models.spec_as_json(SystemSpec(Answering.SENTENCES)), result=MADE,
         )  # fmt: skip
     battle = Battle.objects.create(
         collection=collection, person=viewer, number=99, question=question, drawn="asked",

@@ -13,10 +13,10 @@ from rest_framework.response import Response
 from rubricweb.accounts import roles
 from rubricweb.api.base import ListResource, Resource, Row, require_valid
 from rubricweb.arena import access, files
+from rubricweb.arena.answers import Verdict
 from rubricweb.arena.board import vote_board
-from rubricweb.arena.forms import BoardForm
+from rubricweb.arena.board_page import BoardForm
 from rubricweb.arena.models import Arena, Battle, Vote
-from rubricweb.arena.votes import Verdict
 from rubricweb.corpus.pseudonyms import assessor_pseudonym
 
 NAMED = OpenApiParameter("named", bool, description="Include votes by people who knew the names.")

@@ -27,9 +27,9 @@ from rubricweb.corpus.models import Run
 from rubricweb.submissions import access, actions, files
 from rubricweb.submissions.access import Desk
 from rubricweb.submissions.actions import Described
-from rubricweb.submissions.findings import from_json
+from rubricweb.submissions.files import findings_from_json
 from rubricweb.submissions.models import Call, Submission
-from rubricweb.submissions.reports import REASON_CHARS
+from rubricweb.submissions.submit import REASON_CHARS
 
 WRITES = {"POST": Token.Scope.SUBMIT}
 STEERS = ("withdraw", "accept", "reject", "undo-rejection", "let-in")
@@ -262,5 +262,5 @@ def _said(request: Request, desk: Desk, call: Call) -> dict[str, Any]:
 
 
 def _document(row: Submission) -> dict[str, Any]:
-    findings = documents(FindingDocument, from_json(row.findings))
+    findings = documents(FindingDocument, findings_from_json(row.findings))
     return {**SubmissionSerializer(row).data, "findings": findings}

@@ -21,8 +21,8 @@ from rubricweb.api.models import Token
 from rubricweb.core.ids import MAX_ID
 from rubricweb.corpus.pseudonyms import assessor_pseudonym
 from rubricweb.support import actions, labelling
-from rubricweb.support.cited import Citation
 from rubricweb.support.labelling import Card
+from rubricweb.support.labels import Citation
 from rubricweb.support.models import SupportEvent, SupportLabel
 
 LABELS = [one.value for one in Support]

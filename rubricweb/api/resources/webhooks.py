@@ -19,8 +19,8 @@ from rubricweb.api.idempotency import KEY, done_once
 from rubricweb.api.models import Token
 from rubricweb.webhooks import access, actions
 from rubricweb.webhooks.actions import Wanted
-from rubricweb.webhooks.forms import check_address
 from rubricweb.webhooks.models import ADDRESS_CHARS, CHOSEN, Delivery, Endpoint, EventType
+from rubricweb.webhooks.views import check_address
 
 WRITES = dict.fromkeys(("POST", "PATCH", "DELETE"), Token.Scope.ORGANIZE)
 ACTS = {"test": actions.send_test, "on": actions.turn_on, "off": actions.turn_off}

@@ -12,10 +12,9 @@ from django.urls import reverse
 from grading.systems import pipeline
 from grading.systems.pipeline import Answering
 from rubricweb.arena import actions
+from rubricweb.arena.asking import SYSTEMS, two_systems
 from rubricweb.arena.board import vote_board
-from rubricweb.arena.fresh.models import FreshAnswer, Question
-from rubricweb.arena.fresh.systems import SYSTEMS, two_systems
-from rubricweb.arena.models import Battle
+from rubricweb.arena.models import Battle, FreshAnswer, Question
 from rubricweb.corpus.models import Passage, Response, Run, Topic
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.corpus.writers import Writer

@@ -11,10 +11,10 @@ from django.urls import reverse
 
 from rubricweb.arena import actions
 from rubricweb.arena.actions import Said
-from rubricweb.arena.errors import NothingVoted
+from rubricweb.arena.answers import counted_votes
+from rubricweb.arena.battles import NothingVoted
 from rubricweb.arena.models import Battle, Reason
 from rubricweb.arena.rubric import rubric_and_votes
-from rubricweb.arena.votes import counted_votes
 from rubricweb.grades.raters import raters
 from tests.rubricweb.arena.conftest import voted
 

@@ -14,8 +14,8 @@ from django.urls import reverse
 
 from rubricweb.accounts.models import User
 from rubricweb.arena.actions import Ballot, Said, choose_battle, give_reason, take_back, vote
+from rubricweb.arena.answers import counted_votes
 from rubricweb.arena.models import Battle, Reason, Vote
-from rubricweb.arena.votes import counted_votes
 from rubricweb.core.models import AuditEntry
 from rubricweb.core.reader import Reader, reading_as
 from rubricweb.corpus.models import Collection
@@ -28,7 +28,7 @@ from rubricweb.review.flags.actions import assign, open_flag, reply, resolve
 from rubricweb.review.flags.models import Flag, FlagEvent
 from rubricweb.review.flags.subjects import Kind, Subject
 from rubricweb.support.actions import label_citation
-from rubricweb.support.cited import Citation
+from rubricweb.support.labels import Citation
 from rubricweb.support.models import SupportEvent, SupportJudge, SupportLabel
 from tests.factories import MembershipFactory
 from tests.rubricweb.import_files import FALL, RED, Folder, bank_line, passage, rated, response, uid

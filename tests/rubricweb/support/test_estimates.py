@@ -8,9 +8,8 @@ from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection
 from rubricweb.support import actions, labelling
 from rubricweb.support.board import board
-from rubricweb.support.cited import Citation
 from rubricweb.support.estimates import estimates
-from rubricweb.support.labels import PEOPLE, SupportRater, raters
+from rubricweb.support.labels import PEOPLE, Citation, SupportRater, raters
 from rubricweb.support.models import SupportEvent, SupportJudge, SupportLabel
 from tests.factories import PassageFactory, RunFactory, TopicFactory
 from tests.rubricweb.support.conftest import answered

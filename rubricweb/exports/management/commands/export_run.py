@@ -11,7 +11,7 @@ from grading.formats.responses import Dialect
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named, writing
 from rubricweb.corpus.models import Run
-from rubricweb.exports.runs import TREC_RUN, run_export, usual_format
+from rubricweb.exports.corpus import TREC_RUN, run_export, usual_format
 
 
 class Command(OperatorCommand):

@@ -10,7 +10,7 @@ from grading.errors import BadFormat
 from grading.formats.topics import FORMATS
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named, writing
-from rubricweb.exports.topics import topic_export
+from rubricweb.exports.corpus import topic_export
 
 
 class Command(OperatorCommand):

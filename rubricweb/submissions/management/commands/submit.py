@@ -14,7 +14,7 @@ from rubricweb.corpus.models import Run
 from rubricweb.jobs.run import work_on
 from rubricweb.submissions import actions
 from rubricweb.submissions.actions import Sent
-from rubricweb.submissions.findings import from_json
+from rubricweb.submissions.files import findings_from_json
 from rubricweb.submissions.models import Call, Submission
 
 CHUNK_BYTES = 1_048_576
@@ -59,7 +59,7 @@ class Command(OperatorCommand):
         self._report(sent)
 
     def _report(self, sent: Submission) -> None:
-        for group in from_json(sent.findings):
+        for group in findings_from_json(sent.findings):
             for place in group.places:
                 line = f":{place.line}" if place.line is not None else ""
                 topic = f" topic {place.query_id}:" if place.query_id else ""

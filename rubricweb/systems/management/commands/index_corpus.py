@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 
 from grading.errors import BadFormat
 from rubricweb.core.reader import OperatorCommand
-from rubricweb.systems import corpora
+from rubricweb.systems import retrieval
 
 
 class Command(OperatorCommand):
@@ -27,7 +27,7 @@ class Command(OperatorCommand):
         if missing := [str(path) for path in files if not path.is_file()]:
             raise CommandError(f"there is no file {missing[0]}")
         try:
-            count = corpora.index_corpus(name, files)
+            count = retrieval.index_corpus(name, files)
         except (BadFormat, ValueError) as error:
             raise CommandError(str(error)) from error
-        self.stdout.write(f"{name}: {count:,} passages in {corpora.folder_of(name)}")
+        self.stdout.write(f"{name}: {count:,} passages in {retrieval.corpus_folder(name)}")
