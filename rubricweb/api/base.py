@@ -59,6 +59,16 @@ PARAMETERS: list[Schema] = [
     },
 ]
 
+STREAMED = 2_000
+"""Rows read at a time."""
+IF_MATCH = OpenApiParameter(
+    "If-Match",
+    OpenApiTypes.STR,
+    OpenApiParameter.HEADER,
+    required=True,
+    description='The version that you have seen, as its `ETag`: `"3"`. Of another version: 412, with both.',
+)
+
 
 class KeysetPages(BasePagination):
     """`{"items": […], "next_cursor": …}`, with `total` where it is asked for."""
@@ -116,15 +126,6 @@ def _is_asked(request: Request, name: str) -> bool:
 
 
 Row = dict[str, Any]  # a row of a list, by the names of its serializer's fields
-STREAMED = 2_000
-"""Rows read at a time."""
-IF_MATCH = OpenApiParameter(
-    "If-Match",
-    OpenApiTypes.STR,
-    OpenApiParameter.HEADER,
-    required=True,
-    description='The version that you have seen, as its `ETag`: `"3"`. Of another version: 412, with both.',
-)
 
 
 class Rate(UserRateThrottle):

@@ -51,6 +51,11 @@ KEY = OpenApiParameter(
 )
 """For the schema of a write."""
 
+FORM_KEY_CHARS = 64
+WAITED = 20.0
+"""Seconds that a second click waits for the answer to the first."""
+LOOKED_EVERY = 0.1
+
 
 class Upload:
     """What a write that takes a file has made so far, noted beside its key if it has one."""
@@ -236,12 +241,6 @@ def _digest(request: Request) -> str:
                 digest.update(chunk)
             file.seek(0)
     return digest.hexdigest()
-
-
-FORM_KEY_CHARS = 64
-WAITED = 20.0
-"""Seconds that a second click waits for the answer to the first."""
-LOOKED_EVERY = 0.1
 
 
 class FormsOnce:

@@ -40,6 +40,9 @@ NOTED_EVERY = dt.timedelta(minutes=10)
 """How exactly the last use is noted: a script that reads does not write with each request."""
 _FORM = re.compile(r"rw_(?P<prefix>[0-9a-f]{8})_(?P<secret>[\w-]{43})", re.ASCII)
 
+WORDS = ("bearer", "token")
+LONGEST_DAYS = 366
+
 
 @transaction.atomic
 def make_token(
@@ -100,9 +103,6 @@ def _digest(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-WORDS = ("bearer", "token")
-
-
 class TokenAuthentication(BaseAuthentication):
     """The request acts as the token's owner; `request.auth` is the token."""
 
@@ -136,9 +136,6 @@ class HasScope(permissions.BasePermission):
             self.message = f"This token lacks the scope {scope}."
             return False
         return True
-
-
-LONGEST_DAYS = 366
 
 
 class TokenForm(forms.ModelForm):  # type: ignore[type-arg]

@@ -37,6 +37,11 @@ from rubricweb.review.models import Flag, SavedView
 STAMPED = (Grade,)
 """Tables too large to count, whose changes move stamps."""
 
+UNPACKED = 10
+"""How many times larger than the largest upload an uploaded archive may be, unpacked."""
+NOTED_EVERY = 1.0
+"""Seconds after which the page may learn how many rows are restored."""
+
 
 def state_digest(collection: Collection) -> str:
     """Another one after each change: by an action, which leaves an audit entry, by a rating or by a grade."""
@@ -137,12 +142,6 @@ def give_back(person: User, collection: Collection | None) -> None:
     turns.update(person=None, assigned_by=None, state=Turn.State.PENDING, lease_until=None, mode="")
     flags.update(assignee=None)
     views.delete()
-
-
-UNPACKED = 10
-"""How many times larger than the largest upload an uploaded archive may be, unpacked."""
-NOTED_EVERY = 1.0
-"""Seconds after which the page may learn how many rows are restored."""
 
 
 class NotAllowed(Exception):

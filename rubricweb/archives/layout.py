@@ -29,6 +29,13 @@ from django.conf import settings
 TAG = b"rubricweb.archives.key.1"
 """What the key is for: no other use of RUBRIC_SECRET_KEY makes the same."""
 
+VERSION = 2
+FORMAT = "rubricweb-archive"
+MANIFEST = "manifest.json"
+SIGNATURE = "signature.txt"
+LARGEST_PLAIN_FLOAT = 1e16
+"""From here on Python writes an exponent, where PostgreSQL's JSON has digits only."""
+
 
 def own_key() -> str:
     """Return the key of this server, in hexadecimal: with it one signs in its name, so that it is a secret.
@@ -55,14 +62,6 @@ def is_known(manifest: bytes, signed: str) -> bool:
 
 def _is_by(key: str, manifest: bytes, signed: str) -> bool:
     return hmac.compare_digest(signature(manifest, key).encode(), signed.encode())
-
-
-VERSION = 2
-FORMAT = "rubricweb-archive"
-MANIFEST = "manifest.json"
-SIGNATURE = "signature.txt"
-LARGEST_PLAIN_FLOAT = 1e16
-"""From here on Python writes an exponent, where PostgreSQL's JSON has digits only."""
 
 
 @dataclass(frozen=True, slots=True)

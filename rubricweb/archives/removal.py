@@ -71,6 +71,15 @@ PORTION = 10_000
 HIDDEN_FIRST = ("accounts.Membership", "accounts.Invitation", "leaderboards.PublicBoard")
 """Models whose rows lead people to a collection."""
 
+PARTS: dict[type[Model], tuple[type[Model], ...]] = {
+    Run: (Ranking, Response),
+    Bank: (Item, BankTopic, BankVersion, DraftRequest),
+    Item: (Item, ItemChange, VersionItem, ImportanceSuggestion, Draft),
+    ItemRevision: (Item, ItemChange, VersionItem, AnswerKey),
+    Passage: (Pooled, NearDuplicate),
+}
+"""By model: the tables whose rows go with it. Rows of any other table that refer to it stand on it."""
+
 
 class CannotDelete(Exception):
     """The collection stays; the text says why."""
@@ -191,16 +200,6 @@ def _deepest_first() -> list[tables.Table]:
 def _delete(table: tables.Table, collection: Collection) -> int:
     """Foreign keys are checked when the transaction ends."""
     return int(table.rows(collection)._raw_delete(using="default"))
-
-
-PARTS: dict[type[Model], tuple[type[Model], ...]] = {
-    Run: (Ranking, Response),
-    Bank: (Item, BankTopic, BankVersion, DraftRequest),
-    Item: (Item, ItemChange, VersionItem, ImportanceSuggestion, Draft),
-    ItemRevision: (Item, ItemChange, VersionItem, AnswerKey),
-    Passage: (Pooled, NearDuplicate),
-}
-"""By model: the tables whose rows go with it. Rows of any other table that refer to it stand on it."""
 
 
 class CannotRemove(Exception):

@@ -27,6 +27,10 @@ from rubricweb.corpus.models import Collection
 from rubricweb.grades.configs import require_genuine
 from rubricweb.grades.models import GraderConfig
 
+INSERTED_AT_ONCE = 2_000
+SLUG_CHARS = 80
+TOKEN_BYTES = 24
+
 
 def reserve_keys(counts: Mapping[type[Model], int]) -> dict[type[Model], int]:
     """Return, for each model, the key after which as many keys are free as `counts` says, for good.
@@ -76,11 +80,6 @@ def insert_rows(model: type[Model], columns: list[Field[Any, Any]], rows: list[l
         else:
             values = ", ".join(["%s"] * (len(columns) + 1))
             cursor.executemany(f"INSERT INTO {target} VALUES ({values})", rows)  # noqa: S608
-
-
-INSERTED_AT_ONCE = 2_000
-SLUG_CHARS = 80
-TOKEN_BYTES = 24
 
 
 @dataclass(frozen=True, slots=True)

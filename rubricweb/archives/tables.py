@@ -72,6 +72,8 @@ _FRESH = {
 """Columns that are not archived and get their default when the row is restored."""
 _FRESH_OF_WORK = ("worker", "lease_until")
 
+_BOARD = {"grader": GraderConfig, "bank": Bank, "version": BankVersion}
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
@@ -280,8 +282,6 @@ def _audited(value: Any, row: Row, swap: Swap) -> int | None:
 def _models_by_name() -> dict[str, type[Model]]:
     return {table.model._meta.model_name or "": table.model for table in archived()}
 
-
-_BOARD = {"grader": GraderConfig, "bank": Bank, "version": BankVersion}
 
 REPLACED: dict[str, Callable[[Any, Row, Swap], Any]] = {
     "core.AuditEntry.object_id": _audited,

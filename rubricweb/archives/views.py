@@ -24,6 +24,16 @@ from rubricweb.core.uploads import too_large
 from rubricweb.corpus.access import collection_for, run_for_organizer
 from rubricweb.corpus.models import Collection
 
+PAGE = "archives/archive.html"
+CONFIRM = "core/confirm.html"
+RESTORE = "imports/imports.html"
+"""The page for a new collection, where an archive is one of two ways to it."""
+BESIDES = (
+    "Also its settings, members, jobs, imports, log and links to public boards. "
+    "People keep their accounts, and other collections keep their graders."
+)
+SHOWN_RESTORATIONS = 20
+
 
 class DeleteForm(forms.Form):
     """The collection's slug, typed; and whether it goes without an archive."""
@@ -72,17 +82,6 @@ class RestoreForm(forms.Form):
         if slug and Collection.objects.filter(slug=slug).exists():
             raise ValidationError(f"{slug} is taken: choose another.")
         return slug
-
-
-PAGE = "archives/archive.html"
-CONFIRM = "core/confirm.html"
-RESTORE = "imports/imports.html"
-"""The page for a new collection, where an archive is one of two ways to it."""
-BESIDES = (
-    "Also its settings, members, jobs, imports, log and links to public boards. "
-    "People keep their accounts, and other collections keep their graders."
-)
-SHOWN_RESTORATIONS = 20
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -37,6 +37,12 @@ from rubricweb.archives.tables import replaced_in
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.models import GraderConfig
 
+READ_AT_ONCE = 2_000
+"""Rows in memory."""
+CHUNK_BYTES = 1_048_576
+_DATE = (1980, 1, 1, 0, 0, 0)
+"""Of every file in the zip: when it was archived would change the bytes."""
+
 
 @contextmanager
 def snapshot() -> Iterator[None]:
@@ -116,13 +122,6 @@ def _with_sources(collection: Collection, configs: list[GraderConfig]) -> list[G
 
 def _sources(configs: Iterable[GraderConfig]) -> set[str]:
     return {str(config.options[ANSWERS_BY]) for config in configs if config.options.get(ANSWERS_BY)}
-
-
-READ_AT_ONCE = 2_000
-"""Rows in memory."""
-CHUNK_BYTES = 1_048_576
-_DATE = (1980, 1, 1, 0, 0, 0)
-"""Of every file in the zip: when it was archived would change the bytes."""
 
 
 class CannotArchive(Exception):

@@ -26,6 +26,14 @@ CACHED_COLLECTIONS = 8
 Place = tuple[int, int]
 """(run, topic), by primary keys."""
 
+OUTCOMES = {
+    Vote.Verdict.LEFT.value: 1,
+    Vote.Verdict.RIGHT.value: -1,
+    Vote.Verdict.TIE.value: 0,
+    Vote.Verdict.BOTH_BAD.value: 0,
+}
+"""Of the left answer against the right one."""
+
 
 @dataclass(frozen=True, slots=True)
 class CitedPassage:
@@ -149,15 +157,6 @@ def _texts(collection_id: int, *answers: Sequence[Sentence]) -> dict[str, str]:
     cited = {citation.doc_id for sentence in sentences for citation in sentence.citations or ()}
     passages = Passage.objects.filter(collection=collection_id, doc_id__in=cited)
     return dict(passages.values_list("doc_id", "text"))
-
-
-OUTCOMES = {
-    Vote.Verdict.LEFT.value: 1,
-    Vote.Verdict.RIGHT.value: -1,
-    Vote.Verdict.TIE.value: 0,
-    Vote.Verdict.BOTH_BAD.value: 0,
-}
-"""Of the left answer against the right one."""
 
 
 class Verdict(StrEnum):

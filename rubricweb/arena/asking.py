@@ -29,6 +29,8 @@ FEW = 3
 DRAWN = ""
 """The choice of those who let the system be drawn."""
 
+EVENT = "progress"
+
 
 @dataclass(frozen=True, slots=True)
 class FreshSystem:
@@ -94,9 +96,6 @@ def two_systems(
     drawn = random.choice(left, size=len(chosen) - len(named), replace=False).tolist()
     both = random.permutation([*named, *drawn]).tolist()
     return SYSTEMS[both[0]], SYSTEMS[both[1]]
-
-
-EVENT = "progress"
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,9 @@ from rubricweb.arena.answers import CountedVote, Place, as_arrays, counted_votes
 from rubricweb.arena.models import Arena, Battle, FreshAnswer, Question
 from rubricweb.corpus.models import Collection
 
+REPEAT_EVERY = 5
+"""Each fifth battle of a person is one on which somebody else voted, if there is one."""
+
 
 class ArenaError(Exception):
     """Root of the arena's refusals."""
@@ -99,8 +102,6 @@ def digest_of_fresh(chunk: FreshAnswer) -> str:
     return hashlib.sha256(written.encode()).hexdigest()
 
 
-REPEAT_EVERY = 5
-"""Each fifth battle of a person is one on which somebody else voted, if there is one."""
 Pair = tuple[int, int]
 
 

@@ -31,6 +31,12 @@ from rubricweb.grades.raters import raters
 from rubricweb.plots.pictures import Picture
 from rubricweb.plots.rows import DotRow, dot_rows
 
+VERDICTS = [(verdict.value, noun) for verdict, noun in NOUNS.items()]
+FILE_KINDS = ("csv", "tsv", "json")
+PICTURE = "svg"
+EVENTS = "jsonl"
+"""Of votes only: what an import reads again."""
+
 
 class ArenaForm(forms.ModelForm):  # type: ignore[type-arg]  # of Arena
     """What organizers set."""
@@ -43,9 +49,6 @@ class ArenaForm(forms.ModelForm):  # type: ignore[type-arg]  # of Arena
             "is_board_open": "Assessors and viewers see the vote board",
         }
         help_texts = {"is_board_open": "Open it when blind voting is over, because it shows who leads."}
-
-
-VERDICTS = [(verdict.value, noun) for verdict, noun in NOUNS.items()]
 
 
 class BoardForm(ChipForm, AddressForm):
@@ -102,12 +105,6 @@ class VotesForm(BoardForm, GraderForm):
         chosen = next((bank for bank in banks if str(bank.pk) == self.data.get("bank")), banks[0])
         self.data["bank"] = str(chosen.pk)
         return chosen
-
-
-FILE_KINDS = ("csv", "tsv", "json")
-PICTURE = "svg"
-EVENTS = "jsonl"
-"""Of votes only: what an import reads again."""
 
 
 @require_safe

@@ -27,6 +27,11 @@ OF_ONE_VOTER = "95 %, over topics, for this one voter"
 RANKS = "hold together with 95 %"
 TOO_FEW = "too few topics"
 
+VOTE_COLUMNS = (
+    "query_id", "left", "right", "voter", "answer", "evidence", "blind", "left_words", "right_words", "at",
+    "tags", "reason",
+)  # fmt: skip
+
 
 def board_rows(board: VoteBoard) -> Iterator[tuple[object, ...]]:
     """The head and one row a run, for spreadsheets."""
@@ -67,12 +72,6 @@ def board_document(board: VoteBoard, collection: str) -> Json:
             if duel and duel.votes and row.run_tag < other.run_tag
         ],
     }
-
-
-VOTE_COLUMNS = (
-    "query_id", "left", "right", "voter", "answer", "evidence", "blind", "left_words", "right_words", "at",
-    "tags", "reason",
-)  # fmt: skip
 
 
 def vote_rows(collection: Collection, *, with_named: bool = False) -> Iterator[tuple[object, ...]]:

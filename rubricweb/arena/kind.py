@@ -24,6 +24,8 @@ from rubricweb.systems import retrieval
 from rubricweb.systems.kind import model_of
 from rubricweb.systems.models import made_as_json
 
+LONGEST = 120
+
 
 class FreshAnswers(ChunkKind[FreshAnswer]):
     name = "fresh-answer"
@@ -67,9 +69,6 @@ def _made(lease: Lease[FreshAnswer], chunk: FreshAnswer) -> Made:
         ranking = retrieval.index_of(collection).search(topic, depth=spec.depth)
     sources_of = partial(retrieval.sources_of, collection)
     return make(spec, topic, ranking, sources_of, model_of(spec, lease, chunk))
-
-
-LONGEST = 120
 
 
 def _jobs(collection_id: int) -> QuerySet[Question]:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from grading.systems.pipeline import SystemSpec
 
 
+SIDES = ("left", "right")
+
+
 class VoteQuerySet(models.QuerySet[Any]):
     def holding(self, collection: Collection) -> VoteQuerySet:
         """The last event of each battle, unless it takes a vote back; between runs that count."""
@@ -39,9 +42,6 @@ class VoteQuerySet(models.QuerySet[Any]):
     def _last(self, collection: Collection) -> VoteQuerySet:
         later = self.model.objects.filter(battle=OuterRef("battle"), number__gt=OuterRef("number"))
         return self.filter(~Exists(later), battle__collection=collection, is_withdrawn=False)
-
-
-SIDES = ("left", "right")
 
 
 class Question(LimitedJob):

@@ -22,6 +22,9 @@ from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.raters import Rater
 from rubricweb.grades.topic_ratings import ItemColumn, ratings_of
 
+SHOWN = 100
+"""Disagreements on a page: those in which most people contradict the rubric, then its clearest ones."""
+
 
 @dataclass(frozen=True, slots=True)
 class AskedItem:
@@ -132,10 +135,6 @@ def _coverage(
         missing=int((own == MISSING).sum()) + (len(doc_ids) - len(rows)) * len(items),
         uncovered=tuple(topic.passage_pks[rows[place]] for place in np.flatnonzero(covering_nothing)),
     )
-
-
-SHOWN = 100
-"""Disagreements on a page: those in which most people contradict the rubric, then its clearest ones."""
 
 
 @dataclass(frozen=True, slots=True)

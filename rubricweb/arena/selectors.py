@@ -23,6 +23,8 @@ from rubricweb.systems.selectors import steps_of
 
 SHOWN_BATTLES = 50
 
+SHOWN, STEPS_A_PAGE = 100, 20
+
 
 @dataclass(frozen=True, slots=True)
 class ShownSide:
@@ -216,9 +218,6 @@ def answering_runs(collection: Collection) -> list[Run]:
 def answered_topics(collection: Collection) -> list[Topic]:
     """The topics that two or more runs answered."""
     return list(collection.topics.filter(pk__in=paired_topics(stored_answers(collection))))
-
-
-SHOWN, STEPS_A_PAGE = 100, 20
 
 
 @dataclass(frozen=True, slots=True)

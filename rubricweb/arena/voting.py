@@ -26,6 +26,8 @@ from rubricweb.corpus.models import Collection
 from rubricweb.grades import defaults
 from rubricweb.grades.raters import raters
 
+PAGE = "arena/vote.html"
+
 
 class EventForm(forms.Form):
     """What every event of a battle sends along."""
@@ -101,9 +103,6 @@ class PairForm(forms.Form):
 
     def chosen(self, name: str) -> int:
         return int(self.cleaned_data[name])
-
-
-PAGE = "arena/vote.html"
 
 
 @require_safe

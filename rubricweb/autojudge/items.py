@@ -18,6 +18,15 @@ from grading.types import FAILED, MISSING, Item, Passage, Ratings, Topic
 from rubricweb.autojudge.model import Graded
 from rubricweb.autojudge.settings import GradeText, Query
 
+MEASURES: dict[str, tuple[type, str]] = {
+    "NUGGET_COVERAGE": (float, "share of a topic's items with a grade of at least grade_threshold"),
+    "WEIGHTED_COVERAGE": (float, "the same by the items' weights: vital 1, okay 0.5, avoid -1"),
+    "COVERED_COUNT": (int, "items with a grade of at least grade_threshold"),
+    "AVG_GRADE": (float, "mean over items of the best grade, 0 to 5"),
+    "MAX_GRADE": (int, "the best grade of any item, 0 to 5"),
+}
+"""By name: its type on each topic, and its words."""
+
 
 class Request(Protocol):
     """A topic, as the runner read it."""
@@ -119,14 +128,6 @@ def _cut(sentences: Sequence[str], passages_of: PassagesOf) -> list[Passage]:
     ]
 
 
-MEASURES: dict[str, tuple[type, str]] = {
-    "NUGGET_COVERAGE": (float, "share of a topic's items with a grade of at least grade_threshold"),
-    "WEIGHTED_COVERAGE": (float, "the same by the items' weights: vital 1, okay 0.5, avoid -1"),
-    "COVERED_COUNT": (int, "items with a grade of at least grade_threshold"),
-    "AVG_GRADE": (float, "mean over items of the best grade, 0 to 5"),
-    "MAX_GRADE": (int, "the best grade of any item, 0 to 5"),
-}
-"""By name: its type on each topic, and its words."""
 Values = dict[str, float]
 
 

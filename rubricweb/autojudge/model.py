@@ -38,6 +38,9 @@ FILE = "minima_llm.db"
 _NAMED = ("model", "messages", "temperature", "max_tokens")
 Json = Mapping[str, Any]
 
+BACKEND = "openai_compatible"
+DEFAULT_URL = "https://api.openai.com/v1"
+
 
 class SharedReplies:
     """A `ReplyStore` on minima-llm's own table; each thread has its connection."""
@@ -98,9 +101,6 @@ def _completion(text: str) -> Json:
 
 
 logger = logging.getLogger(__name__)
-
-BACKEND = "openai_compatible"
-DEFAULT_URL = "https://api.openai.com/v1"
 Graded = Mapping[tuple[str, str], Grade]
 """By the ids of item and passage; a pair whose reply could not be read is missing."""
 

@@ -39,6 +39,9 @@ T = TypeVar("T")
 S = TypeVar("S")
 R = TypeVar("R")
 
+P = ParamSpec("P")
+Q = ParamSpec("Q")
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -183,10 +186,6 @@ def _pause(attempt: int) -> float:
 
 def _text(value: str | float | bool) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-P = ParamSpec("P")
-Q = ParamSpec("Q")
 
 
 class Waiting(Protocol):

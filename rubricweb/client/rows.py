@@ -15,6 +15,10 @@ Document = dict[str, Any]
 """An answer whose fields the OpenAPI document alone describes."""
 Steer = Literal["pause", "resume", "cancel", "cancel-now", "first", "in-turn"]
 
+CATEGORIES = ("grader", "topic", "item", "outcome", "assessor", "how", "kind", "importance")
+"""Columns whose few values repeat in every row."""
+TIMES = ("at", "created_at", "started_at", "ended_at", "retired_at")
+
 
 class Collection(TypedDict):
     id: int
@@ -254,11 +258,6 @@ class ImportWithFiles(Import):
     problem: str
     is_ready: bool
     options: Any
-
-
-CATEGORIES = ("grader", "topic", "item", "outcome", "assessor", "how", "kind", "importance")
-"""Columns whose few values repeat in every row."""
-TIMES = ("at", "created_at", "started_at", "ended_at", "retired_at")
 
 
 def to_pandas(table: Board | Iterable[Mapping[str, Any]]) -> pd.DataFrame:

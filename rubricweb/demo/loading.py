@@ -41,6 +41,20 @@ ACCOUNTS = {
 }
 FOLDER = Path(settings.FILES_DIR) / "fixtures" / "demo"
 
+MADE = "made_best_sentences"
+SIMILARITY = 0.6
+"""From which on two passages are called near-duplicates."""
+FILES = FOLDER / "submissions"
+RUNS = {
+    "maple_cited": "Two or three sentences, each with the passage that says so.",
+    "maple_long": "Everything that was retrieved, in one piece.",
+    "tern_bold": "A model that is sure of itself; passages were added afterwards.",
+    "tern_plain": "A small model without retrieval.",
+}
+"""Run -> what its team says of it. It begins with the team's name, which is also that of its account."""
+REFUSED = "tern_first_try"
+TEAMS = ("maple", "tern")
+
 
 def demo_files(folder: Path) -> ImportFiles:
     return ImportFiles(
@@ -87,9 +101,6 @@ def account(username: str) -> User:
     return user
 
 
-MADE = "made_best_sentences"
-
-
 @transaction.atomic
 def make_run(collection: Collection) -> None:
     """In this process, as a worker would; what the answers say is graded like all other passages."""
@@ -100,10 +111,6 @@ def make_run(collection: Collection) -> None:
         work_on("system", chunk)
     collection.refresh_from_db()
     grade(collection)
-
-
-SIMILARITY = 0.6
-"""From which on two passages are called near-duplicates."""
 
 
 @transaction.atomic
@@ -123,18 +130,6 @@ def publish(collection: Collection) -> None:
         has_runs=True,
     )
     work_on("release", start_release(release, by=by).pk)
-
-
-FILES = FOLDER / "submissions"
-RUNS = {
-    "maple_cited": "Two or three sentences, each with the passage that says so.",
-    "maple_long": "Everything that was retrieved, in one piece.",
-    "tern_bold": "A model that is sure of itself; passages were added afterwards.",
-    "tern_plain": "A small model without retrieval.",
-}
-"""Run -> what its team says of it. It begins with the team's name, which is also that of its account."""
-REFUSED = "tern_first_try"
-TEAMS = ("maple", "tern")
 
 
 @transaction.atomic

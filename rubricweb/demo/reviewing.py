@@ -69,6 +69,23 @@ SECONDS = 19
 """From one rating to the next."""
 SEED = 1816
 
+ANSWERS = {"maple_cited": 6, "made_best_sentences": 4, "maple_long": 4, "tern_plain": 2, "tern_bold": 0}
+"""Run -> how good its answers are, in the eyes of those who vote."""
+CITATIONS = {"maple_cited": 9, "made_best_sentences": 9, "maple_long": 6, "tern_bold": 1}
+"""Run -> in how many of ten cases a passage fully supports the sentence that cites it."""
+VOTES = 30
+LABELLED = {"assessor": range(60), "colleague": range(40, 80)}
+"""The citations that each person labels, in the order in which the page asks."""
+REASONS = {
+    "maple_cited": (Reason.Tag.WELL_CITED, "Short, and the passages say so."),
+    "maple_long": (Reason.Tag.COMPLETE, "Long, but it is all there."),
+    "made_best_sentences": (Reason.Tag.CORRECT, "Nothing in it is wrong."),
+    "tern_plain": (Reason.Tag.CONCISE, "It says little, and the other one is wrong."),
+}
+REASON_EVERY = 4
+SECONDS_A_VOTE = 48
+"""From one vote to the next."""
+
 
 @transaction.atomic
 def revise_bank(collection: Collection) -> None:
@@ -258,24 +275,6 @@ def _item(bank: Bank, text: str) -> Item:
 
 def _passage(item: Item, doc_id: str) -> Passage:
     return Passage.objects.get(pooled_in__topic=item.topic, doc_id=doc_id)
-
-
-ANSWERS = {"maple_cited": 6, "made_best_sentences": 4, "maple_long": 4, "tern_plain": 2, "tern_bold": 0}
-"""Run -> how good its answers are, in the eyes of those who vote."""
-CITATIONS = {"maple_cited": 9, "made_best_sentences": 9, "maple_long": 6, "tern_bold": 1}
-"""Run -> in how many of ten cases a passage fully supports the sentence that cites it."""
-VOTES = 30
-LABELLED = {"assessor": range(60), "colleague": range(40, 80)}
-"""The citations that each person labels, in the order in which the page asks."""
-REASONS = {
-    "maple_cited": (Reason.Tag.WELL_CITED, "Short, and the passages say so."),
-    "maple_long": (Reason.Tag.COMPLETE, "Long, but it is all there."),
-    "made_best_sentences": (Reason.Tag.CORRECT, "Nothing in it is wrong."),
-    "tern_plain": (Reason.Tag.CONCISE, "It says little, and the other one is wrong."),
-}
-REASON_EVERY = 4
-SECONDS_A_VOTE = 48
-"""From one vote to the next."""
 
 
 @transaction.atomic

@@ -34,6 +34,10 @@ from rubricweb.submissions.access import collection_with_topics
 SHOWN = 500
 """How many losses the page lists."""
 
+TREC_RUN = "trec-run"
+UNSAID = ("team", "task", "type", "priority", "description")
+"""Of a run: what no ranking says."""
+
 
 @dataclass(frozen=True, slots=True)
 class TopicExport:
@@ -120,11 +124,6 @@ def topics_file(request: HtmxRequest, slug: str) -> HttpResponse:
     response = HttpResponse(content, content_type="text/plain; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{export.file_name}"'
     return response
-
-
-TREC_RUN = "trec-run"
-UNSAID = ("team", "task", "type", "priority", "description")
-"""Of a run: what no ranking says."""
 
 
 @dataclass(frozen=True, slots=True)

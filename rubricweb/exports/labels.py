@@ -43,6 +43,10 @@ RATING_FORMATS = {
     "tsv": "text/tab-separated-values; charset=utf-8",
 }
 
+FILES = {"scores": "txt", "qrels": "qrels", "jsonl": "jsonl"}
+"""The ending of each."""
+SCORES = ("support_precision", "support_recall")
+
 
 @dataclass(frozen=True, slots=True)
 class RandomCellLine:
@@ -183,11 +187,6 @@ def _cell(value: object) -> str:
     if isinstance(value, bool):
         return str(int(value))
     return "" if value is None else safe_cell(value)
-
-
-FILES = {"scores": "txt", "qrels": "qrels", "jsonl": "jsonl"}
-"""The ending of each."""
-SCORES = ("support_precision", "support_recall")
 
 
 @require_safe

@@ -23,6 +23,8 @@ from rubricweb.leaderboards.board.types import BoardSpec
 
 UNSAFE = re.compile(r"[^A-Za-z0-9.@_-]+")
 
+FIRST_LINES = 12
+
 
 def qrels_name(spec: BoardSpec) -> str:
     """`<collection>_<grader>_<bank>_<mode>.qrels`, with every option of `spec` that is not the default."""
@@ -59,9 +61,6 @@ def _version(spec: BoardSpec) -> str:
 
 def joined(*parts: str) -> str:
     return "_".join(UNSAFE.sub("-", part).strip("-.") for part in parts if part)
-
-
-FIRST_LINES = 12
 
 
 @dataclass(frozen=True, slots=True)

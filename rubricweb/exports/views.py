@@ -48,6 +48,14 @@ COLUMNS = (
 )
 ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
+WRITTEN: dict[str, tuple[Callable[[Board], list[str]], str]] = {
+    "tsv": (files.tsv_lines, "text/tab-separated-values; charset=utf-8"),
+    "tex": (files.tex_lines, "text/x-tex; charset=utf-8"),
+    "json": (files.json_lines, "application/json"),
+}
+KINDS = (*WRITTEN, *values.FORMATS, values.MEASURES)
+"""Of files of a board."""
+
 
 def flag_jsonl_lines(collection: Collection, name: Naming) -> Iterator[str]:
     return (event_line(thread) for thread in threads(collection, name))
@@ -110,15 +118,6 @@ class FlagsExportForm(forms.Form):
         choices=[("", "pseudonyms"), ("1", "usernames")],
         required=False,
     )
-
-
-WRITTEN: dict[str, tuple[Callable[[Board], list[str]], str]] = {
-    "tsv": (files.tsv_lines, "text/tab-separated-values; charset=utf-8"),
-    "tex": (files.tex_lines, "text/x-tex; charset=utf-8"),
-    "json": (files.json_lines, "application/json"),
-}
-KINDS = (*WRITTEN, *values.FORMATS, values.MEASURES)
-"""Of files of a board."""
 
 
 @require_safe

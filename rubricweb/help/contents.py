@@ -20,6 +20,69 @@ from markdown_it.token import Token
 PICTURES = "img/"
 _COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
 
+INDEX = "index"
+CONTENTS: dict[str, tuple[str, ...]] = {
+    "Start": (
+        INDEX,
+        "tutorials/assessor",
+        "tutorials/topic-developer",
+        "tutorials/organizer",
+        "tutorials/participant",
+    ),
+    "Work with it": ("topics", "work", "results", "runs", "files", "graders", "people"),
+    "Run it": ("server", "programs", "commands"),
+    "Look up": ("measures", "certainty", "glossary"),
+}
+"""The names of the pages by section; `measures` is `docs/help/measures.md` or `docs/measures.md`."""
+PAGES = {
+    "accounts": "people#your-account",
+    "api": "programs#the-api",
+    "arena": "work#vote",
+    "arena:board": "results#votes",
+    "archives": "server#archive-and-restore-a-collection",
+    "calibration": "results#calibration",
+    "campaigns": "work#rate",
+    "campaigns:campaign-new": "work#open-a-campaign",
+    "campaigns:campaigns": "work#open-a-campaign",
+    "campaigns:decide": "work#decide",
+    "core": INDEX,
+    "corpus": "people#settings-of-a-collection",
+    "corpus:people": "people#invite-people",
+    "corpus:runs": "runs",
+    "corpus:run-edit": "runs",
+    "editor": "topics",
+    "editor:drafts": "topics#draft-with-a-model",
+    "editor:history": "topics#history",
+    "editor:trial": "topics#retire-weigh-try",
+    "exports": "files#take-files-out",
+    "grades": "graders#grade",
+    "grades:pool": "runs#the-pool",
+    "help": INDEX,
+    "home": INDEX,
+    "home:results": "results",
+    "home:work": "work",
+    "imports": "files#bring-files-in",
+    "leaderboards": "results#read-the-board",
+    "leaderboards:compare": "results#compare-two-runs",
+    "leaderboards:sure": "results#how-sure-are-we",
+    "leaderboards:public": "results#publish-a-board",
+    "prompts": "graders#choose-a-grader",
+    "prompts:write": "graders#prompts-of-your-own",
+    "releases": "files#take-files-out",
+    "review": "topics#read-the-grid",
+    "review:flags": "work#flags",
+    "review:problems": "topics#problems",
+    "review:verify": "work#verify",
+    "submissions": "runs#take-submissions",
+    "submissions:submission": "runs#submit-a-run",
+    "submissions:submit": "runs#submit-a-run",
+    "support": "results#support",
+    "support:label": "work#label-citations",
+    "systems": "runs#make-a-run",
+    "webhooks": "programs#webhooks",
+}
+"""Page and anchor by the name of a route, or of its namespace for all others in it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -134,22 +197,6 @@ def _markdown() -> MarkdownIt:
 _MARKDOWN = _markdown()
 
 
-INDEX = "index"
-CONTENTS: dict[str, tuple[str, ...]] = {
-    "Start": (
-        INDEX,
-        "tutorials/assessor",
-        "tutorials/topic-developer",
-        "tutorials/organizer",
-        "tutorials/participant",
-    ),
-    "Work with it": ("topics", "work", "results", "runs", "files", "graders", "people"),
-    "Run it": ("server", "programs", "commands"),
-    "Look up": ("measures", "certainty", "glossary"),
-}
-"""The names of the pages by section; `measures` is `docs/help/measures.md` or `docs/measures.md`."""
-
-
 def page_names() -> list[str]:
     return [name for names in CONTENTS.values() for name in names if path_of(name)]
 
@@ -194,56 +241,6 @@ def search(words: str) -> list[tuple[Document, str, str, str]]:
                 hits.append((-sum(word in heading for word in wanted), page, part))
     hits.sort(key=lambda hit: hit[0])
     return [(page, part.anchor, part.heading, part.text[:200]) for _, page, part in hits]
-
-
-PAGES = {
-    "accounts": "people#your-account",
-    "api": "programs#the-api",
-    "arena": "work#vote",
-    "arena:board": "results#votes",
-    "archives": "server#archive-and-restore-a-collection",
-    "calibration": "results#calibration",
-    "campaigns": "work#rate",
-    "campaigns:campaign-new": "work#open-a-campaign",
-    "campaigns:campaigns": "work#open-a-campaign",
-    "campaigns:decide": "work#decide",
-    "core": INDEX,
-    "corpus": "people#settings-of-a-collection",
-    "corpus:people": "people#invite-people",
-    "corpus:runs": "runs",
-    "corpus:run-edit": "runs",
-    "editor": "topics",
-    "editor:drafts": "topics#draft-with-a-model",
-    "editor:history": "topics#history",
-    "editor:trial": "topics#retire-weigh-try",
-    "exports": "files#take-files-out",
-    "grades": "graders#grade",
-    "grades:pool": "runs#the-pool",
-    "help": INDEX,
-    "home": INDEX,
-    "home:results": "results",
-    "home:work": "work",
-    "imports": "files#bring-files-in",
-    "leaderboards": "results#read-the-board",
-    "leaderboards:compare": "results#compare-two-runs",
-    "leaderboards:sure": "results#how-sure-are-we",
-    "leaderboards:public": "results#publish-a-board",
-    "prompts": "graders#choose-a-grader",
-    "prompts:write": "graders#prompts-of-your-own",
-    "releases": "files#take-files-out",
-    "review": "topics#read-the-grid",
-    "review:flags": "work#flags",
-    "review:problems": "topics#problems",
-    "review:verify": "work#verify",
-    "submissions": "runs#take-submissions",
-    "submissions:submission": "runs#submit-a-run",
-    "submissions:submit": "runs#submit-a-run",
-    "support": "results#support",
-    "support:label": "work#label-citations",
-    "systems": "runs#make-a-run",
-    "webhooks": "programs#webhooks",
-}
-"""Page and anchor by the name of a route, or of its namespace for all others in it."""
 
 
 def help_for(route: str) -> str:

@@ -62,6 +62,8 @@ PARTS: tuple[Part, ...] = (
 Progress = Callable[[str, int], None]
 """Called with what is written next, and how many parts are done."""
 
+CHOSEN = ("title", "license", "citation", "contact", "has_runs", "is_anonymous")
+
 
 @dataclass(frozen=True, slots=True)
 class WrittenFile:
@@ -223,7 +225,6 @@ def _digest(path: Path) -> str:
 
 
 logger = logging.getLogger(__name__)
-CHOSEN = ("title", "license", "citation", "contact", "has_runs", "is_anonymous")
 
 
 def options_of(release: Release) -> ReleaseOptions:

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from rubricweb.releases.bundle import WrittenFile
 
 
+LISTED = 50
+"""Losses of a file that the README lists one by one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Remark:
     """A sentence about a release, and where to do something about it."""
@@ -81,10 +85,6 @@ def _at(route: str, contents: Contents) -> str:
 
 def _their(number: int) -> str:
     return "its" if number == 1 else "their"
-
-
-LISTED = 50
-"""Losses of a file that the README lists one by one."""
 
 
 def text(

@@ -26,6 +26,10 @@ from rubricweb.releases.bundle import PARTS
 from rubricweb.releases.contents import Names
 from rubricweb.releases.models import Release
 
+PAGE = "releases/share.html"
+SHOWN_LOSSES = 500
+"""How many the page lists; the text file has all."""
+
 
 class ReleaseForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic when it runs
     class Meta:
@@ -45,11 +49,6 @@ class ReleaseForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic whe
             "freezes_boards": "Each board gets a public link, and its numbers never change.",
         }
         widgets = {"citation": forms.Textarea(attrs={"rows": 2})}
-
-
-PAGE = "releases/share.html"
-SHOWN_LOSSES = 500
-"""How many the page lists; the text file has all."""
 
 
 @shows_a_secret

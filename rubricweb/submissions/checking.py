@@ -33,6 +33,9 @@ from rubricweb.submissions.actions import NotTaken
 from rubricweb.submissions.files import MOST_EACH, Group, error, findings_as_json, grouped, total, warning
 from rubricweb.submissions.models import Call, Submission, SubmissionQuerySet
 
+DRY_BYTES = 20_000_000
+"""Unpacked files up to this size are checked, and not submitted, while their sender waits."""
+
 
 def documents_of(call: Call, path: Path) -> Container[str] | None:
     """The documents against which the file is checked; None for none.
@@ -73,8 +76,6 @@ class _DocumentIds:
 
 
 logger = logging.getLogger(__name__)
-DRY_BYTES = 20_000_000
-"""Unpacked files up to this size are checked, and not submitted, while their sender waits."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,20 @@ from rubricweb.submissions.models import Submission
 
 INCOMING = "incoming-"
 
+MOST_EACH = 50
+"""Findings of one category that a report has in full."""
+OWN_CATEGORIES = {
+    "several_runs": "a submission is one run",
+    "run_tag_taken": "another run of the collection has this run id",
+    "too_many_runs": "the team has as many runs as it may have",
+    "other_team": "the file names another team",
+    "same_priority": "another run of the team has this priority",
+    "replaces_accepted": "an accepted run is replaced: it counts again once this file is accepted",
+    "not_imported": "what the collection cannot store",
+}
+"""Category -> what it means, for what the collection says beside the rules of the track."""
+MEANINGS = CATEGORIES | OWN_CATEGORIES
+
 
 def path_of(submission: Submission) -> Path:
     """Each file has a folder of its own, named by its key, so that no name leads anywhere."""
@@ -105,21 +119,6 @@ def is_larger(path: Path, size: int) -> bool:
             with gzip.open(path) as stream:
                 return len(stream.read(size + 1)) > size
     return path.stat().st_size > size
-
-
-MOST_EACH = 50
-"""Findings of one category that a report has in full."""
-OWN_CATEGORIES = {
-    "several_runs": "a submission is one run",
-    "run_tag_taken": "another run of the collection has this run id",
-    "too_many_runs": "the team has as many runs as it may have",
-    "other_team": "the file names another team",
-    "same_priority": "another run of the team has this priority",
-    "replaces_accepted": "an accepted run is replaced: it counts again once this file is accepted",
-    "not_imported": "what the collection cannot store",
-}
-"""Category -> what it means, for what the collection says beside the rules of the track."""
-MEANINGS = CATEGORIES | OWN_CATEGORIES
 
 
 @dataclass(frozen=True, slots=True)

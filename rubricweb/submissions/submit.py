@@ -33,6 +33,9 @@ from rubricweb.submissions.selectors import CallCard
 
 SUBMIT_PAGE = "submissions/submit.html"
 
+REPORT_PAGE = "submissions/submission.html"
+REASON_CHARS = 1_000
+
 
 class SubmitForm(forms.Form):
     """A file with what the team says of its run."""
@@ -165,10 +168,6 @@ def _receive(request: HtmxRequest, place: Desk, call: Call, form: SubmitForm) ->
         described=form.described(),
         replaces=get_object_or_404(drafts, pk=replaces) if replaces else None,
     )
-
-
-REPORT_PAGE = "submissions/submission.html"
-REASON_CHARS = 1_000
 
 
 class RejectForm(forms.Form):

@@ -21,6 +21,17 @@ from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pseudonyms import shown_names
 from rubricweb.support.labels import Cited, SupportRater, cited, labels_by, raters
 
+SOURCE = "support"
+NAMES = ("precision", "recall")
+SUFFIXES = {"": JudgedCitations.FIRST, "_all": JudgedCitations.ALL}
+SCORES = {f"{name}{suffix}": (name, rule) for name in NAMES for suffix, rule in SUFFIXES.items()}
+"""By the name after the slash: which score, and which citations are judged."""
+CITATIONS = {
+    JudgedCitations.FIRST: "the first citation of each sentence",
+    JudgedCitations.ALL: "up to three citations of each sentence",
+}
+DENOMINATORS = {"precision": "labelled citations", "recall": "sentences"}
+
 
 @dataclass(frozen=True, slots=True)
 class Mean:
@@ -174,18 +185,6 @@ def _row(run_id: int, run_tag: str, scores: list[SupportScore], precision: Mean,
 
 def _unreadable(said: Cited, rule: JudgedCitations) -> int:
     return len(said.citations(rule)) - len(said.readable_citations(rule))
-
-
-SOURCE = "support"
-NAMES = ("precision", "recall")
-SUFFIXES = {"": JudgedCitations.FIRST, "_all": JudgedCitations.ALL}
-SCORES = {f"{name}{suffix}": (name, rule) for name in NAMES for suffix, rule in SUFFIXES.items()}
-"""By the name after the slash: which score, and which citations are judged."""
-CITATIONS = {
-    JudgedCitations.FIRST: "the first citation of each sentence",
-    JudgedCitations.ALL: "up to three citations of each sentence",
-}
-DENOMINATORS = {"precision": "labelled citations", "recall": "sentences"}
 
 
 class UnknownColumn(Exception):

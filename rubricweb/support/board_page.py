@@ -44,6 +44,9 @@ from rubricweb.support.models import CITATIONS, SupportJob, SupportJudge
 LONGEST = 16_384
 DEFAULT_CITATIONS = JudgedCitations.FIRST.value
 
+PAGE = "support/board.html"
+SHOWN_FAILURES = 20
+
 
 class BoardForm(ChipForm):
     """Whose labels, and of which citations."""
@@ -120,10 +123,6 @@ class SettingsForm(forms.Form):
             " where they did not (Thakur et al. 2025). Both are counted apart."
         ),
     )
-
-
-PAGE = "support/board.html"
-SHOWN_FAILURES = 20
 
 
 @require_safe

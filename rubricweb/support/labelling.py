@@ -23,6 +23,15 @@ from rubricweb.support import actions
 from rubricweb.support.labels import Citation, Statement, citation_of, cited, statements_of, texts_of
 from rubricweb.support.models import SupportEvent, SupportLabel, SupportSettings
 
+CARDS = 6
+"""The one that shows, and those that are ready: so many labels need no connection."""
+PAGE = "support/label.html"
+MEANINGS = {
+    Support.FULL: "everything that the sentence says",
+    Support.PARTIAL: "part of it",
+    Support.NONE: "no support, or contradicts it",
+}
+
 
 class RequestForm(forms.Form):
     """What a script says of its request."""
@@ -46,10 +55,6 @@ class LabelForm(RequestForm):
     def citation(self) -> Citation:
         fields = self.cleaned_data
         return Citation(fields["topic"], fields["sentence"], fields["doc"])
-
-
-CARDS = 6
-"""The one that shows, and those that are ready: so many labels need no connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,14 +159,6 @@ def label_of_judge(collection: Collection, citation: Citation, judge_id: int | N
     """None without such a judge in the collection, and where its reply named no label."""
     labels = SupportLabel.objects.select_related("judge").filter(label__isnull=False)
     return labels.filter(judge=judge_id, judge__collection=collection, **citation._asdict()).first()
-
-
-PAGE = "support/label.html"
-MEANINGS = {
-    Support.FULL: "everything that the sentence says",
-    Support.PARTIAL: "part of it",
-    Support.NONE: "no support, or contradicts it",
-}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

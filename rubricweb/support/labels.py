@@ -20,6 +20,9 @@ from rubricweb.support.models import SupportEvent, SupportJudge, SupportLabel
 CACHED_COLLECTIONS = 4
 COLUMNS = ("run", "topic", "sentences")
 
+PEOPLE = "people"
+KEY = ("topic_id", "sentence_md5", "doc_id")
+
 
 class Citation(NamedTuple):
     """What one label is about."""
@@ -160,8 +163,6 @@ def _read(collection: Collection) -> Cited:
     return Cited(tuple(answers), unsaid, readable)
 
 
-PEOPLE = "people"
-KEY = ("topic_id", "sentence_md5", "doc_id")
 Standing = Mapping[Citation, Mapping[int, SupportEvent]]
 """By citation and person, the event that counts."""
 

@@ -28,6 +28,8 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 _open_corpora: dict[str, tuple[int, Corpus]] = {}
 """By name: when the index was written that this process has open."""
 
+BATCH_ROWS = 2_000
+
 
 class BadName(ValueError):
     """The text says what a name may have."""
@@ -110,8 +112,6 @@ def replace_folder(folder: Path, write: Callable[[Path], object]) -> None:
 def _root() -> Path:
     return Path(settings.DATA_DIR) / "corpora"
 
-
-BATCH_ROWS = 2_000
 
 _opened: dict[int, tuple[int, PassageIndex]] = {}
 """By collection: the stamp for which its index is up to date in this process."""

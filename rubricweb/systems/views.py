@@ -33,6 +33,9 @@ from rubricweb.systems.models import SystemJob
 
 DEEPEST, MOST_SOURCES, MOST_WORDS = 1_000, 100, 2_000
 
+MAKE = "systems/make.html"
+STEPS_A_PAGE = 20
+
 
 class MakeForm(forms.Form):
     """Of one method: fields that it does not take are left out."""
@@ -166,10 +169,6 @@ def _initial(collection: Collection, method: Method) -> dict[str, object]:
     initial |= {"sources": SOURCES.get(method.answerings[0])}
     writer = writer_of(collection)
     return initial | writer.initial if writer else initial
-
-
-MAKE = "systems/make.html"
-STEPS_A_PAGE = 20
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -22,6 +22,20 @@ from rubricweb.webhooks import sending
 from rubricweb.webhooks.models import EXCERPT_CHARS, Delivery, DeliveryAttempt, Endpoint, Message
 from rubricweb.webhooks.sending import HttpAnswer
 
+WAITS = tuple(
+    dt.timedelta(seconds=seconds)
+    for seconds in (5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400)
+)
+"""Between the tries of a delivery: those of the specification of Standard Webhooks, three days in all."""
+DISABLED_AFTER = dt.timedelta(days=3)
+"""An endpoint that failed so long without a success is turned off."""
+SHORTEST_REST = dt.timedelta(seconds=5)
+LONGEST_REST = dt.timedelta(minutes=5)
+LONGEST_ASKED_REST = dt.timedelta(hours=1)
+"""At most so long an endpoint can ask for no messages (`Retry-After`)."""
+GONE = 410
+"""The endpoint says by this that it wants no more."""
+
 
 def mail_organizers(endpoint: Endpoint, why: str) -> None:
     """Mail those who have an address, where the server has a mail server. What is not sent is logged only:
@@ -41,20 +55,6 @@ def mail_organizers(endpoint: Endpoint, why: str) -> None:
 
 
 logger = logging.getLogger(__name__)
-
-WAITS = tuple(
-    dt.timedelta(seconds=seconds)
-    for seconds in (5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400)
-)
-"""Between the tries of a delivery: those of the specification of Standard Webhooks, three days in all."""
-DISABLED_AFTER = dt.timedelta(days=3)
-"""An endpoint that failed so long without a success is turned off."""
-SHORTEST_REST = dt.timedelta(seconds=5)
-LONGEST_REST = dt.timedelta(minutes=5)
-LONGEST_ASKED_REST = dt.timedelta(hours=1)
-"""At most so long an endpoint can ask for no messages (`Retry-After`)."""
-GONE = 410
-"""The endpoint says by this that it wants no more."""
 
 
 @dataclass(frozen=True, slots=True)

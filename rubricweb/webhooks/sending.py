@@ -38,6 +38,13 @@ NOT_PUBLIC = (
 """Besides what Python's `is_global` says, which differs between its versions."""
 HOST = re.compile(r"[a-z0-9._-]+|[0-9a-f:.]+", re.IGNORECASE)
 
+SECONDS = 15.0
+"""For all of it: to connect, to send, and to be answered."""
+CONNECT_SECONDS = 5.0
+READ_BYTES = 4_096
+"""Of an answer's body."""
+AGENT = "RubricWeb-Webhooks/1"
+
 
 class BadAddress(ValueError):
     """The address is of no form that is sent to; the text is for people."""
@@ -157,14 +164,6 @@ def _literal(host: str) -> Address | None:
         return ip_address(host)
     except ValueError:
         return None
-
-
-SECONDS = 15.0
-"""For all of it: to connect, to send, and to be answered."""
-CONNECT_SECONDS = 5.0
-READ_BYTES = 4_096
-"""Of an answer's body."""
-AGENT = "RubricWeb-Webhooks/1"
 
 
 class NotAnswered(Exception):

@@ -21,6 +21,13 @@ from rubricweb.webhooks.actions import Wanted
 from rubricweb.webhooks.models import ADDRESS_CHARS, CHOSEN, Delivery, Endpoint
 from rubricweb.webhooks.sending import BadAddress, target_of
 
+PAGE = "corpus/settings.html"
+ACTS: dict[str, tuple[Callable[..., object], str]] = {
+    "test": (actions.send_test, "A test message is on its way. The log will show the answer."),
+    "on": (actions.turn_on, "The webhook is on."),
+    "off": (actions.turn_off, "The webhook is off. Nothing is sent to it."),
+}
+
 
 def check_address(text: str) -> None:
     """Raises ValidationError where messages cannot be sent to this address."""
@@ -68,14 +75,6 @@ class ReplayForm(forms.Form):
     since = forms.DateTimeField(
         label="Since (UTC)", widget=forms.DateTimeInput(attrs={"type": "datetime-local"})
     )
-
-
-PAGE = "corpus/settings.html"
-ACTS: dict[str, tuple[Callable[..., object], str]] = {
-    "test": (actions.send_test, "A test message is on its way. The log will show the answer."),
-    "on": (actions.turn_on, "The webhook is on."),
-    "off": (actions.turn_off, "The webhook is off. Nothing is sent to it."),
-}
 
 
 @shows_a_secret

@@ -30,6 +30,11 @@ from rubricweb.editor.what_if import LabelChange, RunMove, WhatIf, what_if
 
 EDITS = dict.fromkeys(("POST", "PATCH"), Token.Scope.EDIT)
 
+NAMED = [
+    OpenApiParameter("grader", int, description="The id of a grader; the collection's by default."),
+    OpenApiParameter("min_grade", int, description="The threshold; the grader's by default."),
+]
+
 
 class BankSerializer(serializers.Serializer[Bank]):
     id = serializers.IntegerField(source="pk")
@@ -257,12 +262,6 @@ class ImpactDocument(serializers.Serializer[Impact]):
         child=serializers.CharField(), help_text="Runs whose rank some outcome of the grading changes."
     )
     is_twin = serializers.BooleanField(help_text="The rubric has this item already.")
-
-
-NAMED = [
-    OpenApiParameter("grader", int, description="The id of a grader; the collection's by default."),
-    OpenApiParameter("min_grade", int, description="The threshold; the grader's by default."),
-]
 
 
 class ItemWhatIf(OfBank):

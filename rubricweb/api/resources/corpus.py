@@ -23,6 +23,16 @@ from rubricweb.corpus.pools import collection_pool
 from rubricweb.corpus.pseudonyms import shown_names
 from rubricweb.corpus.views import seconds
 
+NAMED = [
+    OpenApiParameter("run", int, description="Of one run, by its id."),
+    OpenApiParameter("topic", description="Of one topic, by its `query_id`."),
+]
+SINCE = OpenApiParameter(
+    "since",
+    float,
+    description="Unix time: without an event since then, the stream does not begin with `missed`.",
+)
+
 
 class CollectionSerializer(serializers.Serializer[Collection]):
     id = serializers.IntegerField(source="pk")
@@ -167,12 +177,6 @@ class ResponseSerializer(serializers.Serializer[models.Response]):
     )
 
 
-NAMED = [
-    OpenApiParameter("run", int, description="Of one run, by its id."),
-    OpenApiParameter("topic", description="Of one topic, by its `query_id`."),
-]
-
-
 @extend_schema_view(get=extend_schema(parameters=NAMED))
 class Responses(ListResource):
     """The responses of accepted runs."""
@@ -201,13 +205,6 @@ def _sentence(text: str, citations: list[tuple[str, float | None]] | None) -> Ro
     if citations is None:
         return {"text": text, "citations": None}
     return {"text": text, "citations": [{"doc_id": doc_id, "score": score} for doc_id, score in citations]}
-
-
-SINCE = OpenApiParameter(
-    "since",
-    float,
-    description="Unix time: without an event since then, the stream does not begin with `missed`.",
-)
 
 
 class Events(Resource):

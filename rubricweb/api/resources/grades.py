@@ -33,6 +33,19 @@ from rubricweb.grades.models import Grade, GraderConfig, GradingJob, HumanGrade
 from rubricweb.grades.visibility import visible_grades, visible_human_grades
 from rubricweb.jobs.progress import Price
 
+NAMED = [
+    OpenApiParameter("grader", description="Of one grader, by its fingerprint."),
+    OpenApiParameter("topic", description="Of one topic, by its `query_id`."),
+]
+STEERS = {
+    "pause": actions.pause_job,
+    "resume": actions.resume_job,
+    "cancel": actions.cancel_job_after_batch,
+    "cancel-now": actions.cancel_job,
+    "first": actions.go_first,
+    "in-turn": actions.go_in_turn,
+}
+
 
 class GraderSerializer(serializers.Serializer[GraderConfig]):
     id = serializers.IntegerField(source="pk")
@@ -67,12 +80,6 @@ class GradeSerializer(serializers.Serializer[Grade]):
     confidence = serializers.FloatField(allow_null=True)
     expectation = serializers.FloatField(allow_null=True)
     at = serializers.DateTimeField()
-
-
-NAMED = [
-    OpenApiParameter("grader", description="Of one grader, by its fingerprint."),
-    OpenApiParameter("topic", description="Of one topic, by its `query_id`."),
-]
 
 
 @extend_schema_view(get=extend_schema(parameters=NAMED))
@@ -168,16 +175,6 @@ def _cell(collection: Collection, sent: Row) -> Cell:
 
 def _document(collection: Collection, event: HumanGrade) -> Row:
     return {**RatingSerializer(event).data, "assessor": assessor_pseudonym(collection, event.by_id)}
-
-
-STEERS = {
-    "pause": actions.pause_job,
-    "resume": actions.resume_job,
-    "cancel": actions.cancel_job_after_batch,
-    "cancel-now": actions.cancel_job,
-    "first": actions.go_first,
-    "in-turn": actions.go_in_turn,
-}
 
 
 class JobScope(serializers.Serializer[Any]):
