@@ -181,10 +181,10 @@ class Resource(APIView):
 
     def fields(self, serializer: type[Serializer[Any]]) -> Row:
         """Return what the request's body says. Raises ValidationError."""
-        sent = serializer(data=self.request.data)
-        sent.is_valid(raise_exception=True)
-        known: Row = sent.validated_data
-        return known
+        given = serializer(data=self.request.data)
+        given.is_valid(raise_exception=True)
+        fields: Row = given.validated_data
+        return fields
 
 
 @extend_schema(exclude=True)
@@ -218,7 +218,7 @@ class ListResource(Resource):
         """Return the rows that the reader may see."""
         raise NotImplementedError
 
-    def shown(self, rows: list[Row]) -> list[Row]:
+    def adjusted(self, rows: list[Row]) -> list[Row]:
         """Change what columns alone do not say, such as pseudonyms."""
         return rows
 
@@ -239,13 +239,13 @@ class ListResource(Resource):
         return response
 
     def _in_portions(self, rows: QuerySet[Any]) -> Iterator[Row]:
-        found = rows.iterator(chunk_size=STREAMED)
-        while portion := list(islice(found, STREAMED)):
+        cursor = rows.iterator(chunk_size=STREAMED)
+        while portion := list(islice(cursor, STREAMED)):
             yield from self._named(portion)
 
     def _named(self, rows: Iterable[tuple[Any, ...]]) -> list[Row]:
         names = [*columns(self.serializer_class)]
-        return self.shown([dict(zip(names, row, strict=True)) for row in rows])
+        return self.adjusted([dict(zip(names, row, strict=True)) for row in rows])
 
 
 def columns(serializer: type[Serializer[Any]]) -> dict[str, str]:
@@ -266,7 +266,7 @@ def seen_version(request: Request) -> int:
 
 
 def require_valid(form: BaseForm) -> None:
-    """Raises ValidationError with what is wrong, by the names of the form's fields."""
+    """Raise ValidationError with what is wrong, by the names of the form's fields."""
     if not form.is_valid():
         raise ValidationError({name: [*map(str, errors)] for name, errors in form.errors.items()})
 

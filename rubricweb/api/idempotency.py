@@ -216,8 +216,8 @@ def _require_role(view: APIView, kept: KeptAnswer) -> None:
 
 def _in_use(kept: KeptAnswer) -> RequestProblem:
     left = kept.lease_until - timezone.now() if kept.lease_until else dt.timedelta()
-    words = f"A request with this {HEADER} is being worked on."
-    return RequestProblem(HTTPStatus.CONFLICT, words, wait=max(1, math.ceil(left.total_seconds())))
+    text = f"A request with this {HEADER} is being worked on."
+    return RequestProblem(HTTPStatus.CONFLICT, text, wait=max(1, math.ceil(left.total_seconds())))
 
 
 def _keep(view: APIView, kept: KeptAnswer, response: Response) -> None:
@@ -309,9 +309,9 @@ def _form_again(request: HttpRequest, kept: KeptAnswer) -> HttpResponse:
     elif place:
         messages.info(request, gettext("This was sent twice, and done once."))
     else:
-        words = gettext(
+        text = gettext(
             "This was sent twice, and done once. What it made was shown in the first answer only: if you did "
             "not see it, revoke it and make another."
         )
-        messages.warning(request, words)
+        messages.warning(request, text)
     return redirect(place or request.get_full_path())

@@ -70,11 +70,11 @@ def make_token(
 
 def token_of(text: str) -> Token | None:
     """Return the open token with this text, whose owner may sign in; None without one."""
-    found = _FORM.fullmatch(text)
-    if found is None:
+    match = _FORM.fullmatch(text)
+    if match is None:
         return None
-    token = Token.objects.select_related("user").filter(prefix=found["prefix"]).first()
-    if token is None or not constant_time_compare(token.digest, _digest(found["secret"])):
+    token = Token.objects.select_related("user").filter(prefix=match["prefix"]).first()
+    if token is None or not constant_time_compare(token.digest, _digest(match["secret"])):
         return None
     return token if token.is_open and token.user.is_active else None
 
@@ -117,7 +117,7 @@ class TokenAuthentication(BaseAuthentication):
         return token.user, token
 
     def authenticate_header(self, request: Request) -> str:
-        """401 instead of 403 for whoever is not signed in."""
+        """Return the challenge that makes it 401 instead of 403 for whoever is not signed in."""
         return 'Bearer realm="RubricWeb"'
 
 

@@ -44,7 +44,7 @@ NOTED_EVERY = 1.0
 
 
 def state_digest(collection: Collection) -> str:
-    """Another one after each change: by an action, which leaves an audit entry, by a rating or by a grade."""
+    """Return a digest that differs after each change: an action (audit entry), a rating or a grade."""
     digest = hashlib.sha256()
     for part in _state(collection):
         digest.update(f"{part}\n".encode())
@@ -85,7 +85,7 @@ def newest_archive(collection: Collection) -> Archive | None:
 
 
 def is_up_to_date(archive: Archive | None) -> bool:
-    """Whether the archive is there and nothing has changed since."""
+    """Return whether the archive is there and nothing has changed since."""
     if archive is None or not archive.is_there:
         return False
     return archive.state_digest == state_digest(archive.collection)
@@ -131,7 +131,7 @@ def require_archive(collection: Collection) -> None:
 
 
 def give_back(person: User, collection: Collection | None) -> None:
-    """In one collection or in all: assigned cells are anybody's again, open flags nobody's."""
+    """Free the person's assigned cells and open flags, in one collection or in all."""
     turns = Turn.objects.filter(person=person).exclude(state__in=Turn.DONE)
     flags = Flag.objects.filter(assignee=person, resolved_at=None)
     views = SavedView.objects.filter(user=person)

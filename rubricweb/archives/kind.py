@@ -28,7 +28,7 @@ class Archives(TaskKind[Archive]):
     is_retried = True
 
     def run(self, lease: Lease[Archive]) -> None:
-        """The state is read first, so that a change meanwhile makes the archive an old one."""
+        """Write the archive; the state is read first, so a change meanwhile outdates it."""
         archive = lease.work
         archive.path.parent.mkdir(parents=True, exist_ok=True)
         state = actions.state_digest(archive.collection)
@@ -61,7 +61,7 @@ class Deletions(TaskKind[Deletion]):
     is_retried = True
 
     def run(self, lease: Lease[Deletion]) -> None:
-        """The collection goes for everybody in one transaction, or stays whole."""
+        """Delete the collection for everybody in one transaction, or leave it whole."""
         try:
             with transaction.atomic():
                 is_removed = self._delete(lease)
@@ -106,7 +106,7 @@ class Restorations(TaskKind[Restoration]):
     is_retried = True
 
     def run(self, lease: Lease[Restoration]) -> None:
-        """What is wrong with the archive is a result; other errors are tried again."""
+        """Restore the archive; a fault in it is a result, other errors are tried again."""
         if not lease.work.path.is_file():
             raise CannotRun(
                 "The uploaded archive is not on the worker's machine: "

@@ -97,7 +97,7 @@ def file_path(label: str, number: int) -> str:
 
 
 def line_of(values: list[Any]) -> str:
-    """One row as JSON, the same for the same values on every database.
+    """Return one row as JSON, the same for the same values on every database.
 
     >>> line_of([1, {"b": 1e20, "a": "\u00fc"}, None])
     '[1,{"a":"\\\\u00fc","b":100000000000000000000},null]\\n'
@@ -113,16 +113,16 @@ def _dumped(values: Any) -> str:
 
 
 def _as_json(value: object) -> str:
-    """Dates are in UTC; UUIDs and decimals as their own text."""
+    """Return dates in UTC, and UUIDs and decimals as their own text."""
     return value.astimezone(UTC).isoformat() if isinstance(value, datetime) else str(value)
 
 
 def _plain_numbers(value: Any) -> Any:
-    """The value as PostgreSQL gives JSON back: large floats as whole numbers, and no negative zero."""
+    """Return the value as PostgreSQL gives JSON back: large floats as whole numbers, and no negative zero."""
     if isinstance(value, dict):
-        return {key: _plain_numbers(one) for key, one in value.items()}
+        return {key: _plain_numbers(part) for key, part in value.items()}
     if isinstance(value, list):
-        return [_plain_numbers(one) for one in value]
+        return [_plain_numbers(part) for part in value]
     if isinstance(value, float) and abs(value) >= LARGEST_PLAIN_FLOAT and value - value == 0:
         return int(Decimal(repr(value)))
     return value + 0.0 if isinstance(value, float) else value

@@ -148,13 +148,13 @@ def _part(stated: Mapping[str, Any]) -> Part:
 
 def _check_columns(parts: Mapping[str, Part], file: str) -> None:
     models = [*tables.SHARED, *(table.model for table in tables.archived())]
-    known = {model._meta.label: {column.name for column in tables.columns(model)} for model in models}
+    expected = {model._meta.label: {column.name for column in tables.columns(model)} for model in models}
     for label, part in parts.items():
-        if label not in known:
+        if label not in expected:
             raise BadFormat(f"has the table {label}, which is not known here: {_NEWER}", file=file)
-        if unknown := set(part.columns) - known[label]:
-            words = ", ".join(sorted(unknown))
-            raise BadFormat(f"has columns of {label} that are not known here ({words}): {_NEWER}", file=file)
+        if unknown := set(part.columns) - expected[label]:
+            names = ", ".join(sorted(unknown))
+            raise BadFormat(f"has columns of {label} that are not known here ({names}): {_NEWER}", file=file)
 
 
 def _check_entries(source: ZipFile, parts: list[Part], entries: set[str], name: str) -> None:

@@ -86,21 +86,21 @@ class CannotDelete(Exception):
 
 
 def why_not(collection: Collection) -> str:
-    """Why the collection cannot be deleted now; empty if it can."""
-    working = [words for table in tables.owned() if (words := _at_work(table, collection))]
+    """Return why the collection cannot be deleted now; empty if it can."""
+    working = [counts for table in tables.owned() if (counts := _at_work(table, collection))]
     return f"Work is under way: {', '.join(working)}. Cancel it, or wait until it ends." if working else ""
 
 
 def counted(rows: QuerySet[Any]) -> str:
-    """In words, such as "2,000 grades"; empty for none."""
+    """Return the number with its noun, such as "2,000 grades"; empty for none."""
     names = rows.model._meta
     number = rows.count()
-    one, many = COUNTED.get(rows.model, (str(names.verbose_name), str(names.verbose_name_plural)))
-    return f"{number:,} {one if number == 1 else many}" if number else ""
+    singular, many = COUNTED.get(rows.model, (str(names.verbose_name), str(names.verbose_name_plural)))
+    return f"{number:,} {singular if number == 1 else many}" if number else ""
 
 
 def is_large(collection: Collection) -> bool:
-    """Whether a worker had better delete it: it takes seconds."""
+    """Return whether a worker had better delete it: it takes seconds."""
     rows = 0
     for table in tables.owned():
         rows += table.rows(collection)[: AT_ONCE + 1].count()
@@ -110,7 +110,7 @@ def is_large(collection: Collection) -> bool:
 
 
 def going(collection: Collection) -> list[str]:
-    """What people know of what would be deleted, counted."""
+    """Return what people know of what would be deleted, counted."""
     rows = {table.model: table.rows(collection) for table in tables.owned() if table.model in COUNTED}
     return list(filter(None, (counted(rows[model]) for model in COUNTED)))
 
@@ -180,7 +180,7 @@ def _remove_in_portions(table: tables.Table, collection: Collection) -> None:
 
 
 def _at_work(table: tables.Table, collection: Collection) -> str:
-    """Such as "2 jobs"; empty if nothing of the table is queued or running. Chunks count as their jobs."""
+    """Return what is queued or running, such as "2 jobs"; empty for nothing. Chunks count as their jobs."""
     model: type[Model] = table.model
     rows = table.rows(collection)
     if issubclass(model, Job):
@@ -193,12 +193,12 @@ def _at_work(table: tables.Table, collection: Collection) -> str:
 
 
 def _deepest_first() -> list[tables.Table]:
-    """Rows are found through the rows above them, which must be there until then."""
+    """Return the tables so that rows go before the rows above them, through which they are matched."""
     return sorted(tables.owned(), key=lambda table: -table.path.count("__") - (table.path != "pk"))
 
 
 def _delete(table: tables.Table, collection: Collection) -> int:
-    """Foreign keys are checked when the transaction ends."""
+    """Delete the rows; foreign keys are checked when the transaction ends."""
     return int(table.rows(collection)._raw_delete(using="default"))
 
 
@@ -225,7 +225,7 @@ class Removal:
 
 
 def removal_of_run(run: Run) -> Removal:
-    """Grades and ratings of passages that only this run's answers brought stand on it."""
+    """Return what removing the run would do. Grades of passages that only it brought keep it."""
     brought = Passage.objects.filter(pk__in=_brought_by(run))
     stands = [*_standing_on(Run.objects.filter(pk=run.pk)), *_standing_on(brought)]
     objection = "It counts on boards and in pools: withdraw it first." if run.is_accepted else ""
@@ -233,7 +233,7 @@ def removal_of_run(run: Run) -> Removal:
 
 
 def removal_of_bank(bank: Bank) -> Removal:
-    """Grades and ratings of wordings that no other bank has stand on it."""
+    """Return what removing the bank would do. Grades of wordings that no other bank has keep it."""
     items = Item.objects.filter(bank=bank)
     open_boards = PublicBoard.objects.filter(collection=bank.collection, closed_at=None)
     named = [board.pk for board in open_boards if f"bank={bank.pk}" in board.query.split("&")]
@@ -272,7 +272,7 @@ def remove_bank(bank: Bank, *, by: User) -> None:
 
 
 def _brought_by(run: Run) -> Iterator[int]:
-    """Passages of the run's answers that no other run ranks and nobody judged."""
+    """Yield passages of the run's answers that no other run ranks and nobody judged."""
     for topic_id in run.responses.values_list("topic", flat=True):
         own: set[str] = set(*run.rankings.filter(topic=topic_id).values_list("doc_ids", flat=True))
         for doc_ids in (
@@ -296,7 +296,7 @@ def _own_wordings(bank: Bank) -> QuerySet[ItemRevision, Any]:
 
 
 def _standing_on(rows: QuerySet[Any]) -> list[str]:
-    """Rows of other tables that refer to these, counted by table."""
+    """Return the rows of other tables that refer to these, counted by table."""
     keys, lines = rows.order_by().values("pk"), []
     for relation in rows.model._meta.get_fields(include_hidden=True):
         if isinstance(relation, ForeignObjectRel) and relation.related_model not in PARTS[rows.model]:

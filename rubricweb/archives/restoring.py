@@ -127,7 +127,7 @@ class Progress:
     is_unwanted: bool = False
 
     def add(self, rows: int) -> None:
-        """Raises Unwanted."""
+        """Count rows as restored. Raises Unwanted."""
         self.done += rows
         if self.is_unwanted:
             raise Unwanted
@@ -201,7 +201,7 @@ def _restore_with_own_keys(archive: Archive, terms: Terms, files: list[Path], pr
 
 def _restore(archive: Archive, terms: Terms, keys: Keys, files: list[Path], progress: Progress) -> Restored:
     slug, names = terms.slug, _names(archive)
-    known = set(User.objects.filter(username__in=names).values_list("username", flat=True))
+    usernames = set(User.objects.filter(username__in=names).values_list("username", flat=True))
     keys.shared = {User: [_person(name).pk for name in names], GraderConfig: _graders(archive)}
     for table in _present(archive):
         changed = {"slug": slug} if table.model is Collection else {}
@@ -213,9 +213,9 @@ def _restore(archive: Archive, terms: Terms, keys: Keys, files: list[Path], prog
         raise BadFormat("has not one collection, expected one", file=archive.name)
     audit.record("collection restored", collection, by=None, detail=slug)
     rows = {label: part.rows for label, part in archive.manifest.tables.items()}
-    strangers = [name for name in names if name not in known]
+    strangers = [name for name in names if name not in usernames]
     members = [] if terms.joins else _taken_out(collection)
-    return Restored(collection.pk, slug, rows, sorted(known), strangers, members)
+    return Restored(collection.pk, slug, rows, sorted(usernames), strangers, members)
 
 
 def _taken_out(collection: Collection) -> list[Membership]:

@@ -225,9 +225,9 @@ def fits(shape: Any) -> Check:  # Any: a type as msgspec takes it
     return lambda value: msgspec.convert(value, shape)
 
 
-def one_of(known: Iterable[str]) -> Check:
+def one_of(choices: Iterable[str]) -> Check:
     """Return the check that a text is one of these."""
-    names = frozenset(known)
+    names = frozenset(choices)
 
     def check(value: Any) -> None:
         if value not in names:
@@ -237,7 +237,7 @@ def one_of(known: Iterable[str]) -> Check:
 
 
 def _made(value: Any) -> None:
-    """Answers cite by position, and ranks have a score each."""
+    """Check that answers cite by position, and that each rank has a score."""
     made = msgspec.convert(value, StoredMade)
     if len(made.doc_ids) != len(made.scores):
         raise ValueError("it has not a score for each document")
@@ -346,7 +346,7 @@ def _ranking(row: Row) -> None:
 
 
 def _import(row: Row) -> None:
-    """What was imported has an end, by which later imports are told."""
+    """Check that an import that ran has an end, by which later imports are told apart."""
     is_written = row["step"] == Import.Step.WRITE and row["state"] == Import.State.DONE
     if (is_written or row["step"] == Import.Step.UNDO) and row["ended_at"] is None:
         raise ValueError("it was imported and has no end")

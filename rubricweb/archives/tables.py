@@ -92,23 +92,23 @@ class Table:
         return columns(self.model)
 
     def rows(self, collection: Collection) -> QuerySet[Any]:
-        """The rows of the collection, unordered."""
+        """Return the rows of the collection, unordered."""
         return self.model._base_manager.filter(**{self.path: collection.pk}).order_by()
 
     def archived_rows(self, collection: Collection) -> QuerySet[Any]:
-        """The rows that an archive has, in the order in which they were made."""
+        """Return the rows that an archive has, in the order in which they were made."""
         rows = self.rows(collection).order_by("pk")
         return rows.exclude(verb__in=NOT_ARCHIVED) if self.model is AuditEntry else rows
 
 
 @cache
 def owned() -> tuple[Table, ...]:
-    """Every model with a chain of foreign keys to Collection, by label; of several chains the shortest."""
-    known: dict[type[Model], str] = {Collection: "pk"}
+    """Return every model with a chain of foreign keys to Collection, by label, with its shortest chain."""
+    paths: dict[type[Model], str] = {Collection: "pk"}
     for may_be_null in (False, True):
-        while found := dict(_next_to(known, may_be_null=may_be_null)):
-            known |= found
-    return tuple(sorted((Table(model, path) for model, path in known.items()), key=lambda one: one.label))
+        while added := dict(_next_to(paths, may_be_null=may_be_null)):
+            paths |= added
+    return tuple(sorted((Table(model, path) for model, path in paths.items()), key=lambda table: table.label))
 
 
 def archived() -> list[Table]:
@@ -116,7 +116,7 @@ def archived() -> list[Table]:
 
 
 def columns(model: type[Model]) -> list[Field[Any, Any]]:
-    """The columns that an archive has, in the order of the model."""
+    """Return the columns that an archive has, in the order of the model."""
     if model is User:
         return [field for field in model._meta.concrete_fields if field.name in OF_PEOPLE]
     fields = [field for field in model._meta.concrete_fields if not field.primary_key]
@@ -124,12 +124,12 @@ def columns(model: type[Model]) -> list[Field[Any, Any]]:
 
 
 def target_of(field: Field[Any, Any]) -> type[Model] | None:
-    """The model to which a foreign key leads; None for other columns."""
+    """Return the model to which a foreign key leads; None for other columns."""
     return field.related_model if isinstance(field, ForeignKey) else None
 
 
 def own_models() -> Iterator[type[Model]]:
-    """Every model of the project with a table, those between two sides of many to many too."""
+    """Yield every model of the project with a table, those between two sides of many to many too."""
     for model in apps.get_models(include_auto_created=True):
         if model.__module__.startswith("rubricweb.") and model._meta.managed:
             yield model
@@ -152,14 +152,14 @@ def ended(model: type[Model], row: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-def _next_to(known: dict[type[Model], str], *, may_be_null: bool) -> Iterator[tuple[type[Model], str]]:
+def _next_to(paths: dict[type[Model], str], *, may_be_null: bool) -> Iterator[tuple[type[Model], str]]:
     for model in own_models():
-        if model in known or model in SHARED:
+        if model in paths or model in SHARED:
             continue
         for field in model._meta.concrete_fields:
             target = target_of(field)
-            if target in known and (may_be_null or not field.null):
-                path = known[target]
+            if target in paths and (may_be_null or not field.null):
+                path = paths[target]
                 yield model, field.name if path == "pk" else f"{field.name}__{path}"
                 break
 
@@ -183,7 +183,7 @@ PLACES: dict[type[Model], Callable[[Any], Path]] = {
 
 
 def files_of(collection: Collection) -> Iterator[tuple[Model, Path]]:
-    """The files that are there, each with its row."""
+    """Yield the files that are there, each with its row."""
     for table in archived():
         if table.model in PLACES:
             for row in table.rows(collection).order_by("pk"):
@@ -216,7 +216,7 @@ def _passages(value: Any, row: Row, swap: Swap) -> list[int]:
 
 
 def _cells(value: Any, row: Row, swap: Swap) -> list[list[int]] | None:
-    """Pairs of a wording and a passage; a pair of which one is gone goes too. None where there is no list."""
+    """Return pairs of a wording and a passage, without pairs of which one is gone; None for no list."""
     if value is None:
         return None
     pairs = [(swap(ItemRevision, wording), swap(Passage, passage)) for wording, passage in value]
@@ -224,19 +224,19 @@ def _cells(value: Any, row: Row, swap: Swap) -> list[list[int]] | None:
 
 
 def _wordings_in_place(value: Any, row: Row, swap: Swap) -> list[int]:
-    """0 for one that is gone: the mask beside it has a column for each."""
+    """Return the new keys, 0 for a row that is gone: the mask has a column for each."""
     return [swap(ItemRevision, key) or 0 for key in value]
 
 
 def _packed_passages(value: Any, row: Row, swap: Swap) -> str:
-    """0 for one that is gone, since chunks are ranges of them; empty where none is written yet."""
+    """Return the new keys packed, 0 for a row that is gone, since chunks are ranges of them."""
     if not value:
         return ""
     return pack_keys([swap(Passage, key) or 0 for key in unpack_keys(value).tolist()])
 
 
 def _replies(value: Any, row: Row, swap: Swap) -> list[list[Any]] | bytes:
-    """In an archive, a list of wordings, passages and replies; in a database, what `blocks` makes of it."""
+    """Return wordings, passages and replies as a list for an archive, and as a block for a database."""
     if isinstance(value, list):
         cells = {
             (swap(ItemRevision, wording) or 0, swap(Passage, passage) or 0): str(text)
@@ -247,11 +247,11 @@ def _replies(value: Any, row: Row, swap: Swap) -> list[list[Any]] | bytes:
         (swap(ItemRevision, wording), swap(Passage, passage), text)
         for (wording, passage), text in blocks.texts_of(value).items()
     ]
-    return [list(one) for one in texts if None not in one]
+    return [list(reply) for reply in texts if None not in reply]
 
 
 def _ranges(value: Any, row: Row, swap: Swap) -> dict[str, list[int]]:
-    """What an import added; nothing where a row is gone, so that it cannot be undone."""
+    """Return what an import added; nothing where a row is gone, so that it cannot be undone."""
     models = {kind: model for kind, (model, _) in kinds().items()}
     swapped = {
         kind: [swap(models[kind], first), swap(models[kind], last), number]
@@ -261,7 +261,7 @@ def _ranges(value: Any, row: Row, swap: Swap) -> dict[str, list[int]]:
 
 
 def _address(value: Any, row: Row, swap: Swap, *, parameters: Mapping[str, type[Model]]) -> str:
-    """The query part of an address, without the parameters whose rows are gone."""
+    """Return the query part of an address, without the parameters whose rows are gone."""
     kept = []
     for name, text in parse_qsl(value, keep_blank_values=True):
         if name in parameters and text.isdecimal():
@@ -273,7 +273,7 @@ def _address(value: Any, row: Row, swap: Swap, *, parameters: Mapping[str, type[
 
 
 def _audited(value: Any, row: Row, swap: Swap) -> int | None:
-    """The thing that an entry is about, which its `kind` names; None if it is gone."""
+    """Return the thing that an entry is about, which its `kind` names; None if it is gone."""
     model = _models_by_name().get(row["kind"])
     return swap(model, value) if model and value is not None else None
 
@@ -299,6 +299,6 @@ REPLACED: dict[str, Callable[[Any, Row, Swap], Any]] = {
 
 
 def replaced_in(label: str) -> dict[str, Callable[[Any, Row, Swap], Any]]:
-    """The functions for the columns of one table, by the column's name."""
+    """Return the functions for the columns of one table, by the column's name."""
     split = {key.rpartition("."): function for key, function in REPLACED.items()}
     return {name: function for (table, _, name), function in split.items() if table == label}

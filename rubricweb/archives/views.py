@@ -45,8 +45,8 @@ class DeleteForm(forms.Form):
         help_text="Changes since the last archive cannot be recovered.",
     )
 
-    def __init__(self, sent: QueryDict | None, *, slug: str, is_archived: bool) -> None:
-        super().__init__(sent)
+    def __init__(self, submitted: QueryDict | None, *, slug: str, is_archived: bool) -> None:
+        super().__init__(submitted)
         self.expected, self.is_archived = slug, is_archived
         self.fields["slug"].label = f"Type its short name to confirm: {slug}"
         if is_archived:
@@ -186,8 +186,8 @@ def restore(request: HtmxRequest) -> HttpResponse:
         most = number(settings.UPLOAD_BYTES)
         form.add_error("archive", f"It is too large, expected at most {most} bytes.")
     if form.is_bound and form.is_valid():
-        sent = form.cleaned_data
-        return redirect(start_restoration(sent["archive"], slug=sent["slug"], by=request.user))
+        submitted = form.cleaned_data
+        return redirect(start_restoration(submitted["archive"], slug=submitted["slug"], by=request.user))
     own = Restoration.objects.filter(by=request.user)
     context = {"form": form, "restorations": own[:SHOWN_RESTORATIONS], "restores": True}
     return form_response(request, RESTORE, context, part="restore")

@@ -46,7 +46,7 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 
 @contextmanager
 def snapshot() -> Iterator[None]:
-    """All queries of the block see the database as it is now; in a transaction, as that sees it.
+    """Yield all queries of the block see the database as it is now; in a transaction, as that sees it.
 
     SQLite's own transactions here begin with the write lock, which this one never takes.
     """
@@ -80,7 +80,7 @@ class Numbers:
         }
 
     def number(self, model: type[Model], key: int) -> int | None:
-        """None for a row that is not in the archive."""
+        """Return the number of the row, or None if it is not in the archive."""
         if model in self._shared:
             return self._shared[model].get(key)
         keys = self._keys_of(model)
@@ -95,7 +95,7 @@ class Numbers:
 
 
 def shared_rows(collection: Collection, model: type[Model]) -> list[Any]:
-    """The people or graders to whom the collection's tables refer, by what tells them apart."""
+    """Return the people or graders to whom the collection's tables refer, by what tells them apart."""
     keys: set[int] = set()
     for table in tables.archived():
         for column in table.columns:
@@ -109,11 +109,13 @@ def shared_rows(collection: Collection, model: type[Model]) -> list[Any]:
 
 
 def _with_sources(collection: Collection, configs: list[GraderConfig]) -> list[GraderConfig]:
-    """Graders are also named by their fingerprints: in settings, and by graders that verify their answers."""
+    """Add graders that are named by fingerprint: in settings, and by graders that verify their answers."""
     rows = {config.fingerprint: config for config in configs}
-    asked = set(rows)
-    while missing := ({collection.default_grader, collection.answers_by} | _sources(rows.values())) - asked:
-        asked |= missing
+    looked_up = set(rows)
+    while (
+        missing := ({collection.default_grader, collection.answers_by} | _sources(rows.values())) - looked_up
+    ):
+        looked_up |= missing
         rows |= {
             config.fingerprint: config for config in GraderConfig.objects.filter(fingerprint__in=missing)
         }
@@ -177,7 +179,7 @@ def _shared_values(collection: Collection, model: type[Model]) -> Iterator[list[
 
 
 def _values(table: tables.Table, collection: Collection, numbers: Numbers) -> Iterator[list[Any]]:
-    """The rows with numbers for keys."""
+    """Yield the rows with numbers for keys."""
     columns = table.columns
     names = [column.name for column in columns]
     foreign = [(place, column) for place, column in enumerate(columns) if tables.target_of(column)]
@@ -196,7 +198,7 @@ def _values(table: tables.Table, collection: Collection, numbers: Numbers) -> It
 
 
 def _number(column: Any, key: int, numbers: Numbers) -> int | None:
-    """A few foreign keys are not checked by the database: one that may be empty is, if its row is gone."""
+    """Return the number of a referenced row. Raises CannotArchive for a required one that is gone."""
     number = numbers.number(column.related_model, key)
     if number is None and not column.null:
         place = f"{column.model._meta.label}.{column.name}"
@@ -229,7 +231,7 @@ def _entry(target: ZipFile, name: str) -> IO[bytes]:
 
 
 def _migrations() -> dict[str, str]:
-    """The newest migration of each of our apps."""
+    """Return the newest migration of each of our apps."""
     applied = MigrationRecorder(connection).applied_migrations()
     ours = {table.model._meta.app_label for table in tables.owned()}
     return {app: name for app, name in sorted(applied) if app in ours}

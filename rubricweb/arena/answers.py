@@ -66,50 +66,50 @@ class Answer:
     passages: tuple[CitedPassage, ...]
 
     @property
-    def words(self) -> int:
+    def n_words(self) -> int:
         return sum(len(claim.text.split()) for claim in self.claims)
 
 
 def stored_answers(collection: Collection) -> Mapping[Place, str]:
-    """The digest of each answer with text of an accepted run."""
+    """Return the digest of each answer with text of an accepted run."""
     stamp = Collection.objects.values_list("stamp", flat=True).get(pk=collection.pk)
     return _stored(collection.pk, stamp).digests
 
 
 class _Stored(NamedTuple):
     digests: Mapping[Place, str]
-    words: Mapping[Place, int]
+    lengths: Mapping[Place, int]
 
 
 @lru_cache(maxsize=CACHED_COLLECTIONS)
 def _stored(collection_id: int, stamp: int) -> _Stored:
-    """Cached by the stamp, which imports and the states of runs move."""
+    """Return digests and lengths, cached by the stamp, which imports and the states of runs move."""
     collection = Collection.objects.get(pk=collection_id)
     rows = Response.objects.filter(run__in=collection.runs.accepted()).order_by("run", "topic")
     rows = rows.only("run", "topic", "sentences")
-    digests, words = {}, {}
+    digests, lengths = {}, {}
     for row in rows.iterator():
         texts = [sentence["text"] for sentence in row.sentences]
         if any(text.strip() for text in texts):
             digests[row.run_id, row.topic_id] = digest_of(row)
-            words[row.run_id, row.topic_id] = sum(len(text.split()) for text in texts)
-    return _Stored(digests, words)
+            lengths[row.run_id, row.topic_id] = sum(len(text.split()) for text in texts)
+    return _Stored(digests, lengths)
 
 
 def answer_words(collection: Collection) -> Mapping[Place, int]:
-    """The number of words of each answer with text of an accepted run."""
+    """Return the number of words of each answer with text of an accepted run."""
     stamp = Collection.objects.values_list("stamp", flat=True).get(pk=collection.pk)
-    return _stored(collection.pk, stamp).words
+    return _stored(collection.pk, stamp).lengths
 
 
 def paired_topics(answers: Mapping[Place, str]) -> set[int]:
-    """The topics that two or more runs answered."""
+    """Return the topics that two or more runs answered."""
     runs = Counter(topic for _, topic in answers)
     return {topic for topic, number in runs.items() if number > 1}
 
 
 def answers_of(battle: Battle) -> tuple[Answer, Answer] | None:
-    """Both answers, left first; None while one is being made, and where one was replaced or removed since."""
+    """Return both answers, left first; None if one is not ready yet, or was replaced or removed."""
     if battle.question:
         return _fresh_answers(battle.question)
     (left_run, topic), (right_run, _) = battle.places
@@ -119,11 +119,11 @@ def answers_of(battle: Battle) -> tuple[Answer, Answer] | None:
     if [row and digest_of(row) for row in sides] != [battle.left_digest, battle.right_digest]:
         return None
     left, right = [row for row in sides if row]
-    said = convert.sentences(left), convert.sentences(right)
-    texts = _texts(battle.collection_id, *said)
+    sentences = convert.sentences(left), convert.sentences(right)
+    texts = _texts(battle.collection_id, *sentences)
     return (
-        _answer("left", said[0], texts | left.documents),
-        _answer("right", said[1], texts | right.documents),
+        _answer("left", sentences[0], texts | left.documents),
+        _answer("right", sentences[1], texts | right.documents),
     )
 
 
@@ -131,7 +131,7 @@ def _fresh_answers(question: Question) -> tuple[Answer, Answer] | None:
     if not question.is_ready:
         return None
     made = [models.made_from_json(chunk.result or {}, "", "") for chunk in question.chunks.all()]
-    left, right = (one.answer.response("", "").sentences if one.answer else () for one in made)
+    left, right = (side.answer.response("", "").sentences if side.answer else () for side in made)
     texts = _texts(question.collection_id, left, right)
     return _answer("left", left, texts), _answer("right", right, texts)
 
@@ -143,8 +143,8 @@ def _answer(side: str, sentences: Sequence[Sentence], texts: Mapping[str, str]) 
         cited = list(dict.fromkeys(citation.doc_id for citation in sentence.citations or ()))
         for doc_id in cited:
             numbers.setdefault(doc_id, len(numbers) + 1)
-        told = sentence.text, tuple(numbers[doc_id] for doc_id in cited), sentence.citations is not None
-        claims.append(Claim(number, *told))
+        segment = sentence.text, tuple(numbers[doc_id] for doc_id in cited), sentence.citations is not None
+        claims.append(Claim(number, *segment))
     passages = tuple(
         CitedPassage(number, doc_id, texts.get(doc_id, "")) for doc_id, number in numbers.items()
     )
@@ -152,7 +152,7 @@ def _answer(side: str, sentences: Sequence[Sentence], texts: Mapping[str, str]) 
 
 
 def _texts(collection_id: int, *answers: Sequence[Sentence]) -> dict[str, str]:
-    """The texts of the collection's passages that the answers cite."""
+    """Return the texts of the collection's passages that the answers cite."""
     sentences = [sentence for answer in answers for sentence in answer]
     cited = {citation.doc_id for sentence in sentences for citation in sentence.citations or ()}
     passages = Passage.objects.filter(collection=collection_id, doc_id__in=cited)
@@ -194,7 +194,7 @@ class CountedVote:
         return min(self.left, self.right), max(self.left, self.right)
 
     def outcome_of(self, run: int) -> int:
-        """The outcome for one of the two runs."""
+        """Return the outcome for one of the two runs."""
         return self.outcome if run == self.left else -self.outcome
 
 
@@ -212,7 +212,7 @@ class Counted:
 def counted_votes(
     collection: Collection, verdict: Verdict = Verdict.ANSWER, *, with_named: bool = False
 ) -> Counted:
-    """The votes of all people that hold, by the time at which battles were drawn."""
+    """Return the votes of all people that hold, by the time at which battles were drawn."""
     answers = stored_answers(collection)
     votes: list[CountedVote] = []
     named = outdated = 0
@@ -220,42 +220,42 @@ def counted_votes(
     for vote in held.order_by("battle"):
         battle = vote.battle
         digests = [answers.get(place) for place in battle.places]
-        said = getattr(vote, verdict.value)
+        outcome = getattr(vote, verdict.value)
         if digests != [battle.left_digest, battle.right_digest]:
             outdated += 1
         elif not (vote.is_blind or with_named):
             named += 1
-        elif said:
-            votes.append(_counted(battle, said, place=len(votes)))
+        elif outcome:
+            votes.append(_counted(battle, outcome, place=len(votes)))
     return Counted(tuple(votes), named, outdated)
 
 
-def _counted(battle: Battle, said: str, *, place: int) -> CountedVote:
+def _counted(battle: Battle, outcome: str, *, place: int) -> CountedVote:
     voter = battle.person.username if battle.person else f" {place:09}"
     (left, topic), (right, _) = battle.places
-    return CountedVote(battle.pk, topic, battle.query_id, left, right, voter, said)
+    return CountedVote(battle.pk, topic, battle.query_id, left, right, voter, outcome)
 
 
 def holding_votes(collection: Collection) -> dict[int, Vote]:
-    """By battle: the vote that holds, with its reasons."""
+    """Return the vote that holds for each battle, with its reasons."""
     held = Vote.objects.holding(collection).prefetch_related("reasons")
     return {vote.battle_id: vote for vote in held}
 
 
 def reason_of(vote: Vote) -> Reason | None:
-    """Why the person voted so: the last that they said."""
-    said = list(vote.reasons.all())
-    return said[-1] if said else None
+    """Return why the person voted so: the last that they said."""
+    reasons = list(vote.reasons.all())
+    return reasons[-1] if reasons else None
 
 
 def named_runs(collection: Collection, runs: Iterable[int]) -> dict[int, str]:
-    """By primary key: the names of runs that the reader may see."""
+    """Return the names of runs that the reader may see, by primary key."""
     tags = dict(collection.runs.filter(pk__in=set(runs)).values_list("pk", "run_tag"))
     return dict(zip(tags, shown_names(collection.pk, tuple(tags.values())), strict=True))
 
 
 def as_arrays(votes: Sequence[CountedVote], runs: Sequence[int]) -> Votes:
-    """For `bradley_terry`, with the place of each run in `runs` as its number.
+    """Return the votes for `bradley_terry`; the number of a run is its place in `runs`.
 
     Topics and voters are numbered by their ids and user names, so that a restored collection has them in the
     order of the archived one.
@@ -275,6 +275,6 @@ def as_arrays(votes: Sequence[CountedVote], runs: Sequence[int]) -> Votes:
 
 
 def _numbers(names: Sequence[str]) -> list[int]:
-    """The place of each name among all, sorted."""
+    """Return the place of each name among all, sorted."""
     place = {name: number for number, name in enumerate(sorted(set(names)))}
     return [place[name] for name in names]

@@ -55,7 +55,7 @@ class FreshSystem:
         return self.answering is not Answering.SENTENCES
 
     def spec(self, writer: Writer | None) -> SystemSpec:
-        """Raises ValueError without a model that it needs."""
+        """Return the system's specification. Raises ValueError without a model that it needs."""
         spec = SystemSpec(Answering.SENTENCES, sources=self.sources)
         if not self.needs_model:
             return spec
@@ -84,7 +84,7 @@ def offered(writer: Writer | None) -> list[FreshSystem]:
 def two_systems(
     chosen: Sequence[str], writer: Writer | None, random: np.random.Generator
 ) -> tuple[FreshSystem, FreshSystem]:
-    """Left and right: those chosen by name, the others drawn, and the sides drawn.
+    """Return the left and the right system: those chosen by name, else drawn; the sides are drawn too.
 
     Raises ValueError for the same system twice, or one that needs a model where there is none.
     """
@@ -99,7 +99,7 @@ def two_systems(
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class NewQuestion:
     """What a person wants to have answered, and by whom."""
 
     text: str
@@ -111,16 +111,16 @@ class Asked:
 
 
 @transaction.atomic
-def ask(collection: Collection, asked: Asked, *, limits: Limits, by: User) -> Battle:
+def ask(collection: Collection, request: NewQuestion, *, limits: Limits, by: User) -> Battle:
     """Have workers make two answers, and open the blind battle of them. Raises ValueError (`two_systems`)."""
     arena = battles.locked_arena(collection)
     number = battles.next_number(collection, by)
     random = np.random.default_rng([arena.seed, crc32(by.username.encode()), number])
-    both = two_systems(asked.systems, asked.writer, random)
-    question = _new_question(collection, asked, limits, by)
-    chunks = [_answer(question, place, system, asked.writer) for place, system in enumerate(both)]
+    both = two_systems(request.systems, request.writer, random)
+    question = _new_question(collection, request, limits, by)
+    chunks = [_answer(question, place, system, request.writer) for place, system in enumerate(both)]
     dispatch.enqueue(FreshAnswer.objects.bulk_create(chunks))
-    audit.record("question asked in the arena", question, by=by, detail=asked.text[:200])
+    audit.record("question asked in the arena", question, by=by, detail=request.text[:200])
     events.publish_on_commit(collection.channel, EVENT)
     return Battle.objects.create(
         collection=collection, person=by, number=number, question=question, drawn=Battle.Drawn.ASKED
@@ -193,12 +193,12 @@ def _steered(question: Question, steer: Callable[[Question], Question], word: st
     return after
 
 
-def _new_question(collection: Collection, asked: Asked, limits: Limits, by: User) -> Question:
+def _new_question(collection: Collection, request: NewQuestion, limits: Limits, by: User) -> Question:
     return Question.objects.create(
         collection=collection,
-        topic=asked.topic,
-        text=asked.text,
-        is_drawn=DRAWN in asked.systems,
+        topic=request.topic,
+        text=request.text,
+        is_drawn=DRAWN in request.systems,
         most_calls=max(1, limits.calls),
         most_dollars=limits.dollars,
         total=2,

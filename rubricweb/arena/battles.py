@@ -78,7 +78,7 @@ class TopicTaken(ArenaError):
 
 
 def locked_arena(collection: Collection) -> Arena:
-    """The collection's arena, locked, so that two windows of one person do not draw two battles."""
+    """Return the collection's arena, locked, so that two windows of one person do not draw two battles."""
     Arena.objects.get_or_create(collection=collection)
     return (
         Arena.objects.select_for_update(of=("self",)).select_related("collection").get(collection=collection)
@@ -91,13 +91,13 @@ def next_number(collection: Collection, person: User) -> int:
 
 
 def keep_digests(question: Question) -> None:
-    """Both answers are there: their battles remember what is shown."""
+    """Store in the question's battles which two answers they show."""
     left, right = (digest_of_fresh(chunk) for chunk in question.chunks.all())
     Battle.objects.filter(question=question).update(left_digest=left, right_digest=right)
 
 
 def digest_of_fresh(chunk: FreshAnswer) -> str:
-    """As `models.digest_of`, of an answer that was made in the arena."""
+    """Return the digest of an answer that was made in the arena, as `models.digest_of` does."""
     written = json.dumps([(chunk.result or {}).get(part) for part in ("sentences", "sources")])
     return hashlib.sha256(written.encode()).hexdigest()
 
@@ -125,7 +125,7 @@ class Numbering:
 
     @classmethod
     def of(cls, collection: Collection) -> Numbering:
-        """Sorted here, since databases sort by languages of their own."""
+        """Return the numbering, sorted here, since databases sort by languages of their own."""
         runs = sorted(collection.runs.values_list("run_tag", "pk"))
         topics = sorted(collection.topics.values_list("query_id", "pk"))
         return cls(tuple(pk for _, pk in runs), tuple(pk for _, pk in topics))
@@ -137,12 +137,12 @@ class Numbering:
         return {topic: place for place, topic in enumerate(self.topics)}
 
     def sides(self, drawn: Sides) -> Sides:
-        """By primary keys what was drawn by places."""
+        """Return the primary keys of what was drawn by place."""
         return Sides(self.topics[drawn.topic], self.runs[drawn.left], self.runs[drawn.right])
 
 
 def draw(arena: Arena, person: User, number: int) -> Draw:
-    """The battle of that number: the same for the same seed, names and votes. Raises NothingToDraw."""
+    """Return the battle of that number: the same for the same seed, names and votes. Raises NothingToDraw."""
     numbering = Numbering.of(arena.collection)
     left = unseen(arena.collection, person, numbering)
     if not left:
@@ -161,7 +161,7 @@ def draw(arena: Arena, person: User, number: int) -> Draw:
 
 
 def unseen(collection: Collection, person: User, numbering: Numbering) -> list[Candidate]:
-    """Every pair of answers to a topic that the person did not have, by places, in their order."""
+    """Return every pair of answers to a topic that the person did not have, by places, in their order."""
     runs, topics = numbering.run_places(), numbering.topic_places()
     battles = Battle.objects.filter(collection=collection, person=person, question=None)
     seen = {
@@ -171,7 +171,9 @@ def unseen(collection: Collection, person: User, numbering: Numbering) -> list[C
     answers = {
         (runs[run], topics[topic]): digest for (run, topic), digest in stored_answers(collection).items()
     }
-    return [one for one in candidates(answers) if (one.topic, frozenset(one.pair)) not in seen]
+    return [
+        matchup for matchup in candidates(answers) if (matchup.topic, frozenset(matchup.pair)) not in seen
+    ]
 
 
 def count_unseen(collection: Collection, person: User) -> int:
@@ -193,7 +195,7 @@ def count_unseen(collection: Collection, person: User) -> int:
 
 
 def candidates(answers: Mapping[Place, str]) -> Iterable[Candidate]:
-    """Every two runs that answered a topic differently; word for word the same answers are no battle."""
+    """Return every two runs that answered a topic differently; identical answers are no battle."""
     runs_of: dict[int, list[int]] = {}
     for run, topic in sorted(answers):
         runs_of.setdefault(topic, []).append(run)
@@ -204,7 +206,7 @@ def candidates(answers: Mapping[Place, str]) -> Iterable[Candidate]:
 
 
 def least_certain(votes: Sequence[CountedVote], places: Mapping[int, int]) -> list[Pair]:
-    """The pairs of runs that have votes, by places, first those of which it is least clear who is better."""
+    """Return the pairs of runs that have votes, by places, the closest ones first."""
     from grading.statistics.bradley_terry import least_certain_pairs, strengths  # brings scipy
 
     if not votes:
@@ -220,4 +222,4 @@ def _voted_on(
 ) -> list[Candidate]:
     runs, topics = numbering.run_places(), numbering.topic_places()
     voted = {(topics[vote.topic_id], frozenset(runs[run] for run in vote.pair)) for vote in votes}
-    return [one for one in left if (one.topic, frozenset(one.pair)) in voted]
+    return [matchup for matchup in left if (matchup.topic, frozenset(matchup.pair)) in voted]

@@ -77,7 +77,7 @@ def _jobs(collection_id: int) -> QuerySet[Question]:
 
 
 def _address(question: Question) -> str:
-    """Its battle, for the person who asked; nobody else may open it."""
+    """Return the address of the battle for the person who asked; empty for everybody else."""
     user = reader().user
     asks = user is not None and user == question.by
     return question.battle.get_absolute_url() if asks else ""

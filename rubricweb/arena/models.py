@@ -30,13 +30,13 @@ SIDES = ("left", "right")
 
 class VoteQuerySet(models.QuerySet[Any]):
     def holding(self, collection: Collection) -> VoteQuerySet:
-        """The last event of each battle, unless it takes a vote back; between runs that count."""
+        """Return the last event of each battle, unless it takes a vote back; between runs that count."""
         accepted = collection.runs.accepted()
         held = self._last(collection)
         return held.filter(battle__left__in=accepted, battle__right__in=accepted)
 
     def on_fresh_answers(self, collection: Collection) -> VoteQuerySet:
-        """Likewise, of battles whose answers were made for a question."""
+        """Return the holding votes on battles whose answers were made for a question."""
         return self._last(collection).filter(battle__question__isnull=False)
 
     def _last(self, collection: Collection) -> VoteQuerySet:
@@ -114,7 +114,7 @@ def new_seed() -> int:
 
 
 def digest_of(response: Response) -> str:
-    """A digest of the answer's sentences and citations, by which a vote remembers what it is about."""
+    """Return a digest of the answer's sentences and citations, by which a vote remembers what it is about."""
     written = json.dumps(response.sentences, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(written.encode()).hexdigest()
 

@@ -14,7 +14,7 @@ from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.arena import access, asking, selectors
-from rubricweb.arena.asking import DRAWN, Asked, offered
+from rubricweb.arena.asking import DRAWN, NewQuestion, offered
 from rubricweb.arena.battles import ArenaError
 from rubricweb.arena.models import Question
 from rubricweb.arena.voting import PAGE, context_of
@@ -49,7 +49,7 @@ class QuestionForm(forms.Form):
     )
 
     def offer(self, collection: Collection, person: User) -> None:
-        """Only systems that can answer here, and only as much money as the person may spend."""
+        """Offer only systems that can answer here, and only as much money as the person may spend."""
         self._collection, self._writer = collection, _writer_for(person, collection)
         systems = [(system.name, system.label) for system in offered(self._writer)]
         for name in ("first", "second"):
@@ -84,12 +84,12 @@ class QuestionForm(forms.Form):
         return cleaned
 
     @property
-    def asked(self) -> Asked:
+    def new_question(self) -> NewQuestion:
         """What the valid form says."""
         chosen = self.cleaned_data
         topic: Topic | None = self._collection.topics.get(pk=chosen["topic"]) if chosen["topic"] else None
         text = topic.text or topic.query_id if topic else chosen["text"]
-        return Asked(text, topic, (chosen["first"], chosen["second"]), self._writer)
+        return NewQuestion(text, topic, (chosen["first"], chosen["second"]), self._writer)
 
     @property
     def limits(self) -> Limits:
@@ -107,7 +107,7 @@ class AdoptForm(forms.Form):
 
 
 def _writer_for(person: User, collection: Collection) -> Writer | None:
-    """Assessors ask a model where they may start grading, and its price is known."""
+    """Return the model that the person may ask; assessors need the right to grade and a known price."""
     writer = writer_of(collection)
     if writer is None or roles.role_of(person, collection) != Role.ASSESSOR:
         return writer
@@ -115,7 +115,7 @@ def _writer_for(person: User, collection: Collection) -> Writer | None:
 
 
 def _cost(writer: Writer) -> float | None:
-    """Of a million tokens read and as many written, in dollars."""
+    """Return the price in dollars of a million tokens read and as many written."""
     return cost(writer.backend, writer.llm, MILLION, MILLION)
 
 
@@ -126,7 +126,7 @@ def ask(request: HtmxRequest, slug: str) -> HttpResponse:
     form = QuestionForm(request.POST or None)
     form.offer(collection, request.user)
     if form.is_bound and form.is_valid():
-        return redirect(asking.ask(collection, form.asked, limits=form.limits, by=request.user))
+        return redirect(asking.ask(collection, form.new_question, limits=form.limits, by=request.user))
     context = context_of(request, collection) | {"form": form, "page": "ask"}
     context["may_adopt"] = may_adopt = roles.holds(request.user, collection, roles.TO_EDIT_BANK)
     context["tallies"] = selectors.tallies(collection) if context["may_see_board"] else []

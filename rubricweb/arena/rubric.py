@@ -74,25 +74,25 @@ class Coverage:
 
 
 def coverages(bank: Bank, rater: Rater, min_grade: int, places: Iterable[Place]) -> dict[Place, Coverage]:
-    """By run and topic: what its answer covers; without those whose topic has no items."""
-    wanted = set(places)
-    topics = {topic for _, topic in wanted}
+    """Return what each answer covers, by run and topic, without topics that have no items."""
+    needed = set(places)
+    topics = {topic for _, topic in needed}
     pool, items = _pool_of(collection_pool(bank.collection), topics), asked_items(bank, topics)
     by_config = {config: matrices(config, pool) for config in rater.configs}
-    rows = Response.objects.filter(topic__in=topics, run__in={run for run, _ in wanted})
-    found = {}
+    rows = Response.objects.filter(topic__in=topics, run__in={run for run, _ in needed})
+    covered_by_place = {}
     for row in rows.only("run", "topic", "sentences", "passages_of").order_by("pk"):
-        if (row.run_id, row.topic_id) in wanted and items.get(row.topic_id):
+        if (row.run_id, row.topic_id) in needed and items.get(row.topic_id):
             graded = {kind: by_config[config][row.topic_id] for kind, config in rater.by_kind.items()}
-            asked = items[row.topic_id]
-            least = rater.min_grades_of((one.kind for one in asked), min_grade)
+            topic_items = items[row.topic_id]
+            least = rater.min_grades_of((item.kind for item in topic_items), min_grade)
             topic = pool.by_topic[row.topic_id]
-            found[row.run_id, row.topic_id] = _coverage(row, topic, asked, graded, least)
-    return found
+            covered_by_place[row.run_id, row.topic_id] = _coverage(row, topic, topic_items, graded, least)
+    return covered_by_place
 
 
 def asked_items(bank: Bank, topics: Iterable[int]) -> dict[int, tuple[AskedItem, ...]]:
-    """By topic: its active items, questions first, numbered within their kind as in the grid."""
+    """Return the active items of each topic, questions first, numbered within their kind as in the grid."""
     rows = bank.items.active().filter(topic__in=set(topics)).select_related("revision")
     by_topic: dict[int, list[AskedItem]] = {}
     for row in rows.order_by("topic", "position", "pk"):
@@ -109,7 +109,7 @@ def asked_items(bank: Bank, topics: Iterable[int]) -> dict[int, tuple[AskedItem,
 
 
 def _pool_of(pool: CollectionPool, topics: set[int]) -> CollectionPool:
-    """One topic's grades are read without those of all others."""
+    """Return the pool of one topic alone, so that the grades of the others are not read."""
     return pool.only(next(iter(topics))) if len(topics) == 1 else pool
 
 
@@ -123,7 +123,7 @@ def _coverage(
     ratings = ratings_of(graded, [item.column for item in items], len(topic.doc_ids))
     texts = [sentence["text"] for sentence in row.sentences]
     passages = response_passages(texts, PassagesOf(row.passages_of))
-    doc_ids = dict.fromkeys(one.doc_id for one in passages)
+    doc_ids = dict.fromkeys(passage.doc_id for passage in passages)
     rows = [topic.row_of[doc_id] for doc_id in doc_ids if doc_id in topic.row_of]
     own = ratings[rows]
     highest = own.max(axis=0, initial=FAILED) if rows else np.full(len(items), MISSING)
@@ -170,7 +170,7 @@ class Disagreement:
     @property
     def tags(self) -> list[tuple[str, int]]:
         """How many say so, by what they say; the most frequent first."""
-        return Counter(label for one in self.reasons for label in one.tag_labels).most_common()
+        return Counter(label for reason in self.reasons for label in reason.tag_labels).most_common()
 
     @property
     def margin(self) -> tuple[int, int]:
@@ -195,14 +195,14 @@ def rubric_and_votes(
     votes = counted_votes(bank.collection, verdict).votes
     places = {(run, vote.topic_id) for vote in votes for run in vote.pair}
     covered = coverages(bank, rater, min_grade, places)
-    scores = {place: score for place, one in covered.items() if (score := one.score) is not None}
-    known = [vote for vote in votes if all((run, vote.topic_id) in scores for run in vote.pair)]
-    found = _disagreements(known, covered)
+    scores = {place: score for place, coverage in covered.items() if (score := coverage.score) is not None}
+    scored = [vote for vote in votes if all((run, vote.topic_id) in scores for run in vote.pair)]
+    differences = _disagreements(scored, covered)
     return RubricAndVotes(
-        explained=_explained(known, scores) if known else None,
-        ungraded=len(votes) - len(known),
-        disagreements=_named(bank, found[:SHOWN]),
-        all_disagreements=len(found),
+        explained=_explained(scored, scores) if scored else None,
+        ungraded=len(votes) - len(scored),
+        disagreements=_named(bank, differences[:SHOWN]),
+        all_disagreements=len(differences),
     )
 
 
@@ -234,52 +234,61 @@ def _explained(votes: list[CountedVote], scores: Mapping[Place, float]) -> Expla
 
 
 def _disagreements(votes: list[CountedVote], covered: Mapping[Place, Coverage]) -> list[_Difference]:
-    """By topic and pair of runs, the clearest first."""
+    """Return the disagreements by topic and pair of runs, the clearest first."""
     by_pair: dict[tuple[int, tuple[int, int]], list[CountedVote]] = {}
     for vote in votes:
         by_pair.setdefault((vote.topic_id, vote.pair), []).append(vote)
-    found = []
+    differences = []
     for (topic, pair), of_pair in by_pair.items():
-        said = [vote.outcome_of(pair[0]) for vote in of_pair]
+        outcomes = [vote.outcome_of(pair[0]) for vote in of_pair]
         first, second = (covered[run, topic] for run in pair)
-        balance, more = sum(said), first.covered - second.covered
+        balance, more = sum(outcomes), first.covered - second.covered
         if balance * more < 0:
             rubric, people = pair if more > 0 else pair[::-1]
-            wins = {pair[0]: said.count(1), pair[1]: said.count(-1), 0: said.count(0)}
+            wins = {pair[0]: outcomes.count(1), pair[1]: outcomes.count(-1), 0: outcomes.count(0)}
             by_run = dict(zip(pair, (first, second), strict=True))
             battles = tuple(vote.battle_id for vote in of_pair if vote.outcome_of(people) == 1)
-            found.append(_Difference(topic, rubric, people, by_run, wins, battles))
-    return sorted(found, key=lambda one: (*(-size for size in one.margin), one.topic_id, one.rubric))
+            differences.append(_Difference(topic, rubric, people, by_run, wins, battles))
+    return sorted(
+        differences,
+        key=lambda difference: (
+            *(-size for size in difference.margin),
+            difference.topic_id,
+            difference.rubric,
+        ),
+    )
 
 
-def _named(bank: Bank, found: list[_Difference]) -> tuple[Disagreement, ...]:
-    topics = Topic.objects.in_bulk([one.topic_id for one in found])
-    runs = Run.objects.in_bulk([run for one in found for run in (one.rubric, one.people)])
-    shown = shown_names(bank.collection_id, tuple(run.run_tag for run in runs.values()))
-    names = dict(zip(runs, shown, strict=True))
+def _named(bank: Bank, differences: list[_Difference]) -> tuple[Disagreement, ...]:
+    topics = Topic.objects.in_bulk([difference.topic_id for difference in differences])
+    runs = Run.objects.in_bulk(
+        [run for difference in differences for run in (difference.rubric, difference.people)]
+    )
+    visible_names = shown_names(bank.collection_id, tuple(run.run_tag for run in runs.values()))
+    names = dict(zip(runs, visible_names, strict=True))
     voted = holding_votes(bank.collection)
     reasons = {battle: reason for battle, vote in voted.items() if (reason := reason_of(vote))}
     return tuple(
         Disagreement(
-            topic=topics[one.topic_id],
-            rubric=_side(one, one.rubric, one.people, names),
-            people=_side(one, one.people, one.rubric, names),
-            items=len(one.by_run[one.rubric].items),
-            ties=one.votes[0],
-            reasons=tuple(reasons[battle] for battle in one.battles if battle in reasons),
-            missing=sum(coverage.missing for coverage in one.by_run.values()),
+            topic=topics[difference.topic_id],
+            rubric=_side(difference, difference.rubric, difference.people, names),
+            people=_side(difference, difference.people, difference.rubric, names),
+            items=len(difference.by_run[difference.rubric].items),
+            ties=difference.votes[0],
+            reasons=tuple(reasons[battle] for battle in difference.battles if battle in reasons),
+            missing=sum(coverage.missing for coverage in difference.by_run.values()),
         )
-        for one in found
+        for difference in differences
     )
 
 
-def _side(found: _Difference, run: int, other: int, names: Mapping[int, str]) -> Side:
-    mine, theirs = found.by_run[run], found.by_run[other]
+def _side(differences: _Difference, run: int, other: int, names: Mapping[int, str]) -> Side:
+    mine, theirs = differences.by_run[run], differences.by_run[other]
     return Side(
         run_id=run,
         run_tag=names[run],
         covered=mine.covered,
-        votes=found.votes[run],
+        votes=differences.votes[run],
         only=tuple(mine.items[place] for place in np.flatnonzero(mine.covers & ~theirs.covers)),
         uncovered=mine.uncovered,
     )

@@ -75,7 +75,7 @@ class BattleView:
 
 
 def battle_view(battle: Battle) -> BattleView:
-    """Names are in it only once the person has seen them."""
+    """Return the battle for its page; names are in it only once the person has seen them."""
     last = battle.votes.last()
     answers = answers_of(battle) or ()
     if battle.is_blind:
@@ -89,7 +89,7 @@ def battle_view(battle: Battle) -> BattleView:
 
 
 def _names(battle: Battle) -> list[tuple[str, int | None]]:
-    """By side: whose answer it is, with the run's primary key where it is a run's."""
+    """Return, for each side, whose answer it is, with the run's primary key where it is a run's."""
     if battle.question:
         return [(SYSTEMS[chunk.system].label, None) for chunk in battle.question.chunks.all()]
     runs = [run for run in (battle.left, battle.right) if run]
@@ -134,11 +134,11 @@ class RubricView:
 def rubric_view(battle: Battle, bank: Bank, rater: Rater, min_grade: int) -> RubricView | str:
     """Return what the rubric sees; where it sees nothing, a sentence that says why."""
     places = battle.places
-    found = coverages(bank, rater, min_grade, places)
-    if len(found) < len(places):
+    coverage_of = coverages(bank, rater, min_grade, places)
+    if len(coverage_of) < len(places):
         return "The rubric has no items for this topic."
-    left, right = (found[place] for place in places)
-    ungraded = [side for side, one in (("left", left), ("right", right)) if one.score is None]
+    left, right = (coverage_of[place] for place in places)
+    ungraded = [side for side, coverage in (("left", left), ("right", right)) if coverage.score is None]
     if ungraded:
         which = "either answer" if len(ungraded) > 1 else f"the {ungraded[0]} answer"
         return f"No passage of {which} is graded yet."
@@ -175,10 +175,10 @@ class Preferences:
 
 def preferences(view: BattleView, rubric: RubricView) -> Preferences:
     by_side = {side.answer.side: side.name for side in view.sides}
-    said = view.holding.answer if view.holding else ""
-    chosen = [number for number, side in enumerate(by_side) if said in ("", side)] or [0, 1]
+    verdict = view.holding.answer if view.holding else ""
+    chosen = [number for number, side in enumerate(by_side) if verdict in ("", side)] or [0, 1]
     uncovered = [passage for number in chosen for passage in rubric.uncovered[number]]
-    return Preferences(by_side.get(rubric.prefers, ""), by_side.get(said, ""), tuple(uncovered))
+    return Preferences(by_side.get(rubric.prefers, ""), by_side.get(verdict, ""), tuple(uncovered))
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,17 +206,17 @@ def standing(collection: Collection, person: User) -> Standing:
 
 
 def answering_runs(collection: Collection) -> list[Run]:
-    """The runs with stored answers, by the names that the reader may see."""
+    """Return the runs with stored answers, by the names that the reader may see."""
     runs = collection.runs.filter(pk__in={run for run, _ in stored_answers(collection)})
-    found = list(runs)
-    names = shown_names(collection.pk, tuple(run.run_tag for run in found))
-    for run, name in zip(found, names, strict=True):
+    listed = list(runs)
+    names = shown_names(collection.pk, tuple(run.run_tag for run in listed))
+    for run, name in zip(listed, names, strict=True):
         run.run_tag = name
-    return sorted(found, key=lambda run: run.run_tag)
+    return sorted(listed, key=lambda run: run.run_tag)
 
 
 def answered_topics(collection: Collection) -> list[Topic]:
-    """The topics that two or more runs answered."""
+    """Return the topics that two or more runs answered."""
     return list(collection.topics.filter(pk__in=paired_topics(stored_answers(collection))))
 
 
@@ -231,7 +231,7 @@ class SystemTally:
 
 
 def questions(collection: Collection) -> list[Question]:
-    """The latest first, at most SHOWN."""
+    """Return the latest first, at most SHOWN."""
     rows = collection.arena_questions.select_related("by", "topic", "adopted_as", "battle")
     return list(rows[:SHOWN])
 
@@ -257,13 +257,15 @@ def made_of(question: Question | None, side: str, page: str | None) -> dict[str,
 
 
 def tallies(collection: Collection) -> list[SystemTally]:
-    """By system, in the order in which they are offered; without those that nobody voted on."""
+    """Return the votes on each system in the order of the offer, without systems that have none."""
     held = Vote.objects.on_fresh_answers(collection).filter(is_blind=True)
     outcomes: Counter[tuple[str, int]] = Counter()
     for vote in held.select_related("battle__question").prefetch_related("battle__question__chunks"):
         outcomes.update(_outcomes(vote, [chunk.system for chunk in vote.battle.question.chunks.all()]))
-    counts = [(system, [outcomes[name, one] for one in (1, 0, -1)]) for name, system in SYSTEMS.items()]
-    return [SystemTally(system.label, *said) for system, said in counts if any(said)]
+    counts = [
+        (system, [outcomes[name, outcome] for outcome in (1, 0, -1)]) for name, system in SYSTEMS.items()
+    ]
+    return [SystemTally(system.label, *tally) for system, tally in counts if any(tally)]
 
 
 def _outcomes(vote: Vote, systems: list[str]) -> Iterable[tuple[str, int]]:

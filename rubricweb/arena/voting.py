@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from rubricweb.accounts import roles
 from rubricweb.arena import access, actions, files, selectors
-from rubricweb.arena.actions import Ballot, Said
+from rubricweb.arena.actions import Ballot, VoteReason
 from rubricweb.arena.answers import paired_topics, stored_answers
 from rubricweb.arena.battles import ArenaError, NothingToDraw
 from rubricweb.arena.models import Battle, Reason, Vote
@@ -46,15 +46,15 @@ class BallotForm(EventForm):
     evidence = forms.ChoiceField(label="Whose citations hold?", choices=Vote.Verdict.choices, required=False)
 
     def require_evidence(self, *, is_asked: bool) -> None:
-        """The second verdict is asked for where an answer cites anything, and not taken elsewhere."""
+        """Require the second verdict where an answer cites anything, and drop it elsewhere."""
         self.fields["evidence"].required = is_asked
         if not is_asked:
             del self.fields["evidence"]
 
     @property
     def ballot(self) -> Ballot:
-        said = self.cleaned_data.get("evidence")
-        evidence = Vote.Verdict(said) if said else None
+        evidence_value = self.cleaned_data.get("evidence")
+        evidence = Vote.Verdict(evidence_value) if evidence_value else None
         return Ballot(Vote.Verdict(self.cleaned_data["answer"]), evidence, self.sent_uid)
 
 
@@ -82,9 +82,9 @@ class ReasonForm(forms.Form):
         return cleaned
 
     @property
-    def said(self) -> Said:
+    def vote_reason(self) -> VoteReason:
         tags = frozenset(map(Reason.Tag, self.cleaned_data["tags"]))
-        return Said(tags, self.cleaned_data["text"], self.cleaned_data["uid"])
+        return VoteReason(tags, self.cleaned_data["text"], self.cleaned_data["uid"])
 
 
 class PairForm(forms.Form):
@@ -95,7 +95,7 @@ class PairForm(forms.Form):
     right = forms.ChoiceField(label="Right")
 
     def offer(self, collection: Collection) -> None:
-        """Runs go by the names that the reader may see."""
+        """Offer runs by the names that the reader may see, and topics."""
         runs = [(str(run.pk), run.run_tag) for run in selectors.answering_runs(collection)]
         topics = [(str(topic.pk), str(topic)) for topic in selectors.answered_topics(collection)]
         for name, choices in (("topic", topics), ("left", runs), ("right", runs)):
@@ -172,7 +172,7 @@ def reason(request: HtmxRequest, slug: str, battle_id: int) -> HttpResponse:
     if not form.is_valid():
         return _battle_page(request, voted, reason_form=form)
     try:
-        actions.give_reason(voted, form.said, by=request.user)
+        actions.give_reason(voted, form.vote_reason, by=request.user)
     except ArenaError as refusal:
         messages.warning(request, str(refusal))
     return _after(request, voted)
@@ -188,10 +188,10 @@ def skip(request: HtmxRequest, slug: str, battle_id: int) -> HttpResponse:
 @require_safe
 def battle_json(request: HtmxRequest, slug: str, battle_id: int) -> HttpResponse:
     """Send the battle as JSON, once the names are shown."""
-    shown = access.battle_for(request.user, slug, battle_id)
-    if shown.is_blind:
+    row = access.battle_for(request.user, slug, battle_id)
+    if row.is_blind:
         raise PermissionDenied("The names are part of it: vote first.")
-    document = files.battle_document(selectors.battle_view(shown))
+    document = files.battle_document(selectors.battle_view(row))
     return JsonResponse(document, json_dumps_params={"indent": 2, "ensure_ascii": False})
 
 
@@ -237,23 +237,23 @@ def _after(request: HtmxRequest, changed: Battle) -> HttpResponse:
 
 def _battle_page(
     request: HtmxRequest,
-    shown: Battle,
+    row: Battle,
     form: BallotForm | None = None,
     reason_form: ReasonForm | None = None,
 ) -> HttpResponse:
-    view = selectors.battle_view(shown)
+    view = selectors.battle_view(row)
     is_refused = bool(form or reason_form)
     if form is None:
         form = BallotForm(initial={"uid": uuid.uuid4(), "seen": view.seen})
         form.require_evidence(is_asked=view.asks_evidence)
-    context = context_of(request, shown.collection)
-    context |= {"battle": shown, "view": view, "form": form}
+    context = context_of(request, row.collection)
+    context |= {"battle": row, "view": view, "form": form}
     context["reason_form"] = reason_form or ReasonForm(initial={"uid": uuid.uuid4()})
-    if shown.question:
-        context |= waiting(shown.question)
-    if not shown.is_blind:
+    if row.question:
+        context |= waiting(row.question)
+    if not row.is_blind:
         context |= _rubric_context(view)
-        context |= made_of(shown.question, request.GET.get("made", ""), request.GET.get("page"))
+        context |= made_of(row.question, request.GET.get("made", ""), request.GET.get("page"))
     response = page_or_part(request, PAGE, context, part="battle")
     response.status_code = 422 if is_refused else 200
     return response

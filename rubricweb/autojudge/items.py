@@ -149,16 +149,16 @@ def graded_reports(
     ids = dict.fromkeys(part.passage.passage_id for parts in reports for part in parts)
     rows = {passage_id: row for row, passage_id in enumerate(ids)}
     ratings = np.full((len(rows), len(items)), FAILED, dtype=np.int8)
-    for column, one in enumerate(items):
+    for column, item in enumerate(items):
         for passage_id, row in rows.items():
-            grade = graded.get((one.item.item_id, passage_id))
+            grade = graded.get((item.item.item_id, passage_id))
             if grade is not None and grade.rating is not None:
                 ratings[row, column] = grade.rating
     longest = max((len(parts) for parts in reports), default=0) or 1
     ranked = np.full((len(reports), longest), -1, dtype=np.int32)
     for place, parts in enumerate(reports):
         ranked[place, : len(parts)] = [rows[part.passage.passage_id] for part in parts]
-    return GradedReports(ratings, ranked, [one.weight for one in items])
+    return GradedReports(ratings, ranked, [item.weight for item in items])
 
 
 def best_grades(topic: GradedReports) -> Ratings:

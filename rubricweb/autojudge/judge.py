@@ -45,8 +45,8 @@ class JudgedTopic:
     def cells(self) -> Iterator[CellToGrade]:
         for parts in self.parts:
             for part in parts:
-                for one in self.items:
-                    yield CellToGrade(one.item, part.passage, self.topic)
+                for item in self.items:
+                    yield CellToGrade(item.item, part.passage, self.topic)
 
     def graded(self, graded: Graded) -> GradedReports:
         return items.graded_reports(self.parts, self.items, graded)
@@ -157,7 +157,7 @@ def _items(topic: Topic, nugget_banks: NuggetBanks | None) -> list[WeighedItem]:
 def _labels(topic: JudgedTopic, graded: Graded) -> Iterator[tuple[str, str, int]]:
     """Yield (topic, text of the response, label) of each report of which anything was read."""
     for report, parts in zip(topic.reports, topic.parts, strict=True):
-        pairs = ((one.item.item_id, part.passage.passage_id) for part in parts for one in topic.items)
+        pairs = ((item.item.item_id, part.passage.passage_id) for part in parts for item in topic.items)
         ratings = [grade.rating for pair in pairs if (grade := graded.get(pair)) and grade.rating is not None]
         if ratings:
             yield topic.topic.query_id, items.whole_text(report), max(ratings)
@@ -166,15 +166,15 @@ def _labels(topic: JudgedTopic, graded: Graded) -> Iterator[tuple[str, str, int]
 def _grades(topic: JudgedTopic, graded: Graded) -> Iterator[NuggetGrade]:
     for report, parts in zip(topic.reports, topic.parts, strict=True):
         for part in parts:
-            for one in topic.items:
-                grade = graded.get((one.item.item_id, part.passage.passage_id))
+            for item in topic.items:
+                grade = graded.get((item.item.item_id, part.passage.passage_id))
                 if grade is None or grade.rating is None:
                     continue
                 yield NuggetGrade(
                     run_id=report.metadata.run_id,
                     query_id=topic.topic.query_id,
-                    nugget_id=one.nugget_id,
-                    question=one.item.text,
+                    nugget_id=item.nugget_id,
+                    question=item.item.text,
                     grade=grade.rating,
                     reasoning=grade.trace.reply if grade.trace else None,
                     passage=part.passage.text,
@@ -186,7 +186,7 @@ def _grades(topic: JudgedTopic, graded: Graded) -> Iterator[NuggetGrade]:
 
 def _leaderboard(topics: Sequence[JudgedTopic], graded: Graded, settings: Settings) -> Leaderboard:
     measures = tuple(
-        MeasureSpec(name, kind, description=words) for name, (kind, words) in items.MEASURES.items()
+        MeasureSpec(name, kind, description=text) for name, (kind, text) in items.MEASURES.items()
     )
     builder = LeaderboardBuilder(LeaderboardSpec(measures=measures))
     for topic in topics:
@@ -202,7 +202,7 @@ def _leaderboard(topics: Sequence[JudgedTopic], graded: Graded, settings: Settin
 
 def _annotate(topic: JudgedTopic, of_topic: GradedReports) -> None:
     """Tell each report its best grade of every item, for `augment_report`."""
-    names = [one.nugget_id for one in topic.items]
+    names = [item.nugget_id for item in topic.items]
     for report, best in zip(topic.reports, items.best_grades(of_topic), strict=True):
         grades = dict(zip(names, best.tolist(), strict=True))
         report.evaldata = {**(report.evaldata or {}), "rubricweb": {"grades": grades}}

@@ -64,8 +64,10 @@ class SharedReplies:
             text = read(reply).raw
         except NoReply as error:
             text = error.raw
-        words = canonical(request)
-        self._table.put(key_of(words), text, dict(reply), model=request["model"], canonical=words)
+        canonical_text = canonical(request)
+        self._table.put(
+            key_of(canonical_text), text, dict(reply), model=request["model"], canonical=canonical_text
+        )
 
     @property
     def _table(self) -> PromptCache:
@@ -90,8 +92,8 @@ def canonical(request: Json) -> str:
     return json.dumps(whole, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
 
 
-def key_of(words: str) -> str:
-    return hashlib.sha256(words.encode()).hexdigest()
+def key_of(canonical_text: str) -> str:
+    return hashlib.sha256(canonical_text.encode()).hexdigest()
 
 
 def _completion(text: str) -> Json:
@@ -175,8 +177,10 @@ class Model:
         if kind is ItemKind.DIRECT:
             return prompts.get(self.settings.label_prompt)
         named = [self.settings.rating_prompt] if self.settings.rating_prompt else []
-        known = (prompts.get(name) for name in (*named, *BACKENDS[BACKEND].prompt_classes))
-        return next(prompt for prompt in known if kind in prompt.kinds and prompt.purpose is Purpose.RATE)
+        registered = (prompts.get(name) for name in (*named, *BACKENDS[BACKEND].prompt_classes))
+        return next(
+            prompt for prompt in registered if kind in prompt.kinds and prompt.purpose is Purpose.RATE
+        )
 
     def _grade(self, cells: list[CellToGrade], prompt_class: str) -> Graded:
         grader = build(GraderSpec(BACKEND, self.llm, prompt_class, self._options()), self.connection)

@@ -126,9 +126,9 @@ def _value(name: str, kind: type, value: object) -> Any:
 
 
 def _switch(name: str, value: object) -> bool:
-    words = {"true": True, "false": False}
+    values = {"true": True, "false": False}
     if isinstance(value, bool):
         return value
-    if str(value).lower() not in words:
+    if str(value).lower() not in values:
         raise BadSetting(f"{name} is {value!r}, expected true or false")
-    return words[str(value).lower()]
+    return values[str(value).lower()]

@@ -173,11 +173,11 @@ def lines(path: str, params: Params) -> Listing[Any]:
 
 def _wait(problem: ProblemAnswer, attempt: int) -> float:
     """Return the seconds before the next attempt. Raises the problem where none would help."""
-    asked = problem.wait
-    comes_later = problem.status in LATER or (problem.status == IN_USE and asked is not None)
-    if not comes_later or attempt == ATTEMPTS or (asked or 0) > LONGEST_PAUSE:
+    wait = problem.wait
+    comes_later = problem.status in LATER or (problem.status == IN_USE and wait is not None)
+    if not comes_later or attempt == ATTEMPTS or (wait or 0) > LONGEST_PAUSE:
         raise problem
-    return _pause(attempt) if asked is None else asked
+    return _pause(attempt) if wait is None else wait
 
 
 def _pause(attempt: int) -> float:
@@ -238,6 +238,6 @@ def _as_method(method: Callable[Q, R], steps: Callable[..., object]) -> Callable
     client = Parameter("self", Parameter.POSITIONAL_ONLY)
     method.__name__ = method.__qualname__ = getattr(steps, "__name__", "")
     method.__doc__ = steps.__doc__
-    shown = of_call.replace(parameters=[client, *of_call.parameters.values()])
-    method.__signature__ = shown  # type: ignore[attr-defined]  # read by `inspect`, unknown to typeshed
+    displayed = of_call.replace(parameters=[client, *of_call.parameters.values()])
+    method.__signature__ = displayed  # type: ignore[attr-defined]  # read by `inspect`, unknown to typeshed
     return method

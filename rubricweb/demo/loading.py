@@ -103,7 +103,7 @@ def account(username: str) -> User:
 
 @transaction.atomic
 def make_run(collection: Collection) -> None:
-    """In this process, as a worker would; what the answers say is graded like all other passages."""
+    """Make the run in this process, as a worker would; its answers are graded like all other passages."""
     spec, topics = SystemSpec(Answering.SENTENCES), list(collection.topics.all())
     organizer = User.objects.get(username="organizer")
     job = start(collection, spec, run_tag=MADE, topics=topics, limits=Limits(1), by=organizer)
@@ -115,7 +115,7 @@ def make_run(collection: Collection) -> None:
 
 @transaction.atomic
 def publish(collection: Collection) -> None:
-    """Through the same actions as in the browser; the release is written in this process."""
+    """Publish a board and a release by the actions of the browser; the release is written here."""
     by = User.objects.get(username="organizer")
     config = raters(collection.banks.get())[0].configs[0]
     make_card(collection.banks.get(), config, by=by)
@@ -134,7 +134,7 @@ def publish(collection: Collection) -> None:
 
 @transaction.atomic
 def submit_runs(collection: Collection) -> None:
-    """Through the same actions as in the browser: what the teams sent is checked, and accepted."""
+    """Submit runs by the actions of the browser: they are checked and accepted."""
     organizer = User.objects.get(username="organizer")
     for team in TEAMS:
         set_role(account(team), collection, role=Role.PARTICIPANT, team=team, by=organizer)
@@ -165,5 +165,5 @@ def _call(collection: Collection, by: User) -> Call:
 
 def _receive(call: Call, name: str, described: Described) -> Submission:
     path, team = Path(FILES / f"{name}.jsonl"), name.partition("_")[0]
-    sent = Sent(path.name, [path.read_bytes()])
-    return receive(call, sent, team=team, by=User.objects.get(username=team), described=described)
+    upload = Sent(path.name, [path.read_bytes()])
+    return receive(call, upload, team=team, by=User.objects.get(username=team), described=described)

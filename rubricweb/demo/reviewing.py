@@ -19,7 +19,7 @@ from grading.types import MAX_RATING, MIN_RATING, Importance, ItemKind
 from rubricweb.accounts.actions import set_role
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
-from rubricweb.arena.actions import Ballot, Said, change_arena, give_reason, next_battle, vote
+from rubricweb.arena.actions import Ballot, VoteReason, change_arena, give_reason, next_battle, vote
 from rubricweb.arena.models import Arena, Battle, Reason, Vote
 from rubricweb.banks.actions import add_item, retire_item, revise_item, weigh_item
 from rubricweb.banks.models import Bank, Item
@@ -108,7 +108,7 @@ def revise_bank(collection: Collection) -> None:
 
 @transaction.atomic
 def begin_review(collection: Collection) -> None:
-    """Through the same actions as in the browser."""
+    """Begin a review by the same actions as in the browser."""
     bank = collection.banks.get()
     organizer = User.objects.get(username="organizer")
     set_role(account("colleague"), collection, role=Role.ASSESSOR, by=organizer)
@@ -118,7 +118,7 @@ def begin_review(collection: Collection) -> None:
 
 
 def _finish_campaign(bank: Bank, by: User) -> None:
-    """A sample that both assessors rated, with their conflicts; the first of these are decided."""
+    """Finish a campaign that both assessors rated; the first of its conflicts are decided."""
     choice = _choice(bank, bank.collection.topics.all(), Campaign.Cells.COVER, size=FINISHED)
     plan = CampaignPlan("Does the board hold?", mode=Campaign.Mode.BLIND, assessors=len(ASSESSORS))
     campaign = open_campaign(choice, plan, by=by, seed=SEED)
@@ -135,7 +135,7 @@ def _finish_campaign(bank: Bank, by: User) -> None:
 
 
 def _begin_campaign(bank: Bank, by: User) -> None:
-    """Blind, two assessors a cell, passages of one topic with all that they seem to answer."""
+    """Begin a blind campaign, two assessors a cell, on passages of one topic."""
     topic = bank.collection.topics.get(query_id=RATED_TOPIC)
     plan = CampaignPlan("Is the baseline right?", mode=Campaign.Mode.BLIND, assessors=len(ASSESSORS))
     campaign = open_campaign(_choice(bank, [topic], Campaign.Cells.ALL, size=OPEN), plan, by=by, seed=SEED)
@@ -230,42 +230,42 @@ def _space_out(campaign: Campaign, *, days: int) -> None:
 
 
 def _flag(bank: Bank) -> None:
-    people = {user.username: user for user in User.objects.filter(memberships__collection=bank.collection)}
+    by_name = {user.username: user for user in User.objects.filter(memberships__collection=bank.collection)}
     item = _item(bank, "Why is 1816 called the year without a summer?")
     flag = open_flag(
         Subject(bank, item.topic, item, None),
         kind=Kind.DUPLICATE,
         text="The nugget \u201c1816, the year without a summer\u201d says the same. Do we need both?",
-        by=people["assessor"],
+        by=by_name["assessor"],
     )
-    flag = assign(flag, to=people["developer"], seen=flag.version, by=people["organizer"])
+    flag = assign(flag, to=by_name["developer"], seen=flag.version, by=by_name["organizer"])
     reply(
         flag,
         text="The nugget only names it; the question asks why. I would keep both.",
-        by=people["developer"],
+        by=by_name["developer"],
     )
     item = _item(bank, "What colour is the sky?")
     open_flag(
         Subject(bank, item.topic, item, None),
         kind=Kind.SPURIOUS,
         text="Whatever names a colour answers this, even the advertisement for wall paint.",
-        by=people["colleague"],
+        by=by_name["colleague"],
     )
     passage = _passage(item, "d604")
     open_flag(
         Subject(bank, item.topic, None, passage),
         kind=Kind.UNCOVERED,
         text="A good passage on who found it out, and no question asks for that.",
-        by=people["assessor"],
+        by=by_name["assessor"],
     )
     item = _item(bank, "Which big cats can purr?")
     flag = open_flag(
         Subject(bank, item.topic, item, _passage(item, "d902")),
         kind=Kind.COMMENT,
         text="This passage says that tigers purr. Is that an answer?",
-        by=people["colleague"],
+        by=by_name["colleague"],
     )
-    resolve(flag, seen=flag.version, by=people["developer"], text="It is wrong from end to end: 0.")
+    resolve(flag, seen=flag.version, by=by_name["developer"], text="It is wrong from end to end: 0.")
 
 
 def _item(bank: Bank, text: str) -> Item:
@@ -279,7 +279,7 @@ def _passage(item: Item, doc_id: str) -> Passage:
 
 @transaction.atomic
 def vote_and_label(collection: Collection) -> None:
-    """Through the same actions as in the browser, with the pages' own draws."""
+    """Vote and label by the same actions as in the browser, with the pages' own draws."""
     organizer = User.objects.get(username="organizer")
     change_arena(collection, drawing=Arena.Drawing.RANDOM, is_board_open=True, by=organizer)
     Arena.objects.filter(collection=collection).update(seed=1816)
@@ -309,7 +309,7 @@ def _vote(battle: Battle, tags: Mapping[int, str], number: int, person: User) ->
     better = {Vote.Verdict.LEFT: left, Vote.Verdict.RIGHT: right}.get(verdict)
     if number % REASON_EVERY == 0 and better in REASONS:
         tag, text = REASONS[better]
-        give_reason(battle, Said({tag}, text, uuid4()), by=person)
+        give_reason(battle, VoteReason({tag}, text, uuid4()), by=person)
 
 
 def _label(collection: Collection, places: range, tags: Mapping[int, str], person: User) -> None:
@@ -330,7 +330,7 @@ def _label(collection: Collection, places: range, tags: Mapping[int, str], perso
 
 
 def _support(citation: Citation, share: int, person: User) -> Support:
-    """Most people say the same of a citation; of one in eight the person says something else."""
+    """Return the label of a citation; the person deviates on one in eight."""
     chance = _chance(f"{citation.sentence_md5} {citation.doc_id}") % 10
     full = Support.FULL if chance < share else Support.PARTIAL if share > 5 or chance > 8 else Support.NONE
     is_odd = _chance(f"{person} {citation.sentence_md5}") % 8 == 0

@@ -55,7 +55,7 @@ class TopicExport:
         return joined(self.collection.slug, "topics", self.format_name) + f".{ending}"
 
     def write(self, path: Path) -> None:
-        """Raises `BadFormat` for a text that the format cannot hold."""
+        """Write the topics. Raises `BadFormat` for a text that the format cannot hold."""
         write_topics(path, self.topics, self.format_name)
 
     def content(self) -> bytes:
@@ -73,7 +73,7 @@ def topic_export(collection: Collection, format_name: str = "") -> TopicExport:
 
 
 def usual_topic_format(topics: tuple[TopicEntry, ...]) -> str:
-    """The format in which most topics came."""
+    """Return the format in which most topics came."""
     counted = Counter(format_name_of(topic) for topic in topics).most_common(1)
     return counted[0][0] if counted else TOPICS_TSV
 
@@ -81,7 +81,9 @@ def usual_topic_format(topics: tuple[TopicEntry, ...]) -> str:
 class TopicFormatForm(forms.Form):
     """Which format the topics are exported in."""
 
-    format = forms.ChoiceField(label="Format", choices=[(one.name, one.label) for one in FORMATS])
+    format = forms.ChoiceField(
+        label="Format", choices=[(topic_format.name, topic_format.label) for topic_format in FORMATS]
+    )
 
 
 @require_safe
@@ -141,7 +143,7 @@ class RunExport:
         return joined(self.run.collection.slug, self.run.run_tag, self.format_name) + f".{ending}"
 
     def content(self) -> bytes:
-        """Raises `BadFormat` for an id that the format cannot hold."""
+        """Return the file. Raises `BadFormat` for an id that the format cannot hold."""
         with tempfile.TemporaryDirectory(prefix="rubricweb-") as folder:
             path = Path(folder) / self.file_name
             if self.format_name == TREC_RUN:
@@ -169,8 +171,8 @@ def run_export(run: Run, format_name: str) -> RunExport:
     answers = _responses(run)
     if format_name != TREC_RUN:
         lost = partial(losses, dialect=Dialect(format_name))
-        found = [f"{answer.query_id}: {loss}" for answer in answers for loss in lost(answer)]
-        return RunExport(run, format_name, tuple(found))
+        problems = [f"{answer.query_id}: {loss}" for answer in answers for loss in lost(answer)]
+        return RunExport(run, format_name, tuple(problems))
     unsaid = [f"the run's {name}" for name in UNSAID if getattr(run, name)]
     texts = [f"{answer.query_id}: the text of the answer, and what it cites" for answer in answers]
     return RunExport(run, format_name, (*unsaid, *texts))
@@ -236,5 +238,5 @@ def _responses(run: Run) -> list[types.Response]:
 def _usual_format(answers: list[types.Response]) -> str:
     if not answers:
         return TREC_RUN
-    known = Counter(dialect for one in answers if (dialect := dialect_of(one.foreign)))
-    return known.most_common(1)[0][0].value if known else Dialect.RAG25.value
+    dialects = Counter(dialect for answer in answers if (dialect := dialect_of(answer.foreign)))
+    return dialects.most_common(1)[0][0].value if dialects else Dialect.RAG25.value

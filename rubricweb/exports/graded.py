@@ -77,7 +77,7 @@ def _judgments(topic: TopicPool) -> dict[str, list[JudgmentOfPassage]]:
 
 
 def _ranks(topic: TopicPool, run_tags: tuple[str, ...]) -> dict[str, list[PooledRank]]:
-    """By doc id, each run's rank of it; runs by name, so that no order tells of other names."""
+    """Return each run's rank of a document, by doc id; runs by name, so the order reveals no other names."""
     ranks: dict[str, list[PooledRank]] = defaultdict(list)
     for run in sorted(range(len(run_tags)), key=run_tags.__getitem__):
         pairs = zip(topic.ranked[run] or (), topic.scores[run] or (), strict=True)
@@ -89,7 +89,7 @@ def _ranks(topic: TopicPool, run_tags: tuple[str, ...]) -> dict[str, list[Pooled
 def _grades(
     collection: Collection, topic: TopicPool, configs: dict[int, GraderConfig]
 ) -> dict[int, list[ImportedGrade]]:
-    """By passage: the grades, by grader, kind and item."""
+    """Return the grades of each passage, by grader, kind and item."""
     kinds = _kinds(collection, topic)
     rows = visibility.visible_grades(Grade.objects.for_topics([topic.topic_id]).order_by(), collection.pk)
     graders = {pk: _Grader(config) for pk, config in configs.items()}
@@ -144,7 +144,7 @@ class _Grader:
 
 
 def _options(config: GraderConfig) -> OptionPairs:
-    """Its settings; a grader that ran here also names its back-end and its prompt."""
+    """Return the grader's settings; one that ran here also names its back-end and its prompt."""
     options = dict(config.settings)
     if config.backend != IMPORTED:
         options |= {"backend": config.backend, "prompt_id": config.prompt_name}

@@ -93,7 +93,7 @@ def random_cells(request: HtmxRequest, slug: str) -> HttpResponseBase:
 
 
 def human_grade_lines(collection: Collection, *, shows_names: bool = False) -> Iterator[RatingEvent]:
-    """In chronological order; a turn's comment stands beside that person's events of the cell.
+    """Yield ratings in chronological order, each with the comment of its turn.
 
     Events that are hidden from the reader are left out, and those of secret items.
     """
@@ -124,7 +124,7 @@ def human_grade_lines(collection: Collection, *, shows_names: bool = False) -> I
 
 
 def random_cell_lines(collection: Collection) -> Iterator[RandomCellLine]:
-    """By campaign, in its order, without secret items; `ratings` counts those handed in there."""
+    """Yield the random cells of each campaign in its order, without secret items."""
     cells = public(CampaignCell.objects.filter(campaign__collection=collection, is_random=True))
     full = ("campaign", "topic", "revision", "passage")
     done: dict[int, int] = {}
@@ -145,7 +145,7 @@ def random_cell_lines(collection: Collection) -> Iterator[RandomCellLine]:
 
 
 def _turns(collection: Collection) -> dict[tuple[int, int, int], tuple[str, str]]:
-    """By (revision, passage, person): the campaign in which they rated it last, and their comment."""
+    """Return the last campaign and comment of each (revision, passage, person)."""
     rows = Turn.objects.filter(campaign__collection=collection, state=Turn.State.SUBMITTED).order_by("pk")
     names = ("cell__revision", "cell__passage", "person", "campaign__name", "comment")
     return {
@@ -176,7 +176,7 @@ def _jsonl(lines: Iterable[Line]) -> Iterator[str]:
 
 
 def _tsv(lines: Iterable[Line], kind: type[Line]) -> Iterator[str]:
-    """With a header; tabs and line breaks inside a field become spaces."""
+    """Yield lines with a header; tabs and line breaks inside a field become spaces."""
     names = [name for name in kind.__annotations__ if name != "line"]
     yield "\t".join(names) + "\n"
     for line in lines:
@@ -214,7 +214,7 @@ def support(request: HtmxRequest, slug: str, file: str) -> HttpResponseBase:
 def score_rows(
     collection: Collection, rater: SupportRater, rule: JudgedCitations
 ) -> Iterator[LeaderboardRow]:
-    """Each score of each run, 0 on topics that it does not answer, and the means as topic `all`."""
+    """Yield each score of each run, 0 on topics that it does not answer, and the means as topic `all`."""
     names, scores = run_names(collection), scores_of(collection, rater, rule)
     query_ids = dict(collection.topics.values_list("pk", "query_id"))
     topics, rows = answered_topics(scores), board(collection, rater, rule).rows
@@ -236,7 +236,7 @@ def _means(run_tag: str, means: tuple[Mean, Mean]) -> Iterator[LeaderboardRow]:
 
 
 def qrels_lines(collection: Collection, rater: SupportRater) -> Iterator[str]:
-    """`topic sentence-md5 doc-id label` with tabs; a failed label has no line."""
+    """Yield `topic sentence-md5 doc-id label` with tabs; a failed label has no line."""
     query_ids = dict(collection.topics.values_list("pk", "query_id"))
     for citation, label in sorted(labels_by(collection, rater).items()):
         if label != FAILED:
@@ -244,9 +244,9 @@ def qrels_lines(collection: Collection, rater: SupportRater) -> Iterator[str]:
 
 
 def label_lines(collection: Collection) -> Iterator[str]:
-    """Every label of a model and every event of a person, with the sentence where a run still has it."""
+    """Yield every label of a model and event of a person, with the sentence where a run still has it."""
     for topic in collection.topics.order_by("position"):
-        texts = {md5: one.text for md5, one in statements_of(topic).items()}
+        texts = {md5: statement.text for md5, statement in statements_of(topic).items()}
         of_models = SupportLabel.objects.filter(topic=topic).select_related("judge").order_by("pk")
         for label in of_models:
             yield event_line(

@@ -27,7 +27,7 @@ FIRST_LINES = 12
 
 
 def qrels_name(spec: BoardSpec) -> str:
-    """`<collection>_<grader>_<bank>_<mode>.qrels`, with every option of `spec` that is not the default."""
+    """Return `<collection>_<grader>_<bank>_<mode>.qrels`, with every option that is not the default."""
     measure = spec.measure
     mode = str(measure.mode) if measure.mode == "max" else f"{measure.mode}{measure.min_grade}"
     by = f"m{measure.min_answers}" if measure.min_answers > 1 else ""
@@ -100,7 +100,7 @@ class _Unit:
         return len(self.uids)
 
     def graded_items(self, spec: BoardSpec) -> NDArray[np.int64]:
-        """Shape (passages,): how many of the items have a rating; the Workbench asks for no certain ones."""
+        """Return how many of the items have a rating, shape (passages,)."""
         if spec.measure.is_workbench:
             return np.full(len(self.grades.pool.doc_ids), self.n_items)
         ratings = self.grades.matrix.columns(self.uids).ratings
@@ -109,7 +109,7 @@ class _Unit:
 
 
 def qrels(spec: BoardSpec) -> Iterator[Qrel]:
-    """Rubric-Qrels by topic and passage in the collection's order; passages without a grade are left out."""
+    """Yield Rubric-Qrels by topic and passage in the collection's order, without ungraded passages."""
     for _, labels in _by_topic(basis(spec)):
         yield from labels
 
@@ -150,7 +150,7 @@ def _losses(base: Basis) -> list[str]:
 
 
 def _losses_of(topic: TopicPool, units: list[_Unit], spec: BoardSpec) -> Iterator[str]:
-    """Of one topic. Where nothing of it has a line, that is one entry."""
+    """Yield the losses of one topic; a single entry if nothing of it has a line."""
     if not any(unit.labels for unit in units):
         passages = len(topic.doc_ids)
         yield f"topic {topic.query_id}: no line, none of its pooled passages ({passages:,}) has a grade"
@@ -170,7 +170,7 @@ def _losses_of(topic: TopicPool, units: list[_Unit], spec: BoardSpec) -> Iterato
 
 
 def _by_topic(base: Basis) -> Iterator[tuple[TopicPool, list[Qrel]]]:
-    """By subtopic, the query id is `topic/subtopic`; items without a subtopic are under the topic's id."""
+    """Yield each topic's qrels; a subtopic's query id is `topic/subtopic`."""
     for topic, units in zip(base.pool.topics, _units_of(base), strict=True):
         yield topic, [qrel for unit in units for qrel in unit.qrels]
 

@@ -122,7 +122,7 @@ def address_of(name: str) -> str:
 
 
 def parse(name: str, text: str) -> Document:
-    """Raises ValueError where the text does not begin with a title."""
+    """Return the document. Raises ValueError if the text does not begin with a title."""
     tokens = _MARKDOWN.parse(_COMMENT.sub("", text))
     if not tokens or tokens[0].tag != "h1":
         raise ValueError(f"{name}.md does not begin with a title (# ...)")
@@ -144,8 +144,8 @@ def _anchored(tokens: list[Token]) -> list[Part]:
         if anchor in {part.anchor for part in parts}:
             anchor = f"{anchor}-{len(parts)}"
         tokens[start].attrSet("id", anchor)
-        words = " ".join(filter(None, map(_plain, tokens[start + 3 : end])))
-        parts.append(Part(int(tokens[start].tag[1]), anchor, heading, words))
+        text = " ".join(filter(None, map(_plain, tokens[start + 3 : end])))
+        parts.append(Part(int(tokens[start].tag[1]), anchor, heading, text))
     return parts
 
 
@@ -202,7 +202,7 @@ def page_names() -> list[str]:
 
 
 def path_of(name: str) -> Path | None:
-    """The file of a page; None where the name is not in the contents, or has no file."""
+    """Return the file of a page; None where the name is not in the contents, or has no file."""
     if not any(name in names for names in CONTENTS.values()):
         return None
     paths = (settings.HELP_DIR / "help" / f"{name}.md", settings.HELP_DIR / f"{name}.md")
@@ -210,7 +210,7 @@ def path_of(name: str) -> Path | None:
 
 
 def document(name: str) -> Document | None:
-    """The page, parsed again when its file has changed."""
+    """Return the page, parsed again when its file has changed."""
     path = path_of(name)
     return _parsed(name, path, path.stat().st_mtime_ns) if path else None
 
@@ -221,30 +221,30 @@ def _parsed(name: str, path: Path, modified: int) -> Document:
 
 
 def table_of_contents() -> list[tuple[str, list[Document]]]:
-    """The sections with their pages."""
+    """Return the sections with their pages."""
     return [
         (section, [page for name in names if (page := document(name))]) for section, names in CONTENTS.items()
     ]
 
 
-def search(words: str) -> list[tuple[Document, str, str, str]]:
-    """The parts of pages that have every word: page, anchor, heading and the beginning of the text.
+def search(query: str) -> list[tuple[Document, str, str, str]]:
+    """Return the parts of pages that have every word: page, anchor, heading and the beginning of the text.
 
     Hits in headings come first, otherwise in the order of the contents.
     """
-    wanted = words.casefold().split()
+    terms = query.casefold().split()
     hits = []
     for page in filter(None, map(document, page_names())):
-        for part in page.parts if wanted else ():
+        for part in page.parts if terms else ():
             heading = f"{page.title} {part.heading}".casefold()
-            if all(word in heading or word in part.text.casefold() for word in wanted):
-                hits.append((-sum(word in heading for word in wanted), page, part))
+            if all(word in heading or word in part.text.casefold() for word in terms):
+                hits.append((-sum(word in heading for word in terms), page, part))
     hits.sort(key=lambda hit: hit[0])
     return [(page, part.anchor, part.heading, part.text[:200]) for _, page, part in hits]
 
 
 def help_for(route: str) -> str:
-    """The address of the page for a route such as `editor:topic`; of the help's first page for none."""
+    """Return the address of the page for a route such as `editor:topic`, else of the first page."""
     page = PAGES.get(route) or PAGES.get(route.partition(":")[0], INDEX)
     name, _, anchor = page.partition("#")
     return address_of(name) + (f"#{anchor}" if anchor else "")

@@ -111,7 +111,7 @@ class _Folder:
             self.files.append(WrittenFile(file.name, part.name, file.about, size, digest, file.losses))
 
     def names(self) -> list[str]:
-        """The names of all files, in the order of the zip."""
+        """Return the names of all files, in the order of the zip."""
         files = (path for path in self.path.rglob("*") if path.is_file())
         return sorted(path.relative_to(self.path).as_posix() for path in files)
 
@@ -172,7 +172,7 @@ def _packed(folder: _Folder, names: Names, out: Path) -> WrittenRelease:
 
 
 def _state(collection: Collection) -> tuple[object, ...]:
-    """What moves with every change to imports, runs, grades, ratings and items."""
+    """Return what moves with every change to imports, runs, grades, ratings and items."""
     queries = (
         MatrixStamp.objects.filter(topic__collection=collection).aggregate(Max("number")),
         HumanStamp.objects.filter(topic__collection=collection).aggregate(Max("number")),
@@ -193,7 +193,9 @@ def _describe(contents: Contents, folder: _Folder) -> None:
 
 
 def _manifest(slug: str, options: ReleaseOptions, files: list[WrittenFile]) -> str:
-    listed = [{"name": one.name, "part": one.part, "size": one.size, "sha256": one.sha256} for one in files]
+    listed = [
+        {"name": file.name, "part": file.part, "size": file.size, "sha256": file.sha256} for file in files
+    ]
     document = {
         "format": "rubricweb-release",
         "version": VERSION,
@@ -260,7 +262,8 @@ def _finish(lease: Lease[Release], contents: Contents, written: WrittenRelease) 
         "sha256": written.sha256,
         "size": written.size,
         "files": [
-            {name: value for name, value in asdict(one).items() if name != "losses"} for one in written.files
+            {name: value for name, value in asdict(file).items() if name != "losses"}
+            for file in written.files
         ],
         "left_out": [*left_out, *written.not_written],
         "still_named": list(written.still_named),
@@ -281,14 +284,14 @@ def _tell(release: Release, written: WrittenRelease) -> None:
 
 
 def _documents(contents: Contents) -> list[tuple[str, Document]]:
-    """Each board of the release with its title; several are told apart by their measure and grader."""
-    made = [shown for _, shown in boards.boards(contents)]
+    """Return each board of the release with its title; several are told apart by their measure and grader."""
+    made = [board for _, board in boards.boards(contents)]
     return [
         (
-            contents.title if len(made) == 1 else f"{contents.title}: {shown.spec.config}"[:120],
-            document_of(shown, provenance.statements(shown)),
+            contents.title if len(made) == 1 else f"{contents.title}: {board.spec.config}"[:120],
+            document_of(board, provenance.statements(board)),
         )
-        for shown in made
+        for board in made
     ]
 
 

@@ -45,15 +45,15 @@ class Names:
     def found_in(self, path: Path) -> list[str]:
         """Return the own names that stand as whole words in a file, such as in the text of a passage."""
         own = [name for name in (*self.runs, *self.teams) if name]
-        found: set[str] = set()
+        taken: set[str] = set()
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             for line in file:
-                there = (name for name in own if name not in found and name.encode() in line)
-                found.update(name for name in there if _as_word(name).search(line))
-        return sorted(found)
+                there = (name for name in own if name not in taken and name.encode() in line)
+                taken.update(name for name in there if _as_word(name).search(line))
+        return sorted(taken)
 
     def lines(self) -> list[str]:
-        """The mapping as TSV, with a header."""
+        """Return the mapping as TSV, with a header."""
         both = {"run": self.runs, "team": self.teams}
         rows = [(kind, *pair) for kind, names in both.items() for pair in names.items()]
         return ["kind\tname\tname_in_release", *("\t".join(map(safe_cell, row)) for row in rows)]

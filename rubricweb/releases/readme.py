@@ -45,38 +45,38 @@ def left_out(contents: Contents) -> list[Remark]:
     if not contents.options.has_runs:
         remarks.append(Remark("Rankings and responses of runs, by choice of the organizers"))
     if hidden := visibility.hidden_count(collection.pk):
-        words = "of open campaigns: their ratings, and all that is computed from them"
-        remarks.append(Remark(f"{counted(hidden, 'pair')} {words}"))
+        label = "of open campaigns: their ratings, and all that is computed from them"
+        remarks.append(Remark(f"{counted(hidden, 'pair')} {label}"))
     if retired := Item.objects.retired().filter(bank__collection=collection).count():
         remarks.append(Remark(f"{counted(retired, 'retired item')}, with {_their(retired)} grades"))
     if unknown := Item.objects.active().filter(bank__collection=collection, revision__text="").count():
-        words = f"{counted(unknown, 'item')} without a text: not in the rubrics, but with their grades"
-        remarks.append(Remark(words))
+        label = f"{counted(unknown, 'item')} without a text: not in the rubrics, but with their grades"
+        remarks.append(Remark(label))
     secret = Item.including_secret.active().filter(bank__collection=collection, revision__is_secret=True)
     if kept := secret.count():
         remarks.append(Remark(f"{counted(kept, 'secret item')}, with {_their(kept)} grades; boards use them"))
     remarks += [Remark(text, _at("grades:jobs", contents)) for text in _ungraded(contents)]
     if votes := Vote.objects.holding(collection).count():
-        words = f"{counted(votes, 'vote')} in the arena; download them from the vote board"
-        remarks.append(Remark(words, _at("arena:board", contents)))
+        label = f"{counted(votes, 'vote')} in the arena; download them from the vote board"
+        remarks.append(Remark(label, _at("arena:board", contents)))
     remarks.append(Remark("Ratings by people, comments, flags and the names of people"))
     return remarks
 
 
 def _ungraded(contents: Contents) -> list[str]:
-    """By board: cells without a grade, and with a failed one."""
+    """Return, for each board, the cells without a grade and with a failed one."""
     sentences = []
     for spec in board_specs(contents.collection):
         items = Item.objects.filter(bank=spec.bank) if spec.bank else None
-        asked = {"items": items} if items is not None else {}
-        for words, look in (("without a grade by", missing_cells), ("with a failed grade by", failed_cells)):
-            if cells := _cells(look(contents.collection, [spec.config], **asked)):
-                sentences.append(f"{counted(cells, 'pair')} {words} {spec.config}: not counted on any board")
+        scope = {"items": items} if items is not None else {}
+        for label, look in (("without a grade by", missing_cells), ("with a failed grade by", failed_cells)):
+            if cells := _cells(look(contents.collection, [spec.config], **scope)):
+                sentences.append(f"{counted(cells, 'pair')} {label} {spec.config}: not counted on any board")
     return sentences
 
 
 def _cells(missing: list[Missing]) -> int:
-    return sum(one.cells for one in missing)
+    return sum(gap.cells for gap in missing)
 
 
 def _at(route: str, contents: Contents) -> str:
@@ -131,7 +131,7 @@ def _left_out(contents: Contents, not_written: Sequence[str]) -> Iterator[str]:
 
 
 def _losses(files: Sequence[WrittenFile]) -> Iterator[str]:
-    """Item by item, up to LISTED a file, sorted: databases differ in the order of keys."""
+    """Yield losses item by item, up to LISTED a file, sorted, since databases differ in key order."""
     lossy = [file for file in files if file.losses]
     if not lossy:
         yield "Nothing is lost."

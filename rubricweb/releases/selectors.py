@@ -43,7 +43,7 @@ class PartFiles:
 
 
 def preview(collection: Collection) -> Preview:
-    """With the runs, so that their number shows: the form says whether they are taken."""
+    """Preview a release with the runs, so that their number shows before the form takes them."""
     contents, checklist = contents_of(collection, ReleaseOptions(has_runs=True)), checklist_of(collection)
     with contents.names.reading():
         try:
@@ -56,7 +56,7 @@ def preview(collection: Collection) -> Preview:
 
 
 def releases(collection: Collection) -> list[Release]:
-    """The newest first, without the lists of their files."""
+    """Return the newest first, without the lists of their files."""
     rows = collection.releases.select_related("by").defer("files", "names", "left_out")
     return list(rows)
 

@@ -38,7 +38,7 @@ DRY_BYTES = 20_000_000
 
 
 def documents_of(call: Call, path: Path) -> Container[str] | None:
-    """The documents against which the file is checked; None for none.
+    """Return the documents against which the file is checked; None for none.
 
     A TREC run always is, since what it ranks and the collection lacks is never graded. Responses cite
     documents that many collections do not hold.
@@ -49,7 +49,7 @@ def documents_of(call: Call, path: Path) -> Container[str] | None:
 
 
 def _held(collection: Collection, path: Path) -> set[str]:
-    """The documents of a TREC run that the collection has."""
+    """Return the documents of a TREC run that the collection has."""
     ranked, held = sorted(set(_ranked(path))), set[str]()
     for start in range(0, len(ranked), LOOKED_UP):
         some = collection.passages.filter(doc_id__in=ranked[start : start + LOOKED_UP])
@@ -58,7 +58,7 @@ def _held(collection: Collection, path: Path) -> set[str]:
 
 
 def _ranked(path: Path) -> Iterator[str]:
-    """What cannot be read is left to the check."""
+    """Yield what cannot be read is left to the check."""
     with suppress(BadFormat):
         for _, text in lines(path, max_bytes=MAX_HELD_BYTES):
             if len(columns := text.split()) == 6:
@@ -101,7 +101,7 @@ class Report:
         return replace(self, groups=(*self.groups, *groups))
 
     def as_fields(self, submission: Submission) -> dict[str, object]:
-        """The columns of a submission that a check fills."""
+        """Return the columns of a submission that a check fills."""
         return {
             "findings": findings_as_json(self.groups),
             "errors": self.errors,
@@ -181,7 +181,7 @@ def report_on(submission: Submission, path: Path) -> Report:
 
 
 def rules_of_call(call: Call) -> Rules:
-    """The rules of the call without those of kinds of files that it does not take.
+    """Return the rules of the call without those of kinds of files that it does not take.
 
     What a TREC run ranks and the collection lacks is a warning where the call does not ask for more.
     """
@@ -202,7 +202,7 @@ def _of_team(submission: Submission, inspection: Inspection) -> Iterator[Group]:
 
 
 def _of_runs(submission: Submission, run_tag: str) -> Iterator[Group]:
-    """What the team's runs for the call make of this one."""
+    """Yield what the team's runs for the call make of this one."""
     run = _own_run(submission, run_tag)
     if run and run.is_accepted:
         yield warning("replaces_accepted", f"the accepted run {run_tag!r}", "to be accepted again")
@@ -214,9 +214,9 @@ def _of_runs(submission: Submission, run_tag: str) -> Iterator[Group]:
 
 
 def _obstacle(submission: Submission, run_tag: str) -> Group | None:
-    """Why the team cannot have a run of this tag. It never says whose another run is."""
-    known = submission.call.collection.runs.filter(run_tag=run_tag)
-    if known.exists() and _own_run(submission, run_tag) is None:
+    """Return why the team cannot have a run of this tag. It never says whose another run is."""
+    taken = submission.call.collection.runs.filter(run_tag=run_tag)
+    if taken.exists() and _own_run(submission, run_tag) is None:
         return error(
             "run_tag_taken", f"the run id {run_tag!r} is taken", "another, such as with your team's name"
         )
@@ -224,7 +224,7 @@ def _obstacle(submission: Submission, run_tag: str) -> Group | None:
 
 
 def _limit(submission: Submission, run_tag: str) -> Group | None:
-    """Whether the team has as many other runs as it may have."""
+    """Return whether the team has as many other runs as it may have."""
     limit = submission.call.runs_per_team
     others = _other_runs(submission, run_tag)
     number = others.order_by().values("run").distinct().count()
@@ -235,14 +235,14 @@ def _limit(submission: Submission, run_tag: str) -> Group | None:
 
 
 def _other_runs(submission: Submission, run_tag: str) -> SubmissionQuerySet:
-    """Those of the team's runs for the call that count, but for the one of this tag."""
+    """Return those of the team's runs for the call that count, but for the one of this tag."""
     rows = submission.call.submissions.all()
     counted: SubmissionQuerySet = rows.counted().filter(team=submission.team)
     return counted.exclude(run__run_tag=run_tag)
 
 
 def _own_run(submission: Submission, run_tag: str) -> Run | None:
-    """The run that an earlier submission of the team for this call made."""
+    """Return the run that an earlier submission of the team for this call made."""
     earlier = submission.call.submissions.taken().filter(team=submission.team, run__run_tag=run_tag)
     latest = earlier.exclude(pk=submission.pk).select_related("run").first()
     return latest.run if latest else None
@@ -253,7 +253,7 @@ def _take(lease: Lease[Submission], report: Report, path: Path) -> None:
     submission = lease.work
 
     def end(summary: object) -> None:
-        """The team may have submitted others since; now, nobody else can."""
+        """End the check; the team may have submitted others since, but now nobody else can."""
         if over := _limit(submission, report.run_tag):
             raise Refused(over)
         run = submission.call.collection.runs.get(run_tag=report.run_tag)
@@ -283,7 +283,7 @@ def _import_files(call: Call, path: Path) -> ImportFiles:
 
 
 def _prepare_run(submission: Submission, run_tag: str) -> None:
-    """The run that the import fills: a new one, or the team's earlier one, emptied."""
+    """Prepare the run that the import fills: a new one, or the team's earlier one, emptied."""
     collection = Collection.objects.select_for_update(no_key=True).get(pk=submission.call.collection_id)
     if obstacle := _obstacle(submission, run_tag):
         raise Refused(obstacle)
@@ -315,6 +315,6 @@ def _refuse(lease: Lease[Submission], report: Report) -> None:
 
 
 def _parts(problem: BadFormat) -> tuple[str, str]:
-    """The problem, and what was expected."""
+    """Return the problem, and what was expected."""
     text, _, expected = problem.problem.partition(", expected ")
     return text, expected

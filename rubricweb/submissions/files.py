@@ -41,12 +41,12 @@ MEANINGS = CATEGORIES | OWN_CATEGORIES
 
 
 def path_of(submission: Submission) -> Path:
-    """Each file has a folder of its own, named by its key, so that no name leads anywhere."""
+    """Return each file has a folder of its own, named by its key, so that no name leads anywhere."""
     return Path(settings.DATA_DIR) / "submissions" / str(submission.pk) / file_name(submission.name)
 
 
 def paths_of(collection: Collection) -> dict[int, Path]:
-    """The files of a collection that are kept, by submission."""
+    """Return the files of a collection that are kept, by submission."""
     kept = Submission.objects.filter(call__collection=collection, is_kept=True)
     return {submission.pk: path_of(submission) for submission in kept}
 
@@ -108,7 +108,7 @@ def unpacked(path: Path, *, name: str) -> Iterator[Path]:
 
 
 def is_larger(path: Path, size: int) -> bool:
-    """Whether a file has more bytes than `size` once it is unpacked; False for one that is damaged."""
+    """Return whether a file has more bytes than `size` once it is unpacked; False for one that is damaged."""
     with suppress(OSError, EOFError, ValueError, zlib.error, zipfile.BadZipFile):
         if zips.is_zip(path):
             with zipfile.ZipFile(path) as archive:
@@ -164,24 +164,24 @@ class Group:
 
 
 def grouped(findings: Iterable[Finding], counts: Mapping[str, int]) -> list[Group]:
-    """By category, errors first, each in the order of the file. `counts` is by category."""
+    """Return the findings by category, errors first, each in the order of the file."""
     places: dict[str, list[Place]] = {}
     severities: dict[str, Severity] = {}
-    for one in findings:
-        severities[one.category] = one.severity
-        place = Place(one.problem, one.expected, one.line, one.query_id, one.sentence)
-        places.setdefault(one.category, []).append(place)
+    for finding in findings:
+        severities[finding.category] = finding.severity
+        place = Place(finding.problem, finding.expected, finding.line, finding.query_id, finding.sentence)
+        places.setdefault(finding.category, []).append(place)
     groups = [
         Group(
-            category, severities[category].value, counts.get(category, len(found)), tuple(found[:MOST_EACH])
+            category, severities[category].value, counts.get(category, len(placed)), tuple(placed[:MOST_EACH])
         )
-        for category, found in places.items()
+        for category, placed in places.items()
     ]
     return sorted(groups, key=lambda group: group.severity != Severity.ERROR)
 
 
 def error(category: str, problem: str, expected: str, *, line: int | None = None) -> Group:
-    """A single finding of the collection's own, for which a file is refused."""
+    """Return a single finding of the collection's own, for which a file is refused."""
     return Group(category, Severity.ERROR.value, 1, (Place(problem, expected, line),))
 
 
@@ -198,10 +198,10 @@ def findings_as_json(groups: Iterable[Group]) -> list[dict[str, object]]:
 
 
 def findings_from_json(stored: Iterable[dict[str, object]]) -> list[Group]:
-    """What `findings_as_json` made."""
-    return [_group(**one) for one in stored]  # type: ignore[arg-type]
+    """Return what `findings_as_json` made."""
+    return [_group(**group) for group in stored]  # type: ignore[arg-type]
 
 
 def _group(category: str, severity: str, number: int, places: Iterable[dict[str, object]]) -> Group:
-    shown = tuple(Place(**place) for place in places)  # type: ignore[arg-type]
-    return Group(category, severity, number, shown)
+    first = tuple(Place(**place) for place in places)  # type: ignore[arg-type]
+    return Group(category, severity, number, first)

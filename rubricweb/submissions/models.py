@@ -96,7 +96,7 @@ class Call(models.Model):
         return self.phase is not self.Phase.EARLY
 
     def phase_at(self, moment: datetime) -> Call.Phase:
-        """The whole last second is in time."""
+        """Return the whole last second is in time."""
         if moment < self.opens_at:
             return self.Phase.EARLY
         is_over = moment.replace(microsecond=0) > self.deadline
@@ -105,19 +105,19 @@ class Call(models.Model):
 
 class SubmissionQuerySet(models.QuerySet[Any]):
     def taken(self) -> SubmissionQuerySet:
-        """The files that became runs, without those that another file replaced."""
+        """Return the files that became runs, without those that another file replaced."""
         return self.filter(outcome=Submission.Outcome.TAKEN)
 
     def counted(self) -> SubmissionQuerySet:
-        """Those of `taken` whose runs are submitted or accepted."""
+        """Return those of `taken` whose runs are submitted or accepted."""
         return self.taken().filter(run__state__in=COUNTED)
 
     def waiting(self) -> SubmissionQuerySet:
-        """Those of `taken` whose runs organizers have not accepted yet."""
+        """Return those of `taken` whose runs organizers have not accepted yet."""
         return self.taken().filter(run__state=Run.State.SUBMITTED)
 
     def with_decisions(self) -> SubmissionQuerySet:
-        """With what `run_state` and `reason` are as columns."""
+        """Annotate rows with `run_state` and `reason`."""
         is_run = models.Q(outcome=Submission.Outcome.TAKEN, run__isnull=False)
         rows: SubmissionQuerySet = self.annotate(
             run_state=models.Case(models.When(is_run, then="run__state"), default=models.Value("")),

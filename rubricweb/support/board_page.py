@@ -64,11 +64,11 @@ class BoardForm(ChipForm):
         return {"rater": self.first_rater, "citations": DEFAULT_CITATIONS}[name]
 
     def offer(self, collection: Collection) -> tuple[SupportRater, JudgedCitations]:
-        """What is chosen; the first of each where the address names none, or something else."""
-        known = {rater.key: rater for rater in raters(collection)}
-        offer_choices(self, "rater", [(key, rater.name) for key, rater in known.items()])
-        self.first_rater = next(iter(known))
-        chosen = known.get(str(self.data.get("rater", "")), known[self.first_rater])
+        """Return what is chosen; the first of each where the address names none, or something else."""
+        by_key = {rater.key: rater for rater in raters(collection)}
+        offer_choices(self, "rater", [(key, rater.name) for key, rater in by_key.items()])
+        self.first_rater = next(iter(by_key))
+        chosen = by_key.get(str(self.data.get("rater", "")), by_key[self.first_rater])
         rule = str(self.data.get("citations", ""))
         is_known = rule in dict(CITATIONS)
         self.data = {"rater": chosen.key, "citations": rule if is_known else DEFAULT_CITATIONS}
@@ -90,7 +90,7 @@ class AskForm(forms.Form):
     )
 
     def offer(self, collection: Collection) -> None:
-        """The collection's own model comes first, if it can be asked; otherwise a back-end's default."""
+        """Offer the collection's own model first, if it can be asked, and else a back-end's default."""
         offer_choices(self, "backend", writer_choices())
         self.initial.update(first_writer(collection).initial)
 
@@ -221,10 +221,9 @@ def _pictures(board: SupportBoard, slug: str) -> list[Picture]:
     }
     pictures = []
     for name, (title, subtitle) in titles.items():
-        means: list[tuple[str, int, Mean]] = [
-            (row.run_tag, row.run_id, getattr(row, name)) for row in board.rows
+        means: list[tuple[Mean, str, int]] = [
+            (mean, row.run_tag, row.run_id) for row in board.rows if (mean := getattr(row, name)).is_defined
         ]
-        means = [one for one in means if one[2].is_defined]
         rows = [
             DotRow(
                 run_tag,
@@ -234,7 +233,7 @@ def _pictures(board: SupportBoard, slug: str) -> list[Picture]:
                 href=f"{reverse('leaderboards:compare', args=[slug])}?a={run_id}",
                 kind="lead",
             )
-            for run_tag, run_id, mean in sorted(means, key=lambda one: -one[2].value)
+            for mean, run_tag, run_id in sorted(means, key=lambda scored: -scored[0].value)
         ]
         if rows:
             plot = dot_rows(rows, name=name, sentence=f"{title} of {len(rows)} runs", axis=title.lower())
@@ -242,14 +241,14 @@ def _pictures(board: SupportBoard, slug: str) -> list[Picture]:
     return pictures
 
 
-def _settings_form(collection: Collection, sent: Context | None = None) -> SettingsForm:
+def _settings_form(collection: Collection, submitted: Context | None = None) -> SettingsForm:
     chosen = labelling.settings_of(collection)
     initial = {
         "citations": chosen.citations,
         "sample": chosen.sample,
         "shown_judge": chosen.shown_judge_id,
     }
-    form = SettingsForm(sent, initial=initial, auto_id="labelling_%s")
+    form = SettingsForm(submitted, initial=initial, auto_id="labelling_%s")
     form.fields["shown_judge"].queryset = collection.support_judges.all()  # type: ignore[attr-defined]
     return form
 
@@ -258,8 +257,8 @@ def _settings_form(collection: Collection, sent: Context | None = None) -> Setti
 def ask(request: HtmxRequest, slug: str) -> HttpResponse:
     """Choose a model, preview what asking it takes; POST starts it."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
-    sent = request.POST if request.method == "POST" else request.GET
-    form = AskForm(sent or None, auto_id="ask_%s")
+    submitted = request.POST if request.method == "POST" else request.GET
+    form = AskForm(submitted or None, auto_id="ask_%s")
     form.offer(collection)
     context: dict[str, object] = {"collection": collection, "form": form, "is_asking": True}
     if not request.htmx:

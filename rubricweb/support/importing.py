@@ -133,6 +133,6 @@ class LabelImporter:
         counts.new += len(events)
 
     def _seen(self, label: PersonLabel) -> SupportJudge | None:
-        """The judge whose label the person saw, as far as its model tells."""
+        """Return the judge whose label the person saw, as far as its model tells."""
         judges = [judge for judge in self._judges.values() if judge.llm == label.seen_llm]
         return judges[0] if len(judges) == 1 else None

@@ -62,7 +62,7 @@ def start(
 
 
 def _new_run(collection: Collection, run_tag: str, spec: SystemSpec) -> Run:
-    """A run that does not count yet."""
+    """Return a run that does not count yet."""
     made = {"state": Run.State.SUBMITTED, "type": Run.Type.AUTOMATIC}
     described = {"description": spec.method, "tags": [TAG], "is_made_here": True}
     described |= {"llm": spec.llm if spec.needs_model else "", "is_closed_book": spec.is_closed_book}

@@ -73,7 +73,7 @@ class SystemPrice:
 
 
 def price(collection: Collection, spec: SystemSpec, topics: int, *, workers: int = 1) -> SystemPrice:
-    """A call of a step reads one passage of average length; one of a ranking or an answer several.
+    """Return a call of a step reads one passage of average length; one of a ranking or an answer several.
 
     `workers` share the work.
     """
@@ -99,21 +99,21 @@ def price(collection: Collection, spec: SystemSpec, topics: int, *, workers: int
 
 
 def _passages(collection: Collection, spec: SystemSpec) -> tuple[int, float]:
-    """How many there are to search, and the characters of one on average."""
+    """Return how many there are to search, and the characters of one on average."""
     if spec.corpus:
         return retrieval.corpus_size(spec.corpus)
     return collection.passages.count(), collection.passages.aggregate(chars=Avg(Length("text")))["chars"] or 0
 
 
 def reply_tokens(spec: SystemSpec) -> int:
-    """That a usual reply has."""
+    """Return the expected tokens of a reply."""
     if spec.is_closed_book:
         return round(1_000 * TOKENS_A_WORD)
     return round(spec.max_words * TOKENS_A_WORD) if spec.answering is Answering.RAGNAROK else REPLY_TOKENS
 
 
 def _topics_a_second(spec: SystemSpec) -> float | None:
-    """Of one worker, in the latest topics that the same system answered by the same model."""
+    """Return the rate of one worker in the latest topics of the same system and model."""
     same = {"answering": spec.answering.value, "llm": spec.llm, "rerank_passes": spec.rerank_passes}
     if spec.rating_prompt:
         same["rating_prompt"] = spec.rating_prompt
@@ -123,7 +123,7 @@ def _topics_a_second(spec: SystemSpec) -> float | None:
 
 
 def model_of(spec: SystemSpec, lease: Lease[Any], chunk: AnswerChunk) -> TextModel | None:
-    """None where the system asks no model. Raises CannotRun."""
+    """Return the system's model, or None if it asks none. Raises CannotRun."""
     if not spec.needs_model:
         return None
     llm = limited.limited_model(
@@ -144,7 +144,7 @@ class KeptReplies:
         self._left = {digest: list(replies) for digest, replies in chunk.replies.items()}
 
     def complete(self, messages: Sequence[tuple[str, str]]) -> str:
-        """Raises what `LimitedModel` does, and LeaseLost. What was kept and is no answer is asked again."""
+        """Return the reply, a kept one if it is valid. Raises what `LimitedModel` does, and LeaseLost."""
         digest = hashlib.sha256(repr(list(messages)).encode()).hexdigest()
         while self._left.get(digest):
             with suppress(NoReply):
@@ -164,12 +164,12 @@ def write_run(job: SystemJob) -> None:
     ]
     with TemporaryDirectory(prefix="rubricweb-run-") as folder:
         path = Path(folder) / "run"
-        passages = _passages_of_corpus(job, [one for _, one in made], Path(folder) / "passages.jsonl")
+        passages = _passages_of_corpus(job, [result for _, result in made], Path(folder) / "passages.jsonl")
         if job.system.answering is Answering.NONE:
-            write_trec_run(path, [one.ranking for _, one in made if one.ranking.doc_ids])
+            write_trec_run(path, [result.ranking for _, result in made if result.ranking.doc_ids])
             files = ImportFiles(passages=passages, run_files=(path,), topics_are_closed=True)
         else:
-            responses = [_response(job.run, topic, one.answer) for topic, one in made if one.answer]
+            responses = [_response(job.run, topic, result.answer) for topic, result in made if result.answer]
             write_responses(path, responses, Dialect.RAG24)
             files = ImportFiles(passages=passages, responses=(path,), topics_are_closed=True)
         import_collection(job.collection.slug, files=files, by=job.by)
@@ -182,10 +182,10 @@ def _passages_of_corpus(job: SystemJob, made: Sequence[Made], path: Path) -> tup
     """Write the passages that the run names and only its corpus has, so that they can be read and graded."""
     if not job.system.corpus:
         return ()
-    ranked = (one.ranking.doc_ids if one.answer is None else _ids(one.answer) for one in made)
+    ranked = (result.ranking.doc_ids if result.answer is None else _ids(result.answer) for result in made)
     named = list(dict.fromkeys(doc_id for doc_ids in ranked for doc_id in doc_ids))
-    known = job.collection.passages.filter(doc_id__in=named).values_list("doc_id", flat=True)
-    only_there = open_corpus(job.system.corpus).passages([one for one in named if one not in set(known)])
+    present = job.collection.passages.filter(doc_id__in=named).values_list("doc_id", flat=True)
+    only_there = open_corpus(job.system.corpus).passages([name for name in named if name not in set(present)])
     write_passages(path, only_there)
     return (path,) if only_there else ()
 

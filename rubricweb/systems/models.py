@@ -17,7 +17,7 @@ Json = dict[str, Any]
 
 
 def spec_as_json(spec: SystemSpec) -> Json:
-    """Without options where there are none: workers of an earlier version know none."""
+    """Return the specification as JSON, without empty options, which earlier versions do not know."""
     stored = asdict(spec) | {"answering": spec.answering.value}
     return (
         stored
@@ -33,13 +33,15 @@ def spec_from_json(stored: Json) -> SystemSpec:
 
 
 def made_as_json(made: Made) -> Json:
-    """Without the texts of sources, which the collection has."""
+    """Return the result as JSON without the texts of sources, which the collection has."""
     answer = made.answer
     return {
         "doc_ids": made.ranking.doc_ids,
         "scores": made.ranking.scores,
-        "sentences": None if answer is None else [[one.text, one.citations] for one in answer.sentences],
-        "sources": None if answer is None else [one.passage_id for one in answer.sources],
+        "sentences": None
+        if answer is None
+        else [[sentence.text, sentence.citations] for sentence in answer.sentences],
+        "sources": None if answer is None else [source.passage_id for source in answer.sources],
         "steps": [asdict(step) for step in made.steps],
         "retrieved": made.retrieved,
     }

@@ -36,26 +36,26 @@ class BadName(ValueError):
 
 
 def corpus_names() -> list[str]:
-    """Of the corpora on this machine."""
+    """Return the names of the corpora on this machine."""
     folder = _root()
-    found = (path.parent.name for path in folder.glob("*/index.json"))
-    return sorted(name for name in found if NAME.fullmatch(name))
+    folders = (path.parent.name for path in folder.glob("*/index.json"))
+    return sorted(name for name in folders if NAME.fullmatch(name))
 
 
 def open_corpus(name: str) -> Corpus:
-    """The corpus, opened once a process and again when it was built anew. Raises CannotRun without it."""
+    """Return the corpus, reopened when it was built anew. Raises CannotRun without it."""
     folder = corpus_folder(name)
     try:
         built = (folder / "index.json").stat().st_mtime_ns
-        known = _open_corpora.get(name)
-        if known is None or known[0] != built:
-            _open_corpora[name] = known = built, Corpus.open(folder)
+        opened = _open_corpora.get(name)
+        if opened is None or opened[0] != built:
+            _open_corpora[name] = opened = built, Corpus.open(folder)
     except (OSError, BadFormat) as error:
         there = ", ".join(corpus_names()) or "none"
         raise CannotRun(
             f"This machine has no corpus {name} (it has: {there}). Build it by index_corpus."
         ) from error
-    return known[1]
+    return opened[1]
 
 
 def index_corpus(name: str, files: Iterable[Path]) -> int:
@@ -79,7 +79,7 @@ def index_corpus(name: str, files: Iterable[Path]) -> int:
 
 
 def corpus_size(name: str) -> tuple[int, float]:
-    """Its passages, and the characters of one on average, without opening it; zeros where it is not here."""
+    """Return the number of passages and their mean length in characters; zeros without the corpus."""
     try:
         return corpus.size(_root() / name)
     except BadFormat:
@@ -87,7 +87,7 @@ def corpus_size(name: str) -> tuple[int, float]:
 
 
 def corpus_folder(name: str) -> Path:
-    """Raises BadName."""
+    """Return the folder of the corpus. Raises BadName."""
     if not NAME.fullmatch(name):
         raise BadName(f"{name!r} is no name of a corpus: letters, digits, dots, - and _, 80 at most")
     return _root() / name
@@ -118,7 +118,7 @@ _opened: dict[int, tuple[int, PassageIndex]] = {}
 
 
 def candidates(collection: Collection, spec: SystemSpec, topic: Topic) -> Ranking:
-    """The ranking that the system begins with; empty where no run has one for the topic."""
+    """Return the ranking that the system begins with; empty where no run has one for the topic."""
     if not spec.retrieves:
         return Ranking("", topic.query_id, (), ())
     if spec.corpus:
@@ -135,25 +135,23 @@ def candidates(collection: Collection, spec: SystemSpec, topic: Topic) -> Rankin
 
 
 def sources_of(collection: Collection, doc_ids: Sequence[str], corpus: str = "") -> list[Source]:
-    """The passages in this order, of the collection or else of a corpus on disk; ids without a text are left
-    out.
-    """
+    """Return the passages in this order, of the collection or else of a corpus, where they have a text."""
     rows = collection.passages.filter(doc_id__in=doc_ids).values_list("doc_id", "text", "title")
     by_id = {doc_id: Source(doc_id, text, title) for doc_id, text, title in rows}
     if corpus:
         missing = [doc_id for doc_id in doc_ids if doc_id not in by_id]
-        found = open_corpus(corpus).passages(missing)
-        by_id |= {entry.doc_id: Source(entry.doc_id, entry.text, entry.title) for entry in found}
+        entries = open_corpus(corpus).passages(missing)
+        by_id |= {entry.doc_id: Source(entry.doc_id, entry.text, entry.title) for entry in entries}
     return [by_id[doc_id] for doc_id in doc_ids if doc_id in by_id]
 
 
 def index_of(collection: Collection) -> PassageIndex:
-    """The collection's index, brought up to date where an import has changed its passages."""
+    """Return the collection's index, brought up to date where an import has changed its passages."""
     stamp = Collection.objects.values_list("stamp", flat=True).get(pk=collection.pk)
-    known = _opened.get(collection.pk)
-    if known is None or known[0] != stamp:
-        _opened[collection.pk] = known = stamp, _up_to_date(collection)
-    return known[1]
+    opened = _opened.get(collection.pk)
+    if opened is None or opened[0] != stamp:
+        _opened[collection.pk] = opened = stamp, _up_to_date(collection)
+    return opened[1]
 
 
 def index_folder(collection_id: int) -> Path:
@@ -161,7 +159,7 @@ def index_folder(collection_id: int) -> Path:
 
 
 def remove_index(collection_id: int) -> None:
-    """With the collection; what a worker still has open stays readable until it closes it."""
+    """Delete the collection's index; a worker that has it open can read on until it closes it."""
     shutil.rmtree(index_folder(collection_id), ignore_errors=True)
     _opened.pop(collection_id, None)
 
@@ -182,7 +180,7 @@ def _up_to_date(collection: Collection) -> PassageIndex:
 
 
 def _retrievable(collection: Collection) -> Iterator[Passage]:
-    """Without what systems have generated, whose ids are the md5 of their texts: it is no source."""
+    """Return the passages without those that systems generated, whose ids are the md5 of their texts."""
     return (indexed(entry) for entry in _entries(collection) if entry.doc_id != text_md5(entry.text))
 
 

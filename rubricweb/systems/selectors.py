@@ -106,7 +106,7 @@ class TopicSteps:
 
 
 def job_rows(collection: Collection) -> list[JobRow]:
-    """Every run that was made here or is, latest first."""
+    """Return every run that was made here or is, latest first."""
     jobs = list(collection.system_jobs.select_related("run", "collection", "by"))
     return list(map(JobRow, jobs, progress_of(jobs, lambda _: None)))
 
@@ -117,25 +117,25 @@ def topic_rows(job: SystemJob) -> list[TopicRow]:
 
 
 def topic_steps(chunk: SystemChunk) -> TopicSteps | None:
-    """None until the topic is done."""
+    """Return the steps of the topic, or None until it is done."""
     if chunk.result is None:
         return None
     return steps_of(chunk.job.collection, chunk.result)
 
 
 def steps_of(collection: Collection, result: models.Json) -> TopicSteps:
-    """All that led to one answer or ranking, from what a chunk keeps of it."""
+    """Return all that led to one answer or ranking, from what a chunk keeps of it."""
     made = models.made_from_json(result, "", "")
     answer = made.answer
     sources = tuple(source.passage_id for source in answer.sources) if answer else ()
     ranks = {doc_id: rank for rank, doc_id in enumerate(made.ranking.doc_ids, 1)}
-    sentences = tuple(_cited(one, sources, ranks) for one in answer.sentences) if answer else ()
+    sentences = tuple(_cited(sentence, sources, ranks) for sentence in answer.sentences) if answer else ()
     ranking = _ranked(collection, made, sources)
     return TopicSteps(made, ranking, sentences, tuple(facts_of(made.steps)), sources)
 
 
 def facts_of(steps: Iterable[Step]) -> list[FactRow]:
-    """The key facts of RIFER's steps, in the order in which they were found."""
+    """Return the key facts of RIFER's steps, in the order in which they were found."""
     facts: dict[str, FactRow] = {}
     for step in steps:
         if step.stage == "extract" and step.source is not None:
@@ -168,8 +168,8 @@ def _cited(sentence: CitedSentence, sources: Sequence[str], ranks: Mapping[str, 
 
 
 def _ranked(collection: Collection, made: Made, sources: Sequence[str]) -> tuple[RankedSource, ...]:
-    shown = made.ranking.doc_ids[: max(SHOWN_RANKS, len(sources))]
-    texts = {doc_id: (text, title) for doc_id, text, title in _texts(collection, shown)}
+    ranked = made.ranking.doc_ids[: max(SHOWN_RANKS, len(sources))]
+    texts = {doc_id: (text, title) for doc_id, text, title in _texts(collection, ranked)}
     before = {doc_id: rank for rank, doc_id in enumerate(made.retrieved, 1)}
     return tuple(
         RankedSource(
@@ -180,7 +180,7 @@ def _ranked(collection: Collection, made: Made, sources: Sequence[str]) -> tuple
             *texts.get(doc_id, ("", "")),
             is_source=doc_id in sources,
         )
-        for rank, doc_id in enumerate(shown, 1)
+        for rank, doc_id in enumerate(ranked, 1)
     )
 
 

@@ -61,8 +61,8 @@ class MakeForm(forms.Form):
     rating_prompt = forms.ChoiceField(
         label="Prompt",
         choices=[
-            (one.prompt_class, f"{one.prompt_class}: {one.source.partition(',')[0]}")
-            for one in rating_prompts().values()
+            (prompt.prompt_class, f"{prompt.prompt_class}: {prompt.source.partition(',')[0]}")
+            for prompt in rating_prompts().values()
         ],
         help_text="Asked for each passage, with the topic's query as the question.",
     )
@@ -77,31 +77,37 @@ class MakeForm(forms.Form):
     )
     topics = forms.MultipleChoiceField(label="Topics", required=False, help_text="If you choose none: all.")
 
-    def __init__(self, collection: Collection, method: Method, sent: QueryDict, *, is_sent: bool) -> None:
+    def __init__(
+        self, collection: Collection, method: Method, submitted: QueryDict, *, is_sent: bool
+    ) -> None:
         """Without `is_sent`, what the address already says is only the beginning."""
-        initial = _initial(collection, method) | {name: sent[name] for name in method.options if name in sent}
-        super().__init__(sent if is_sent else None, initial=initial, auto_id="make-%s")
+        initial = _initial(collection, method) | {
+            name: submitted[name] for name in method.options if name in submitted
+        }
+        super().__init__(submitted if is_sent else None, initial=initial, auto_id="make-%s")
         self._collection, self._method = collection, method
         for name in set(self.fields) - {"run_tag", "topics", *method.options}:
             del self.fields[name]
-        offer_choices(self, "topics", [(str(one.pk), str(one)) for one in collection.topics.all()])
+        offer_choices(self, "topics", [(str(topic.pk), str(topic)) for topic in collection.topics.all()])
         if "corpus" in self.fields:
             self._offer_corpora()
         if "runs" in self.fields:
             self._offer_runs()
         if "style" in self.fields:
-            offer_choices(self, "style", [(one.value, LABELS[one]) for one in method.answerings])
+            offer_choices(
+                self, "style", [(answering.value, LABELS[answering]) for answering in method.answerings]
+            )
         self._fit(method)
 
     def _offer_runs(self) -> None:
-        """Without runs there is nothing to choose but BM25, unless the method needs them."""
+        """Offer the runs to start from; without runs only BM25 is left, unless the method needs them."""
         tags = self._collection.runs.accepted().values_list("run_tag", flat=True)
         offer_choices(self, "runs", [(tag, tag) for tag in tags])
         if not tags and self._method.name != "fusion":
             del self.fields["runs"]
 
     def _offer_corpora(self) -> None:
-        """Nothing is asked where there is none."""
+        """Offer the corpora on disk, or drop the field without any."""
         offered = [(name, name) for name in retrieval.corpus_names()]
         if offered:
             offer_choices(self, "corpus", [("", "the collection's passages"), *offered])
@@ -115,7 +121,7 @@ class MakeForm(forms.Form):
         return corpus
 
     def _fit(self, method: Method) -> None:
-        """What fields mean differs between methods."""
+        """Fit labels and help texts to the method, since the fields differ between methods."""
         if method.name == "fusion":
             choice_field(self, "runs").required = True
             self.fields["runs"].help_text = "Two or more."
@@ -147,7 +153,7 @@ class MakeForm(forms.Form):
     def spec(self) -> SystemSpec:
         """What the valid form says."""
         chosen = self.cleaned_data
-        answerings = {one.value: one for one in self._method.answerings}
+        answerings = {answering.value: answering for answering in self._method.answerings}
         taken = {
             name: chosen[name] for name in self._method.options if name in set(chosen) - {"style", "runs"}
         }

@@ -42,8 +42,8 @@ def mail_organizers(endpoint: Endpoint, why: str) -> None:
     the webhook's page and home say it anyway.
     """
     held = {"memberships__collection": endpoint.collection_id, "memberships__role": Role.ORGANIZER}
-    people = User.objects.filter(is_active=True, **held).exclude(email="")
-    mailed = sorted(set(people.values_list("email", flat=True)))
+    recipients = User.objects.filter(is_active=True, **held).exclude(email="")
+    mailed = sorted(set(recipients.values_list("email", flat=True)))
     if not mailed or not is_set_up():
         return
     context = {"endpoint": endpoint, "collection": endpoint.collection, "why": why}
@@ -83,8 +83,8 @@ def deliver(lease: Lease[Delivery]) -> None:
     """Try once. Raises LeaseLost where another worker has it meanwhile."""
     outcome = _try(lease.work.message, lease.work.endpoint)
     _save(lease, outcome)
-    words = outcome.error or "delivered"
-    logger.info("delivery %d to webhook %d: %s", lease.work.pk, lease.work.endpoint_id, words)
+    result = outcome.error or "delivered"
+    logger.info("delivery %d to webhook %d: %s", lease.work.pk, lease.work.endpoint_id, result)
 
 
 def _try(message: Message, endpoint: Endpoint) -> Outcome:
@@ -131,15 +131,15 @@ def _note_failure(endpoint: Endpoint, outcome: Outcome) -> None:
 
 
 def _rest(failures: int, answer: HttpAnswer | None) -> dt.timedelta:
-    asked = answer.retry_after if answer else ""
-    if asked.isdecimal() and len(asked) < 10:
-        return min(dt.timedelta(seconds=int(asked)), LONGEST_ASKED_REST)
+    requested = answer.retry_after if answer else ""
+    if requested.isdecimal() and len(requested) < 10:
+        return min(dt.timedelta(seconds=int(requested)), LONGEST_ASKED_REST)
     doublings = min(failures - 1, 10)
     return min(SHORTEST_REST * (1 << doublings), LONGEST_REST)
 
 
 def _try_again(lease: Lease[Delivery], endpoint: Endpoint, outcome: Outcome) -> None:
-    """Later; or give it up, and the endpoint too where it wants no more, or has failed for days."""
+    """Schedule another try; or give up, and turn the endpoint off if it is gone or failed for days."""
     tries = lease.work.tries + 1
     is_gone = outcome.answer is not None and outcome.answer.status == GONE
     if tries <= len(WAITS) and not is_gone:

@@ -24,12 +24,12 @@ EXCERPT_CHARS = 1_000
 
 
 def new_secret() -> str:
-    """A key as Standard Webhooks writes it: `whsec_` and base64."""
+    """Return a key as Standard Webhooks writes it: `whsec_` and base64."""
     return "whsec_" + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
 
 
 def new_uid() -> str:
-    """Of a message: the header `webhook-id`."""
+    """Return a new id of a message: the header `webhook-id`."""
     return f"msg_{secrets.token_urlsafe(18)}"
 
 

@@ -101,13 +101,13 @@ def checked(target: Target) -> list[Address]:
         rows = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
     except UnicodeError as error:  # of its encoding as IDNA, which is no OSError
         raise OSError(str(error)) from error
-    found = list(dict.fromkeys(ip_address(str(row[4][0]).partition("%")[0]) for row in rows))
-    for address in found:
+    addresses = list(dict.fromkeys(ip_address(str(row[4][0]).partition("%")[0]) for row in rows))
+    for address in addresses:
         if why := refusal(address, target):
             raise Refused(why)
-    if not found:
+    if not addresses:
         raise OSError("The name has no address.")
-    return found
+    return addresses
 
 
 def refusal(address: Address, target: Target) -> str:
@@ -124,8 +124,10 @@ def refusal(address: Address, target: Target) -> str:
 
 
 def is_public(address: Address) -> bool:
-    """Whether everybody may ask this address: not private, shared, link-local, loopback, multicast, reserved,
-    unspecified or a cloud's own. IPv6 forms that lead to an IPv4 address count only if that is NAT64's.
+    """Return whether the address is public.
+
+    Private, shared, link-local, loopback, multicast, reserved and unspecified addresses and a
+    cloud's own are not. IPv6 forms that lead to an IPv4 address count only if that is NAT64's.
 
     >>> is_public(ip_address("93.184.216.34")), is_public(ip_address("100.64.0.1"))
     (True, False)
@@ -191,7 +193,7 @@ class Deadline:
     """By the monotonic clock."""
 
     def left(self, most: float | None = None) -> float:
-        """Seconds, up to `most`. Raises httpcore.ReadTimeout when there are none."""
+        """Return the seconds left, up to `most`. Raises httpcore.ReadTimeout when there are none."""
         seconds = self.at - time.monotonic()
         if seconds <= 0:
             raise httpcore.ReadTimeout(f"no answer within {SECONDS:.0f} seconds")
@@ -216,7 +218,7 @@ class TimedStream(httpcore.NetworkStream):
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
-        """The certificate is that of the name, wherever the name led."""
+        """Return the certificate is that of the name, wherever the name led."""
         inner = self.stream.start_tls(ssl_context, server_hostname, self.deadline.left(timeout))
         return TimedStream(inner, self.deadline)
 
@@ -266,11 +268,11 @@ def post(
     url = httpcore.URL(
         scheme=target.url.raw_scheme, host=target.url.raw_host, port=target.port, target=target.url.raw_path
     )
-    sent = {"Host": target.url.netloc.decode("ascii"), "User-Agent": AGENT, "Accept": "*/*", **headers}
+    all_headers = {"Host": target.url.netloc.decode("ascii"), "User-Agent": AGENT, "Accept": "*/*", **headers}
     try:
         with (
             httpcore.ConnectionPool(network_backend=backend(target, deadline)) as pool,
-            pool.stream("POST", url, headers=list(sent.items()), content=body) as response,
+            pool.stream("POST", url, headers=list(all_headers.items()), content=body) as response,
         ):
             return _answer(response)
     except httpcore.TimeoutException as error:
@@ -280,7 +282,7 @@ def post(
 
 
 def _answer(response: httpcore.Response) -> HttpAnswer:
-    """Reads no more of the body than is kept, whatever its length."""
+    """Return the answer, reading no more of the body than is kept."""
     headers = {name.lower(): value for name, value in response.headers}
     body = b""
     for part in response.iter_stream():

@@ -53,7 +53,7 @@ from rubricweb.review.models import SavedView
 from rubricweb.support.models import SupportJudge
 from rubricweb.systems import models
 from rubricweb.systems.models import SystemChunk, SystemJob
-from rubricweb.webhooks.actions import Wanted, add_webhook, send_test
+from rubricweb.webhooks.actions import WebhookFields, add_webhook, send_test
 from rubricweb.webhooks.models import EventType
 from tests.factories import (
     STRICT,
@@ -305,7 +305,9 @@ def _supported(collection: Collection) -> dict[str, object]:
 
 
 def _told(collection: Collection) -> dict[str, object]:
-    endpoint = add_webhook(collection, Wanted("https://hooks.example.org/", [EventType.JOB_ENDED]), by=None)
+    endpoint = add_webhook(
+        collection, WebhookFields("https://hooks.example.org/", [EventType.JOB_ENDED]), by=None
+    )
     send_test(endpoint, by=None)
     return {"webhook_id": endpoint.pk, "delivery_id": endpoint.deliveries.get().pk, "act": "test"}
 

@@ -21,7 +21,9 @@ from rubricweb.corpus.pseudonyms import assessor_pseudonym
 
 NAMED = OpenApiParameter("named", bool, description="Include votes by people who knew the names.")
 BOARD = [
-    OpenApiParameter("verdict", enum=[one.value for one in Verdict], description="`answer` by default."),
+    OpenApiParameter(
+        "verdict", enum=[verdict.value for verdict in Verdict], description="`answer` by default."
+    ),
     NAMED,
     OpenApiParameter("length", bool, description="At equal length of answers."),
 ]
@@ -137,7 +139,7 @@ class Battles(ListResource):
         over = Q(question=None, names_shown_at__isnull=False)
         return collection.battles.filter(over, left__in=accepted, right__in=accepted)
 
-    def shown(self, rows: list[Row]) -> list[Row]:
+    def adjusted(self, rows: list[Row]) -> list[Row]:
         collection = self.collection(needed=roles.TO_ORGANIZE)
         return [
             {**row, "person": row["person"] and assessor_pseudonym(collection, row["person"])} for row in rows

@@ -98,7 +98,7 @@ class OfBank(Resource):
         return bank
 
     def bank_to_edit(self) -> Bank:
-        """403 for those who may not edit it."""
+        """Return the bank, or raise 403 for those who may not edit it."""
         bank = self.bank()
         roles.require(self.person, bank.collection, roles.role_to_edit(bank.collection))
         return bank
@@ -119,14 +119,14 @@ class Items(OfBank, ListResource):
     @done_once
     def post(self, request: Request, slug: str, bank_id: int) -> Response:
         """Add a question or nugget."""
-        bank, sent = self.bank_to_edit(), self.fields(NewItem)
-        topic = get_object_or_404(bank.collection.topics, query_id=sent["topic"])
+        bank, fields = self.bank_to_edit(), self.fields(NewItem)
+        topic = get_object_or_404(bank.collection.topics, query_id=fields["topic"])
         item = actions.add_item(
             bank,
             topic,
-            kind=ItemKind(sent["kind"]),
-            text=sent["text"],
-            facet_id=sent["facet_id"],
+            kind=ItemKind(fields["kind"]),
+            text=fields["text"],
+            facet_id=fields["facet_id"],
             by=self.person,
         )
         place = reverse("api:item", args=[slug, bank.pk, item.pk])
@@ -148,13 +148,13 @@ class ItemResource(OfBank):
     def patch(self, request: Request, slug: str, bank_id: int, item_id: int) -> Response:
         """Reword, weigh, retire or restore an item."""
         item = access.item_for_editor(self.person, self.bank().pk, item_id)
-        sent, seen = self.fields(ItemEdit), seen_version(request)
-        if "text" in sent:
-            actions.revise_item(item, text=sent["text"], seen=seen, by=self.person)
-        elif "importance" in sent:
-            importance, weight = Importance(sent["importance"]), sent.get("weight")
+        fields, seen = self.fields(ItemEdit), seen_version(request)
+        if "text" in fields:
+            actions.revise_item(item, text=fields["text"], seen=seen, by=self.person)
+        elif "importance" in fields:
+            importance, weight = Importance(fields["importance"]), fields.get("weight")
             actions.weigh_item(item, importance=importance, weight=weight, seen=seen, by=self.person)
-        elif sent["retired"]:
+        elif fields["retired"]:
             actions.retire_item(item, seen=seen, by=self.person)
         else:
             actions.restore_item(item, seen=seen, by=self.person)
@@ -285,12 +285,14 @@ class ItemImpact(OfBank):
     @extend_schema(request=UnsavedDocument, responses=ImpactDocument, operation_id="banks_impact")
     def post(self, request: Request, slug: str, bank_id: int) -> Response:
         """Preview saving a wording."""
-        bank, sent = self.bank_to_edit(), self.fields(UnsavedDocument)
-        topic = get_object_or_404(bank.collection.topics, query_id=sent["topic"])
+        bank, fields = self.bank_to_edit(), self.fields(UnsavedDocument)
+        topic = get_object_or_404(bank.collection.topics, query_id=fields["topic"])
         item: Item | None = None
-        if "item" in sent:
-            item = get_object_or_404(bank.items.for_topic(topic).select_related("revision"), pk=sent["item"])
-        kind = ItemKind(item.kind if item else sent["kind"])
-        facet_id = item.facet_id if item else sent["facet_id"]
-        unsaved = UnsavedItem(bank, topic, kind, sent["text"], facet_id, item)
+        if "item" in fields:
+            item = get_object_or_404(
+                bank.items.for_topic(topic).select_related("revision"), pk=fields["item"]
+            )
+        kind = ItemKind(item.kind if item else fields["kind"])
+        facet_id = item.facet_id if item else fields["facet_id"]
+        unsaved = UnsavedItem(bank, topic, kind, fields["text"], facet_id, item)
         return Response(ImpactDocument(impact(unsaved)).data)

@@ -148,7 +148,7 @@ class Runs(ListResource):
     def rows(self) -> QuerySet[Any]:
         return self.collection().runs.accepted()
 
-    def shown(self, rows: list[Row]) -> list[Row]:
+    def adjusted(self, rows: list[Row]) -> list[Row]:
         names = shown_names(self.collection().pk, tuple(row["name"] for row in rows))
         return [{**row, "name": name} for row, name in zip(rows, names, strict=True)]
 
@@ -193,10 +193,10 @@ class Responses(ListResource):
             rows = rows.filter(topic=get_object_or_404(collection.topics, query_id=query_id))
         return rows
 
-    def shown(self, rows: list[Row]) -> list[Row]:
+    def adjusted(self, rows: list[Row]) -> list[Row]:
         names = shown_names(self.collection().pk, tuple(row["run"] for row in rows))
         return [
-            {**row, "run": name, "sentences": [_sentence(**one) for one in row["sentences"]]}
+            {**row, "run": name, "sentences": [_sentence(**sentence) for sentence in row["sentences"]]}
             for row, name in zip(rows, names, strict=True)
         ]
 

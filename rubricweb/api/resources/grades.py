@@ -147,7 +147,7 @@ class Ratings(ListResource):
         rows = HumanGrade.objects.filter(topic__collection=collection)
         return visible_human_grades(rows, collection.pk)
 
-    def shown(self, rows: list[Row]) -> list[Row]:
+    def adjusted(self, rows: list[Row]) -> list[Row]:
         collection = self.collection()
         return [{**row, "assessor": assessor_pseudonym(collection, row["assessor"])} for row in rows]
 
@@ -156,21 +156,23 @@ class Ratings(ListResource):
     def post(self, request: Request, slug: str) -> Response:
         """Rate a passage for a question."""
         collection = self.collection(needed=roles.TO_ASSESS)
-        sent = self.fields(NewRating)
+        fields = self.fields(NewRating)
         event = rate_cell(
-            _cell(collection, sent),
-            rating=sent["rating"],
+            _cell(collection, fields),
+            rating=fields["rating"],
             by=self.person,
-            seen=sent["seen"],
-            uid=sent.get("event"),
+            seen=fields["seen"],
+            uid=fields.get("event"),
         )
         return Response(_document(collection, event), HTTPStatus.CREATED)
 
 
-def _cell(collection: Collection, sent: Row) -> Cell:
-    topic = get_object_or_404(collection.topics, query_id=sent["topic"])
-    item = get_object_or_404(Item.objects.active(), pk=sent["item"], bank__collection=collection, topic=topic)
-    return Cell.of(item, pooled_passage(collection, topic.pk, sent["passage"]))
+def _cell(collection: Collection, fields: Row) -> Cell:
+    topic = get_object_or_404(collection.topics, query_id=fields["topic"])
+    item = get_object_or_404(
+        Item.objects.active(), pk=fields["item"], bank__collection=collection, topic=topic
+    )
+    return Cell.of(item, pooled_passage(collection, topic.pk, fields["passage"]))
 
 
 def _document(collection: Collection, event: HumanGrade) -> Row:
@@ -314,8 +316,8 @@ def _answer(job: GradingJob) -> Response:
     return Response(document)
 
 
-def _scope(collection: Collection, sent: dict[str, Any]) -> Scope:
-    bank, topic = sent.get("bank"), sent.get("topic")
+def _scope(collection: Collection, fields: dict[str, Any]) -> Scope:
+    bank, topic = fields.get("bank"), fields.get("topic")
     return Scope(
         get_object_or_404(collection.banks, pk=bank) if bank is not None else None,
         get_object_or_404(collection.topics, query_id=topic) if topic is not None else None,

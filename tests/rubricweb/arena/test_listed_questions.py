@@ -22,7 +22,7 @@ REASON = "It has asked the model 44 times, as often as it may."
 
 @pytest.fixture
 def battle(collection, assessor) -> Battle:
-    """Asked by the assessor; its two systems have asked their model 44 times."""
+    """NewQuestion by the assessor; its two systems have asked their model 44 times."""
     question = Question.objects.create(
         collection=collection, text="Why is the sea salty?", is_drawn=True, most_calls=50, calls=44, total=2
     )

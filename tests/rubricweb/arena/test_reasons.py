@@ -10,7 +10,7 @@ import pytest
 from django.urls import reverse
 
 from rubricweb.arena import actions
-from rubricweb.arena.actions import Said
+from rubricweb.arena.actions import VoteReason
 from rubricweb.arena.answers import counted_votes
 from rubricweb.arena.battles import NothingVoted
 from rubricweb.arena.models import Battle, Reason
@@ -21,8 +21,8 @@ from tests.rubricweb.arena.conftest import voted
 Tag = Reason.Tag
 
 
-def said(*tags, text="", uid=None) -> Said:
-    return Said(frozenset(tags), text, uid or uuid4())
+def said(*tags, text="", uid=None) -> VoteReason:
+    return VoteReason(frozenset(tags), text, uid or uuid4())
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from django.core.management import CommandError
 from django.urls import reverse
 
 from rubricweb.accounts.models import User
-from rubricweb.arena.actions import Ballot, Said, choose_battle, give_reason, take_back, vote
+from rubricweb.arena.actions import Ballot, VoteReason, choose_battle, give_reason, take_back, vote
 from rubricweb.arena.answers import counted_votes
 from rubricweb.arena.models import Battle, Reason, Vote
 from rubricweb.core.models import AuditEntry
@@ -99,7 +99,7 @@ def _work(collection: Collection, owner: User, assessor: User, developer: User) 
     maple, oak = collection.runs.order_by("run_tag")
     battle = choose_battle(topic, maple, oak, by=assessor)
     vote(battle, Ballot(Vote.Verdict.LEFT, Vote.Verdict.TIE, uuid4()), by=assessor, seen=0)
-    give_reason(battle, Said(frozenset({Reason.Tag.CORRECT}), "It says why.", uuid4()), by=assessor)
+    give_reason(battle, VoteReason(frozenset({Reason.Tag.CORRECT}), "It says why.", uuid4()), by=assessor)
     take_back(battle, by=assessor, seen=1, uid=uuid4())
     vote(battle, Ballot(Vote.Verdict.BOTH_BAD, None, uuid4()), by=assessor, seen=2)
     citation = Citation(topic.pk, "0f4e1d6d5cf0f1ad2b1cbf3ad1b9a111", "d1")

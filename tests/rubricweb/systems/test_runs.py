@@ -233,7 +233,7 @@ def test_the_index_follows_the_passages(sea, monkeypatch):
     assert "d4" in retrieval.index_of(sea).ids
     monkeypatch.setattr(retrieval, "_opened", {})
     assert retrieval.index_of(sea).ids == ["d1", "d2", "d3", "d4"]
-    assert [path.name for path in (retrieval.folder_of(sea.pk)).parent.iterdir()] == [str(sea.pk)]
+    assert [path.name for path in (retrieval.index_folder(sea.pk)).parent.iterdir()] == [str(sea.pk)]
 
 
 def test_a_name_is_taken_once(sea, owner):
@@ -262,7 +262,7 @@ def test_the_command_says_what_a_run_takes_and_starts_it(sea, settings):
 
 def test_the_index_goes_with_its_collection(sea, django_capture_on_commit_callbacks):
     retrieval.index_of(sea)
-    folder = retrieval.folder_of(sea.pk)
+    folder = retrieval.index_folder(sea.pk)
     assert folder.exists()
     with django_capture_on_commit_callbacks(execute=True):
         delete_collection(sea, by=None)

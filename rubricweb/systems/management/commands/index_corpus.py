@@ -20,8 +20,8 @@ class Command(OperatorCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name", metavar="NAME")
-        words = "passages as JSON lines or TSV, .gz too: all that the corpus shall have"
-        parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help=words)
+        help_text = "passages as JSON lines or TSV, .gz too: all that the corpus shall have"
+        parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help=help_text)
 
     def handle(self, *, name: str, files: list[Path], **options: object) -> None:
         if missing := [str(path) for path in files if not path.is_file()]:
