@@ -49,7 +49,7 @@ REPLAYED = "Idempotency-Replayed"
 KEY = OpenApiParameter(
     HEADER, OpenApiTypes.STR, OpenApiParameter.HEADER, description="Sent again with it, it is done once."
 )
-"""For the schema of a write."""
+"""The header in the schema of a write."""
 
 FORM_KEY_CHARS = 64
 WAITED = 20.0

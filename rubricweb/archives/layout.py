@@ -81,11 +81,11 @@ class Manifest:
     collection: str
     """The slug."""
     tables: Mapping[str, Part]
-    """By the label of the model, such as `corpus.Topic`."""
+    """Keyed by the label of the model, such as `corpus.Topic`."""
     files: Mapping[str, Part] = field(default_factory=dict)
-    """By label and number of the row that they belong to: `imports.ImportFile/3`."""
+    """Keyed by label and number of the row to which the file belongs: `imports.ImportFile/3`."""
     migrations: Mapping[str, str] = field(default_factory=dict)
-    """By app, the newest; for people who look for the version that wrote an archive."""
+    """The newest migration of each app, to identify the version that wrote an archive."""
 
 
 def table_path(label: str) -> str:

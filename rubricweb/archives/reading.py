@@ -21,7 +21,7 @@ from rubricweb.archives.layout import FORMAT, MANIFEST, SIGNATURE, VERSION, Mani
 from rubricweb.imports import zips
 
 MAX_BYTES = 50_000_000_000
-"""Of an archive, unpacked (50 GB): about 200 million grades without replies."""
+"""Maximum size of an unpacked archive (50 GB): about 200 million grades without replies."""
 MAX_MANIFEST_BYTES = 10_000_000
 NOT_SIGNED = (
     "is not signed by this server, nor by one whose key RUBRIC_ARCHIVE_KEYS lists: expected an archive that "

@@ -78,7 +78,7 @@ PARTS: dict[type[Model], tuple[type[Model], ...]] = {
     ItemRevision: (Item, ItemChange, VersionItem, AnswerKey),
     Passage: (Pooled, NearDuplicate),
 }
-"""By model: the tables whose rows go with it. Rows of any other table that refer to it stand on it."""
+"""Model -> the tables whose rows go with it. Rows of other tables that refer to it keep it."""
 
 
 class CannotDelete(Exception):

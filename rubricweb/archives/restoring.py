@@ -105,7 +105,7 @@ class Restored:
     collection_id: int
     slug: str
     rows: dict[str, int]
-    """By label of the model."""
+    """Keyed by label of the model."""
     members: list[str]
     """People of the archive who have an account here of the same name."""
     strangers: list[str]

@@ -330,7 +330,7 @@ JSON: dict[str, Check] = {
     "systems.SystemChunk.result": _made,
     "systems.SystemJob.spec": _spec,
 }
-"""By column: what its JSON must be; where the column may be empty, None is besides."""
+"""Column -> what its JSON must be; None is allowed too where the column may be empty."""
 
 
 def _own_prompt(row: Row) -> None:
@@ -357,7 +357,7 @@ ROWS: dict[str, Callable[[Row], None]] = {
     "corpus.Ranking": _ranking,
     "imports.Import": _import,
 }
-"""By table: what columns of a row must be together."""
+"""Table -> check of the columns of a row together."""
 
 OTHERS: dict[str, Check] = {
     "corpus.Collection.grader_backend": one_of(registry.BACKENDS),

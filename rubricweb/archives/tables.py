@@ -179,7 +179,7 @@ PLACES: dict[type[Model], Callable[[Any], Path]] = {
     Submission: files.path_of,
     Release: _release,
 }
-"""By model whose rows stand for a file: where the file is."""
+"""Models whose rows stand for a file -> the path of a row's file."""
 
 
 def files_of(collection: Collection) -> Iterator[tuple[Model, Path]]:
@@ -295,7 +295,7 @@ REPLACED: dict[str, Callable[[Any, Row, Swap], Any]] = {
     "leaderboards.PublicBoard.query": partial(_address, parameters=_BOARD),
     "review.SavedView.address": partial(_address, parameters={"grader": GraderConfig}),
 }
-"""By column: its value with other keys."""
+"""Column -> function that returns its value with other keys."""
 
 
 def replaced_in(label: str) -> dict[str, Callable[[Any, Row, Swap], Any]]:

@@ -41,7 +41,7 @@ READ_AT_ONCE = 2_000
 """Rows in memory."""
 CHUNK_BYTES = 1_048_576
 _DATE = (1980, 1, 1, 0, 0, 0)
-"""Of every file in the zip: when it was archived would change the bytes."""
+"""Date of every file in the zip; the time of archiving would change the bytes."""
 
 
 @contextmanager

@@ -32,7 +32,7 @@ OUTCOMES = {
     Vote.Verdict.TIE.value: 0,
     Vote.Verdict.BOTH_BAD.value: 0,
 }
-"""Of the left answer against the right one."""
+"""Outcome of the left answer against the right one."""
 
 
 @dataclass(frozen=True, slots=True)

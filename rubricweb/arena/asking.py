@@ -43,7 +43,7 @@ class FreshSystem:
 
     @property
     def label(self) -> str:
-        """For people, with the model's calls: "RIFER, about 43 calls"."""
+        """The name with the number of model calls: "RIFER, about 43 calls"."""
         spec = self.spec(Writer("any", "any"))
         over = f" of {spec.n_sources} passages" if self.answering is Answering.SENTENCES else ""
         calls = spec.calls(spec.depth)
@@ -74,7 +74,7 @@ SYSTEMS = {
         FreshSystem("question", Answering.QUESTION),
     )
 }
-"""By name, those without a model first."""
+"""Name -> system, those without a model first."""
 
 
 def offered(writer: Writer | None) -> list[FreshSystem]:

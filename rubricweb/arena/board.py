@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from grading.statistics.bradley_terry import ByLength, Strengths
 
 ENOUGH_PAIRS = 10
-"""Of answers on which two people voted; with fewer, agreement says nothing."""
+"""Minimum number of pairs with two voters for a statement on agreement."""
 CACHED_BOARDS = 16
 OUTCOMES = (-1, 0, 1)
 
@@ -94,7 +94,7 @@ class VoteBoard:
     rows: tuple[BoardRow, ...]
     """The strongest first."""
     duels: tuple[tuple[Duel | None, ...], ...]
-    """By row and column of `rows`; None on the diagonal."""
+    """Indexed by row and column of `rows`; None on the diagonal."""
     votes: int
     voters: int
     topics: int

@@ -81,7 +81,7 @@ class FreshAnswer(AnswerChunk):
 
     job = models.ForeignKey(Question, on_delete=models.CASCADE, related_name="chunks")
     system = models.CharField(max_length=40)
-    """Of `systems.SYSTEMS`."""
+    """Key of `asking.SYSTEMS`."""
     spec = models.JSONField()
     """As `systems.models.spec_as_json` writes a SystemSpec."""
 
@@ -132,7 +132,7 @@ class Arena(models.Model):
     collection = models.OneToOneField(Collection, on_delete=models.CASCADE, related_name="arena")
     drawing = models.CharField(max_length=20, choices=Drawing, default=Drawing.SHARPEN)
     seed = models.PositiveIntegerField(default=new_seed)
-    """Of every draw."""
+    """Seed of every draw."""
     is_board_open = models.BooleanField(default=False)
     """Assessors and viewers see the vote board; before, only those who always see the names of runs do."""
 
@@ -157,7 +157,7 @@ class Battle(models.Model):
     question = models.OneToOneField(Question, null=True, on_delete=models.CASCADE, related_name="battle")
     """Whose answers are made for it; None for stored answers of two runs to a topic."""
     left_digest = models.CharField(max_length=64, blank=True)
-    """Of the answer as it was shown (`digest_of`); empty while it is being made."""
+    """Digest of the answer as it was shown (`digest_of`); empty while it is being made."""
     right_digest = models.CharField(max_length=64, blank=True)
     person = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="battles"
@@ -217,17 +217,17 @@ class Battle(models.Model):
 
     @property
     def query_id(self) -> str:
-        """Of its topic; empty for a question that was typed in."""
+        """The query id of the topic; empty for a question that was typed in."""
         return self.question.query_id if self.question else self.stored_topic.query_id
 
     @property
-    def asks(self) -> str:
+    def query_text(self) -> str:
         """The query, or the question."""
         return self.question.text if self.question else self.stored_topic.text
 
     @property
     def about(self) -> str:
-        """For the audit trail."""
+        """The label in the audit trail."""
         return f"topic {self.query_id}" if self.query_id else f"question {self.question_id}"
 
 
@@ -252,7 +252,7 @@ class Vote(models.Model):
     """The person had not seen whose answers these are."""
     at = models.DateTimeField(auto_now_add=True)
     uid = models.UUIDField()
-    """Of the request: sent again, it adds nothing."""
+    """Id of the request, which adds nothing when it is sent again."""
 
     objects = VoteQuerySet.as_manager()
 
@@ -288,7 +288,7 @@ class Reason(models.Model):
     text = models.CharField(max_length=500, blank=True)
     at = models.DateTimeField(auto_now_add=True)
     uid = models.UUIDField()
-    """Of the request: sent again, it adds nothing."""
+    """Id of the request, which adds nothing when it is sent again."""
 
     class Meta:
         ordering = ("pk",)

@@ -52,7 +52,7 @@ class Coverage:
 
     items: tuple[AskedItem, ...]
     ratings: Ratings
-    """By item: the highest rating of the answer's passages; MISSING or FAILED without one."""
+    """The highest rating of the answer's passages for each item; MISSING or FAILED without one."""
     min_grades: NDArray[np.int8]
     missing: int
     """Cells without a grade, or with one that the reader must not see yet."""
@@ -145,7 +145,7 @@ class Side:
     run_tag: str
     covered: int
     votes: int
-    """Of people who prefer it."""
+    """Votes of people who prefer it."""
     only: tuple[AskedItem, ...]
     """The items that it covers and the other one does not."""
     uncovered: tuple[int, ...]
@@ -208,14 +208,14 @@ def rubric_and_votes(
 
 @dataclass(frozen=True, slots=True)
 class _Difference:
-    """As `Disagreement`, by primary keys."""
+    """A `Disagreement` by primary keys."""
 
     topic_id: int
     rubric: int
     people: int
     by_run: Mapping[int, Coverage]
     votes: Mapping[int, int]
-    """By run: the people who prefer it; 0 for ties."""
+    """Run -> number of votes for it; 0 for ties."""
     battles: tuple[int, ...]
     """Of the people who contradict the rubric."""
 

@@ -118,7 +118,7 @@ class RubricView:
     covered: tuple[int, int]
     missing: int
     uncovered: tuple[tuple[int, ...], tuple[int, ...]]
-    """By side: passages that cover no item."""
+    """The passages that cover no item, for each side."""
 
     @property
     def prefers(self) -> str:

@@ -25,7 +25,7 @@ MEASURES: dict[str, tuple[type, str]] = {
     "AVG_GRADE": (float, "mean over items of the best grade, 0 to 5"),
     "MAX_GRADE": (int, "the best grade of any item, 0 to 5"),
 }
-"""By name: its type on each topic, and its words."""
+"""Name -> type of the value on each topic, and description."""
 
 
 class Request(Protocol):
@@ -41,7 +41,7 @@ class WeighedItem:
     item: Item
     weight: float
     nugget_id: str
-    """As the bank has it."""
+    """Id of the nugget in the bank."""
 
 
 def topic_of(request: Request, query: Query) -> Topic:
@@ -85,7 +85,7 @@ class Part:
 
     passage: Passage
     doc_id: str = ""
-    """Of the document that it is from; empty for the response."""
+    """Id of the source document; empty for the response."""
     paragraph: int | None = None
     """Its place in the document, from 0, where paragraphs are graded."""
 

@@ -104,7 +104,7 @@ def _completion(text: str) -> Json:
 
 logger = logging.getLogger(__name__)
 Graded = Mapping[tuple[str, str], Grade]
-"""By the ids of item and passage; a pair whose reply could not be read is missing."""
+"""Keyed by the ids of item and passage, without pairs whose reply could not be parsed."""
 
 
 class ModelConfig(Protocol):

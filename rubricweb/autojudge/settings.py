@@ -76,11 +76,11 @@ class Settings:
     concurrency: int = 8
     """Calls under way at once."""
     attempts: int = 3
-    """Of a call."""
+    """Maximum tries of a call."""
     timeout_s: float = 120.0
     """Seconds for one attempt."""
     max_new_tokens: int = 64
-    """Of a rating."""
+    """Maximum tokens of a rating."""
     longest_draft: int = 512
     """Tokens of a reply that lists drafts."""
     top_logprobs: int = 0

@@ -25,7 +25,7 @@ START_SECONDS = 10
 STOP_SECONDS = 10
 LOOK_SECONDS = 0.2
 WORKERS = {"worker": "worker", "short": "worker for short work"}
-"""Those that the Procfile starts, in words."""
+"""Worker processes of the Procfile -> their label."""
 RESTARTS, RESTART_SECONDS = 5, 60
 
 

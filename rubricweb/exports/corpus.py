@@ -36,7 +36,7 @@ SHOWN = 500
 
 TREC_RUN = "trec-run"
 UNSAID = ("team", "task", "type", "priority", "description")
-"""Of a run: what no ranking says."""
+"""Fields of a run that no ranking file holds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,7 +108,7 @@ def _grades(
 
 
 def _kinds(collection: Collection, topic: TopicPool) -> dict[int, set[ItemKind]]:
-    """By wording of an active public item, the kinds of its items; grades of others are in no file."""
+    """Return the kinds of the active public items of each wording; grades of others are in no file."""
     kinds: dict[int, set[ItemKind]] = defaultdict(set)
     items = public(Item.objects.active().filter(bank__collection=collection, topic=topic.topic_id))
     for revision, kind in items.values_list("revision_id", "kind"):

@@ -34,7 +34,7 @@ from rubricweb.review.problems.findings import suspects, uncovered_of
 Answers = dict[tuple[int, int], str]
 """(revision, passage) -> the extracted answer."""
 Sources = dict[ItemKind, list[GraderConfig]]
-"""By kind: the configs whose answers count, best first."""
+"""Kind of item -> the configs whose answers count, best first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ LISTINGS: dict[str, tuple[Callable[[ListingQuery], Iterator[str]], str, str]] = 
     "uncovered": (uncovered_lines, "txt", "text/plain; charset=utf-8"),
     "grid": (grid_lines, "csv", "text/csv; charset=utf-8"),
 }
-"""By name: the lines, the ending of the file, and its content type."""
+"""Name -> lines, file extension and content type."""
 
 
 @require_safe

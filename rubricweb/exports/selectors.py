@@ -89,7 +89,7 @@ class _Unit:
     grades: TopicGrades
     uids: Uids
     labels: dict[str, int]
-    """By doc id; passages without a grade are left out."""
+    """Keyed by doc id; passages without a grade are left out."""
 
     @property
     def qrels(self) -> list[Qrel]:

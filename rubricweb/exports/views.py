@@ -54,7 +54,7 @@ WRITTEN: dict[str, tuple[Callable[[Board], list[str]], str]] = {
     "json": (files.json_lines, "application/json"),
 }
 KINDS = (*WRITTEN, *values.FORMATS, values.MEASURES)
-"""Of files of a board."""
+"""Names of the formats of a board."""
 
 
 def flag_jsonl_lines(collection: Collection, name: Naming) -> Iterator[str]:
@@ -62,7 +62,7 @@ def flag_jsonl_lines(collection: Collection, name: Naming) -> Iterator[str]:
 
 
 def flag_tsv_lines(collection: Collection, name: Naming) -> Iterator[str]:
-    """With a header; tabs and line breaks in texts are written as \\t and \\n, a backslash as \\\\.
+    """Yield lines with a header; tabs and line breaks in texts are written as \\t and \\n, a backslash as \\\\.
 
     Texts that a spreadsheet would take for formulas begin with an apostrophe.
     """

@@ -109,7 +109,7 @@ class Document:
 
     @property
     def headings(self) -> list[Part]:
-        """Those of the second level."""
+        """The headings of the second level."""
         return [part for part in self.parts if part.level == 2]
 
     @property

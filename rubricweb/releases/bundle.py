@@ -39,7 +39,7 @@ from rubricweb.webhooks import outbox
 from rubricweb.webhooks.models import EventType
 
 VERSION = 1
-"""Of the manifest and of which files a release has."""
+"""Version of the manifest and of the list of files."""
 EARLIEST = (1980, 1, 1, 0, 0, 0)
 """The time of every file in the zip."""
 MODE = 0o100644 << 16
@@ -80,7 +80,7 @@ class WrittenFile:
 @dataclass(frozen=True, slots=True)
 class WrittenRelease:
     sha256: str
-    """Of the whole zip."""
+    """SHA-256 of the whole zip."""
     size: int
     files: tuple[WrittenFile, ...]
     not_written: tuple[str, ...]

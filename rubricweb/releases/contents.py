@@ -23,7 +23,7 @@ DIGITS = 8
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """By run tag and by team: the name in the release. Empty where they keep their own."""
+    """Run tag or team -> its name in the release; empty if they keep their own."""
 
     runs: Mapping[str, str] = field(default_factory=dict)
     teams: Mapping[str, str] = field(default_factory=dict)
@@ -91,7 +91,7 @@ class ReleaseOptions:
 
     title: str = ""
     license: str = ""
-    """Of the data, such as "CC BY 4.0"."""
+    """Licence of the data, such as "CC BY 4.0"."""
     citation: str = ""
     contact: str = ""
     has_runs: bool = False
@@ -124,7 +124,7 @@ class ReleaseFile:
     """One file of a release."""
 
     name: str
-    """With its folder: `qrels/main_max.qrels`."""
+    """Name with its folder: `qrels/main_max.qrels`."""
     write: Callable[[Path], None]
     about: str
     """What it is, in a sentence for the README."""

@@ -130,7 +130,7 @@ def receive(
     there is a row, so that nobody who writes waits for it, and no row is without its file.
     """
     now, team = timezone.now(), team_named(call, team)
-    is_late = _comes_late(call, team, now)
+    is_late = _check_open(call, team, now)
     fields = asdict(described) | {"team": team, "by": by, "received_at": now, "replaces": replaces}
     with files.incoming(upload.name, upload.chunks) as file, transaction.atomic():
         submission: Submission = call.submissions.create(
@@ -167,7 +167,7 @@ def team_named(call: Call, team: str) -> str:
     return same_team(team, chain(team_names(call.collection), rows.values_list("team", flat=True)))
 
 
-def _comes_late(call: Call, team: str, moment: datetime) -> bool:
+def _check_open(call: Call, team: str, moment: datetime) -> bool:
     """Return whether the file is late. Raises NotTaken before the opening and beyond MOST_LATE."""
     phase = call.phase_at(moment)
     if phase is Call.Phase.EARLY:

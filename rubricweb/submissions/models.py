@@ -39,7 +39,7 @@ class Call(models.Model):
     task = models.CharField(max_length=100)
     takes = models.CharField(max_length=20, choices=Takes, default=Takes.RESPONSES)
     rules = models.JSONField()
-    """As `grading.submissions.rules_as_json` writes them."""
+    """Written by `grading.submissions.rules_as_json`."""
     opens_at = models.DateTimeField()
     deadline = models.DateTimeField()
     """Files are accepted until this second."""
@@ -143,7 +143,7 @@ class Submission(Task):
     priority = models.PositiveSmallIntegerField(null=True, blank=True)
     description = models.TextField(blank=True)
     name = models.CharField(max_length=NAME_CHARS)
-    """Of the file, as sent."""
+    """Name of the file as sent."""
     size = models.PositiveBigIntegerField(default=0)
     """Bytes, as sent."""
     digest = models.CharField(max_length=64, blank=True)
@@ -237,12 +237,12 @@ class Submission(Task):
 
     @property
     def run_state(self) -> str:
-        """Of the run that it is; empty where it is none, or no longer."""
+        """The state of its run; empty if it is none, or no longer."""
         return self.run.state if self.run and self.outcome == self.Outcome.TAKEN else ""
 
     @property
     def state_words(self) -> str:
-        """For people: what became of the file, and of the run that it made."""
+        """What became of the file and of its run, as a label."""
         if self.is_live:
             return "being checked"
         if self.state == self.State.FAILED:

@@ -70,7 +70,7 @@ DIALECTS = [(dialect.value, dialect.label) for dialect in Dialect]
 SHAPES = [(shape.value, shape.value) for shape in Shape]
 
 Parameters = Mapping[str, Callable[[], forms.Field]]
-"""By path in the rules: a new field."""
+"""Path in the rules -> a function that makes its form field."""
 OF_RUNS: dict[str, Parameters] = {
     "run_id_length": {"run_id.max_characters": lambda: _number("Most characters")},
     "run_id_characters": {
@@ -150,7 +150,7 @@ class RulesForm(forms.Form):
     parameters: Mapping[str, Parameters]
     sections: Mapping[str, tuple[str, ...]]
     rules: Rules
-    """Of the valid form."""
+    """The rules of the valid form."""
 
     def clean(self) -> None:
         if self.errors:

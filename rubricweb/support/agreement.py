@@ -23,12 +23,12 @@ class Condition:
     """Labels that people and a model gave to the same citations."""
 
     counts: tuple[tuple[int, ...], ...]
-    """By the person's label, then by the model's; none, partial, full."""
+    """Indexed by the person's label, then by the model's: none, partial, full."""
     topics: int
     kappa: float
     """Cohen's; NaN without pairs, and where all labels are one."""
     interval: ConfidenceInterval
-    """Of kappa, over topics."""
+    """Interval of kappa over topics."""
 
     @property
     def pairs(self) -> int:

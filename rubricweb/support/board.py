@@ -25,7 +25,7 @@ SOURCE = "support"
 NAMES = ("precision", "recall")
 SUFFIXES = {"": JudgedCitations.FIRST, "_all": JudgedCitations.ALL}
 SCORES = {f"{name}{suffix}": (name, rule) for name in NAMES for suffix, rule in SUFFIXES.items()}
-"""By the name after the slash: which score, and which citations are judged."""
+"""Name after the slash -> the score, and which citations are judged."""
 CITATIONS = {
     JudgedCitations.FIRST: "the first citation of each sentence",
     JudgedCitations.ALL: "up to three citations of each sentence",
@@ -96,7 +96,7 @@ class SupportBoard:
 
 
 Scores = dict[int, dict[int, SupportScore]]
-"""By run and topic."""
+"""Scores by run and topic."""
 
 
 def scores_of(collection: Collection, rater: SupportRater, rule: JudgedCitations) -> Scores:

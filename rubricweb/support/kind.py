@@ -34,10 +34,10 @@ from rubricweb.support.models import SupportChunk, SupportJob, SupportLabel
 from rubricweb.webhooks import outbox
 
 SENTENCE_CHARS = 150
-"""Of a sentence of an answer: about what TREC RAG's have."""
+"""Characters of an answer's sentence, about as in TREC RAG."""
 
 LABEL_TOKENS = 6
-"""Of a usual reply."""
+"""Tokens of a usual reply."""
 
 
 def price(collection: Collection, asking: Asking) -> Price:

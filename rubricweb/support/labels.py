@@ -65,7 +65,7 @@ class Cited:
     """What the accepted runs of a collection cite."""
 
     answers: tuple[CitingAnswer, ...]
-    """By topic, then by run. Responses whose file does not say what they cite are left out."""
+    """Answers by topic, then by run, without responses whose file does not say what they cite."""
     unsaid: int
     """How many those are."""
     readable: frozenset[tuple[int, str]]
@@ -175,7 +175,7 @@ def _read(collection: Collection) -> Cited:
 
 
 Standing = Mapping[Citation, Mapping[int, SupportEvent]]
-"""By citation and person, the event that counts."""
+"""(citation, person) -> the event that counts."""
 
 
 @dataclass(frozen=True, slots=True)

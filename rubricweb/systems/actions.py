@@ -19,7 +19,7 @@ from rubricweb.systems import models
 from rubricweb.systems.models import SystemChunk, SystemJob
 
 TAG = "baseline"
-"""By which organizers find the runs that are made here."""
+"""Tag by which organizers find the runs that are made here."""
 
 
 class TagTaken(Exception):

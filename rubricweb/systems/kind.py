@@ -45,9 +45,9 @@ from rubricweb.systems.retrieval import open_corpus
 from rubricweb.webhooks import outbox
 
 TEMPLATE_CHARS = 600
-"""Of a prompt, beside its passages: about what the longest published ones have."""
+"""Characters of a prompt without its passages, about as in the longest published ones."""
 REPLY_TOKENS = 60
-"""Of a step's reply, such as a sentence or a few facts."""
+"""Tokens of a step's reply, such as a sentence or a few facts."""
 TOKENS_A_WORD = 1.4
 
 
@@ -57,9 +57,9 @@ class SystemPrice:
 
     topics: int
     calls: int
-    """Of the model; 0 where none is asked."""
+    """Calls of the model; 0 for a system without one."""
     price: Price
-    """Of tokens read and written; without dollars where nobody has set a price for the model."""
+    """Cost of tokens read and written; without dollars for a model without a set price."""
     needs_limit_on_calls: bool
     """A server is asked whose price is not known, so that only a limit on calls protects from surprises."""
 

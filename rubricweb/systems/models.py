@@ -64,7 +64,7 @@ class AnswerChunk(Chunk):
     replies = models.JSONField(default=dict, blank=True)
     """Prompt digest -> replies in their order: what was paid for is not asked again."""
     result = models.JSONField(null=True, blank=True)
-    """As `models.made_as_json` writes it; None until the topic is done."""
+    """Written by `made_as_json`; None until the topic is done."""
 
     class Meta:
         abstract = True
@@ -81,7 +81,7 @@ class SystemJob(LimitedJob):
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="system_jobs")
     run = models.OneToOneField(Run, on_delete=models.CASCADE, related_name="made_by")
     spec = models.JSONField()
-    """As `specs.spec_as_json` writes a SystemSpec."""
+    """A SystemSpec, written by `spec_as_json`."""
 
     class Meta:
         ordering = ("-pk",)

@@ -26,7 +26,7 @@ from rubricweb.jobs.kinds import CannotRun
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 
 _open_corpora: dict[str, tuple[int, Corpus]] = {}
-"""By name: when the index was written that this process has open."""
+"""Name -> the open corpus, and when its index was written."""
 
 BATCH_ROWS = 2_000
 
@@ -114,7 +114,7 @@ def _root() -> Path:
 
 
 _opened: dict[int, tuple[int, PassageIndex]] = {}
-"""By collection: the stamp for which its index is up to date in this process."""
+"""Collection -> the open index, and the stamp for which it is up to date."""
 
 
 def candidates(collection: Collection, spec: SystemSpec, topic: Topic) -> Ranking:

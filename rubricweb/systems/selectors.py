@@ -17,7 +17,7 @@ from rubricweb.systems import models
 from rubricweb.systems.models import SystemChunk, SystemJob
 
 SHOWN_RANKS = 20
-"""Of a ranking, beside those that the answer was made from."""
+"""Ranks shown besides those from which the answer was made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class TopicRow:
     sentences: int | None
     """None for a run that only ranks."""
     cited: int | None
-    """Of the sources; None as well."""
+    """Number of cited sources; None for a run that only ranks."""
     calls: int
 
 
@@ -68,7 +68,7 @@ class Check:
 
     @property
     def number(self) -> int:
-        """Of the source, from 1."""
+        """The 1-based place of the source."""
         return self.source + 1
 
 
@@ -82,7 +82,7 @@ class FactRow:
 
     @property
     def number(self) -> int:
-        """Of the source, from 1."""
+        """The 1-based place of the source."""
         return self.source + 1
 
 

@@ -26,10 +26,10 @@ Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
 PORTS = (443, 8443)
-"""Of public machines."""
+"""Ports of public machines."""
 GLOBAL_UNICAST = IPv6Network("2000::/3")
 NAT64 = IPv6Network("64:ff9b::/96")
-"""Of RFC 6052: the last 32 bits are the IPv4 address that is reached."""
+"""NAT64 prefix of RFC 6052: the last 32 bits are the IPv4 address that is reached."""
 NOT_PUBLIC = (
     IPv4Network("168.63.129.16/32"),  # Azure answers its own machines there
     IPv4Network("192.0.0.0/24"),  # for protocols: RFC 6890
@@ -39,10 +39,10 @@ NOT_PUBLIC = (
 HOST = re.compile(r"[a-z0-9._-]+|[0-9a-f:.]+", re.IGNORECASE)
 
 SECONDS = 15.0
-"""For all of it: to connect, to send, and to be answered."""
+"""Time limit for connecting, sending and the reply together."""
 CONNECT_SECONDS = 5.0
 READ_BYTES = 4_096
-"""Of an answer's body."""
+"""Maximum bytes read of a reply's body."""
 AGENT = "RubricWeb-Webhooks/1"
 
 
@@ -190,7 +190,7 @@ class Deadline:
     """When the patience with one request ends."""
 
     at: float = field(default_factory=lambda: time.monotonic() + SECONDS)
-    """By the monotonic clock."""
+    """Deadline on the monotonic clock."""
 
     def left(self, most: float | None = None) -> float:
         """Return the seconds left, up to `most`. Raises httpcore.ReadTimeout when there are none."""

@@ -19,7 +19,7 @@ from rubricweb.submissions.calls import new_call_form
 from rubricweb.submissions.models import Call
 
 OPTIONS = {"opens_at": "opens", "checks_documents": "check_documents"}
-"""By the name of a field of the form: the option, where that has another name."""
+"""Form field -> the option, where that has another name."""
 
 
 class Command(OperatorCommand):
