@@ -62,7 +62,7 @@ def flag_jsonl_lines(collection: Collection, name: Naming) -> Iterator[str]:
 
 
 def flag_tsv_lines(collection: Collection, name: Naming) -> Iterator[str]:
-    """Yield lines with a header; tabs and line breaks in texts are written as \\t and \\n, a backslash as \\\\.
+    """Yield lines with a header; tabs and line breaks become \\t and \\n, a backslash \\\\.
 
     Texts that a spreadsheet would take for formulas begin with an apostrophe.
     """
