@@ -150,7 +150,7 @@ def battle_document(view: BattleView) -> Json:
     """Return a battle of which the person knows the names: answers, citations and all events."""
     battle = view.battle
     return {
-        "topic": {"query_id": battle.query_id or None, "text": battle.query_text},
+        "topic": {"query_id": battle.query_id or None, "text": battle.text},
         "drawn": battle.drawn,
         "at": battle.at.isoformat(),
         **{side.answer.side: _side(side) for side in view.sides},

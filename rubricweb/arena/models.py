@@ -221,8 +221,8 @@ class Battle(models.Model):
         return self.question.query_id if self.question else self.stored_topic.query_id
 
     @property
-    def query_text(self) -> str:
-        """The query, or the question."""
+    def text(self) -> str:
+        """The query of the topic, or the question."""
         return self.question.text if self.question else self.stored_topic.text
 
     @property

@@ -134,7 +134,7 @@ def test_who_asked_still_gets_battles_of_stored_answers(collection, assessor, an
 def test_an_existing_topic_gets_fresh_answers(collection, assessor, client_of):
     topic = TopicFactory(collection=collection, query_id="t1", text="How do tides work?")
     battle = asked(client_of(assessor), collection, text="", topic=topic.pk)
-    assert (battle.question.topic, battle.query_text, battle.query_id) == (topic, topic.text, "t1")
+    assert (battle.question.topic, battle.text, battle.query_id) == (topic, topic.text, "t1")
     assert answered(battle).question.is_ready
     assert not collection.runs.exists()
 
