@@ -115,7 +115,7 @@ MIDDLEWARE = [
     "rubricweb.core.middleware.MethodPage",
     "rubricweb.core.middleware.SignInFirst",
     "rubricweb.core.middleware.Toasts",
-    "rubricweb.api.forms_once.FormsOnce",
+    "rubricweb.api.idempotency.FormsOnce",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "axes.middleware.AxesMiddleware",
 ]
@@ -281,10 +281,10 @@ FILE_UPLOAD_HANDLERS = [
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "rubricweb.api.authentication.TokenAuthentication",
-        "rubricweb.api.authentication.BrowserAuthentication",
+        "rubricweb.api.tokens.TokenAuthentication",
+        "rubricweb.api.tokens.BrowserAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["rubricweb.api.authentication.HasScope"],
+    "DEFAULT_PERMISSION_CLASSES": ["rubricweb.api.tokens.HasScope"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rubricweb.api.uploads.JsonBody"],
     "DEFAULT_SCHEMA_CLASS": "rubricweb.api.schema.ResourceSchema",
@@ -296,7 +296,7 @@ SPECTACULAR_SETTINGS = {
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": r"/api/v1/(collections/\{slug\}/(?=.))?",
-    "SERVE_PERMISSIONS": ["rubricweb.api.authentication.HasScope"],
+    "SERVE_PERMISSIONS": ["rubricweb.api.tokens.HasScope"],
     "ENUM_NAME_OVERRIDES": {
         "KindEnum": "rubricweb.banks.models.Item.Kind",
         "FlagKindEnum": "rubricweb.review.models.Flag.Kind",

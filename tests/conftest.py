@@ -18,7 +18,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.grades import human_matrices, matrices
 from rubricweb.grades.engine import kind, price
 from rubricweb.jobs import capabilities, worker_state
-from rubricweb.support import cited
+from rubricweb.support import labels
 from tests import factories
 from tests.factories import CollectionFactory, MembershipFactory, UserFactory
 from tests.schema import copy_test_database
@@ -102,7 +102,7 @@ def empty_caches():
     matrices._cache.clear()
     human_matrices._cache.clear()
     price._passage_chars.cache_clear()
-    cited._cache.clear()
+    labels._cache.clear()
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""What every resource is made of: the collection it belongs to, lists of plain rows, writes done once."""
+"""What every resource is made of: its collection, lists in pages of plain rows, writes done once."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from django.utils.text import compress_sequence
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.exceptions import ValidationError
+from rest_framework.pagination import BasePagination
 from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
+from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 from rest_framework.throttling import UserRateThrottle
 from rest_framework.utils.encoders import JSONEncoder
@@ -27,14 +29,36 @@ from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.api.models import Token
-from rubricweb.api.paging import KeysetPages, after_cursor
 from rubricweb.api.problems import RequestProblem
 from rubricweb.api.schema import LINES
 from rubricweb.core.ids import parse_id
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 
-Row = dict[str, Any]  # a row of a list, by the names of its serializer's fields
+Schema = dict[str, Any]  # a part of an OpenAPI document
+DEFAULT_LIMIT = 100
+MOST = 10_000
+PARAMETERS: list[Schema] = [
+    {
+        "name": "limit",
+        "in": "query",
+        "description": f"Rows a page, up to {MOST:,}.",
+        "schema": {"type": "integer", "minimum": 1, "maximum": MOST, "default": DEFAULT_LIMIT},
+    },
+    {
+        "name": "cursor",
+        "in": "query",
+        "description": "`next_cursor` of the page before.",
+        "schema": {"type": "string", "pattern": "^[0-9]{1,18}$"},
+    },
+    {
+        "name": "total",
+        "in": "query",
+        "description": "Count all rows, too; a large list takes its time.",
+        "schema": {"type": "boolean", "default": False},
+    },
+]
+
 STREAMED = 2_000
 """Rows read at a time."""
 IF_MATCH = OpenApiParameter(
@@ -44,6 +68,64 @@ IF_MATCH = OpenApiParameter(
     required=True,
     description='The version that you have seen, as its `ETag`: `"3"`. Of another version: 412, with both.',
 )
+
+
+class KeysetPages(BasePagination):
+    """`{"items": […], "next_cursor": …}`, with `total` where it is asked for."""
+
+    def paginate_queryset(  # type: ignore[override]  # of rows of the database alone
+        self, queryset: QuerySet[Any], request: Request, view: APIView | None = None
+    ) -> list[Any]:
+        """Return a page of `queryset`, whose rows are tuples that begin with the primary key."""
+        limit = limit_of(request)
+        rows = list(after_cursor(queryset, request)[: limit + 1])
+        self.total = queryset.count() if _is_asked(request, "total") else None
+        self.next_cursor = str(rows[limit - 1][0]) if len(rows) > limit else None
+        return rows[:limit]
+
+    def get_paginated_response(self, data: Any) -> Response:
+        counted = {} if self.total is None else {"total": self.total}
+        return Response({"items": data, "next_cursor": self.next_cursor, **counted})
+
+    def get_paginated_response_schema(self, schema: Schema) -> Schema:
+        return {
+            "type": "object",
+            "required": ["items", "next_cursor"],
+            "properties": {
+                "items": schema,
+                "next_cursor": {"type": "string", "nullable": True},
+                "total": {"type": "integer"},
+            },
+        }
+
+    def get_schema_operation_parameters(self, view: APIView) -> list[Schema]:
+        return PARAMETERS
+
+
+def after_cursor(rows: QuerySet[Any], request: Request) -> QuerySet[Any]:
+    """Return the rows after the request's cursor, in the order of their ids."""
+    cursor = request.query_params.get("cursor", "")
+    ordered = rows.order_by("pk")
+    if not cursor:
+        return ordered
+    after = parse_id(cursor)
+    if not after:
+        raise ValidationError({"cursor": ["A cursor is a `next_cursor` of an earlier page."]})
+    return ordered.filter(pk__gt=after)
+
+
+def limit_of(request: Request) -> int:
+    text = request.query_params.get("limit", str(DEFAULT_LIMIT))
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:6]) <= MOST):
+        raise ValidationError({"limit": [f"A number from 1 to {MOST:,}."]})
+    return int(text)
+
+
+def _is_asked(request: Request, name: str) -> bool:
+    return request.query_params.get(name, "").lower() in ("1", "true")
+
+
+Row = dict[str, Any]  # a row of a list, by the names of its serializer's fields
 
 
 class Rate(UserRateThrottle):
@@ -99,10 +181,10 @@ class Resource(APIView):
 
     def fields(self, serializer: type[Serializer[Any]]) -> Row:
         """Return what the request's body says. Raises ValidationError."""
-        sent = serializer(data=self.request.data)
-        sent.is_valid(raise_exception=True)
-        known: Row = sent.validated_data
-        return known
+        given = serializer(data=self.request.data)
+        given.is_valid(raise_exception=True)
+        fields: Row = given.validated_data
+        return fields
 
 
 @extend_schema(exclude=True)
@@ -136,7 +218,7 @@ class ListResource(Resource):
         """Return the rows that the reader may see."""
         raise NotImplementedError
 
-    def shown(self, rows: list[Row]) -> list[Row]:
+    def adjusted(self, rows: list[Row]) -> list[Row]:
         """Change what columns alone do not say, such as pseudonyms."""
         return rows
 
@@ -157,13 +239,13 @@ class ListResource(Resource):
         return response
 
     def _in_portions(self, rows: QuerySet[Any]) -> Iterator[Row]:
-        found = rows.iterator(chunk_size=STREAMED)
-        while portion := list(islice(found, STREAMED)):
+        cursor = rows.iterator(chunk_size=STREAMED)
+        while portion := list(islice(cursor, STREAMED)):
             yield from self._named(portion)
 
     def _named(self, rows: Iterable[tuple[Any, ...]]) -> list[Row]:
         names = [*columns(self.serializer_class)]
-        return self.shown([dict(zip(names, row, strict=True)) for row in rows])
+        return self.adjusted([dict(zip(names, row, strict=True)) for row in rows])
 
 
 def columns(serializer: type[Serializer[Any]]) -> dict[str, str]:
@@ -184,7 +266,7 @@ def seen_version(request: Request) -> int:
 
 
 def require_valid(form: BaseForm) -> None:
-    """Raises ValidationError with what is wrong, by the names of the form's fields."""
+    """Raise ValidationError with what is wrong, by the names of the form's fields."""
     if not form.is_valid():
         raise ValidationError({name: [*map(str, errors)] for name, errors in form.errors.items()})
 

@@ -1,18 +1,26 @@
-"""Writes that are sent twice, as after a lost answer, are done once: the header `Idempotency-Key`."""
+"""Do once what is sent twice: requests with an `Idempotency-Key`, and forms that have a key of their own.
+
+A script sends a request again after a lost answer. A person sends a form again by a second click: a form that
+makes something has `{% once %}`, whose key is kept like an Idempotency-Key, with where the first answer led.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
 import hashlib
 import math
+import time
 from collections.abc import Callable
 from functools import wraps
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 from django.conf import settings
+from django.contrib import messages
 from django.db import transaction
 from django.db.models import Model, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter
@@ -24,9 +32,12 @@ from rubricweb.accounts.roles import Role
 from rubricweb.api.base import Resource
 from rubricweb.api.models import KEY_CHARS, KeptAnswer
 from rubricweb.api.problems import RequestProblem
+from rubricweb.core.middleware import Answer
+from rubricweb.core.templatetags.core import ONCE
 
 if TYPE_CHECKING:
     from rubricweb.accounts.models import User
+
 
 View = TypeVar("View", bound=APIView)
 P = ParamSpec("P")
@@ -37,7 +48,12 @@ REPLAYED = "Idempotency-Replayed"
 KEY = OpenApiParameter(
     HEADER, OpenApiTypes.STR, OpenApiParameter.HEADER, description="Sent again with it, it is done once."
 )
-"""For the schema of a write."""
+"""The header in the schema of a write."""
+
+FORM_KEY_CHARS = 64
+WAITED = 20.0
+"""Seconds that a second click waits for the answer to the first."""
+LOOKED_EVERY = 0.1
 
 
 class Upload:
@@ -199,8 +215,8 @@ def _require_role(view: APIView, kept: KeptAnswer) -> None:
 
 def _in_use(kept: KeptAnswer) -> RequestProblem:
     left = kept.lease_until - timezone.now() if kept.lease_until else dt.timedelta()
-    words = f"A request with this {HEADER} is being worked on."
-    return RequestProblem(HTTPStatus.CONFLICT, words, wait=max(1, math.ceil(left.total_seconds())))
+    text = f"A request with this {HEADER} is being worked on."
+    return RequestProblem(HTTPStatus.CONFLICT, text, wait=max(1, math.ceil(left.total_seconds())))
 
 
 def _keep(view: APIView, kept: KeptAnswer, response: Response) -> None:
@@ -224,3 +240,77 @@ def _digest(request: Request) -> str:
                 digest.update(chunk)
             file.seek(0)
     return digest.hexdigest()
+
+
+class FormsOnce:
+    """Answer the second of two equal forms as the first was answered."""
+
+    def __init__(self, get_response: Answer) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        key = _form_key(request)
+        if not key:
+            return self.get_response(request)
+        kept, is_new = kept_for(cast("User", request.user), key, "")
+        if not is_new:
+            first = _waited_for(kept)
+            if first is None:  # it was refused
+                return self(request)
+            if first.status or not is_taken_over(first):
+                return _form_again(request, first)
+            kept = first
+        try:
+            response = self.get_response(request)
+        except BaseException:
+            let_go(kept)
+            raise
+        if response.status_code >= 400:
+            let_go(kept)
+        else:
+            kept.status, kept.headers = response.status_code, {"Location": response.get("Location", "")}
+            kept.save(update_fields=["status", "headers"])
+        return response
+
+
+def _form_key(request: HttpRequest) -> str:
+    """Return the key of a form; empty for anything else. Other contents are another form."""
+    if request.method != "POST" or not request.user.is_authenticated or getattr(request, "htmx", False):
+        return ""
+    once = request.POST.get(ONCE, "")
+    if not 0 < len(once) <= FORM_KEY_CHARS:
+        return ""
+    fields = sorted((name, values) for name, values in request.POST.lists() if name != "csrfmiddlewaretoken")
+    files = sorted(
+        (name, [(file.name, file.size) for file in listed]) for name, listed in request.FILES.lists()
+    )
+    content = repr((request.get_full_path(), fields, files))
+    return f"form {once} {hashlib.sha256(content.encode()).hexdigest()}"
+
+
+def _waited_for(kept: KeptAnswer) -> KeptAnswer | None:
+    """Return the row of the first form once it is answered, given up, or waited for in vain.
+
+    None if it was refused.
+    """
+    end = time.monotonic() + WAITED
+    row: KeptAnswer | None = kept
+    while row and not row.status and time.monotonic() < end and not is_over(row):
+        time.sleep(LOOKED_EVERY)
+        row = KeptAnswer.objects.filter(pk=kept.pk).first()
+    return row
+
+
+def _form_again(request: HttpRequest, kept: KeptAnswer) -> HttpResponse:
+    place = kept.headers.get("Location", "")
+    if not kept.status:
+        messages.warning(request, "This was sent before, and is still being worked on.")
+    elif place:
+        messages.info(request, "This was sent twice, and done once.")
+    else:
+        text = (
+            "This was sent twice, and done once. What it made was shown in the first answer only: if you did "
+            "not see it, revoke it and make another."
+        )
+        messages.warning(request, text)
+    return redirect(place or request.get_full_path())

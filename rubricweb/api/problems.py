@@ -77,7 +77,7 @@ def _as_problem(error: Exception) -> exceptions.APIException | None:
 
 
 def changed_meanwhile(conflict: Conflict) -> RequestProblem:
-    """412 with the item as the writer has seen it (`before`), and as it is (`now`)."""
+    """Return 412 with the item as the writer has seen it (`before`), and as it is (`now`)."""
     item = conflict.item
     now = {"version": item.version, "text": item.revision.text, "retired": item.is_retired}
     change = item.changes.select_related("revision").filter(number=conflict.seen).first()
@@ -88,8 +88,8 @@ def changed_meanwhile(conflict: Conflict) -> RequestProblem:
 
 
 def moved_meanwhile(moved: MovedMeanwhile) -> RequestProblem:
-    """412 with what others did to the flag since."""
-    since = [{"number": one.number, "verb": one.verb, "text": one.text} for one in moved.since]
+    """Return 412 with what others did to the flag since."""
+    since = [{"number": change.number, "verb": change.verb, "text": change.text} for change in moved.since]
     return RequestProblem(HTTPStatus.PRECONDITION_FAILED, str(moved), since=since)
 
 

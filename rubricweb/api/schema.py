@@ -63,7 +63,7 @@ class ResourceSchema(AutoSchema):
 class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
     """How scripts sign in."""
 
-    target_class = "rubricweb.api.authentication.TokenAuthentication"
+    target_class = "rubricweb.api.tokens.TokenAuthentication"
     name = "token"
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
@@ -73,7 +73,7 @@ class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
 class BrowserScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
     """How the pages of the documentation do."""
 
-    target_class = "rubricweb.api.authentication.BrowserAuthentication"
+    target_class = "rubricweb.api.tokens.BrowserAuthentication"
     name = "browser"
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, str]:

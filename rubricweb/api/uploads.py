@@ -31,7 +31,7 @@ class JsonBody(JSONParser):
     """JSON, read into memory: as large as a form without files may be, and not nested without end."""
 
     def parse(self, stream: IO[bytes], media_type: Any = None, parser_context: Any = None) -> Any:
-        """Raises RequestDataTooBig (413) and ParseError (400)."""
+        """Return the parsed body. Raises RequestDataTooBig (413) and ParseError (400)."""
         length = int(parser_context["request"].META.get("CONTENT_LENGTH") or 0)
         if length > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
             raise RequestDataTooBig
@@ -67,8 +67,8 @@ class FileBody(FileUploadParser):
 
     def parse(self, stream: IO[bytes], media_type: Any = None, parser_context: Any = None) -> Any:
         try:
-            sent = super().parse(stream, media_type, parser_context)
-            return DataAndFiles({}, MultiValueDict({FIELD: [sent.files[FIELD]]}))
+            parsed = super().parse(stream, media_type, parser_context)
+            return DataAndFiles({}, MultiValueDict({FIELD: [parsed.files[FIELD]]}))
         except SkipFile as error:
             raise RequestProblem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The file is too large.") from error
 
@@ -102,10 +102,10 @@ def described(request: Request) -> Any:
 
 def files_of(request: Request) -> list[UploadedFile[bytes]]:
     """Return the files that were sent. Raises ValidationError without any, RequestProblem (413)."""
-    sent: MultiValueDict[str, Any] = request.FILES  # reads the body
+    uploaded: MultiValueDict[str, Any] = request.FILES  # reads the body
     if names := too_large(request._request):
         text = f"Too large: {', '.join(names)}."
         raise RequestProblem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, text)
-    if not (files := sent.getlist(FIELD)):
+    if not (files := uploaded.getlist(FIELD)):
         raise ValidationError({FIELD: ["Send a file."]})
     return files

@@ -2,7 +2,7 @@ from django.contrib.auth.decorators import login_required
 from django.urls import path, re_path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
-from rubricweb.api import token_views
+from rubricweb.api import tokens
 from rubricweb.api.base import NotHere
 from rubricweb.api.resources import (
     arena,
@@ -10,23 +10,16 @@ from rubricweb.api.resources import (
     boards,
     calibration,
     campaigns,
-    collections,
-    events,
+    corpus,
     flags,
-    graders,
+    grades,
     imports,
-    jobs,
     members,
-    ratings,
     releases,
-    responses,
-    runs,
     submissions,
     support,
     systems,
-    topics,
     webhooks,
-    what_if,
 )
 
 app_name = "api"
@@ -42,8 +35,8 @@ RELEASE = f"{ONE}releases/<int:release_id>/"
 IMPORT = f"{ONE}imports/<int:import_id>/"
 
 urlpatterns = [
-    path("accounts/tokens/", token_views.tokens, name="tokens"),
-    path("accounts/tokens/<int:token_id>/revoke/", token_views.revoke, name="token-revoke"),
+    path("accounts/tokens/", tokens.token_list, name="tokens"),
+    path("accounts/tokens/<int:token_id>/revoke/", tokens.token_revoke, name="token-revoke"),
     path(f"{V1}openapi.json", SpectacularAPIView.as_view(), name="schema"),
     path(
         "api/docs/",
@@ -52,31 +45,31 @@ urlpatterns = [
         ),
         name="docs",
     ),
-    path(f"{V1}collections/", collections.Collections.as_view(), name="collections"),
-    path(ONE, collections.CollectionResource.as_view(), name="collection"),
-    path(f"{ONE}topics/", topics.Topics.as_view(), name="topics"),
-    path(TOPIC, topics.TopicResource.as_view(), name="topic"),
-    path(f"{TOPIC}pool/", topics.Pool.as_view(), name="pool"),
-    path(f"{TOPIC}passages/<int:passage_id>/", topics.PooledPassage.as_view(), name="passage"),
-    path(f"{ONE}runs/", runs.Runs.as_view(), name="runs"),
+    path(f"{V1}collections/", corpus.Collections.as_view(), name="collections"),
+    path(ONE, corpus.CollectionResource.as_view(), name="collection"),
+    path(f"{ONE}topics/", corpus.Topics.as_view(), name="topics"),
+    path(TOPIC, corpus.TopicResource.as_view(), name="topic"),
+    path(f"{TOPIC}pool/", corpus.Pool.as_view(), name="pool"),
+    path(f"{TOPIC}passages/<int:passage_id>/", corpus.PooledPassage.as_view(), name="passage"),
+    path(f"{ONE}runs/", corpus.Runs.as_view(), name="runs"),
     path(f"{ONE}banks/", banks.Banks.as_view(), name="banks"),
     path(f"{BANK}items/", banks.Items.as_view(), name="items"),
     path(f"{BANK}items/<int:item_id>/", banks.ItemResource.as_view(), name="item"),
     path(f"{BANK}items/<int:item_id>/history/", banks.History.as_view(), name="item-history"),
-    path(f"{BANK}items/<int:item_id>/what-if/", what_if.ItemWhatIf.as_view(), name="what-if"),
-    path(f"{BANK}impact/", what_if.ItemImpact.as_view(), name="impact"),
+    path(f"{BANK}items/<int:item_id>/what-if/", banks.ItemWhatIf.as_view(), name="what-if"),
+    path(f"{BANK}impact/", banks.ItemImpact.as_view(), name="impact"),
     path(f"{BANK}versions/", banks.Versions.as_view(), name="versions"),
-    path(f"{ONE}graders/", graders.Graders.as_view(), name="graders"),
-    path(f"{ONE}grades/", graders.Grades.as_view(), name="grades"),
-    path(f"{ONE}ratings/", ratings.Ratings.as_view(), name="ratings"),
+    path(f"{ONE}graders/", grades.Graders.as_view(), name="graders"),
+    path(f"{ONE}grades/", grades.Grades.as_view(), name="grades"),
+    path(f"{ONE}ratings/", grades.Ratings.as_view(), name="ratings"),
     path(f"{ONE}leaderboard/", boards.Leaderboard.as_view(), name="leaderboard"),
     path(f"{ONE}leaderboard/comparison/", boards.ComparisonOfRuns.as_view(), name="comparison"),
     path(f"{ONE}qrels/", boards.Qrels.as_view(), name="qrels"),
-    path(f"{ONE}jobs/", jobs.Jobs.as_view(), name="jobs"),
-    path(f"{ONE}jobs/plan/", jobs.Plan.as_view(), name="job-plan"),
-    path(f"{ONE}jobs/<int:job_id>/", jobs.JobResource.as_view(), name="job"),
-    path(f"{ONE}jobs/<int:job_id>/<slug:steer>/", jobs.Steering.as_view(), name="job-steer"),
-    path(f"{ONE}events/", events.Events.as_view(), name="events"),
+    path(f"{ONE}jobs/", grades.Jobs.as_view(), name="jobs"),
+    path(f"{ONE}jobs/plan/", grades.Plan.as_view(), name="job-plan"),
+    path(f"{ONE}jobs/<int:job_id>/", grades.JobResource.as_view(), name="job"),
+    path(f"{ONE}jobs/<int:job_id>/<slug:steer>/", grades.Steering.as_view(), name="job-steer"),
+    path(f"{ONE}events/", corpus.Events.as_view(), name="events"),
     path(f"{ONE}flags/", flags.Flags.as_view(), name="flags"),
     path(FLAG, flags.FlagResource.as_view(), name="flag"),
     path(f"{FLAG}events/", flags.FlagEvents.as_view(), name="flag-events"),
@@ -84,7 +77,7 @@ urlpatterns = [
     path(f"{ONE}campaigns/plan/", campaigns.CampaignPlan.as_view(), name="campaign-plan"),
     path(CAMPAIGN, campaigns.CampaignResource.as_view(), name="campaign"),
     path(f"{CAMPAIGN}<slug:steer>/", campaigns.CampaignState.as_view(), name="campaign-steer"),
-    path(f"{ONE}responses/", responses.Responses.as_view(), name="responses"),
+    path(f"{ONE}responses/", corpus.Responses.as_view(), name="responses"),
     path(f"{ONE}calls/", submissions.Calls.as_view(), name="calls"),
     path(
         f"{ONE}calls/<int:call_id>/submissions/",

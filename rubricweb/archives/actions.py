@@ -1,22 +1,67 @@
-"""Archive a collection in the background, delete it, and take back what people held who leave."""
+"""Archive, delete and restore collections in the background, and take back what people held who leave."""
 
 from __future__ import annotations
 
+import hashlib
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
-from django.db import transaction
+from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
+from django.db import OperationalError, connection, transaction
+from django.db.models import Count, Max
 
+from rubricweb.accounts.actions import set_role
 from rubricweb.accounts.models import User
-from rubricweb.archives import freshness
-from rubricweb.archives.models import Archive, Deletion
+from rubricweb.accounts.roles import Role, may_create
+from rubricweb.archives import tables
+from rubricweb.archives.models import Archive, Deletion, Restoration
 from rubricweb.archives.removal import CannotDelete, is_large
+from rubricweb.archives.restoring import Progress, Restored, Terms, Unwanted, restore_archive
 from rubricweb.campaigns.models import Turn
 from rubricweb.core import audit
+from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection
-from rubricweb.jobs import dispatch
+from rubricweb.grades.human_models import HumanStamp
+from rubricweb.grades.models import Grade, MatrixStamp
+from rubricweb.imports import staging
+from rubricweb.jobs import dispatch, endings
+from rubricweb.jobs.kinds import kind_of
+from rubricweb.jobs.leases import Lease, LeaseLost
 from rubricweb.jobs.run import work_on
 from rubricweb.review.models import Flag, SavedView
+
+STAMPED = (Grade,)
+"""Tables too large to count, whose changes move stamps."""
+
+UNPACKED = 10
+"""How many times larger than the largest upload an uploaded archive may be, unpacked."""
+NOTED_EVERY = 1.0
+"""Seconds after which the page may learn how many rows are restored."""
+
+
+def state_digest(collection: Collection) -> str:
+    """Return a digest that differs after each change: an action (audit entry), a rating or a grade."""
+    digest = hashlib.sha256()
+    for part in _state(collection):
+        digest.update(f"{part}\n".encode())
+    return digest.hexdigest()
+
+
+def _state(collection: Collection) -> Iterator[object]:
+    yield Collection.objects.values_list("stamp", flat=True).get(pk=collection.pk)
+    for table in tables.archived():
+        rows = table.archived_rows(collection).order_by()
+        if table.model in (MatrixStamp, HumanStamp):
+            yield from rows.order_by("pk").values_list("pk", "number")
+        elif table.model is AuditEntry:
+            yield rows.aggregate(last=Max("pk"))
+        elif table.model not in STAMPED:
+            yield table.label, sorted(rows.aggregate(count=Count("pk"), last=Max("pk")).items())
 
 
 @transaction.atomic
@@ -41,10 +86,10 @@ def newest_archive(collection: Collection) -> Archive | None:
 
 
 def is_up_to_date(archive: Archive | None) -> bool:
-    """Whether the archive is there and nothing has changed since."""
+    """Return whether the archive is there and nothing has changed since."""
     if archive is None or not archive.is_there:
         return False
-    return archive.state_digest == freshness.state_digest(archive.collection)
+    return archive.state_digest == state_digest(archive.collection)
 
 
 def start_deletion(collection: Collection, *, by: User, without_archive: bool) -> Deletion:
@@ -87,7 +132,7 @@ def require_archive(collection: Collection) -> None:
 
 
 def give_back(person: User, collection: Collection | None) -> None:
-    """In one collection or in all: assigned cells are anybody's again, open flags nobody's."""
+    """Free the person's assigned cells and open flags, in one collection or in all."""
     turns = Turn.objects.filter(person=person).exclude(state__in=Turn.DONE)
     flags = Flag.objects.filter(assignee=person, resolved_at=None)
     views = SavedView.objects.filter(user=person)
@@ -98,3 +143,95 @@ def give_back(person: User, collection: Collection | None) -> None:
     turns.update(person=None, assigned_by=None, state=Turn.State.PENDING, lease_until=None, mode="")
     flags.update(assignee=None)
     views.delete()
+
+
+class NotAllowed(Exception):
+    """The text says why."""
+
+
+def start_restoration(upload: UploadedFile[bytes], *, slug: str, by: User) -> Restoration:
+    """Keep the uploaded archive, and have a worker restore it as `slug`, or as what it was called.
+
+    No transaction: a large file is not copied while others wait to write. Until it is here, no worker may
+    take the row, so it begins as cancelled.
+    """
+    row = Restoration.objects.create(
+        file_name=staging.shown_name(upload.name or ""), slug=slug, by=by, state=Restoration.State.CANCELLED
+    )
+    row.path.parent.mkdir(parents=True)
+    with row.path.open("wb") as target:
+        for chunk in upload.chunks():
+            target.write(chunk)
+    row.size, row.state = row.path.stat().st_size, Restoration.State.QUEUED
+    with transaction.atomic():
+        row.save(update_fields=["size", "state"])
+        dispatch.enqueue([row])
+    return row
+
+
+@transaction.atomic
+def cancel_restoration(work: Restoration) -> None:
+    """End it with nothing restored; a worker that is at it stops within a second or at its next rows."""
+    live = Restoration.objects.filter(pk=work.pk, state__in=Restoration.LIVE)
+    if live.update(state=Restoration.State.CANCELLED, lease_until=None):
+        kind_of(work).has_ended(work, error="")
+
+
+def restore(lease: Lease[Restoration]) -> None:
+    """Restore it, all or nothing, with the end of the work.
+
+    Raises BadFormat, NotAllowed where whoever asked for it may create no collections any more, and LeaseLost
+    once cancelled.
+    """
+    work, progress = lease.work, Progress()
+    if work.by is None or not (work.by.is_active and may_create(work.by)):
+        raise NotAllowed("The person who uploaded it may no longer restore collections.")
+    person = work.by
+
+    def end(restored: Restored) -> None:
+        collection = Collection.objects.get(pk=restored.collection_id)
+        set_role(person, collection, role=Role.ORGANIZER, by=person)
+        endings.finish(
+            lease,
+            slug=restored.slug,
+            collection_key=restored.collection_id,
+            total=progress.total,
+            done=progress.total,
+            members=restored.members,
+            strangers=restored.strangers,
+        )
+
+    terms = Terms(work.slug, work.by, max_bytes=UNPACKED * settings.UPLOAD_BYTES)
+    with _noting(lease, progress):
+        try:
+            restore_archive(work.path, terms, progress=progress, then=end)
+        except Unwanted:
+            raise LeaseLost from None
+
+
+def clear_on_commit(work: Restoration) -> None:
+    """Delete the uploaded archive; the row that describes it stays."""
+    transaction.on_commit(partial(shutil.rmtree, work.path.parent, ignore_errors=True))
+
+
+@contextmanager
+def _noting(lease: Lease[Restoration], progress: Progress) -> Iterator[None]:
+    """Save the progress from another thread, since the rows are made in a transaction that nobody sees."""
+    is_over = threading.Event()
+
+    def note() -> None:
+        try:
+            while not is_over.wait(NOTED_EVERY):
+                with suppress(OperationalError):  # somebody else writes for long
+                    held = lease.held().update(total=progress.total, done=progress.done)
+                    progress.is_unwanted = not held
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=note, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()

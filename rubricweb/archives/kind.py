@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 from django.template.defaultfilters import filesizeformat
 
 from grading.errors import BadFormat
-from rubricweb.archives import freshness, removal, restoration
+from rubricweb.archives import actions, removal
 from rubricweb.archives.actions import require_archive
 from rubricweb.archives.models import Archive, Deletion, Restoration
 from rubricweb.archives.writing import CannotArchive, write_archive
@@ -28,10 +28,10 @@ class Archives(TaskKind[Archive]):
     is_retried = True
 
     def run(self, lease: Lease[Archive]) -> None:
-        """The state is read first, so that a change meanwhile makes the archive an old one."""
+        """Write the archive; the state is read first, so a change meanwhile outdates it."""
         archive = lease.work
         archive.path.parent.mkdir(parents=True, exist_ok=True)
-        state = freshness.state_digest(archive.collection)
+        state = actions.state_digest(archive.collection)
         try:
             manifest = write_archive(archive.collection, archive.path)
         except CannotArchive as error:
@@ -61,7 +61,7 @@ class Deletions(TaskKind[Deletion]):
     is_retried = True
 
     def run(self, lease: Lease[Deletion]) -> None:
-        """The collection goes for everybody in one transaction, or stays whole."""
+        """Delete the collection for everybody in one transaction, or leave it whole."""
         try:
             with transaction.atomic():
                 is_removed = self._delete(lease)
@@ -106,15 +106,15 @@ class Restorations(TaskKind[Restoration]):
     is_retried = True
 
     def run(self, lease: Lease[Restoration]) -> None:
-        """What is wrong with the archive is a result; other errors are tried again."""
+        """Restore the archive; a fault in it is a result, other errors are tried again."""
         if not lease.work.path.is_file():
             raise CannotRun(
                 "The uploaded archive is not on the worker's machine: "
                 "give it the RUBRIC_DATA_DIR of the web process, or start a worker there."
             )
         try:
-            restoration.restore(lease)
-        except (BadFormat, restoration.NotAllowed) as error:
+            actions.restore(lease)
+        except (BadFormat, actions.NotAllowed) as error:
             endings.fail(lease, error=str(error))
 
     def need(self, work: Restoration) -> Need:
@@ -122,7 +122,7 @@ class Restorations(TaskKind[Restoration]):
 
     def has_ended(self, work: Restoration, *, error: str) -> None:
         super().has_ended(work, error=error)
-        restoration.clear_on_commit(work)
+        actions.clear_on_commit(work)
 
 
 def _listed(collection_id: int) -> QuerySet[Archive]:

@@ -21,7 +21,7 @@ class Archive(Task):
     slug = models.CharField(max_length=80)
     """The collection's, as a name for the file."""
     state_digest = models.CharField(max_length=64, blank=True)
-    """Of the collection's state that it holds: see `freshness`."""
+    """Digest of the archived state: see `actions.state_digest`."""
     row_count = models.PositiveBigIntegerField(default=0)
     size = models.PositiveBigIntegerField(default=0)
     """Bytes."""
@@ -80,7 +80,7 @@ class Restoration(Task):
     total = models.PositiveBigIntegerField(default=0)
     """Rows of the archive."""
     done = models.PositiveBigIntegerField(default=0)
-    """Of `total`."""
+    """Part of `total`."""
     members = models.JSONField(default=list)
     """User names of the archive that are known here."""
     strangers = models.JSONField(default=list)
@@ -102,6 +102,6 @@ class Restoration(Task):
 
     @property
     def path(self) -> Path:
-        """Where the upload lies until its restoration ends, in a folder named by the key."""
+        """The path of the upload until its restoration ends, in a folder named by the key."""
         folder = Path(settings.DATA_DIR) / "restorations" / str(self.pk)
         return folder / staging.file_name(self.file_name)

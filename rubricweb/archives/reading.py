@@ -16,12 +16,12 @@ from zipfile import BadZipFile, ZipFile
 
 from grading.errors import BadFormat
 from grading.formats.reading import MAX_LINE_BYTES
-from rubricweb.archives import signing, tables
+from rubricweb.archives import layout, tables
 from rubricweb.archives.layout import FORMAT, MANIFEST, SIGNATURE, VERSION, Manifest, Part
 from rubricweb.imports import zips
 
 MAX_BYTES = 50_000_000_000
-"""Of an archive, unpacked (50 GB): about 200 million grades without replies."""
+"""Maximum size of an unpacked archive (50 GB): about 200 million grades without replies."""
 MAX_MANIFEST_BYTES = 10_000_000
 NOT_SIGNED = (
     "is not signed by this server, nor by one whose key RUBRIC_ARCHIVE_KEYS lists: expected an archive that "
@@ -99,8 +99,8 @@ def opened(path: Path, *, is_trusted: bool = False, max_bytes: int = MAX_BYTES) 
         text = _read_small(source, MANIFEST, name)
         signed = _read_small(source, SIGNATURE, name) if SIGNATURE in entries else b""
         signed_as = signed.decode("ascii", "replace").strip()
-        is_own = signing.is_own(text, signed_as)
-        if not (is_own or is_trusted or signing.is_known(text, signed_as)):
+        is_own = layout.is_own(text, signed_as)
+        if not (is_own or is_trusted or layout.is_known(text, signed_as)):
             raise NotSigned(NOT_SIGNED, file=name)
         manifest = _manifest(text, f"{name}: {MANIFEST}")
         parts = [*manifest.tables.values(), *manifest.files.values()]
@@ -148,13 +148,13 @@ def _part(stated: Mapping[str, Any]) -> Part:
 
 def _check_columns(parts: Mapping[str, Part], file: str) -> None:
     models = [*tables.SHARED, *(table.model for table in tables.archived())]
-    known = {model._meta.label: {column.name for column in tables.columns(model)} for model in models}
+    expected = {model._meta.label: {column.name for column in tables.columns(model)} for model in models}
     for label, part in parts.items():
-        if label not in known:
+        if label not in expected:
             raise BadFormat(f"has the table {label}, which is not known here: {_NEWER}", file=file)
-        if unknown := set(part.columns) - known[label]:
-            words = ", ".join(sorted(unknown))
-            raise BadFormat(f"has columns of {label} that are not known here ({words}): {_NEWER}", file=file)
+        if unknown := set(part.columns) - expected[label]:
+            names = ", ".join(sorted(unknown))
+            raise BadFormat(f"has columns of {label} that are not known here ({names}): {_NEWER}", file=file)
 
 
 def _check_entries(source: ZipFile, parts: list[Part], entries: set[str], name: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -19,8 +19,7 @@ from grading.errors import BadFormat
 from rubricweb.accounts.invitations import invite_account
 from rubricweb.accounts.models import Membership, User
 from rubricweb.accounts.roles import Role
-from rubricweb.archives import reading, tables, uploads
-from rubricweb.archives.inserting import insert_rows, reserve_keys
+from rubricweb.archives import reading, tables
 from rubricweb.archives.reading import Archive
 from rubricweb.archives.rows import WRONG, Keys, checker, ready_rows, reason
 from rubricweb.core import audit, copies
@@ -31,6 +30,56 @@ from rubricweb.grades.models import GraderConfig
 INSERTED_AT_ONCE = 2_000
 SLUG_CHARS = 80
 TOKEN_BYTES = 24
+
+
+def reserve_keys(counts: Mapping[type[Model], int]) -> dict[type[Model], int]:
+    """Return, for each model, the key after which as many keys are free as `counts` says, for good.
+
+    Each table is locked for a moment, so that nobody draws a key at the same time.
+    """
+    reserve = _reserve_of_sqlite if connection.vendor == "sqlite" else _reserve_of_postgresql
+    bases = {}
+    for model, count in counts.items():
+        with transaction.atomic(), connection.cursor() as cursor:
+            bases[model] = reserve(cursor, model._meta.db_table, count)
+    return bases
+
+
+def _reserve_of_sqlite(cursor: Any, table: str, count: int) -> int:
+    cursor.execute("SELECT seq FROM sqlite_sequence WHERE name = %s", [table])
+    row = cursor.fetchone()
+    last = row[0] if row else 0
+    if row:
+        cursor.execute("UPDATE sqlite_sequence SET seq = %s WHERE name = %s", [last + count, table])
+    else:
+        cursor.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (%s, %s)", [table, count])
+    return int(last)
+
+
+def _reserve_of_postgresql(cursor: Any, table: str, count: int) -> int:
+    quoted = connection.ops.quote_name(table)
+    cursor.execute(f"LOCK TABLE {quoted} IN SHARE ROW EXCLUSIVE MODE")
+    cursor.execute("SELECT nextval(pg_get_serial_sequence(%s, 'id'))", [quoted])
+    last = int(cursor.fetchone()[0])
+    cursor.execute("SELECT setval(pg_get_serial_sequence(%s, 'id'), %s)", [quoted, last + count])
+    return last
+
+
+def insert_rows(model: type[Model], columns: list[Field[Any, Any]], rows: list[list[Any]]) -> None:
+    """Insert rows of values as the database takes them, the key first.
+
+    PostgreSQL copies them: a statement with a placeholder for each value takes several times as long.
+    """
+    names = [connection.ops.quote_name(str(column.column)) for column in columns]
+    target = f'{connection.ops.quote_name(model._meta.db_table)} ("id", {", ".join(names)})'
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            with connection.wrap_database_errors, cursor.copy(f"COPY {target} FROM STDIN") as copy:
+                for row in rows:
+                    copy.write_row(row)
+        else:
+            values = ", ".join(["%s"] * (len(columns) + 1))
+            cursor.executemany(f"INSERT INTO {target} VALUES ({values})", rows)  # noqa: S608
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +105,7 @@ class Restored:
     collection_id: int
     slug: str
     rows: dict[str, int]
-    """By label of the model."""
+    """Keyed by label of the model."""
     members: list[str]
     """People of the archive who have an account here of the same name."""
     strangers: list[str]
@@ -78,7 +127,7 @@ class Progress:
     is_unwanted: bool = False
 
     def add(self, rows: int) -> None:
-        """Raises Unwanted."""
+        """Count rows as restored. Raises Unwanted."""
         self.done += rows
         if self.is_unwanted:
             raise Unwanted
@@ -118,7 +167,7 @@ def restore_archive(
                 then(restored)
                 return restored
         except BaseException:
-            uploads.remove(files)
+            tables.remove(files)
             raise
 
 
@@ -152,7 +201,7 @@ def _restore_with_own_keys(archive: Archive, terms: Terms, files: list[Path], pr
 
 def _restore(archive: Archive, terms: Terms, keys: Keys, files: list[Path], progress: Progress) -> Restored:
     slug, names = terms.slug, _names(archive)
-    known = set(User.objects.filter(username__in=names).values_list("username", flat=True))
+    usernames = set(User.objects.filter(username__in=names).values_list("username", flat=True))
     keys.shared = {User: [_person(name).pk for name in names], GraderConfig: _graders(archive)}
     for table in _present(archive):
         changed = {"slug": slug} if table.model is Collection else {}
@@ -164,9 +213,9 @@ def _restore(archive: Archive, terms: Terms, keys: Keys, files: list[Path], prog
         raise BadFormat("has not one collection, expected one", file=archive.name)
     audit.record("collection restored", collection, by=None, detail=slug)
     rows = {label: part.rows for label, part in archive.manifest.tables.items()}
-    strangers = [name for name in names if name not in known]
+    strangers = [name for name in names if name not in usernames]
     members = [] if terms.joins else _taken_out(collection)
-    return Restored(collection.pk, slug, rows, sorted(known), strangers, members)
+    return Restored(collection.pk, slug, rows, sorted(usernames), strangers, members)
 
 
 def _taken_out(collection: Collection) -> list[Membership]:
@@ -240,13 +289,13 @@ def _invite(restored: Restored, terms: Terms) -> None:
 
 
 def _restore_files(archive: Archive, keys: Keys, written: list[Path]) -> None:
-    models = {model._meta.label: model for model in uploads.PLACES}
+    models = {model._meta.label: model for model in tables.PLACES}
     for name, part in archive.manifest.files.items():
         label, _, number = name.rpartition("/")
         if label not in models or not number.isdecimal():
             raise BadFormat(f"has a file of {name}, expected one of an upload", file=archive.name)
         model = models[label]
-        path = uploads.PLACES[model](model._base_manager.get(pk=keys.key(model, int(number))))
+        path = tables.PLACES[model](model._base_manager.get(pk=keys.key(model, int(number))))
         path.parent.mkdir(parents=True, exist_ok=True)
         written.append(path)
         with path.open("wb") as target:

@@ -29,9 +29,9 @@ from django.db.models import (
 
 from grading.errors import BadFormat, GradingError
 from rubricweb.archives import shapes, tables
-from rubricweb.archives.inner_keys import replaced_in
 from rubricweb.archives.layout import Manifest
 from rubricweb.archives.reading import Archive
+from rubricweb.archives.tables import replaced_in
 
 Convert = Callable[[Any], Any]  # Any: what JSON holds, and what the database takes
 IDS = re.compile(r"(query|doc|facet)_ids?|references|run_tag|team|username|slug|token|.*_md5")
@@ -139,7 +139,7 @@ def checker(column: Field[Any, Any], *, is_own: bool = False) -> Callable[[Any],
 
 
 def _range(column: Field[Any, Any]) -> list[Callable[[Any], None]]:
-    """The range of whole numbers on PostgreSQL, which SQLite does not know."""
+    """Return the range of whole numbers on PostgreSQL, which SQLite does not know."""
     for kind, bits in ((SmallIntegerField, 16), (PositiveSmallIntegerField, 16), (BigIntegerField, 64)):
         if isinstance(column, kind):
             return [MinValueValidator(-(2 ** (bits - 1))), MaxValueValidator(2 ** (bits - 1) - 1)]
@@ -149,7 +149,7 @@ def _range(column: Field[Any, Any]) -> list[Callable[[Any], None]]:
 
 
 def _types(column: Field[Any, Any]) -> tuple[type, ...]:
-    """The types of JSON that the column takes; empty for any."""
+    """Return the types of JSON that the column takes; empty for any."""
     if tables.target_of(column) or isinstance(column, IntegerField):
         return (int,)
     if isinstance(column, BooleanField):

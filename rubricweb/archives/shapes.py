@@ -25,9 +25,9 @@ from rubricweb.arena.models import Reason
 from rubricweb.imports.contents import ImportOptions
 from rubricweb.imports.models import Import
 from rubricweb.imports.undo import kinds
-from rubricweb.submissions import findings
-from rubricweb.submissions.findings import MEANINGS, Group
-from rubricweb.systems import specs
+from rubricweb.submissions import files
+from rubricweb.submissions.files import MEANINGS, Group
+from rubricweb.systems import models
 
 Row = Mapping[str, Any]  # by column
 Check = Callable[[Any], object]
@@ -197,7 +197,7 @@ class StoredStep(Exact):
 
 
 class StoredMade(Exact):
-    """What `systems.specs.made_as_json` writes."""
+    """What `systems.models.made_as_json` writes."""
 
     doc_ids: list[str]
     scores: list[Number]
@@ -225,9 +225,9 @@ def fits(shape: Any) -> Check:  # Any: a type as msgspec takes it
     return lambda value: msgspec.convert(value, shape)
 
 
-def one_of(known: Iterable[str]) -> Check:
+def one_of(choices: Iterable[str]) -> Check:
     """Return the check that a text is one of these."""
-    names = frozenset(known)
+    names = frozenset(choices)
 
     def check(value: Any) -> None:
         if value not in names:
@@ -237,7 +237,7 @@ def one_of(known: Iterable[str]) -> Check:
 
 
 def _made(value: Any) -> None:
-    """Answers cite by position, and ranks have a score each."""
+    """Check that answers cite by position, and that each rank has a score."""
     made = msgspec.convert(value, StoredMade)
     if len(made.doc_ids) != len(made.scores):
         raise ValueError("it has not a score for each document")
@@ -250,7 +250,7 @@ def _made(value: Any) -> None:
 
 def _spec(value: Any) -> None:
     msgspec.convert(value, SystemSpec)
-    specs.from_json(value)
+    models.spec_from_json(value)
 
 
 def _import_options(value: Any) -> None:
@@ -265,7 +265,7 @@ def _added(value: Any) -> None:
 def _findings(value: Any) -> None:
     for group in msgspec.convert(value, list[Group]):
         one_of(MEANINGS)(group.category)
-    findings.from_json(value)
+    files.findings_from_json(value)
 
 
 def _rules(value: Any) -> None:
@@ -330,7 +330,7 @@ JSON: dict[str, Check] = {
     "systems.SystemChunk.result": _made,
     "systems.SystemJob.spec": _spec,
 }
-"""By column: what its JSON must be; where the column may be empty, None is besides."""
+"""Column -> what its JSON must be; None is allowed too where the column may be empty."""
 
 
 def _own_prompt(row: Row) -> None:
@@ -346,7 +346,7 @@ def _ranking(row: Row) -> None:
 
 
 def _import(row: Row) -> None:
-    """What was imported has an end, by which later imports are told."""
+    """Check that an import that ran has an end, by which later imports are told apart."""
     is_written = row["step"] == Import.Step.WRITE and row["state"] == Import.State.DONE
     if (is_written or row["step"] == Import.Step.UNDO) and row["ended_at"] is None:
         raise ValueError("it was imported and has no end")
@@ -357,7 +357,7 @@ ROWS: dict[str, Callable[[Row], None]] = {
     "corpus.Ranking": _ranking,
     "imports.Import": _import,
 }
-"""By table: what columns of a row must be together."""
+"""Table -> check of the columns of a row together."""
 
 OTHERS: dict[str, Check] = {
     "corpus.Collection.grader_backend": one_of(registry.BACKENDS),

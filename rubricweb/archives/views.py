@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from django import forms
 from django.conf import settings
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
-from django.http import FileResponse, Http404, HttpResponse
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.http import FileResponse, Http404, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from rubricweb.accounts import roles
-from rubricweb.archives import actions, pieces, removal
-from rubricweb.archives.forms import DeleteForm, RestoreForm
+from rubricweb.archives import actions, removal
+from rubricweb.archives.actions import cancel_restoration, start_restoration
 from rubricweb.archives.models import Archive, Deletion, Restoration
-from rubricweb.archives.restoration import cancel_restoration, start_restoration
 from rubricweb.core.counted import number
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.core.uploads import too_large
@@ -33,6 +33,55 @@ BESIDES = (
     "People keep their accounts, and other collections keep their graders."
 )
 SHOWN_RESTORATIONS = 20
+
+
+class DeleteForm(forms.Form):
+    """The collection's slug, typed; and whether it goes without an archive."""
+
+    slug = forms.CharField(max_length=80)
+    without_archive = forms.BooleanField(
+        required=False,
+        label="Delete it without an up-to-date archive",
+        help_text="Changes since the last archive cannot be recovered.",
+    )
+
+    def __init__(self, submitted: QueryDict | None, *, slug: str, is_archived: bool) -> None:
+        super().__init__(submitted)
+        self.expected, self.is_archived = slug, is_archived
+        self.fields["slug"].label = f"Type its short name to confirm: {slug}"
+        if is_archived:
+            del self.fields["without_archive"]
+
+    def clean_slug(self) -> str:
+        slug: str = self.cleaned_data["slug"].strip()
+        if slug != self.expected:
+            raise forms.ValidationError(f"This is not {self.expected}.")
+        return slug
+
+    def clean(self) -> None:
+        if not self.is_archived and not self.cleaned_data.get("without_archive"):
+            self.add_error("without_archive", "Archive the collection first, or tick this.")
+
+
+class RestoreForm(forms.Form):
+    """An archive, and what its collection shall be called."""
+
+    archive = forms.FileField(
+        label="Archive",
+        help_text="The zip file that was downloaded.",
+    )
+    slug = forms.SlugField(
+        label="Short name",
+        max_length=80,
+        required=False,
+        help_text="Leave empty to keep the name in the archive.",
+    )
+
+    def clean_slug(self) -> str:
+        slug: str = self.cleaned_data["slug"]
+        if slug and Collection.objects.filter(slug=slug).exists():
+            raise ValidationError(f"{slug} is taken: choose another.")
+        return slug
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -137,8 +186,8 @@ def restore(request: HtmxRequest) -> HttpResponse:
         most = number(settings.UPLOAD_BYTES)
         form.add_error("archive", f"It is too large, expected at most {most} bytes.")
     if form.is_bound and form.is_valid():
-        sent = form.cleaned_data
-        return redirect(start_restoration(sent["archive"], slug=sent["slug"], by=request.user))
+        submitted = form.cleaned_data
+        return redirect(start_restoration(submitted["archive"], slug=submitted["slug"], by=request.user))
     own = Restoration.objects.filter(by=request.user)
     context = {"form": form, "restorations": own[:SHOWN_RESTORATIONS], "restores": True}
     return form_response(request, RESTORE, context, part="restore")
@@ -159,7 +208,7 @@ def restoration(request: HtmxRequest, restoration_id: int) -> HttpResponse:
 def run_remove(request: HtmxRequest, slug: str, run_id: int) -> HttpResponse:
     """Remove the run, about which the list of runs has asked."""
     run = run_for_organizer(request.user, slug, run_id)
-    _removed(request, partial(pieces.remove_run, run, by=request.user), run)
+    _removed(request, partial(removal.remove_run, run, by=request.user), run)
     return redirect("corpus:runs", slug)
 
 
@@ -169,10 +218,10 @@ def bank_remove(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     bank = get_object_or_404(collection.banks, pk=bank_id)
     if request.method == "POST" and _removed(
-        request, partial(pieces.remove_bank, bank, by=request.user), bank
+        request, partial(removal.remove_bank, bank, by=request.user), bank
     ):
         return redirect(collection)
-    planned = pieces.removal_of_bank(bank)
+    planned = removal.removal_of_bank(bank)
     context = {
         "collection": collection,
         "title": f"Remove {bank}?",
@@ -188,7 +237,7 @@ def bank_remove(request: HtmxRequest, slug: str, bank_id: int) -> HttpResponse:
 def _removed(request: HtmxRequest, remove: Callable[[], object], thing: object) -> bool:
     try:
         remove()
-    except pieces.CannotRemove as reason:
+    except removal.CannotRemove as reason:
         messages.error(request, f"{thing} was not removed. {reason}")
         return False
     messages.success(request, f"{thing} is removed.")

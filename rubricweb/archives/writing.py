@@ -1,23 +1,26 @@
-"""Write a collection as an archive: table by table, a row at a time."""
+"""Write a collection as an archive: table by table, a row at a time, in one state of the database."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import tempfile
+from array import array
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-from django.db import connection
+from django.db import connection, transaction
 from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import Model
 
-from rubricweb.archives import tables, uploads
-from rubricweb.archives.inner_keys import replaced_in
+from grading.graders.base import ANSWERS_BY
+from rubricweb.archives import tables
 from rubricweb.archives.layout import (
     FORMAT,
     MANIFEST,
@@ -27,18 +30,100 @@ from rubricweb.archives.layout import (
     Part,
     file_path,
     line_of,
+    signature,
     table_path,
 )
-from rubricweb.archives.numbers import Numbers, shared_rows
-from rubricweb.archives.signing import signature
-from rubricweb.archives.snapshots import snapshot
+from rubricweb.archives.tables import replaced_in
 from rubricweb.corpus.models import Collection
+from rubricweb.grades.models import GraderConfig
 
 READ_AT_ONCE = 2_000
 """Rows in memory."""
 CHUNK_BYTES = 1_048_576
 _DATE = (1980, 1, 1, 0, 0, 0)
-"""Of every file in the zip: when it was archived would change the bytes."""
+"""Date of every file in the zip; the time of archiving would change the bytes."""
+
+
+@contextmanager
+def snapshot() -> Iterator[None]:
+    """Yield all queries of the block see the database as it is now; in a transaction, as that sees it.
+
+    SQLite's own transactions here begin with the write lock, which this one never takes.
+    """
+    if connection.in_atomic_block:
+        yield
+    elif connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            cursor.execute("BEGIN")
+        try:
+            yield
+        finally:
+            with connection.cursor() as cursor:
+                cursor.execute("ROLLBACK")
+    else:
+        with transaction.atomic():
+            with connection.cursor() as cursor:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            yield
+
+
+class Numbers:
+    """Numbers by key. Keys are read when they are first needed, and take eight bytes each."""
+
+    def __init__(self, collection: Collection) -> None:
+        self._tables = {table.model: table for table in tables.archived()}
+        self._collection = collection
+        self._keys: dict[type[Model], array[int]] = {}
+        self._shared = {
+            model: {row.pk: number for number, row in enumerate(shared_rows(collection, model), 1)}
+            for model in tables.SHARED
+        }
+
+    def number(self, model: type[Model], key: int) -> int | None:
+        """Return the number of the row, or None if it is not in the archive."""
+        if model in self._shared:
+            return self._shared[model].get(key)
+        keys = self._keys_of(model)
+        place = bisect_left(keys, key)
+        return place + 1 if place < len(keys) and keys[place] == key else None
+
+    def _keys_of(self, model: type[Model]) -> array[int]:
+        if model not in self._keys:
+            rows = self._tables[model].archived_rows(self._collection)
+            self._keys[model] = array("q", rows.values_list("pk", flat=True).iterator())
+        return self._keys[model]
+
+
+def shared_rows(collection: Collection, model: type[Model]) -> list[Any]:
+    """Return the people or graders to whom the collection's tables refer, by what tells them apart."""
+    keys: set[int] = set()
+    for table in tables.archived():
+        for column in table.columns:
+            if tables.target_of(column) is model:
+                rows = table.archived_rows(collection).order_by().exclude(**{column.attname: None})
+                keys.update(rows.values_list(column.attname, flat=True).distinct())
+    named: list[Any] = list(model._base_manager.filter(pk__in=keys))
+    if model is GraderConfig:
+        named = _with_sources(collection, named)
+    return sorted(named, key=lambda row: str(getattr(row, tables.SHARED[model])))
+
+
+def _with_sources(collection: Collection, configs: list[GraderConfig]) -> list[GraderConfig]:
+    """Add graders that are named by fingerprint: in settings, and by graders that verify their answers."""
+    rows = {config.fingerprint: config for config in configs}
+    looked_up = set(rows)
+    while (
+        missing := ({collection.default_grader, collection.answers_by} | _sources(rows.values())) - looked_up
+    ):
+        looked_up |= missing
+        rows |= {
+            config.fingerprint: config for config in GraderConfig.objects.filter(fingerprint__in=missing)
+        }
+    return list(rows.values())
+
+
+def _sources(configs: Iterable[GraderConfig]) -> set[str]:
+    return {str(config.options[ANSWERS_BY]) for config in configs if config.options.get(ANSWERS_BY)}
 
 
 class CannotArchive(Exception):
@@ -94,7 +179,7 @@ def _shared_values(collection: Collection, model: type[Model]) -> Iterator[list[
 
 
 def _values(table: tables.Table, collection: Collection, numbers: Numbers) -> Iterator[list[Any]]:
-    """The rows with numbers for keys."""
+    """Yield the rows with numbers for keys."""
     columns = table.columns
     names = [column.name for column in columns]
     foreign = [(place, column) for place, column in enumerate(columns) if tables.target_of(column)]
@@ -113,7 +198,7 @@ def _values(table: tables.Table, collection: Collection, numbers: Numbers) -> It
 
 
 def _number(column: Any, key: int, numbers: Numbers) -> int | None:
-    """A few foreign keys are not checked by the database: one that may be empty is, if its row is gone."""
+    """Return the number of a referenced row. Raises CannotArchive for a required one that is gone."""
     number = numbers.number(column.related_model, key)
     if number is None and not column.null:
         place = f"{column.model._meta.label}.{column.name}"
@@ -122,7 +207,7 @@ def _number(column: Any, key: int, numbers: Numbers) -> int | None:
 
 
 def _write_files(target: ZipFile, collection: Collection, numbers: Numbers) -> Iterator[tuple[str, Part]]:
-    for row, path in uploads.files_of(collection):
+    for row, path in tables.files_of(collection):
         number = numbers.number(type(row), row.pk)
         if number is None:
             continue
@@ -146,7 +231,7 @@ def _entry(target: ZipFile, name: str) -> IO[bytes]:
 
 
 def _migrations() -> dict[str, str]:
-    """The newest migration of each of our apps."""
+    """Return the newest migration of each of our apps."""
     applied = MigrationRecorder(connection).applied_migrations()
     ours = {table.model._meta.app_label for table in tables.owned()}
     return {app: name for app, name in sorted(applied) if app in ours}

@@ -18,7 +18,7 @@ class BoardClosed(PermissionDenied):
 
 
 def arena_for(user: User, slug: str) -> Arena:
-    """The collection's arena; one with the defaults, not saved, where nobody used it yet."""
+    """Return the collection's arena; one with the defaults, not saved, where nobody used it yet."""
     return arena_of(collection_for(user, slug))
 
 
@@ -27,7 +27,7 @@ def arena_of(collection: Collection) -> Arena:
 
 
 def may_see_board(user: User, arena: Arena) -> bool:
-    """Those who always see the names of runs do; others once the board is open."""
+    """Return those who always see the names of runs do; others once the board is open."""
     held = roles.role_of(user, arena.collection)
     return held is not None and (arena.is_board_open or held.includes(roles.TO_SEE_RUNS))
 
@@ -40,17 +40,17 @@ def arena_for_board(user: User, slug: str) -> Arena:
 
 
 def battle_for(user: User, slug: str, battle_id: int) -> Battle:
-    """A battle of the user's own, of a question or between two runs that still count."""
+    """Return a battle of the user's own, of a question or between two runs that still count."""
     collection = collection_for(user, slug, needed=roles.TO_ASSESS)
     battles = collection.battles.select_related("topic", "left", "right", "collection", "question__topic")
     accepted = collection.runs.accepted()
-    shown = Q(question__isnull=False) | Q(left__in=accepted, right__in=accepted)
-    battle: Battle = get_object_or_404(battles.filter(shown), pk=battle_id, person=user)
+    visible = Q(question__isnull=False) | Q(left__in=accepted, right__in=accepted)
+    battle: Battle = get_object_or_404(battles.filter(visible), pk=battle_id, person=user)
     return battle
 
 
 def question_for(user: User, slug: str, question_id: int) -> Question:
-    """For who may make topics of questions."""
+    """Return the question for somebody who may make topics of questions."""
     collection = collection_for(user, slug, needed=roles.TO_EDIT_BANK)
     questions = collection.arena_questions.select_related("collection", "topic", "adopted_as")
     question: Question = get_object_or_404(questions, pk=question_id)

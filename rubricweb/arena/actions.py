@@ -10,13 +10,18 @@ from django.db import transaction
 from django.utils import timezone
 
 from rubricweb.accounts.models import User
-from rubricweb.arena.answers import stored_answers
-from rubricweb.arena.battles import locked_arena, next_number
+from rubricweb.arena.answers import NOUNS, stored_answers
+from rubricweb.arena.battles import (
+    NothingToTakeBack,
+    NothingVoted,
+    NotTwoAnswers,
+    VotedMeanwhile,
+    draw,
+    locked_arena,
+    next_number,
+)
 from rubricweb.arena.board import VoteBoard
-from rubricweb.arena.drawing import draw
-from rubricweb.arena.errors import NothingToTakeBack, NothingVoted, NotTwoAnswers, VotedMeanwhile
 from rubricweb.arena.models import Arena, Battle, Reason, Vote
-from rubricweb.arena.votes import NOUNS
 from rubricweb.core import audit, events
 from rubricweb.corpus.models import Collection, Run, Topic
 from rubricweb.corpus.official import put_official_scores
@@ -35,7 +40,7 @@ class Ballot:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class VoteReason:
     """Why a person voted so."""
 
     tags: Set[Reason.Tag]
@@ -77,12 +82,12 @@ def choose_battle(topic: Topic, left: Run, right: Run, *, by: User) -> Battle:
     answers = stored_answers(arena.collection)
     if left == right or not all((run, topic.pk) in answers for run in sides):
         raise NotTwoAnswers
-    known = Battle.objects.filter(person=by, topic=topic, left__in=sides, right__in=sides).first()
-    if known is None:
+    earlier = Battle.objects.filter(person=by, topic=topic, left__in=sides, right__in=sides).first()
+    if earlier is None:
         number = next_number(arena.collection, by)
-        known = _new_battle(arena.collection, by, number, (topic.pk, *sides), drawn=Battle.Drawn.CHOSEN)
-    _show_names(known)
-    return known
+        earlier = _new_battle(arena.collection, by, number, (topic.pk, *sides), drawn=Battle.Drawn.CHOSEN)
+    _show_names(earlier)
+    return earlier
 
 
 @transaction.atomic
@@ -91,8 +96,8 @@ def vote(battle: Battle, ballot: Ballot, *, by: User, seen: int) -> Vote:
 
     The names are shown from now on. Raises VotedMeanwhile.
     """
-    said = {"answer": str(ballot.answer), "evidence": str(ballot.evidence or "")}
-    added = _append(battle, ballot.uid, said, seen=seen)
+    fields = {"answer": str(ballot.answer), "evidence": str(ballot.evidence or "")}
+    added = _append(battle, ballot.uid, fields, seen=seen)
     audit.record("voted", battle, by=by, detail=battle.about)
     return added
 
@@ -112,16 +117,16 @@ def take_back(battle: Battle, *, by: User, seen: int, uid: UUID) -> Vote:
 
 
 @transaction.atomic
-def give_reason(battle: Battle, said: Said, *, by: User) -> Reason:
+def give_reason(battle: Battle, given: VoteReason, *, by: User) -> Reason:
     """Add why the person voted so to the vote that holds. Raises NothingVoted."""
     holding = battle.votes.last()
     if holding is None or holding.is_withdrawn:
         raise NothingVoted
-    known: Reason | None = holding.reasons.filter(uid=said.uid).first()
-    if known is not None:
-        return known
-    tags = [tag.value for tag in Reason.Tag if tag in said.tags]
-    added: Reason = holding.reasons.create(tags=tags, text=said.text, uid=said.uid)
+    earlier: Reason | None = holding.reasons.filter(uid=given.uid).first()
+    if earlier is not None:
+        return earlier
+    tags = [tag.value for tag in Reason.Tag if tag in given.tags]
+    added: Reason = holding.reasons.create(tags=tags, text=given.text, uid=given.uid)
     audit.record("reason of a vote given", battle, by=by, detail=battle.about)
     events.publish_on_commit(battle.collection.channel, EVENT)
     return added
@@ -159,7 +164,7 @@ def keep_board(collection: Collection, board: VoteBoard, *, by: User) -> str:
 def _new_battle(
     collection: Collection, person: User, number: int, sides: tuple[int, int, int], *, drawn: Battle.Drawn
 ) -> Battle:
-    """`sides` are topic, left and right run."""
+    """Create a battle; `sides` are topic, left and right run."""
     topic, left, right = sides
     answers = stored_answers(collection)
     return Battle.objects.create(
@@ -181,16 +186,16 @@ def _show_names(battle: Battle) -> None:
         battle.save(update_fields=["names_shown_at"])
 
 
-def _append(battle: Battle, uid: UUID, said: Mapping[str, object], *, seen: int) -> Vote:
+def _append(battle: Battle, uid: UUID, fields: Mapping[str, object], *, seen: int) -> Vote:
     """Add an event, once for each `uid`; the battle is locked, so that two windows take turns."""
     locked = Battle.objects.select_for_update(of=("self",)).get(pk=battle.pk)
-    known: Vote | None = locked.votes.filter(uid=uid).first()
-    if known is not None:
-        return known
+    earlier: Vote | None = locked.votes.filter(uid=uid).first()
+    if earlier is not None:
+        return earlier
     last = locked.votes.last()
     if (last.number if last else 0) != seen:
         raise VotedMeanwhile
-    added: Vote = locked.votes.create(number=seen + 1, is_blind=locked.is_blind, uid=uid, **said)
+    added: Vote = locked.votes.create(number=seen + 1, is_blind=locked.is_blind, uid=uid, **fields)
     _show_names(locked)
     events.publish_on_commit(battle.collection.channel, EVENT)
     return added

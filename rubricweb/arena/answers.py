@@ -1,22 +1,38 @@
-"""The stored answers of a collection, and one of them as a battle shows it."""
+"""The stored answers of a collection, and the votes on them that count."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from grading.types import Sentence
-from rubricweb.arena.models import Battle, Question, digest_of
+from rubricweb.arena.models import Battle, Question, Reason, Vote, digest_of
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Collection, Passage, Response
-from rubricweb.systems import specs
+from rubricweb.corpus.pseudonyms import shown_names
+from rubricweb.systems import models
+
+if TYPE_CHECKING:
+    from grading.statistics.bradley_terry import Votes
+
 
 CACHED_COLLECTIONS = 8
 Place = tuple[int, int]
 """(run, topic), by primary keys."""
+
+OUTCOMES = {
+    Vote.Verdict.LEFT.value: 1,
+    Vote.Verdict.RIGHT.value: -1,
+    Vote.Verdict.TIE.value: 0,
+    Vote.Verdict.BOTH_BAD.value: 0,
+}
+"""Outcome of the left answer against the right one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,50 +66,50 @@ class Answer:
     passages: tuple[CitedPassage, ...]
 
     @property
-    def words(self) -> int:
+    def n_words(self) -> int:
         return sum(len(claim.text.split()) for claim in self.claims)
 
 
 def stored_answers(collection: Collection) -> Mapping[Place, str]:
-    """The digest of each answer with text of an accepted run."""
+    """Return the digest of each answer with text of an accepted run."""
     stamp = Collection.objects.values_list("stamp", flat=True).get(pk=collection.pk)
     return _stored(collection.pk, stamp).digests
 
 
 class _Stored(NamedTuple):
     digests: Mapping[Place, str]
-    words: Mapping[Place, int]
+    lengths: Mapping[Place, int]
 
 
 @lru_cache(maxsize=CACHED_COLLECTIONS)
 def _stored(collection_id: int, stamp: int) -> _Stored:
-    """Cached by the stamp, which imports and the states of runs move."""
+    """Return digests and lengths, cached by the stamp, which imports and the states of runs move."""
     collection = Collection.objects.get(pk=collection_id)
     rows = Response.objects.filter(run__in=collection.runs.accepted()).order_by("run", "topic")
     rows = rows.only("run", "topic", "sentences")
-    digests, words = {}, {}
+    digests, lengths = {}, {}
     for row in rows.iterator():
         texts = [sentence["text"] for sentence in row.sentences]
         if any(text.strip() for text in texts):
             digests[row.run_id, row.topic_id] = digest_of(row)
-            words[row.run_id, row.topic_id] = sum(len(text.split()) for text in texts)
-    return _Stored(digests, words)
+            lengths[row.run_id, row.topic_id] = sum(len(text.split()) for text in texts)
+    return _Stored(digests, lengths)
 
 
 def answer_words(collection: Collection) -> Mapping[Place, int]:
-    """The number of words of each answer with text of an accepted run."""
+    """Return the number of words of each answer with text of an accepted run."""
     stamp = Collection.objects.values_list("stamp", flat=True).get(pk=collection.pk)
-    return _stored(collection.pk, stamp).words
+    return _stored(collection.pk, stamp).lengths
 
 
 def paired_topics(answers: Mapping[Place, str]) -> set[int]:
-    """The topics that two or more runs answered."""
+    """Return the topics that two or more runs answered."""
     runs = Counter(topic for _, topic in answers)
     return {topic for topic, number in runs.items() if number > 1}
 
 
 def answers_of(battle: Battle) -> tuple[Answer, Answer] | None:
-    """Both answers, left first; None while one is being made, and where one was replaced or removed since."""
+    """Return both answers, left first; None if one is not ready yet, or was replaced or removed."""
     if battle.question:
         return _fresh_answers(battle.question)
     (left_run, topic), (right_run, _) = battle.places
@@ -103,19 +119,19 @@ def answers_of(battle: Battle) -> tuple[Answer, Answer] | None:
     if [row and digest_of(row) for row in sides] != [battle.left_digest, battle.right_digest]:
         return None
     left, right = [row for row in sides if row]
-    said = convert.sentences(left), convert.sentences(right)
-    texts = _texts(battle.collection_id, *said)
+    sentences = convert.sentences(left), convert.sentences(right)
+    texts = _texts(battle.collection_id, *sentences)
     return (
-        _answer("left", said[0], texts | left.documents),
-        _answer("right", said[1], texts | right.documents),
+        _answer("left", sentences[0], texts | left.documents),
+        _answer("right", sentences[1], texts | right.documents),
     )
 
 
 def _fresh_answers(question: Question) -> tuple[Answer, Answer] | None:
     if not question.is_ready:
         return None
-    made = [specs.made_from_json(chunk.result or {}, "", "") for chunk in question.chunks.all()]
-    left, right = (one.answer.response("", "").sentences if one.answer else () for one in made)
+    made = [models.made_from_json(chunk.result or {}, "", "") for chunk in question.chunks.all()]
+    left, right = (side.answer.response("", "").sentences if side.answer else () for side in made)
     texts = _texts(question.collection_id, left, right)
     return _answer("left", left, texts), _answer("right", right, texts)
 
@@ -127,8 +143,8 @@ def _answer(side: str, sentences: Sequence[Sentence], texts: Mapping[str, str]) 
         cited = list(dict.fromkeys(citation.doc_id for citation in sentence.citations or ()))
         for doc_id in cited:
             numbers.setdefault(doc_id, len(numbers) + 1)
-        told = sentence.text, tuple(numbers[doc_id] for doc_id in cited), sentence.citations is not None
-        claims.append(Claim(number, *told))
+        segment = sentence.text, tuple(numbers[doc_id] for doc_id in cited), sentence.citations is not None
+        claims.append(Claim(number, *segment))
     passages = tuple(
         CitedPassage(number, doc_id, texts.get(doc_id, "")) for doc_id, number in numbers.items()
     )
@@ -136,8 +152,129 @@ def _answer(side: str, sentences: Sequence[Sentence], texts: Mapping[str, str]) 
 
 
 def _texts(collection_id: int, *answers: Sequence[Sentence]) -> dict[str, str]:
-    """The texts of the collection's passages that the answers cite."""
+    """Return the texts of the collection's passages that the answers cite."""
     sentences = [sentence for answer in answers for sentence in answer]
     cited = {citation.doc_id for sentence in sentences for citation in sentence.citations or ()}
     passages = Passage.objects.filter(collection=collection_id, doc_id__in=cited)
     return dict(passages.values_list("doc_id", "text"))
+
+
+class Verdict(StrEnum):
+    """Which of a vote's two verdicts is counted."""
+
+    ANSWER = "answer"
+    EVIDENCE = "evidence"
+
+
+NOUNS = {Verdict.ANSWER: "answers", Verdict.EVIDENCE: "evidence"}
+"""What the votes are on."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountedVote:
+    """One person's verdict on two answers."""
+
+    battle_id: int
+    topic_id: int
+    query_id: str
+    left: int
+    """The run's primary key."""
+    right: int
+    voter: str
+    """The person's user name; a name of its own for each vote of somebody who is gone."""
+    verdict: str
+
+    @property
+    def outcome(self) -> int:
+        """1 where the left one is better, -1 the right one, 0 for a tie and where both are bad."""
+        return OUTCOMES[self.verdict]
+
+    @property
+    def pair(self) -> tuple[int, int]:
+        return min(self.left, self.right), max(self.left, self.right)
+
+    def outcome_of(self, run: int) -> int:
+        """Return the outcome for one of the two runs."""
+        return self.outcome if run == self.left else -self.outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """The votes that count, and how many do not."""
+
+    votes: tuple[CountedVote, ...]
+    named: int
+    """Votes by people who knew whose answers these are, where those are left out."""
+    outdated: int
+    """Votes on an answer that an import replaced since."""
+
+
+def counted_votes(
+    collection: Collection, verdict: Verdict = Verdict.ANSWER, *, with_named: bool = False
+) -> Counted:
+    """Return the votes of all people that hold, by the time at which battles were drawn."""
+    answers = stored_answers(collection)
+    votes: list[CountedVote] = []
+    named = outdated = 0
+    held = Vote.objects.holding(collection).select_related("battle__topic", "battle__person")
+    for vote in held.order_by("battle"):
+        battle = vote.battle
+        digests = [answers.get(place) for place in battle.places]
+        outcome = getattr(vote, verdict.value)
+        if digests != [battle.left_digest, battle.right_digest]:
+            outdated += 1
+        elif not (vote.is_blind or with_named):
+            named += 1
+        elif outcome:
+            votes.append(_counted(battle, outcome, place=len(votes)))
+    return Counted(tuple(votes), named, outdated)
+
+
+def _counted(battle: Battle, outcome: str, *, place: int) -> CountedVote:
+    voter = battle.person.username if battle.person else f" {place:09}"
+    (left, topic), (right, _) = battle.places
+    return CountedVote(battle.pk, topic, battle.query_id, left, right, voter, outcome)
+
+
+def holding_votes(collection: Collection) -> dict[int, Vote]:
+    """Return the vote that holds for each battle, with its reasons."""
+    held = Vote.objects.holding(collection).prefetch_related("reasons")
+    return {vote.battle_id: vote for vote in held}
+
+
+def reason_of(vote: Vote) -> Reason | None:
+    """Return why the person voted so: the last that they said."""
+    reasons = list(vote.reasons.all())
+    return reasons[-1] if reasons else None
+
+
+def named_runs(collection: Collection, runs: Iterable[int]) -> dict[int, str]:
+    """Return the names of runs that the reader may see, by primary key."""
+    tags = dict(collection.runs.filter(pk__in=set(runs)).values_list("pk", "run_tag"))
+    return dict(zip(tags, shown_names(collection.pk, tuple(tags.values())), strict=True))
+
+
+def as_arrays(votes: Sequence[CountedVote], runs: Sequence[int]) -> Votes:
+    """Return the votes for `bradley_terry`; the number of a run is its place in `runs`.
+
+    Topics and voters are numbered by their ids and user names, so that a restored collection has them in the
+    order of the archived one.
+    """
+    from grading.statistics.bradley_terry import Votes  # brings scipy
+
+    number = {run: place for place, run in enumerate(runs)}
+    topics, voters = (_numbers(names) for names in zip(*((v.query_id, v.voter) for v in votes), strict=True))
+    columns = (
+        [number[vote.left] for vote in votes],
+        [number[vote.right] for vote in votes],
+        [vote.outcome for vote in votes],
+        topics,
+        voters,
+    )
+    return Votes(*(np.array(column, dtype=np.int64) for column in columns))
+
+
+def _numbers(names: Sequence[str]) -> list[int]:
+    """Return the place of each name among all, sorted."""
+    place = {name: number for number, name in enumerate(sorted(set(names)))}
+    return [place[name] for name in names]

@@ -9,5 +9,5 @@ class ArenaConfig(AppConfig):
     def ready(self) -> None:
         from rubricweb.jobs import kinds, listing
 
-        kinds.register("rubricweb.arena.fresh.kind.FreshAnswers")
-        listing.register("rubricweb.arena.fresh.listed.LISTING")
+        kinds.register("rubricweb.arena.kind.FreshAnswers")
+        listing.register("rubricweb.arena.kind.LISTING")

@@ -1,20 +1,84 @@
-"""Battles as rows: numbered for each person, with digests of what they show."""
+"""Draw a person's next battle, store it as a row, and say why the arena refuses."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+from zlib import crc32
 
+import numpy as np
 from django.db.models import Max
 
+from grading.statistics.bradley_terry import Candidate, Sides, at_random, sharpening
 from rubricweb.accounts.models import User
-from rubricweb.arena.fresh.models import FreshAnswer, Question
-from rubricweb.arena.models import Arena, Battle
+from rubricweb.arena.answers import CountedVote, Place, as_arrays, counted_votes, stored_answers
+from rubricweb.arena.models import Arena, Battle, FreshAnswer, Question
 from rubricweb.corpus.models import Collection
+
+REPEAT_EVERY = 5
+"""Each fifth battle of a person is one on which somebody else voted, if there is one."""
+
+
+class ArenaError(Exception):
+    """Root of the arena's refusals."""
+
+
+class NothingToDraw(ArenaError):
+    """The person has seen every pair of answers, or there are none."""
+
+    def __init__(self) -> None:
+        super().__init__("There is no pair of answers that you have not seen.")
+
+
+class NotTwoAnswers(ArenaError):
+    """The two runs did not both answer the topic."""
+
+    def __init__(self) -> None:
+        super().__init__("Choose two different runs that both answered the topic.")
+
+
+class VotedMeanwhile(ArenaError):
+    """The same person voted on the battle in another window."""
+
+    def __init__(self) -> None:
+        super().__init__("You have voted in another window. That vote is shown.")
+
+
+class NothingToTakeBack(ArenaError):
+    """The battle has no vote that holds."""
+
+    def __init__(self) -> None:
+        super().__init__("There is no vote to withdraw.")
+
+
+class NothingVoted(ArenaError):
+    """Only a vote that holds has a reason."""
+
+    def __init__(self) -> None:
+        super().__init__("There is no vote whose reason this could be.")
+
+
+class AdoptedAlready(ArenaError):
+    """The question is a topic of the collection."""
+
+    def __init__(self) -> None:
+        super().__init__("This question is a topic already.")
+
+
+class TopicTaken(ArenaError):
+    """The collection has a topic of the chosen id."""
+
+    def __init__(self) -> None:
+        super().__init__("This collection has a topic of that id. Choose another one.")
 
 
 def locked_arena(collection: Collection) -> Arena:
-    """The collection's arena, locked, so that two windows of one person do not draw two battles."""
+    """Return the collection's arena, locked, so that two windows of one person do not draw two battles."""
     Arena.objects.get_or_create(collection=collection)
     return (
         Arena.objects.select_for_update(of=("self",)).select_related("collection").get(collection=collection)
@@ -27,12 +91,135 @@ def next_number(collection: Collection, person: User) -> int:
 
 
 def keep_digests(question: Question) -> None:
-    """Both answers are there: their battles remember what is shown."""
+    """Store in the question's battles which two answers they show."""
     left, right = (digest_of_fresh(chunk) for chunk in question.chunks.all())
     Battle.objects.filter(question=question).update(left_digest=left, right_digest=right)
 
 
 def digest_of_fresh(chunk: FreshAnswer) -> str:
-    """As `models.digest_of`, of an answer that was made in the arena."""
+    """Return the digest of an answer that was made in the arena, as `models.digest_of` does."""
     written = json.dumps([(chunk.result or {}).get(part) for part in ("sentences", "sources")])
     return hashlib.sha256(written.encode()).hexdigest()
+
+
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    sides: Sides
+    drawn: Battle.Drawn
+
+
+@dataclass(frozen=True, slots=True)
+class Numbering:
+    """Runs and topics by their places in the order of run tags and query ids.
+
+    Draws are made of places: primary keys are others where a collection was restored.
+    """
+
+    runs: tuple[int, ...]
+    """Primary keys."""
+    topics: tuple[int, ...]
+    """Likewise."""
+
+    @classmethod
+    def of(cls, collection: Collection) -> Numbering:
+        """Return the numbering, sorted here, since databases sort by languages of their own."""
+        runs = sorted(collection.runs.values_list("run_tag", "pk"))
+        topics = sorted(collection.topics.values_list("query_id", "pk"))
+        return cls(tuple(pk for _, pk in runs), tuple(pk for _, pk in topics))
+
+    def run_places(self) -> dict[int, int]:
+        return {run: place for place, run in enumerate(self.runs)}
+
+    def topic_places(self) -> dict[int, int]:
+        return {topic: place for place, topic in enumerate(self.topics)}
+
+    def sides(self, drawn: Sides) -> Sides:
+        """Return the primary keys of what was drawn by place."""
+        return Sides(self.topics[drawn.topic], self.runs[drawn.left], self.runs[drawn.right])
+
+
+def draw(arena: Arena, person: User, number: int) -> Draw:
+    """Return the battle of that number: the same for the same seed, names and votes. Raises NothingToDraw."""
+    numbering = Numbering.of(arena.collection)
+    left = unseen(arena.collection, person, numbering)
+    if not left:
+        raise NothingToDraw
+    random = np.random.default_rng([arena.seed, crc32(person.username.encode()), number])
+    votes = counted_votes(arena.collection).votes
+    again = _voted_on(left, votes, numbering) if number % REPEAT_EVERY == 0 else []
+    if again:
+        return Draw(numbering.sides(at_random(again, random)), Battle.Drawn.REPEAT)
+    if arena.drawing == Arena.Drawing.RANDOM:
+        return Draw(numbering.sides(at_random(left, random)), Battle.Drawn.RANDOM)
+    topics = numbering.topic_places()
+    by_topic = Counter(topics[vote.topic_id] for vote in votes)
+    sides = sharpening(left, least_certain(votes, numbering.run_places()), by_topic, random)
+    return Draw(numbering.sides(sides), Battle.Drawn.SHARPEN)
+
+
+def unseen(collection: Collection, person: User, numbering: Numbering) -> list[Candidate]:
+    """Return every pair of answers to a topic that the person did not have, by places, in their order."""
+    runs, topics = numbering.run_places(), numbering.topic_places()
+    battles = Battle.objects.filter(collection=collection, person=person, question=None)
+    seen = {
+        (topics[topic], frozenset((runs[left], runs[right])))
+        for topic, left, right in battles.values_list("topic", "left", "right")
+    }
+    answers = {
+        (runs[run], topics[topic]): digest for (run, topic), digest in stored_answers(collection).items()
+    }
+    return [
+        matchup for matchup in candidates(answers) if (matchup.topic, frozenset(matchup.pair)) not in seen
+    ]
+
+
+def count_unseen(collection: Collection, person: User) -> int:
+    """Return how many pairs `unseen` has, without a row for each."""
+    answers = stored_answers(collection)
+    of_topic: dict[int, Counter[str]] = {}
+    for (_, topic), digest in answers.items():
+        of_topic.setdefault(topic, Counter())[digest] += 1
+    pairs = sum(
+        comb(digests.total(), 2) - sum(comb(same, 2) for same in digests.values())
+        for digests in of_topic.values()
+    )
+    battles = Battle.objects.filter(collection=collection, person=person, question=None)
+    places = (
+        [(run, topic) for run in runs] for topic, *runs in battles.values_list("topic", "left", "right")
+    )
+    seen = ([answers.get(place) for place in both] for both in places)
+    return pairs - sum(None not in both and both[0] != both[1] for both in seen)
+
+
+def candidates(answers: Mapping[Place, str]) -> Iterable[Candidate]:
+    """Return every two runs that answered a topic differently; identical answers are no battle."""
+    runs_of: dict[int, list[int]] = {}
+    for run, topic in sorted(answers):
+        runs_of.setdefault(topic, []).append(run)
+    for topic, runs in sorted(runs_of.items()):
+        for first, second in combinations(runs, 2):
+            if answers[first, topic] != answers[second, topic]:
+                yield Candidate(topic, first, second)
+
+
+def least_certain(votes: Sequence[CountedVote], places: Mapping[int, int]) -> list[Pair]:
+    """Return the pairs of runs that have votes, by places, the closest ones first."""
+    from grading.statistics.bradley_terry import least_certain_pairs, strengths  # brings scipy
+
+    if not votes:
+        return []
+    runs = sorted({run for vote in votes for run in vote.pair}, key=lambda run: places[run])
+    arrays = as_arrays(votes, runs)
+    pairs = least_certain_pairs(strengths(arrays, len(runs)), arrays)
+    return [(places[runs[first]], places[runs[second]]) for first, second in pairs]
+
+
+def _voted_on(
+    left: Sequence[Candidate], votes: Sequence[CountedVote], numbering: Numbering
+) -> list[Candidate]:
+    runs, topics = numbering.run_places(), numbering.topic_places()
+    voted = {(topics[vote.topic_id], frozenset(runs[run] for run in vote.pair)) for vote in votes}
+    return [matchup for matchup in left if (matchup.topic, frozenset(matchup.pair)) in voted]

@@ -14,16 +14,16 @@ import numpy as np
 
 from grading.statistics.agreement import COEFFICIENT, coincidences, ordinal_alpha
 from grading.statistics.mean_intervals import ConfidenceInterval, statistic_interval
-from rubricweb.arena.answers import answer_words
-from rubricweb.arena.votes import Counted, CountedVote, Verdict, as_arrays, counted_votes
+from rubricweb.arena.answers import Counted, CountedVote, Verdict, answer_words, as_arrays, counted_votes
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pseudonyms import shown_names
 
 if TYPE_CHECKING:
     from grading.statistics.bradley_terry import ByLength, Strengths
 
+
 ENOUGH_PAIRS = 10
-"""Of answers on which two people voted; with fewer, agreement says nothing."""
+"""Minimum number of pairs with two voters for a statement on agreement."""
 CACHED_BOARDS = 16
 OUTCOMES = (-1, 0, 1)
 
@@ -94,7 +94,7 @@ class VoteBoard:
     rows: tuple[BoardRow, ...]
     """The strongest first."""
     duels: tuple[tuple[Duel | None, ...], ...]
-    """By row and column of `rows`; None on the diagonal."""
+    """Indexed by row and column of `rows`; None on the diagonal."""
     votes: int
     voters: int
     topics: int
@@ -117,7 +117,7 @@ def vote_board(
     with_named: bool = False,
     at_equal_length: bool = False,
 ) -> VoteBoard:
-    """The board of all votes that count; without rows where there is no vote.
+    """Return the board of all votes that count; without rows where there is no vote.
 
     `at_equal_length` takes the lengths of answers, in words, as a covariate of the strengths.
     """
@@ -130,8 +130,8 @@ def vote_board(
         verdict=verdict,
         rows=rows,
         duels=tuple(
-            tuple(None if one == other else by_pair.get((one, other), Duel()) for other in order)
-            for one in order
+            tuple(None if run == other else by_pair.get((run, other), Duel()) for other in order)
+            for run in order
         ),
         votes=len(counted.votes),
         voters=len({vote.voter for vote in counted.votes}),
@@ -148,46 +148,48 @@ def _left_out(counted: Counted) -> dict[str, int]:
 
 
 def _lengths(collection: Collection, votes: Sequence[CountedVote]) -> tuple[float, ...]:
-    """By vote: the log of the left answer's words over the right one's."""
-    words = answer_words(collection)
-    return tuple(log(words[vote.left, vote.topic_id] / words[vote.right, vote.topic_id]) for vote in votes)
+    """Return, for each vote, the log of the left answer's words over the right one's."""
+    lengths_of = answer_words(collection)
+    return tuple(
+        log(lengths_of[vote.left, vote.topic_id] / lengths_of[vote.right, vote.topic_id]) for vote in votes
+    )
 
 
 def _rows(
     collection: Collection, votes: tuple[CountedVote, ...], lengths: tuple[float, ...] | None
 ) -> tuple[tuple[BoardRow, ...], ByLength | None]:
-    """The strongest run first, and what length does."""
+    """Return the strongest run first, and what length does."""
     voted = {run for vote in votes for run in vote.pair}
     if not voted:
         return (), None
     tags = dict(collection.runs.filter(pk__in=voted).values_list("pk", "run_tag"))
     runs = tuple(sorted(voted, key=lambda run: tags[run]))
-    found = _strengths(votes, runs, lengths)
+    fitted = _strengths(votes, runs, lengths)
     names = shown_names(collection.pk, tuple(tags[run] for run in runs))
     outcomes = Counter((run, vote.outcome_of(run)) for vote in votes for run in vote.pair)
     rows = [
         BoardRow(
             run_id=run,
             run_tag=names[place],
-            strength=float(found.strength[place]),
-            low=float(found.low[place]),
-            high=float(found.high[place]),
+            strength=float(fitted.strength[place]),
+            low=float(fitted.low[place]),
+            high=float(fitted.high[place]),
             ranks=ranks,
             wins=outcomes[run, 1],
             ties=outcomes[run, 0],
             losses=outcomes[run, -1],
         )
-        for place, (run, ranks) in enumerate(zip(runs, found.ranks(), strict=True))
+        for place, (run, ranks) in enumerate(zip(runs, fitted.ranks(), strict=True))
     ]
     ordered = sorted(rows, key=lambda row: (-round(row.strength, 9), row.run_tag))
-    return tuple(ordered), found.length
+    return tuple(ordered), fitted.length
 
 
 @lru_cache(maxsize=CACHED_BOARDS)
 def _strengths(
     votes: tuple[CountedVote, ...], runs: tuple[int, ...], lengths: tuple[float, ...] | None
 ) -> Strengths:
-    """Cached by the votes themselves: every event of a battle makes others."""
+    """Return the strengths, cached by the votes themselves: every event of a battle makes others."""
     from grading.statistics.bradley_terry import strengths  # brings scipy
 
     covariate = None if lengths is None else np.array(lengths)
@@ -195,7 +197,7 @@ def _strengths(
 
 
 def _duels(votes: Sequence[CountedVote]) -> dict[tuple[int, int], Duel]:
-    """By two runs: the votes on them from the first one's side."""
+    """Return the votes on each two runs, from the first one's side."""
     counts = Counter(
         ((run, other), vote.outcome_of(run))
         for vote in votes
@@ -208,19 +210,19 @@ def _duels(votes: Sequence[CountedVote]) -> dict[tuple[int, int], Duel]:
 
 
 def voter_agreement(votes: Sequence[CountedVote]) -> VoterAgreement:
-    """How far people who voted on the same two answers to a topic agree; the interval is over topics."""
-    people = sorted({vote.voter for vote in votes})
-    row_of = {person: row for row, person in enumerate(people)}
+    """Return the agreement of people who voted on the same two answers; its interval is over topics."""
+    voters = sorted({vote.voter for vote in votes})
+    row_of = {person: row for row, person in enumerate(voters)}
     ordered = sorted(votes, key=lambda vote: (vote.topic_id, vote.pair))
     tables, pairs = [], 0
     for _, of_topic in groupby(ordered, key=lambda vote: vote.topic_id):
         units = [list(of_pair) for _, of_pair in groupby(of_topic, key=lambda vote: vote.pair)]
-        said = np.full((len(people), len(units)), min(OUTCOMES) - 1, dtype=np.int64)
+        outcomes = np.full((len(voters), len(units)), min(OUTCOMES) - 1, dtype=np.int64)
         for column, unit in enumerate(units):
             for vote in unit:
-                said[row_of[vote.voter], column] = vote.outcome_of(vote.pair[0])
+                outcomes[row_of[vote.voter], column] = vote.outcome_of(vote.pair[0])
         pairs += sum(len(unit) > 1 for unit in units)
-        tables.append(coincidences(said, OUTCOMES))
+        tables.append(coincidences(outcomes, OUTCOMES))
     by_topic = np.array(tables).reshape(-1, len(OUTCOMES), len(OUTCOMES))
     whole = by_topic.sum(axis=0)
     same = float(np.trace(whole) / whole.sum()) if whole.sum() else float("nan")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpResponse, JsonResponse
 from django.shortcuts import redirect
@@ -12,25 +13,98 @@ from django.views.decorators.http import require_POST, require_safe
 
 from rubricweb.accounts import roles
 from rubricweb.arena import access, actions, files
+from rubricweb.arena.answers import NOUNS, Verdict
 from rubricweb.arena.board import VoteBoard, vote_board
-from rubricweb.arena.forms import ArenaForm, BoardForm, VotesForm
 from rubricweb.arena.models import Arena
 from rubricweb.arena.rubric import rubric_and_votes
-from rubricweb.arena.votes import NOUNS
+from rubricweb.banks.models import Bank
 from rubricweb.core import spreadsheets
+from rubricweb.core.chips import ChipForm
+from rubricweb.core.forms import offer_choices
 from rubricweb.core.http import Context, HtmxRequest, page_or_part
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pseudonyms import naming
 from rubricweb.grades import selectors
+from rubricweb.grades.forms import AddressForm, GraderForm, covered_from
 from rubricweb.grades.raters import raters
 from rubricweb.plots.pictures import Picture
 from rubricweb.plots.rows import DotRow, dot_rows
 
+VERDICTS = [(verdict.value, noun) for verdict, noun in NOUNS.items()]
 FILE_KINDS = ("csv", "tsv", "json")
 PICTURE = "svg"
 EVENTS = "jsonl"
 """Of votes only: what an import reads again."""
+
+
+class ArenaForm(forms.ModelForm):  # type: ignore[type-arg]  # of Arena
+    """What organizers set."""
+
+    class Meta:
+        model = Arena
+        fields = ("drawing", "is_board_open")
+        labels = {
+            "drawing": "How battles are drawn",
+            "is_board_open": "Assessors and viewers see the vote board",
+        }
+        help_texts = {"is_board_open": "Open it when blind voting is over, because it shows who leads."}
+
+
+class BoardForm(ChipForm, AddressForm):
+    """Which votes a board counts."""
+
+    in_toolbar: tuple[str, ...] = ("verdict", "named", "length")
+
+    verdict = forms.ChoiceField(
+        label="Votes on",
+        choices=VERDICTS,
+        required=False,
+        initial=Verdict.ANSWER.value,
+    )
+    named = forms.BooleanField(
+        label="Votes of people who knew the names",
+        required=False,
+        widget=forms.Select(choices=[("", "left out"), ("on", "counted")]),
+    )
+    length = forms.BooleanField(
+        label="Length of answers",
+        required=False,
+        widget=forms.Select(choices=[("", "as written"), ("on", "held equal")]),
+    )
+
+    @property
+    def chosen(self) -> Verdict:
+        return Verdict(self.value("verdict", Verdict.ANSWER.value))
+
+    @property
+    def at_equal_length(self) -> bool:
+        return bool(self.value("length", False))
+
+    @property
+    def with_named(self) -> bool:
+        return bool(self.value("named", False))
+
+
+class VotesForm(BoardForm, GraderForm):
+    """Which votes a board counts, and the rubric with its grader that is held against them."""
+
+    in_toolbar = (*BoardForm.in_toolbar, "bank", "grader", "min_grade")
+
+    bank = forms.ChoiceField(label="Rubric", required=False)
+    min_grade = covered_from()
+
+    def default_value(self, name: str) -> object:
+        if name in BoardForm.in_toolbar:
+            return super().default_value(name)
+        return self.default_min_grade if name == "min_grade" else self.data.get(name)
+
+    def offer_banks(self, banks: list[Bank]) -> Bank:
+        """Offer these banks, and return the one in the address, else the first."""
+        offer_choices(self, "bank", [(str(bank.pk), bank.name) for bank in banks])
+        chosen = next((bank for bank in banks if str(bank.pk) == self.data.get("bank")), banks[0])
+        self.data["bank"] = str(chosen.pk)
+        return chosen
 
 
 @require_safe

@@ -9,10 +9,9 @@ from grading.formats import events
 from grading.formats.events import Verdict, VoteEvent, event_line
 from grading.statistics.mean_intervals import LEVEL
 from rubricweb import __version__
-from rubricweb.arena.answers import answer_words
+from rubricweb.arena.answers import answer_words, counted_votes, holding_votes, named_runs, reason_of
 from rubricweb.arena.board import VoteBoard, VoterAgreement
 from rubricweb.arena.selectors import BattleView, ShownSide
-from rubricweb.arena.votes import counted_votes, holding_votes, named_runs, reason_of
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pseudonyms import Naming
 
@@ -28,19 +27,24 @@ OF_ONE_VOTER = "95 %, over topics, for this one voter"
 RANKS = "hold together with 95 %"
 TOO_FEW = "too few topics"
 
+VOTE_COLUMNS = (
+    "query_id", "left", "right", "voter", "answer", "evidence", "blind", "left_words", "right_words", "at",
+    "tags", "reason",
+)  # fmt: skip
+
 
 def board_rows(board: VoteBoard) -> Iterator[tuple[object, ...]]:
-    """The head and one row a run, for spreadsheets."""
+    """Yield the head and one row a run, for spreadsheets."""
     yield COLUMNS
     for row in board.rows:
         numbers = (_rounded(row.strength), _rounded(row.low), _rounded(row.high))
-        shown = tuple("" if number is None else number for number in numbers)
+        cells = tuple("" if number is None else number for number in numbers)
         certainty = (LEVEL, "") if row.has_interval else ("", TOO_FEW)
-        yield (*row.ranks, row.run_tag, *shown, row.votes, row.wins, row.ties, row.losses, *certainty)
+        yield (*row.ranks, row.run_tag, *cells, row.votes, row.wins, row.ties, row.losses, *certainty)
 
 
 def board_document(board: VoteBoard, collection: str) -> Json:
-    """The board with what it stands on, and every pair of runs."""
+    """Return the board with what it stands on, and every pair of runs."""
     return {
         "collection": collection,
         "verdict": board.verdict.value,
@@ -70,14 +74,8 @@ def board_document(board: VoteBoard, collection: str) -> Json:
     }
 
 
-VOTE_COLUMNS = (
-    "query_id", "left", "right", "voter", "answer", "evidence", "blind", "left_words", "right_words", "at",
-    "tags", "reason",
-)  # fmt: skip
-
-
 def vote_rows(collection: Collection, *, with_named: bool = False) -> Iterator[tuple[object, ...]]:
-    """The head and one row a vote that counts; voters are numbered in the order of their names.
+    """Yield the head and one row a vote that counts; voters are numbered in the order of their names.
 
     Words are those of the answers; several tags stand in one field, with semicolons between.
     """
@@ -85,7 +83,7 @@ def vote_rows(collection: Collection, *, with_named: bool = False) -> Iterator[t
     counted = counted_votes(collection, with_named=with_named).votes
     voters = sorted({vote.voter for vote in counted})
     names = named_runs(collection, {run for vote in counted for run in vote.pair})
-    words = answer_words(collection)
+    lengths = answer_words(collection)
     by_battle = holding_votes(collection)
     for vote in counted:
         held, sides = by_battle[vote.battle_id], (vote.left, vote.right)
@@ -97,7 +95,7 @@ def vote_rows(collection: Collection, *, with_named: bool = False) -> Iterator[t
             held.answer,
             held.evidence,
             held.is_blind,
-            *(words[run, vote.topic_id] for run in sides),
+            *(lengths[run, vote.topic_id] for run in sides),
             held.at.isoformat(),
             ";".join(reason.tags) if reason else "",
             reason.text if reason else "",
@@ -143,16 +141,16 @@ def vote_events(collection: Collection, name: Naming) -> Iterator[str]:
 
 
 def vote_documents(rows: list[tuple[object, ...]]) -> list[Json]:
-    """The same rows by column, for JSON."""
+    """Return the same rows by column, for JSON."""
     head, *votes = rows
     return [dict(zip(map(str, head), vote, strict=True)) for vote in votes]
 
 
 def battle_document(view: BattleView) -> Json:
-    """A battle of which the person knows the names: answers, citations and all events."""
+    """Return a battle of which the person knows the names: answers, citations and all events."""
     battle = view.battle
     return {
-        "topic": {"query_id": battle.query_id or None, "text": battle.asks},
+        "topic": {"query_id": battle.query_id or None, "text": battle.text},
         "drawn": battle.drawn,
         "at": battle.at.isoformat(),
         **{side.answer.side: _side(side) for side in view.sides},
@@ -165,8 +163,8 @@ def battle_document(view: BattleView) -> Json:
                 "blind": vote.is_blind,
                 "at": vote.at.isoformat(),
                 "reasons": [
-                    {"tags": one.tags, "text": one.text, "at": one.at.isoformat()}
-                    for one in vote.reasons.all()
+                    {"tags": reason.tags, "text": reason.text, "at": reason.at.isoformat()}
+                    for reason in vote.reasons.all()
                 ],
             }
             for vote in battle.votes.prefetch_related("reasons")
@@ -178,7 +176,7 @@ def _side(side: ShownSide) -> Json:
     doc_ids = {passage.number: passage.doc_id for passage in side.answer.passages}
     return {
         "run": side.run_tag,
-        "words": side.answer.words,
+        "words": side.answer.n_words,
         "sentences": [
             {
                 "text": claim.text,

@@ -78,7 +78,7 @@ class VoteImporter:
         events.publish_on_commit(self._work.collection.channel, EVENT)
 
     def _battle(self, pair: _Pair, votes: Sequence[VoteEvent]) -> Battle | None:
-        """The battle that has one of these votes, else a new one; None where the person has another."""
+        """Return the battle that has one of these votes, else a new one; None if the person has another."""
         uids = [UUID(vote.event) for vote in votes]
         voted = Vote.objects.filter(battle__collection=self._work.collection, uid__in=uids)
         vote = voted.select_related("battle").first()

@@ -1,20 +1,110 @@
-"""Battles of two stored answers to a topic, and what people said of them."""
+"""Battles of two answers to a topic, the votes on them, and the questions asked in the arena.
+
+A question is no topic: nothing of it is in pools, on boards or in files of the collection until somebody
+adopts it.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import secrets
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Greatest, Least
 from django.urls import reverse
 
-from rubricweb.arena.fresh.models import FreshAnswer, Question
-from rubricweb.arena.querysets import VoteQuerySet
 from rubricweb.corpus.models import Collection, Response, Run, Topic
+from rubricweb.jobs.models import Job, LimitedJob
+from rubricweb.systems.models import AnswerChunk
+
+if TYPE_CHECKING:
+    from grading.systems.pipeline import SystemSpec
+
+
+SIDES = ("left", "right")
+
+
+class VoteQuerySet(models.QuerySet[Any]):
+    def holding(self, collection: Collection) -> VoteQuerySet:
+        """Return the last event of each battle, unless it takes a vote back; between runs that count."""
+        accepted = collection.runs.accepted()
+        held = self._last(collection)
+        return held.filter(battle__left__in=accepted, battle__right__in=accepted)
+
+    def on_fresh_answers(self, collection: Collection) -> VoteQuerySet:
+        """Return the holding votes on battles whose answers were made for a question."""
+        return self._last(collection).filter(battle__question__isnull=False)
+
+    def _last(self, collection: Collection) -> VoteQuerySet:
+        later = self.model.objects.filter(battle=OuterRef("battle"), number__gt=OuterRef("number"))
+        return self.filter(~Exists(later), battle__collection=collection, is_withdrawn=False)
+
+
+class Question(LimitedJob):
+    """A question and the job that has it answered twice."""
+
+    collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="arena_questions")
+    topic = models.ForeignKey(
+        Topic, null=True, blank=True, on_delete=models.CASCADE, related_name="arena_questions"
+    )
+    """The topic whose query it is; None for a question that was typed in."""
+    text = models.CharField(max_length=1_000)
+    is_drawn = models.BooleanField()
+    """The two systems were drawn; else the person chose them, and only the sides were drawn."""
+    adopted_as = models.ForeignKey(Topic, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    """The topic that it became."""
+    adopted_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+
+    class Meta:
+        ordering = ("-pk",)
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def query_id(self) -> str:
+        return self.topic.query_id if self.topic else ""
+
+    @property
+    def is_ready(self) -> bool:
+        return self.state == Job.State.DONE
+
+
+class FreshAnswer(AnswerChunk):
+    """One of the two answers; number 0 stands left."""
+
+    job = models.ForeignKey(Question, on_delete=models.CASCADE, related_name="chunks")
+    system = models.CharField(max_length=40)
+    """Key of `asking.SYSTEMS`."""
+    spec = models.JSONField()
+    """As `systems.models.spec_as_json` writes a SystemSpec."""
+
+    class Meta:
+        ordering = ("number",)
+        constraints = (
+            models.UniqueConstraint(fields=("job", "number"), name="fresh_answer_number_once_a_question"),
+        )
+        indexes = (models.Index(fields=("state", "lease_until"), name="fresh_answers_by_state"),)
+
+    def __str__(self) -> str:
+        return f"{self.side} answer to question {self.job_id}"
+
+    @property
+    def side(self) -> str:
+        return SIDES[self.number]
+
+    @property
+    def made_by(self) -> SystemSpec:
+        from rubricweb.systems.models import spec_from_json
+
+        return spec_from_json(self.spec)
+
 
 __all__ = ["Arena", "Battle", "FreshAnswer", "Question", "Reason", "Vote", "digest_of", "new_seed"]
 
@@ -24,7 +114,7 @@ def new_seed() -> int:
 
 
 def digest_of(response: Response) -> str:
-    """A digest of the answer's sentences and citations, by which a vote remembers what it is about."""
+    """Return a digest of the answer's sentences and citations, by which a vote remembers what it is about."""
     written = json.dumps(response.sentences, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(written.encode()).hexdigest()
 
@@ -42,7 +132,7 @@ class Arena(models.Model):
     collection = models.OneToOneField(Collection, on_delete=models.CASCADE, related_name="arena")
     drawing = models.CharField(max_length=20, choices=Drawing, default=Drawing.SHARPEN)
     seed = models.PositiveIntegerField(default=new_seed)
-    """Of every draw."""
+    """Seed of every draw."""
     is_board_open = models.BooleanField(default=False)
     """Assessors and viewers see the vote board; before, only those who always see the names of runs do."""
 
@@ -67,7 +157,7 @@ class Battle(models.Model):
     question = models.OneToOneField(Question, null=True, on_delete=models.CASCADE, related_name="battle")
     """Whose answers are made for it; None for stored answers of two runs to a topic."""
     left_digest = models.CharField(max_length=64, blank=True)
-    """Of the answer as it was shown (`digest_of`); empty while it is being made."""
+    """Digest of the answer as it was shown (`digest_of`); empty while it is being made."""
     right_digest = models.CharField(max_length=64, blank=True)
     person = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="battles"
@@ -127,17 +217,17 @@ class Battle(models.Model):
 
     @property
     def query_id(self) -> str:
-        """Of its topic; empty for a question that was typed in."""
+        """The query id of the topic; empty for a question that was typed in."""
         return self.question.query_id if self.question else self.stored_topic.query_id
 
     @property
-    def asks(self) -> str:
-        """The query, or the question."""
+    def text(self) -> str:
+        """The query of the topic, or the question."""
         return self.question.text if self.question else self.stored_topic.text
 
     @property
     def about(self) -> str:
-        """For the audit trail."""
+        """The label in the audit trail."""
         return f"topic {self.query_id}" if self.query_id else f"question {self.question_id}"
 
 
@@ -162,7 +252,7 @@ class Vote(models.Model):
     """The person had not seen whose answers these are."""
     at = models.DateTimeField(auto_now_add=True)
     uid = models.UUIDField()
-    """Of the request: sent again, it adds nothing."""
+    """Id of the request, which adds nothing when it is sent again."""
 
     objects = VoteQuerySet.as_manager()
 
@@ -198,7 +288,7 @@ class Reason(models.Model):
     text = models.CharField(max_length=500, blank=True)
     at = models.DateTimeField(auto_now_add=True)
     uid = models.UUIDField()
-    """Of the request: sent again, it adds nothing."""
+    """Id of the request, which adds nothing when it is sent again."""
 
     class Meta:
         ordering = ("pk",)

@@ -3,23 +3,138 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+from grading.segmentation import PassagesOf, response_passages
 from grading.statistics.vote_variance import Explained, explained
-from rubricweb.arena.answers import Place
-from rubricweb.arena.coverage import AskedItem, Coverage, coverages
+from grading.types import FAILED, MISSING, ItemKind, Ratings
+from rubricweb.arena.answers import CountedVote, Place, Verdict, counted_votes, holding_votes, reason_of
 from rubricweb.arena.models import Reason
-from rubricweb.arena.votes import CountedVote, Verdict, counted_votes, holding_votes, reason_of
 from rubricweb.banks.models import Bank
-from rubricweb.corpus.models import Run, Topic
+from rubricweb.corpus.models import Response, Run, Topic
+from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
 from rubricweb.corpus.pseudonyms import shown_names
+from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.raters import Rater
+from rubricweb.grades.topic_ratings import ItemColumn, ratings_of
 
 SHOWN = 100
 """Disagreements on a page: those in which most people contradict the rubric, then its clearest ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedItem:
+    """An active item of the bank."""
+
+    pk: int
+    kind: ItemKind
+    number: int
+    """Counted from 1 within the kind and topic."""
+    text: str
+    column: ItemColumn
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind} {self.number}"
+
+    @property
+    def short_name(self) -> str:
+        return f"{str(self.kind)[0].upper()}{self.number}"
+
+
+@dataclass(frozen=True, eq=False)
+class Coverage:
+    """One answer against the items of its topic."""
+
+    items: tuple[AskedItem, ...]
+    ratings: Ratings
+    """The highest rating of the answer's passages for each item; MISSING or FAILED without one."""
+    min_grades: NDArray[np.int8]
+    missing: int
+    """Cells without a grade, or with one that the reader must not see yet."""
+    uncovered: tuple[int, ...]
+    """Passages of the answer, by primary key, that have grades and cover no item."""
+
+    @property
+    def covers(self) -> NDArray[np.bool_]:
+        return np.asarray(self.ratings >= self.min_grades)
+
+    @property
+    def covered(self) -> int:
+        return int(self.covers.sum())
+
+    @property
+    def score(self) -> float | None:
+        """The share of items that are covered; None where no cell is graded."""
+        return self.covered / len(self.items) if (self.ratings >= 0).any() else None
+
+
+def coverages(bank: Bank, rater: Rater, min_grade: int, places: Iterable[Place]) -> dict[Place, Coverage]:
+    """Return what each answer covers, by run and topic, without topics that have no items."""
+    needed = set(places)
+    topics = {topic for _, topic in needed}
+    pool, items = _pool_of(collection_pool(bank.collection), topics), asked_items(bank, topics)
+    by_config = {config: matrices(config, pool) for config in rater.configs}
+    rows = Response.objects.filter(topic__in=topics, run__in={run for run, _ in needed})
+    covered_by_place = {}
+    for row in rows.only("run", "topic", "sentences", "passages_of").order_by("pk"):
+        if (row.run_id, row.topic_id) in needed and items.get(row.topic_id):
+            graded = {kind: by_config[config][row.topic_id] for kind, config in rater.by_kind.items()}
+            topic_items = items[row.topic_id]
+            least = rater.min_grades_of((item.kind for item in topic_items), min_grade)
+            topic = pool.by_topic[row.topic_id]
+            covered_by_place[row.run_id, row.topic_id] = _coverage(row, topic, topic_items, graded, least)
+    return covered_by_place
+
+
+def asked_items(bank: Bank, topics: Iterable[int]) -> dict[int, tuple[AskedItem, ...]]:
+    """Return the active items of each topic, questions first, numbered within their kind as in the grid."""
+    rows = bank.items.active().filter(topic__in=set(topics)).select_related("revision")
+    by_topic: dict[int, list[AskedItem]] = {}
+    for row in rows.order_by("topic", "position", "pk"):
+        items = by_topic.setdefault(row.topic_id, [])
+        kind, revision = ItemKind(row.kind), row.revision
+        number = 1 + sum(item.kind == kind for item in items)
+        column = ItemColumn(kind, revision.uid, revision.pk, bool(revision.text))
+        items.append(AskedItem(row.pk, kind, number, revision.text, column))
+    order = list(ItemKind)
+    return {
+        topic: tuple(sorted(items, key=lambda item: order.index(item.kind)))
+        for topic, items in by_topic.items()
+    }
+
+
+def _pool_of(pool: CollectionPool, topics: set[int]) -> CollectionPool:
+    """Return the pool of one topic alone, so that the grades of the others are not read."""
+    return pool.only(next(iter(topics))) if len(topics) == 1 else pool
+
+
+def _coverage(
+    row: Response,
+    topic: TopicPool,
+    items: tuple[AskedItem, ...],
+    graded: Mapping[ItemKind, TopicGrades],
+    least: NDArray[np.int8],
+) -> Coverage:
+    ratings = ratings_of(graded, [item.column for item in items], len(topic.doc_ids))
+    texts = [sentence["text"] for sentence in row.sentences]
+    passages = response_passages(texts, PassagesOf(row.passages_of))
+    doc_ids = dict.fromkeys(passage.doc_id for passage in passages)
+    rows = [topic.row_of[doc_id] for doc_id in doc_ids if doc_id in topic.row_of]
+    own = ratings[rows]
+    highest = own.max(axis=0, initial=FAILED) if rows else np.full(len(items), MISSING)
+    covering_nothing = (own >= 0).any(axis=1) & ~(own >= least).any(axis=1)
+    return Coverage(
+        items=items,
+        ratings=np.asarray(highest, dtype=np.int8),
+        min_grades=least,
+        missing=int((own == MISSING).sum()) + (len(doc_ids) - len(rows)) * len(items),
+        uncovered=tuple(topic.passage_pks[rows[place]] for place in np.flatnonzero(covering_nothing)),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +145,7 @@ class Side:
     run_tag: str
     covered: int
     votes: int
-    """Of people who prefer it."""
+    """Votes of people who prefer it."""
     only: tuple[AskedItem, ...]
     """The items that it covers and the other one does not."""
     uncovered: tuple[int, ...]
@@ -55,7 +170,7 @@ class Disagreement:
     @property
     def tags(self) -> list[tuple[str, int]]:
         """How many say so, by what they say; the most frequent first."""
-        return Counter(label for one in self.reasons for label in one.tag_labels).most_common()
+        return Counter(label for reason in self.reasons for label in reason.tag_labels).most_common()
 
     @property
     def margin(self) -> tuple[int, int]:
@@ -80,27 +195,27 @@ def rubric_and_votes(
     votes = counted_votes(bank.collection, verdict).votes
     places = {(run, vote.topic_id) for vote in votes for run in vote.pair}
     covered = coverages(bank, rater, min_grade, places)
-    scores = {place: score for place, one in covered.items() if (score := one.score) is not None}
-    known = [vote for vote in votes if all((run, vote.topic_id) in scores for run in vote.pair)]
-    found = _disagreements(known, covered)
+    scores = {place: score for place, coverage in covered.items() if (score := coverage.score) is not None}
+    scored = [vote for vote in votes if all((run, vote.topic_id) in scores for run in vote.pair)]
+    differences = _disagreements(scored, covered)
     return RubricAndVotes(
-        explained=_explained(known, scores) if known else None,
-        ungraded=len(votes) - len(known),
-        disagreements=_named(bank, found[:SHOWN]),
-        all_disagreements=len(found),
+        explained=_explained(scored, scores) if scored else None,
+        ungraded=len(votes) - len(scored),
+        disagreements=_named(bank, differences[:SHOWN]),
+        all_disagreements=len(differences),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Difference:
-    """As `Disagreement`, by primary keys."""
+    """A `Disagreement` by primary keys."""
 
     topic_id: int
     rubric: int
     people: int
     by_run: Mapping[int, Coverage]
     votes: Mapping[int, int]
-    """By run: the people who prefer it; 0 for ties."""
+    """Run -> number of votes for it; 0 for ties."""
     battles: tuple[int, ...]
     """Of the people who contradict the rubric."""
 
@@ -119,52 +234,61 @@ def _explained(votes: list[CountedVote], scores: Mapping[Place, float]) -> Expla
 
 
 def _disagreements(votes: list[CountedVote], covered: Mapping[Place, Coverage]) -> list[_Difference]:
-    """By topic and pair of runs, the clearest first."""
+    """Return the disagreements by topic and pair of runs, the clearest first."""
     by_pair: dict[tuple[int, tuple[int, int]], list[CountedVote]] = {}
     for vote in votes:
         by_pair.setdefault((vote.topic_id, vote.pair), []).append(vote)
-    found = []
+    differences = []
     for (topic, pair), of_pair in by_pair.items():
-        said = [vote.outcome_of(pair[0]) for vote in of_pair]
+        outcomes = [vote.outcome_of(pair[0]) for vote in of_pair]
         first, second = (covered[run, topic] for run in pair)
-        balance, more = sum(said), first.covered - second.covered
+        balance, more = sum(outcomes), first.covered - second.covered
         if balance * more < 0:
             rubric, people = pair if more > 0 else pair[::-1]
-            wins = {pair[0]: said.count(1), pair[1]: said.count(-1), 0: said.count(0)}
+            wins = {pair[0]: outcomes.count(1), pair[1]: outcomes.count(-1), 0: outcomes.count(0)}
             by_run = dict(zip(pair, (first, second), strict=True))
             battles = tuple(vote.battle_id for vote in of_pair if vote.outcome_of(people) == 1)
-            found.append(_Difference(topic, rubric, people, by_run, wins, battles))
-    return sorted(found, key=lambda one: (*(-size for size in one.margin), one.topic_id, one.rubric))
+            differences.append(_Difference(topic, rubric, people, by_run, wins, battles))
+    return sorted(
+        differences,
+        key=lambda difference: (
+            *(-size for size in difference.margin),
+            difference.topic_id,
+            difference.rubric,
+        ),
+    )
 
 
-def _named(bank: Bank, found: list[_Difference]) -> tuple[Disagreement, ...]:
-    topics = Topic.objects.in_bulk([one.topic_id for one in found])
-    runs = Run.objects.in_bulk([run for one in found for run in (one.rubric, one.people)])
-    shown = shown_names(bank.collection_id, tuple(run.run_tag for run in runs.values()))
-    names = dict(zip(runs, shown, strict=True))
+def _named(bank: Bank, differences: list[_Difference]) -> tuple[Disagreement, ...]:
+    topics = Topic.objects.in_bulk([difference.topic_id for difference in differences])
+    runs = Run.objects.in_bulk(
+        [run for difference in differences for run in (difference.rubric, difference.people)]
+    )
+    visible_names = shown_names(bank.collection_id, tuple(run.run_tag for run in runs.values()))
+    names = dict(zip(runs, visible_names, strict=True))
     voted = holding_votes(bank.collection)
     reasons = {battle: reason for battle, vote in voted.items() if (reason := reason_of(vote))}
     return tuple(
         Disagreement(
-            topic=topics[one.topic_id],
-            rubric=_side(one, one.rubric, one.people, names),
-            people=_side(one, one.people, one.rubric, names),
-            items=len(one.by_run[one.rubric].items),
-            ties=one.votes[0],
-            reasons=tuple(reasons[battle] for battle in one.battles if battle in reasons),
-            missing=sum(coverage.missing for coverage in one.by_run.values()),
+            topic=topics[difference.topic_id],
+            rubric=_side(difference, difference.rubric, difference.people, names),
+            people=_side(difference, difference.people, difference.rubric, names),
+            items=len(difference.by_run[difference.rubric].items),
+            ties=difference.votes[0],
+            reasons=tuple(reasons[battle] for battle in difference.battles if battle in reasons),
+            missing=sum(coverage.missing for coverage in difference.by_run.values()),
         )
-        for one in found
+        for difference in differences
     )
 
 
-def _side(found: _Difference, run: int, other: int, names: Mapping[int, str]) -> Side:
-    mine, theirs = found.by_run[run], found.by_run[other]
+def _side(differences: _Difference, run: int, other: int, names: Mapping[int, str]) -> Side:
+    mine, theirs = differences.by_run[run], differences.by_run[other]
     return Side(
         run_id=run,
         run_tag=names[run],
         covered=mine.covered,
-        votes=found.votes[run],
+        votes=differences.votes[run],
         only=tuple(mine.items[place] for place in np.flatnonzero(mine.covers & ~theirs.covers)),
         uncovered=mine.uncovered,
     )

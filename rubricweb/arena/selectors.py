@@ -1,24 +1,29 @@
-"""What the screens of the arena ask: a battle, the person's battles, and what there is to vote on."""
+"""What the screens of the arena ask: battles, what there is to vote on, and people's own questions."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+from django.core.paginator import Paginator
 
 from rubricweb.accounts.models import User
-from rubricweb.arena.answers import Answer, answers_of, paired_topics, stored_answers
-from rubricweb.arena.coverage import AskedItem, Coverage, coverages
-from rubricweb.arena.drawing import count_unseen
-from rubricweb.arena.fresh.systems import SYSTEMS
-from rubricweb.arena.models import Battle, Reason, Vote
-from rubricweb.arena.votes import reason_of
+from rubricweb.arena.answers import Answer, answers_of, paired_topics, reason_of, stored_answers
+from rubricweb.arena.asking import SYSTEMS
+from rubricweb.arena.battles import count_unseen
+from rubricweb.arena.models import SIDES, Battle, Question, Reason, Vote
+from rubricweb.arena.rubric import AskedItem, Coverage, coverages
 from rubricweb.banks.models import Bank
 from rubricweb.corpus.models import Collection, Run, Topic
 from rubricweb.corpus.pseudonyms import shown_names
 from rubricweb.grades.raters import Rater
+from rubricweb.systems.selectors import steps_of
 
 SHOWN_BATTLES = 50
+
+SHOWN, STEPS_A_PAGE = 100, 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +75,7 @@ class BattleView:
 
 
 def battle_view(battle: Battle) -> BattleView:
-    """Names are in it only once the person has seen them."""
+    """Return the battle for its page; names are in it only once the person has seen them."""
     last = battle.votes.last()
     answers = answers_of(battle) or ()
     if battle.is_blind:
@@ -84,7 +89,7 @@ def battle_view(battle: Battle) -> BattleView:
 
 
 def _names(battle: Battle) -> list[tuple[str, int | None]]:
-    """By side: whose answer it is, with the run's primary key where it is a run's."""
+    """Return, for each side, whose answer it is, with the run's primary key where it is a run's."""
     if battle.question:
         return [(SYSTEMS[chunk.system].label, None) for chunk in battle.question.chunks.all()]
     runs = [run for run in (battle.left, battle.right) if run]
@@ -113,7 +118,7 @@ class RubricView:
     covered: tuple[int, int]
     missing: int
     uncovered: tuple[tuple[int, ...], tuple[int, ...]]
-    """By side: passages that cover no item."""
+    """The passages that cover no item, for each side."""
 
     @property
     def prefers(self) -> str:
@@ -129,11 +134,11 @@ class RubricView:
 def rubric_view(battle: Battle, bank: Bank, rater: Rater, min_grade: int) -> RubricView | str:
     """Return what the rubric sees; where it sees nothing, a sentence that says why."""
     places = battle.places
-    found = coverages(bank, rater, min_grade, places)
-    if len(found) < len(places):
+    coverage_of = coverages(bank, rater, min_grade, places)
+    if len(coverage_of) < len(places):
         return "The rubric has no items for this topic."
-    left, right = (found[place] for place in places)
-    ungraded = [side for side, one in (("left", left), ("right", right)) if one.score is None]
+    left, right = (coverage_of[place] for place in places)
+    ungraded = [side for side, coverage in (("left", left), ("right", right)) if coverage.score is None]
     if ungraded:
         which = "either answer" if len(ungraded) > 1 else f"the {ungraded[0]} answer"
         return f"No passage of {which} is graded yet."
@@ -170,10 +175,10 @@ class Preferences:
 
 def preferences(view: BattleView, rubric: RubricView) -> Preferences:
     by_side = {side.answer.side: side.name for side in view.sides}
-    said = view.holding.answer if view.holding else ""
-    chosen = [number for number, side in enumerate(by_side) if said in ("", side)] or [0, 1]
+    verdict = view.holding.answer if view.holding else ""
+    chosen = [number for number, side in enumerate(by_side) if verdict in ("", side)] or [0, 1]
     uncovered = [passage for number in chosen for passage in rubric.uncovered[number]]
-    return Preferences(by_side.get(rubric.prefers, ""), by_side.get(said, ""), tuple(uncovered))
+    return Preferences(by_side.get(rubric.prefers, ""), by_side.get(verdict, ""), tuple(uncovered))
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,15 +206,69 @@ def standing(collection: Collection, person: User) -> Standing:
 
 
 def answering_runs(collection: Collection) -> list[Run]:
-    """The runs with stored answers, by the names that the reader may see."""
+    """Return the runs with stored answers, by the names that the reader may see."""
     runs = collection.runs.filter(pk__in={run for run, _ in stored_answers(collection)})
-    found = list(runs)
-    names = shown_names(collection.pk, tuple(run.run_tag for run in found))
-    for run, name in zip(found, names, strict=True):
+    listed = list(runs)
+    names = shown_names(collection.pk, tuple(run.run_tag for run in listed))
+    for run, name in zip(listed, names, strict=True):
         run.run_tag = name
-    return sorted(found, key=lambda run: run.run_tag)
+    return sorted(listed, key=lambda run: run.run_tag)
 
 
 def answered_topics(collection: Collection) -> list[Topic]:
-    """The topics that two or more runs answered."""
+    """Return the topics that two or more runs answered."""
     return list(collection.topics.filter(pk__in=paired_topics(stored_answers(collection))))
+
+
+@dataclass(frozen=True, slots=True)
+class SystemTally:
+    """How often people preferred a system's fresh answers, in blind votes that hold."""
+
+    label: str
+    wins: int
+    ties: int
+    losses: int
+
+
+def questions(collection: Collection) -> list[Question]:
+    """Return the latest first, at most SHOWN."""
+    rows = collection.arena_questions.select_related("by", "topic", "adopted_as", "battle")
+    return list(rows[:SHOWN])
+
+
+def waiting(question: Question) -> dict[str, object]:
+    """Return what a battle shows while its answers are made; nothing once they are."""
+    if question.is_ready:
+        return {}
+    return {"question": question, "ready": question.chunks.filter(state="done").count()}
+
+
+def made_of(question: Question | None, side: str, page: str | None) -> dict[str, object]:
+    """Return every step behind one side's answer, a page of them; nothing where no side is asked about.
+
+    It says whose answer it is: for battles whose names are shown.
+    """
+    if question is None or side not in SIDES:
+        return {}
+    chunk = question.chunks.get(number=SIDES.index(side))
+    steps = steps_of(question.collection, chunk.result) if chunk.result else None
+    made = Paginator(steps.made.steps if steps else (), STEPS_A_PAGE).get_page(page)
+    return {"chunk": chunk, "steps": steps, "page_of_steps": made}
+
+
+def tallies(collection: Collection) -> list[SystemTally]:
+    """Return the votes on each system in the order of the offer, without systems that have none."""
+    held = Vote.objects.on_fresh_answers(collection).filter(is_blind=True)
+    outcomes: Counter[tuple[str, int]] = Counter()
+    for vote in held.select_related("battle__question").prefetch_related("battle__question__chunks"):
+        outcomes.update(_outcomes(vote, [chunk.system for chunk in vote.battle.question.chunks.all()]))
+    counts = [
+        (system, [outcomes[name, outcome] for outcome in (1, 0, -1)]) for name, system in SYSTEMS.items()
+    ]
+    return [SystemTally(system.label, *tally) for system, tally in counts if any(tally)]
+
+
+def _outcomes(vote: Vote, systems: list[str]) -> Iterable[tuple[str, int]]:
+    left, right = systems
+    outcome = {Vote.Verdict.LEFT.value: 1, Vote.Verdict.RIGHT.value: -1}.get(vote.answer, 0)
+    return (left, outcome), (right, -outcome)

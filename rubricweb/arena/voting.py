@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import uuid
+from uuid import UUID
 
+from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponse, JsonResponse
@@ -12,12 +14,12 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from rubricweb.accounts import roles
 from rubricweb.arena import access, actions, files, selectors
+from rubricweb.arena.actions import Ballot, VoteReason
 from rubricweb.arena.answers import paired_topics, stored_answers
-from rubricweb.arena.errors import ArenaError, NothingToDraw
-from rubricweb.arena.forms import BallotForm, EventForm, PairForm, ReasonForm
-from rubricweb.arena.fresh.selectors import made_of, waiting
-from rubricweb.arena.models import Battle
-from rubricweb.arena.selectors import BattleView
+from rubricweb.arena.battles import ArenaError, NothingToDraw
+from rubricweb.arena.models import Battle, Reason, Vote
+from rubricweb.arena.selectors import BattleView, made_of, waiting
+from rubricweb.core.forms import offer_choices
 from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
@@ -25,6 +27,82 @@ from rubricweb.grades.raters import raters
 from rubricweb.grades.selectors import banks
 
 PAGE = "arena/vote.html"
+
+
+class EventForm(forms.Form):
+    """What every event of a battle sends along."""
+
+    uid = forms.UUIDField(widget=forms.HiddenInput)
+    seen = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
+
+    @property
+    def sent_uid(self) -> UUID:
+        uid: UUID = self.cleaned_data["uid"]
+        return uid
+
+
+class BallotForm(EventForm):
+    answer = forms.ChoiceField(label="Which answer is better?", choices=Vote.Verdict.choices)
+    evidence = forms.ChoiceField(label="Whose citations hold?", choices=Vote.Verdict.choices, required=False)
+
+    def require_evidence(self, *, is_asked: bool) -> None:
+        """Require the second verdict where an answer cites anything, and drop it elsewhere."""
+        self.fields["evidence"].required = is_asked
+        if not is_asked:
+            del self.fields["evidence"]
+
+    @property
+    def ballot(self) -> Ballot:
+        evidence_value = self.cleaned_data.get("evidence")
+        evidence = Vote.Verdict(evidence_value) if evidence_value else None
+        return Ballot(Vote.Verdict(self.cleaned_data["answer"]), evidence, self.sent_uid)
+
+
+class ReasonForm(forms.Form):
+    """Why somebody voted so."""
+
+    uid = forms.UUIDField(widget=forms.HiddenInput)
+    tags = forms.MultipleChoiceField(
+        label="It is more",
+        choices=Reason.Tag.choices,
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+    )
+    text = forms.CharField(
+        label="In your words",
+        max_length=500,
+        required=False,
+        widget=forms.TextInput(attrs={"size": 40}),
+    )
+
+    def clean(self) -> dict[str, object]:
+        cleaned: dict[str, object] = super().clean() or self.cleaned_data
+        if not self.errors and not (cleaned["tags"] or cleaned["text"]):
+            raise forms.ValidationError("Choose a word or write a few.")
+        return cleaned
+
+    @property
+    def vote_reason(self) -> VoteReason:
+        tags = frozenset(map(Reason.Tag, self.cleaned_data["tags"]))
+        return VoteReason(tags, self.cleaned_data["text"], self.cleaned_data["uid"])
+
+
+class PairForm(forms.Form):
+    """Two answers to a topic, chosen by name."""
+
+    topic = forms.ChoiceField(label="Topic")
+    left = forms.ChoiceField(label="Left")
+    right = forms.ChoiceField(label="Right")
+
+    def offer(self, collection: Collection) -> None:
+        """Offer runs by the names that the reader may see, and topics."""
+        runs = [(str(run.pk), run.run_tag) for run in selectors.answering_runs(collection)]
+        topics = [(str(topic.pk), str(topic)) for topic in selectors.answered_topics(collection)]
+        for name, choices in (("topic", topics), ("left", runs), ("right", runs)):
+            offer_choices(self, name, choices)
+
+    def chosen(self, name: str) -> int:
+        return int(self.cleaned_data[name])
 
 
 @require_safe
@@ -94,7 +172,7 @@ def reason(request: HtmxRequest, slug: str, battle_id: int) -> HttpResponse:
     if not form.is_valid():
         return _battle_page(request, voted, reason_form=form)
     try:
-        actions.give_reason(voted, form.said, by=request.user)
+        actions.give_reason(voted, form.vote_reason, by=request.user)
     except ArenaError as refusal:
         messages.warning(request, str(refusal))
     return _after(request, voted)
@@ -110,10 +188,10 @@ def skip(request: HtmxRequest, slug: str, battle_id: int) -> HttpResponse:
 @require_safe
 def battle_json(request: HtmxRequest, slug: str, battle_id: int) -> HttpResponse:
     """Send the battle as JSON, once the names are shown."""
-    shown = access.battle_for(request.user, slug, battle_id)
-    if shown.is_blind:
+    row = access.battle_for(request.user, slug, battle_id)
+    if row.is_blind:
         raise PermissionDenied("The names are part of it: vote first.")
-    document = files.battle_document(selectors.battle_view(shown))
+    document = files.battle_document(selectors.battle_view(row))
     return JsonResponse(document, json_dumps_params={"indent": 2, "ensure_ascii": False})
 
 
@@ -159,23 +237,23 @@ def _after(request: HtmxRequest, changed: Battle) -> HttpResponse:
 
 def _battle_page(
     request: HtmxRequest,
-    shown: Battle,
+    row: Battle,
     form: BallotForm | None = None,
     reason_form: ReasonForm | None = None,
 ) -> HttpResponse:
-    view = selectors.battle_view(shown)
+    view = selectors.battle_view(row)
     is_refused = bool(form or reason_form)
     if form is None:
         form = BallotForm(initial={"uid": uuid.uuid4(), "seen": view.seen})
         form.require_evidence(is_asked=view.asks_evidence)
-    context = context_of(request, shown.collection)
-    context |= {"battle": shown, "view": view, "form": form}
+    context = context_of(request, row.collection)
+    context |= {"battle": row, "view": view, "form": form}
     context["reason_form"] = reason_form or ReasonForm(initial={"uid": uuid.uuid4()})
-    if shown.question:
-        context |= waiting(shown.question)
-    if not shown.is_blind:
+    if row.question:
+        context |= waiting(row.question)
+    if not row.is_blind:
         context |= _rubric_context(view)
-        context |= made_of(shown.question, request.GET.get("made", ""), request.GET.get("page"))
+        context |= made_of(row.question, request.GET.get("made", ""), request.GET.get("page"))
     response = page_or_part(request, PAGE, context, part="battle")
     response.status_code = 422 if is_refused else 200
     return response

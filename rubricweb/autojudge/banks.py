@@ -31,11 +31,11 @@ def items_of(bank: NuggetBank) -> list[WeighedItem]:
     line = V3.read(bank.model_dump(mode="json", exclude_none=True), Source(0, ""))
     return [
         WeighedItem(
-            Item(found.item_id, found.kind, found.text, found.gold_answers),
-            weighed(found.importance, found.weight).weight,
-            _nugget_id(found),
+            Item(item.item_id, item.kind, item.text, item.gold_answers),
+            weighed(item.importance, item.weight).weight,
+            _nugget_id(item),
         )
-        for found in line.items
+        for item in line.items
     ]
 
 
@@ -68,7 +68,7 @@ def _drafted(request: Request, writer: TextModel, settings: Settings, made_by: M
             raise
         logger.warning("topic %s is its own only item: %s", topic.query_id, error)
         texts, provenance = (" ".join(topic.text.split()),), {}
-    repeats = {found.text for found in near_duplicates(texts)}
+    repeats = {item.text for item in near_duplicates(texts)}
     texts = tuple(text for text in texts if text not in repeats)[: settings.most_items]
     labels = _labels(topic, texts, writer) if settings.weigh else [None] * len(texts)
     pairs = zip(texts, labels, strict=True)
@@ -77,7 +77,7 @@ def _drafted(request: Request, writer: TextModel, settings: Settings, made_by: M
 
 
 def _labels(topic: Topic, texts: Sequence[str], writer: TextModel) -> Sequence[Importance]:
-    """As the model weighs the drafts; OKAY where it says nothing of them, as in the published tool."""
+    """Return the importance of each draft by the model; OKAY where its reply names none, as published."""
     try:
         return weigh(writer, topic, texts).labels
     except NoReply as error:
@@ -90,7 +90,7 @@ def _labels(topic: Topic, texts: Sequence[str], writer: TextModel) -> Sequence[I
 def _item(
     topic: Topic, settings: Settings, text: str, importance: Importance | None, provenance: Mapping[str, str]
 ) -> BankItem:
-    """Their reader keeps `metadata`, and fills the date of a `creator` in with the present one."""
+    """Return the item; the track's reader keeps `metadata`, and dates a `creator` itself."""
     parts: dict[str, Any] = {"metadata": {"rubricweb": dict(provenance)}} if provenance else {}
     return BankItem(item_id(topic.query_id, text), settings.kind, text, importance=importance, parts=parts)
 

@@ -23,11 +23,9 @@ from grading.errors import GradingError
 from grading.formats.ids import item_id
 from grading.formats.nugget_grades import NuggetGrade, write_nugget_grades
 from grading.types import CellToGrade, Item, ItemKind, Topic
-from rubricweb.autojudge import banks, passages, scores
-from rubricweb.autojudge.items import Request, WeighedItem, topic_of
+from rubricweb.autojudge import banks, items
+from rubricweb.autojudge.items import GradedReports, Part, Report, Request, WeighedItem, topic_of
 from rubricweb.autojudge.model import Graded, Model, ModelConfig
-from rubricweb.autojudge.passages import Part, Report
-from rubricweb.autojudge.scores import GradedReports
 from rubricweb.autojudge.settings import Settings, settings_of
 
 
@@ -47,11 +45,11 @@ class JudgedTopic:
     def cells(self) -> Iterator[CellToGrade]:
         for parts in self.parts:
             for part in parts:
-                for one in self.items:
-                    yield CellToGrade(one.item, part.passage, self.topic)
+                for item in self.items:
+                    yield CellToGrade(item.item, part.passage, self.topic)
 
     def graded(self, graded: Graded) -> GradedReports:
-        return scores.graded_reports(self.parts, self.items, graded)
+        return items.graded_reports(self.parts, self.items, graded)
 
 
 class RubricWebJudge:
@@ -132,7 +130,7 @@ def _topics(
 ) -> list[JudgedTopic]:
     """Put reports and items together by topic, in the order of the topics."""
     reports = list(responses)
-    passages.check_documents(reports, settings.grade_text)
+    items.check_documents(reports, settings.grade_text)
     by_topic: dict[str, list[Report]] = {request.request_id: [] for request in requests}
     for report in reports:
         if report.metadata.topic_id in by_topic:
@@ -140,7 +138,7 @@ def _topics(
     topics = []
     for request in requests:
         topic, on_it = topic_of(request, settings.query), by_topic[request.request_id]
-        parts = [passages.parts_of(report, settings.grade_text) for report in on_it]
+        parts = [items.parts_of(report, settings.grade_text) for report in on_it]
         topics.append(JudgedTopic(topic, _items(topic, nugget_banks), on_it, parts))
     return topics
 
@@ -159,24 +157,24 @@ def _items(topic: Topic, nugget_banks: NuggetBanks | None) -> list[WeighedItem]:
 def _labels(topic: JudgedTopic, graded: Graded) -> Iterator[tuple[str, str, int]]:
     """Yield (topic, text of the response, label) of each report of which anything was read."""
     for report, parts in zip(topic.reports, topic.parts, strict=True):
-        pairs = ((one.item.item_id, part.passage.passage_id) for part in parts for one in topic.items)
+        pairs = ((item.item.item_id, part.passage.passage_id) for part in parts for item in topic.items)
         ratings = [grade.rating for pair in pairs if (grade := graded.get(pair)) and grade.rating is not None]
         if ratings:
-            yield topic.topic.query_id, passages.whole_text(report), max(ratings)
+            yield topic.topic.query_id, items.whole_text(report), max(ratings)
 
 
 def _grades(topic: JudgedTopic, graded: Graded) -> Iterator[NuggetGrade]:
     for report, parts in zip(topic.reports, topic.parts, strict=True):
         for part in parts:
-            for one in topic.items:
-                grade = graded.get((one.item.item_id, part.passage.passage_id))
+            for item in topic.items:
+                grade = graded.get((item.item.item_id, part.passage.passage_id))
                 if grade is None or grade.rating is None:
                     continue
                 yield NuggetGrade(
                     run_id=report.metadata.run_id,
                     query_id=topic.topic.query_id,
-                    nugget_id=one.nugget_id,
-                    question=one.item.text,
+                    nugget_id=item.nugget_id,
+                    question=item.item.text,
                     grade=grade.rating,
                     reasoning=grade.trace.reply if grade.trace else None,
                     passage=part.passage.text,
@@ -188,14 +186,14 @@ def _grades(topic: JudgedTopic, graded: Graded) -> Iterator[NuggetGrade]:
 
 def _leaderboard(topics: Sequence[JudgedTopic], graded: Graded, settings: Settings) -> Leaderboard:
     measures = tuple(
-        MeasureSpec(name, kind, description=words) for name, (kind, words) in scores.MEASURES.items()
+        MeasureSpec(name, kind, description=text) for name, (kind, text) in items.MEASURES.items()
     )
     builder = LeaderboardBuilder(LeaderboardSpec(measures=measures))
     for topic in topics:
         if not topic.reports:
             continue
         of_topic = topic.graded(graded)
-        rows = scores.values_of(of_topic, grade_threshold=settings.grade_threshold)
+        rows = items.values_of(of_topic, grade_threshold=settings.grade_threshold)
         for report, values in zip(topic.reports, rows, strict=True):
             builder.add(run_id=report.metadata.run_id, topic_id=topic.topic.query_id, values=values)
         _annotate(topic, of_topic)
@@ -204,7 +202,7 @@ def _leaderboard(topics: Sequence[JudgedTopic], graded: Graded, settings: Settin
 
 def _annotate(topic: JudgedTopic, of_topic: GradedReports) -> None:
     """Tell each report its best grade of every item, for `augment_report`."""
-    names = [one.nugget_id for one in topic.items]
-    for report, best in zip(topic.reports, scores.best_grades(of_topic), strict=True):
+    names = [item.nugget_id for item in topic.items]
+    for report, best in zip(topic.reports, items.best_grades(of_topic), strict=True):
         grades = dict(zip(names, best.tolist(), strict=True))
         report.evaldata = {**(report.evaldata or {}), "rubricweb": {"grades": grades}}

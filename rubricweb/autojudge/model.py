@@ -1,33 +1,109 @@
-"""The model that the environment names, as the runner read it: it drafts, and it grades."""
+"""The language model named by the environment, and the table of its replies.
+
+Judges of TREC AutoJudge share one table of replies, `$CACHE_DIR/minima_llm.db`. The organizers run a judge
+again with its model switched off, so every reply of the first run has to be in the table. A row's key is of
+the model, the messages and the parameters, not of the server's address.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from grading import prompts
 from grading.errors import GraderUnavailable
 from grading.generation.drafting import TextModel
 from grading.graders import BACKENDS, JSON, Connection, GraderSpec, build
 from grading.graders.backend_options import Thinking
-from grading.graders.completions import Message
+from grading.graders.completions import Message, read
 from grading.graders.openai_client import ChatClient, ChatOptions
-from grading.graders.replies import Answer
+from grading.graders.replies import Answer, NoReply
 from grading.prompts import Prompt
 from grading.types import CellToGrade, ErrorClass, Grade, GradeFailure, ItemKind, Purpose
-from rubricweb.autojudge.replies import SharedReplies
 from rubricweb.autojudge.settings import Settings
 
-logger = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from minima_llm import PromptCache
+
+
+FILE = "minima_llm.db"
+_NAMED = ("model", "messages", "temperature", "max_tokens")
+Json = Mapping[str, Any]
 
 BACKEND = "openai_compatible"
 DEFAULT_URL = "https://api.openai.com/v1"
+
+
+class SharedReplies:
+    """A `ReplyStore` on minima-llm's own table; each thread has its connection."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._held = threading.local()
+
+    def get(self, request: Json) -> Json | None:
+        """Return the reply that this judge or another one kept; None without one."""
+        row = self._table.get(key_of(canonical(request)))
+        if row is None:
+            return None
+        text, raw = row
+        if text and not (raw and raw.get("choices")):
+            return _completion(text)
+        return raw or None
+
+    def put(self, request: Json, reply: Json) -> None:
+        try:
+            text = read(reply).raw
+        except NoReply as error:
+            text = error.raw
+        canonical_text = canonical(request)
+        self._table.put(
+            key_of(canonical_text), text, dict(reply), model=request["model"], canonical=canonical_text
+        )
+
+    @property
+    def _table(self) -> PromptCache:
+        if not hasattr(self._held, "table"):
+            from minima_llm import PromptCache
+
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._held.table = PromptCache(str(self._folder / FILE))
+        table: PromptCache = self._held.table
+        return table
+
+
+def canonical(request: Json) -> str:
+    """Return what is hashed: JSON with sorted names, ASCII, without blanks; rarer parameters under `extra`.
+
+    >>> canonical({"model": "m", "messages": [], "temperature": 0, "max_tokens": 8})
+    '{"max_tokens":8,"messages":[],"model":"m","temperature":0}'
+    """
+    stated = {name: request[name] for name in _NAMED if request.get(name) is not None}
+    extra = {name: value for name, value in request.items() if name not in _NAMED}
+    whole = {**stated, **({"extra": extra} if extra else {})}
+    return json.dumps(whole, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+
+
+def key_of(canonical_text: str) -> str:
+    return hashlib.sha256(canonical_text.encode()).hexdigest()
+
+
+def _completion(text: str) -> Json:
+    """Return a reply of which only the words are known."""
+    message = {"role": "assistant", "content": text}
+    return {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+
+
+logger = logging.getLogger(__name__)
 Graded = Mapping[tuple[str, str], Grade]
-"""By the ids of item and passage; a pair whose reply could not be read is missing."""
+"""Keyed by the ids of item and passage, without pairs whose reply could not be parsed."""
 
 
 class ModelConfig(Protocol):
@@ -100,8 +176,10 @@ class Model:
         if kind is ItemKind.DIRECT:
             return prompts.get(self.settings.label_prompt)
         named = [self.settings.rating_prompt] if self.settings.rating_prompt else []
-        known = (prompts.get(name) for name in (*named, *BACKENDS[BACKEND].prompt_classes))
-        return next(prompt for prompt in known if kind in prompt.kinds and prompt.purpose is Purpose.RATE)
+        registered = (prompts.get(name) for name in (*named, *BACKENDS[BACKEND].prompt_classes))
+        return next(
+            prompt for prompt in registered if kind in prompt.kinds and prompt.purpose is Purpose.RATE
+        )
 
     def _grade(self, cells: list[CellToGrade], prompt_class: str) -> Graded:
         grader = build(GraderSpec(BACKEND, self.llm, prompt_class, self._options()), self.connection)

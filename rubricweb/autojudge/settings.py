@@ -76,11 +76,11 @@ class Settings:
     concurrency: int = 8
     """Calls under way at once."""
     attempts: int = 3
-    """Of a call."""
+    """Maximum tries of a call."""
     timeout_s: float = 120.0
     """Seconds for one attempt."""
     max_new_tokens: int = 64
-    """Of a rating."""
+    """Maximum tokens of a rating."""
     longest_draft: int = 512
     """Tokens of a reply that lists drafts."""
     top_logprobs: int = 0
@@ -126,9 +126,9 @@ def _value(name: str, kind: type, value: object) -> Any:
 
 
 def _switch(name: str, value: object) -> bool:
-    words = {"true": True, "false": False}
+    values = {"true": True, "false": False}
     if isinstance(value, bool):
         return value
-    if str(value).lower() not in words:
+    if str(value).lower() not in values:
         raise BadSetting(f"{name} is {value!r}, expected true or false")
-    return words[str(value).lower()]
+    return values[str(value).lower()]

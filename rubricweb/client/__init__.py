@@ -23,7 +23,7 @@ from rubricweb.client.errors import (
     TooManyRequests,
     Unreachable,
 )
-from rubricweb.client.frames import to_pandas
+from rubricweb.client.rows import to_pandas
 
 __all__ = [
     "AsyncClient",

@@ -36,8 +36,8 @@ def request(method: str, path: str, body: Mapping[str, Any] | None = None, **par
 
     A write is done once, however often it has to be sent.
     """
-    sent = Request(method, path, params) if method == "GET" else write(method, path, body)
-    response = yield from answered(sent)
+    request = Request(method, path, params) if method == "GET" else write(method, path, body)
+    response = yield from answered(request)
     return response.json() if response.content else None
 
 
@@ -335,8 +335,8 @@ def _item(slug: str, bank_id: int, item_id: int) -> str:
 
 
 def _change(slug: str, bank_id: int, item: rows.Item, body: Mapping[str, Any]) -> Steps[rows.Item]:
-    sent = write("PATCH", _item(slug, bank_id, item["id"]), body, **{"If-Match": f'"{item["version"]}"'})
-    return document(sent)
+    request = write("PATCH", _item(slug, bank_id, item["id"]), body, **{"If-Match": f'"{item["version"]}"'})
+    return document(request)
 
 
 def _scope(bank: int | None, topic: str | None) -> dict[str, Any]:

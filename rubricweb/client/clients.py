@@ -21,10 +21,13 @@ from rubricweb.client.core import (
     Request,
     Rows,
     Steps,
+    async_call,
+    async_listing,
+    call,
+    listing,
     resume,
 )
 from rubricweb.client.errors import Misconfigured
-from rubricweb.client.methods import async_call, async_listing, call, listing
 
 API = "/api/v1/"
 TOKEN, ADDRESS = "RUBRIC_TOKEN", "RUBRIC_URL"
@@ -303,10 +306,12 @@ def _settings(url: str | None, token: str | None, timeout: float) -> dict[str, A
 
 
 def _built(http: httpx.Client | httpx.AsyncClient, step: Request) -> httpx.Request:
-    sent: dict[str, Any] = {"json": step.body}
+    content: dict[str, Any] = {"json": step.body}
     if step.files:
-        sent = {"data": step.body, "files": [("file", named) for named in step.files]}
-    return http.build_request(step.method, step.path, params=step.query, headers=dict(step.headers), **sent)
+        content = {"data": step.body, "files": [("file", named) for named in step.files]}
+    return http.build_request(
+        step.method, step.path, params=step.query, headers=dict(step.headers), **content
+    )
 
 
 def _next_step(steps: Listing[T], answer: Answer) -> Request | NextLine | Pause | Rows[T] | None:

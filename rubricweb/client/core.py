@@ -1,18 +1,19 @@
-"""What is sent, in which order, and what becomes of the answers: without a connection of its own.
+"""What the client sends, in which order, and what becomes of the replies, without a connection of its own.
 
-A call is a generator. It yields `Request`s and `Pause`s, is sent the answers, and returns its result, so that
-the clients, one of which waits and one of which awaits, differ only in how they send (`clients.py`).
-A listing yields `Rows`, too.
+A call is a generator. It yields `Request`s and `Pause`s, receives the replies, and returns its result, so
+that the clients, one blocking and one asynchronous, differ only in how they send (`clients.py`). A listing
+yields `Rows`, too. `call` and its siblings make methods of a client from the calls in `calls.py`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from inspect import Parameter, signature
 from itertools import count
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
 from uuid import uuid4
 
 import httpx
@@ -37,6 +38,9 @@ Params = Mapping[str, str | int | float | bool | None]
 T = TypeVar("T")
 S = TypeVar("S")
 R = TypeVar("R")
+
+P = ParamSpec("P")
+Q = ParamSpec("Q")
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,11 +173,11 @@ def lines(path: str, params: Params) -> Listing[Any]:
 
 def _wait(problem: ProblemAnswer, attempt: int) -> float:
     """Return the seconds before the next attempt. Raises the problem where none would help."""
-    asked = problem.wait
-    comes_later = problem.status in LATER or (problem.status == IN_USE and asked is not None)
-    if not comes_later or attempt == ATTEMPTS or (asked or 0) > LONGEST_PAUSE:
+    wait = problem.wait
+    comes_later = problem.status in LATER or (problem.status == IN_USE and wait is not None)
+    if not comes_later or attempt == ATTEMPTS or (wait or 0) > LONGEST_PAUSE:
         raise problem
-    return _pause(attempt) if asked is None else asked
+    return _pause(attempt) if wait is None else wait
 
 
 def _pause(attempt: int) -> float:
@@ -182,3 +186,58 @@ def _pause(attempt: int) -> float:
 
 def _text(value: str | float | bool) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+class Waiting(Protocol):
+    """A client whose methods return once there is a result."""
+
+    def _run(self, steps: Steps[T]) -> T: ...
+
+    def _rows(self, steps: Listing[T]) -> Iterator[T]: ...
+
+
+class Awaiting(Protocol):
+    """A client whose methods are awaited."""
+
+    def _run(self, steps: Steps[T]) -> Coroutine[Any, Any, T]: ...
+
+    def _rows(self, steps: Listing[T]) -> AsyncIterator[T]: ...
+
+
+def call(steps: Callable[P, Steps[T]]) -> Callable[Concatenate[Waiting, P], T]:
+    def method(client: Waiting, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return client._run(steps(*args, **kwargs))
+
+    return _as_method(method, steps)
+
+
+def listing(steps: Callable[P, Listing[T]]) -> Callable[Concatenate[Waiting, P], Iterator[T]]:
+    def method(client: Waiting, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
+        return client._rows(steps(*args, **kwargs))
+
+    return _as_method(method, steps)
+
+
+def async_call(steps: Callable[P, Steps[T]]) -> Callable[Concatenate[Awaiting, P], Coroutine[Any, Any, T]]:
+    def method(client: Awaiting, /, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, T]:
+        return client._run(steps(*args, **kwargs))
+
+    return _as_method(method, steps)
+
+
+def async_listing(steps: Callable[P, Listing[T]]) -> Callable[Concatenate[Awaiting, P], AsyncIterator[T]]:
+    def method(client: Awaiting, /, *args: P.args, **kwargs: P.kwargs) -> AsyncIterator[T]:
+        return client._rows(steps(*args, **kwargs))
+
+    return _as_method(method, steps)
+
+
+def _as_method(method: Callable[Q, R], steps: Callable[..., object]) -> Callable[Q, R]:
+    """Give the method the call's name, words and parameters, which notebooks show."""
+    of_call = signature(steps)
+    client = Parameter("self", Parameter.POSITIONAL_ONLY)
+    method.__name__ = method.__qualname__ = getattr(steps, "__name__", "")
+    method.__doc__ = steps.__doc__
+    displayed = of_call.replace(parameters=[client, *of_call.parameters.values()])
+    method.__signature__ = displayed  # type: ignore[attr-defined]  # read by `inspect`, unknown to typeshed
+    return method

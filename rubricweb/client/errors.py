@@ -72,11 +72,11 @@ class ProblemAnswer(ClientError):
     @property
     def errors(self) -> Mapping[str, Sequence[str]]:
         """What is wrong, by the name of the field."""
-        found = self.members.get("errors")
-        return found if isinstance(found, dict) else {}
+        errors = self.members.get("errors")
+        return errors if isinstance(errors, dict) else {}
 
     def _fields(self) -> str:
-        return "; ".join(f"{name}: {' '.join(map(str, words))}" for name, words in self.errors.items())
+        return "; ".join(f"{name}: {' '.join(map(str, texts))}" for name, texts in self.errors.items())
 
 
 class NotSignedIn(ProblemAnswer):
@@ -169,7 +169,7 @@ def seconds_to_wait(response: httpx.Response) -> float | None:
 def _members(response: httpx.Response) -> Mapping[str, Any]:
     """Return the problem document; of a page of another server, such as a proxy, what the status says."""
     try:
-        found = json.loads(response.content)
+        content = json.loads(response.content)
     except ValueError:
-        found = None
-    return found if isinstance(found, dict) else {"title": response.reason_phrase}
+        content = None
+    return content if isinstance(content, dict) else {"title": response.reason_phrase}

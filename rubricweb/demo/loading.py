@@ -1,22 +1,37 @@
-"""Load the demo collection through the same actions as any other collection."""
+"""Load the demo collection through the same actions as any other, with a run, a call and what it shares."""
 
 from __future__ import annotations
 
+from datetime import timedelta
 from functools import cache
 from pathlib import Path
 
 from django.conf import settings
 from django.contrib.auth.hashers import make_password
 from django.db import transaction
+from django.utils import timezone
 
+from grading.submissions import parse_rules
+from grading.systems.pipeline import Answering, SystemSpec
 from rubricweb.accounts.actions import set_role
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
-from rubricweb.corpus.models import Collection
+from rubricweb.corpus.duplicates import search_now
+from rubricweb.corpus.models import OFFICIAL, Collection, Response, Run
+from rubricweb.corpus.official import put_official_board
+from rubricweb.graders.calibration_cards import make_card
 from rubricweb.grades.actions import start_grading
 from rubricweb.grades.importers import ImportFiles, import_collection
 from rubricweb.grades.models import JobChunk
+from rubricweb.grades.raters import raters
+from rubricweb.jobs.limited import Limits
 from rubricweb.jobs.run import work_on
+from rubricweb.leaderboards.public.actions import publish_board
+from rubricweb.releases.actions import start_release
+from rubricweb.releases.models import Release
+from rubricweb.submissions.actions import CallTerms, Described, Sent, accept, open_call, receive
+from rubricweb.submissions.models import Call, Submission
+from rubricweb.systems.actions import start
 
 SLUG = "demo"
 PASSWORD = "rubric-demo"  # noqa: S105 - printed on every start; these accounts exist on nobody's server
@@ -27,6 +42,20 @@ ACCOUNTS = {
     "viewer": Role.VIEWER,
 }
 FOLDER = Path(settings.FILES_DIR) / "fixtures" / "demo"
+
+MADE = "made_best_sentences"
+SIMILARITY = 0.6
+"""From which on two passages are called near-duplicates."""
+FILES = FOLDER / "submissions"
+RUNS = {
+    "maple_cited": "Two or three sentences, each with the passage that says so.",
+    "maple_long": "Everything that was retrieved, in one piece.",
+    "tern_bold": "A model that is sure of itself; passages were added afterwards.",
+    "tern_plain": "A small model without retrieval.",
+}
+"""Run -> what its team says of it. It begins with the team's name, which is also that of its account."""
+REFUSED = "tern_first_try"
+TEAMS = ("maple", "tern")
 
 
 def demo_files(folder: Path) -> ImportFiles:
@@ -75,3 +104,71 @@ def account(username: str) -> User:
 def _hashed_password() -> str:
     """Return the hash that all accounts of the demo share: one takes a third of a second."""
     return make_password(PASSWORD)
+
+
+@transaction.atomic
+def make_run(collection: Collection) -> None:
+    """Make the run in this process, as a worker would; its answers are graded like all other passages."""
+    spec, topics = SystemSpec(Answering.SENTENCES), list(collection.topics.all())
+    organizer = User.objects.get(username="organizer")
+    job = start(collection, spec, run_tag=MADE, topics=topics, limits=Limits(1), by=organizer)
+    for chunk in job.chunks.values_list("pk", flat=True):
+        work_on("system", chunk)
+    collection.refresh_from_db()
+    grade(collection)
+
+
+@transaction.atomic
+def publish(collection: Collection) -> None:
+    """Publish a board and a release by the actions of the browser; the release is written here."""
+    by = User.objects.get(username="organizer")
+    config = raters(collection.banks.get())[0].configs[0]
+    make_card(collection.banks.get(), config, by=by)
+    search_now(collection, threshold=SIMILARITY, by=by)
+    put_official_board(collection, FOLDER / "official.tsv", name=OFFICIAL, by=by)
+    publish_board(collection, title="Everyday questions: the board", query="", is_anonymous=False, by=by)
+    release = Release(
+        collection=collection,
+        title="Everyday questions 1.0",
+        license="Apache-2.0",
+        citation="Everyday questions, a demo collection written for RubricWeb.",
+        has_runs=True,
+    )
+    work_on("release", start_release(release, by=by).pk)
+
+
+@transaction.atomic
+def submit_runs(collection: Collection) -> None:
+    """Submit runs by the actions of the browser: they are checked and accepted."""
+    organizer = User.objects.get(username="organizer")
+    for team in TEAMS:
+        set_role(account(team), collection, role=Role.PARTICIPANT, team=team, by=organizer)
+    call = _call(collection, organizer)
+    _receive(call, REFUSED, Described(description="Our first try."))
+    for run_tag, description in RUNS.items():
+        described = Described(Run.Type.AUTOMATIC, description=description)
+        accept(_receive(call, run_tag, described), by=organizer)
+
+
+def _call(collection: Collection, by: User) -> Call:
+    now = timezone.now().replace(minute=0, second=0, microsecond=0)
+    terms = CallTerms(
+        task="answers",
+        takes=Call.Takes.RESPONSES,
+        opens_at=now - timedelta(days=14),
+        deadline=now + timedelta(days=14),
+        time_zone="UTC",
+        runs_per_team=3,
+        asks_priority=False,
+        checks_documents=True,
+        passages_of=Response.PassagesOf.RESPONSE,
+        text="Answer each topic in at most 100 words. Cite the passages of the collection that say so.",
+    )
+    rules = (FILES / "rules.toml").read_text(encoding="utf-8")
+    return open_call(collection, terms, parse_rules(rules, file="rules.toml"), by=by)
+
+
+def _receive(call: Call, name: str, described: Described) -> Submission:
+    path, team = Path(FILES / f"{name}.jsonl"), name.partition("_")[0]
+    upload = Sent(path.name, [path.read_bytes()])
+    return receive(call, upload, team=team, by=User.objects.get(username=team), described=described)

@@ -25,7 +25,7 @@ START_SECONDS = 10
 STOP_SECONDS = 10
 LOOK_SECONDS = 0.2
 WORKERS = {"worker": "worker", "short": "worker for short work"}
-"""Those that the Procfile starts, in words."""
+"""Worker processes of the Procfile -> their label."""
 RESTARTS, RESTART_SECONDS = 5, 60
 
 
@@ -43,7 +43,7 @@ def is_redis_up() -> bool:
 
 @contextmanager
 def running_redis() -> Iterator[None]:
-    """A Redis for the duration of the block: the one at REDIS_URL if it answers, else the embedded one."""
+    """Provide Redis for the block: the one at REDIS_URL if it answers, else the embedded one."""
     if is_redis_up():
         yield
         return
@@ -101,11 +101,11 @@ def _watch(processes: dict[str, subprocess.Popen[bytes]], port: int) -> int:
     """Wait until web ends, or workers have ended five times within a minute."""
     ends: deque[float] = deque(maxlen=RESTARTS)
     while (status := processes["web"].poll()) is None:
-        for name, words in WORKERS.items():
+        for name, kinds in WORKERS.items():
             ended = processes[name].poll()
             if ended is None:
                 continue
-            _say(f"The {words} {how_it_ended(ended)}.")
+            _say(f"The {kinds} {how_it_ended(ended)}.")
             ends.append(time.monotonic())
             if len(ends) == RESTARTS and ends[-1] - ends[0] < RESTART_SECONDS:
                 _say(f"That was the {RESTARTS}th time within {RESTART_SECONDS} seconds: giving up.")
@@ -118,7 +118,7 @@ def _watch(processes: dict[str, subprocess.Popen[bytes]], port: int) -> int:
 
 
 def how_it_ended(status: int) -> str:
-    """ "was killed by SIGKILL", "ended with status 1"."""
+    """Return how a process ended: "was killed by SIGKILL", "ended with status 1"."""
     if status >= 0:
         return f"ended with status {status}"
     return f"was killed by {signal.Signals(-status).name}"

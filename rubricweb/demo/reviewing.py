@@ -1,7 +1,7 @@
-"""People at work on the demo: versions of the bank, two campaigns, conflicts and decisions, flags.
+"""People at work on the demo: versions, campaigns, conflicts, flags, votes and labels of support.
 
-What they say is made up for it: near the judgment of a passage and what the baseline found in it, with a
-dozen conflicts placed on purpose.
+Their ratings are made up: near the judgment of a passage and the baseline's grade, with a dozen conflicts
+placed on purpose.
 """
 
 from __future__ import annotations
@@ -14,10 +14,13 @@ from uuid import UUID, uuid4
 from django.db import transaction
 from django.utils import timezone
 
+from grading.support import JudgedCitations, Support
 from grading.types import MAX_RATING, MIN_RATING, Importance, ItemKind
 from rubricweb.accounts.actions import set_role
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
+from rubricweb.arena.actions import Ballot, VoteReason, change_arena, give_reason, next_battle, vote
+from rubricweb.arena.models import Arena, Battle, Reason, Vote
 from rubricweb.banks.actions import add_item, retire_item, revise_item, weigh_item
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.versions import name_version
@@ -35,6 +38,9 @@ from rubricweb.grades.models import Grade
 from rubricweb.grades.raters import raters
 from rubricweb.review.flags.actions import assign, open_flag, reply, resolve
 from rubricweb.review.models import Kind, Subject
+from rubricweb.support.actions import label_citation
+from rubricweb.support.labels import Citation, cited
+from rubricweb.support.models import SupportEvent
 
 ASSESSORS = ("assessor", "colleague")
 OKAY_NUGGETS = (
@@ -64,6 +70,23 @@ SECONDS = 19
 """From one rating to the next."""
 SEED = 1816
 
+ANSWERS = {"maple_cited": 6, "made_best_sentences": 4, "maple_long": 4, "tern_plain": 2, "tern_bold": 0}
+"""Run -> how good its answers are, in the eyes of those who vote."""
+CITATIONS = {"maple_cited": 9, "made_best_sentences": 9, "maple_long": 6, "tern_bold": 1}
+"""Run -> in how many of ten cases a passage fully supports the sentence that cites it."""
+VOTES = 30
+LABELLED = {"assessor": range(60), "colleague": range(40, 80)}
+"""The citations that each person labels, in the order in which the page asks."""
+REASONS = {
+    "maple_cited": (Reason.Tag.WELL_CITED, "Short, and the passages say so."),
+    "maple_long": (Reason.Tag.COMPLETE, "Long, but it is all there."),
+    "made_best_sentences": (Reason.Tag.CORRECT, "Nothing in it is wrong."),
+    "tern_plain": (Reason.Tag.CONCISE, "It says little, and the other one is wrong."),
+}
+REASON_EVERY = 4
+SECONDS_A_VOTE = 48
+"""From one vote to the next."""
+
 
 @transaction.atomic
 def revise_bank(collection: Collection) -> None:
@@ -86,7 +109,7 @@ def revise_bank(collection: Collection) -> None:
 
 @transaction.atomic
 def begin_review(collection: Collection) -> None:
-    """Through the same actions as in the browser."""
+    """Begin a review by the same actions as in the browser."""
     bank = collection.banks.get()
     organizer = User.objects.get(username="organizer")
     set_role(account("colleague"), collection, role=Role.ASSESSOR, by=organizer)
@@ -96,7 +119,7 @@ def begin_review(collection: Collection) -> None:
 
 
 def _finish_campaign(bank: Bank, by: User) -> None:
-    """A sample that both assessors rated, with their conflicts; the first of these are decided."""
+    """Finish a campaign that both assessors rated; the first of its conflicts are decided."""
     choice = _choice(bank, bank.collection.topics.all(), Campaign.Cells.COVER, size=FINISHED)
     plan = CampaignPlan("Does the board hold?", mode=Campaign.Mode.BLIND, assessors=len(ASSESSORS))
     campaign = open_campaign(choice, plan, by=by, seed=SEED)
@@ -113,7 +136,7 @@ def _finish_campaign(bank: Bank, by: User) -> None:
 
 
 def _begin_campaign(bank: Bank, by: User) -> None:
-    """Blind, two assessors a cell, passages of one topic with all that they seem to answer."""
+    """Begin a blind campaign, two assessors a cell, on passages of one topic."""
     topic = bank.collection.topics.get(query_id=RATED_TOPIC)
     plan = CampaignPlan("Is the baseline right?", mode=Campaign.Mode.BLIND, assessors=len(ASSESSORS))
     campaign = open_campaign(_choice(bank, [topic], Campaign.Cells.ALL, size=OPEN), plan, by=by, seed=SEED)
@@ -208,42 +231,42 @@ def _space_out(campaign: Campaign, *, days: int) -> None:
 
 
 def _flag(bank: Bank) -> None:
-    people = {user.username: user for user in User.objects.filter(memberships__collection=bank.collection)}
+    by_name = {user.username: user for user in User.objects.filter(memberships__collection=bank.collection)}
     item = _item(bank, "Why is 1816 called the year without a summer?")
     flag = open_flag(
         Subject(bank, item.topic, item, None),
         kind=Kind.DUPLICATE,
         text="The nugget \u201c1816, the year without a summer\u201d says the same. Do we need both?",
-        by=people["assessor"],
+        by=by_name["assessor"],
     )
-    flag = assign(flag, to=people["developer"], seen=flag.version, by=people["organizer"])
+    flag = assign(flag, to=by_name["developer"], seen=flag.version, by=by_name["organizer"])
     reply(
         flag,
         text="The nugget only names it; the question asks why. I would keep both.",
-        by=people["developer"],
+        by=by_name["developer"],
     )
     item = _item(bank, "What colour is the sky?")
     open_flag(
         Subject(bank, item.topic, item, None),
         kind=Kind.SPURIOUS,
         text="Whatever names a colour answers this, even the advertisement for wall paint.",
-        by=people["colleague"],
+        by=by_name["colleague"],
     )
     passage = _passage(item, "d604")
     open_flag(
         Subject(bank, item.topic, None, passage),
         kind=Kind.UNCOVERED,
         text="A good passage on who found it out, and no question asks for that.",
-        by=people["assessor"],
+        by=by_name["assessor"],
     )
     item = _item(bank, "Which big cats can purr?")
     flag = open_flag(
         Subject(bank, item.topic, item, _passage(item, "d902")),
         kind=Kind.COMMENT,
         text="This passage says that tigers purr. Is that an answer?",
-        by=people["colleague"],
+        by=by_name["colleague"],
     )
-    resolve(flag, seen=flag.version, by=people["developer"], text="It is wrong from end to end: 0.")
+    resolve(flag, seen=flag.version, by=by_name["developer"], text="It is wrong from end to end: 0.")
 
 
 def _item(bank: Bank, text: str) -> Item:
@@ -253,3 +276,76 @@ def _item(bank: Bank, text: str) -> Item:
 
 def _passage(item: Item, doc_id: str) -> Passage:
     return Passage.objects.get(pooled_in__topic=item.topic, doc_id=doc_id)
+
+
+@transaction.atomic
+def vote_and_label(collection: Collection) -> None:
+    """Vote and label by the same actions as in the browser, with the pages' own draws."""
+    organizer = User.objects.get(username="organizer")
+    change_arena(collection, drawing=Arena.Drawing.RANDOM, is_board_open=True, by=organizer)
+    Arena.objects.filter(collection=collection).update(seed=1816)
+    tags = dict(collection.runs.values_list("pk", "run_tag"))
+    for username in ASSESSORS:
+        person = User.objects.get(username=username)
+        for number in range(VOTES):
+            _vote(next_battle(collection, by=person), tags, number, person)
+        _space_out_votes(person)
+        _label(collection, LABELLED[username], tags, person)
+    change_arena(collection, drawing=Arena.Drawing.SHARPEN, is_board_open=True, by=organizer)
+
+
+def _vote(battle: Battle, tags: Mapping[int, str], number: int, person: User) -> None:
+    left, right = (tags[run] for run, _ in battle.places)
+    seed = f"{person} {battle.query_id} {left} {right}"
+    lead = ANSWERS[left] - ANSWERS[right] + _chance(seed) % 5 - 2
+    if max(ANSWERS[left], ANSWERS[right]) <= 2 and abs(lead) < 2:
+        verdict = Vote.Verdict.BOTH_BAD
+    elif lead == 0:
+        verdict = Vote.Verdict.TIE
+    else:
+        verdict = Vote.Verdict.LEFT if lead > 0 else Vote.Verdict.RIGHT
+    gap = CITATIONS.get(left, 0) - CITATIONS.get(right, 0)
+    evidence = Vote.Verdict.LEFT if gap > 2 else Vote.Verdict.RIGHT if gap < -2 else Vote.Verdict.TIE
+    vote(battle, Ballot(verdict, evidence, uuid4()), by=person, seen=0)
+    better = {Vote.Verdict.LEFT: left, Vote.Verdict.RIGHT: right}.get(verdict)
+    if number % REASON_EVERY == 0 and better in REASONS:
+        tag, text = REASONS[better]
+        give_reason(battle, VoteReason({tag}, text, uuid4()), by=person)
+
+
+def _label(collection: Collection, places: range, tags: Mapping[int, str], person: User) -> None:
+    order = cited(collection).in_random_order(JudgedCitations.FIRST)
+    run_of = {
+        (answer.topic_id, md5): tags[answer.run_id]
+        for answer in cited(collection).answers
+        for md5, _ in answer.sentences
+    }
+    for citation in order[places.start : places.stop]:
+        share = CITATIONS[run_of[citation.topic_id, citation.sentence_md5]]
+        label_citation(citation, label=_support(citation, share, person), by=person)
+    moment = timezone.now() - timedelta(days=1)
+    events = list(SupportEvent.objects.filter(topic__collection=collection, by=person).order_by("pk"))
+    for place, event in enumerate(events):
+        event.at = moment + timedelta(seconds=place * SECONDS_A_VOTE / 2)
+    SupportEvent.objects.bulk_update(events, ["at"])
+
+
+def _support(citation: Citation, share: int, person: User) -> Support:
+    """Return the label of a citation; the person deviates on one in eight."""
+    chance = _chance(f"{citation.sentence_md5} {citation.doc_id}") % 10
+    full = Support.FULL if chance < share else Support.PARTIAL if share > 5 or chance > 8 else Support.NONE
+    is_odd = _chance(f"{person} {citation.sentence_md5}") % 8 == 0
+    return Support.PARTIAL if is_odd else full
+
+
+def _space_out_votes(person: User) -> None:
+    """Let the votes have been given one after the other, two days ago."""
+    moment = timezone.now() - timedelta(days=2)
+    votes = list(Vote.objects.filter(battle__person=person).order_by("battle__number"))
+    for place, each in enumerate(votes):
+        each.at = moment + timedelta(seconds=place * SECONDS_A_VOTE)
+    Vote.objects.bulk_update(votes, ["at"])
+
+
+def _chance(seed: str) -> int:
+    return int.from_bytes(sha256(seed.encode()).digest()[:4])

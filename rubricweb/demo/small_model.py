@@ -30,7 +30,7 @@ UNPACK = (
 
 
 def check_model(name: str) -> None:
-    """Raises GraderUnavailable if the model is not installed."""
+    """Raise GraderUnavailable if the model is not installed."""
     gguf_file(MODELS[name])
 
 

@@ -33,7 +33,7 @@ from rubricweb.banks.models import Bank
 from rubricweb.core.forms import offer_choices
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus.access import collection_for
-from rubricweb.exports.naming import joined
+from rubricweb.exports.selectors import joined
 
 SHOWN = 500
 """How many entries of each list the page shows; the text file has all."""
@@ -47,7 +47,7 @@ class LossList:
 
     name: str
     title: str
-    words: str
+    note: str
     losses: tuple[Loss, ...]
 
 
@@ -79,7 +79,7 @@ class BankExport:
         return not any(line.items for line in self.lines)
 
     def lists(self) -> list[LossList]:
-        """Those that have entries."""
+        """Return those that have entries."""
         every = (
             LossList(
                 "refusals",
@@ -97,10 +97,10 @@ class BankExport:
                 self.warnings,
             ),
         )
-        return [one for one in every if one.losses]
+        return [loss_list for loss_list in every if loss_list.losses]
 
     def content(self) -> bytes:
-        """JSON Lines, or the archive of a file a topic."""
+        """Return JSON Lines, or the archive of a file a topic."""
         written = list(documents(self.lines, self.dialect))
         if not self.dialect.file_name:
             return b"".join(row + b"\n" for _, row in written)
@@ -111,9 +111,9 @@ class BankExport:
         return archive.getvalue()
 
     def report(self) -> list[str]:
-        """One sentence an entry."""
-        said = {"cannot be written": self.refusals, "lost": self.losses, "warning": self.warnings}
-        return [f"{kind}: {loss}" for kind, entries in said.items() for loss in entries]
+        """Return one sentence for each entry."""
+        remarks = {"cannot be written": self.refusals, "lost": self.losses, "warning": self.warnings}
+        return [f"{kind}: {loss}" for kind, entries in remarks.items() for loss in entries]
 
 
 def bank_export(scope: BankScope, dialect: Dialect) -> BankExport:
@@ -129,7 +129,7 @@ def bank_export(scope: BankScope, dialect: Dialect) -> BankExport:
 
 
 def _not_written(scope: BankScope, dialect: Dialect, lines: tuple[BankLine, ...]) -> list[Loss]:
-    """Topics without a line, which only files of assignments lack: they need the answers of an import."""
+    """Return topics without a line, which only files of assignments lack: they need an import's answers."""
     if dialect.name != "assign":
         return []
     written = {line.query_id for line in lines}

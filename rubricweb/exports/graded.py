@@ -76,7 +76,7 @@ def _judgments(topic: TopicPool) -> dict[str, list[JudgmentOfPassage]]:
 
 
 def _ranks(topic: TopicPool, run_tags: tuple[str, ...]) -> dict[str, list[PooledRank]]:
-    """By doc id, each run's rank of it; runs by name, so that no order tells of other names."""
+    """Return each run's rank of a document, by doc id; runs by name, so the order reveals no other names."""
     ranks: dict[str, list[PooledRank]] = defaultdict(list)
     for run in sorted(range(len(run_tags)), key=run_tags.__getitem__):
         pairs = zip(topic.ranked[run] or (), topic.scores[run] or (), strict=True)
@@ -88,7 +88,7 @@ def _ranks(topic: TopicPool, run_tags: tuple[str, ...]) -> dict[str, list[Pooled
 def _grades(
     collection: Collection, topic: TopicPool, configs: dict[int, GraderConfig]
 ) -> dict[int, list[ImportedGrade]]:
-    """By passage: the grades, by grader, kind and item."""
+    """Return the grades of each passage, by grader, kind and item."""
     kinds = _kinds(collection, topic)
     rows = visibility.visible_grades(Grade.objects.for_topics([topic.topic_id]).order_by(), collection.pk)
     graders = {pk: _Grader(config) for pk, config in configs.items()}
@@ -107,7 +107,7 @@ def _grades(
 
 
 def _kinds(collection: Collection, topic: TopicPool) -> dict[int, set[ItemKind]]:
-    """By wording of an active public item, the kinds of its items; grades of others are in no file."""
+    """Return the kinds of the active public items of each wording; grades of others are in no file."""
     kinds: dict[int, set[ItemKind]] = defaultdict(set)
     items = public(Item.objects.active().filter(bank__collection=collection, topic=topic.topic_id))
     for revision, kind in items.values_list("revision_id", "kind"):
@@ -143,7 +143,7 @@ class _Grader:
 
 
 def _options(config: GraderConfig) -> OptionPairs:
-    """Its settings; a grader that ran here also names its back-end and its prompt."""
+    """Return the grader's settings; one that ran here also names its back-end and its prompt."""
     options = dict(config.settings)
     if config.backend != IMPORTED:
         options |= {"backend": config.backend, "prompt_id": config.prompt_name}

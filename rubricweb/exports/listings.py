@@ -21,7 +21,7 @@ from rubricweb.banks.access import bank_for
 from rubricweb.banks.models import Bank
 from rubricweb.core.http import HtmxRequest
 from rubricweb.corpus.models import Pooled
-from rubricweb.exports.naming import joined
+from rubricweb.exports.selectors import joined
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.raters import Rater, raters
@@ -40,7 +40,7 @@ from rubricweb.review.evidence import (
 Answers = dict[tuple[int, int], str]
 """(revision, passage) -> the extracted answer."""
 Sources = dict[ItemKind, list[GraderConfig]]
-"""By kind: the configs whose answers count, best first."""
+"""Kind of item -> the configs whose answers count, best first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +55,10 @@ class ListingQuery:
     topic_id: int | None = None
 
     def topics(self) -> list[TopicEvidence]:
-        """Without secret items, which no file has."""
-        found = evidence(self.bank, self.rater, self.evidence, self.reader, self.topic_id)
-        secret = secret_wordings(topic.pool.topic_id for topic in found)
-        return [_public(topic, secret) for topic in found] if secret else found
+        """Return the topics without secret items, which no file has."""
+        topics = evidence(self.bank, self.rater, self.evidence, self.reader, self.topic_id)
+        secret = secret_wordings(topic.pool.topic_id for topic in topics)
+        return [_public(topic, secret) for topic in topics] if secret else topics
 
 
 def _public(topic: TopicEvidence, secret: set[tuple[int, str]]) -> TopicEvidence:
@@ -80,7 +80,7 @@ def uncovered_lines(query: ListingQuery) -> Iterator[str]:
 
 
 def grid_lines(query: ListingQuery) -> Iterator[str]:
-    """Texts that a spreadsheet would take for formulas begin with an apostrophe."""
+    """Return the lines of the grid; texts that look like formulas begin with an apostrophe."""
     return listings.grid_lines(map(_without_formulas, _rated_topics(query)))
 
 
@@ -90,7 +90,7 @@ LISTINGS: dict[str, tuple[Callable[[ListingQuery], Iterator[str]], str, str]] = 
     "uncovered": (uncovered_lines, "txt", "text/plain; charset=utf-8"),
     "grid": (grid_lines, "csv", "text/csv; charset=utf-8"),
 }
-"""By name: the lines, the ending of the file, and its content type."""
+"""Name -> lines, file extension and content type."""
 
 
 @require_safe
@@ -111,30 +111,30 @@ def listing(request: HtmxRequest, slug: str, bank_id: int, listing: str) -> Http
 
 
 def _rated_topics(query: ListingQuery) -> Iterator[RatedTopic]:
-    """Items with text, as the screens show them."""
+    """Yield the topics, with those items that have a text, as on the screens."""
     sources = _answer_sources(query)
     for topic in query.topics():
         texts, answers = _texts(topic), _answers(topic, query, sources)
-        shown = [(place, item) for place, item in enumerate(topic.items) if item.text]
+        with_text = [(place, item) for place, item in enumerate(topic.items) if item.text]
         passages = tuple(
             ListedPassage(
                 doc_id,
                 texts[pk],
-                tuple(topic.ratings[row, place] for place, _ in shown),
-                tuple(answers.get((item.revision_pk, pk), "") for _, item in shown),
+                tuple(topic.ratings[row, place] for place, _ in with_text),
+                tuple(answers.get((item.revision_pk, pk), "") for _, item in with_text),
             )
             for row, (pk, doc_id) in enumerate(zip(topic.pool.passage_pks, topic.pool.doc_ids, strict=True))
         )
-        yield RatedTopic(topic.pool.query_id, tuple(_item(item) for _, item in shown), passages)
+        yield RatedTopic(topic.pool.query_id, tuple(_item(item) for _, item in with_text), passages)
 
 
 def _spurious_topic(topic: TopicEvidence) -> SpuriousTopic:
     listed = suspects([topic])
-    return SpuriousTopic([(_item(one.item), one.spurious.count) for one in listed])
+    return SpuriousTopic([(_item(row.item), row.spurious.count) for row in listed])
 
 
 def _uncovered_topic(topic: TopicEvidence) -> UncoveredTopic:
-    """In the order of the pool."""
+    """Return the uncovered passages of a topic in the order of the pool."""
     pool, gaps = topic.pool, uncovered_of([topic]).uncovered
     by_passage = {gap.passage_pk: gap for gap in gaps}
     texts = _texts(topic)
@@ -147,7 +147,7 @@ def _uncovered_topic(topic: TopicEvidence) -> UncoveredTopic:
 
 
 def _answer_sources(query: ListingQuery) -> Sources:
-    """As in a cell: the rater's own answers count, then those that the same model extracted."""
+    """Return the sources of answers as in a cell: the rater's own first, then its model's extractions."""
     collection = query.bank.collection
     extracting = GraderConfig.objects.filter(
         purpose=Purpose.EXTRACT,
@@ -156,7 +156,10 @@ def _answer_sources(query: ListingQuery) -> Sources:
     )
     ordered = extracting.distinct().order_by("prompt_class", "pk")
     return {
-        kind: [config, *(one for one in ordered if one.llm == config.llm and kind in kinds_of(one))]
+        kind: [
+            config,
+            *(other for other in ordered if other.llm == config.llm and kind in kinds_of(other)),
+        ]
         for kind, config in query.rater.by_kind.items()
     }
 
@@ -192,11 +195,11 @@ def _without_formulas(topic: RatedTopic) -> RatedTopic:
     items = tuple(ListedItem(item.item_id, without_formula(item.text), item.kind) for item in topic.items)
     passages = tuple(
         ListedPassage(
-            without_formula(one.doc_id),
-            without_formula(one.text),
-            one.ratings,
-            tuple(map(without_formula, one.answers)),
+            without_formula(passage.doc_id),
+            without_formula(passage.text),
+            passage.ratings,
+            tuple(map(without_formula, passage.answers)),
         )
-        for one in topic.passages
+        for passage in topic.passages
     )
     return RatedTopic(without_formula(topic.query_id), items, passages)

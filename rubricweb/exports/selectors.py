@@ -1,7 +1,8 @@
-"""The contents of exports."""
+"""The contents of exports, the names of their files, and which of them can't be read again."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,13 +13,53 @@ from numpy.typing import NDArray
 from grading.formats.ids import is_one_word
 from grading.types import MIN_RATING, Qrel
 from rubricweb.corpus.pools import TopicPool
+from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.scoring import Uids, topic_labels
 from rubricweb.leaderboards.board.items import NOTHING
 from rubricweb.leaderboards.board.tables import Basis, basis
 from rubricweb.leaderboards.board.types import BoardSpec
 
+UNSAFE = re.compile(r"[^A-Za-z0-9.@_-]+")
+
 FIRST_LINES = 12
+
+
+def qrels_name(spec: BoardSpec) -> str:
+    """Return `<collection>_<grader>_<bank>_<mode>.qrels`, with every option that is not the default."""
+    measure = spec.measure
+    mode = str(measure.mode) if measure.mode == "max" else f"{measure.mode}{measure.min_grade}"
+    by = f"m{measure.min_answers}" if measure.min_answers > 1 else ""
+    source = "" if spec.source is Source.GRADER else str(spec.source)
+    units = "subtopics" if spec.by_subtopic else ""
+    definition = str(measure.definition) if measure.is_workbench else ""
+    return joined(*_whose(spec), _version(spec), source, units, definition, mode, by) + ".qrels"
+
+
+def leaderboard_name(spec: BoardSpec, form: str = "tsv") -> str:
+    measure = f"{spec.measure.label}_t{spec.measure.min_grade}"
+    topics = spec.topic_slice.token if spec.topic_slice else ""
+    return joined(*_whose(spec), _version(spec), topics, spec.topic, spec.facet, measure) + f".{form}"
+
+
+def _whose(spec: BoardSpec) -> tuple[str, ...]:
+    config, bank = spec.config, spec.bank.name if spec.bank else ""
+    return (
+        spec.collection.slug,
+        config.llm,
+        config.prompt_class,
+        config.of_answers,
+        config.settings_words,
+        bank,
+    )
+
+
+def _version(spec: BoardSpec) -> str:
+    return f"version{spec.version.number}" if spec.version else ""
+
+
+def joined(*parts: str) -> str:
+    return "_".join(UNSAFE.sub("-", part).strip("-.") for part in parts if part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +88,7 @@ class _Unit:
     grades: TopicGrades
     uids: Uids
     labels: dict[str, int]
-    """By doc id; passages without a grade are left out."""
+    """Keyed by doc id; passages without a grade are left out."""
 
     @property
     def qrels(self) -> list[Qrel]:
@@ -58,7 +99,7 @@ class _Unit:
         return len(self.uids)
 
     def graded_items(self, spec: BoardSpec) -> NDArray[np.int64]:
-        """Shape (passages,): how many of the items have a rating; the Workbench asks for no certain ones."""
+        """Return how many of the items have a rating, shape (passages,)."""
         if spec.measure.is_workbench:
             return np.full(len(self.grades.pool.doc_ids), self.n_items)
         ratings = self.grades.matrix.columns(self.uids).ratings
@@ -67,7 +108,7 @@ class _Unit:
 
 
 def qrels(spec: BoardSpec) -> Iterator[Qrel]:
-    """Rubric-Qrels by topic and passage in the collection's order; passages without a grade are left out."""
+    """Yield Rubric-Qrels by topic and passage in the collection's order, without ungraded passages."""
     for _, labels in _by_topic(basis(spec)):
         yield from labels
 
@@ -108,7 +149,7 @@ def _losses(base: Basis) -> list[str]:
 
 
 def _losses_of(topic: TopicPool, units: list[_Unit], spec: BoardSpec) -> Iterator[str]:
-    """Of one topic. Where nothing of it has a line, that is one entry."""
+    """Yield the losses of one topic; a single entry if nothing of it has a line."""
     if not any(unit.labels for unit in units):
         passages = len(topic.doc_ids)
         yield f"topic {topic.query_id}: no line, none of its pooled passages ({passages:,}) has a grade"
@@ -128,7 +169,7 @@ def _losses_of(topic: TopicPool, units: list[_Unit], spec: BoardSpec) -> Iterato
 
 
 def _by_topic(base: Basis) -> Iterator[tuple[TopicPool, list[Qrel]]]:
-    """By subtopic, the query id is `topic/subtopic`; items without a subtopic are under the topic's id."""
+    """Yield each topic's qrels; a subtopic's query id is `topic/subtopic`."""
     for topic, units in zip(base.pool.topics, _units_of(base), strict=True):
         yield topic, [qrel for unit in units for qrel in unit.qrels]
 
@@ -148,3 +189,70 @@ def _units_of(base: Basis) -> Iterator[list[_Unit]]:
             )
             for facet, part in parts.items()
         ]
+
+
+@dataclass(frozen=True, slots=True)
+class OneWay:
+    """Files that Import does not read."""
+
+    files: tuple[str, ...]
+    """Routes, after a blank those of one form of theirs; folders and files of a release after `release`."""
+    description: str
+    """What they are, and what is read instead."""
+
+
+ONE_WAY = (
+    OneWay(
+        ("exports:human-grades tsv", "exports:flags tsv"),
+        "Ratings and flags as TSV, for spreadsheets: import JSON Lines.",
+    ),
+    OneWay(
+        ("exports:random-cells jsonl", "exports:random-cells tsv"),
+        "Pairs drawn at random, which belong to their campaign: an archive contains campaigns.",
+    ),
+    OneWay(
+        ("arena:votes-file csv", "arena:votes-file tsv", "arena:votes-file json"),
+        "Votes that count as CSV, TSV and JSON: import all votes as JSON Lines.",
+    ),
+    OneWay(
+        ("arena:board-file csv", "arena:board-file tsv", "arena:board-file json"),
+        "The vote board, which is computed from the votes.",
+    ),
+    OneWay(
+        ("exports:support qrels",),
+        "Support labels as qrels, which name nobody: import JSON Lines.",
+    ),
+    OneWay(
+        ("exports:leaderboard tex", "exports:leaderboard eval.measures.yml"),
+        "Leaderboards as LaTeX, and their measures as YAML: import another format.",
+    ),
+    OneWay(
+        (
+            "exports:listing verify",
+            "exports:listing spurious",
+            "exports:listing uncovered",
+            "exports:listing grid",
+        ),
+        "Listings of the Workbench, which are written for people.",
+    ),
+    OneWay(
+        ("exports:qrels-losses", "exports:bank-losses"),
+        "Lists of what a file leaves out.",
+    ),
+    OneWay(
+        (
+            *("corpus:audit-file csv", "corpus:audit-file tsv"),
+            *("leaderboards:plot", "graders:card-file", "releases:names"),
+        ),
+        "The audit trail, figures, calibration cards, and the names behind pseudonyms of a release.",
+    ),
+    OneWay(
+        (
+            *("release prompts", "release runs/runs.tsv", "release agreement", "release figures"),
+            *("release provenance", "release tex", "release README.md", "release manifest.json"),
+            "release SHA256SUMS",
+        ),
+        "Of a release: prompts, the list of runs, agreement, figures, LaTeX, provenance.",
+    ),
+)
+"""In the order of the page Share."""

@@ -1,22 +1,22 @@
 from django.urls import path
 
-from rubricweb.exports import banks, humans, listings, runs, support, topics, views
+from rubricweb.exports import banks, corpus, labels, listings, views
 
 app_name = "exports"
 urlpatterns = [
     path("<slug:slug>/qrels/", views.qrels, name="qrels"),
     path("<slug:slug>/qrels/losses/", views.qrels_losses, name="qrels-losses"),
     path("<slug:slug>/flags/", views.flags, name="flags"),
-    path("<slug:slug>/human-grades/", humans.human_grades, name="human-grades"),
-    path("<slug:slug>/random-cells/", humans.random_cells, name="random-cells"),
+    path("<slug:slug>/human-grades/", labels.human_grades, name="human-grades"),
+    path("<slug:slug>/random-cells/", labels.random_cells, name="random-cells"),
     path("<slug:slug>/banks/<int:bank_id>/", banks.bank_page, name="bank"),
     path("<slug:slug>/banks/<int:bank_id>/file/", banks.bank_file, name="bank-file"),
     path("<slug:slug>/banks/<int:bank_id>/losses/", banks.bank_losses, name="bank-losses"),
     path("<slug:slug>/banks/<int:bank_id>/listings/<str:listing>/", listings.listing, name="listing"),
-    path("<slug:slug>/topics/", topics.topics_page, name="topics"),
-    path("<slug:slug>/topics/file/", topics.topics_file, name="topics-file"),
-    path("<slug:slug>/runs/<int:run_id>/", runs.run_page, name="run"),
-    path("<slug:slug>/runs/<int:run_id>/file/", runs.run_file, name="run-file"),
-    path("<slug:slug>/support/<str:file>/", support.support, name="support"),
+    path("<slug:slug>/topics/", corpus.topics_page, name="topics"),
+    path("<slug:slug>/topics/file/", corpus.topics_file, name="topics-file"),
+    path("<slug:slug>/runs/<int:run_id>/", corpus.run_page, name="run"),
+    path("<slug:slug>/runs/<int:run_id>/file/", corpus.run_file, name="run-file"),
+    path("<slug:slug>/support/<str:file>/", labels.support, name="support"),
     path("<slug:slug>/leaderboard/", views.leaderboard, name="leaderboard"),
 ]

@@ -1,9 +1,10 @@
-"""Downloads of labels, boards and flags; the page that offers them is `releases.share`."""
+"""Downloads of qrels, boards and flags; the page that offers them is `releases.share`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
+from django import forms
 from django.contrib import messages
 from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect
@@ -11,17 +12,41 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from grading.errors import BadFormat
+from grading.formats import events
+from grading.formats.events import FlagThread, event_line
+from grading.formats.tables import without_formula
 from grading.formats.trec import qrels_lines
+from rubricweb.banks.secrecy import public
 from rubricweb.core.http import HtmxRequest
 from rubricweb.corpus import access
+from rubricweb.corpus.models import Collection
+from rubricweb.corpus.pseudonyms import Naming
 from rubricweb.corpus.pseudonyms import naming as naming_of_people
-from rubricweb.exports import flags as flag_files
-from rubricweb.exports import naming, selectors
-from rubricweb.exports.flags import FlagsExportForm
+from rubricweb.exports import selectors
 from rubricweb.leaderboards.board import files, values
 from rubricweb.leaderboards.board import selectors as leaderboards
 from rubricweb.leaderboards.board.types import Board, BoardSpec
 from rubricweb.leaderboards.forms import BoardForm, LabelForm
+from rubricweb.review.models import Flag, FlagEvent
+
+BATCH = 500
+COLUMNS = (
+    "flag_id",
+    "kind",
+    "state",
+    "bank",
+    "query_id",
+    "item_id",
+    "doc_id",
+    "number",
+    "verb",
+    "by",
+    "at",
+    "assignee",
+    "text",
+    "event_id",
+)
+ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 WRITTEN: dict[str, tuple[Callable[[Board], list[str]], str]] = {
     "tsv": (files.tsv_lines, "text/tab-separated-values; charset=utf-8"),
@@ -29,7 +54,70 @@ WRITTEN: dict[str, tuple[Callable[[Board], list[str]], str]] = {
     "json": (files.json_lines, "application/json"),
 }
 KINDS = (*WRITTEN, *values.FORMATS, values.MEASURES)
-"""Of files of a board."""
+"""Names of the formats of a board."""
+
+
+def flag_jsonl_lines(collection: Collection, name: Naming) -> Iterator[str]:
+    return (event_line(thread) for thread in threads(collection, name))
+
+
+def flag_tsv_lines(collection: Collection, name: Naming) -> Iterator[str]:
+    """Yield lines with a header; tabs and line breaks become \\t and \\n, a backslash \\\\.
+
+    Texts that a spreadsheet would take for formulas begin with an apostrophe.
+    """
+    yield "\t".join(COLUMNS)
+    for thread in threads(collection, name):
+        for event in thread.events:
+            row = {column: getattr(event, column, None) for column in COLUMNS}
+            row |= {column: getattr(thread, column) for column in COLUMNS if row[column] is None}
+            yield "\t".join(without_formula(str(row[column])).translate(ESCAPES) for column in COLUMNS)
+
+
+def threads(collection: Collection, name: Naming) -> Iterator[FlagThread]:
+    """Yield the flags in the order in which they were opened, without those of secret items."""
+    flags = public(Flag.objects.of(collection)).ready().order_by("pk")
+    for flag in flags.iterator(chunk_size=BATCH):
+        yield FlagThread(
+            flag_id=f"{flag.bank.collection.slug}/{flag.pk}",
+            kind=flag.kind,
+            state="open" if flag.is_open else "resolved",
+            bank=flag.bank.name,
+            query_id=flag.topic.query_id,
+            item_id=flag.revision.uid if flag.revision else "",
+            doc_id=flag.passage.doc_id if flag.passage else "",
+            by=name(flag.by),
+            at=flag.at.isoformat(),
+            assignee=name(flag.assignee),
+            events=[_event(event, name) for event in flag.events.all()],
+        )
+
+
+def _event(event: FlagEvent, name: Naming) -> events.FlagEvent:
+    return events.FlagEvent(
+        event_id=str(event.uid),
+        number=event.number,
+        verb=events.Verb(event.verb),
+        by=name(event.by),
+        at=event.at.isoformat(),
+        assignee=name(event.assignee),
+        text=event.text,
+    )
+
+
+class FlagsExportForm(forms.Form):
+    """A file of flags and comments."""
+
+    format = forms.ChoiceField(
+        label="Format",
+        choices=[("jsonl", "JSON Lines"), ("tsv", "TSV")],
+        required=False,
+    )
+    names = forms.ChoiceField(
+        label="People",
+        choices=[("", "pseudonyms"), ("1", "usernames")],
+        required=False,
+    )
 
 
 @require_safe
@@ -47,7 +135,7 @@ def qrels(request: HtmxRequest, slug: str) -> HttpResponseBase:
             f"These labels cannot be written as qrels: {error.problem}.",
         )
         return _back(request, slug)
-    return _download(lines, name=naming.qrels_name(form.spec), content_type="text/plain; charset=utf-8")
+    return _download(lines, name=selectors.qrels_name(form.spec), content_type="text/plain; charset=utf-8")
 
 
 @require_safe
@@ -57,7 +145,7 @@ def qrels_losses(request: HtmxRequest, slug: str) -> HttpResponseBase:
     form = LabelForm(request.GET, collection=collection)
     if not form.is_valid():
         return _back(request, slug)
-    name = f"{naming.qrels_name(form.spec)}.losses.txt"
+    name = f"{selectors.qrels_name(form.spec)}.losses.txt"
     return _download(selectors.qrels_losses(form.spec), name=name, content_type="text/plain; charset=utf-8")
 
 
@@ -76,7 +164,7 @@ def leaderboard(request: HtmxRequest, slug: str) -> HttpResponseBase:
             f"This board cannot be written as {kind}: {error.problem}.",
         )
         return _back(request, slug)
-    name = naming.leaderboard_name(form.spec, kind)
+    name = selectors.leaderboard_name(form.spec, kind)
     return _download(lines, name=name, content_type=content_type)
 
 
@@ -100,9 +188,9 @@ def flags(request: HtmxRequest, slug: str) -> HttpResponseBase:
         return redirect("releases:share", slug)
     name = naming_of_people(collection, with_names=bool(form.cleaned_data["names"]))
     if form.cleaned_data["format"] == "tsv":
-        lines, content_type = flag_files.tsv_lines, "text/tab-separated-values; charset=utf-8"
+        lines, content_type = flag_tsv_lines, "text/tab-separated-values; charset=utf-8"
     else:
-        lines, content_type = flag_files.jsonl_lines, "application/jsonl; charset=utf-8"
+        lines, content_type = flag_jsonl_lines, "application/jsonl; charset=utf-8"
     file = f"{collection.slug}_flags.{form.cleaned_data['format'] or 'jsonl'}"
     return _download(lines(collection, name), name=file, content_type=content_type)
 

@@ -1,13 +1,24 @@
-"""The pages of the help in the order of its table of contents, read from docs/help and docs."""
+"""The pages of the help as HTML, in the order of their table of contents, and which explains which screen."""
 
 from __future__ import annotations
 
+import posixpath
+import re
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.templatetags.static import static
+from django.urls import reverse
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.text import slugify
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
-from rubricweb.help.markdown import Document, parse
+PICTURES = "img/"
+_COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
 
 INDEX = "index"
 CONTENTS: dict[str, tuple[str, ...]] = {
@@ -23,6 +34,166 @@ CONTENTS: dict[str, tuple[str, ...]] = {
     "Look up": ("measures", "certainty", "glossary"),
 }
 """The names of the pages by section; `measures` is `docs/help/measures.md` or `docs/measures.md`."""
+PAGES = {
+    "accounts": "people#your-account",
+    "api": "programs#the-api",
+    "arena": "work#vote",
+    "arena:board": "results#votes",
+    "archives": "server#archive-and-restore-a-collection",
+    "campaigns": "work#rate",
+    "campaigns:campaign-new": "work#open-a-campaign",
+    "campaigns:campaigns": "work#open-a-campaign",
+    "campaigns:decide": "work#decide",
+    "core": INDEX,
+    "corpus": "people#settings-of-a-collection",
+    "corpus:people": "people#invite-people",
+    "corpus:runs": "runs",
+    "corpus:run-edit": "runs",
+    "editor": "topics",
+    "editor:drafts": "topics#draft-with-a-model",
+    "editor:history": "topics#history",
+    "editor:trial": "topics#retire-weigh-try",
+    "exports": "files#take-files-out",
+    "grades": "graders#grade",
+    "grades:pool": "runs#the-pool",
+    "help": INDEX,
+    "home": INDEX,
+    "home:results": "results",
+    "home:work": "work",
+    "imports": "files#bring-files-in",
+    "leaderboards": "results#read-the-board",
+    "leaderboards:compare": "results#compare-two-runs",
+    "leaderboards:sure": "results#how-sure-are-we",
+    "leaderboards:public": "results#publish-a-board",
+    "graders": "graders#choose-a-grader",
+    "graders:write": "graders#prompts-of-your-own",
+    "releases": "files#take-files-out",
+    "review": "topics#read-the-grid",
+    "review:flags": "work#flags",
+    "review:problems": "topics#problems",
+    "review:verify": "work#verify",
+    "submissions": "runs#take-submissions",
+    "submissions:submission": "runs#submit-a-run",
+    "submissions:submit": "runs#submit-a-run",
+    "support": "results#support",
+    "support:label": "work#label-citations",
+    "systems": "runs#make-a-run",
+    "webhooks": "programs#webhooks",
+}
+"""Page and anchor by the name of a route, or of its namespace for all others in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What is between two headings."""
+
+    level: int
+    anchor: str
+    heading: str
+    text: str
+    """Without markup."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    name: str
+    title: str
+    html: SafeString
+    parts: tuple[Part, ...]
+    """The first is the title's; its anchor is empty."""
+
+    @property
+    def address(self) -> str:
+        return address_of(self.name)
+
+    @property
+    def headings(self) -> list[Part]:
+        """The headings of the second level."""
+        return [part for part in self.parts if part.level == 2]
+
+    @property
+    def anchors(self) -> set[str]:
+        return {part.anchor for part in self.parts}
+
+
+def address_of(name: str) -> str:
+    return reverse("help:index") if name == "index" else reverse("help:page", args=[name])
+
+
+def parse(name: str, text: str) -> Document:
+    """Return the document. Raises ValueError if the text does not begin with a title."""
+    tokens = _MARKDOWN.parse(_COMMENT.sub("", text))
+    if not tokens or tokens[0].tag != "h1":
+        raise ValueError(f"{name}.md does not begin with a title (# ...)")
+    parts = _anchored(tokens)
+    for token in tokens:
+        _point(token, name)
+    html = _MARKDOWN.renderer.render(tokens[3:], _MARKDOWN.options, {})
+    # The renderer escapes what it is given: html is False.
+    return Document(name, parts[0].heading, mark_safe(html), tuple(parts))  # noqa: S308
+
+
+def _anchored(tokens: list[Token]) -> list[Part]:
+    """Give each heading an id, and return the parts that they begin."""
+    starts = [place for place, token in enumerate(tokens) if token.type == "heading_open"]
+    parts: list[Part] = []
+    for start, end in zip(starts, [*starts[1:], len(tokens)], strict=True):
+        heading = _plain(tokens[start + 1])
+        anchor = "" if start == 0 else slugify(heading)
+        if anchor in {part.anchor for part in parts}:
+            anchor = f"{anchor}-{len(parts)}"
+        tokens[start].attrSet("id", anchor)
+        text = " ".join(filter(None, map(_plain, tokens[start + 3 : end])))
+        parts.append(Part(int(tokens[start].tag[1]), anchor, heading, text))
+    return parts
+
+
+def _plain(token: Token) -> str:
+    if token.type == "fence":
+        return token.content
+    return "".join(" " if child.type == "softbreak" else child.content for child in token.children or ())
+
+
+def _point(token: Token, name: str) -> None:
+    """Point links and pictures to where they are served; links to files that are not pages become text."""
+    if token.type == "th_open":
+        token.attrSet("scope", "col")
+    if token.attrs.pop("style", None) == "text-align:right":  # no page may bring styles of its own
+        token.attrSet("class", "num")
+    for child in token.children or ():
+        if child.type == "image":
+            picture = str(child.attrGet("src")).rpartition("/")[2]
+            child.attrSet("src", static(f"help/{picture}"))
+            child.attrSet("loading", "lazy")
+        elif child.type == "link_open":
+            child.attrSet("href", _target(str(child.attrGet("href")), name))
+
+
+def _target(href: str, name: str) -> str:
+    parts = urlsplit(href)
+    if parts.scheme or not parts.path:
+        return href
+    path = posixpath.normpath(posixpath.join(posixpath.dirname(name), parts.path))
+    page = re.sub(r"^(?:\.\./)*(?:docs/)?(?:help/)?", "", path).removesuffix(".md")
+    return address_of(page) + (f"#{parts.fragment}" if parts.fragment else "")
+
+
+def _table_open(*_: object) -> str:
+    return '<div class="table-frame" tabindex="0" role="group" aria-label="Table"><table class="table">'
+
+
+def _table_close(*_: object) -> str:
+    return "</table></div>"
+
+
+def _markdown() -> MarkdownIt:
+    markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
+    markdown.add_render_rule("table_open", _table_open)
+    markdown.add_render_rule("table_close", _table_close)
+    return markdown
+
+
+_MARKDOWN = _markdown()
 
 
 def page_names() -> list[str]:
@@ -30,7 +201,7 @@ def page_names() -> list[str]:
 
 
 def path_of(name: str) -> Path | None:
-    """The file of a page; None where the name is not in the contents, or has no file."""
+    """Return the file of a page; None where the name is not in the contents, or has no file."""
     if not any(name in names for names in CONTENTS.values()):
         return None
     paths = (settings.HELP_DIR / "help" / f"{name}.md", settings.HELP_DIR / f"{name}.md")
@@ -38,7 +209,7 @@ def path_of(name: str) -> Path | None:
 
 
 def document(name: str) -> Document | None:
-    """The page, parsed again when its file has changed."""
+    """Return the page, parsed again when its file has changed."""
     path = path_of(name)
     return _parsed(name, path, path.stat().st_mtime_ns) if path else None
 
@@ -49,23 +220,30 @@ def _parsed(name: str, path: Path, modified: int) -> Document:
 
 
 def table_of_contents() -> list[tuple[str, list[Document]]]:
-    """The sections with their pages."""
+    """Return the sections with their pages."""
     return [
         (section, [page for name in names if (page := document(name))]) for section, names in CONTENTS.items()
     ]
 
 
-def search(words: str) -> list[tuple[Document, str, str, str]]:
-    """The parts of pages that have every word: page, anchor, heading and the beginning of the text.
+def search(query: str) -> list[tuple[Document, str, str, str]]:
+    """Return the parts of pages that have every word: page, anchor, heading and the beginning of the text.
 
     Hits in headings come first, otherwise in the order of the contents.
     """
-    wanted = words.casefold().split()
+    terms = query.casefold().split()
     hits = []
     for page in filter(None, map(document, page_names())):
-        for part in page.parts if wanted else ():
+        for part in page.parts if terms else ():
             heading = f"{page.title} {part.heading}".casefold()
-            if all(word in heading or word in part.text.casefold() for word in wanted):
-                hits.append((-sum(word in heading for word in wanted), page, part))
+            if all(word in heading or word in part.text.casefold() for word in terms):
+                hits.append((-sum(word in heading for word in terms), page, part))
     hits.sort(key=lambda hit: hit[0])
     return [(page, part.anchor, part.heading, part.text[:200]) for _, page, part in hits]
+
+
+def help_for(route: str) -> str:
+    """Return the address of the page for a route such as `editor:topic`, else of the first page."""
+    page = PAGES.get(route) or PAGES.get(route.partition(":")[0], INDEX)
+    name, _, anchor = page.partition("#")
+    return address_of(name) + (f"#{anchor}" if anchor else "")

@@ -25,8 +25,8 @@ def page(request: HttpRequest, page: str) -> HttpResponse:
 @require_safe
 @login_not_required
 def search(request: HttpRequest) -> HttpResponse:
-    words = request.GET.get("q", "").strip()[:200]
-    context = {"words": words, "hits": contents.search(words), "contents": contents.table_of_contents()}
+    query = request.GET.get("q", "").strip()[:200]
+    context = {"words": query, "hits": contents.search(query), "contents": contents.table_of_contents()}
     return render(request, "help/search.html", context)
 
 

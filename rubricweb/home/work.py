@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
-from rubricweb.arena.drawing import count_unseen
+from rubricweb.arena.battles import count_unseen
 from rubricweb.campaigns.models import Campaign, Turn
 from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.corpus.access import collection_for

@@ -24,7 +24,7 @@ from rubricweb import __version__
 from rubricweb.campaigns import agreement as assessors
 from rubricweb.corpus.models import Collection, Judgment
 from rubricweb.corpus.pools import collection_pool
-from rubricweb.exports import naming
+from rubricweb.exports import selectors
 from rubricweb.exports import selectors as labels
 from rubricweb.grades.configs import default_min_grade, kinds_of
 from rubricweb.grades.human_matrices import Source
@@ -68,28 +68,28 @@ def board_specs(collection: Collection) -> list[BoardSpec]:
 def _with_columns(spec: BoardSpec) -> BoardSpec:
     judged = Judgment.objects.filter(topic__collection=spec.collection).exists()
     further = [name for name in FURTHER if name != spec.measure.name]
-    words = ",".join([*further, "judgments/ndcg_cut_10"] if judged else further)
+    names = ",".join([*further, "judgments/ndcg_cut_10"] if judged else further)
     try:
         return columns.with_columns(
-            replace(spec, measure=lookup.check_measure(spec.config, spec.measure)), words
+            replace(spec, measure=lookup.check_measure(spec.config, spec.measure)), names
         )
     except BoardError:
         return spec
 
 
 def qrels_files(contents: Contents) -> Iterator[ReleaseFile]:
-    """The human judgments, and for each grader and bank the labels of every mode."""
+    """Yield the human judgments, and for each grader and bank the labels of every mode."""
     judged = _judgments(contents.collection)
     if judged:
         yield text_file("qrels/judgments.qrels", "the human judgments", partial(_qrels_lines, judged))
     for spec, stem in _stems(contents.collection, _qrels_stem):
         for source in _sources(contents.collection):
             for mode in LabelMode:
-                one = replace(spec, source=source, measure=replace(spec.measure, mode=mode))
-                qrels = list(labels.qrels(one))
+                variant = replace(spec, source=source, measure=replace(spec.measure, mode=mode))
+                qrels = list(labels.qrels(variant))
                 if qrels:
                     name = "_".join(filter(None, (stem, "" if source is Source.GRADER else source, mode)))
-                    about = f"{provenance.label_basis(one)}, by {lookup.grader_name(spec.config)}"
+                    about = f"{provenance.label_basis(variant)}, by {lookup.grader_name(spec.config)}"
                     yield text_file(f"qrels/{name}.qrels", about, partial(_qrels_lines, qrels))
 
 
@@ -102,21 +102,21 @@ def boards(contents: Contents) -> list[tuple[str, Board]]:
 
 
 def board_files(contents: Contents) -> Iterator[ReleaseFile]:
-    """Each board overall (JSON, TSV, LaTeX) and by topic, in the formats that other tools read."""
-    for stem, shown in boards(contents):
-        spec = shown.spec
+    """Yield each board overall (JSON, TSV, LaTeX) and by topic, in the formats that other tools read."""
+    for stem, leaderboard in boards(contents):
+        spec = leaderboard.spec
         about = f"the runs by {provenance.measure_name(spec)}, {lookup.grader_name(spec.config)}"
-        yield text_file(f"boards/{stem}.json", about, partial(_board_json, shown))
+        yield text_file(f"boards/{stem}.json", about, partial(_board_json, leaderboard))
         for kind, lines in (("tsv", files.tsv_lines), ("tex", files.tex_lines)):
-            yield text_file(f"boards/{stem}.{kind}", about, partial(_timeless, lines, shown))
+            yield text_file(f"boards/{stem}.{kind}", about, partial(_timeless, lines, leaderboard))
         for kind in values.FORMATS:
             yield text_file(f"boards/{stem}.{kind}", f"{about}, by topic", partial(_value_lines, spec, kind))
 
 
 def figure_files(contents: Contents) -> Iterator[ReleaseFile]:
-    for stem, shown in boards(contents):
-        spec, label = shown.spec, provenance.measure_name(shown.spec)
-        rows = [DotRow(row.run_tag, row.score, row.low, row.high) for row in shown.rows]
+    for stem, leaderboard in boards(contents):
+        spec, label = leaderboard.spec, provenance.measure_name(leaderboard.spec)
+        rows = [DotRow(row.run_tag, row.score, row.low, row.high) for row in leaderboard.rows]
         drawn = dot_rows(rows, name=stem, sentence=contents.title, axis=label).file
         about = f"the runs by {label} with 95 % intervals over topics"
         yield text_file(f"figures/{stem}.svg", about, partial(text_lines, drawn))
@@ -127,7 +127,7 @@ def figure_files(contents: Contents) -> Iterator[ReleaseFile]:
 
 
 def agreement_files_of(contents: Contents) -> Iterator[ReleaseFile]:
-    """Graders against the human judgments, and assessors with each other."""
+    """Yield the agreement of graders with human judgments, and of assessors with each other."""
     collection = contents.collection
     configs = [row.config for row in scored_graders(collection)]
     pairs = labellers(collection, configs, list(collection.banks.all())) if _judgments(collection) else []
@@ -148,7 +148,7 @@ def provenance_files(contents: Contents) -> Iterator[ReleaseFile]:
 
 
 def _qrels_lines(qrels: list[Qrel]) -> list[str]:
-    """Without the lines of ids that the format cannot have."""
+    """Return the lines without ids that the format cannot have."""
     lines: list[str] = []
     for qrel in qrels:
         try:
@@ -159,7 +159,7 @@ def _qrels_lines(qrels: list[Qrel]) -> list[str]:
 
 
 def _judgments(collection: Collection) -> list[Qrel]:
-    """By topic and subtopic; a subtopic's id is `topic/subtopic`."""
+    """Return the judgments by topic and subtopic; a subtopic's id is `topic/subtopic`."""
     rows = Judgment.objects.filter(topic__collection=collection)
     fields = rows.values_list("topic__position", "topic__query_id", "facet_id", "doc_id", "relevance")
     ordered = sorted(fields)
@@ -175,11 +175,11 @@ def _sources(collection: Collection) -> list[Source]:
 
 
 def _qrels_stem(spec: BoardSpec) -> str:
-    return naming.qrels_name(spec).removesuffix(f"_{spec.measure.mode}.qrels")
+    return selectors.qrels_name(spec).removesuffix(f"_{spec.measure.mode}.qrels")
 
 
 def _board_stem(spec: BoardSpec) -> str:
-    return naming.leaderboard_name(spec, "").removesuffix(".")
+    return selectors.leaderboard_name(spec, "").removesuffix(".")
 
 
 def _stems(collection: Collection, stem: Callable[[BoardSpec], str]) -> Iterator[tuple[BoardSpec, str]]:
@@ -190,33 +190,33 @@ def _stems(collection: Collection, stem: Callable[[BoardSpec], str]) -> Iterator
         yield spec, name if names.count(name) == 1 else f"{name}_{spec.config.fingerprint[:FINGERPRINT]}"
 
 
-def _timeless(lines: Callable[[Board], list[str]], shown: Board) -> list[str]:
+def _timeless(lines: Callable[[Board], list[str]], leaderboard: Board) -> list[str]:
     return [
-        _without_key(line, shown.spec.config)
-        for line in lines(shown)
+        _without_key(line, leaderboard.spec.config)
+        for line in lines(leaderboard)
         if not re.match(rf"[#%] ({'|'.join(CLOCK)}): ", line)
     ]
 
 
-def _statements(shown: Board) -> list[tuple[str, str]]:
-    stated = [pair for pair in provenance.statements(shown) if pair[0] not in CLOCK]
-    return [(name, _without_key(value, shown.spec.config)) for name, value in stated]
+def _statements(leaderboard: Board) -> list[tuple[str, str]]:
+    stated = [pair for pair in provenance.statements(leaderboard) if pair[0] not in CLOCK]
+    return [(name, _without_key(value, leaderboard.spec.config)) for name, value in stated]
 
 
 def _without_key(text: str, config: GraderConfig) -> str:
     return text.replace(f"config {config.pk}", f"fingerprint {config.fingerprint[:FINGERPRINT]}")
 
 
-def _board_json(shown: Board) -> list[str]:
-    document = files.document(shown)
+def _board_json(leaderboard: Board) -> list[str]:
+    document = files.document(leaderboard)
     for name in CLOCK:
         document.pop(name)
-    document["grader"] = _grader(shown.spec.config)
+    document["grader"] = _grader(leaderboard.spec.config)
     return _json_lines(document)
 
 
 def _value_lines(spec: BoardSpec, kind: str) -> Iterator[str]:
-    """By the shown names of runs, whatever the order in the database."""
+    """Yield the lines by the shown names of runs, whatever the order in the database."""
     rows = sorted(values.value_rows(spec), key=lambda row: row.run_tag)
     return values.FORMATS[kind](rows)
 
@@ -246,7 +246,7 @@ def _without_keys(table: DataTable, configs: list[GraderConfig]) -> DataTable:
 
 
 def _assessors_json(rated: assessors.AgreementView) -> list[str]:
-    """Without people and without items: alpha overall and by topic, and the effect of seeing the grader."""
+    """Return alpha overall and by topic, and the effect of seeing the grader, without people and items."""
     by_topic = sorted(map(assessors.document, rated.by_topic), key=lambda row: str(row["name"]))
     anchoring = assessors.document(rated.anchoring) if rated.anchoring else None
     return _json_lines(
@@ -272,7 +272,7 @@ def _provenance_json(contents: Contents) -> list[str]:
             "first_relevant_judgment": collection.min_relevant,
             "pool_rule": collection.pool_rule,
             "graders": [_grader(config) for config in configs],
-            "boards": {stem: dict(_statements(shown)) for stem, shown in boards(contents)},
+            "boards": {stem: dict(_statements(leaderboard)) for stem, leaderboard in boards(contents)},
         }
     )
 
@@ -290,15 +290,15 @@ def _grader(config: GraderConfig) -> Json:
 
 
 def _json_lines(document: Json) -> list[str]:
-    """With the keys in order, since PostgreSQL does not keep theirs; what is undefined is null."""
+    """Return the JSON with sorted keys, since PostgreSQL does not keep their order; NaN is null."""
     return json.dumps(_defined(document), indent=1, ensure_ascii=False, sort_keys=True).split("\n")
 
 
 def _defined(value: Any) -> Any:
     if isinstance(value, dict):
-        return {str(name): _defined(one) for name, one in value.items()}
+        return {str(name): _defined(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_defined(one) for one in value]
+        return [_defined(part) for part in value]
     return None if isinstance(value, float) and value != value else value
 
 

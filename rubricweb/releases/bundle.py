@@ -1,12 +1,13 @@
 """Write a release: every part's files, a README, a manifest and checksums, as one zip.
 
-Equal data makes equal bytes: names are sorted, times are fixed, and nothing tells of the clock or of keys.
+Equal data makes equal bytes: names are sorted, times are fixed, and nothing depends on the clock or on keys.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import shutil
 import tempfile
 import zipfile
@@ -14,21 +15,32 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from django.db import transaction
 from django.db.models import Max
 
 from grading.errors import BadFormat
 from rubricweb import __version__
 from rubricweb.banks.models import ItemChange
+from rubricweb.core import events
 from rubricweb.corpus.models import Collection
 from rubricweb.grades import visibility
 from rubricweb.grades.human_models import HumanStamp
 from rubricweb.grades.models import MatrixStamp
+from rubricweb.grades.visibility import Refused
+from rubricweb.jobs import endings
+from rubricweb.jobs.leases import Lease, LeaseLost
+from rubricweb.leaderboards.board import provenance
+from rubricweb.leaderboards.models import PublicBoard
+from rubricweb.leaderboards.public.actions import publish_document
+from rubricweb.leaderboards.public.documents import Document, document_of
 from rubricweb.releases import boards, parts, readme
-from rubricweb.releases.contents import Contents, Part, ReleaseFile, ReleaseOptions
-from rubricweb.releases.names import Names
+from rubricweb.releases.contents import Contents, Names, Part, ReleaseFile, ReleaseOptions, contents_of
+from rubricweb.releases.models import Release
+from rubricweb.webhooks import outbox
+from rubricweb.webhooks.models import EventType
 
 VERSION = 1
-"""Of the manifest and of which files a release has."""
+"""Version of the manifest and of the list of files."""
 EARLIEST = (1980, 1, 1, 0, 0, 0)
 """The time of every file in the zip."""
 MODE = 0o100644 << 16
@@ -51,6 +63,8 @@ PARTS: tuple[Part, ...] = (
 Progress = Callable[[str, int], None]
 """Called with what is written next, and how many parts are done."""
 
+CHOSEN = ("title", "license", "citation", "contact", "has_runs", "is_anonymous")
+
 
 @dataclass(frozen=True, slots=True)
 class WrittenFile:
@@ -67,7 +81,7 @@ class WrittenFile:
 @dataclass(frozen=True, slots=True)
 class WrittenRelease:
     sha256: str
-    """Of the whole zip."""
+    """SHA-256 of the whole zip."""
     size: int
     files: tuple[WrittenFile, ...]
     not_written: tuple[str, ...]
@@ -98,7 +112,7 @@ class _Folder:
             self.files.append(WrittenFile(file.name, part.name, file.about, size, digest, file.losses))
 
     def names(self) -> list[str]:
-        """The names of all files, in the order of the zip."""
+        """Return the names of all files, in the order of the zip."""
         files = (path for path in self.path.rglob("*") if path.is_file())
         return sorted(path.relative_to(self.path).as_posix() for path in files)
 
@@ -159,7 +173,7 @@ def _packed(folder: _Folder, names: Names, out: Path) -> WrittenRelease:
 
 
 def _state(collection: Collection) -> tuple[object, ...]:
-    """What moves with every change to imports, runs, grades, ratings and items."""
+    """Return what moves with every change to imports, runs, grades, ratings and items."""
     queries = (
         MatrixStamp.objects.filter(topic__collection=collection).aggregate(Max("number")),
         HumanStamp.objects.filter(topic__collection=collection).aggregate(Max("number")),
@@ -180,7 +194,9 @@ def _describe(contents: Contents, folder: _Folder) -> None:
 
 
 def _manifest(slug: str, options: ReleaseOptions, files: list[WrittenFile]) -> str:
-    listed = [{"name": one.name, "part": one.part, "size": one.size, "sha256": one.sha256} for one in files]
+    listed = [
+        {"name": file.name, "part": file.part, "size": file.size, "sha256": file.sha256} for file in files
+    ]
     document = {
         "format": "rubricweb-release",
         "version": VERSION,
@@ -209,3 +225,78 @@ def _pack(folder: _Folder, out: Path) -> None:
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+logger = logging.getLogger(__name__)
+
+
+def options_of(release: Release) -> ReleaseOptions:
+    return ReleaseOptions(**{name: getattr(release, name) for name in CHOSEN})
+
+
+def write(lease: Lease[Release]) -> None:
+    """Write the zip, then publish. A worker that lost its lease publishes nothing."""
+    release = lease.work
+    contents = contents_of(release.collection, options_of(release))
+    release.path.parent.mkdir(parents=True, exist_ok=True)
+
+    def note(doing: str, done: int) -> None:
+        if not lease.held().update(doing=doing, done=done):
+            raise LeaseLost
+        events.publish(release.collection.channel, "progress")
+
+    try:
+        written = write_release(contents, release.path, note=note)
+    except (Refused, ChangedMeanwhile) as error:
+        endings.fail(lease, error=str(error))
+        return
+    _finish(lease, contents, written)
+    logger.info("release %s: %d files, %d bytes", release.pk, len(written.files), written.size)
+
+
+def _finish(lease: Lease[Release], contents: Contents, written: WrittenRelease) -> None:
+    with contents.names.reading():
+        left_out = [remark.text for remark in readme.left_out(contents)]
+        frozen = _documents(contents) if lease.work.freezes_boards else []
+    fields = {
+        "doing": "",
+        "sha256": written.sha256,
+        "size": written.size,
+        "files": [
+            {name: value for name, value in asdict(file).items() if name != "losses"}
+            for file in written.files
+        ],
+        "left_out": [*left_out, *written.not_written],
+        "still_named": list(written.still_named),
+        "names": {"runs": dict(written.names.runs), "teams": dict(written.names.teams)},
+    }
+    with transaction.atomic():
+        endings.finish(lease, **fields)
+        lease.work.boards.add(*(_publish(lease.work, *pair) for pair in frozen))
+        _tell(lease.work, written)
+
+
+def _tell(release: Release, written: WrittenRelease) -> None:
+    named = {"id": release.pk, "title": release.title, "sha256": written.sha256, "bytes": written.size}
+    collection = release.collection
+    api = outbox.api_address("release", collection.slug, release.pk)
+    details = {"release": named, "page": release.get_absolute_url(), "api": api}
+    outbox.write(collection, EventType.RELEASE_MADE, details)
+
+
+def _documents(contents: Contents) -> list[tuple[str, Document]]:
+    """Return each board of the release with its title; several are told apart by their measure and grader."""
+    made = [board for _, board in boards.boards(contents)]
+    return [
+        (
+            contents.title if len(made) == 1 else f"{contents.title}: {board.spec.config}"[:120],
+            document_of(board, provenance.statements(board)),
+        )
+        for board in made
+    ]
+
+
+def _publish(release: Release, title: str, document: Document) -> PublicBoard:
+    return publish_document(
+        release.collection, document, title=title[:120], is_anonymous=release.is_anonymous, by=release.by
+    )

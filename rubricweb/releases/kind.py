@@ -19,9 +19,9 @@ class Releases(TaskKind[Release]):
     is_retried = True
 
     def run(self, lease: Lease[Release]) -> None:
-        from rubricweb.releases import writing  # boards, figures and formats: for workers only
+        from rubricweb.releases import bundle  # boards, figures and formats: for workers only
 
-        writing.write(lease)
+        bundle.write(lease)
 
     def need(self, work: Release) -> Need:
         return Need("releases", "a release")

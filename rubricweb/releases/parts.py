@@ -27,9 +27,9 @@ from rubricweb.core.spreadsheets import safe_cell
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Run
 from rubricweb.exports.banks import BankExport, bank_export
+from rubricweb.exports.corpus import topic_export
 from rubricweb.exports.graded import graded_lines
-from rubricweb.exports.naming import joined
-from rubricweb.exports.topics import topic_export
+from rubricweb.exports.selectors import joined
 from rubricweb.grades.configs import spec_of
 from rubricweb.grades.selectors import graders
 from rubricweb.releases.contents import Contents, Part, ReleaseFile, counted, text_file
@@ -55,7 +55,7 @@ def topic_files(contents: Contents) -> Iterator[ReleaseFile]:
         if ending != "tsv":
             _sort_keys(path)
 
-    label = next(one.label for one in FORMATS if one.name == export.format_name)
+    label = next(topic_format.label for topic_format in FORMATS if topic_format.name == export.format_name)
     yield ReleaseFile(f"topics/topics.{ending}", write, f"the topics, as {label}", lost)
 
 
@@ -108,17 +108,17 @@ def _without_names(export: BankExport, contents: Contents) -> BankExport:
 
 
 def prompt_files(contents: Contents) -> Iterator[ReleaseFile]:
-    """The words of every grader; those of prompts that came with a file may be unknown."""
-    known, unknown = {}, []
+    """Yield the words of every grader; those of prompts that came with a file may be unknown."""
+    written_as, unknown = {}, []
     for row in graders(contents.collection):
         try:
             prompt = spec_of(row.config).prompt
         except (UnknownPrompt, BadPrompt):
             unknown.append(f"the words of {row.config.prompt_class} are not known here")
         else:
-            known[prompt.prompt_id] = prompt
-    if known:
-        write = partial(_write_text, lines=[*toml_lines(known[name] for name in sorted(known))])
+            written_as[prompt.prompt_id] = prompt
+    if written_as:
+        write = partial(_write_text, lines=[*toml_lines(written_as[name] for name in sorted(written_as))])
         lost = tuple(sorted(set(unknown)))
         yield ReleaseFile("prompts/prompts.toml", write, "the prompts that the graders were asked", lost)
 
@@ -137,7 +137,7 @@ def graded_files(contents: Contents) -> Iterator[ReleaseFile]:
 
 
 def run_files(contents: Contents) -> Iterator[ReleaseFile]:
-    """Only where the organizer says so; by their names in the release, so that no order tells of others."""
+    """Yield the runs, if the organizer chose so, by their names in the release."""
     if not contents.options.has_runs:
         return
     names = contents.names
@@ -157,28 +157,30 @@ def run_files(contents: Contents) -> Iterator[ReleaseFile]:
 def _write_run(run: Run, contents: Contents, path: Path) -> None:
     rows = run.rankings.select_related("run", "topic").order_by("topic__position")
     rankings = (convert.ranking(row) for row in rows)
-    write_run(path, (replace(one, run_tag=contents.names.run(run.run_tag)) for one in rankings))
+    write_run(path, (replace(ranking, run_tag=contents.names.run(run.run_tag)) for ranking in rankings))
 
 
 def _responses(run: Run, name: str, contents: Contents) -> ReleaseFile:
     rows = run.responses.select_related("run", "topic").order_by("topic__position")
     read = [convert.response(row) for row in rows]
-    dialect, responses = _dialect(read), [_response(one, contents) for one in read]
+    dialect, responses = _dialect(read), [_response(response, contents) for response in read]
 
     def write(path: Path) -> None:
         write_responses(path, responses, dialect)
         _sort_keys(path)
 
-    lost = tuple(f"{one.query_id}: {loss}" for one in responses for loss in losses(one, dialect))
+    lost = tuple(
+        f"{response.query_id}: {loss}" for response in responses for loss in losses(response, dialect)
+    )
     about = f"a run's responses, a topic a line, as {dialect.label}"
     return ReleaseFile(f"responses/{name}.jsonl", write, about, lost)
 
 
 def _dialect(responses: list[Response]) -> Dialect:
-    """That in which most of them came; BioGen's has no lines, and another one does."""
-    known = Counter(dialect for one in responses if (dialect := dialect_of(one.foreign)))
-    known.pop(Dialect.BIOGEN24, None)
-    return known.most_common(1)[0][0] if known else RESPONSES
+    """Return the most frequent dialect that has lines; BioGen's has none."""
+    dialects = Counter(dialect for response in responses if (dialect := dialect_of(response.foreign)))
+    dialects.pop(Dialect.BIOGEN24, None)
+    return dialects.most_common(1)[0][0] if dialects else RESPONSES
 
 
 def _response(response: Response, contents: Contents) -> Response:

@@ -8,11 +8,11 @@ from itertools import groupby
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.visibility import Refused, refuse_sums
 from rubricweb.home.checklist import Checklist, checklist_of
-from rubricweb.releases import checks
+from rubricweb.releases import readme
 from rubricweb.releases.bundle import PARTS
-from rubricweb.releases.checks import Remark
 from rubricweb.releases.contents import Part, ReleaseOptions, contents_of
 from rubricweb.releases.models import Release
+from rubricweb.releases.readme import Remark
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class PartFiles:
 
 
 def preview(collection: Collection) -> Preview:
-    """With the runs, so that their number shows: the form says whether they are taken."""
+    """Preview a release with the runs, so that their number shows before the form takes them."""
     contents, checklist = contents_of(collection, ReleaseOptions(has_runs=True)), checklist_of(collection)
     with contents.names.reading():
         try:
@@ -52,11 +52,11 @@ def preview(collection: Collection) -> Preview:
         except Refused as error:
             refusal = str(error)
         rows = [PreviewRow(part, part.size(contents)) for part in PARTS]
-        return Preview(rows, checklist, checks.left_out(contents), refusal)
+        return Preview(rows, checklist, readme.left_out(contents), refusal)
 
 
 def releases(collection: Collection) -> list[Release]:
-    """The newest first, without the lists of their files."""
+    """Return the newest first, without the lists of their files."""
     rows = collection.releases.select_related("by").defer("files", "names", "left_out")
     return list(rows)
 

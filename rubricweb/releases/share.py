@@ -1,20 +1,19 @@
-"""Everything that leaves a collection, on one page: files, public boards, releases."""
+"""Everything that leaves a collection, on one page: files, public boards, releases; and one release."""
 
 from __future__ import annotations
 
+from django import forms
 from django.contrib import messages
-from django.http import HttpResponse, QueryDict
+from django.http import FileResponse, HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import redirect
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from rubricweb.accounts import roles
 from rubricweb.core.http import Context, HtmxRequest, page_or_part, shows_a_secret
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
-from rubricweb.exports import naming
-from rubricweb.exports.flags import FlagsExportForm
-from rubricweb.exports.one_way import ONE_WAY
-from rubricweb.exports.selectors import qrels_summary
+from rubricweb.exports.selectors import ONE_WAY, qrels_name, qrels_summary
+from rubricweb.exports.views import FlagsExportForm
 from rubricweb.grades import visibility
 from rubricweb.leaderboards.board import values
 from rubricweb.leaderboards.board_page import query_of, refused
@@ -22,13 +21,34 @@ from rubricweb.leaderboards.forms import BoardToolbar, LabelForm
 from rubricweb.leaderboards.public.forms import PublishForm
 from rubricweb.leaderboards.public.models import PublicBoard
 from rubricweb.leaderboards.public.selectors import new_board
-from rubricweb.releases import actions, selectors
-from rubricweb.releases.forms import ReleaseForm
+from rubricweb.releases import access, actions, selectors
+from rubricweb.releases.bundle import PARTS
+from rubricweb.releases.contents import Names
 from rubricweb.releases.models import Release
 
 PAGE = "releases/share.html"
 SHOWN_LOSSES = 500
 """How many the page lists; the text file has all."""
+
+
+class ReleaseForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic when it runs
+    class Meta:
+        model = Release
+        fields = ("title", "license", "citation", "contact", "has_runs", "is_anonymous", "freezes_boards")
+        labels = {
+            "license": "Licence of the data",
+            "citation": "How to cite it",
+            "has_runs": "Include the rankings and responses of the runs",
+            "is_anonymous": "Replace the names of runs and teams by pseudonyms",
+            "freezes_boards": "Publish its boards, frozen",
+        }
+        help_texts = {
+            "license": "For example CC BY 4.0, as far as the sources of the passages allow.",
+            "contact": "An email address or a web page.",
+            "is_anonymous": "You can download the list of names; the release does not contain it.",
+            "freezes_boards": "Each board gets a public link, and its numbers never change.",
+        }
+        widgets = {"citation": forms.Textarea(attrs={"rows": 2})}
 
 
 @shows_a_secret
@@ -94,7 +114,7 @@ def _files(collection: Collection, form: BoardToolbar, labels: LabelForm) -> dic
         "query": query_of(form),
         "labels_query": query_of(labels),
         "summary": qrels_summary(labels.spec),
-        "file_name": naming.qrels_name(labels.spec),
+        "file_name": qrels_name(labels.spec),
         "shown": SHOWN_LOSSES,
         "board_losses": values.LOSSES,
     }
@@ -107,3 +127,49 @@ def _with_new(request: HtmxRequest, made: PublicBoard) -> HttpResponse:
     address = request.GET.copy()
     address["new"] = str(made.pk)
     return redirect(f"{request.path}?{address.urlencode()}")
+
+
+@shows_a_secret
+@require_safe
+def release(request: HtmxRequest, slug: str, release_id: int) -> HttpResponse:
+    """Show a release open below its row, in any state; while a worker writes it, it asks for itself alone."""
+    row = access.release_for(request.user, slug, release_id)
+    context = {
+        "opened": row,
+        "parts": selectors.parts_of(row),
+        "total": len(PARTS),
+        "boards": row.boards.all(),
+    }
+    if request.htmx.target == "release":
+        return page_or_part(request, PAGE, context | {"collection": row.collection}, part="release")
+    return share_page(request, row.collection, context)
+
+
+@require_safe
+def release_file(request: HtmxRequest, slug: str, release_id: int) -> HttpResponseBase:
+    row = access.release_for(request.user, slug, release_id)
+    if not row.sha256 or not row.path.is_file():
+        messages.error(request, "The zip file is not on this server. Make the release again.")
+        return redirect(row)
+    return FileResponse(row.path.open("rb"), as_attachment=True, filename=row.file_name)
+
+
+@require_safe
+def release_names(request: HtmxRequest, slug: str, release_id: int) -> HttpResponse:
+    """Which made-up name is whose."""
+    row = access.release_for(request.user, slug, release_id)
+    lines = Names(**row.names).lines()
+    response = HttpResponse("".join(f"{line}\n" for line in lines), content_type="text/tab-separated-values")
+    response["Content-Disposition"] = f'attachment; filename="{slug}-names.tsv"'
+    return response
+
+
+@require_POST
+def delete(request: HtmxRequest, slug: str, release_id: int) -> HttpResponse:
+    row = access.release_for(request.user, slug, release_id)
+    if row.is_live:
+        messages.error(request, "This release is still being made. Delete it once it is finished.")
+        return redirect(row)
+    actions.delete_release(row, by=request.user)
+    messages.success(request, f"The release {row} is deleted. Its frozen boards stay.")
+    return redirect("releases:share", slug)

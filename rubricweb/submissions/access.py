@@ -30,7 +30,7 @@ class Desk:
 
 
 def desk_for(user: User, slug: str) -> Desk:
-    """For participants and organizers; 403 for the roles between, which send in nothing."""
+    """Return the desk for participants and organizers. Raises 403 for the roles between."""
     collection = collection_for(user, slug, needed=roles.TO_SUBMIT)
     held = roles.require(user, collection, roles.TO_SUBMIT)
     if held is Role.PARTICIPANT:
@@ -62,7 +62,7 @@ def call_for_organizer(user: User, slug: str, call_id: int) -> Call:
 
 
 def submission_for(user: User, slug: str, submission_id: int) -> tuple[Desk, Submission]:
-    """A submission of the user's team, or for an organizer any; 404 for those of other teams."""
+    """Return a submission of the user's team, or for an organizer any; 404 for those of other teams."""
     desk = desk_for(user, slug)
     rows = Submission.objects.filter(call__collection=desk.collection)
     if not desk.is_organizer:

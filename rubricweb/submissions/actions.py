@@ -117,7 +117,7 @@ class Sent:
 
 def receive(
     call: Call,
-    sent: Sent,
+    upload: Sent,
     *,
     team: str,
     by: User | None,
@@ -130,9 +130,9 @@ def receive(
     there is a row, so that nobody who writes waits for it, and no row is without its file.
     """
     now, team = timezone.now(), team_named(call, team)
-    is_late = _comes_late(call, team, now)
+    is_late = _check_open(call, team, now)
     fields = asdict(described) | {"team": team, "by": by, "received_at": now, "replaces": replaces}
-    with files.incoming(sent.name, sent.chunks) as file, transaction.atomic():
+    with files.incoming(upload.name, upload.chunks) as file, transaction.atomic():
         submission: Submission = call.submissions.create(
             name=file.name,
             size=file.size,
@@ -145,7 +145,7 @@ def receive(
         _tell_received(submission, is_late=is_late)
         if is_late:
             _record("late submission received", submission, by=by)
-        sent.on_kept(submission)
+        upload.on_kept(submission)
     if is_late:
         return submission
     if replaces is not None:
@@ -163,12 +163,12 @@ def _tell_received(submission: Submission, *, is_late: bool) -> None:
 
 def team_named(call: Call, team: str) -> str:
     """Return the team as the collection spells it: "ciir" and "CIIR" are one."""
-    sent = Submission.objects.filter(call__collection=call.collection).order_by("pk")
-    return same_team(team, chain(team_names(call.collection), sent.values_list("team", flat=True)))
+    rows = Submission.objects.filter(call__collection=call.collection).order_by("pk")
+    return same_team(team, chain(team_names(call.collection), rows.values_list("team", flat=True)))
 
 
-def _comes_late(call: Call, team: str, moment: datetime) -> bool:
-    """Raises NotTaken where a file is not even kept."""
+def _check_open(call: Call, team: str, moment: datetime) -> bool:
+    """Return whether the file is late. Raises NotTaken before the opening and beyond MOST_LATE."""
     phase = call.phase_at(moment)
     if phase is Call.Phase.EARLY:
         raise NotTaken("The call is not open yet, so the file was not kept.")
@@ -180,7 +180,7 @@ def _comes_late(call: Call, team: str, moment: datetime) -> bool:
 
 
 def _replace_draft(draft: Submission) -> None:
-    """A refused file makes room for the next one; what was wrong with it stays in the history."""
+    """Delete a refused file to make room for the next one; its findings stay in the history."""
     rows = Submission.objects.filter(pk=draft.pk, outcome=Submission.Outcome.REFUSED, is_kept=True)
     if rows.update(is_kept=False):
         files.remove(draft)

@@ -234,7 +234,7 @@ def _call_page(
     is_conflict: bool = False,
 ) -> HttpResponse:
     takes = "run" if form["takes"].value() == Call.Takes.RUN else "responses"
-    shown = rules.rules if rules.is_bound and rules.is_valid() else rules.base
+    active = rules.rules if rules.is_bound and rules.is_valid() else rules.base
     context = {
         "collection": collection,
         "desk": selectors.desk(collection),
@@ -242,7 +242,7 @@ def _call_page(
         "form": form,
         "rules": rules,
         "rules_shown": f"{form['track'].value()} {takes}",
-        "preset": preset_of(shown, takes),
+        "preset": preset_of(active, takes),
         "is_conflict": is_conflict,
     }
     return form_response(request, DESK, context, part="rules", status=409 if is_conflict else 0)

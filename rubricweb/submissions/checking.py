@@ -1,11 +1,13 @@
-"""Check a submitted file, and make a run of it where nothing is wrong, in one transaction with the end of the
-work.
+"""Check a submitted file, and make a run of it where nothing is wrong.
+
+The run is made in one transaction with the end of the work.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,10 +16,12 @@ from django.db import transaction
 from django.utils import timezone
 
 from grading.errors import BadFormat
+from grading.formats.reading import MAX_HELD_BYTES, lines
 from grading.segmentation import PassagesOf
 from grading.submissions import Inspection, Rules, Severity, inspect_file
 from grading.submissions.rules import RetrievalRules
 from rubricweb.core import audit
+from rubricweb.core.bulk import LOOKED_UP
 from rubricweb.corpus.actions import empty_run
 from rubricweb.corpus.convert import topic_entry
 from rubricweb.corpus.models import Collection, Run
@@ -26,13 +30,52 @@ from rubricweb.jobs import endings
 from rubricweb.jobs.leases import Lease
 from rubricweb.submissions import files
 from rubricweb.submissions.actions import NotTaken
-from rubricweb.submissions.documents import documents_of
-from rubricweb.submissions.findings import MOST_EACH, Group, as_json, error, grouped, total, warning
+from rubricweb.submissions.files import MOST_EACH, Group, error, findings_as_json, grouped, total, warning
 from rubricweb.submissions.models import Call, Submission, SubmissionQuerySet
 
-logger = logging.getLogger(__name__)
 DRY_BYTES = 20_000_000
 """Unpacked files up to this size are checked, and not submitted, while their sender waits."""
+
+
+def documents_of(call: Call, path: Path) -> Container[str] | None:
+    """Return the documents against which the file is checked; None for none.
+
+    A TREC run always is, since what it ranks and the collection lacks is never graded. Responses cite
+    documents that many collections do not hold.
+    """
+    if call.takes == Call.Takes.RUN:
+        return _held(call.collection, path) if call.collection.passages.exists() else None
+    return _DocumentIds(call.collection) if call.checks_documents else None
+
+
+def _held(collection: Collection, path: Path) -> set[str]:
+    """Return the documents of a TREC run that the collection has."""
+    ranked, held = sorted(set(_ranked(path))), set[str]()
+    for start in range(0, len(ranked), LOOKED_UP):
+        some = collection.passages.filter(doc_id__in=ranked[start : start + LOOKED_UP])
+        held.update(some.values_list("doc_id", flat=True))
+    return held
+
+
+def _ranked(path: Path) -> Iterator[str]:
+    """Yield what cannot be read is left to the check."""
+    with suppress(BadFormat):
+        for _, text in lines(path, max_bytes=MAX_HELD_BYTES):
+            if len(columns := text.split()) == 6:
+                yield columns[2]
+
+
+class _DocumentIds:
+    """The doc ids of a collection's passages, each looked up when it is asked for."""
+
+    def __init__(self, collection: Collection) -> None:
+        self._passages = collection.passages
+
+    def __contains__(self, doc_id: object) -> bool:
+        return self._passages.filter(doc_id=doc_id).exists()
+
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +101,9 @@ class Report:
         return replace(self, groups=(*self.groups, *groups))
 
     def as_fields(self, submission: Submission) -> dict[str, object]:
-        """The columns of a submission that a check fills."""
+        """Return the columns of a submission that a check fills."""
         return {
-            "findings": as_json(self.groups),
+            "findings": findings_as_json(self.groups),
             "errors": self.errors,
             "warnings": self.warnings,
             "run_tag": self.run_tag[: Submission._meta.get_field("run_tag").max_length],
@@ -138,7 +181,7 @@ def report_on(submission: Submission, path: Path) -> Report:
 
 
 def rules_of_call(call: Call) -> Rules:
-    """The rules of the call without those of kinds of files that it does not take.
+    """Return the rules of the call without those of kinds of files that it does not take.
 
     What a TREC run ranks and the collection lacks is a warning where the call does not ask for more.
     """
@@ -159,7 +202,7 @@ def _of_team(submission: Submission, inspection: Inspection) -> Iterator[Group]:
 
 
 def _of_runs(submission: Submission, run_tag: str) -> Iterator[Group]:
-    """What the team's runs for the call make of this one."""
+    """Yield what the team's runs for the call make of this one."""
     run = _own_run(submission, run_tag)
     if run and run.is_accepted:
         yield warning("replaces_accepted", f"the accepted run {run_tag!r}", "to be accepted again")
@@ -171,9 +214,9 @@ def _of_runs(submission: Submission, run_tag: str) -> Iterator[Group]:
 
 
 def _obstacle(submission: Submission, run_tag: str) -> Group | None:
-    """Why the team cannot have a run of this tag. It never says whose another run is."""
-    known = submission.call.collection.runs.filter(run_tag=run_tag)
-    if known.exists() and _own_run(submission, run_tag) is None:
+    """Return why the team cannot have a run of this tag. It never says whose another run is."""
+    taken = submission.call.collection.runs.filter(run_tag=run_tag)
+    if taken.exists() and _own_run(submission, run_tag) is None:
         return error(
             "run_tag_taken", f"the run id {run_tag!r} is taken", "another, such as with your team's name"
         )
@@ -181,7 +224,7 @@ def _obstacle(submission: Submission, run_tag: str) -> Group | None:
 
 
 def _limit(submission: Submission, run_tag: str) -> Group | None:
-    """Whether the team has as many other runs as it may have."""
+    """Return whether the team has as many other runs as it may have."""
     limit = submission.call.runs_per_team
     others = _other_runs(submission, run_tag)
     number = others.order_by().values("run").distinct().count()
@@ -192,14 +235,14 @@ def _limit(submission: Submission, run_tag: str) -> Group | None:
 
 
 def _other_runs(submission: Submission, run_tag: str) -> SubmissionQuerySet:
-    """Those of the team's runs for the call that count, but for the one of this tag."""
+    """Return those of the team's runs for the call that count, but for the one of this tag."""
     rows = submission.call.submissions.all()
     counted: SubmissionQuerySet = rows.counted().filter(team=submission.team)
     return counted.exclude(run__run_tag=run_tag)
 
 
 def _own_run(submission: Submission, run_tag: str) -> Run | None:
-    """The run that an earlier submission of the team for this call made."""
+    """Return the run that an earlier submission of the team for this call made."""
     earlier = submission.call.submissions.taken().filter(team=submission.team, run__run_tag=run_tag)
     latest = earlier.exclude(pk=submission.pk).select_related("run").first()
     return latest.run if latest else None
@@ -210,7 +253,7 @@ def _take(lease: Lease[Submission], report: Report, path: Path) -> None:
     submission = lease.work
 
     def end(summary: object) -> None:
-        """The team may have submitted others since; now, nobody else can."""
+        """End the check; the team may have submitted others since, but now nobody else can."""
         if over := _limit(submission, report.run_tag):
             raise Refused(over)
         run = submission.call.collection.runs.get(run_tag=report.run_tag)
@@ -240,7 +283,7 @@ def _import_files(call: Call, path: Path) -> ImportFiles:
 
 
 def _prepare_run(submission: Submission, run_tag: str) -> None:
-    """The run that the import fills: a new one, or the team's earlier one, emptied."""
+    """Prepare the run that the import fills: a new one, or the team's earlier one, emptied."""
     collection = Collection.objects.select_for_update(no_key=True).get(pk=submission.call.collection_id)
     if obstacle := _obstacle(submission, run_tag):
         raise Refused(obstacle)
@@ -272,6 +315,6 @@ def _refuse(lease: Lease[Submission], report: Report) -> None:
 
 
 def _parts(problem: BadFormat) -> tuple[str, str]:
-    """The problem, and what was expected."""
+    """Return the problem, and what was expected."""
     text, _, expected = problem.problem.partition(", expected ")
     return text, expected

@@ -1,4 +1,4 @@
-"""Where submitted files lie: `submissions/` in the data folder, each as it was sent."""
+"""Submitted files: where they lie, and what is wrong with one, as its report stores and shows it."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ import shutil
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from django.conf import settings
 
 from grading.errors import BadFormat
+from grading.submissions import Finding, Severity
+from grading.submissions.rules import CATEGORIES
 from rubricweb.core.uploads import write_chunks
 from rubricweb.corpus.models import Collection
 from rubricweb.imports import zips
@@ -23,14 +25,28 @@ from rubricweb.submissions.models import Submission
 
 INCOMING = "incoming-"
 
+MOST_EACH = 50
+"""Findings of one category that a report has in full."""
+OWN_CATEGORIES = {
+    "several_runs": "a submission is one run",
+    "run_tag_taken": "another run of the collection has this run id",
+    "too_many_runs": "the team has as many runs as it may have",
+    "other_team": "the file names another team",
+    "same_priority": "another run of the team has this priority",
+    "replaces_accepted": "an accepted run is replaced: it counts again once this file is accepted",
+    "not_imported": "what the collection cannot store",
+}
+"""Category -> what it means, for what the collection says beside the rules of the track."""
+MEANINGS = CATEGORIES | OWN_CATEGORIES
+
 
 def path_of(submission: Submission) -> Path:
-    """Each file has a folder of its own, named by its key, so that no name leads anywhere."""
+    """Return each file has a folder of its own, named by its key, so that no name leads anywhere."""
     return Path(settings.DATA_DIR) / "submissions" / str(submission.pk) / file_name(submission.name)
 
 
 def paths_of(collection: Collection) -> dict[int, Path]:
-    """The files of a collection that are kept, by submission."""
+    """Return the files of a collection that are kept, by submission."""
     kept = Submission.objects.filter(call__collection=collection, is_kept=True)
     return {submission.pk: path_of(submission) for submission in kept}
 
@@ -92,7 +108,7 @@ def unpacked(path: Path, *, name: str) -> Iterator[Path]:
 
 
 def is_larger(path: Path, size: int) -> bool:
-    """Whether a file has more bytes than `size` once it is unpacked; False for one that is damaged."""
+    """Return whether a file has more bytes than `size` once it is unpacked; False for one that is damaged."""
     with suppress(OSError, EOFError, ValueError, zlib.error, zipfile.BadZipFile):
         if zips.is_zip(path):
             with zipfile.ZipFile(path) as archive:
@@ -103,3 +119,89 @@ def is_larger(path: Path, size: int) -> bool:
             with gzip.open(path) as stream:
                 return len(stream.read(size + 1)) > size
     return path.stat().st_size > size
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One finding of a category."""
+
+    problem: str
+    expected: str
+    line: int | None = None
+    query_id: str = ""
+    sentence: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """All findings of one category."""
+
+    category: str
+    severity: str
+    number: int
+    places: tuple[Place, ...]
+    """The first of them."""
+
+    @property
+    def meaning(self) -> str:
+        return MEANINGS[self.category]
+
+    @property
+    def more(self) -> int:
+        return self.number - len(self.places)
+
+    @property
+    def has_lines(self) -> bool:
+        return any(place.line is not None for place in self.places)
+
+    @property
+    def has_topics(self) -> bool:
+        return any(place.query_id for place in self.places)
+
+    @property
+    def has_sentences(self) -> bool:
+        return any(place.sentence is not None for place in self.places)
+
+
+def grouped(findings: Iterable[Finding], counts: Mapping[str, int]) -> list[Group]:
+    """Return the findings by category, errors first, each in the order of the file."""
+    places: dict[str, list[Place]] = {}
+    severities: dict[str, Severity] = {}
+    for finding in findings:
+        severities[finding.category] = finding.severity
+        place = Place(finding.problem, finding.expected, finding.line, finding.query_id, finding.sentence)
+        places.setdefault(finding.category, []).append(place)
+    groups = [
+        Group(
+            category, severities[category].value, counts.get(category, len(placed)), tuple(placed[:MOST_EACH])
+        )
+        for category, placed in places.items()
+    ]
+    return sorted(groups, key=lambda group: group.severity != Severity.ERROR)
+
+
+def error(category: str, problem: str, expected: str, *, line: int | None = None) -> Group:
+    """Return a single finding of the collection's own, for which a file is refused."""
+    return Group(category, Severity.ERROR.value, 1, (Place(problem, expected, line),))
+
+
+def warning(category: str, problem: str, expected: str) -> Group:
+    return Group(category, Severity.WARNING.value, 1, (Place(problem, expected),))
+
+
+def total(groups: Iterable[Group], severity: Severity) -> int:
+    return sum(group.number for group in groups if group.severity == severity)
+
+
+def findings_as_json(groups: Iterable[Group]) -> list[dict[str, object]]:
+    return [asdict(group) for group in groups]
+
+
+def findings_from_json(stored: Iterable[dict[str, object]]) -> list[Group]:
+    """Return what `findings_as_json` made."""
+    return [_group(**group) for group in stored]  # type: ignore[arg-type]
+
+
+def _group(category: str, severity: str, number: int, places: Iterable[dict[str, object]]) -> Group:
+    first = tuple(Place(**place) for place in places)  # type: ignore[arg-type]
+    return Group(category, severity, number, first)

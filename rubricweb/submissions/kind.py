@@ -17,7 +17,7 @@ class Submissions(TaskKind[Submission]):
     is_retried = True
 
     def run(self, lease: Lease[Submission]) -> None:
-        """What the rules refuse is a result; other errors are tried again."""
+        """Check the file; what the rules refuse is a result, other errors are tried again."""
         from rubricweb.submissions import checking  # readers, rules and imports: for workers only
 
         if not files.is_here(lease.work):

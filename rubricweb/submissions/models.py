@@ -39,7 +39,7 @@ class Call(models.Model):
     task = models.CharField(max_length=100)
     takes = models.CharField(max_length=20, choices=Takes, default=Takes.RESPONSES)
     rules = models.JSONField()
-    """As `grading.submissions.rules_as_json` writes them."""
+    """Written by `grading.submissions.rules_as_json`."""
     opens_at = models.DateTimeField()
     deadline = models.DateTimeField()
     """Files are accepted until this second."""
@@ -96,7 +96,7 @@ class Call(models.Model):
         return self.phase is not self.Phase.EARLY
 
     def phase_at(self, moment: datetime) -> Call.Phase:
-        """The whole last second is in time."""
+        """Return the whole last second is in time."""
         if moment < self.opens_at:
             return self.Phase.EARLY
         is_over = moment.replace(microsecond=0) > self.deadline
@@ -105,19 +105,19 @@ class Call(models.Model):
 
 class SubmissionQuerySet(models.QuerySet[Any]):
     def taken(self) -> SubmissionQuerySet:
-        """The files that became runs, without those that another file replaced."""
+        """Return the files that became runs, without those that another file replaced."""
         return self.filter(outcome=Submission.Outcome.TAKEN)
 
     def counted(self) -> SubmissionQuerySet:
-        """Those of `taken` whose runs are submitted or accepted."""
+        """Return those of `taken` whose runs are submitted or accepted."""
         return self.taken().filter(run__state__in=COUNTED)
 
     def waiting(self) -> SubmissionQuerySet:
-        """Those of `taken` whose runs organizers have not accepted yet."""
+        """Return those of `taken` whose runs organizers have not accepted yet."""
         return self.taken().filter(run__state=Run.State.SUBMITTED)
 
     def with_decisions(self) -> SubmissionQuerySet:
-        """With what `run_state` and `reason` are as columns."""
+        """Annotate rows with `run_state` and `reason`."""
         is_run = models.Q(outcome=Submission.Outcome.TAKEN, run__isnull=False)
         rows: SubmissionQuerySet = self.annotate(
             run_state=models.Case(models.When(is_run, then="run__state"), default=models.Value("")),
@@ -143,7 +143,7 @@ class Submission(Task):
     priority = models.PositiveSmallIntegerField(null=True, blank=True)
     description = models.TextField(blank=True)
     name = models.CharField(max_length=NAME_CHARS)
-    """Of the file, as sent."""
+    """Name of the file as sent."""
     size = models.PositiveBigIntegerField(default=0)
     """Bytes, as sent."""
     digest = models.CharField(max_length=64, blank=True)
@@ -237,12 +237,12 @@ class Submission(Task):
 
     @property
     def run_state(self) -> str:
-        """Of the run that it is; empty where it is none, or no longer."""
+        """The state of its run; empty if it is none, or no longer."""
         return self.run.state if self.run and self.outcome == self.Outcome.TAKEN else ""
 
     @property
     def state_words(self) -> str:
-        """For people: what became of the file, and of the run that it made."""
+        """What became of the file and of its run, as a label."""
         if self.is_live:
             return "being checked"
         if self.state == self.State.FAILED:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from django import forms
@@ -65,11 +66,11 @@ def _some_of(label: str, choices: list[tuple[str, str]]) -> forms.Field:
     return forms.MultipleChoiceField(label=label, choices=choices, widget=forms.CheckboxSelectMultiple)
 
 
-DIALECTS = [(one.value, one.label) for one in Dialect]
-SHAPES = [(one.value, one.value) for one in Shape]
+DIALECTS = [(dialect.value, dialect.label) for dialect in Dialect]
+SHAPES = [(shape.value, shape.value) for shape in Shape]
 
 Parameters = Mapping[str, Callable[[], forms.Field]]
-"""By path in the rules: a new field."""
+"""Path in the rules -> a function that makes its form field."""
 OF_RUNS: dict[str, Parameters] = {
     "run_id_length": {"run_id.max_characters": lambda: _number("Most characters")},
     "run_id_characters": {
@@ -149,7 +150,7 @@ class RulesForm(forms.Form):
     parameters: Mapping[str, Parameters]
     sections: Mapping[str, tuple[str, ...]]
     rules: Rules
-    """Of the valid form."""
+    """The rules of the valid form."""
 
     def clean(self) -> None:
         if self.errors:
@@ -165,11 +166,11 @@ class RulesForm(forms.Form):
             for path in parameters:
                 value = self.cleaned_data[_name(path)]
                 _put(rules, path, value)
-        shown = [category for section in self.sections.values() for category in section]
+        used = [category for section in self.sections.values() for category in section]
         for name in ("warnings", OFF):
-            kept = set(rules[name]).difference(shown)
+            kept = set(rules[name]).difference(used)
             word = Severity.WARNING.value if name == "warnings" else OFF
-            chosen = {one for one in shown if self.cleaned_data[_severity(one)] == word}
+            chosen = {name for name in used if self.cleaned_data[_severity(name)] == word}
             rules[name] = sorted(kept | chosen)
         return rules
 
@@ -183,19 +184,19 @@ class RulesForm(forms.Form):
         return RuleRow(category, CATEGORIES[category], parameters, self[_severity(category)])
 
 
-def rules_form(rules: Rules, takes: str, sent: QueryDict | None = None) -> RulesForm:
-    """Return the form of the rules for files that a call `takes`, as they are or as `sent`."""
+def rules_form(rules: Rules, takes: str, submitted: QueryDict | None = None) -> RulesForm:
+    """Return the form of the rules for files that a call `takes`, as they are or as `submitted`."""
     stored = rules_as_json(rules)
     parameters, sections = _of(takes)
     initial: dict[str, Any] = {"label": stored["label"]}
     fields: dict[str, forms.Field] = {}
-    for path, field in (entry for one in parameters.values() for entry in one.items()):
+    for path, field in chain.from_iterable(group.items() for group in parameters.values()):
         fields[_name(path)], initial[_name(path)] = field(), _get(stored, path)
-    for category in (one for section in sections.values() for one in section):
+    for category in chain.from_iterable(sections.values()):
         label = f"{CATEGORIES[category].capitalize()}: error, warning or off"
         fields[_severity(category)] = forms.ChoiceField(label=label, choices=SEVERITIES)
         initial[_severity(category)] = _severity_in(stored, category)
-    form = RulesForm(sent, initial=initial, auto_id="rule-%s")
+    form = RulesForm(submitted, initial=initial, auto_id="rule-%s")
     form.fields.update(fields)
     form.base, form.stored, form.parameters, form.sections = rules, stored, parameters, sections
     return form
@@ -224,7 +225,7 @@ def differences(rules: Rules, preset: Rules, takes: str) -> tuple[str, ...]:
     ours, theirs = rules_as_json(rules), rules_as_json(preset)
     parameters, sections = _of(takes)
     lines = []
-    for category in (one for section in sections.values() for one in section):
+    for category in chain.from_iterable(sections.values()):
         meaning = CATEGORIES[category]
         severity, usual = _severity_in(ours, category), _severity_in(theirs, category)
         if severity != usual:
@@ -241,7 +242,7 @@ def in_words(rules: Rules, takes: str) -> list[tuple[str, str, str]]:
     stored = rules_as_json(rules)
     parameters, sections = _of(takes)
     lines = []
-    for category in (one for section in sections.values() for one in section):
+    for category in chain.from_iterable(sections.values()):
         if (severity := _severity_in(stored, category)) != OFF:
             values = [
                 f"{str(field().label).lower()}: {_in_words(_get(stored, path))}"

@@ -26,12 +26,12 @@ class CallCard:
     @property
     def runs(self) -> int:
         """Runs that count towards the limit."""
-        return len({one.run_id for one in self.submissions if one.counts})
+        return len({submission.run_id for submission in self.submissions if submission.counts})
 
     @property
     def rejected(self) -> int:
         """Runs and late files that organizers rejected."""
-        return sum(one.is_rejected for one in self.submissions)
+        return sum(submission.is_rejected for submission in self.submissions)
 
     @property
     def is_full(self) -> bool:
@@ -69,14 +69,14 @@ class CallCounts:
     """Numbers of files by what became of them."""
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         """How many runs, and of how many teams."""
         runs = f"{self.runs} run{'' if self.runs == 1 else 's'}"
         return f"{runs} of {self.teams} team{'' if self.teams == 1 else 's'}"
 
     @property
     def outcome_words(self) -> str:
-        return ", ".join(f"{number} {words}" for words, number in self.outcomes)
+        return ", ".join(f"{number} {label}" for label, number in self.outcomes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +94,12 @@ class DeskPage:
 
 
 def team_calls(collection: Collection, team: str) -> tuple[CallCard, ...]:
-    """The calls of a collection with what a team sent in."""
+    """Return the calls of a collection with what a team sent in."""
     by_call: dict[int, list[Submission]] = defaultdict(list)
-    for one in Submission.objects.filter(call__collection=collection, team=team).select_related(*SHOWN):
-        by_call[one.call_id].append(one)
+    for submission in Submission.objects.filter(call__collection=collection, team=team).select_related(
+        *SHOWN
+    ):
+        by_call[submission.call_id].append(submission)
     calls = collection.calls.select_related("collection")
     return tuple(CallCard(call, tuple(by_call[call.pk])) for call in calls)
 
@@ -110,9 +112,9 @@ def tracks(user: User) -> list[Track]:
         .order_by("collection__name")
     )
     places = {membership.collection_id for membership in memberships}
-    sent: dict[tuple[int, str], list[Submission]] = defaultdict(list)
-    for one in Submission.objects.filter(call__collection__in=places).select_related(*SHOWN):
-        sent[one.call_id, one.team].append(one)
+    by_team: dict[tuple[int, str], list[Submission]] = defaultdict(list)
+    for submission in Submission.objects.filter(call__collection__in=places).select_related(*SHOWN):
+        by_team[submission.call_id, submission.team].append(submission)
     calls: dict[int, list[Call]] = defaultdict(list)
     for call in Call.objects.filter(collection__in=places).select_related("collection"):
         calls[call.collection_id].append(call)
@@ -121,7 +123,7 @@ def tracks(user: User) -> list[Track]:
             membership.collection,
             membership.team,
             tuple(
-                CallCard(call, tuple(sent[call.pk, membership.team]))
+                CallCard(call, tuple(by_team[call.pk, membership.team]))
                 for call in calls[membership.collection_id]
             ),
         )
@@ -130,36 +132,37 @@ def tracks(user: User) -> list[Track]:
 
 
 def desk(collection: Collection) -> DeskPage:
-    """Who has sent in what, and who nothing yet."""
+    """Return who has submitted what, and who nothing yet."""
     calls = list(collection.calls.select_related("collection"))
     rows = Submission.objects.filter(call__collection=collection).defer("findings")
     listed = list(rows.select_related(*SHOWN))
     people = _people(collection)
     runs: dict[tuple[str, int], set[int]] = defaultdict(set)
-    for one in (one for one in listed if one.counts):
-        runs[one.team, one.call_id].add(one.run_id or 0)
-    teams = sorted({*people, *(one.team for one in listed)}, key=str.casefold)
+    for submission in listed:
+        if submission.counts:
+            runs[submission.team, submission.call_id].add(submission.run_id or 0)
+    teams = sorted({*people, *(submission.team for submission in listed)}, key=str.casefold)
     return DeskPage(
         calls=tuple(_counts_of(call, teams, runs, listed) for call in calls),
         teams=tuple(
             TeamRow(team, tuple(len(runs[team, call.pk]) for call in calls), tuple(people.get(team, ())))
             for team in teams
         ),
-        late=tuple(one for one in listed if one.outcome == Submission.Outcome.LATE),
-        waiting=tuple(one for one in listed if one.waits_to_be_accepted),
+        late=tuple(submission for submission in listed if submission.outcome == Submission.Outcome.LATE),
+        waiting=tuple(submission for submission in listed if submission.waits_to_be_accepted),
         attempts=tuple(listed[:SHOWN_ATTEMPTS]),
         left_out=max(0, len(listed) - SHOWN_ATTEMPTS),
     )
 
 
 def accepted_runs(call: Call, team: str) -> list[str]:
-    """The ids of the team's runs that organizers accepted."""
+    """Return the ids of the team's runs that organizers accepted."""
     accepted = call.submissions.taken().filter(team=team, run__state=Run.State.ACCEPTED)
     return sorted(accepted.values_list("run_tag", flat=True))
 
 
 def versions_of(submission: Submission) -> list[Submission]:
-    """The other files of the team for the same run, the newest first."""
+    """Return the other files of the team for the same run, the newest first."""
     if not submission.run_tag:
         return []
     same = submission.call.submissions.filter(team=submission.team, run_tag=submission.run_tag)
@@ -167,12 +170,12 @@ def versions_of(submission: Submission) -> list[Submission]:
 
 
 def teams_of(collection: Collection) -> list[str]:
-    """The teams of the collection's participants, by name."""
+    """Return the teams of the collection's participants, by name."""
     return sorted(_people(collection), key=str.casefold)
 
 
 def _people(collection: Collection) -> dict[str, list[str]]:
-    """Usernames by team."""
+    """Return the usernames of each team."""
     people: dict[str, list[str]] = defaultdict(list)
     rows = collection.memberships.filter(role=Role.PARTICIPANT).order_by("user__username")
     for team, username in rows.values_list("team", "user__username"):
@@ -187,7 +190,7 @@ def _counts_of(
     listed: Iterable[Submission],
 ) -> CallCounts:
     with_runs = [team for team in teams if runs[team, call.pk]]
-    outcomes = Counter(one.state_words for one in listed if one.call_id == call.pk)
+    outcomes = Counter(submission.state_words for submission in listed if submission.call_id == call.pk)
     return CallCounts(
         call=call,
         runs=sum(len(runs[team, call.pk]) for team in with_runs),

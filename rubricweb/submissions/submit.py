@@ -1,33 +1,40 @@
-"""Submit: a call with its topics and rules, a check that keeps nothing, and what the team sent in."""
+"""A team's screens: submit to a call, check a file without keeping it, and read a submission's report."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from django import forms
 from django.conf import settings
 from django.contrib import messages
-from django.http import Http404, HttpResponse
+from django.core.exceptions import PermissionDenied
+from django.http import FileResponse, Http404, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.template.defaultfilters import filesizeformat
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from grading.formats.topics import FORMATS
 from rubricweb.accounts.models import TEAM_CHARS
 from rubricweb.core.forms import offer_choices
-from rubricweb.core.http import HtmxRequest, form_response
+from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part
 from rubricweb.core.ids import parse_id
 from rubricweb.core.uploads import too_large
 from rubricweb.corpus.models import Run
-from rubricweb.submissions import access, actions, selectors
+from rubricweb.submissions import access, actions, files, selectors
 from rubricweb.submissions.access import Desk
 from rubricweb.submissions.actions import Described, NotTaken, Sent
+from rubricweb.submissions.files import findings_from_json
 from rubricweb.submissions.models import Call, Submission
 from rubricweb.submissions.rules_form import in_words, preset_of
 from rubricweb.submissions.selectors import CallCard
 
-PAGE = "submissions/submit.html"
+SUBMIT_PAGE = "submissions/submit.html"
+
+REPORT_PAGE = "submissions/submission.html"
+REASON_CHARS = 1_000
 
 
 class SubmitForm(forms.Form):
@@ -90,16 +97,20 @@ def submit(request: HtmxRequest, slug: str) -> HttpResponse:
     card = _chosen(cards, request.GET.get("call", ""))
     context: dict[str, Any] = {"collection": place.collection, "place": place, "cards": cards, "card": card}
     if card is None:
-        return redirect("submissions:desk", slug) if place.is_organizer else render(request, PAGE, context)
+        return (
+            redirect("submissions:desk", slug)
+            if place.is_organizer
+            else render(request, SUBMIT_PAGE, context)
+        )
     form = submit_form(card.call, team=place.team, request=request)
     context |= {"call": card.call, "form": form} | _about(card.call)
     context["accepted"] = selectors.accepted_runs(card.call, place.team)
     if "check" in request.POST:
         context["report"] = _dry_report(place, card.call, form)
         status = 200 if context["report"] else 422
-        return form_response(request, PAGE, context, part="checked", status=status)
+        return form_response(request, SUBMIT_PAGE, context, part="checked", status=status)
     if not (form.is_bound and form.is_valid()):
-        return form_response(request, PAGE, context)
+        return form_response(request, SUBMIT_PAGE, context)
     try:
         return redirect(_receive(request, place, card.call, form))
     except NotTaken as reason:
@@ -157,3 +168,103 @@ def _receive(request: HtmxRequest, place: Desk, call: Call, form: SubmitForm) ->
         described=form.described(),
         replaces=get_object_or_404(drafts, pk=replaces) if replaces else None,
     )
+
+
+class RejectForm(forms.Form):
+    """Why organizers reject a run or a late file."""
+
+    reason = forms.CharField(
+        max_length=REASON_CHARS,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="The team reads it with the submission.",
+    )
+
+
+@require_safe
+def submission(request: HtmxRequest, slug: str, submission_id: int) -> HttpResponse:
+    """The report of a submitted file; live while it is checked."""
+    place, row = access.submission_for(request.user, slug, submission_id)
+    return page_or_part(request, REPORT_PAGE, _report(place, row), part="submission")
+
+
+def _report(place: Desk, row: Submission, reject_form: RejectForm | None = None) -> Context:
+    described = {name: getattr(row, name) for name in ("type", "priority", "description", "team")}
+    may_submit = row.call.is_open and row.asks_for_another and not row.is_live
+    initial = described | {"replaces": row.pk}
+    return {
+        "collection": place.collection,
+        "place": place,
+        "submission": row,
+        "groups": findings_from_json(row.findings),
+        "versions": selectors.versions_of(row),
+        "form": submit_form(row.call, team=place.team, initial=initial) if may_submit else None,
+        "reject_form": reject_form or RejectForm(auto_id="reject-%s"),
+    }
+
+
+@require_safe
+def file(request: HtmxRequest, slug: str, submission_id: int) -> HttpResponseBase:
+    """The file, byte for byte as it was sent."""
+    _, row = access.submission_for(request.user, slug, submission_id)
+    if not row.is_kept or not files.is_here(row):
+        raise Http404("The file is no longer stored.")
+    path = files.path_of(row)
+    return FileResponse(path.open("rb"), as_attachment=True, filename=path.name)
+
+
+@require_POST
+def withdraw(request: HtmxRequest, slug: str, submission_id: int) -> HttpResponse:
+    """Teams withdraw their runs before the deadline, organizers any run at any time."""
+    place, row = access.submission_for(request.user, slug, submission_id)
+    if place.is_organizer:
+        return _decided(request, row, actions.take_back, f"{row.run_tag} is withdrawn.")
+    done = f"{row.run_tag} is withdrawn. You can submit it again until the deadline."
+    return _decided(request, row, actions.withdraw, done)
+
+
+@require_POST
+def accept(request: HtmxRequest, slug: str, submission_id: int) -> HttpResponse:
+    row = access.submission_for_organizer(request.user, slug, submission_id)
+    done = f"{row.run_tag} is accepted. It now counts on boards, in pools and in files."
+    return _decided(request, row, actions.accept, done)
+
+
+@require_POST
+def reject(request: HtmxRequest, slug: str, submission_id: int) -> HttpResponse:
+    """Keep a run or a late file out, and say why. Without a reason the page asks for one."""
+    row = access.submission_for_organizer(request.user, slug, submission_id)
+    form = RejectForm(request.POST, auto_id="reject-%s")
+    if not form.is_valid():
+        place, row = access.submission_for(request.user, slug, submission_id)
+        return form_response(request, REPORT_PAGE, _report(place, row, form), part="submission", status=422)
+    do = partial(actions.reject, reason=form.cleaned_data["reason"])
+    return _decided(
+        request, row, do, f"The submission of {row.team} is rejected. The team reads your reason."
+    )
+
+
+@require_POST
+def undo_rejection(request: HtmxRequest, slug: str, submission_id: int) -> HttpResponse:
+    row = access.submission_for_organizer(request.user, slug, submission_id)
+    done = "The rejection is undone. The submission waits for you again."
+    return _decided(request, row, actions.undo_rejection, done)
+
+
+@require_POST
+def let_in(request: HtmxRequest, slug: str, submission_id: int) -> HttpResponse:
+    """Let a late file in: it is checked as if it had come in time."""
+    row = access.submission_for_organizer(request.user, slug, submission_id)
+    if row.outcome != Submission.Outcome.LATE:
+        raise PermissionDenied("This file is not late.")
+    return _decided(request, row, actions.let_in, f"The late file of {row.team} is let in and checked.")
+
+
+def _decided(request: HtmxRequest, row: Submission, do: Callable[..., Submission], done: str) -> HttpResponse:
+    """Tell that it is `done`, or why not."""
+    try:
+        do(row, by=request.user)
+    except NotTaken as reason:
+        messages.error(request, str(reason))
+    else:
+        messages.success(request, done)
+    return redirect(row)

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from rubricweb.submissions import calls, reports, submit
+from rubricweb.submissions import calls, submit
 
 DESK = "collections/<slug:slug>/submissions/"
 CALL = f"{DESK}calls/<int:call_id>/"
@@ -14,11 +14,11 @@ urlpatterns = [
     path(f"{DESK}calls/new/", calls.call_new, name="call-new"),
     path(CALL, calls.call, name="call"),
     path(f"{CALL}deadline/", calls.deadline, name="call-deadline"),
-    path(ONE, reports.submission, name="submission"),
-    path(f"{ONE}file/", reports.file, name="file"),
-    path(f"{ONE}withdraw/", reports.withdraw, name="withdraw"),
-    path(f"{ONE}accept/", reports.accept, name="accept"),
-    path(f"{ONE}reject/", reports.reject, name="reject"),
-    path(f"{ONE}undo-rejection/", reports.undo_rejection, name="undo-rejection"),
-    path(f"{ONE}let-in/", reports.let_in, name="let-in"),
+    path(ONE, submit.submission, name="submission"),
+    path(f"{ONE}file/", submit.file, name="file"),
+    path(f"{ONE}withdraw/", submit.withdraw, name="withdraw"),
+    path(f"{ONE}accept/", submit.accept, name="accept"),
+    path(f"{ONE}reject/", submit.reject, name="reject"),
+    path(f"{ONE}undo-rejection/", submit.undo_rejection, name="undo-rejection"),
+    path(f"{ONE}let-in/", submit.let_in, name="let-in"),
 ]

@@ -15,8 +15,7 @@ from rubricweb.core import audit, events
 from rubricweb.corpus.models import Collection
 from rubricweb.jobs import dispatch, limited, steering
 from rubricweb.jobs.limited import Limits
-from rubricweb.support.cited import Citation
-from rubricweb.support.labels import citation_of, failed, missing
+from rubricweb.support.labels import Citation, citation_of, failed, missing
 from rubricweb.support.models import (
     SupportChunk,
     SupportEvent,
@@ -32,7 +31,7 @@ class NothingToAsk(Exception):
 
 
 def judge_for(collection: Collection, backend: str, llm: str) -> SupportJudge | None:
-    """The judge that asks this model in today's words; None where it has never been asked."""
+    """Return the judge that asks this model in today's words; None where it has never been asked."""
     return collection.support_judges.filter(backend=backend, llm=llm, prompt_id=PROMPT_ID).first()
 
 
@@ -66,9 +65,9 @@ def retry_failed(before: SupportJob, *, limits: Limits, by: User | None) -> Supp
     return _started(job, failed(judge.collection, judge), limits, by)
 
 
-def _started(job: SupportJob, asked: list[Citation], limits: Limits, by: User | None) -> SupportJob:
+def _started(job: SupportJob, citations: list[Citation], limits: Limits, by: User | None) -> SupportJob:
     collection = job.judge.collection
-    by_topic = Counter(citation.topic_id for citation in asked)
+    by_topic = Counter(citation.topic_id for citation in citations)
     if not by_topic:
         raise NothingToAsk
     job.most_calls, job.most_dollars = max(1, limits.calls), limits.dollars
@@ -126,7 +125,7 @@ def _steered(
 def label_citation(
     citation: Citation, *, label: Support, by: User, seen: SupportLabel | None = None, uid: str = ""
 ) -> SupportEvent:
-    """`seen` is the model's label that the person had before their eyes; None from scratch.
+    """Save the label; `seen` is the model's label that the person was shown, None from scratch.
 
     A request that came before, as its `uid` says, changes nothing.
     """

@@ -22,12 +22,12 @@ class Condition:
     """Labels that people and a model gave to the same citations."""
 
     counts: tuple[tuple[int, ...], ...]
-    """By the person's label, then by the model's; none, partial, full."""
+    """Indexed by the person's label, then by the model's: none, partial, full."""
     topics: int
     kappa: float
     """Cohen's; NaN without pairs, and where all labels are one."""
     interval: ConfidenceInterval
-    """Of kappa, over topics."""
+    """Interval of kappa over topics."""
 
     @property
     def pairs(self) -> int:
@@ -36,7 +36,7 @@ class Condition:
     @property
     def confusion(self) -> list[tuple[str, tuple[int, ...]]]:
         """The counts from full to none, with the label of each line."""
-        return [(one.name.lower(), self.counts[one][::-1]) for one in reversed(Support)]
+        return [(label.name.lower(), self.counts[label][::-1]) for label in reversed(Support)]
 
     @property
     def exact(self) -> float:
@@ -64,7 +64,7 @@ class JudgeAgreement:
 
 
 def agreement(collection: Collection) -> list[JudgeAgreement]:
-    """Of each model that labelled something, a pair for each person and citation.
+    """Return the agreement of people with each model, over pairs of a person and a citation.
 
     Who saw another model's label before they labelled is in neither condition.
     """
@@ -81,9 +81,9 @@ def _of_judge(judge: SupportJudge, standing: Standing) -> JudgeAgreement:
     scratch: dict[int, list[tuple[int, int]]] = defaultdict(list)
     edited: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for citation, events in standing.items():
-        said = labels.get(citation, -1)
+        rating = labels.get(citation, -1)
         for event in events.values():
-            pair = int(event.label or 0), said
+            pair = int(event.label or 0), rating
             if event.seen_label is None:
                 scratch[citation.topic_id].append(pair)
             elif event.seen_judge_id == judge.pk:
@@ -96,7 +96,7 @@ def _condition(by_topic: dict[int, list[tuple[int, int]]]) -> Condition:
     tables = [table for table in tables if table.sum()]
     counts = sum(tables, np.zeros((len(LABELS), len(LABELS)), dtype=np.int64))
     return Condition(
-        counts=tuple(tuple(int(one) for one in row) for row in counts),
+        counts=tuple(tuple(int(count) for count in row) for row in counts),
         topics=len(tables),
         kappa=float(cohen_kappa(counts)),
         interval=statistic_interval(

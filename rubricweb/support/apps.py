@@ -10,4 +10,4 @@ class SupportConfig(AppConfig):
         from rubricweb.jobs import kinds, listing
 
         kinds.register("rubricweb.support.kind.SupportLabels")
-        listing.register("rubricweb.support.listed.LISTING")
+        listing.register("rubricweb.support.kind.LISTING")

@@ -1,4 +1,9 @@
-"""Runs by weighted precision and recall, with intervals over topics."""
+"""Runs by weighted precision and recall, with intervals over topics, on their own board and as columns.
+
+As columns of a leaderboard the measures have names such as `support/precision`. `support/` is the model that
+labelled last, or people where none did; `support-judge-7/` one model, `support-people/` people. Names that
+end in `_all` judge up to three citations of a sentence, others one.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +19,18 @@ from grading.support import JudgedCitations, SupportScore, support_score
 from grading.types import MISSING
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pseudonyms import shown_names
-from rubricweb.support.cited import Cited, cited
-from rubricweb.support.labels import SupportRater, labels_by
+from rubricweb.support.labels import Cited, SupportRater, cited, labels_by, raters
+
+SOURCE = "support"
+NAMES = ("precision", "recall")
+SUFFIXES = {"": JudgedCitations.FIRST, "_all": JudgedCitations.ALL}
+SCORES = {f"{name}{suffix}": (name, rule) for name in NAMES for suffix, rule in SUFFIXES.items()}
+"""Name after the slash -> the score, and which citations are judged."""
+CITATIONS = {
+    JudgedCitations.FIRST: "the first citation of each sentence",
+    JudgedCitations.ALL: "up to three citations of each sentence",
+}
+DENOMINATORS = {"precision": "labelled citations", "recall": "sentences"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +96,11 @@ class SupportBoard:
 
 
 Scores = dict[int, dict[int, SupportScore]]
-"""By run and topic."""
+"""Scores by run and topic."""
 
 
 def scores_of(collection: Collection, rater: SupportRater, rule: JudgedCitations) -> Scores:
-    """The score of every answer of an accepted run."""
+    """Return the score of every answer of an accepted run."""
     labels = labels_by(collection, rater)
     scores: Scores = {}
     for answer in cited(collection).answers:
@@ -97,26 +112,26 @@ def scores_of(collection: Collection, rater: SupportRater, rule: JudgedCitations
 
 
 def board(collection: Collection, rater: SupportRater, rule: JudgedCitations) -> SupportBoard:
-    """Every accepted run that has an answer whose citations are known."""
+    """Return every accepted run that has an answer whose citations are known."""
     scores = scores_of(collection, rater, rule)
     names = run_names(collection)
-    known = [run_id for run_id in names if run_id in scores]
+    labelled = [run_id for run_id in names if run_id in scores]
     topics = answered_topics(scores)
-    means = [_means(score_table(scores, known, topics, name)) for name in ("precision", "recall")]
+    means = [_means(score_table(scores, labelled, topics, name)) for name in ("precision", "recall")]
     rows = [
         _row(run_id, names[run_id], list(scores[run_id].values()), precision, recall)
-        for run_id, precision, recall in zip(known, *means, strict=True)
+        for run_id, precision, recall in zip(labelled, *means, strict=True)
     ]
     rows.sort(key=lambda row: (-undefined_last(row.precision.value), row.run_tag))
-    said = cited(collection)
-    return SupportBoard(tuple(rows), said.unsaid, _unreadable(said, rule))
+    answers = cited(collection)
+    return SupportBoard(tuple(rows), answers.unsaid, _unreadable(answers, rule))
 
 
 def run_names(collection: Collection) -> dict[int, str]:
-    """By key, the names of accepted runs that the reader may see."""
+    """Return the names of accepted runs that the reader may see, by key."""
     rows = list(collection.runs.accepted().values_list("pk", "run_tag"))
-    shown = shown_names(collection.pk, tuple(run_tag for _, run_tag in rows))
-    return {pk: name for (pk, _), name in zip(rows, shown, strict=True)}
+    names = shown_names(collection.pk, tuple(run_tag for _, run_tag in rows))
+    return {pk: name for (pk, _), name in zip(rows, names, strict=True)}
 
 
 def score_table(scores: Scores, runs: Sequence[int], topics: Sequence[int], name: str) -> NDArray[np.float64]:
@@ -144,13 +159,15 @@ def answered_topics(scores: Scores) -> list[int]:
 
 
 def _means(table: NDArray[np.float64]) -> list[Mean]:
-    found = mean_intervals(table)
-    return [_mean(values, found.low[row], found.high[row]) for row, values in enumerate(table)]
+    intervals = mean_intervals(table)
+    return [_mean(values, intervals.low[row], intervals.high[row]) for row, values in enumerate(table)]
 
 
 def _mean(values: NDArray[np.float64], low: float, high: float) -> Mean:
-    known = values[~np.isnan(values)]
-    return Mean(float(known.mean()) if known.size else float("nan"), float(low), float(high), known.size)
+    defined = values[~np.isnan(values)]
+    return Mean(
+        float(defined.mean()) if defined.size else float("nan"), float(low), float(high), defined.size
+    )
 
 
 def _row(run_id: int, run_tag: str, scores: list[SupportScore], precision: Mean, recall: Mean) -> SupportRow:
@@ -160,13 +177,76 @@ def _row(run_id: int, run_tag: str, scores: list[SupportScore], precision: Mean,
         precision=precision,
         recall=recall,
         answers=len(scores),
-        scored=sum(not np.isnan(one.recall) for one in scores),
-        sentences=sum(one.sentences for one in scores),
-        judged=sum(one.judged for one in scores),
-        missing=sum(one.missing for one in scores),
-        failed=sum(one.failed for one in scores),
+        scored=sum(not np.isnan(score.recall) for score in scores),
+        sentences=sum(score.sentences for score in scores),
+        judged=sum(score.judged for score in scores),
+        missing=sum(score.missing for score in scores),
+        failed=sum(score.failed for score in scores),
     )
 
 
-def _unreadable(said: Cited, rule: JudgedCitations) -> int:
-    return len(said.citations(rule)) - len(said.readable_citations(rule))
+def _unreadable(cited_by: Cited, rule: JudgedCitations) -> int:
+    return len(cited_by.citations(rule)) - len(cited_by.readable_citations(rule))
+
+
+class UnknownColumn(Exception):
+    """No score of support has this name. The text says which there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class SupportColumn:
+    """A score of support."""
+
+    name: str
+    """`precision` or `recall`."""
+    rule: JudgedCitations
+    rater: SupportRater
+
+    @property
+    def whose(self) -> str:
+        return str(self.rater.judge or "people")
+
+    @property
+    def label(self) -> str:
+        citations = "" if self.rule is JudgedCitations.FIRST else ", all citations"
+        return f"Support {self.name}{citations} by {self.whose}"
+
+    @property
+    def stated(self) -> str:
+        """Everything that it depends on, in words."""
+        return f"labels of support by {self.whose}, {CITATIONS[self.rule]}"
+
+    @property
+    def denominator(self) -> str:
+        return f"credit (full 1, partial 0.5) / {DENOMINATORS[self.name]}"
+
+
+def is_source(source: str) -> bool:
+    """Return whether what stands before the slash names labels of support."""
+    return source == SOURCE or source.startswith(f"{SOURCE}-")
+
+
+def find(collection: Collection, source: str, name: str) -> SupportColumn:
+    """Return the column of this name. Raises UnknownColumn."""
+    if name not in SCORES:
+        raise UnknownColumn(f"support has no {name!r}; there are {', '.join(SCORES)}")
+    by_key = {rater.key: rater for rater in raters(collection)}
+    key = source.removeprefix(SOURCE).removeprefix("-") or next(iter(by_key))
+    if key not in by_key:
+        there = ", ".join(f"{SOURCE}-{key} ({rater.name})" for key, rater in by_key.items())
+        raise UnknownColumn(f"no {source} with labels here; there are {there}")
+    score, rule = SCORES[name]
+    return SupportColumn(score, rule, by_key[key])
+
+
+def column_names(rater: SupportRater, rule: JudgedCitations) -> str:
+    """Return the names of both scores, with a comma between."""
+    names = (f"{SOURCE}-{rater.key}/{name}" for name, (_, judged) in SCORES.items() if judged is rule)
+    return ",".join(names)
+
+
+def score_column(
+    collection: Collection, column: SupportColumn, runs: Sequence[int], topics: Sequence[int]
+) -> NDArray[np.float64]:
+    """Return `board.score_table` of a column, shape (runs, topics), in the order of these keys."""
+    return score_table(scores_of(collection, column.rater, column.rule), runs, topics, column.name)

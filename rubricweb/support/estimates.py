@@ -25,9 +25,8 @@ from grading.statistics.cover_sample import (
 from grading.support import JudgedCitations, Support
 from rubricweb.corpus.models import Collection
 from rubricweb.support.board import Mean, run_names
-from rubricweb.support.cited import Citation, CitingAnswer, cited
 from rubricweb.support.labelling import settings_of
-from rubricweb.support.labels import PEOPLE, SupportRater, labels_by
+from rubricweb.support.labels import PEOPLE, Citation, CitingAnswer, SupportRater, cited, labels_by
 from rubricweb.support.models import SupportJudge
 
 UNKNOWN_DOUBT = 0.25
@@ -57,7 +56,7 @@ class SupportEstimates:
     """Whose labels make the intervals narrower."""
     labelled: int
     """Citations in the sample."""
-    wanted: int
+    needed: int
     """Citations that people are asked for."""
     total: int
     enough: int
@@ -70,7 +69,7 @@ class SupportEstimates:
     @property
     def is_open(self) -> bool:
         """Return whether people are still asked for more."""
-        return self.labelled < self.wanted
+        return self.labelled < self.needed
 
 
 def estimates(collection: Collection, rater: SupportRater, rule: JudgedCitations) -> SupportEstimates | None:
@@ -79,22 +78,22 @@ def estimates(collection: Collection, rater: SupportRater, rule: JudgedCitations
     None where there is nothing to estimate: people labelled all that can be, or would have soon, or they are
     asked about fewer citations of a sentence than `rule` judges.
     """
-    chosen, said = settings_of(collection), cited(collection)
+    chosen, all_cited = settings_of(collection), cited(collection)
     asked_rule = JudgedCitations(chosen.citations)
-    order, by_people = said.in_random_order(asked_rule), labels_by(collection, SupportRater(PEOPLE, ""))
+    order, by_people = all_cited.in_random_order(asked_rule), labels_by(collection, SupportRater(PEOPLE, ""))
     sample = list(takewhile(by_people.__contains__, order[: chosen.sample]))
     if len(sample) == len(order) or (rule, asked_rule) == (JudgedCitations.ALL, JudgedCitations.FIRST):
         return None
-    citations = said.readable_citations(rule)
+    citations = all_cited.readable_citations(rule)
     names = run_names(collection)
-    runs = [run_id for run_id in names if run_id in {answer.run_id for answer in said.answers}]
-    answers = [answer for answer in said.answers if answer.run_id in names]
+    runs = [run_id for run_id in names if run_id in {answer.run_id for answer in all_cited.answers}]
+    answers = [answer for answer in all_cited.answers if answer.run_id in names]
     weights, n_topics = _weights(answers, rule, runs, citations)
     by_model = labels_by(collection, rater) if rater.judge else {}
     units = Units(
         weights["precision"],
         _credits(citations, by_model, unknown=Support.PARTIAL.credit),
-        _credits(citations, {one: by_people[one] for one in sample}, unknown=np.nan),
+        _credits(citations, {citation: by_people[citation] for citation in sample}, unknown=np.nan),
         np.full(len(citations), max(len(sample), 1) / len(order)),
     )
     precision, recall = (linear_estimate(replace(units, weights=weights[name])) for name in weights)
@@ -103,7 +102,7 @@ def estimates(collection: Collection, rater: SupportRater, rule: JudgedCitations
             run_id,
             names[run_id],
             int(precision.n_rated[row]),
-            *(_mean(one, row, n_topics) for one in (precision, recall)),
+            *(_mean(estimate, row, n_topics) for estimate in (precision, recall)),
         )
         for row, run_id in enumerate(runs)
         if not np.isnan(precision.value[row])
@@ -123,8 +122,13 @@ def estimates(collection: Collection, rater: SupportRater, rule: JudgedCitations
     )
 
 
-def _mean(found: LinearEstimates, row: int, n_topics: list[int]) -> Mean:
-    return Mean(float(found.value[row]), float(found.low[row]), float(found.high[row]), n_topics[row])
+def _mean(estimates_of: LinearEstimates, row: int, n_topics: list[int]) -> Mean:
+    return Mean(
+        float(estimates_of.value[row]),
+        float(estimates_of.low[row]),
+        float(estimates_of.high[row]),
+        n_topics[row],
+    )
 
 
 def _weights(
@@ -133,20 +137,24 @@ def _weights(
     """Return what a credit of 1 adds to each score, of shape (runs, citations), and of how many topics each
     run's mean is; as `board.score_table` has it where all citations with a text are labelled.
     """
-    row, place = ({one: number for number, one in enumerate(each)} for each in (runs, citations))
+    row, place = ({key: number for number, key in enumerate(each)} for each in (runs, citations))
     weights = {name: np.zeros((len(runs), len(citations))) for name in ("precision", "recall")}
     scored: dict[int, set[int]] = defaultdict(set)
     unscored: dict[int, set[int]] = defaultdict(set)
     for answer in answers:
         sentences = answer.citations(rule)
-        readable = [[one for one in sentence if one in place] for sentence in sentences]
-        labelled = [one for sentence in readable for one in sentence]
-        known = [one for one, sentence in zip(readable, sentences, strict=True) if one or not sentence]
+        readable = [[citation for citation in sentence if citation in place] for sentence in sentences]
+        labelled = [citation for sentence in readable for citation in sentence]
+        usable = [
+            citation
+            for citation, sentence in zip(readable, sentences, strict=True)
+            if citation or not sentence
+        ]
         has_score = bool(labelled) or not any(sentences)
         (scored if has_score else unscored)[answer.run_id].add(answer.topic_id)
-        for one in labelled:
-            weights["precision"][row[answer.run_id], place[one]] += 1 / len(labelled)
-            weights["recall"][row[answer.run_id], place[one]] += 1 / len(known)
+        for citation in labelled:
+            weights["precision"][row[answer.run_id], place[citation]] += 1 / len(labelled)
+            weights["recall"][row[answer.run_id], place[citation]] += 1 / len(usable)
     topics = set().union(*scored.values())
     n_topics = [len(topics - unscored[run]) if scored[run] else 0 for run in runs]
     divisors = np.maximum(n_topics, 1)[:, np.newaxis]
@@ -155,8 +163,8 @@ def _weights(
 
 def _credits(citations: list[Citation], labels: dict[Citation, int], *, unknown: float) -> Floats:
     """Return an array of shape (citations,)."""
-    found = (labels.get(one, -1) for one in citations)
-    return np.array([Support(label).credit if label >= 0 else unknown for label in found])
+    labels_of = (labels.get(citation, -1) for citation in citations)
+    return np.array([Support(label).credit if label >= 0 else unknown for label in labels_of])
 
 
 def _cost(units: Units) -> tuple[float, float]:

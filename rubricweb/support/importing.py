@@ -11,7 +11,7 @@ from grading.formats.events import ModelLabel, PersonLabel, moment
 from rubricweb.corpus.importers.base import FilePosition, fitting, fitting_id, fitting_name
 from rubricweb.corpus.importers.passages import ID_LIMIT
 from rubricweb.grades.importers.people import Kinds, Work
-from rubricweb.support.cited import Citation
+from rubricweb.support.labels import Citation
 from rubricweb.support.models import SupportEvent, SupportJudge, SupportLabel
 
 TOPIC = "labels of topics that the collection lacks"
@@ -133,6 +133,6 @@ class LabelImporter:
         counts.new += len(events)
 
     def _seen(self, label: PersonLabel) -> SupportJudge | None:
-        """The judge whose label the person saw, as far as its model tells."""
+        """Return the judge whose label the person saw, as far as its model tells."""
         judges = [judge for judge in self._judges.values() if judge.llm == label.seen_llm]
         return judges[0] if len(judges) == 1 else None

@@ -1,30 +1,91 @@
-"""Asking a model about citations as a kind of background work: one topic at a time."""
+"""Ask a model about citations as a kind of background work, one topic at a time, and price it."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
 
-from django.db.models.functions import Now
+from django.db.models import Avg, QuerySet
+from django.db.models.functions import Length, Now
 from django.utils.functional import lazy
 
 from grading import support
 from grading.graders.backend_options import Thinking
 from grading.graders.replies import NoReply
 from grading.prompts.chat import ChatPrompt, Messages
-from grading.support import Support
+from grading.support import Support, support_prompt
 from rubricweb.core import events
+from rubricweb.corpus.models import Collection
 from rubricweb.corpus.writers import options_of_writer
 from rubricweb.jobs import endings, limited
 from rubricweb.jobs.chunked import ChunkKind
+from rubricweb.jobs.forms import Expected
 from rubricweb.jobs.kinds import Need, Stopping
 from rubricweb.jobs.leases import Lease, LeaseLost
+from rubricweb.jobs.listing import Listing
 from rubricweb.jobs.models import Job
-from rubricweb.support import labels
-from rubricweb.support.cited import Citation, statements_of, texts_of
-from rubricweb.support.labels import citation_of
+from rubricweb.jobs.price import CHARS_A_TOKEN, cost
+from rubricweb.jobs.progress import UNSURE, Price, rate_of
+from rubricweb.support import actions, labels
+from rubricweb.support.actions import Asking, judge_for
+from rubricweb.support.labels import Citation, citation_of, failed, missing, statements_of, texts_of
 from rubricweb.support.models import SupportChunk, SupportJob, SupportLabel
 from rubricweb.webhooks import outbox
+
+SENTENCE_CHARS = 150
+"""Characters of an answer's sentence, about as in TREC RAG."""
+
+LABEL_TOKENS = 6
+"""Tokens of a usual reply."""
+
+
+def price(collection: Collection, asking: Asking) -> Price:
+    """Return the price of what this model has not labelled."""
+    judge = judge_for(collection, asking.backend, asking.llm)
+    return _price(collection, asking, len(missing(collection, judge, asking.rule)))
+
+
+def price_of_retry(job: SupportJob) -> Price:
+    """Return the price of asking the judge again wherever its reply named no label."""
+    judge = job.judge
+    calls = len(failed(judge.collection, judge))
+    return _price(judge.collection, asking_of(job), calls)
+
+
+def price_of_job(job: SupportJob) -> Price:
+    """Return the price of the whole job, whatever is done."""
+    return _price(job.judge.collection, asking_of(job), job.total)
+
+
+def asking_of(job: SupportJob) -> Asking:
+    """Return what the job was started with."""
+    return Asking(job.judge.backend, job.judge.llm, job.rule, job.longest_reply)
+
+
+def of_model(price: Price) -> Expected:
+    """Return the price for the form of limits."""
+    return Expected(price.cells, price.dollars)
+
+
+def _price(collection: Collection, asking: Asking, calls: int) -> Price:
+    """Return a call a citation; each reads the prompt, a sentence, and a passage of average length."""
+    passage = collection.passages.aggregate(chars=Avg(Length("text")))["chars"] or 0
+    each = len(support_prompt().template) + SENTENCE_CHARS + passage
+    read, written = calls * each / CHARS_A_TOKEN, calls * LABEL_TOKENS
+    rate = rate_of(
+        SupportChunk.objects.filter(job__judge__backend=asking.backend, job__judge__llm=asking.llm)
+    )
+    return Price(
+        cells=calls,
+        tokens=round(read + written),
+        seconds=(calls / rate * UNSURE[0], calls / rate * UNSURE[1]) if rate else None,
+        dollars=cost(asking.backend, asking.llm, read, written),
+    )
+
+
+def measured_rate(job: SupportJob) -> float | None:
+    """Return the citations a second of one worker in the judge's latest chunks; None if it never labelled."""
+    return rate_of(SupportChunk.objects.filter(job__judge=job.judge_id))
 
 
 class SupportLabels(ChunkKind[SupportChunk]):
@@ -77,26 +138,26 @@ class CitationQuestion:
 
 
 def _label(lease: Lease[SupportChunk], chunk: SupportChunk) -> None:
-    prompt, asked = support.support_prompt(chunk.job.judge.prompt_id), _questions(chunk)
-    if not asked:
+    prompt, questions = support.support_prompt(chunk.job.judge.prompt_id), _questions(chunk)
+    if not questions:
         return
     llm, failed = _model(chunk.job), chunk.failed
-    for number, one in enumerate(asked, start=1):
-        label, reply, problem = _answer(llm, one, prompt)
-        _keep(chunk.job, one, label, reply, problem)
+    for number, question in enumerate(questions, start=1):
+        label, reply, problem = _answer(llm, question, prompt)
+        _keep(chunk.job, question, label, reply, problem)
         failed += label is None
-        done = max(0, chunk.size - len(asked) + number)
+        done = max(0, chunk.size - len(questions) + number)
         if not lease.held().update(done=done, failed=failed):
             raise LeaseLost
     chunk.failed = failed
 
 
 def _answer(
-    llm: limited.LimitedModel, one: CitationQuestion, prompt: ChatPrompt
+    llm: limited.LimitedModel, question: CitationQuestion, prompt: ChatPrompt
 ) -> tuple[Support | None, str, str]:
     """Label, reply, and why there is none. Raises what `LimitedModel` does where no call would succeed."""
     try:
-        reply = llm.complete(one.messages(prompt))
+        reply = llm.complete(question.messages(prompt))
     except NoReply as error:
         if not error.is_of_prompt:
             raise
@@ -104,35 +165,47 @@ def _answer(
     return support.label_of(reply, prompt), reply, ""
 
 
-def _keep(job: SupportJob, one: CitationQuestion, label: Support | None, reply: str, problem: str) -> None:
-    """Kept even if the lease is lost: it was paid for."""
+def _keep(
+    job: SupportJob, question: CitationQuestion, label: Support | None, reply: str, problem: str
+) -> None:
+    """Save the label even if the lease is lost: it was paid for."""
     kept = {"job": job, "label": label, "reply": reply, "problem": problem}
-    if one.failed:
-        SupportLabel.objects.filter(pk=one.failed.pk, label=None).update(**kept, at=Now())
+    if question.failed:
+        SupportLabel.objects.filter(pk=question.failed.pk, label=None).update(**kept, at=Now())
         return
-    row = SupportLabel(judge=job.judge, **kept, **one.citation._asdict())
+    row = SupportLabel(judge=job.judge, **kept, **question.citation._asdict())
     SupportLabel.objects.bulk_create([row], ignore_conflicts=True)
 
 
 def _questions(chunk: SupportChunk) -> list[CitationQuestion]:
-    """What the job has not asked yet in its topic."""
+    """Return what the job has not asked yet in its topic."""
     collection, topic, job = chunk.job.judge.collection, chunk.topic, chunk.job
     again: dict[Citation, SupportLabel] = {}
     if job.is_retry:
         rows = job.judge.labels.filter(topic=topic, label=None).exclude(job=job)
         again = {citation_of(row): row for row in rows}
-        left = [one for one in labels.failed(collection, job.judge) if one in again]
+        left = [citation for citation in labels.failed(collection, job.judge) if citation in again]
     else:
-        left = [one for one in labels.missing(collection, job.judge, job.rule) if one.topic_id == topic.pk]
-    said = statements_of(topic)
-    texts = texts_of(topic, (one.doc_id for one in left))
+        left = [
+            citation
+            for citation in labels.missing(collection, job.judge, job.rule)
+            if citation.topic_id == topic.pk
+        ]
+    statements_by_md5 = statements_of(topic)
+    texts = texts_of(topic, (citation.doc_id for citation in left))
     return [
-        CitationQuestion(one, said[one.sentence_md5].text, texts[one.doc_id], again.get(one)) for one in left
+        CitationQuestion(
+            citation,
+            statements_by_md5[citation.sentence_md5].text,
+            texts[citation.doc_id],
+            again.get(citation),
+        )
+        for citation in left
     ]
 
 
 def _model(job: SupportJob) -> limited.LimitedModel:
-    """Raises CannotRun."""
+    """Return the model within its limits. Raises CannotRun."""
     judge = job.judge
     options = options_of_writer(judge.collection, judge.backend, judge.llm)
     return limited.limited_model(
@@ -142,3 +215,27 @@ def _model(job: SupportJob) -> limited.LimitedModel:
         longest_reply=max(job.longest_reply, int(options.get("max_new_tokens", 0))),
         thinking=Thinking.of(options),
     )
+
+
+def _jobs(collection_id: int) -> QuerySet[SupportJob]:
+    rows = SupportJob.objects.filter(judge__collection=collection_id)
+    return rows.select_related("judge__collection", "by")
+
+
+def _does(job: SupportJob) -> str:
+    if job.is_retry:
+        return f"{job.judge}: failed labels again"
+    return f"{job.judge}: {job.get_citations_display()}"
+
+
+LISTING = Listing(
+    kind="support",
+    units="citations",
+    jobs=_jobs,
+    name=lambda job: f"Label support with {job.judge.llm}",
+    does=_does,
+    address=SupportJob.get_absolute_url,
+    opens="Details",
+    rate=measured_rate,
+    acts={"pause": actions.pause, "resume": actions.resume, "cancel": actions.cancel},
+)

@@ -1,4 +1,4 @@
-"""What the labelling screen shows: one citation at a time, without a word of the run that made it."""
+"""Work > Label: one citation, three keys, without a word of the run that made it."""
 
 from __future__ import annotations
 
@@ -6,15 +6,56 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from grading.support import JudgedCitations
+from django import forms
+from django.http import Http404, HttpResponse
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST
+
+from grading.support import JudgedCitations, Support
+from rubricweb.accounts import roles
+from rubricweb.accounts.keys import keys_of
 from rubricweb.accounts.models import User
+from rubricweb.core.http import Context, HtmxRequest, after_post, page_or_part
+from rubricweb.core.ids import MAX_ID
+from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Passage, Topic
-from rubricweb.support.cited import Citation, Statement, cited, statements_of, texts_of
-from rubricweb.support.labels import citation_of
+from rubricweb.support import actions
+from rubricweb.support.labels import Citation, Statement, citation_of, cited, statements_of, texts_of
 from rubricweb.support.models import SupportEvent, SupportLabel, SupportSettings
 
 CARDS = 6
 """The one that shows, and those that are ready: so many labels need no connection."""
+PAGE = "support/label.html"
+MEANINGS = {
+    Support.FULL: "everything that the sentence says",
+    Support.PARTIAL: "part of it",
+    Support.NONE: "no support, or contradicts it",
+}
+
+
+class RequestForm(forms.Form):
+    """What a script says of its request."""
+
+    uid = forms.RegexField(r"^[0-9a-f]{32}$", required=False)
+
+
+class LabelForm(RequestForm):
+    """One decision."""
+
+    topic = forms.IntegerField(min_value=1, max_value=MAX_ID)
+    sentence = forms.RegexField(r"^[0-9a-f]{32}$")
+    doc = forms.CharField(max_length=300)
+    label = forms.TypedChoiceField(
+        choices=[(str(label.value), label.name) for label in Support],
+        coerce=lambda value: Support(int(value)),
+    )
+    seen = forms.IntegerField(required=False, min_value=1, max_value=MAX_ID)
+    """The key of the judge whose label the page showed."""
+
+    @property
+    def citation(self) -> Citation:
+        fields = self.cleaned_data
+        return Citation(fields["topic"], fields["sentence"], fields["doc"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +91,12 @@ class Progress:
 
 
 def settings_of(collection: Collection) -> SupportSettings:
-    """What the organizers chose; not saved where they chose nothing."""
+    """Return what the organizers chose; not saved where they chose nothing."""
     chosen = SupportSettings.objects.select_related("shown_judge").filter(collection=collection).first()
     return chosen or SupportSettings(collection=collection)
 
 
-def asked(collection: Collection) -> list[Citation]:
+def to_label(collection: Collection) -> list[Citation]:
     """Return what people are asked about, in the order in which they are."""
     chosen = settings_of(collection)
     order = cited(collection).in_random_order(JudgedCitations(chosen.citations))
@@ -68,54 +109,110 @@ def is_known(collection: Collection, citation: Citation) -> bool:
 
 
 def mine(collection: Collection, person: User) -> dict[Citation, SupportEvent]:
-    """What the person said and did not take back."""
-    found: dict[Citation, SupportEvent] = {}
+    """Return what the person said and did not take back."""
+    latest: dict[Citation, SupportEvent] = {}
     for event in SupportEvent.objects.filter(topic__collection=collection, by=person).order_by("pk"):
-        found[citation_of(event)] = event
-    return {citation: event for citation, event in found.items() if event.label is not None}
+        latest[citation_of(event)] = event
+    return {citation: event for citation, event in latest.items() if event.label is not None}
 
 
 def progress(collection: Collection, person: User) -> Progress:
-    every, known = asked(collection), mine(collection, person)
-    return Progress(sum(one in known for one in every), len(every))
+    every, own = to_label(collection), mine(collection, person)
+    return Progress(sum(citation in own for citation in every), len(every))
 
 
 def next_cards(collection: Collection, person: User, *, first: Citation | None = None) -> list[Card]:
-    """The first citations that the person has not labelled, after `first`, if that is given."""
-    known = mine(collection, person)
-    left = (one for one in asked(collection) if one not in known and one != first)
+    """Return the first citations that the person has not labelled, after `first`, if that is given."""
+    own = mine(collection, person)
+    left = (citation for citation in to_label(collection) if citation not in own and citation != first)
     chosen = [*([first] if first else []), *islice(left, CARDS)][:CARDS]
-    return cards(collection, chosen, known)
+    return cards(collection, chosen, own)
 
 
 def cards(
-    collection: Collection, citations: Sequence[Citation], known: Mapping[Citation, SupportEvent]
+    collection: Collection, citations: Sequence[Citation], own: Mapping[Citation, SupportEvent]
 ) -> list[Card]:
-    """In their order. Raises KeyError where no accepted run makes one any more, or its text is gone."""
-    topics = Topic.objects.select_related("collection").in_bulk({one.topic_id for one in citations})
-    said = {pk: statements_of(topic) for pk, topic in topics.items()}
-    doc_ids = {one.doc_id for one in citations}
-    passages = {one.doc_id: one for one in Passage.objects.filter(collection=collection, doc_id__in=doc_ids)}
+    """Return the cards in order. Raises KeyError where no accepted run makes one, or its text is gone."""
+    topics = Topic.objects.select_related("collection").in_bulk({citation.topic_id for citation in citations})
+    statements_by_topic = {pk: statements_of(topic) for pk, topic in topics.items()}
+    doc_ids = {citation.doc_id for citation in citations}
+    passages = {
+        citation.doc_id: citation
+        for citation in Passage.objects.filter(collection=collection, doc_id__in=doc_ids)
+    }
     judge_id = settings_of(collection).shown_judge_id
     return [
         Card(
-            one,
-            topics[one.topic_id],
-            said[one.topic_id][one.sentence_md5],
-            passages.get(one.doc_id) or _brought(topics[one.topic_id], one.doc_id),
-            label_of_judge(collection, one, judge_id) if judge_id else None,
-            known.get(one),
+            citation,
+            topics[citation.topic_id],
+            statements_by_topic[citation.topic_id][citation.sentence_md5],
+            passages.get(citation.doc_id) or _brought(topics[citation.topic_id], citation.doc_id),
+            label_of_judge(collection, citation, judge_id) if judge_id else None,
+            own.get(citation),
         )
-        for one in citations
+        for citation in citations
     ]
 
 
 def _brought(topic: Topic, doc_id: str) -> Passage:
-    """The passage as a response brought it along."""
+    """Return the passage as a response brought it along."""
     return Passage(collection=topic.collection, doc_id=doc_id, text=texts_of(topic, [doc_id])[doc_id])
 
 
 def label_of_judge(collection: Collection, citation: Citation, judge_id: int | None) -> SupportLabel | None:
-    """None without such a judge in the collection, and where its reply named no label."""
+    """Return the judge's label; None without such a judge, or where its reply named no label."""
     labels = SupportLabel.objects.select_related("judge").filter(label__isnull=False)
     return labels.filter(judge=judge_id, judge__collection=collection, **citation._asdict()).first()
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def label(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Show what this person has not labelled yet (GET); save a label and show the next (POST)."""
+    collection = collection_for(request.user, slug, needed=roles.TO_ASSESS)
+    if request.method == "POST":
+        _save(request, collection)
+        return _answer(request, collection)
+    return page_or_part(request, PAGE, _context(request, collection), part="labelling")
+
+
+@require_POST
+def take_back(request: HtmxRequest, slug: str) -> HttpResponse:
+    """Withdraw this person's latest label, and show its citation again if somebody still makes it."""
+    collection = collection_for(request.user, slug, needed=roles.TO_ASSESS)
+    form = RequestForm(request.POST)
+    uid = form.cleaned_data["uid"] if form.is_valid() else ""
+    taken = actions.take_back(collection, by=request.user, uid=uid)
+    place = citation_of(taken) if taken else None
+    return _answer(request, collection, place if place in to_label(collection) else None)
+
+
+def _save(request: HtmxRequest, collection: Collection) -> None:
+    """Save the label. Raises Http404 for a citation that nobody is to label."""
+    form = LabelForm(request.POST)
+    if not form.is_valid() or not is_known(collection, form.citation):
+        raise Http404("No such citation.")
+    fields = form.cleaned_data
+    seen = label_of_judge(collection, form.citation, fields["seen"])
+    actions.label_citation(
+        form.citation, label=fields["label"], by=request.user, seen=seen, uid=fields["uid"]
+    )
+
+
+def _answer(request: HtmxRequest, collection: Collection, first: Citation | None = None) -> HttpResponse:
+    context = _context(request, collection, first)
+    to = reverse("support:label", args=[collection.slug])
+    return after_post(request, f"{PAGE}#labelling", context, to=to)
+
+
+def _context(request: HtmxRequest, collection: Collection, first: Citation | None = None) -> Context:
+    keys = {row.action.name: row.sign for row in keys_of(request.user)}
+    choices = [
+        (label.value, label.name.lower(), MEANINGS[label], keys[f"rate-{label.value}"]) for label in MEANINGS
+    ]
+    return {
+        "collection": collection,
+        "cards": next_cards(collection, request.user, first=first),
+        "progress": progress(collection, request.user),
+        "choices": choices,
+        "undo_key": keys["undo"],
+    }

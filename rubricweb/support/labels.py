@@ -1,21 +1,181 @@
-"""The labels that a board or a file is made of: those of one model, or of people."""
+"""What the responses of accepted runs cite, and the labels that a board or a file is made of."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
+from django.db.models import QuerySet
+
+from grading.formats.ids import text_md5
 from grading.support import JudgedCitations, majority
-from grading.types import FAILED
-from rubricweb.corpus.models import Collection
-from rubricweb.support.cited import Citation, cited
+from grading.types import FAILED, Sentence
+from rubricweb.corpus import convert
+from rubricweb.corpus.models import Collection, Passage, Response, Topic
+from rubricweb.grades.matrices import StampedCache
 from rubricweb.support.models import SupportEvent, SupportJudge, SupportLabel
+
+CACHED_COLLECTIONS = 4
+COLUMNS = ("run", "topic", "sentences")
 
 PEOPLE = "people"
 KEY = ("topic_id", "sentence_md5", "doc_id")
+
+
+class Citation(NamedTuple):
+    """What one label is about."""
+
+    topic_id: int
+    sentence_md5: str
+    doc_id: str
+
+
+class Statement(NamedTuple):
+    """A sentence of a response."""
+
+    text: str
+    md5: str
+    before: str
+    """The sentence before it; empty for the first."""
+    doc_ids: tuple[str, ...]
+    """That it cites, in its order, each once."""
+
+
+@dataclass(frozen=True, slots=True)
+class CitingAnswer:
+    """A response, without its texts."""
+
+    run_id: int
+    topic_id: int
+    sentences: tuple[tuple[str, tuple[str, ...]], ...]
+    """The md5 of each sentence, and the doc ids that it cites."""
+
+    def citations(self, rule: JudgedCitations) -> list[list[Citation]]:
+        """Return the judged citations of each sentence."""
+        return [
+            [Citation(self.topic_id, md5, doc_id) for doc_id in rule.of(doc_ids)]
+            for md5, doc_ids in self.sentences
+        ]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cited:
+    """What the accepted runs of a collection cite."""
+
+    answers: tuple[CitingAnswer, ...]
+    """Answers by topic, then by run, without responses whose file does not say what they cite."""
+    unsaid: int
+    """How many those are."""
+    readable: frozenset[tuple[int, str]]
+    """(topic, doc id) of what is cited and has a text."""
+    _orders: dict[JudgedCitations, tuple[Citation, ...]] = field(default_factory=dict, init=False, repr=False)
+    """What `in_random_order` returned."""
+
+    def citations(self, rule: JudgedCitations) -> tuple[Citation, ...]:
+        """Return each judged citation once, whether or not it has a text, in the order of the topics.
+
+        Within a topic they are ordered by the digest of the sentence, which says nothing of runs.
+        """
+        by_topic: dict[int, set[Citation]] = {}
+        for answer in self.answers:
+            of_topic = by_topic.setdefault(answer.topic_id, set())
+            of_topic.update(citation for sentence in answer.citations(rule) for citation in sentence)
+        return tuple(citation for of_topic in by_topic.values() for citation in sorted(of_topic))
+
+    def readable_citations(self, rule: JudgedCitations) -> list[Citation]:
+        """Return those that somebody can judge."""
+        return [
+            citation
+            for citation in self.citations(rule)
+            if (citation.topic_id, citation.doc_id) in self.readable
+        ]
+
+    def in_random_order(self, rule: JudgedCitations) -> tuple[Citation, ...]:
+        """Return those that somebody can judge, over all topics in one order that says nothing of them.
+
+        Any first part of it is a simple random sample. It is the same in every copy of a collection.
+        """
+        if rule not in self._orders:
+            citations = self.readable_citations(rule)
+            ordered = sorted(
+                citations, key=lambda citation: text_md5(f"{citation.sentence_md5} {citation.doc_id}")
+            )
+            self._orders[rule] = tuple(ordered)
+        return self._orders[rule]
+
+
+_cache: StampedCache[tuple[int, int], Cited] = StampedCache(CACHED_COLLECTIONS)
+
+
+def cited(collection: Collection) -> Cited:
+    """Return what accepted runs cite, cached by a stamp that imports and accepted runs move."""
+    stamp = Collection.objects.values_list("stamp", flat=True).get(pk=collection.pk)
+    key = collection.pk, stamp
+    return _cache.get(key) or _cache.keep(key, _read(collection))
+
+
+def statements(sentences: Sequence[Sentence]) -> Iterator[Statement]:
+    """Yield the sentences that have text."""
+    before = ""
+    for sentence in sentences:
+        text = sentence.text.strip()
+        if text:
+            doc_ids = tuple(dict.fromkeys(citation.doc_id for citation in sentence.citations or ()))
+            yield Statement(text, text_md5(text), before, doc_ids)
+            before = text
+
+
+def statements_of(topic: Topic) -> dict[str, Statement]:
+    """Return the sentences with which accepted runs answer the topic, by md5; the first of equal ones."""
+    statements_by_md5: dict[str, Statement] = {}
+    for response in _responses(topic.collection, topic).only(*COLUMNS):
+        for statement in statements(convert.sentences(response)):
+            statements_by_md5.setdefault(statement.md5, statement)
+    return statements_by_md5
+
+
+def texts_of(topic: Topic, doc_ids: Iterable[str]) -> dict[str, str]:
+    """Return the texts of cited documents: the collection's own, else those that a response brought along."""
+    needed = set(doc_ids)
+    rows = Passage.objects.filter(collection=topic.collection_id, doc_id__in=needed)
+    texts = dict(rows.values_list("doc_id", "text"))
+    if needed - set(texts):
+        for documents in _responses(topic.collection, topic).values_list("documents", flat=True):
+            texts |= {key: text for key, text in documents.items() if key in needed and key not in texts}
+    return texts
+
+
+def _responses(collection: Collection, topic: Topic | None = None) -> QuerySet[Response]:
+    rows = Response.objects.filter(run__collection=collection, run__in=collection.runs.accepted())
+    return (rows.filter(topic=topic) if topic else rows).order_by("topic__position", "topic", "run__run_tag")
+
+
+def _read(collection: Collection) -> Cited:
+    answers, unsaid = [], 0
+    brought: set[tuple[int, str]] = set()
+    for response in _responses(collection).only(*COLUMNS, "documents").iterator(chunk_size=200):
+        brought |= {(response.topic_id, doc_id) for doc_id, text in response.documents.items() if text}
+        sentences = convert.sentences(response)
+        if sentences and all(sentence.citations is None for sentence in sentences):
+            unsaid += 1
+            continue
+        sentences_of = tuple((statement.md5, statement.doc_ids) for statement in statements(sentences))
+        answers.append(CitingAnswer(response.run_id, response.topic_id, sentences_of))
+    places = {
+        (answer.topic_id, doc_id)
+        for answer in answers
+        for _, doc_ids in answer.sentences
+        for doc_id in doc_ids
+    }
+    doc_ids = set(Passage.objects.filter(collection=collection).values_list("doc_id", flat=True))
+    readable = frozenset(place for place in places if place[1] in doc_ids or place in brought)
+    return Cited(tuple(answers), unsaid, readable)
+
+
 Standing = Mapping[Citation, Mapping[int, SupportEvent]]
-"""By citation and person, the event that counts."""
+"""(citation, person) -> the event that counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +190,14 @@ class SupportRater:
 
 
 def raters(collection: Collection) -> list[SupportRater]:
-    """The models that have labelled something, the latest first, then people, who are always offered."""
+    """Return the models that have labelled something, the latest first, then people."""
     judges = collection.support_judges.filter(labels__isnull=False).distinct().order_by("-pk")
     models = [SupportRater(f"judge-{judge.pk}", str(judge), judge) for judge in judges]
     return [*models, SupportRater(PEOPLE, "People")]
 
 
 def labels_by(collection: Collection, rater: SupportRater) -> dict[Citation, int]:
-    """Each label, FAILED where a model's reply has none; of several people the majority's."""
+    """Return each label, FAILED where a model's reply has none; of several people the majority's."""
     if rater.judge:
         return judge_labels(rater.judge)
     by_person = standing_events(collection)
@@ -53,26 +213,26 @@ def judge_labels(judge: SupportJudge) -> dict[Citation, int]:
 
 
 def missing(collection: Collection, judge: SupportJudge | None, rule: JudgedCitations) -> list[Citation]:
-    """What has a text and no label of `judge` yet, by topic; all of it for a judge that is not saved yet."""
-    known = set(judge_labels(judge)) if judge else set()
-    return [one for one in cited(collection).readable_citations(rule) if one not in known]
+    """Return readable citations that `judge` has not labelled, by topic; all of them for an unsaved judge."""
+    labelled = set(judge_labels(judge)) if judge else set()
+    return [cell for cell in cited(collection).readable_citations(rule) if cell not in labelled]
 
 
 def failed(collection: Collection, judge: SupportJudge) -> list[Citation]:
-    """What has a text, and a reply of `judge` without a label; by topic."""
+    """Return what has a text, and a reply of `judge` without a label; by topic."""
     without = {citation for citation, label in judge_labels(judge).items() if label == FAILED}
-    return [one for one in cited(collection).readable_citations(JudgedCitations.ALL) if one in without]
+    return [cell for cell in cited(collection).readable_citations(JudgedCitations.ALL) if cell in without]
 
 
 def standing_events(collection: Collection) -> Standing:
-    """By citation and person, the latest event, unless it took the label back."""
-    found: dict[Citation, dict[int, SupportEvent]] = defaultdict(dict)
+    """Return the latest event of each citation and person, unless it took the label back."""
+    latest: dict[Citation, dict[int, SupportEvent]] = defaultdict(dict)
     for event in SupportEvent.objects.filter(topic__collection=collection).order_by("pk"):
         citation = citation_of(event)
-        found[citation].pop(event.by_id, None)
+        latest[citation].pop(event.by_id, None)
         if event.label is not None:
-            found[citation][event.by_id] = event
-    return {citation: events for citation, events in found.items() if events}
+            latest[citation][event.by_id] = event
+    return {citation: events for citation, events in latest.items() if events}
 
 
 def citation_of(row: SupportEvent | SupportLabel) -> Citation:

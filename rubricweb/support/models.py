@@ -59,7 +59,7 @@ class CitedSentence(models.Model):
 
     topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="+")
     sentence_md5 = models.CharField(max_length=32)
-    """Of the stripped text, so that equal sentences are labelled once for all runs."""
+    """MD5 of the stripped text, so that equal sentences are labelled once for all runs."""
     doc_id = models.CharField(max_length=300)
 
     class Meta:
@@ -95,11 +95,11 @@ class SupportEvent(CitedSentence):
 
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     uid = models.CharField(max_length=32, blank=True)
-    """Of the request, which a lost connection may repeat; empty without scripts."""
+    """Id of the request, which a lost connection may repeat; empty without scripts."""
     label = models.PositiveSmallIntegerField(choices=LABELS, null=True)
     """Null where the person takes the label before back."""
     seen_label = models.PositiveSmallIntegerField(choices=LABELS, null=True)
-    """Of a model, which the person saw first; null where they labelled from scratch."""
+    """The model's label that the person saw first; null if they labelled from scratch."""
     seen_judge = models.ForeignKey(SupportJudge, null=True, on_delete=models.SET_NULL, related_name="+")
     at = models.DateTimeField(auto_now_add=True)
 

@@ -12,7 +12,7 @@ from rubricweb.systems.models import SystemJob
 
 
 def job_for(user: User, slug: str, run_id: int, *, needed: Role = roles.TO_SEE_RUNS) -> SystemJob:
-    """How the run was made; 404 for a run that came from elsewhere."""
+    """Return how the run was made; 404 for a run that came from elsewhere."""
     collection = collection_for(user, slug, needed=needed)
     jobs = collection.system_jobs.select_related("collection", "run", "by")
     job: SystemJob = get_object_or_404(jobs, run=run_id)

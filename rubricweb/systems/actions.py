@@ -15,11 +15,11 @@ from rubricweb.corpus.writers import options_of_writer
 from rubricweb.jobs import dispatch, limited, steering
 from rubricweb.jobs.limited import Limits
 from rubricweb.jobs.models import Job
-from rubricweb.systems import specs
+from rubricweb.systems import models
 from rubricweb.systems.models import SystemChunk, SystemJob
 
 TAG = "baseline"
-"""By which organizers find the runs that are made here."""
+"""Tag by which organizers find the runs that are made here."""
 
 
 class TagTaken(Exception):
@@ -48,7 +48,7 @@ def start(
     job = SystemJob.objects.create(
         collection=collection,
         run=run,
-        spec=specs.as_json(spec),
+        spec=models.spec_as_json(spec),
         most_calls=max(1, limits.calls),
         most_dollars=limits.dollars,
         total=len(topics),
@@ -62,7 +62,7 @@ def start(
 
 
 def _new_run(collection: Collection, run_tag: str, spec: SystemSpec) -> Run:
-    """A run that does not count yet."""
+    """Return a run that does not count yet."""
     made = {"state": Run.State.SUBMITTED, "type": Run.Type.AUTOMATIC}
     described = {"description": spec.method, "tags": [TAG], "is_made_here": True}
     described |= {"llm": spec.llm if spec.needs_model else "", "is_closed_book": spec.is_closed_book}

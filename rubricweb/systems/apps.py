@@ -9,4 +9,4 @@ class SystemsConfig(AppConfig):
         from rubricweb.jobs import kinds, listing
 
         kinds.register("rubricweb.systems.kind.Systems")
-        listing.register("rubricweb.systems.listed.LISTING")
+        listing.register("rubricweb.systems.kind.LISTING")

@@ -1,24 +1,202 @@
-"""Making a run as a kind of background work: one topic at a time."""
+"""Make a run as a kind of background work: its price, its topics one by one, and the run that results."""
 
 from __future__ import annotations
 
+import hashlib
 import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
-from django.urls import reverse_lazy
+from django.db.models import Avg, QuerySet
+from django.db.models.functions import Length
+from django.urls import reverse, reverse_lazy
 
-from grading.systems.pipeline import make
+from grading.formats.passages import write_passages
+from grading.formats.responses import Dialect, write_responses
+from grading.formats.trec import write_run as write_trec_run
+from grading.generation import TextModel
+from grading.graders.backend_options import Thinking
+from grading.graders.replies import NoReply, of_text
+from grading.systems.base import Answer
+from grading.systems.pipeline import Answering, Made, SystemSpec, make
+from grading.types import Response
 from rubricweb.core import events
 from rubricweb.corpus import convert
+from rubricweb.corpus.actions import accept_run
+from rubricweb.corpus.models import Collection, Run, Topic
+from rubricweb.grades.importers import ImportFiles, import_collection
 from rubricweb.jobs import endings, limited
 from rubricweb.jobs.chunked import ChunkKind
+from rubricweb.jobs.forms import Expected
 from rubricweb.jobs.kinds import Need, Stopping
-from rubricweb.jobs.leases import Lease
+from rubricweb.jobs.leases import Lease, LeaseLost
+from rubricweb.jobs.listing import Listing
 from rubricweb.jobs.models import Job
-from rubricweb.systems import retrieval, specs, writing
-from rubricweb.systems.models import SystemChunk, SystemJob
-from rubricweb.systems.replies import model_of
+from rubricweb.jobs.price import CHARS_A_TOKEN, cost
+from rubricweb.jobs.progress import UNSURE, Price, rate_of
+from rubricweb.systems import actions, retrieval
+from rubricweb.systems.models import AnswerChunk, SystemChunk, SystemJob, made_as_json, made_from_json
+from rubricweb.systems.retrieval import open_corpus
 from rubricweb.webhooks import outbox
+
+TEMPLATE_CHARS = 600
+"""Characters of a prompt without its passages, about as in the longest published ones."""
+REPLY_TOKENS = 60
+"""Tokens of a step's reply, such as a sentence or a few facts."""
+TOKENS_A_WORD = 1.4
+
+
+@dataclass(frozen=True, slots=True)
+class SystemPrice:
+    """Estimates for all topics together."""
+
+    topics: int
+    calls: int
+    """Calls of the model; 0 for a system without one."""
+    price: Price
+    """Cost of tokens read and written; without dollars for a model without a set price."""
+    needs_limit_on_calls: bool
+    """A server is asked whose price is not known, so that only a limit on calls protects from surprises."""
+
+    @property
+    def of_model(self) -> Expected:
+        return Expected(self.calls, self.price.dollars)
+
+    @property
+    def calls_a_topic(self) -> float:
+        return self.calls / self.topics if self.topics else 0
+
+
+def price(collection: Collection, spec: SystemSpec, topics: int, *, workers: int = 1) -> SystemPrice:
+    """Return a call of a step reads one passage of average length; one of a ranking or an answer several.
+
+    `workers` share the work.
+    """
+    there, passages = _passages(collection, spec)
+    candidates = min(there, spec.depth)
+    calls, read = spec.calls(candidates) * topics, spec.passages_read(candidates) * topics
+    tokens_read = round((read * passages + calls * TEMPLATE_CHARS) / CHARS_A_TOKEN)
+    written = calls * reply_tokens(spec)
+    dollars = cost(spec.backend, spec.llm, tokens_read, written) if spec.needs_model else 0.0
+    rate = _topics_a_second(spec)
+    seconds = topics / rate / max(1, workers) if rate else None
+    return SystemPrice(
+        topics,
+        calls,
+        Price(
+            cells=topics,
+            tokens=tokens_read + written if spec.needs_model else None,
+            seconds=(seconds * UNSURE[0], seconds * UNSURE[1]) if seconds else None,
+            dollars=dollars,
+        ),
+        needs_limit_on_calls=spec.needs_model and dollars is None,
+    )
+
+
+def _passages(collection: Collection, spec: SystemSpec) -> tuple[int, float]:
+    """Return how many there are to search, and the characters of one on average."""
+    if spec.corpus:
+        return retrieval.corpus_size(spec.corpus)
+    return collection.passages.count(), collection.passages.aggregate(chars=Avg(Length("text")))["chars"] or 0
+
+
+def reply_tokens(spec: SystemSpec) -> int:
+    """Return the expected tokens of a reply."""
+    if spec.is_closed_book:
+        return round(1_000 * TOKENS_A_WORD)
+    return round(spec.max_words * TOKENS_A_WORD) if spec.answering is Answering.RAGNAROK else REPLY_TOKENS
+
+
+def _topics_a_second(spec: SystemSpec) -> float | None:
+    """Return the rate of one worker in the latest topics of the same system and model."""
+    same = {"answering": spec.answering.value, "llm": spec.llm, "rerank_passes": spec.rerank_passes}
+    if spec.rating_prompt:
+        same["rating_prompt"] = spec.rating_prompt
+    return rate_of(
+        SystemChunk.objects.filter(**{f"job__spec__{name}": value for name, value in same.items()})
+    )
+
+
+def model_of(spec: SystemSpec, lease: Lease[Any], chunk: AnswerChunk) -> TextModel | None:
+    """Return the system's model, or None if it asks none. Raises CannotRun."""
+    if not spec.needs_model:
+        return None
+    llm = limited.limited_model(
+        chunk.limited_job,
+        backend=spec.backend,
+        llm=spec.llm,
+        longest_reply=spec.longest_reply,
+        thinking=Thinking.of(spec.model_options),
+    )
+    return KeptReplies(llm, lease, chunk)
+
+
+class KeptReplies:
+    """A model whose replies are stored with a chunk as they come."""
+
+    def __init__(self, llm: TextModel, lease: Lease[Any], chunk: AnswerChunk) -> None:
+        self._llm, self._lease, self._chunk = llm, lease, chunk
+        self._left = {digest: list(replies) for digest, replies in chunk.replies.items()}
+
+    def complete(self, messages: Sequence[tuple[str, str]]) -> str:
+        """Return the reply, a kept one if it is valid. Raises what `LimitedModel` does, and LeaseLost."""
+        digest = hashlib.sha256(repr(list(messages)).encode()).hexdigest()
+        while self._left.get(digest):
+            with suppress(NoReply):
+                return of_text(str(self._left[digest].pop(0)))
+        reply = self._llm.complete(messages)
+        self._chunk.replies.setdefault(digest, []).append(reply)
+        if not self._lease.held().update(replies=self._chunk.replies):
+            raise LeaseLost
+        return reply
+
+
+def write_run(job: SystemJob) -> None:
+    """Import the run in the transaction that ends the job, and let it count unless it was withdrawn."""
+    made = [
+        (chunk.topic, made_from_json(chunk.result or {}, job.run.run_tag, chunk.topic.query_id))
+        for chunk in job.chunks.select_related("topic")
+    ]
+    with TemporaryDirectory(prefix="rubricweb-run-") as folder:
+        path = Path(folder) / "run"
+        passages = _passages_of_corpus(job, [result for _, result in made], Path(folder) / "passages.jsonl")
+        if job.system.answering is Answering.NONE:
+            write_trec_run(path, [result.ranking for _, result in made if result.ranking.doc_ids])
+            files = ImportFiles(passages=passages, run_files=(path,), topics_are_closed=True)
+        else:
+            responses = [_response(job.run, topic, result.answer) for topic, result in made if result.answer]
+            write_responses(path, responses, Dialect.RAG24)
+            files = ImportFiles(passages=passages, responses=(path,), topics_are_closed=True)
+        import_collection(job.collection.slug, files=files, by=job.by)
+    job.run.refresh_from_db()
+    if job.run.is_unfinished:  # not withdrawn meanwhile
+        accept_run(job.run, by=job.by)
+
+
+def _passages_of_corpus(job: SystemJob, made: Sequence[Made], path: Path) -> tuple[Path, ...]:
+    """Write the passages that the run names and only its corpus has, so that they can be read and graded."""
+    if not job.system.corpus:
+        return ()
+    ranked = (result.ranking.doc_ids if result.answer is None else _ids(result.answer) for result in made)
+    named = list(dict.fromkeys(doc_id for doc_ids in ranked for doc_id in doc_ids))
+    present = job.collection.passages.filter(doc_id__in=named).values_list("doc_id", flat=True)
+    only_there = open_corpus(job.system.corpus).passages([name for name in named if name not in set(present)])
+    write_passages(path, only_there)
+    return (path,) if only_there else ()
+
+
+def _ids(answer: Answer) -> list[str]:
+    return [source.passage_id for source in answer.sources]
+
+
+def _response(run: Run, topic: Topic, answer: Answer) -> Response:
+    response = answer.response(run.run_tag, topic.query_id, team=run.team)
+    return replace(response, foreign={"topic": topic.text})
 
 
 class Systems(ChunkKind[SystemChunk]):
@@ -43,7 +221,7 @@ class Systems(ChunkKind[SystemChunk]):
             model_of(spec, lease, chunk),
         )
         seconds = time.monotonic() - began
-        endings.finish(lease, result=specs.made_as_json(made), done=1, seconds=seconds)
+        endings.finish(lease, result=made_as_json(made), done=1, seconds=seconds)
         events.publish_on_commit(collection.channel, "progress")
 
     def need(self, work: SystemChunk) -> Need | None:
@@ -59,7 +237,7 @@ class Systems(ChunkKind[SystemChunk]):
         super().has_ended(work, error=error)
         job: SystemJob = self.job(work)
         if job.state == Job.State.DONE:
-            writing.write_run(job)
+            write_run(job)
 
     def has_finished(self, job: SystemJob) -> None:
         page = reverse_lazy("systems:made", args=[job.collection.slug, job.run_id])
@@ -67,3 +245,24 @@ class Systems(ChunkKind[SystemChunk]):
 
     def job_changed(self, job: SystemJob) -> None:
         events.publish(job.collection.channel, "progress")
+
+
+def _jobs(collection_id: int) -> QuerySet[SystemJob]:
+    return SystemJob.objects.filter(collection=collection_id).select_related("collection", "run", "by")
+
+
+def _address(job: SystemJob) -> str:
+    return reverse("systems:made", args=[job.collection.slug, job.run_id])
+
+
+LISTING = Listing(
+    kind="runs",
+    units="topics",
+    jobs=_jobs,
+    name=lambda job: f"Make run {job.run.run_tag}",
+    does=lambda job: job.system.method,
+    address=_address,
+    opens="Run",
+    rate=lambda _: None,
+    acts={"pause": actions.pause, "resume": actions.resume, "cancel": actions.cancel},
+)

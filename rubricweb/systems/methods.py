@@ -35,9 +35,9 @@ class Method:
     options: tuple[str, ...]
     """Names of the fields that it has, in their order."""
     passes: int = 0
-    """Of reranking, unless somebody chooses otherwise."""
+    """Default number of reranking passes."""
     rating_prompt: str = ""
-    """By which passages are reranked, unless somebody chooses otherwise."""
+    """Default prompt for reranking."""
 
     @property
     def needs_model(self) -> bool:
@@ -146,7 +146,7 @@ METHODS = {
         ),
     )
 }
-"""By name, those without a model first."""
+"""Name -> method, those without a model first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ PRESETS = (
     Preset("GPT*-web", "prompted", "", {"style": Answering.WEB.value}),
     Preset("GPT*-question", "prompted", "", {"style": Answering.QUESTION.value}),
 )
-"""Those of the papers."""
+"""The systems of the papers."""
 
 DEFAULTS: dict[str, object] = {"depth": DEPTH, "max_words": MAX_WORDS}
-"""Of options, but for those that depend on the method."""
+"""Default values of options that do not depend on the method."""

@@ -1,16 +1,61 @@
-"""A run that is being made, or was: one chunk of work a topic, with every reply of the model."""
+"""A run that is being made, or was: its system, one chunk of work a topic, and every reply of the model."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import asdict
+from typing import Any
 
 from django.db import models
 
+from grading.systems.base import Answer, CitedSentence, Source, Step
+from grading.systems.pipeline import Answering, Made, SystemSpec
+from grading.types import Ranking
 from rubricweb.corpus.models import Collection, Run, Topic
 from rubricweb.jobs.models import Chunk, LimitedJob
 
-if TYPE_CHECKING:
-    from grading.systems.pipeline import SystemSpec
+Json = dict[str, Any]
+
+
+def spec_as_json(spec: SystemSpec) -> Json:
+    """Return the specification as JSON, without empty options, which earlier versions do not know."""
+    stored = asdict(spec) | {"answering": spec.answering.value}
+    return (
+        stored
+        if stored["model_options"]
+        else {name: stored[name] for name in stored if name != "model_options"}
+    )
+
+
+def spec_from_json(stored: Json) -> SystemSpec:
+    return SystemSpec(
+        **{**stored, "answering": Answering(stored["answering"]), "runs": tuple(stored["runs"])}
+    )
+
+
+def made_as_json(made: Made) -> Json:
+    """Return the result as JSON without the texts of sources, which the collection has."""
+    answer = made.answer
+    return {
+        "doc_ids": made.ranking.doc_ids,
+        "scores": made.ranking.scores,
+        "sentences": None
+        if answer is None
+        else [[sentence.text, sentence.citations] for sentence in answer.sentences],
+        "sources": None if answer is None else [source.passage_id for source in answer.sources],
+        "steps": [asdict(step) for step in made.steps],
+        "retrieved": made.retrieved,
+    }
+
+
+def made_from_json(stored: Json, run_tag: str, query_id: str) -> Made:
+    ranking = Ranking(run_tag, query_id, tuple(stored["doc_ids"]), tuple(stored["scores"]))
+    steps = tuple(Step(**step) for step in stored["steps"])
+    retrieved = tuple(stored.get("retrieved", ()))
+    if stored["sentences"] is None:
+        return Made(ranking, None, steps, retrieved)
+    sentences = tuple(CitedSentence(text, tuple(places)) for text, places in stored["sentences"])
+    sources = tuple(Source(doc_id, "") for doc_id in stored["sources"])
+    return Made(ranking, Answer(sentences, sources), steps, retrieved)
 
 
 class AnswerChunk(Chunk):
@@ -19,7 +64,7 @@ class AnswerChunk(Chunk):
     replies = models.JSONField(default=dict, blank=True)
     """Prompt digest -> replies in their order: what was paid for is not asked again."""
     result = models.JSONField(null=True, blank=True)
-    """As `specs.made_as_json` writes it; None until the topic is done."""
+    """Written by `made_as_json`; None until the topic is done."""
 
     class Meta:
         abstract = True
@@ -36,7 +81,7 @@ class SystemJob(LimitedJob):
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="system_jobs")
     run = models.OneToOneField(Run, on_delete=models.CASCADE, related_name="made_by")
     spec = models.JSONField()
-    """As `specs.as_json` writes a SystemSpec."""
+    """A SystemSpec, written by `spec_as_json`."""
 
     class Meta:
         ordering = ("-pk",)
@@ -46,9 +91,9 @@ class SystemJob(LimitedJob):
 
     @property
     def system(self) -> SystemSpec:
-        from rubricweb.systems.specs import from_json
+        from rubricweb.systems.models import spec_from_json
 
-        return from_json(self.spec)
+        return spec_from_json(self.spec)
 
 
 class SystemChunk(AnswerChunk):

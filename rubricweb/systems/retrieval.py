@@ -1,32 +1,123 @@
-"""What a system reads: the collection's passages by BM25, or the rankings of its runs."""
+"""What a system reads: a corpus on disk, the collection's passages by BM25, or the rankings of its runs."""
 
 from __future__ import annotations
 
+import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from tempfile import mkdtemp
 
 from django.conf import settings
 
 from grading.errors import BadFormat
 from grading.formats.ids import text_md5
-from grading.formats.passages import PassageEntry
+from grading.formats.passages import PassageEntry, read_passages
+from grading.systems import retrieval
 from grading.systems.base import Source
 from grading.systems.pipeline import SystemSpec
-from grading.systems.retrieval import PassageIndex, indexed, reciprocal_rank_fusion
+from grading.systems.retrieval import Corpus, PassageIndex, indexed, reciprocal_rank_fusion
 from grading.types import Passage, Ranking
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Collection, Topic
-from rubricweb.systems.corpora import open_corpus, replace_folder
+from rubricweb.jobs.kinds import CannotRun
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
+
+_open_corpora: dict[str, tuple[int, Corpus]] = {}
+"""Name -> the open corpus, and when its index was written."""
 
 BATCH_ROWS = 2_000
 
+
+class BadName(ValueError):
+    """The text says what a name may have."""
+
+
+def corpus_names() -> list[str]:
+    """Return the names of the corpora on this machine."""
+    folder = _root()
+    folders = (path.parent.name for path in folder.glob("*/index.json"))
+    return sorted(name for name in folders if NAME.fullmatch(name))
+
+
+def open_corpus(name: str) -> Corpus:
+    """Return the corpus, reopened when it was built anew. Raises CannotRun without it."""
+    folder = corpus_folder(name)
+    try:
+        built = (folder / "index.json").stat().st_mtime_ns
+        opened = _open_corpora.get(name)
+        if opened is None or opened[0] != built:
+            _open_corpora[name] = opened = built, Corpus.open(folder)
+    except (OSError, BadFormat) as error:
+        there = ", ".join(corpus_names()) or "none"
+        raise CannotRun(
+            f"This machine has no corpus {name} (it has: {there}). Build it by index_corpus."
+        ) from error
+    return opened[1]
+
+
+def index_corpus(name: str, files: Iterable[Path]) -> int:
+    """Build the corpus of these files, or bring it up to date, and return its number of passages.
+
+    Raises BadName, BadFormat with file and line, and ValueError without passages or with an id twice.
+    """
+    paths, folder = tuple(files), corpus_folder(name)
+
+    def entries() -> Iterable[PassageEntry]:
+        return (entry for path in paths for entry in read_passages(path))
+
+    count = 0
+
+    def write(made: Path) -> None:
+        nonlocal count
+        count = retrieval.build(made, entries, reused=folder)
+
+    replace_folder(folder, write)
+    return count
+
+
+def corpus_size(name: str) -> tuple[int, float]:
+    """Return the number of passages and their mean length in characters; zeros without the corpus."""
+    try:
+        return retrieval.size(_root() / name)
+    except BadFormat:
+        return 0, 0.0
+
+
+def corpus_folder(name: str) -> Path:
+    """Return the folder of the corpus. Raises BadName."""
+    if not NAME.fullmatch(name):
+        raise BadName(f"{name!r} is no name of a corpus: letters, digits, dots, - and _, 80 at most")
+    return _root() / name
+
+
+def replace_folder(folder: Path, write: Callable[[Path], object]) -> None:
+    """Write a new folder and put it in the place of the old one, which others may still read."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    made = Path(mkdtemp(dir=folder.parent, prefix=f".{folder.name}-"))
+    try:
+        write(made)
+    except BaseException:
+        shutil.rmtree(made, ignore_errors=True)
+        raise
+    old = made.with_name(f"{made.name}-old")
+    if folder.exists():
+        folder.rename(old)
+    made.rename(folder)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _root() -> Path:
+    return Path(settings.DATA_DIR) / "corpora"
+
+
 _opened: dict[int, tuple[int, PassageIndex]] = {}
-"""By collection: the stamp for which its index is up to date in this process."""
+"""Collection -> the open index, and the stamp for which it is up to date."""
 
 
 def candidates(collection: Collection, spec: SystemSpec, topic: Topic) -> Ranking:
-    """The ranking that the system begins with; empty where no run has one for the topic."""
+    """Return the ranking that the system begins with; empty where no run has one for the topic."""
     if not spec.retrieves:
         return Ranking("", topic.query_id, (), ())
     if spec.corpus:
@@ -43,39 +134,37 @@ def candidates(collection: Collection, spec: SystemSpec, topic: Topic) -> Rankin
 
 
 def sources_of(collection: Collection, doc_ids: Sequence[str], corpus: str = "") -> list[Source]:
-    """The passages in this order, of the collection or else of a corpus on disk; ids without a text are left
-    out.
-    """
+    """Return the passages in this order, of the collection or else of a corpus, where they have a text."""
     rows = collection.passages.filter(doc_id__in=doc_ids).values_list("doc_id", "text", "title")
     by_id = {doc_id: Source(doc_id, text, title) for doc_id, text, title in rows}
     if corpus:
         missing = [doc_id for doc_id in doc_ids if doc_id not in by_id]
-        found = open_corpus(corpus).passages(missing)
-        by_id |= {entry.doc_id: Source(entry.doc_id, entry.text, entry.title) for entry in found}
+        entries = open_corpus(corpus).passages(missing)
+        by_id |= {entry.doc_id: Source(entry.doc_id, entry.text, entry.title) for entry in entries}
     return [by_id[doc_id] for doc_id in doc_ids if doc_id in by_id]
 
 
 def index_of(collection: Collection) -> PassageIndex:
-    """The collection's index, brought up to date where an import has changed its passages."""
+    """Return the collection's index, brought up to date where an import has changed its passages."""
     stamp = Collection.objects.values_list("stamp", flat=True).get(pk=collection.pk)
-    known = _opened.get(collection.pk)
-    if known is None or known[0] != stamp:
-        _opened[collection.pk] = known = stamp, _up_to_date(collection)
-    return known[1]
+    opened = _opened.get(collection.pk)
+    if opened is None or opened[0] != stamp:
+        _opened[collection.pk] = opened = stamp, _up_to_date(collection)
+    return opened[1]
 
 
-def folder_of(collection_id: int) -> Path:
+def index_folder(collection_id: int) -> Path:
     return Path(settings.DATA_DIR) / "indexes" / str(collection_id)
 
 
 def remove_index(collection_id: int) -> None:
-    """With the collection; what a worker still has open stays readable until it closes it."""
-    shutil.rmtree(folder_of(collection_id), ignore_errors=True)
+    """Delete the collection's index; a worker that has it open can read on until it closes it."""
+    shutil.rmtree(index_folder(collection_id), ignore_errors=True)
     _opened.pop(collection_id, None)
 
 
 def _up_to_date(collection: Collection) -> PassageIndex:
-    folder = folder_of(collection.pk)
+    folder = index_folder(collection.pk)
     try:
         stored = PassageIndex.open(folder)
     except BadFormat:
@@ -90,7 +179,7 @@ def _up_to_date(collection: Collection) -> PassageIndex:
 
 
 def _retrievable(collection: Collection) -> Iterator[Passage]:
-    """Without what systems have generated, whose ids are the md5 of their texts: it is no source."""
+    """Return the passages without those that systems generated, whose ids are the md5 of their texts."""
     return (indexed(entry) for entry in _entries(collection) if entry.doc_id != text_md5(entry.text))
 
 

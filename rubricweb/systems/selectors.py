@@ -13,11 +13,11 @@ from grading.systems.pipeline import Made
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.jobs.models import Chunk
 from rubricweb.jobs.progress import Progress, progress_of
-from rubricweb.systems import specs
+from rubricweb.systems import models
 from rubricweb.systems.models import SystemChunk, SystemJob
 
 SHOWN_RANKS = 20
-"""Of a ranking, beside those that the answer was made from."""
+"""Ranks shown besides those from which the answer was made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class TopicRow:
     sentences: int | None
     """None for a run that only ranks."""
     cited: int | None
-    """Of the sources; None as well."""
+    """Number of cited sources; None for a run that only ranks."""
     calls: int
 
 
@@ -68,7 +68,7 @@ class Check:
 
     @property
     def number(self) -> int:
-        """Of the source, from 1."""
+        """The 1-based place of the source."""
         return self.source + 1
 
 
@@ -82,7 +82,7 @@ class FactRow:
 
     @property
     def number(self) -> int:
-        """Of the source, from 1."""
+        """The 1-based place of the source."""
         return self.source + 1
 
 
@@ -106,7 +106,7 @@ class TopicSteps:
 
 
 def job_rows(collection: Collection) -> list[JobRow]:
-    """Every run that was made here or is, latest first."""
+    """Return every run that was made here or is, latest first."""
     jobs = list(collection.system_jobs.select_related("run", "collection", "by"))
     return list(map(JobRow, jobs, progress_of(jobs, lambda _: None)))
 
@@ -117,25 +117,25 @@ def topic_rows(job: SystemJob) -> list[TopicRow]:
 
 
 def topic_steps(chunk: SystemChunk) -> TopicSteps | None:
-    """None until the topic is done."""
+    """Return the steps of the topic, or None until it is done."""
     if chunk.result is None:
         return None
     return steps_of(chunk.job.collection, chunk.result)
 
 
-def steps_of(collection: Collection, result: specs.Json) -> TopicSteps:
-    """All that led to one answer or ranking, from what a chunk keeps of it."""
-    made = specs.made_from_json(result, "", "")
+def steps_of(collection: Collection, result: models.Json) -> TopicSteps:
+    """Return all that led to one answer or ranking, from what a chunk keeps of it."""
+    made = models.made_from_json(result, "", "")
     answer = made.answer
     sources = tuple(source.passage_id for source in answer.sources) if answer else ()
     ranks = {doc_id: rank for rank, doc_id in enumerate(made.ranking.doc_ids, 1)}
-    sentences = tuple(_cited(one, sources, ranks) for one in answer.sentences) if answer else ()
+    sentences = tuple(_cited(sentence, sources, ranks) for sentence in answer.sentences) if answer else ()
     ranking = _ranked(collection, made, sources)
     return TopicSteps(made, ranking, sentences, tuple(facts_of(made.steps)), sources)
 
 
 def facts_of(steps: Iterable[Step]) -> list[FactRow]:
-    """The key facts of RIFER's steps, in the order in which they were found."""
+    """Return the key facts of RIFER's steps, in the order in which they were found."""
     facts: dict[str, FactRow] = {}
     for step in steps:
         if step.stage == "extract" and step.source is not None:
@@ -168,8 +168,8 @@ def _cited(sentence: CitedSentence, sources: Sequence[str], ranks: Mapping[str, 
 
 
 def _ranked(collection: Collection, made: Made, sources: Sequence[str]) -> tuple[RankedSource, ...]:
-    shown = made.ranking.doc_ids[: max(SHOWN_RANKS, len(sources))]
-    texts = {doc_id: (text, title) for doc_id, text, title in _texts(collection, shown)}
+    ranked = made.ranking.doc_ids[: max(SHOWN_RANKS, len(sources))]
+    texts = {doc_id: (text, title) for doc_id, text, title in _texts(collection, ranked)}
     before = {doc_id: rank for rank, doc_id in enumerate(made.retrieved, 1)}
     return tuple(
         RankedSource(
@@ -180,7 +180,7 @@ def _ranked(collection: Collection, made: Made, sources: Sequence[str]) -> tuple
             *texts.get(doc_id, ("", "")),
             is_source=doc_id in sources,
         )
-        for rank, doc_id in enumerate(shown, 1)
+        for rank, doc_id in enumerate(ranked, 1)
     )
 
 

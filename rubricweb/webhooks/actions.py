@@ -32,7 +32,7 @@ class NotOn(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WebhookFields:
     """What an organizer decides of a webhook."""
 
     address: str
@@ -42,21 +42,21 @@ class Wanted:
 
 
 @transaction.atomic
-def add_webhook(collection: Collection, wanted: Wanted, *, by: User | None) -> Endpoint:
-    """Its `secret` is to be shown now, and never again. Raises TooMany."""
+def add_webhook(collection: Collection, fields: WebhookFields, *, by: User | None) -> Endpoint:
+    """Add a webhook, whose `secret` is shown now and never again. Raises TooMany."""
     if collection.webhooks.count() >= MOST:
         raise TooMany(f"A collection has at most {MOST} webhooks. Remove one first.")
     endpoint: Endpoint = collection.webhooks.create(
-        address=wanted.address, events=sorted(wanted.events), note=wanted.note, by=by
+        address=fields.address, events=sorted(fields.events), note=fields.note, by=by
     )
     audit.record("webhook added", endpoint, by=by, detail=_detail(endpoint))
     return endpoint
 
 
 @transaction.atomic
-def change_webhook(endpoint: Endpoint, wanted: Wanted, *, by: User | None) -> Endpoint:
-    endpoint.address, endpoint.note = wanted.address, wanted.note
-    endpoint.events = sorted(wanted.events)
+def change_webhook(endpoint: Endpoint, fields: WebhookFields, *, by: User | None) -> Endpoint:
+    endpoint.address, endpoint.note = fields.address, fields.note
+    endpoint.events = sorted(fields.events)
     endpoint.rests_until = None
     endpoint.save(update_fields=["address", "events", "note", "rests_until"])
     audit.record("webhook changed", endpoint, by=by, detail=_detail(endpoint))
@@ -87,7 +87,7 @@ def turn_on(endpoint: Endpoint, *, by: User | None) -> Endpoint:
 
 @transaction.atomic
 def turn_off(endpoint: Endpoint, *, by: User | None) -> Endpoint:
-    """Nothing is sent to it, and nothing that happens meanwhile is kept for it."""
+    """Turn the webhook off: nothing is sent to it, and nothing that happens meanwhile is kept for it."""
     rows = Endpoint.objects.filter(pk=endpoint.pk).exclude(state=Endpoint.State.OFF)
     if rows.update(state=Endpoint.State.OFF):
         audit.record("webhook turned off", endpoint, by=by, detail=str(endpoint))
@@ -97,7 +97,7 @@ def turn_off(endpoint: Endpoint, *, by: User | None) -> Endpoint:
 
 @transaction.atomic
 def remove_webhook(endpoint: Endpoint, *, by: User | None) -> None:
-    """With its log."""
+    """Delete the webhook and its delivery log."""
     audit.record("webhook removed", endpoint, by=by, detail=_detail(endpoint))
     endpoint.delete()
 
@@ -130,11 +130,11 @@ def _replay(endpoint: Endpoint, rows: QuerySet[Delivery], by: User | None) -> in
     pks = list(rows.exclude(state__in=Delivery.LIVE).order_by("pk").values_list("pk", flat=True))
     fresh = {"state": State.QUEUED, "attempts": 0, "tries": 0, "ended_at": None, "worker": ""}
     again = Delivery.objects.filter(pk__in=pks).exclude(state__in=Delivery.LIVE)
-    sent = again.update(**fresh, not_before=now, queued_at=now)
-    if sent:
-        audit.record("webhook messages sent again", endpoint, by=by, detail=f"{endpoint}: {sent}")
+    count = again.update(**fresh, not_before=now, queued_at=now)
+    if count:
+        audit.record("webhook messages sent again", endpoint, by=by, detail=f"{endpoint}: {count}")
         dispatch.enqueue(Delivery.objects.filter(pk__in=pks))
-    return sent
+    return count
 
 
 def _require_on(endpoint: Endpoint) -> None:

@@ -1,4 +1,4 @@
-"""How one delivery is tried, and what follows from what was answered."""
+"""How one delivery is tried, and what follows from the reply."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ import time
 from dataclasses import dataclass
 
 from django.db import transaction
+from django.template.loader import render_to_string
 from django.utils import timezone
 from standardwebhooks import Webhook
 
+from rubricweb.accounts.models import User
+from rubricweb.accounts.roles import Role
 from rubricweb.core import audit
+from rubricweb.core.mail import is_set_up, mail
 from rubricweb.jobs import endings
 from rubricweb.jobs.leases import Lease
-from rubricweb.webhooks import addresses, sending
+from rubricweb.webhooks import sending
 from rubricweb.webhooks.models import EXCERPT_CHARS, Delivery, DeliveryAttempt, Endpoint, Message
-from rubricweb.webhooks.notices import mail_organizers
 from rubricweb.webhooks.sending import HttpAnswer
-
-logger = logging.getLogger(__name__)
 
 WAITS = tuple(
     dt.timedelta(seconds=seconds)
@@ -34,6 +35,26 @@ LONGEST_ASKED_REST = dt.timedelta(hours=1)
 """At most so long an endpoint can ask for no messages (`Retry-After`)."""
 GONE = 410
 """The endpoint says by this that it wants no more."""
+
+
+def mail_organizers(endpoint: Endpoint, why: str) -> None:
+    """Mail those who have an address, where the server has a mail server. What is not sent is logged only:
+    the webhook's page and home say it anyway.
+    """
+    held = {"memberships__collection": endpoint.collection_id, "memberships__role": Role.ORGANIZER}
+    recipients = User.objects.filter(is_active=True, **held).exclude(email="")
+    mailed = sorted(set(recipients.values_list("email", flat=True)))
+    if not mailed or not is_set_up():
+        return
+    context = {"endpoint": endpoint, "collection": endpoint.collection, "why": why}
+    text = render_to_string("webhooks/turned_off_mail.txt", context)
+    subject = f"A webhook of {endpoint.collection} was turned off"
+    for email in mailed:
+        about = f"webhook {endpoint.pk}: a notice"
+        mail(email, subject, text, about=about)
+
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +83,17 @@ def deliver(lease: Lease[Delivery]) -> None:
     """Try once. Raises LeaseLost where another worker has it meanwhile."""
     outcome = _try(lease.work.message, lease.work.endpoint)
     _save(lease, outcome)
-    words = outcome.error or "delivered"
-    logger.info("delivery %d to webhook %d: %s", lease.work.pk, lease.work.endpoint_id, words)
+    result = outcome.error or "delivered"
+    logger.info("delivery %d to webhook %d: %s", lease.work.pk, lease.work.endpoint_id, result)
 
 
 def _try(message: Message, endpoint: Endpoint) -> Outcome:
     at, began, answer = timezone.now(), time.monotonic(), None
     try:
-        target = addresses.target_of(endpoint.address)
+        target = sending.target_of(endpoint.address)
         answer = sending.post(target, headers_of(message, endpoint, at), message.body.encode())
         error = "" if answer.is_success else _refused(answer)
-    except (addresses.BadAddress, addresses.Refused, sending.NotAnswered) as failure:
+    except (sending.BadAddress, sending.Refused, sending.NotAnswered) as failure:
         error = str(failure)
     return Outcome(at, time.monotonic() - began, answer, error[:EXCERPT_CHARS])
 
@@ -110,15 +131,15 @@ def _note_failure(endpoint: Endpoint, outcome: Outcome) -> None:
 
 
 def _rest(failures: int, answer: HttpAnswer | None) -> dt.timedelta:
-    asked = answer.retry_after if answer else ""
-    if asked.isdecimal() and len(asked) < 10:
-        return min(dt.timedelta(seconds=int(asked)), LONGEST_ASKED_REST)
+    requested = answer.retry_after if answer else ""
+    if requested.isdecimal() and len(requested) < 10:
+        return min(dt.timedelta(seconds=int(requested)), LONGEST_ASKED_REST)
     doublings = min(failures - 1, 10)
     return min(SHORTEST_REST * (1 << doublings), LONGEST_REST)
 
 
 def _try_again(lease: Lease[Delivery], endpoint: Endpoint, outcome: Outcome) -> None:
-    """Later; or give it up, and the endpoint too where it wants no more, or has failed for days."""
+    """Schedule another try; or give up, and turn the endpoint off if it is gone or failed for days."""
     tries = lease.work.tries + 1
     is_gone = outcome.answer is not None and outcome.answer.status == GONE
     if tries <= len(WAITS) and not is_gone:

@@ -20,16 +20,16 @@ from rubricweb.jobs.models import LeasedWork
 ADDRESS_CHARS = 500
 SECRET_BYTES = 32
 EXCERPT_CHARS = 1_000
-"""Of an answer, in the log."""
+"""Maximum characters of a reply in the log."""
 
 
 def new_secret() -> str:
-    """A key as Standard Webhooks writes it: `whsec_` and base64."""
+    """Return a key as Standard Webhooks writes it: `whsec_` and base64."""
     return "whsec_" + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
 
 
 def new_uid() -> str:
-    """Of a message: the header `webhook-id`."""
+    """Return a new id of a message: the header `webhook-id`."""
     return f"msg_{secrets.token_urlsafe(18)}"
 
 
@@ -107,7 +107,7 @@ class Endpoint(models.Model):
 
     @property
     def secrets(self) -> list[str]:
-        """With which a message is signed now."""
+        """The secrets with which a message is signed now."""
         is_valid = self.earlier_until is not None and timezone.now() < self.earlier_until
         return [self.secret, self.earlier_secret] if is_valid else [self.secret]
 
@@ -163,7 +163,7 @@ class DeliveryAttempt(models.Model):
     """Also the header `webhook-timestamp`."""
     seconds = models.FloatField()
     status = models.PositiveSmallIntegerField(null=True)
-    """Of HTTP; None where there was no answer."""
+    """HTTP status; None without a reply."""
     answer = ShortMessageField(max_length=EXCERPT_CHARS, blank=True)
     """Its first characters."""
     error = ShortMessageField(max_length=EXCERPT_CHARS, blank=True)

@@ -56,8 +56,11 @@ def listened_to(event: EventType) -> dict[int, dt.datetime]:
 def send(collection: Collection, event: EventType, details: Details, *, to: Sequence[Endpoint]) -> Message:
     """Write the message, with a delivery to each endpoint. Called in a transaction."""
     at = timezone.now()
-    told = {"collection": {"id": collection.pk, "slug": collection.slug, "name": collection.name}, **details}
-    whole = {"type": event.value, "timestamp": at.isoformat(), "data": told}
+    document = {
+        "collection": {"id": collection.pk, "slug": collection.slug, "name": collection.name},
+        **details,
+    }
+    whole = {"type": event.value, "timestamp": at.isoformat(), "data": document}
     body = json.dumps(whole, ensure_ascii=False, cls=DjangoJSONEncoder)
     message: Message = collection.webhook_messages.create(event=event, body=body, at=at)
     deliveries = Delivery.objects.bulk_create(

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
+from django import forms
 from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.core.paginator import Page, Paginator
+from django.db.models import Count, Max, Prefetch, Q, QuerySet
 from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -13,9 +19,14 @@ from rubricweb.accounts import roles
 from rubricweb.core.http import Context, HtmxRequest, form_response, shows_a_secret
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
-from rubricweb.webhooks import access, actions, selectors
-from rubricweb.webhooks.forms import ReplayForm, WebhookForm
-from rubricweb.webhooks.models import Delivery, Endpoint
+from rubricweb.webhooks import access, actions
+from rubricweb.webhooks.actions import WebhookFields
+from rubricweb.webhooks.deliveries import headers_of
+from rubricweb.webhooks.models import ADDRESS_CHARS, CHOSEN, Delivery, DeliveryAttempt, Endpoint
+from rubricweb.webhooks.sending import BadAddress, target_of
+
+LISTED = 50
+"""Deliveries on a page of the log."""
 
 PAGE = "corpus/settings.html"
 ACTS: dict[str, tuple[Callable[..., object], str]] = {
@@ -23,6 +34,96 @@ ACTS: dict[str, tuple[Callable[..., object], str]] = {
     "on": (actions.turn_on, "The webhook is on."),
     "off": (actions.turn_off, "The webhook is off. Nothing is sent to it."),
 }
+
+
+def listed_webhooks(collection: Collection) -> QuerySet[Endpoint]:
+    """Return the collection's webhooks, with `delivered`, `failed` and `last_at` of what is in the log."""
+    rows: QuerySet[Endpoint] = collection.webhooks.with_right().select_related("collection")
+    return rows.annotate(
+        delivered=Count("deliveries", filter=Q(deliveries__state=Delivery.State.DONE)),
+        failed=Count("deliveries", filter=Q(deliveries__state=Delivery.State.FAILED)),
+        last_at=Max("deliveries__message__at"),
+    )
+
+
+def log_of(endpoint: Endpoint, *, state: str = "", page: str | None = None) -> Page[Any]:
+    """Return deliveries, latest first, with their attempts as `latest`; of one state where that is given."""
+    rows = endpoint.deliveries.select_related("message").order_by("-message__at", "-pk")
+    if state:
+        rows = rows.filter(state=state)
+    latest = Prefetch("log", DeliveryAttempt.objects.order_by("-pk"), to_attr="latest")
+    page_of_log = Paginator(rows.prefetch_related(latest), LISTED).get_page(page)
+    for delivery in page_of_log:
+        delivery.endpoint = endpoint
+    return page_of_log
+
+
+@dataclass(frozen=True, slots=True)
+class SentRequest:
+    """One attempt as it went out and what came back."""
+
+    attempt: DeliveryAttempt
+    headers: Mapping[str, str]
+    """Without the signature, which a secret of then made."""
+
+
+def requests_of(delivery: Delivery) -> list[SentRequest]:
+    """Return the attempts of a delivery, latest first."""
+    rows = delivery.log.order_by("-pk")
+    return [SentRequest(attempt, _headers(delivery, attempt)) for attempt in rows]
+
+
+def _headers(delivery: Delivery, attempt: DeliveryAttempt) -> dict[str, str]:
+    headers = headers_of(delivery.message, delivery.endpoint, attempt.at)
+    return {name: value for name, value in headers.items() if name != "webhook-signature"}
+
+
+def check_address(text: str) -> None:
+    """Raise ValidationError if messages cannot be sent to this address."""
+    try:
+        target_of(text)
+    except BadAddress as error:
+        raise ValidationError(str(error)) from error
+
+
+class WebhookForm(forms.Form):
+    address = forms.CharField(
+        label="Address",
+        max_length=ADDRESS_CHARS,
+        help_text="Messages are sent there by POST, for example https://example.org/hook.",
+        validators=[check_address],
+        widget=forms.URLInput(attrs={"autocomplete": "off"}),
+    )
+    events = forms.MultipleChoiceField(
+        label="Send when",
+        choices=CHOSEN,
+        widget=forms.CheckboxSelectMultiple,
+        error_messages={"required": "Choose at least one."},
+    )
+    note = forms.CharField(
+        label="What it is for",
+        max_length=120,
+        required=False,
+        help_text="Optional.",
+    )
+
+    @classmethod
+    def of(cls, endpoint: Endpoint, submitted: Any = None) -> WebhookForm:
+        """Return the form of an endpoint that there is."""
+        current = {"address": endpoint.address, "events": endpoint.events, "note": endpoint.note}
+        return cls(submitted, initial=current)
+
+    @property
+    def chosen(self) -> WebhookFields:
+        return WebhookFields(**self.cleaned_data)
+
+
+class ReplayForm(forms.Form):
+    """Since when what failed is sent again."""
+
+    since = forms.DateTimeField(
+        label="Since (UTC)", widget=forms.DateTimeInput(attrs={"type": "datetime-local"})
+    )
 
 
 @shows_a_secret
@@ -33,7 +134,7 @@ def webhooks(request: HtmxRequest, slug: str) -> HttpResponse:
     form = _new_form(request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
         try:
-            added = actions.add_webhook(collection, form.wanted, by=request.user)
+            added = actions.add_webhook(collection, form.chosen, by=request.user)
         except actions.TooMany as error:
             form.add_error(None, str(error))
         else:
@@ -47,7 +148,7 @@ def webhook(request: HtmxRequest, slug: str, webhook_id: int) -> HttpResponse:
     endpoint = access.webhook_for(request.user, slug, webhook_id)
     form = WebhookForm.of(endpoint, request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
-        actions.change_webhook(endpoint, form.wanted, by=request.user)
+        actions.change_webhook(endpoint, form.chosen, by=request.user)
         messages.success(request, "Saved.")
         return redirect(endpoint)
     return _page(request, endpoint.collection, {"form": form} | _opened(request, endpoint, form))
@@ -58,7 +159,7 @@ def delivery(request: HtmxRequest, slug: str, webhook_id: int, delivery_id: int)
     """The log with one message open below its row: its body, and each attempt to deliver it."""
     row = access.delivery_for(request.user, slug, webhook_id, delivery_id)
     context = _opened(request, row.endpoint, WebhookForm.of(row.endpoint))
-    context |= {"opened_message": row, "requests": selectors.requests_of(row)}
+    context |= {"opened_message": row, "requests": requests_of(row)}
     return _page(request, row.endpoint.collection, {"form": context["change_form"]} | context)
 
 
@@ -78,14 +179,14 @@ def _opened(request: HtmxRequest, endpoint: Endpoint, form: WebhookForm) -> dict
     return {
         "opened": endpoint,
         "change_form": form,
-        "log": selectors.log_of(endpoint, state=chosen, page=request.GET.get("page")),
+        "log": log_of(endpoint, state=chosen, page=request.GET.get("page")),
         "state": chosen,
         "replay": ReplayForm(initial={"since": endpoint.failing_since or endpoint.created_at}),
     }
 
 
-def _new_form(sent: QueryDict | None = None) -> WebhookForm:
-    return WebhookForm(sent, auto_id="new_%s")
+def _new_form(submitted: QueryDict | None = None) -> WebhookForm:
+    return WebhookForm(submitted, auto_id="new_%s")
 
 
 def _with_secret(
@@ -102,7 +203,7 @@ def _page(request: HtmxRequest, collection: Collection, context: Context) -> Htt
     page = {
         "collection": collection,
         "section": "Webhooks",
-        "webhooks": selectors.webhooks(collection),
+        "webhooks": listed_webhooks(collection),
         "new_form": _new_form(),
     }
     return form_response(request, PAGE, page | dict(context), part="webhooks")

@@ -72,7 +72,7 @@ def labels(cited) -> Screen:  # noqa: F811
         return list(SupportEvent.objects.order_by("pk").values_list("label", flat=True))
 
     assessor = User.objects.get(username="assessor")
-    label_citation(labelling.asked(cited)[0], label=Support.NONE, by=assessor)
+    label_citation(labelling.to_label(cited)[0], label=Support.NONE, by=assessor)
     return Screen(opened, ("2", "z"), saved, [0, 2, None])
 
 

@@ -152,7 +152,7 @@ GATE = {"grading/graders/replies.py", "grading/graders/completions.py"}
 SENDS = {"grading/graders/openai_client.py"}
 """What may name the address of a chat completion."""
 OF_A_REPLY = {"choices", "reasoning_content", "finish_reason", "top_logprobs", "tool_calls"}
-BUILDS_A_REPLY = ("rubricweb/autojudge/replies.py",)
+BUILDS_A_REPLY = ("rubricweb/autojudge/model.py",)
 """For a table in which others keep the text alone; the gate reads what it builds."""
 READS_FILES = "grading/formats/"
 """The choices in files of annotations are people's."""
@@ -213,7 +213,7 @@ def test_every_model_that_writes_passes_the_gate() -> None:
         "rubricweb/autojudge/model.py:Writer",
         "rubricweb/banks/drafting/kind.py:Remembering",
         "rubricweb/jobs/limited.py:LimitedModel",
-        "rubricweb/systems/replies.py:KeptReplies",
+        "rubricweb/systems/kind.py:KeptReplies",
     }
 
 

@@ -44,9 +44,9 @@ from rubricweb.releases.models import Release
 from rubricweb.review.flags.actions import open_flag
 from rubricweb.review.models import Kind, SavedView, Subject
 from rubricweb.support.models import SupportJudge
-from rubricweb.systems import specs
+from rubricweb.systems import models
 from rubricweb.systems.models import SystemChunk, SystemJob
-from rubricweb.webhooks.actions import Wanted, add_webhook, send_test
+from rubricweb.webhooks.actions import WebhookFields, add_webhook, send_test
 from rubricweb.webhooks.models import EventType
 from tests.factories import (
     STRICT,
@@ -197,7 +197,7 @@ def parameters(bank: Bank, viewer: User, campaign: Campaign, rated: Rated = as_i
 
 def _made_here(collection: Collection, topic) -> None:
     """Its first run, as if it had been made here."""
-    spec = specs.as_json(SystemSpec(Answering.SENTENCES))
+    spec = models.spec_as_json(SystemSpec(Answering.SENTENCES))
     run = collection.runs.first()
     job = SystemJob.objects.create(
         collection=collection, run=run, spec=spec, most_calls=1, total=1, state="done"
@@ -264,7 +264,7 @@ def _asked(collection: Collection, viewer: User) -> dict[str, object]:
     for number in (0, 1):
         FreshAnswer.objects.create(
             job=question, number=number, size=1, state="done", system="sentences",
-            spec=specs.as_json(SystemSpec(Answering.SENTENCES)), result=MADE,
+            spec=models.spec_as_json(SystemSpec(Answering.SENTENCES)), result=MADE,
         )  # fmt: skip
     battle = Battle.objects.create(
         collection=collection, person=viewer, number=99, question=question, drawn="asked",
@@ -298,7 +298,9 @@ def _supported(collection: Collection) -> dict[str, object]:
 
 
 def _told(collection: Collection) -> dict[str, object]:
-    endpoint = add_webhook(collection, Wanted("https://hooks.example.org/", [EventType.JOB_ENDED]), by=None)
+    endpoint = add_webhook(
+        collection, WebhookFields("https://hooks.example.org/", [EventType.JOB_ENDED]), by=None
+    )
     send_test(endpoint, by=None)
     return {"webhook_id": endpoint.pk, "delivery_id": endpoint.deliveries.get().pk, "act": "test"}
 

@@ -13,15 +13,17 @@ from rest_framework.response import Response
 from rubricweb.accounts import roles
 from rubricweb.api.base import ListResource, Resource, Row, require_valid
 from rubricweb.arena import access, files
+from rubricweb.arena.answers import Verdict
 from rubricweb.arena.board import vote_board
-from rubricweb.arena.forms import BoardForm
+from rubricweb.arena.board_page import BoardForm
 from rubricweb.arena.models import Arena, Battle, Vote
-from rubricweb.arena.votes import Verdict
 from rubricweb.corpus.pseudonyms import assessor_pseudonym
 
 NAMED = OpenApiParameter("named", bool, description="Include votes by people who knew the names.")
 BOARD = [
-    OpenApiParameter("verdict", enum=[one.value for one in Verdict], description="`answer` by default."),
+    OpenApiParameter(
+        "verdict", enum=[verdict.value for verdict in Verdict], description="`answer` by default."
+    ),
     NAMED,
     OpenApiParameter("length", bool, description="At equal length of answers."),
 ]
@@ -137,7 +139,7 @@ class Battles(ListResource):
         over = Q(question=None, names_shown_at__isnull=False)
         return collection.battles.filter(over, left__in=accepted, right__in=accepted)
 
-    def shown(self, rows: list[Row]) -> list[Row]:
+    def adjusted(self, rows: list[Row]) -> list[Row]:
         collection = self.collection(needed=roles.TO_ORGANIZE)
         return [
             {**row, "person": row["person"] and assessor_pseudonym(collection, row["person"])} for row in rows

@@ -170,10 +170,10 @@ class ComparisonOfRuns(Resource):
         form = ComparisonForm(request.query_params, collection=collection)
         scored = scored_board(spec_of(form))
         try:
-            found = compare(scored, form.cleaned_data["first"], form.cleaned_data["second"])
+            comparison = compare(scored, form.cleaned_data["first"], form.cleaned_data["second"])
         except UnknownRun as error:
             raise serializers.ValidationError({"first": [str(error)]}) from error
-        return Response(document(found))
+        return Response(document(comparison))
 
 
 class Qrels(Resource):

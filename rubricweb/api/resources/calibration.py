@@ -94,9 +94,16 @@ class Cards(ListResource):
     def post(self, request: Request, slug: str) -> Response:
         """Compare a grader with people."""
         collection = self.collection(needed=roles.TO_EDIT_BANK)
-        sent = self.fields(NewCard)
-        asked = (sent["bank"], sent["grader"])
-        pair = next((one for one in pairs(collection) if (one[0].pk, one[1].fingerprint) == asked), None)
+        fields = self.fields(NewCard)
+        requested = (fields["bank"], fields["grader"])
+        pair = next(
+            (
+                offered
+                for offered in pairs(collection)
+                if (offered[0].pk, offered[1].fingerprint) == requested
+            ),
+            None,
+        )
         if pair is None:
             raise serializers.ValidationError({"grader": ["This grader has not graded that rubric."]})
         try:

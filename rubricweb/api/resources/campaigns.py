@@ -22,12 +22,7 @@ from rubricweb.api.models import Token
 from rubricweb.banks.models import Item
 from rubricweb.campaigns import access, actions
 from rubricweb.campaigns.errors import UnknownNames
-from rubricweb.campaigns.forms import (
-    MOST_ASSESSORS,
-    CampaignForm,
-    members_who_rate,
-    named_form,
-)
+from rubricweb.campaigns.forms import MOST_ASSESSORS, CampaignForm, members_who_rate, named_form
 from rubricweb.campaigns.models import Campaign
 from rubricweb.campaigns.new_campaign import Preview, preview_of
 from rubricweb.campaigns.progress import CampaignProgress, CampaignRow, campaign_rows, progress
@@ -153,7 +148,7 @@ class Campaigns(ListResource):
     def rows(self) -> QuerySet[Any]:
         return self.collection().campaigns.all()
 
-    def shown(self, rows: list[Row]) -> list[Row]:
+    def adjusted(self, rows: list[Row]) -> list[Row]:
         counts = {row.campaign.pk: row for row in campaign_rows(self.collection(), self.person)}
         return [{**row, "counts": CountsDocument(counts[row["id"]]).data} for row in rows]
 
@@ -174,10 +169,10 @@ class CampaignPlan(Resource):
     @extend_schema(request=NewCampaign, responses=CampaignPreview, operation_id="campaigns_plan")
     def post(self, request: Request, slug: str) -> Response:
         """Preview a campaign."""
-        collection, sent = self.collection(needed=roles.TO_ORGANIZE), self.fields(NewCampaign)
-        form = _form(collection, sent)
+        collection, fields = self.collection(needed=roles.TO_ORGANIZE), self.fields(NewCampaign)
+        form = _form(collection, fields)
         everybody = members_who_rate(collection).count()
-        plan = preview_of(form.choice, form.plan, everybody=everybody, seconds=sent.get("seconds"))
+        plan = preview_of(form.choice, form.plan, everybody=everybody, seconds=fields.get("seconds"))
         return Response(CampaignPreview(plan).data)
 
 
@@ -210,11 +205,11 @@ class CampaignState(Resource):
         return Response(_document(progress(campaign, self.person)))
 
 
-def _form(collection: Collection, sent: dict[str, Any]) -> CampaignForm:
+def _form(collection: Collection, fields: dict[str, Any]) -> CampaignForm:
     """Return the valid form of the page, filled with what was sent. Raises ValidationError."""
-    ids = {name: str(sent[name]) for name in ("bank", "grader")}
+    ids = {name: str(fields[name]) for name in ("bank", "grader")}
     try:
-        form = named_form(collection, {**sent, **ids})
+        form = named_form(collection, {**fields, **ids})
     except UnknownNames as error:
         raise ValidationError({error.field: [str(error)]}) from error
     require_valid(form)

@@ -112,13 +112,13 @@ class Flags(ListResource):
     @done_once
     def post(self, request: Request, slug: str) -> Response:
         """Flag a question, passage or grade."""
-        collection, sent = self.collection(needed=roles.TO_ASSESS), self.fields(NewFlag)
+        collection, fields = self.collection(needed=roles.TO_ASSESS), self.fields(NewFlag)
         flag = actions.open_flag(
-            _subject(self.person, collection, sent),
-            kind=Kind(sent["kind"]),
-            text=sent["text"],
+            _subject(self.person, collection, fields),
+            kind=Kind(fields["kind"]),
+            text=fields["text"],
             by=self.person,
-            uid=sent.get("event"),
+            uid=fields.get("event"),
         )
         place = reverse("api:flag", args=[slug, flag.pk])
         return _answer(self.person, slug, flag.pk, HTTPStatus.CREATED, Location=place)
@@ -147,16 +147,16 @@ class FlagEvents(Resource):
     @done_once
     def post(self, request: Request, slug: str, flag_id: int) -> Response:
         """Reply to a flag, resolve, reopen or assign it."""
-        collection, sent = self.collection(needed=roles.TO_ASSESS), self.fields(NewFlagEvent)
+        collection, fields = self.collection(needed=roles.TO_ASSESS), self.fields(NewFlagEvent)
         flag = access.flag_for(self.person, slug, flag_id, needed=roles.TO_ASSESS)
-        text, verb, uid = sent["text"], sent["verb"], sent.get("event")
+        text, verb, uid = fields["text"], fields["verb"], fields.get("event")
         if verb == "replied":
             actions.reply(flag, text=text, by=self.person, uid=uid)
             return _answer(self.person, slug, flag_id, HTTPStatus.CREATED)
         access.require_decider(self.person, flag)
         seen = seen_version(request)
         if verb == "assigned":
-            to = _member(collection, sent.get("assignee"))
+            to = _member(collection, fields.get("assignee"))
             actions.assign(flag, to=to, seen=seen, by=self.person, uid=uid)
         else:
             decide = actions.resolve if verb == "resolved" else actions.reopen
@@ -164,10 +164,10 @@ class FlagEvents(Resource):
         return _answer(self.person, slug, flag_id, HTTPStatus.CREATED)
 
 
-def _subject(person: User, collection: Collection, sent: dict[str, Any]) -> Subject:
-    bank = get_object_or_404(collection.banks, pk=sent["bank"])
-    topic = get_object_or_404(collection.topics, query_id=sent["topic"])
-    named = {name: str(sent.get(name, "")) for name in ("item", "passage")}
+def _subject(person: User, collection: Collection, fields: dict[str, Any]) -> Subject:
+    bank = get_object_or_404(collection.banks, pk=fields["bank"])
+    topic = get_object_or_404(collection.topics, query_id=fields["topic"])
+    named = {name: str(fields.get(name, "")) for name in ("item", "passage")}
     return access.subject_for(person, (bank.pk, topic.pk), **named, needed=roles.TO_ASSESS)
 
 

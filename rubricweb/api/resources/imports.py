@@ -162,8 +162,8 @@ class ImportCheck(OfImport):
     @done_once
     def post(self, request: Request, slug: str, import_id: int) -> Response:
         """Check the files again."""
-        batch, sent = self.batch(), self.fields(OptionsDocument)
-        form = OptionsForm(ImportOptions.of(batch).as_json() | sent)
+        batch, fields = self.batch(), self.fields(OptionsDocument)
+        form = OptionsForm(ImportOptions.of(batch).as_json() | fields)
         require_valid(form)
         return _accepted(actions.start_check(batch, form.options()))
 
@@ -208,13 +208,13 @@ def _accepted(batch: Import) -> Response:
 
 
 def _document(batch: Import) -> dict[str, Any]:
-    shown: Batch = queries.batch_of(batch)
+    listed: Batch = queries.batch_of(batch)
     return {
         **ImportSerializer(batch).data,
-        "files": documents(ImportFileDocument, shown.files),
-        "counts": documents(CountDocument, shown.counts),
-        "notes": shown.notes,
-        "problem": shown.problem,
-        "is_ready": shown.is_ready,
+        "files": documents(ImportFileDocument, listed.files),
+        "counts": documents(CountDocument, listed.counts),
+        "notes": listed.notes,
+        "problem": listed.problem,
+        "is_ready": listed.is_ready,
         "options": batch.options,
     }

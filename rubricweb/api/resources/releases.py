@@ -71,10 +71,10 @@ class Releases(ListResource):
     @done_once
     def post(self, request: Request, slug: str) -> Response:
         """Make a release."""
-        collection, sent = self.collection(needed=roles.TO_ORGANIZE), self.fields(NewRelease)
+        collection, fields = self.collection(needed=roles.TO_ORGANIZE), self.fields(NewRelease)
         if refusal := selectors.preview(collection).refusal:
             raise PermissionDenied(refusal)
-        release = Release(collection=collection, **{"title": collection.name, **sent})
+        release = Release(collection=collection, **{"title": collection.name, **fields})
         actions.start_release(release, by=self.person)
         place = reverse("api:release", args=[slug, release.pk])
         return Response(ReleaseDocument(release).data, HTTPStatus.ACCEPTED, headers={"Location": place})

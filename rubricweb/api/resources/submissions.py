@@ -27,9 +27,9 @@ from rubricweb.corpus.models import Run
 from rubricweb.submissions import access, actions, files
 from rubricweb.submissions.access import Desk
 from rubricweb.submissions.actions import Described
-from rubricweb.submissions.findings import from_json
+from rubricweb.submissions.files import findings_from_json
 from rubricweb.submissions.models import Call, Submission
-from rubricweb.submissions.reports import REASON_CHARS
+from rubricweb.submissions.submit import REASON_CHARS
 
 WRITES = {"POST": Token.Scope.SUBMIT}
 STEERS = ("withdraw", "accept", "reject", "undo-rejection", "let-in")
@@ -163,15 +163,19 @@ class CallSubmissions(OfDesk):
     def post(self, request: Request, slug: str, call_id: int) -> Response:
         """Submit a run."""
         desk, call = access.call_to_submit(self.person, self.desk().collection.slug, call_id)
-        upload, said = files_of(request)[0], _said(request, desk, call)
-        team = desk.team or actions.team_named(call, said["team"])
-        replaces = said.get("replaces")
+        upload, described_as = files_of(request)[0], _said(request, desk, call)
+        team = desk.team or actions.team_named(call, described_as["team"])
+        replaces = described_as.get("replaces")
         row = actions.receive(
             call,
             actions.Sent(upload.name or "run", upload.chunks(), self.upload.make),
             team=team,
             by=self.person,
-            described=Described(said.get("type", ""), said.get("priority"), said.get("description", "")),
+            described=Described(
+                described_as.get("type", ""),
+                described_as.get("priority"),
+                described_as.get("description", ""),
+            ),
             replaces=get_object_or_404(call.submissions.filter(team=team), pk=replaces) if replaces else None,
         )
         return self._sent(row)
@@ -251,16 +255,16 @@ def _submission(view: OfDesk, submission_id: int) -> Submission:
 
 def _said(request: Request, desk: Desk, call: Call) -> dict[str, Any]:
     """Return what goes with the file. Raises ValidationError as the form of the page does."""
-    sent = NewSubmission(data=described(request))
-    sent.is_valid(raise_exception=True)
-    said: dict[str, Any] = sent.validated_data
-    if desk.is_organizer and not said.get("team"):
+    given = NewSubmission(data=described(request))
+    given.is_valid(raise_exception=True)
+    described_as: dict[str, Any] = given.validated_data
+    if desk.is_organizer and not described_as.get("team"):
         raise ValidationError({"team": ["Organizers act for a team: name it."]})
-    if call.asks_priority and not said.get("priority"):
+    if call.asks_priority and not described_as.get("priority"):
         raise ValidationError({"priority": ["This call asks for the priority of each run."]})
-    return said
+    return described_as
 
 
 def _document(row: Submission) -> dict[str, Any]:
-    findings = documents(FindingDocument, from_json(row.findings))
+    findings = documents(FindingDocument, findings_from_json(row.findings))
     return {**SubmissionSerializer(row).data, "findings": findings}

@@ -21,11 +21,11 @@ from rubricweb.api.models import Token
 from rubricweb.core.ids import MAX_ID
 from rubricweb.corpus.pseudonyms import assessor_pseudonym
 from rubricweb.support import actions, labelling
-from rubricweb.support.cited import Citation
 from rubricweb.support.labelling import Card
+from rubricweb.support.labels import Citation
 from rubricweb.support.models import SupportEvent, SupportLabel
 
-LABELS = [one.value for one in Support]
+LABELS = [label.value for label in Support]
 LABEL_HELP = "2 for full support, 1 for partial, 0 for none"
 MD5 = "Of the stripped sentence, in hexadecimal."
 
@@ -96,7 +96,7 @@ class SupportLabels(ListResource):
     def rows(self) -> QuerySet[Any]:
         return SupportEvent.objects.filter(topic__collection=self.collection())
 
-    def shown(self, rows: list[Row]) -> list[Row]:
+    def adjusted(self, rows: list[Row]) -> list[Row]:
         collection = self.collection()
         return [{**row, "person": assessor_pseudonym(collection, row["person"])} for row in rows]
 
@@ -104,13 +104,13 @@ class SupportLabels(ListResource):
     @done_once
     def post(self, request: Request, slug: str) -> Response:
         """Label a citation."""
-        collection, sent = self.collection(needed=roles.TO_ASSESS), self.fields(NewSupportLabel)
-        topic = get_object_or_404(collection.topics, query_id=sent["topic"])
-        citation = Citation(topic.pk, sent["sentence_md5"], sent["doc_id"])
+        collection, fields = self.collection(needed=roles.TO_ASSESS), self.fields(NewSupportLabel)
+        topic = get_object_or_404(collection.topics, query_id=fields["topic"])
+        citation = Citation(topic.pk, fields["sentence_md5"], fields["doc_id"])
         if not labelling.is_known(collection, citation):
             raise Http404("No answer cites this document there, or it has no text.")
-        seen = labelling.label_of_judge(collection, citation, sent.get("seen_judge"))
-        event = actions.label_citation(citation, label=Support(sent["label"]), by=self.person, seen=seen)
+        seen = labelling.label_of_judge(collection, citation, fields.get("seen_judge"))
+        event = actions.label_citation(citation, label=Support(fields["label"]), by=self.person, seen=seen)
         document = {
             **SupportEventSerializer(event).data,
             "person": assessor_pseudonym(collection, self.person.pk),

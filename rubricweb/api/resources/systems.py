@@ -22,8 +22,8 @@ from grading.types import Ranking, Topic
 from rubricweb.accounts import roles
 from rubricweb.api.base import Resource, Row
 from rubricweb.corpus.models import Collection, Passage
-from rubricweb.systems.forms import DEEPEST, MOST_SOURCES, MOST_WORDS
 from rubricweb.systems.retrieval import index_of, sources_of
+from rubricweb.systems.views import DEEPEST, MOST_SOURCES, MOST_WORDS
 
 QUERY = {
     "oneOf": [
@@ -42,8 +42,10 @@ class QueryField(serializers.Field[Topic, Any, Any, Any]):
     """A text, or `{"qid", "text"}`."""
 
     def to_internal_value(self, data: Any) -> Topic:
-        said = {"text": data} if isinstance(data, str) else data
-        qid, text = (said.get("qid", ""), said.get("text")) if isinstance(said, dict) else ("", None)
+        document = {"text": data} if isinstance(data, str) else data
+        qid, text = (
+            (document.get("qid", ""), document.get("text")) if isinstance(document, dict) else ("", None)
+        )
         if not isinstance(text, str) or not text.strip() or not isinstance(qid, (str, int)):
             raise serializers.ValidationError('Expected a text, or {"qid": …, "text": …}.')
         return Topic(str(qid), text.strip())
@@ -112,8 +114,8 @@ class Retrieve(Resource):
     @extend_schema(request=RetrieveRequest, responses=RetrieveDocument, operation_id="retrieve")
     def post(self, request: Request, slug: str) -> Response:
         """Retrieve passages for a query."""
-        collection, sent = self.collection(needed=roles.TO_ORGANIZE), self.fields(RetrieveRequest)
-        topic, ranking = sent["query"], _ranked(collection, sent["query"], sent["hits"])
+        collection, fields = self.collection(needed=roles.TO_ORGANIZE), self.fields(RetrieveRequest)
+        topic, ranking = fields["query"], _ranked(collection, fields["query"], fields["hits"])
         rows = collection.passages.filter(doc_id__in=ranking.doc_ids)
         passages = {passage.doc_id: passage for passage in rows}
         candidates = [
@@ -133,11 +135,13 @@ class Generate(Resource):
     @extend_schema(request=GenerateRequest, responses=GenerateDocument, operation_id="generate")
     def post(self, request: Request, slug: str) -> Response:
         """Generate an answer with citations."""
-        collection, sent = self.collection(needed=roles.TO_ORGANIZE), self.fields(GenerateRequest)
-        topic, topk = sent["query"], sent["topk"]
-        sources = _sources(collection, topic, sent)
-        ranking = Ranking("", topic.query_id, tuple(one.passage_id for one in sources), (0.0,) * len(sources))
-        spec = SystemSpec(Answering.SENTENCES, depth=topk, sources=topk, max_words=sent["max_words"])
+        collection, fields = self.collection(needed=roles.TO_ORGANIZE), self.fields(GenerateRequest)
+        topic, topk = fields["query"], fields["topk"]
+        sources = _sources(collection, topic, fields)
+        ranking = Ranking(
+            "", topic.query_id, tuple(source.passage_id for source in sources), (0.0,) * len(sources)
+        )
+        spec = SystemSpec(Answering.SENTENCES, depth=topk, sources=topk, max_words=fields["max_words"])
         answer = make(spec, topic, ranking, lambda _: sources, None).answer
         return Response(_answer(topic, answer or Answer((), tuple(sources))))
 
@@ -146,14 +150,14 @@ def _ranked(collection: Collection, topic: Topic, hits: int) -> Ranking:
     return index_of(collection).search(topic, depth=hits)
 
 
-def _sources(collection: Collection, topic: Topic, sent: Row) -> list[Source]:
+def _sources(collection: Collection, topic: Topic, fields: Row) -> list[Source]:
     """Return the candidates that were sent, or those that are retrieved. Raises BadFormat."""
-    topk: int = sent["topk"]
-    if "candidates" not in sent:
+    topk: int = fields["topk"]
+    if "candidates" not in fields:
         return sources_of(collection, _ranked(collection, topic, topk).doc_ids)
     request = {
         "query": {"qid": topic.query_id or "query", "text": topic.text},
-        "candidates": sent["candidates"],
+        "candidates": fields["candidates"],
     }
     entries: list[PassageEntry] = candidates_of(request)[:topk]
     return [Source(entry.doc_id, entry.text, entry.title) for entry in entries]
@@ -169,5 +173,7 @@ def _answer(topic: Topic, answer: Answer) -> Row:
         "topic": topic.text,
         "references": [source.passage_id for source in answer.sources],
         "response_length": sum(len(sentence.text) for sentence in answer.sentences),
-        "answer": [{"text": one.text, "citations": list(one.citations)} for one in answer.sentences],
+        "answer": [
+            {"text": sentence.text, "citations": list(sentence.citations)} for sentence in answer.sentences
+        ],
     }

@@ -18,9 +18,9 @@ from rubricweb.api.base import ListResource, Resource
 from rubricweb.api.idempotency import KEY, done_once
 from rubricweb.api.models import Token
 from rubricweb.webhooks import access, actions
-from rubricweb.webhooks.actions import Wanted
-from rubricweb.webhooks.forms import check_address
+from rubricweb.webhooks.actions import WebhookFields
 from rubricweb.webhooks.models import ADDRESS_CHARS, CHOSEN, Delivery, Endpoint, EventType
+from rubricweb.webhooks.views import check_address
 
 WRITES = dict.fromkeys(("POST", "PATCH", "DELETE"), Token.Scope.ORGANIZE)
 ACTS = {"test": actions.send_test, "on": actions.turn_on, "off": actions.turn_off}
@@ -91,8 +91,8 @@ class Webhooks(ListResource):
     def post(self, request: Request, slug: str) -> Response:
         """Add a webhook."""
         collection = self.collection(needed=roles.TO_ORGANIZE)
-        wanted = Wanted(**self.fields(NewWebhook))
-        endpoint = actions.add_webhook(collection, wanted, by=self.person)
+        fields = WebhookFields(**self.fields(NewWebhook))
+        endpoint = actions.add_webhook(collection, fields, by=self.person)
         headers = {"Location": reverse("api:webhook", args=[slug, endpoint.pk]), "Cache-Control": "no-store"}
         return Response(WebhookDocument(endpoint).data, HTTPStatus.CREATED, headers=headers)
 
@@ -119,9 +119,9 @@ class WebhookResource(OneWebhook):
     def patch(self, request: Request, slug: str, webhook_id: int) -> Response:
         """Change a webhook."""
         endpoint = self.webhook()
-        known = {"address": endpoint.address, "events": endpoint.events, "note": endpoint.note}
-        wanted = Wanted(**(known | self.fields(WebhookChange)))
-        return Response(WebhookSerializer(actions.change_webhook(endpoint, wanted, by=self.person)).data)
+        current = {"address": endpoint.address, "events": endpoint.events, "note": endpoint.note}
+        fields = WebhookFields(**(current | self.fields(WebhookChange)))
+        return Response(WebhookSerializer(actions.change_webhook(endpoint, fields, by=self.person)).data)
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, slug: str, webhook_id: int) -> Response:

@@ -6,8 +6,8 @@ from django import template
 from django.db.models import QuerySet
 
 from rubricweb.accounts.models import User
-from rubricweb.api.forms import TokenForm
 from rubricweb.api.models import Token
+from rubricweb.api.tokens import TokenForm
 
 register = template.Library()
 

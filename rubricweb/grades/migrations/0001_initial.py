@@ -6,7 +6,7 @@ from django.conf import settings
 from django.db import migrations, models
 
 import rubricweb.core.models
-import rubricweb.grades.config_settings
+import rubricweb.grades.models
 
 
 class Migration(migrations.Migration):
@@ -49,7 +49,7 @@ class Migration(migrations.Migration):
             options={
                 "ordering": ("llm", "prompt_class", "pk"),
             },
-            bases=(rubricweb.grades.config_settings.HasSettings, models.Model),
+            bases=(rubricweb.grades.models.HasSettings, models.Model),
         ),
         migrations.CreateModel(
             name="Draw",

@@ -2,7 +2,7 @@
 
 A name may begin with whose labels it scores (`judgments/`, `grader-7/`) and end with the passages that it
 looks at (`@10`, for measures of items) and the lowest grade that counts (`:5`). What it leaves out is the
-board's. Scores of citations are named as `rubricweb.support.columns` says: `support/precision`.
+board's. Scores of citations are named as `rubricweb.support.board` says: `support/precision`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.grades.selectors import banks_graded_by, default_bank, scored_graders
 from rubricweb.leaderboards.board import lookup
 from rubricweb.leaderboards.board.types import BoardError, BoardSpec, MeasureColumn
-from rubricweb.support import columns as support
+from rubricweb.support import board as support
 
 MAX_COLUMNS = 20
 JUDGMENTS = "judgments"

@@ -24,7 +24,7 @@ from rubricweb.grades.scoring import (
 )
 from rubricweb.leaderboards.board.items import NOTHING, TopicItems, topic_items_of
 from rubricweb.leaderboards.board.types import BoardSpec, MeasureColumn
-from rubricweb.support import columns as support
+from rubricweb.support import board as support
 
 Grades = Mapping[int, TopicGrades]
 Scorer = Callable[[TopicGrades, Uids, MeasureSpec, Weights], Scores]

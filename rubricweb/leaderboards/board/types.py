@@ -21,7 +21,7 @@ from rubricweb.grades.human_models import Draw
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.rank_intervals import span
 from rubricweb.grades.scoring import MeasureSpec
-from rubricweb.support.columns import SupportColumn
+from rubricweb.support.board import SupportColumn
 
 
 class BoardError(Exception):

@@ -27,7 +27,7 @@ OWN_FILES = {
     "grading/systems/retrieval.py",
     "rubricweb/core/bundles.py",
     "rubricweb/demo/processes.py",
-    "rubricweb/demo/submitting.py",
+    "rubricweb/demo/loading.py",
     "rubricweb/help/contents.py",
     "rubricweb/jobs/worker_state.py",
     "rubricweb/plots/svg.py",

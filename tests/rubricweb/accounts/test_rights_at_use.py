@@ -20,7 +20,7 @@ from rubricweb.accounts.roles import Role
 from rubricweb.api.tokens import make_token
 from rubricweb.corpus.models import Collection
 from rubricweb.webhooks import outbox
-from rubricweb.webhooks.actions import Wanted, add_webhook, send_test
+from rubricweb.webhooks.actions import WebhookFields, add_webhook, send_test
 from rubricweb.webhooks.kind import Deliveries
 from rubricweb.webhooks.models import EventType
 from tests.factories import CollectionFactory, MembershipFactory, UserFactory
@@ -119,13 +119,13 @@ def _stays_signed_in(case: Case) -> Callable[[], bool]:
 
 
 def _hears_of_new_events(case: Case) -> Callable[[], bool]:
-    wanted = Wanted("https://hooks.example.org/", [EventType.JOB_ENDED])
+    wanted = WebhookFields("https://hooks.example.org/", [EventType.JOB_ENDED])
     add_webhook(case.collection, wanted, by=case.maker)
     return lambda: bool(outbox.listening(case.collection.pk, EventType.JOB_ENDED))
 
 
 def _gets_what_was_on_its_way(case: Case) -> Callable[[], bool]:
-    wanted = Wanted("https://hooks.example.org/", [EventType.JOB_ENDED])
+    wanted = WebhookFields("https://hooks.example.org/", [EventType.JOB_ENDED])
     send_test(add_webhook(case.collection, wanted, by=case.maker), by=case.maker)
     return lambda: Deliveries().claimable().exists()
 
@@ -244,7 +244,7 @@ def test_a_password_link_is_void_under_another_maker(case):
 def test_a_removal_lists_what_the_member_made(case):
     invite(case.collection, Joining(Role.ORGANIZER, "", 7, 20), by=case.maker)
     invite_account(case.collection, "outsider", role=Role.VIEWER, by=case.maker)
-    add_webhook(case.collection, Wanted("https://hooks.example.org/", ["job.ended"]), by=case.maker)
+    add_webhook(case.collection, WebhookFields("https://hooks.example.org/", ["job.ended"]), by=case.maker)
     second = browser(User.objects.get(username="second"))
     page = re.sub(r"\s+", " ", markup(second.get("/collections/autumn/people/")))
     for words in ("0 of 20 joined by the link", "viewer: outsider", "hooks.example.org"):
@@ -256,7 +256,7 @@ def test_a_removal_lists_what_the_member_made(case):
 
 def test_a_webhook_whose_maker_left_sends_on_for_who_turns_it_on(case):
     endpoint = add_webhook(
-        case.collection, Wanted("https://hooks.example.org/", ["job.ended"]), by=case.maker
+        case.collection, WebhookFields("https://hooks.example.org/", ["job.ended"]), by=case.maker
     )
     _removed(case)
     second = browser(User.objects.get(username="second"))

@@ -10,7 +10,7 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
-from rubricweb.api import forms_once
+from rubricweb.api import idempotency
 from rubricweb.api.models import KeptAnswer, Token
 from rubricweb.releases.models import Release
 from tests.factories import gradable
@@ -117,7 +117,7 @@ def test_a_form_whose_process_was_killed_is_done_by_the_next_click(collection, o
     sent = {"make": "release", "title": "Autumn", "once": once_of(client, RELEASES)}
     client.post(RELEASES, sent)
     KeptAnswer.objects.update(status=0, lease_until=timezone.now() + timezone.timedelta(hours=1))
-    monkeypatch.setattr(forms_once, "WAITED", 0.0)
+    monkeypatch.setattr(idempotency, "WAITED", 0.0)
     waiting = client.post(RELEASES, sent, follow=True)
     assert "is still being worked on" in markup(waiting)
     KeptAnswer.objects.update(lease_until=timezone.now())

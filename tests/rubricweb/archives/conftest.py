@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from rubricweb.accounts.models import User
-from rubricweb.archives.signing import signature
+from rubricweb.archives.layout import signature
 from rubricweb.arena.models import Reason, Vote
 from rubricweb.banks.models import AnswerKey, Bank, BankTopic, ItemRevision, ItemSource
 from rubricweb.core.models import new_stamp

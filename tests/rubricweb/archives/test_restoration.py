@@ -12,7 +12,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
-from rubricweb.archives import restoration, restoring
+from rubricweb.archives import actions, restoring
 from rubricweb.archives.kind import Restorations
 from rubricweb.archives.models import Restoration
 from rubricweb.corpus.models import Collection
@@ -137,7 +137,7 @@ def test_a_taken_name_damage_and_a_bomb_restore_nothing(staff, client_of, settin
     damaged = restored(client, LEAVES[:-100], slug="damaged")
     assert "leaves.zip: the zip is damaged" in damaged.error
     settings.UPLOAD_BYTES = len(LEAVES)
-    monkeypatch.setattr(restoration, "UNPACKED", 1)
+    monkeypatch.setattr(actions, "UNPACKED", 1)
     bomb = restored(client, slug="bomb")
     assert re.search(r"leaves.zip: the zip unpacks to [\d,]+ bytes, expected at most", bomb.error)
     for row in (taken, damaged, bomb):
@@ -203,12 +203,12 @@ def test_one_that_a_worker_is_at_is_cancelled(staff, client_of, monkeypatch):
         path: Path, terms: restoring.Terms, *, progress: restoring.Progress, **options: object
     ) -> None:
         """As the note of a second later finds it."""
-        restoration.cancel_restoration(row)
+        actions.cancel_restoration(row)
         progress.is_unwanted = True
         usual(path, terms, progress=progress, **options)
 
-    usual = restoration.restore_archive
-    monkeypatch.setattr(restoration, "restore_archive", cancelled_meanwhile)
+    usual = actions.restore_archive
+    monkeypatch.setattr(actions, "restore_archive", cancelled_meanwhile)
     work_on(Restorations.name, row.pk)
     row.refresh_from_db()
     assert (row.state, row.error, Collection.objects.count()) == ("cancelled", "", 0)

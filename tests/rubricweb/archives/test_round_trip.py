@@ -9,10 +9,10 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from rubricweb.accounts.models import User
-from rubricweb.archives import tables, uploads
+from rubricweb.archives import tables
+from rubricweb.archives.layout import own_key
 from rubricweb.archives.removal import delete_collection
 from rubricweb.archives.restoring import Terms, restore_archive
-from rubricweb.archives.signing import own_key
 from rubricweb.archives.writing import write_archive
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection
@@ -76,7 +76,7 @@ def test_a_restored_collection_has_the_same_archive(collection, archive, tmp_pat
     write_archive(Collection.objects.get(slug="autumn"), again)
     assert again.read_bytes() == archive.read_bytes()
     assert restored.strangers == []
-    assert [path.read_text() for _, path in uploads.files_of(Collection.objects.get(slug="autumn"))] == [
+    assert [path.read_text() for _, path in tables.files_of(Collection.objects.get(slug="autumn"))] == [
         "t1\twhy do leaves turn red"
     ]
 

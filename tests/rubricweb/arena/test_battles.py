@@ -6,10 +6,9 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from rubricweb.arena import actions
-from rubricweb.arena.drawing import draw
-from rubricweb.arena.errors import NothingToDraw, NothingToTakeBack, NotTwoAnswers, VotedMeanwhile
+from rubricweb.arena.answers import Verdict, counted_votes
+from rubricweb.arena.battles import NothingToDraw, NothingToTakeBack, NotTwoAnswers, VotedMeanwhile, draw
 from rubricweb.arena.models import Arena, Battle
-from rubricweb.arena.votes import Verdict, counted_votes
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.actions import withdraw_run
 from rubricweb.corpus.models import Run, Topic

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from django.urls import reverse
 
+from rubricweb.arena.answers import CountedVote, Verdict
 from rubricweb.arena.board import vote_board, voter_agreement
-from rubricweb.arena.coverage import coverages
-from rubricweb.arena.rubric import rubric_and_votes
-from rubricweb.arena.votes import CountedVote, Verdict
+from rubricweb.arena.rubric import coverages, rubric_and_votes
 from rubricweb.core.reader import Reader, reading_as
 from rubricweb.corpus.models import Passage
 from rubricweb.grades.raters import raters

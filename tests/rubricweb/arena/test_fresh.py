@@ -12,10 +12,9 @@ from django.urls import reverse
 from grading.systems import pipeline
 from grading.systems.pipeline import Answering
 from rubricweb.arena import actions
+from rubricweb.arena.asking import SYSTEMS, two_systems
 from rubricweb.arena.board import vote_board
-from rubricweb.arena.fresh.models import FreshAnswer, Question
-from rubricweb.arena.fresh.systems import SYSTEMS, two_systems
-from rubricweb.arena.models import Battle
+from rubricweb.arena.models import Battle, FreshAnswer, Question
 from rubricweb.corpus.models import Passage, Response, Run, Topic
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.corpus.writers import Writer
@@ -135,7 +134,7 @@ def test_who_asked_still_gets_battles_of_stored_answers(collection, assessor, an
 def test_an_existing_topic_gets_fresh_answers(collection, assessor, client_of):
     topic = TopicFactory(collection=collection, query_id="t1", text="How do tides work?")
     battle = asked(client_of(assessor), collection, text="", topic=topic.pk)
-    assert (battle.question.topic, battle.asks, battle.query_id) == (topic, topic.text, "t1")
+    assert (battle.question.topic, battle.text, battle.query_id) == (topic, topic.text, "t1")
     assert answered(battle).question.is_ready
     assert not collection.runs.exists()
 

@@ -10,10 +10,9 @@ from django.urls import reverse
 from grading.systems.pipeline import Answering, SystemSpec
 from rubricweb.accounts.roles import Role
 from rubricweb.arena import battles
-from rubricweb.arena.fresh.models import FreshAnswer, Question
-from rubricweb.arena.models import Battle
+from rubricweb.arena.models import Battle, FreshAnswer, Question
 from rubricweb.core.models import AuditEntry
-from rubricweb.systems.specs import as_json
+from rubricweb.systems.models import spec_as_json
 from tests.factories import MembershipFactory
 
 pytestmark = pytest.mark.django_db
@@ -23,13 +22,13 @@ REASON = "It has asked the model 44 times, as often as it may."
 
 @pytest.fixture
 def battle(collection, assessor) -> Battle:
-    """Asked by the assessor; its two systems have asked their model 44 times."""
+    """NewQuestion by the assessor; its two systems have asked their model 44 times."""
     question = Question.objects.create(
         collection=collection, text="Why is the sea salty?", is_drawn=True, most_calls=50, calls=44, total=2
     )
     Question.objects.filter(pk=question.pk).update(by=assessor)
     for number, system in enumerate((Answering.RIFER, Answering.RAGNAROK)):
-        spec = as_json(SystemSpec(system, backend="hf_causal", llm="tiny"))
+        spec = spec_as_json(SystemSpec(system, backend="hf_causal", llm="tiny"))
         FreshAnswer.objects.create(job=question, number=number, size=1, system=system.value, spec=spec)
     return Battle.objects.create(
         collection=collection,

@@ -10,19 +10,19 @@ import pytest
 from django.urls import reverse
 
 from rubricweb.arena import actions
-from rubricweb.arena.actions import Said
-from rubricweb.arena.errors import NothingVoted
+from rubricweb.arena.actions import VoteReason
+from rubricweb.arena.answers import counted_votes
+from rubricweb.arena.battles import NothingVoted
 from rubricweb.arena.models import Battle, Reason
 from rubricweb.arena.rubric import rubric_and_votes
-from rubricweb.arena.votes import counted_votes
 from rubricweb.grades.raters import raters
 from tests.rubricweb.arena.conftest import voted
 
 Tag = Reason.Tag
 
 
-def said(*tags, text="", uid=None) -> Said:
-    return Said(frozenset(tags), text, uid or uuid4())
+def said(*tags, text="", uid=None) -> VoteReason:
+    return VoteReason(frozenset(tags), text, uid or uuid4())
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from rubricweb.arena import actions, files
-from rubricweb.arena.drawing import Numbering, count_unseen, unseen
+from rubricweb.arena.battles import Numbering, count_unseen, unseen
 from rubricweb.arena.models import Arena, Battle
 from rubricweb.corpus.models import Passage, Response
 from rubricweb.corpus.official import official_boards

@@ -16,11 +16,17 @@ from minima_llm import MinimaLlmRequest, OpenAIMinimaLlm, PromptCache
 
 from grading.errors import GraderUnavailable
 from grading.types import CellToGrade, Grade, Item, ItemKind, Outcome, Passage, Topic
-from rubricweb.autojudge.items import WeighedItem, topic_of
-from rubricweb.autojudge.model import Model
-from rubricweb.autojudge.passages import NothingToGrade, check_documents, parts_of
-from rubricweb.autojudge.replies import FILE, SharedReplies, canonical, key_of
-from rubricweb.autojudge.scores import best_grades, graded_reports, values_of
+from rubricweb.autojudge.items import (
+    NothingToGrade,
+    WeighedItem,
+    best_grades,
+    check_documents,
+    graded_reports,
+    parts_of,
+    topic_of,
+    values_of,
+)
+from rubricweb.autojudge.model import FILE, Model, SharedReplies, canonical, key_of
 from rubricweb.autojudge.settings import BadSetting, GradeText, Query, Settings, settings_of
 from tests.grading.servers.http import Reply, serving
 

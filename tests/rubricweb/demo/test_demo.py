@@ -20,18 +20,9 @@ from rubricweb.campaigns.conflicts import Query, conflicts
 from rubricweb.campaigns.models import Turn
 from rubricweb.core.reader import everything
 from rubricweb.corpus.models import Collection
-from rubricweb.demo.loading import ACCOUNTS, PASSWORD, SLUG, load_demo
-from rubricweb.demo.making import MADE
+from rubricweb.demo.loading import ACCOUNTS, MADE, PASSWORD, SLUG, load_demo
 from rubricweb.demo.management.commands.demo import STEPS
-from rubricweb.demo.reviewing import (
-    BEGUN,
-    CONFLICTS,
-    DECIDED,
-    FINISHED,
-    OKAY_NUGGETS,
-    RETIRED,
-    REWORDED,
-)
+from rubricweb.demo.reviewing import BEGUN, CONFLICTS, DECIDED, FINISHED, OKAY_NUGGETS, RETIRED, REWORDED
 from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.models import Grade, GradingJob
 from rubricweb.grades.scoring import MeasureSpec

@@ -13,9 +13,9 @@ from django.core.management import CommandError
 from django.urls import reverse
 
 from rubricweb.accounts.models import User
-from rubricweb.arena.actions import Ballot, Said, choose_battle, give_reason, take_back, vote
+from rubricweb.arena.actions import Ballot, VoteReason, choose_battle, give_reason, take_back, vote
+from rubricweb.arena.answers import counted_votes
 from rubricweb.arena.models import Battle, Reason, Vote
-from rubricweb.arena.votes import counted_votes
 from rubricweb.core.models import AuditEntry
 from rubricweb.core.reader import Reader, reading_as
 from rubricweb.corpus.models import Collection
@@ -27,7 +27,7 @@ from rubricweb.imports.models import Import
 from rubricweb.review.flags.actions import assign, open_flag, reply, resolve
 from rubricweb.review.models import Flag, FlagEvent, Kind, Subject
 from rubricweb.support.actions import label_citation
-from rubricweb.support.cited import Citation
+from rubricweb.support.labels import Citation
 from rubricweb.support.models import SupportEvent, SupportJudge, SupportLabel
 from tests.factories import MembershipFactory
 from tests.rubricweb.import_files import FALL, RED, Folder, bank_line, passage, rated, response, uid
@@ -98,7 +98,7 @@ def _work(collection: Collection, owner: User, assessor: User, developer: User) 
     maple, oak = collection.runs.order_by("run_tag")
     battle = choose_battle(topic, maple, oak, by=assessor)
     vote(battle, Ballot(Vote.Verdict.LEFT, Vote.Verdict.TIE, uuid4()), by=assessor, seen=0)
-    give_reason(battle, Said(frozenset({Reason.Tag.CORRECT}), "It says why.", uuid4()), by=assessor)
+    give_reason(battle, VoteReason(frozenset({Reason.Tag.CORRECT}), "It says why.", uuid4()), by=assessor)
     take_back(battle, by=assessor, seen=1, uid=uuid4())
     vote(battle, Ballot(Vote.Verdict.BOTH_BAD, None, uuid4()), by=assessor, seen=2)
     citation = Citation(topic.pk, "0f4e1d6d5cf0f1ad2b1cbf3ad1b9a111", "d1")

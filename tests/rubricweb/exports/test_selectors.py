@@ -14,7 +14,7 @@ from rubricweb.banks.actions import retire_item
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Collection, Passage, Ranking
-from rubricweb.exports import naming, selectors
+from rubricweb.exports import selectors
 from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.grades.models import Grade, MatrixStamp
@@ -128,9 +128,9 @@ def test_file_names_say_what_is_inside(made):
     made.config.llm = "google/flan-t5 large"
     binary = spec_of(made, MeasureSpec("map", mode=LabelMode.BINARY, min_answers=2))
 
-    assert naming.qrels_name(spec_of(made)) == "autumn_google-flan-t5-large_LexicalBaseline_main_max.qrels"
-    assert naming.qrels_name(binary) == "autumn_google-flan-t5-large_LexicalBaseline_main_binary4_m2.qrels"
-    assert naming.leaderboard_name(spec_of(made, MeasureSpec())) == (
+    assert selectors.qrels_name(spec_of(made)) == "autumn_google-flan-t5-large_LexicalBaseline_main_max.qrels"
+    assert selectors.qrels_name(binary) == "autumn_google-flan-t5-large_LexicalBaseline_main_binary4_m2.qrels"
+    assert selectors.leaderboard_name(spec_of(made, MeasureSpec())) == (
         "autumn_google-flan-t5-large_LexicalBaseline_main_Rubric-Cover@20_t4.tsv"
     )
 

@@ -11,8 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from rubricweb.help import contents
-from rubricweb.help.markdown import parse
-from rubricweb.help.screens import PAGES, help_for
+from rubricweb.help.contents import PAGES, help_for, parse
 from tests.browser.tutorials import FOLDER, FURTHER, steps
 from tests.rubricweb.routes import routes
 

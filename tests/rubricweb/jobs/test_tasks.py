@@ -60,7 +60,7 @@ def dry_run(collection) -> DryRun:
 
 @pytest.fixture(params=["request_for_drafts", "dry_run"])
 def task(request, db, redis_server) -> Task:
-    """Asked for a minute ago; its place in the queue is lost."""
+    """NewQuestion for a minute ago; its place in the queue is lost."""
     task = request.getfixturevalue(request.param)
     type(task).objects.update(queued_at=timezone.now() - timedelta(minutes=1))
     queue.get_queue(QUEUE).empty()

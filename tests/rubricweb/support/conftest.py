@@ -17,7 +17,7 @@ import pytest
 from grading.formats.ids import text_md5
 from rubricweb.accounts.models import User
 from rubricweb.corpus.models import Collection, Response, Run, Topic
-from rubricweb.support.cited import Citation
+from rubricweb.support.labels import Citation
 from tests.factories import PassageFactory, RunFactory, TopicFactory
 
 TEXTS = {"d1": "The moon lifts the tides.", "d2": "The sun lifts them a little.", "d3": "Yeast makes gas."}

@@ -10,8 +10,8 @@ from rubricweb.jobs.limited import Limits
 from rubricweb.jobs.models import Job
 from rubricweb.jobs.run import work_on
 from rubricweb.support import actions, kind
+from rubricweb.support.kind import price
 from rubricweb.support.models import SupportChunk, SupportLabel
-from rubricweb.support.price import price
 from tests.rubricweb.support.conftest import BREAD, MOON, SUN
 
 

@@ -8,9 +8,8 @@ from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection
 from rubricweb.support import actions, labelling
 from rubricweb.support.board import board
-from rubricweb.support.cited import Citation
 from rubricweb.support.estimates import estimates
-from rubricweb.support.labels import PEOPLE, SupportRater, raters
+from rubricweb.support.labels import PEOPLE, Citation, SupportRater, raters
 from rubricweb.support.models import SupportEvent, SupportJudge, SupportLabel
 from tests.factories import PassageFactory, RunFactory, TopicFactory
 from tests.rubricweb.support.conftest import answered
@@ -53,7 +52,7 @@ def label(collection: Collection, person, citations: list[Citation]) -> None:
 
 
 def test_estimates_lead_to_the_board_that_all_labels_give(many, assessor):
-    order = labelling.asked(many)
+    order = labelling.to_label(many)
     label(many, assessor, order[:-1])
     found = estimates(many, BY_PEOPLE, FIRST)
     label(many, assessor, order[-1:])
@@ -69,7 +68,7 @@ def test_estimates_lead_to_the_board_that_all_labels_give(many, assessor):
 
 
 def test_intervals_hold_what_all_labels_give_and_a_model_makes_them_narrow(many, assessor):
-    order = labelling.asked(many)
+    order = labelling.to_label(many)
     label(many, assessor, order)
     true = {row.run_id: row.precision.value for row in board(many, BY_PEOPLE, FIRST).rows}
     judge = SupportJudge.objects.create(collection=many, backend="x", llm="m", prompt_id="P@1")
@@ -93,7 +92,7 @@ def test_intervals_hold_what_all_labels_give_and_a_model_makes_them_narrow(many,
 
 
 def test_labels_after_a_gap_are_no_sample(many, assessor):
-    order = labelling.asked(many)
+    order = labelling.to_label(many)
     label(many, assessor, [*order[:3], *order[4:]])
     assert estimates(many, BY_PEOPLE, FIRST).labelled == 3
     assert estimates(many, BY_PEOPLE, FIRST).rows == ()
@@ -101,23 +100,23 @@ def test_labels_after_a_gap_are_no_sample(many, assessor):
 
 def test_people_are_asked_for_a_sample_over_all_topics(many, owner, assessor):
     actions.choose(many, citations=FIRST, sample=40, shown_judge=None, by=owner)
-    order = labelling.asked(many)
+    order = labelling.to_label(many)
     assert len(order) == 40
     assert len({one.topic_id for one in order}) >= TOPICS - 1
     assert [one.topic_id for one in order] != sorted(one.topic_id for one in order)
     label(many, assessor, order)
     found = estimates(many, BY_PEOPLE, FIRST)
-    assert (found.labelled, found.wanted, found.is_open) == (40, 40, False)
+    assert (found.labelled, found.needed, found.is_open) == (40, 40, False)
     assert labelling.progress(many, assessor).left == 0
 
 
 def test_new_runs_leave_gaps_that_people_are_asked_to_fill_first(many, assessor):
-    label(many, assessor, labelling.asked(many)[:60])
+    label(many, assessor, labelling.to_label(many)[:60])
     run = RunFactory(collection=many, run_tag="late")
     for topic in many.topics.all():
         answered(run, topic, [(f"Late {topic.query_id} {place}.", ["d1"]) for place in range(SENTENCES)])
     Collection.objects.update(stamp=new_stamp())
-    order = labelling.asked(many)
+    order = labelling.to_label(many)
     gaps = [one for one in order[:60] if one not in labelling.mine(many, assessor)]
     assert gaps
     assert labelling.next_cards(many, assessor)[0].citation == gaps[0]
@@ -130,19 +129,19 @@ def test_new_runs_leave_gaps_that_people_are_asked_to_fill_first(many, assessor)
 )
 def test_recall_of_several_citations_is_no_sum(many, owner, assessor, asked, judged, has_recall):
     actions.choose(many, citations=asked, sample=None, shown_judge=None, by=owner)
-    label(many, assessor, labelling.asked(many)[:100])
+    label(many, assessor, labelling.to_label(many)[:100])
     assert estimates(many, BY_PEOPLE, judged).has_recall == has_recall
 
 
 def test_no_estimate_where_people_are_asked_about_fewer_citations(many, assessor):
-    label(many, assessor, labelling.asked(many)[:100])
+    label(many, assessor, labelling.to_label(many)[:100])
     assert estimates(many, BY_PEOPLE, ALL) is None
 
 
 def test_what_was_asked_may_still_be_labelled_after_organizers_chose_a_sample(
     many, owner, assessor, client_of
 ):
-    last = labelling.asked(many)[-1]
+    last = labelling.to_label(many)[-1]
     actions.choose(many, citations=FIRST, sample=5, shown_judge=None, by=owner)
     sent = {"topic": last.topic_id, "sentence": last.sentence_md5, "doc": last.doc_id, "label": Support.FULL}
     answer = client_of(assessor).post("/collections/autumn/work/label/", {**sent, "uid": "1" * 32})
@@ -153,12 +152,12 @@ def test_what_was_asked_may_still_be_labelled_after_organizers_chose_a_sample(
 def test_page_says_what_a_sample_costs_and_what_it_gives(many, owner, assessor, client_of):
     client = client_of(owner)
     page = " ".join(client.get("/collections/autumn/support/").content.decode().split())
-    assert f"People have labelled 0 of {len(labelling.asked(many))} citations" in page
+    assert f"People have labelled 0 of {len(labelling.to_label(many))} citations" in page
     assert "estimate the precision of most runs to within 0." in page
     assert "from 20 of its citations on" in page
     chosen = {"citations": "first", "sample": "150", "shown_judge": ""}
     assert client.post("/collections/autumn/support/labelling/", chosen).status_code == 302
-    label(many, assessor, labelling.asked(many)[:149])
+    label(many, assessor, labelling.to_label(many)[:149])
     page = " ".join(client.get("/collections/autumn/support/").content.decode().split())
     assert "Intervals hold once the 150 that are asked for are labelled" in page
     assert page.count("/compare/?") >= 6

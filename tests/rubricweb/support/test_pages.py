@@ -202,7 +202,7 @@ def test_failed_labels_are_shown_and_asked_for_again(sea, judge, owner, client_o
 
 def test_labelling_goes_on_with_the_next_citation_and_takes_back(sea, assessor, client_of):
     client = client_of(assessor)
-    asked = labelling.asked(sea)
+    asked = labelling.to_label(sea)
     assert len(asked) == 3
     for number, place in enumerate(asked):
         page = text_of(client.get(LABEL))
@@ -239,7 +239,7 @@ def test_a_request_that_comes_twice_is_done_once(sea, assessor, client_of, cite)
 def test_the_next_citations_are_in_the_page(sea, assessor, client_of):
     page = client_of(assessor).get(LABEL).content.decode()
     assert page.count('<section\n  class="support-card"') == 3
-    first, *others = labelling.asked(sea)
+    first, *others = labelling.to_label(sea)
     assert page.index(first.sentence_md5) < page.index("data-cards-ahead")
     assert all(page.index(one.doc_id, page.index("data-cards-ahead")) for one in others)
 
@@ -267,7 +267,7 @@ def test_no_route_of_the_screen_names_a_run(sea, judge, assessor, client_of, cit
     actions.choose(sea, citations="all", sample=None, shown_judge=judge, by=assessor)
     client = client_of(assessor)
     told = [client.get(LABEL), client.get(LABEL, **HTMX), client.head(LABEL)]
-    for place in labelling.asked(sea):
+    for place in labelling.to_label(sea):
         told += [decide(client, place, 2, **HTMX), client.post(BACK, **HTMX), decide(client, place, 0)]
     said = "".join(f"{dict(response.items())}{response.content.decode()}" for response in told)
     assert len(told) > 10

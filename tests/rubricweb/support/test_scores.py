@@ -7,11 +7,10 @@ import pytest
 
 from grading.support import JudgedCitations, Support
 from grading.types import FAILED
-from rubricweb.exports.support import score_rows
+from rubricweb.exports.labels import score_rows
 from rubricweb.support import actions
-from rubricweb.support.agreement import agreement
-from rubricweb.support.board import board
-from rubricweb.support.columns import find, score_column
+from rubricweb.support.board import board, find, score_column
+from rubricweb.support.board_page import agreement
 from rubricweb.support.labels import labels_by, raters
 from rubricweb.support.models import SupportEvent, SupportJudge, SupportLabel
 from tests.factories import RunFactory

@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from grading.systems.pipeline import Answering
 from rubricweb.jobs.models import Job
-from rubricweb.systems import corpora
+from rubricweb.systems import retrieval
 from tests.rubricweb.markup import markup
 from tests.rubricweb.systems.conftest import MOON, start, work
 
@@ -62,7 +62,7 @@ def test_the_form_offers_corpora_where_there_are_any(sea, owner, client_of, tmp_
     sent = {"method": "bm25", "run_tag": "wide", "depth": 10, "corpus": "large"}
     assert client.post(page, sent).status_code == 302
     assert sea.runs.get(run_tag="wide").description == "BM25 over large"
-    assert corpora.size_of("large")[0] == 3
+    assert retrieval.corpus_size("large")[0] == 3
 
 
 @pytest.mark.parametrize(

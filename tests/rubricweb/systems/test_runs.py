@@ -18,7 +18,7 @@ from rubricweb.jobs import limited, steering
 from rubricweb.jobs.limited import Limits
 from rubricweb.jobs.models import Job
 from rubricweb.jobs.run import work_on
-from rubricweb.systems import actions, retrieval, specs
+from rubricweb.systems import actions, kind, retrieval
 from rubricweb.systems.models import SystemChunk, SystemJob
 from tests import factories
 from tests.rubricweb.systems.conftest import MOON, TEXTS, start, work
@@ -136,7 +136,7 @@ def test_a_run_says_which_model_wrote_it(sea, owner, writer):
 def test_what_was_paid_for_is_not_asked_again(sea, owner, writer, monkeypatch):
     job = start(sea, owner, **ragnarok())
     chunk = job.chunks.first()
-    monkeypatch.setattr(specs, "made_as_json", lambda made: 1 / 0)
+    monkeypatch.setattr(kind, "made_as_json", lambda made: 1 / 0)
     work_on("system", chunk.pk)
     chunk.refresh_from_db()
     assert (chunk.state, writer.calls) == (SystemChunk.State.QUEUED, 1)
@@ -152,7 +152,7 @@ def test_a_kept_text_that_is_no_answer_is_asked_for_again(sea, owner, writer, mo
     """As workers of earlier versions kept it, thinking and all."""
     job = start(sea, owner, **ragnarok())
     first, second = job.chunks.all()
-    monkeypatch.setattr(specs, "made_as_json", lambda made: 1 / 0)
+    monkeypatch.setattr(kind, "made_as_json", lambda made: 1 / 0)
     for chunk in (first, second):
         work_on("system", chunk.pk)
     monkeypatch.undo()
@@ -233,7 +233,7 @@ def test_the_index_follows_the_passages(sea, monkeypatch):
     assert "d4" in retrieval.index_of(sea).ids
     monkeypatch.setattr(retrieval, "_opened", {})
     assert retrieval.index_of(sea).ids == ["d1", "d2", "d3", "d4"]
-    assert [path.name for path in (retrieval.folder_of(sea.pk)).parent.iterdir()] == [str(sea.pk)]
+    assert [path.name for path in (retrieval.index_folder(sea.pk)).parent.iterdir()] == [str(sea.pk)]
 
 
 def test_a_name_is_taken_once(sea, owner):
@@ -262,7 +262,7 @@ def test_the_command_says_what_a_run_takes_and_starts_it(sea, settings):
 
 def test_the_index_goes_with_its_collection(sea, django_capture_on_commit_callbacks):
     retrieval.index_of(sea)
-    folder = retrieval.folder_of(sea.pk)
+    folder = retrieval.index_folder(sea.pk)
     assert folder.exists()
     with django_capture_on_commit_callbacks(execute=True):
         delete_collection(sea, by=None)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rubricweb.webhooks.actions import Wanted, add_webhook
+from rubricweb.webhooks.actions import WebhookFields, add_webhook
 from rubricweb.webhooks.models import CHOSEN, Endpoint
 
 
@@ -73,4 +73,4 @@ def receiver(settings) -> Iterator[Receiver]:
 def endpoint(collection, receiver, owner) -> Endpoint:
     """It asks for every event."""
     events = [event for event, _ in CHOSEN]
-    return add_webhook(collection, Wanted(receiver.address, events, "tracker"), by=owner)
+    return add_webhook(collection, WebhookFields(receiver.address, events, "tracker"), by=owner)

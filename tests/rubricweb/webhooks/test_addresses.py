@@ -10,10 +10,18 @@ import pytest
 from django.core import mail as outgoing
 
 from rubricweb.core.mail import mail
-from rubricweb.webhooks import addresses
-from rubricweb.webhooks.addresses import BadAddress, Refused, Target, checked, is_public, target_of
-from rubricweb.webhooks.forms import WebhookForm
-from rubricweb.webhooks.sending import NotAnswered, post
+from rubricweb.webhooks import sending
+from rubricweb.webhooks.sending import (
+    BadAddress,
+    NotAnswered,
+    Refused,
+    Target,
+    checked,
+    is_public,
+    post,
+    target_of,
+)
+from rubricweb.webhooks.views import WebhookForm
 
 REFUSED = (
     "0.0.0.0",
@@ -65,7 +73,7 @@ def resolver(monkeypatch):
             found = told.pop(0) if len(told) > 1 else told[0]
             return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in found]
 
-        monkeypatch.setattr(addresses.socket, "getaddrinfo", getaddrinfo)
+        monkeypatch.setattr(sending.socket, "getaddrinfo", getaddrinfo)
 
     return resolve
 

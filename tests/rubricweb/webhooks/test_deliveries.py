@@ -65,7 +65,7 @@ def test_a_message_arrives_signed(tell, endpoint, receiver, collection):
 
 def test_only_what_an_endpoint_asks_for_is_sent_to_it(collection, endpoint):
     actions.change_webhook(
-        endpoint, actions.Wanted(endpoint.address, [EventType.RELEASE_MADE]), by=endpoint.by
+        endpoint, actions.WebhookFields(endpoint.address, [EventType.RELEASE_MADE]), by=endpoint.by
     )
     assert outbox.write(collection, EventType.JOB_ENDED, DETAILS) is None
     assert outbox.write(collection, EventType.RELEASE_MADE, {}) is not None

@@ -8,9 +8,8 @@ import threading
 import httpcore
 import pytest
 
-from rubricweb.webhooks import addresses, sending
-from rubricweb.webhooks.addresses import Refused, target_of
-from rubricweb.webhooks.sending import CheckedBackend, HttpAnswer, NotAnswered, post
+from rubricweb.webhooks import sending
+from rubricweb.webhooks.sending import CheckedBackend, HttpAnswer, NotAnswered, Refused, post, target_of
 
 BODY = b'{"type":"webhook.test"}'
 HEADERS = {"Content-Type": "application/json"}
@@ -102,7 +101,7 @@ def test_it_connects_to_what_was_checked_in_the_name_of_the_host(monkeypatch):
     def getaddrinfo(host, port, **_):
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in next(told)]
 
-    monkeypatch.setattr(addresses.socket, "getaddrinfo", getaddrinfo)
+    monkeypatch.setattr(sending.socket, "getaddrinfo", getaddrinfo)
     recorder = Recorder()
     target = target_of("https://hooks.example.org/a")
     backend = lambda target, deadline: CheckedBackend(target, deadline, recorder)  # noqa: E731
@@ -118,6 +117,6 @@ def test_it_connects_to_what_was_checked_in_the_name_of_the_host(monkeypatch):
 def test_the_next_address_is_tried_where_one_does_not_answer(settings, receiver, monkeypatch):
     port = int(receiver.address.split(":")[2].split("/")[0])
     rows = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (at, port)) for at in ("127.0.0.9", "127.0.0.1")]
-    monkeypatch.setattr(addresses.socket, "getaddrinfo", lambda *_, **__: rows)
+    monkeypatch.setattr(sending.socket, "getaddrinfo", lambda *_, **__: rows)
     assert post(target_of(f"http://hooks.example.org:{port}/"), HEADERS, BODY).is_success
     assert receiver.received[0].headers["Host"] == f"hooks.example.org:{port}"

@@ -77,7 +77,7 @@ def test_an_address_that_is_the_title_is_not_said_again(organizer, at, receiver,
 
 
 def test_a_message_of_an_older_page_of_the_log_opens_above_it(organizer, at, endpoint, monkeypatch):
-    monkeypatch.setattr("rubricweb.webhooks.selectors.LISTED", 1)
+    monkeypatch.setattr("rubricweb.webhooks.views.LISTED", 1)
     for _ in range(2):
         organizer.post(f"{at}test/")
     older = Delivery.objects.order_by("pk").first()

@@ -7,9 +7,8 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from rubricweb.accounts.models import User
-from rubricweb.api.forms import LONGEST_DAYS
 from rubricweb.api.models import Token
-from rubricweb.api.tokens import make_token
+from rubricweb.api.tokens import LONGEST_DAYS, make_token
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from rubricweb.archives import signing
+from rubricweb.archives import layout
 from rubricweb.archives.writing import CannotArchive, write_archive
 from rubricweb.core import audit
 from rubricweb.core.reader import OperatorCommand
@@ -32,7 +32,7 @@ class Command(OperatorCommand):
         self, *, slug: str | None, out: Path | None, show_key: bool, **options: Any
     ) -> None:
         if show_key:
-            self.stdout.write(signing.own_key())
+            self.stdout.write(layout.own_key())
             return
         if slug is None or out is None:
             raise CommandError("Name a collection, and --out F.zip.")

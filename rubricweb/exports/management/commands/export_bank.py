@@ -25,20 +25,20 @@ class Command(OperatorCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("slug", metavar="SLUG")
         parser.add_argument("bank", metavar="BANK")
-        words = "default: %(default)s, AutoJudge's"
-        parser.add_argument("--dialect", choices=list(BY_NAME), default="v3", help=words)
-        words = "a version, by number or name; default: the bank as it is now"
-        parser.add_argument("--as-of", metavar="VERSION", default="", help=words)
-        words = "write secret items too, which are left out otherwise"
-        parser.add_argument("--with-secret", action="store_true", help=words)
-        words = "default: standard output; .gz compresses; a folder for dialects with a file a topic"
-        parser.add_argument("--out", type=Path, metavar="F", help=words)
-        words = "only list what the file would lack"
-        parser.add_argument("--dry-run", action="store_true", help=words)
+        help_text = "default: %(default)s, AutoJudge's"
+        parser.add_argument("--dialect", choices=list(BY_NAME), default="v3", help=help_text)
+        help_text = "a version, by number or name; default: the bank as it is now"
+        parser.add_argument("--as-of", metavar="VERSION", default="", help=help_text)
+        help_text = "write secret items too, which are left out otherwise"
+        parser.add_argument("--with-secret", action="store_true", help=help_text)
+        help_text = "default: standard output; .gz compresses; a folder for dialects with a file a topic"
+        parser.add_argument("--out", type=Path, metavar="F", help=help_text)
+        help_text = "only list what the file would lack"
+        parser.add_argument("--dry-run", action="store_true", help=help_text)
 
     def handle(self, *, slug: str, bank: str, **options: Any) -> None:  # Any: what argparse parsed
-        found = named_bank(slug, bank)
-        scope = BankScope(found, named_version(found, options["as_of"]), has_secrets=options["with_secret"])
+        row = named_bank(slug, bank)
+        scope = BankScope(row, named_version(row, options["as_of"]), has_secrets=options["with_secret"])
         export = bank_export(scope, BY_NAME[options["dialect"]])
         if export.refusals:
             reasons = map(str, export.refusals)

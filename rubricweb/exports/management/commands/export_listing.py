@@ -31,10 +31,10 @@ class Command(OperatorCommand):
         parser.add_argument("listing", choices=list(LISTINGS))
         parser.add_argument("--topic", metavar="ID", help="only this one (default: all)")
         parser.add_argument("--llm", metavar="NAME", help="the grader's model (default: the collection's)")
-        words = "from which rating an item is covered (default: the grader's threshold)"
-        parser.add_argument("--min-grade", type=int, choices=range(1, 6), metavar="N", help=words)
-        words = "from which judgment a passage is relevant (default: the collection's)"
-        parser.add_argument("--min-relevant", type=int, metavar="N", help=words)
+        help_text = "from which rating an item is covered (default: the grader's threshold)"
+        parser.add_argument("--min-grade", type=int, choices=range(1, 6), metavar="N", help=help_text)
+        help_text = "from which judgment a passage is relevant (default: the collection's)"
+        parser.add_argument("--min-relevant", type=int, metavar="N", help=help_text)
         parser.add_argument("--out", type=Path, metavar="FILE", help="default: standard output")
 
     def handle(self, *, slug: str, bank: str, listing: str, **options: Any) -> None:  # Any: by argparse
@@ -65,11 +65,11 @@ def _query(bank: Bank, options: dict[str, Any]) -> ListingQuery:  # Any: what ar
 
 
 def _rater(bank: Bank, llm: str | None) -> Rater:
-    known = raters(bank)
-    for rater in known:
+    choices = raters(bank)
+    for rater in choices:
         if llm is None or llm in {config.llm for config in rater.configs}:
             return rater
-    names = ", ".join(dict.fromkeys(config.llm for rater in known for config in rater.configs))
+    names = ", ".join(dict.fromkeys(config.llm for rater in choices for config in rater.configs))
     raise CommandError(f"no grader {llm} of the bank {bank.name}; its graders are {names}")
 
 

@@ -70,7 +70,7 @@ def write_whole(path: Path, qrels: Iterable[Qrel]) -> None:
 
 
 def _lines(qrels: Iterable[Qrel]) -> list[str]:
-    """All lines, before any is written."""
+    """Return all lines, before any is written."""
     try:
         return list(qrels_lines(qrels))
     except BadFormat as error:

@@ -11,7 +11,7 @@ from grading.formats.responses import Dialect
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named, writing
 from rubricweb.corpus.models import Run
-from rubricweb.exports.runs import TREC_RUN, run_export, usual_format
+from rubricweb.exports.corpus import TREC_RUN, run_export, usual_format
 
 
 class Command(OperatorCommand):
@@ -24,14 +24,14 @@ class Command(OperatorCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("slug", metavar="SLUG")
         parser.add_argument("run", metavar="RUN", help="its run tag")
-        words = "default: the format in which the answers came; of a ranking: trec-run"
-        parser.add_argument("--format", default="", choices=[*Dialect, TREC_RUN], help=words)
+        help_text = "default: the format in which the answers came; of a ranking: trec-run"
+        parser.add_argument("--format", default="", choices=[*Dialect, TREC_RUN], help=help_text)
         parser.add_argument("--out", type=Path, metavar="FILE", help="default: standard output")
 
     def handle(self, *, slug: str, run: str, **options: Any) -> None:  # Any: what argparse parsed, by name
-        found = _run(slug, run)
+        row = _run(slug, run)
         try:
-            export = run_export(found, options["format"] or usual_format(found))
+            export = run_export(row, options["format"] or usual_format(row))
             content = export.content()
         except BadFormat as error:
             raise CommandError(error.problem) from error
@@ -41,15 +41,15 @@ class Command(OperatorCommand):
             self.stdout.write(content.decode(), ending="")
         for loss in export.losses:
             self.stderr.write(f"lost: {loss}")
-        self.stderr.write(f"{found} as {export.format_name}, {len(export.losses):,} losses")
+        self.stderr.write(f"{row} as {export.format_name}, {len(export.losses):,} losses")
 
 
 def _run(slug: str, run_tag: str) -> Run:
     collection = collection_named(slug)
     run: Run | None = collection.runs.filter(run_tag=run_tag).first()
     if run is None:
-        known = ", ".join(collection.runs.values_list("run_tag", flat=True)) or "none"
-        raise CommandError(f"{slug} has no run {run_tag}; its runs are {known}")
+        tags = ", ".join(collection.runs.values_list("run_tag", flat=True)) or "none"
+        raise CommandError(f"{slug} has no run {run_tag}; its runs are {tags}")
     return run
 
 

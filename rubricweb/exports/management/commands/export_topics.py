@@ -10,7 +10,7 @@ from grading.errors import BadFormat
 from grading.formats.topics import FORMATS
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named, writing
-from rubricweb.exports.topics import topic_export
+from rubricweb.exports.corpus import topic_export
 
 
 class Command(OperatorCommand):
@@ -22,11 +22,11 @@ class Command(OperatorCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("slug", metavar="SLUG")
-        names = [one.name for one in FORMATS]
-        words = "default: the format in which the topics came"
-        parser.add_argument("--format", default="", choices=names, help=words)
-        words = "default: standard output; .gz compresses"
-        parser.add_argument("--out", type=Path, metavar="FILE", help=words)
+        names = [topic_format.name for topic_format in FORMATS]
+        help_text = "default: the format in which the topics came"
+        parser.add_argument("--format", default="", choices=names, help=help_text)
+        help_text = "default: standard output; .gz compresses"
+        parser.add_argument("--out", type=Path, metavar="FILE", help=help_text)
 
     def handle(self, *, slug: str, **options: Any) -> None:  # Any: what argparse parsed, by name
         collection = collection_named(slug)

@@ -12,8 +12,7 @@ from rubricweb.corpus.command_arguments import collection_named, writing
 from rubricweb.grades.visibility import Refused
 from rubricweb.home.checklist import checklist_of
 from rubricweb.releases.bundle import ChangedMeanwhile, WrittenRelease, write_release
-from rubricweb.releases.contents import ReleaseOptions, contents_of
-from rubricweb.releases.names import Names
+from rubricweb.releases.contents import Names, ReleaseOptions, contents_of
 
 
 class Command(OperatorCommand):
@@ -30,13 +29,13 @@ class Command(OperatorCommand):
         parser.add_argument("--citation", default="", metavar="C")
         parser.add_argument("--contact", default="", metavar="C")
         parser.add_argument("--runs", action="store_true", help="with rankings and responses of the runs")
-        words = "runs and teams go by made-up names; the mapping is written to F, which is yours to keep"
-        parser.add_argument("--anonymous", type=Path, metavar="F", help=words)
+        help_text = "runs and teams go by made-up names; the mapping is written to F, which is yours to keep"
+        parser.add_argument("--anonymous", type=Path, metavar="F", help=help_text)
 
     def handle(self, *, slug: str, **options: Any) -> None:  # Any: what argparse parsed, by name
         collection = collection_named(slug)
-        words = {name: options[name] for name in ("title", "license", "citation", "contact")}
-        chosen = ReleaseOptions(**words, has_runs=options["runs"], is_anonymous=bool(options["anonymous"]))
+        fields = {name: options[name] for name in ("title", "license", "citation", "contact")}
+        chosen = ReleaseOptions(**fields, has_runs=options["runs"], is_anonymous=bool(options["anonymous"]))
         contents = contents_of(collection, chosen)
         try:
             with writing(options["out"]):
@@ -48,7 +47,7 @@ class Command(OperatorCommand):
         self._report(written, [f"{step.name}: {step.detail}" for step in checklist_of(collection).open])
 
     def _report(self, written: WrittenRelease, open_points: list[str]) -> None:
-        named = [f"still named: {words}" for words in written.still_named]
+        named = [f"still named: {line}" for line in written.still_named]
         for problem in (*written.not_written, *named, *open_points):
             self.stderr.write(problem)
         self.stdout.write(f"{len(written.files)} files, {written.size:,} bytes, SHA-256 {written.sha256}")

@@ -19,7 +19,7 @@ from rubricweb.submissions.calls import new_call_form
 from rubricweb.submissions.models import Call
 
 OPTIONS = {"opens_at": "opens", "checks_documents": "check_documents"}
-"""By the name of a field of the form: the option, where that has another name."""
+"""Form field -> the option, where that has another name."""
 
 
 class Command(OperatorCommand):
@@ -28,24 +28,24 @@ class Command(OperatorCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("slug", metavar="SLUG")
         parser.add_argument("task", metavar="TASK", help="the name that participants know")
-        words = "such as 2026-12-01T23:59:59, in --time-zone"
-        parser.add_argument("--deadline", required=True, metavar="TIME", help=words)
+        help_text = "such as 2026-12-01T23:59:59, in --time-zone"
+        parser.add_argument("--deadline", required=True, metavar="TIME", help=help_text)
         parser.add_argument("--opens", default="", metavar="TIME", help="default: now")
         parser.add_argument("--time-zone", default="UTC", metavar="ZONE", help="such as Europe/Rome (UTC)")
-        words = f"whose rules hold: {', '.join(track_names())}, or a TOML file of rules of your own"
-        parser.add_argument("--track", required=True, metavar="T", help=words)
-        words = "what a submission is a file of (%(default)s)"
-        parser.add_argument("--takes", default="responses", choices=Call.Takes.values, help=words)
-        words = "at most so many of each team"
-        parser.add_argument("--runs-per-team", default="", metavar="N", help=words)
-        words = "ask for the priority of each run"
-        parser.add_argument("--asks-priority", action="store_true", help=words)
-        words, units = "what of a response is graded (%(default)s)", Response.PassagesOf.values
-        parser.add_argument("--passages-of", default="sentence", choices=units, help=words)
-        words = "document ids must be passages of the collection"
-        parser.add_argument("--check-documents", action="store_true", help=words)
-        words = "what participants read above the upload"
-        parser.add_argument("--text", default="", help=words)
+        help_text = f"whose rules hold: {', '.join(track_names())}, or a TOML file of rules of your own"
+        parser.add_argument("--track", required=True, metavar="T", help=help_text)
+        help_text = "what a submission is a file of (%(default)s)"
+        parser.add_argument("--takes", default="responses", choices=Call.Takes.values, help=help_text)
+        help_text = "at most so many of each team"
+        parser.add_argument("--runs-per-team", default="", metavar="N", help=help_text)
+        help_text = "ask for the priority of each run"
+        parser.add_argument("--asks-priority", action="store_true", help=help_text)
+        help_text, units = "what of a response is graded (%(default)s)", Response.PassagesOf.values
+        parser.add_argument("--passages-of", default="sentence", choices=units, help=help_text)
+        help_text = "document ids must be passages of the collection"
+        parser.add_argument("--check-documents", action="store_true", help=help_text)
+        help_text = "what participants read above the upload"
+        parser.add_argument("--text", default="", help=help_text)
         add_server_argument(parser)
 
     def handle(self, *, slug: str, server: str, track: str, **options: Any) -> None:
@@ -63,9 +63,9 @@ class Command(OperatorCommand):
 
 
 def _sent(options: dict[str, Any]) -> QueryDict:
-    """What the page would send."""
-    sent = QueryDict(mutable=True)
-    sent.update({name: value for name, value in options.items() if value not in (False, None)})
-    sent.update({field: options[option] for field, option in OPTIONS.items() if options[option]})
-    sent.update({"track": track_names()[0], "seen": "0"})  # the rules are given apart from the form
-    return sent
+    """Return what the page would send."""
+    fields = QueryDict(mutable=True)
+    fields.update({name: value for name, value in options.items() if value not in (False, None)})
+    fields.update({field: options[option] for field, option in OPTIONS.items() if options[option]})
+    fields.update({"track": track_names()[0], "seen": "0"})  # the rules are given apart from the form
+    return fields

@@ -20,8 +20,8 @@ class Command(OperatorCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        words = f"days after the deadline; default: {KEPT_DAYS}"
-        parser.add_argument("--days", type=int, default=KEPT_DAYS, metavar="N", help=words)
+        help_text = f"days after the deadline; default: {KEPT_DAYS}"
+        parser.add_argument("--days", type=int, default=KEPT_DAYS, metavar="N", help=help_text)
 
     def handle(self, *, days: int, **options: object) -> None:
         number = actions.forget_refused(timezone.now() - timedelta(days=days))

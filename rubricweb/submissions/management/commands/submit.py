@@ -14,7 +14,7 @@ from rubricweb.corpus.models import Run
 from rubricweb.jobs.run import work_on
 from rubricweb.submissions import actions
 from rubricweb.submissions.actions import Sent
-from rubricweb.submissions.findings import from_json
+from rubricweb.submissions.files import findings_from_json
 from rubricweb.submissions.models import Call, Submission
 
 CHUNK_BYTES = 1_048_576
@@ -48,27 +48,32 @@ class Command(OperatorCommand):
         try:
             with file.open("rb") as stream:
                 chunks = iter(lambda: stream.read(CHUNK_BYTES), b"")
-                sent = actions.receive(call, Sent(file.name, chunks), team=team, by=None, described=described)
+                submission = actions.receive(
+                    call, Sent(file.name, chunks), team=team, by=None, described=described
+                )
         except actions.NotTaken as reason:
             raise CommandError(str(reason)) from reason
-        if sent.outcome == Submission.Outcome.LATE and options["late"]:
-            sent = actions.let_in(sent, by=None)
-        if sent.is_live:
-            work_on("submission", sent.pk)
-            sent.refresh_from_db()
-        self._report(sent)
+        if submission.outcome == Submission.Outcome.LATE and options["late"]:
+            submission = actions.let_in(submission, by=None)
+        if submission.is_live:
+            work_on("submission", submission.pk)
+            submission.refresh_from_db()
+        self._report(submission)
 
-    def _report(self, sent: Submission) -> None:
-        for group in from_json(sent.findings):
+    def _report(self, submission: Submission) -> None:
+        for group in findings_from_json(submission.findings):
             for place in group.places:
                 line = f":{place.line}" if place.line is not None else ""
                 topic = f" topic {place.query_id}:" if place.query_id else ""
                 expected = f", expected {place.expected}" if place.expected else ""
-                words = f"{group.severity} {group.category}:{topic} {place.problem}{expected}"
-                self.stdout.write(f"{sent.name}{line}: {words}")
-        found = f"{_counted(sent.errors, 'error')}, {_counted(sent.warnings, 'warning')}"
-        self.stderr.write(f"{sent.name} of {sent.team} for {sent.call}: {sent.state_words}, {found}.")
-        if sent.outcome != Submission.Outcome.TAKEN:
+                text = f"{group.severity} {group.category}:{topic} {place.problem}{expected}"
+                self.stdout.write(f"{submission.name}{line}: {text}")
+        counts = f"{_counted(submission.errors, 'error')}, {_counted(submission.warnings, 'warning')}"
+        self.stderr.write(
+            f"{submission.name} of {submission.team} for {submission.call}: "
+            f"{submission.state_words}, {counts}."
+        )
+        if submission.outcome != Submission.Outcome.TAKEN:
             sys.exit(1)
 
 
@@ -81,6 +86,6 @@ def _call(slug: str, task: str) -> Call:
     calls = collection.calls.select_related("collection")
     chosen: list[Call] = list(calls.filter(task=task) if task else calls)
     if len(chosen) != 1:
-        known = ", ".join(call.task for call in calls) or "none"
-        raise CommandError(f"Name the call with --task; {slug} has: {known}.")
+        tasks = ", ".join(call.task for call in calls) or "none"
+        raise CommandError(f"Name the call with --task; {slug} has: {tasks}.")
     return chosen[0]

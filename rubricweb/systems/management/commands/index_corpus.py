@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 
 from grading.errors import BadFormat
 from rubricweb.core.reader import OperatorCommand
-from rubricweb.systems import corpora
+from rubricweb.systems import retrieval
 
 
 class Command(OperatorCommand):
@@ -20,14 +20,14 @@ class Command(OperatorCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name", metavar="NAME")
-        words = "passages as JSON lines or TSV, .gz too: all that the corpus shall have"
-        parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help=words)
+        help_text = "passages as JSON lines or TSV, .gz too: all that the corpus shall have"
+        parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help=help_text)
 
     def handle(self, *, name: str, files: list[Path], **options: object) -> None:
         if missing := [str(path) for path in files if not path.is_file()]:
             raise CommandError(f"there is no file {missing[0]}")
         try:
-            count = corpora.index_corpus(name, files)
+            count = retrieval.index_corpus(name, files)
         except (BadFormat, ValueError) as error:
             raise CommandError(str(error)) from error
-        self.stdout.write(f"{name}: {count:,} passages in {corpora.folder_of(name)}")
+        self.stdout.write(f"{name}: {count:,} passages in {retrieval.corpus_folder(name)}")

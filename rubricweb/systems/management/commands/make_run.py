@@ -13,7 +13,7 @@ from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.jobs.limited import Limits
 from rubricweb.systems import actions
-from rubricweb.systems.price import SystemPrice, price
+from rubricweb.systems.kind import SystemPrice, price
 
 
 class Command(OperatorCommand):
@@ -22,10 +22,14 @@ class Command(OperatorCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("slug", help="the collection")
         parser.add_argument("run_tag", help="the name of the new run")
-        parser.add_argument("--answer", choices=[one.value for one in Answering], default=Answering.NONE)
+        parser.add_argument(
+            "--answer", choices=[answering.value for answering in Answering], default=Answering.NONE
+        )
         parser.add_argument("--from-run", action="append", default=[], metavar="RUN", help="instead of BM25")
-        words = "search this corpus on disk, which index_corpus made, instead of the collection's passages"
-        parser.add_argument("--corpus", default="", metavar="NAME", help=words)
+        help_text = (
+            "search this corpus on disk, which index_corpus made, instead of the collection's passages"
+        )
+        parser.add_argument("--corpus", default="", metavar="NAME", help=help_text)
         parser.add_argument("--depth", type=int, default=DEPTH, help="passages to retrieve")
         parser.add_argument("--passes", type=int, default=0, choices=range(MOST_PASSES + 1), help="reranking")
         parser.add_argument("--rating-prompt", default="", metavar="CLASS", help="rerank by its ratings")

@@ -1,22 +1,30 @@
-"""Answering a question of the arena as a kind of background work: an answer a chunk."""
+"""Answer a question of the arena as a kind of background work, an answer a chunk."""
 
 from __future__ import annotations
 
 import time
 from functools import partial
 
+from django.db.models import QuerySet
+from django.utils.text import Truncator
+
 from grading.systems.pipeline import Made, make
 from grading.types import Ranking, Topic
-from rubricweb.arena import battles
-from rubricweb.arena.fresh.models import FreshAnswer, Question
+from rubricweb.arena import asking, battles
+from rubricweb.arena.models import FreshAnswer, Question
 from rubricweb.core import events
+from rubricweb.core.reader import reader
 from rubricweb.jobs import endings, limited
 from rubricweb.jobs.chunked import ChunkKind
 from rubricweb.jobs.kinds import Need, Stopping
 from rubricweb.jobs.leases import Lease
+from rubricweb.jobs.listing import Listing
 from rubricweb.jobs.models import Job
-from rubricweb.systems import retrieval, specs
-from rubricweb.systems.replies import model_of
+from rubricweb.systems import retrieval
+from rubricweb.systems.kind import model_of
+from rubricweb.systems.models import made_as_json
+
+LONGEST = 120
 
 
 class FreshAnswers(ChunkKind[FreshAnswer]):
@@ -32,7 +40,7 @@ class FreshAnswers(ChunkKind[FreshAnswer]):
         chunk = self.model.objects.select_related(*self.related).get(pk=lease.work.pk)
         if chunk.job.state not in Job.WORKED_ON:
             raise Stopping
-        result = specs.made_as_json(_made(lease, chunk))
+        result = made_as_json(_made(lease, chunk))
         endings.finish(lease, result=result, done=1, seconds=time.monotonic() - began)
         events.publish_on_commit(chunk.job.collection.channel, "progress")
 
@@ -61,3 +69,30 @@ def _made(lease: Lease[FreshAnswer], chunk: FreshAnswer) -> Made:
         ranking = retrieval.index_of(collection).search(topic, depth=spec.depth)
     sources_of = partial(retrieval.sources_of, collection)
     return make(spec, topic, ranking, sources_of, model_of(spec, lease, chunk))
+
+
+def _jobs(collection_id: int) -> QuerySet[Question]:
+    rows = Question.objects.filter(collection=collection_id)
+    return rows.select_related("collection", "battle", "by")
+
+
+def _address(question: Question) -> str:
+    """Return the address of the battle for the person who asked; empty for everybody else."""
+    user = reader().user
+    asks = user is not None and user == question.by
+    return question.battle.get_absolute_url() if asks else ""
+
+
+LISTING = Listing(
+    kind="questions",
+    units="answers",
+    jobs=_jobs,
+    name=lambda question: f"Answer question {question.pk}",
+    does=lambda question: Truncator(question.text).chars(LONGEST),
+    address=_address,
+    opens="Battle",
+    rate=lambda _: None,
+    acts={"pause": asking.pause, "resume": asking.resume, "cancel": asking.cancel},
+    is_for_its_starter=True,
+    shows_calls=lambda question: not question.battle.is_blind,
+)

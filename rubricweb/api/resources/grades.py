@@ -1,4 +1,4 @@
-"""Grading jobs: what one would cost, start it, watch and steer it."""
+"""Graders with their grades, people's ratings, and grading jobs."""
 
 from __future__ import annotations
 
@@ -10,23 +10,35 @@ from django.db.models import QuerySet
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
 from rest_framework import serializers
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from grading.types import MAX_RATING, MIN_RATING
 from rubricweb.accounts import roles
-from rubricweb.api.base import ListResource, Resource
+from rubricweb.api.base import ListResource, Resource, Row
 from rubricweb.api.idempotency import KEY, done_once
 from rubricweb.api.models import Token
+from rubricweb.banks.models import Item
+from rubricweb.corpus.access import pooled_passage
 from rubricweb.corpus.models import Collection
+from rubricweb.corpus.pools import collection_pool
+from rubricweb.corpus.pseudonyms import assessor_pseudonym
 from rubricweb.grades import access, actions
 from rubricweb.grades.engine import monitor, progress
 from rubricweb.grades.engine.monitor import Scope
-from rubricweb.grades.models import GradingJob
+from rubricweb.grades.human_models import HumanGrade
+from rubricweb.grades.human_ratings import Cell, rate_cell
+from rubricweb.grades.models import Grade, GraderConfig, GradingJob
+from rubricweb.grades.visibility import visible_grades, visible_human_grades
 from rubricweb.jobs.progress import Price
 
+NAMED = [
+    OpenApiParameter("grader", description="Of one grader, by its fingerprint."),
+    OpenApiParameter("topic", description="Of one topic, by its `query_id`."),
+]
 STEERS = {
     "pause": actions.pause_job,
     "resume": actions.resume_job,
@@ -35,6 +47,138 @@ STEERS = {
     "first": actions.go_first,
     "in-turn": actions.go_in_turn,
 }
+
+
+class GraderSerializer(serializers.Serializer[GraderConfig]):
+    id = serializers.IntegerField(source="pk")
+    fingerprint = serializers.CharField(help_text="Of model, prompt and options: the same for ever.")
+    backend = serializers.CharField()
+    llm = serializers.CharField()
+    prompt_class = serializers.CharField()
+    purpose = serializers.ChoiceField(choices=GraderConfig.Goal.choices)
+    options = serializers.JSONField()
+
+
+class Graders(ListResource):
+    """The graders that have grades in a collection."""
+
+    serializer_class = GraderSerializer
+
+    def rows(self) -> QuerySet[Any]:
+        return _graders(self.collection())
+
+
+class GradeSerializer(serializers.Serializer[Grade]):
+    id = serializers.IntegerField(source="pk")
+    grader = serializers.CharField(source="config.fingerprint")
+    topic = serializers.CharField(source="topic.query_id")
+    doc_id = serializers.CharField(source="passage.doc_id")
+    item = serializers.CharField(source="revision.uid", help_text="The id of the wording.")
+    rating = serializers.IntegerField(
+        allow_null=True, help_text="0 to 5; null for extracted answers and failures."
+    )
+    outcome = serializers.ChoiceField(choices=Grade.How.choices)
+    answer = serializers.CharField()
+    confidence = serializers.FloatField(allow_null=True)
+    expectation = serializers.FloatField(allow_null=True)
+    at = serializers.DateTimeField()
+
+
+@extend_schema_view(get=extend_schema(parameters=NAMED))
+class Grades(ListResource):
+    """Grades. Cells that you have to rate blind are left out until you rated them.
+
+    With `Accept: application/x-ndjson` all come as lines; after a broken connection, `?cursor=` takes the
+    `id` of the last line.
+    """
+
+    serializer_class = GradeSerializer
+
+    def rows(self) -> QuerySet[Any]:
+        collection, named = self.collection(), self.request.query_params
+        rows = Grade.objects.filter(topic__collection=collection)
+        if fingerprint := named.get("grader", ""):
+            rows = rows.filter(config=get_object_or_404(_graders(collection), fingerprint=fingerprint))
+        if query_id := named.get("topic", ""):
+            rows = rows.filter(topic=get_object_or_404(collection.topics, query_id=query_id))
+        away = {pk for passages in collection_pool(collection).left_out.values() for pk in passages}
+        return visible_grades(rows.exclude(passage__in=away) if away else rows, collection.pk)
+
+
+def _graders(collection: Collection) -> QuerySet[GraderConfig]:
+    graded = GraderConfig.objects.filter(stamps__topic__collection=collection, stamps__grades__gt=0)
+    return GraderConfig.objects.filter(pk__in=graded)
+
+
+class RatingSerializer(serializers.Serializer[HumanGrade]):
+    id = serializers.IntegerField(source="pk")
+    event = serializers.UUIDField(source="uid")
+    assessor = serializers.CharField(source="by_id", help_text="A pseudonym.")
+    topic = serializers.CharField(source="topic.query_id")
+    doc_id = serializers.CharField(source="passage.doc_id")
+    item = serializers.CharField(source="revision.uid", help_text="The id of the wording.")
+    number = serializers.IntegerField(
+        help_text="Counts this assessor's events for this pair; the highest counts."
+    )
+    rating = serializers.IntegerField(allow_null=True)
+    verdict = serializers.CharField()
+    how = serializers.ChoiceField(choices=HumanGrade.How.choices)
+    is_withdrawn = serializers.BooleanField()
+    at = serializers.DateTimeField()
+
+
+class NewRating(serializers.Serializer[Any]):
+    topic = serializers.CharField(help_text="The topic's `query_id`.")
+    passage = serializers.IntegerField(help_text="The id of a passage of its pool.")
+    item = serializers.IntegerField(help_text="The id of an item.")
+    rating = serializers.IntegerField(min_value=MIN_RATING, max_value=MAX_RATING)
+    seen = serializers.IntegerField(
+        min_value=0, help_text="The `number` of your latest event for this pair; 0 for none."
+    )
+    event = serializers.UUIDField(required=False, help_text="Sent again with it, it is saved once.")
+
+
+class Ratings(ListResource):
+    """People's ratings, event by event. Cells to rate blind are left out until you rated them."""
+
+    serializer_class = RatingSerializer
+    scopes = {"POST": Token.Scope.ASSESS}
+
+    def rows(self) -> QuerySet[Any]:
+        collection = self.collection()
+        rows = HumanGrade.objects.filter(topic__collection=collection)
+        return visible_human_grades(rows, collection.pk)
+
+    def adjusted(self, rows: list[Row]) -> list[Row]:
+        collection = self.collection()
+        return [{**row, "assessor": assessor_pseudonym(collection, row["assessor"])} for row in rows]
+
+    @extend_schema(request=NewRating, responses={201: RatingSerializer}, parameters=[KEY])
+    @done_once
+    def post(self, request: Request, slug: str) -> Response:
+        """Rate a passage for a question."""
+        collection = self.collection(needed=roles.TO_ASSESS)
+        fields = self.fields(NewRating)
+        event = rate_cell(
+            _cell(collection, fields),
+            rating=fields["rating"],
+            by=self.person,
+            seen=fields["seen"],
+            uid=fields.get("event"),
+        )
+        return Response(_document(collection, event), HTTPStatus.CREATED)
+
+
+def _cell(collection: Collection, fields: Row) -> Cell:
+    topic = get_object_or_404(collection.topics, query_id=fields["topic"])
+    item = get_object_or_404(
+        Item.objects.active(), pk=fields["item"], bank__collection=collection, topic=topic
+    )
+    return Cell.of(item, pooled_passage(collection, topic.pk, fields["passage"]))
+
+
+def _document(collection: Collection, event: HumanGrade) -> Row:
+    return {**RatingSerializer(event).data, "assessor": assessor_pseudonym(collection, event.by_id)}
 
 
 class JobScope(serializers.Serializer[Any]):
@@ -174,8 +318,8 @@ def _answer(job: GradingJob) -> Response:
     return Response(document)
 
 
-def _scope(collection: Collection, sent: dict[str, Any]) -> Scope:
-    bank, topic = sent.get("bank"), sent.get("topic")
+def _scope(collection: Collection, fields: dict[str, Any]) -> Scope:
+    bank, topic = fields.get("bank"), fields.get("topic")
     return Scope(
         get_object_or_404(collection.banks, pk=bank) if bank is not None else None,
         get_object_or_404(collection.topics, query_id=topic) if topic is not None else None,

@@ -1,0 +1,186 @@
+"""Ask a question, wait for its two answers, adopt the question as a topic."""
+
+from __future__ import annotations
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from grading.formats.ids import is_one_word
+from rubricweb.accounts import roles
+from rubricweb.accounts.models import User
+from rubricweb.accounts.roles import Role
+from rubricweb.arena import access, asking, selectors
+from rubricweb.arena.asking import DRAWN, NewQuestion, offered
+from rubricweb.arena.battles import ArenaError
+from rubricweb.arena.models import Question
+from rubricweb.arena.voting import PAGE, context_of
+from rubricweb.core.forms import choice_field, offer_choices
+from rubricweb.core.http import HtmxRequest, form_response
+from rubricweb.corpus.access import collection_for
+from rubricweb.corpus.models import Collection, Topic
+from rubricweb.corpus.writers import Writer, writer_of
+from rubricweb.jobs.limited import Limits
+from rubricweb.jobs.price import MILLION, cost
+
+MOST_CALLS, CALLS, DOLLARS = 1_000, 150, 1.0
+
+
+class QuestionForm(forms.Form):
+    """A question, or a topic of the collection, and two systems."""
+
+    text = forms.CharField(
+        label="Question",
+        max_length=1_000,
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 2}),
+    )
+    topic = forms.ChoiceField(label="Or a topic", required=False)
+    first = forms.ChoiceField(label="One system", required=False)
+    second = forms.ChoiceField(label="The other", required=False)
+    most_calls = forms.IntegerField(
+        label="Maximum number of model calls", min_value=1, max_value=MOST_CALLS, initial=CALLS
+    )
+    most_dollars = forms.FloatField(
+        label="Maximum cost, in US dollars", min_value=0, max_value=1e4, initial=DOLLARS
+    )
+
+    def offer(self, collection: Collection, person: User) -> None:
+        """Offer only systems that can answer here, and only as much money as the person may spend."""
+        self._collection, self._writer = collection, _writer_for(person, collection)
+        systems = [(system.name, system.label) for system in offered(self._writer)]
+        for name in ("first", "second"):
+            offer_choices(self, name, [(DRAWN, "Draw one"), *systems])
+        topics = [(str(topic.pk), str(topic)) for topic in collection.topics.all()]
+        offer_choices(self, "topic", [("", "None: the question above"), *topics])
+        choice_field(self, "topic").required = False
+        if self._writer is None:
+            del self.fields["most_calls"]
+        if self._writer is None or not _cost(self._writer):
+            del self.fields["most_dollars"]
+        elif roles.role_of(person, collection) == Role.ASSESSOR:
+            most = float(collection.assessors_grade_up_to)
+            self.fields["most_dollars"] = forms.FloatField(
+                label="Maximum cost, in US dollars",
+                min_value=0,
+                max_value=most,
+                initial=min(most, DOLLARS),
+            )
+
+    @property
+    def has_model(self) -> bool:
+        return self._writer is not None
+
+    def clean(self) -> dict[str, object]:
+        cleaned: dict[str, object] = super().clean() or self.cleaned_data
+        if bool(cleaned.get("text")) == bool(cleaned.get("topic")) and "text" not in self.errors:
+            self.add_error("text", "Write a question, or choose a topic.")
+        first, second = cleaned.get("first"), cleaned.get("second")
+        if first and first == second:
+            self.add_error("second", "Choose two different systems.")
+        return cleaned
+
+    @property
+    def new_question(self) -> NewQuestion:
+        """What the valid form says."""
+        chosen = self.cleaned_data
+        topic: Topic | None = self._collection.topics.get(pk=chosen["topic"]) if chosen["topic"] else None
+        text = topic.text or topic.query_id if topic else chosen["text"]
+        return NewQuestion(text, topic, (chosen["first"], chosen["second"]), self._writer)
+
+    @property
+    def limits(self) -> Limits:
+        return Limits(self.cleaned_data.get("most_calls") or 1, self.cleaned_data.get("most_dollars"))
+
+
+class AdoptForm(forms.Form):
+    query_id = forms.CharField(label="Id of the topic", max_length=200)
+
+    def clean_query_id(self) -> str:
+        query_id = str(self.cleaned_data["query_id"])
+        if not is_one_word(query_id):
+            raise forms.ValidationError("An id is one word.")
+        return query_id
+
+
+def _writer_for(person: User, collection: Collection) -> Writer | None:
+    """Return the model that the person may ask; assessors need the right to grade and a known price."""
+    writer = writer_of(collection)
+    if writer is None or roles.role_of(person, collection) != Role.ASSESSOR:
+        return writer
+    return writer if collection.assessors_grade and _cost(writer) is not None else None
+
+
+def _cost(writer: Writer) -> float | None:
+    """Return the price in dollars of a million tokens read and as many written."""
+    return cost(writer.backend, writer.llm, MILLION, MILLION)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def ask(request: HtmxRequest, slug: str) -> HttpResponse:
+    """A question of one's own, answered by two systems; POST has it answered."""
+    collection = collection_for(request.user, slug, needed=roles.TO_ASSESS)
+    form = QuestionForm(request.POST or None)
+    form.offer(collection, request.user)
+    if form.is_bound and form.is_valid():
+        return redirect(asking.ask(collection, form.new_question, limits=form.limits, by=request.user))
+    context = context_of(request, collection) | {"form": form, "page": "ask"}
+    context["may_adopt"] = may_adopt = roles.holds(request.user, collection, roles.TO_EDIT_BANK)
+    context["tallies"] = selectors.tallies(collection) if context["may_see_board"] else []
+    context["questions"] = selectors.questions(collection) if may_adopt else []
+    return form_response(request, PAGE, context, part="battle")
+
+
+@require_safe
+def pending(request: HtmxRequest, slug: str, battle_id: int) -> HttpResponse:
+    """How far the answers of a battle are; says nothing of either."""
+    question = _question(request, slug, battle_id)
+    context = {"collection": question.collection, "battle": question.battle, "question": question}
+    return render(request, "arena/_pending.html", context | selectors.waiting(question))
+
+
+@require_POST
+def cancel(request: HtmxRequest, slug: str, battle_id: int) -> HttpResponse:
+    """Stop the answering."""
+    question = asking.cancel(_question(request, slug, battle_id), by=request.user)
+    return redirect("arena:battle", slug, question.battle.pk)
+
+
+@require_POST
+def go_on(request: HtmxRequest, slug: str, battle_id: int) -> HttpResponse:
+    """Answer on, where it paused with as much again as a question is given."""
+    question = _question(request, slug, battle_id)
+    form = QuestionForm()
+    form.offer(question.collection, request.user)
+    if question.pause_reason and not form.has_model:
+        raise PermissionDenied("A topic developer may let it ask more.")
+    if question.pause_reason:
+        asking.go_on(question, more_calls=CALLS, more_dollars=DOLLARS)
+    else:
+        asking.go_on(question)
+    return redirect("arena:battle", slug, battle_id)
+
+
+@require_POST
+def adopt(request: HtmxRequest, slug: str, question_id: int) -> HttpResponse:
+    """Make a question a topic of the collection."""
+    question, form = access.question_for(request.user, slug, question_id), AdoptForm(request.POST)
+    if not form.is_valid():
+        messages.warning(request, str(form.errors["query_id"][0]))
+        return redirect("arena:ask", slug)
+    try:
+        topic = asking.adopt(question, query_id=form.cleaned_data["query_id"], by=request.user)
+        messages.success(request, f"Topic {topic.query_id} is in the collection: pool passages for it next.")
+    except ArenaError as refusal:
+        messages.warning(request, str(refusal))
+    return redirect("arena:ask", slug)
+
+
+def _question(request: HtmxRequest, slug: str, battle_id: int) -> Question:
+    battle = access.battle_for(request.user, slug, battle_id)
+    if battle.question is None:
+        raise Http404("Its answers are stored ones.")
+    return battle.question
