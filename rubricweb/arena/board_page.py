@@ -24,8 +24,8 @@ from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pseudonyms import naming
 from rubricweb.grades import defaults
 from rubricweb.grades.raters import raters
-from rubricweb.plots.pictures import Picture
-from rubricweb.plots.rows import DotRow, dot_rows
+from rubricweb.plots.cells import DotRow, dot_rows
+from rubricweb.plots.svg import Picture
 
 FILE_KINDS = ("csv", "tsv", "json")
 PICTURE = "svg"

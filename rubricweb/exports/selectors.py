@@ -14,8 +14,7 @@ from grading.types import MIN_RATING, Qrel
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.scoring import Uids, topic_labels
-from rubricweb.leaderboards.board.items import NOTHING
-from rubricweb.leaderboards.board.tables import Basis, basis
+from rubricweb.leaderboards.board.scores import NOTHING, Basis, basis
 from rubricweb.leaderboards.board.types import BoardSpec
 
 FIRST_LINES = 12

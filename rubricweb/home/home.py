@@ -24,11 +24,11 @@ from rubricweb.home.checklist import Step, ways_to_release
 from rubricweb.home.collections import CollectionCard, cards
 from rubricweb.home.waiting import Task, waiting_for
 from rubricweb.home.work import work_of
-from rubricweb.leaderboards.board.headline import headline
 from rubricweb.leaderboards.board.provenance import measure_name
 from rubricweb.leaderboards.board.selectors import board
+from rubricweb.leaderboards.board.sentences import headline
 from rubricweb.leaderboards.forms import BoardToolbar
-from rubricweb.plots.rows import DotRow, dot_rows
+from rubricweb.plots.cells import DotRow, dot_rows
 from rubricweb.review.flags.models import Flag
 from rubricweb.submissions.models import Call
 from rubricweb.submissions.selectors import Track, tracks

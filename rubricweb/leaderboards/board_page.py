@@ -20,8 +20,8 @@ from rubricweb.corpus import access
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import Official, official_boards
 from rubricweb.leaderboards import board_plots, live_board, rank_changes
-from rubricweb.leaderboards.board import estimate_words, headline, provenance, selectors
-from rubricweb.leaderboards.board.topics import parting_topics
+from rubricweb.leaderboards.board import provenance, selectors, sentences
+from rubricweb.leaderboards.board.scores import parting_topics
 from rubricweb.leaderboards.board.types import Board, BoardCorrelation, BoardRow, BoardTopic
 from rubricweb.leaderboards.board_plots import Dot, DotAxis, Spread
 from rubricweb.leaderboards.forms import BoardToolbar, LabelForm
@@ -170,19 +170,19 @@ def board_context(shown: Board, query: str, sent: Mapping[str, str], before: str
         "score_head": score_head(shown, query, sort or ("" if is_mixed else "-score")),
         "heads": further_heads(shown, query, sort),
         "has_estimates": any(row.estimate for row in shown.rows),
-        "estimate_lacks": estimate_words.lacks(sample),
+        "estimate_lacks": sentences.lacks(sample),
         "estimand": provenance.estimand(shown.spec) if sample else "",
-        "estimate_method": estimate_words.method(sample) if sample else "",
-        "estimate_notes": estimate_words.notes(sample),
-        "estimate_basis": estimate_words.basis(sample) if sample else "",
+        "estimate_method": sentences.method(sample) if sample else "",
+        "estimate_notes": sentences.notes(sample),
+        "estimate_basis": sentences.basis(sample) if sample else "",
         "sets": measure_sets(shown, query),
         "paused": bool(sent.get("paused")),
         "pause": changed(query, paused="" if sent.get("paused") else "1"),
         "measure_name": label,
         "importance": provenance.importance(shown),
         "circularity": provenance.circularity(shown),
-        "headline": headline.headline(shown.top, shown.n_topics),
-        "resolution": headline.resolution(shown.top, shown.n_topics),
+        "headline": sentences.headline(shown.top, shown.n_topics),
+        "resolution": sentences.resolution(shown.top, shown.n_topics),
         "uncertainty": provenance.uncertainty(shown),
         "n_asked": shown.n_topics + shown.n_undefined,
         "n_topics_in_all": shown.n_topics + shown.n_left_out,

@@ -17,7 +17,7 @@ from grading.topic_attributes import Attribute, TopicSlice, attributes, slices
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.rank_intervals import RankIntervals, rank_intervals
 from rubricweb.leaderboards.board import provenance
-from rubricweb.leaderboards.board.scored import ScoredBoard
+from rubricweb.leaderboards.board.certainty import ScoredBoard
 
 Floats = NDArray[np.float64]
 ALL = "all topics"

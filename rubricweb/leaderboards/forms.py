@@ -31,7 +31,7 @@ from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scales import PAPERS_MIN_GRADE, default_min_grade, scale_of, threshold_note
 from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.grades.selectors import banks_graded_by
-from rubricweb.leaderboards.board import columns, lookup, provenance
+from rubricweb.leaderboards.board import lookup, provenance
 from rubricweb.leaderboards.board.types import BoardError, BoardSpec, MissingTopic
 from rubricweb.leaderboards.by_attribute import offered_slices
 
@@ -232,7 +232,7 @@ class BoardForm(LabelForm):
 
     def clean_measure(self) -> str:
         try:
-            columns.parse_measure(self.cleaned_data["measure"], MeasureSpec())
+            lookup.parse_measure(self.cleaned_data["measure"], MeasureSpec())
         except BoardError as error:
             raise forms.ValidationError(str(error)) from error
         return str(self.cleaned_data["measure"])
@@ -245,7 +245,7 @@ class BoardForm(LabelForm):
             relevant=picked["relevant"] or 0,
             trec_eval=TrecEval(picked["trec_eval"] or TrecEval.NINE),
         )
-        return columns.parse_measure(picked["measure"], base)
+        return lookup.parse_measure(picked["measure"], base)
 
     def refined(self, spec: BoardSpec) -> BoardSpec:
         picked = self.cleaned_data
@@ -257,7 +257,7 @@ class BoardForm(LabelForm):
             facet=picked["facet"],
             test=PairedTest(picked["test"] or PairedTest.SIGN_FLIPS),
         )
-        return columns.with_columns(lookup.check_scope(limited), picked["columns"])
+        return lookup.with_columns(lookup.check_scope(limited), picked["columns"])
 
 
 class BoardChips(ChipForm):

@@ -16,7 +16,7 @@ from typing import Any
 from django.utils import timezone
 
 from rubricweb.core.ids import parse_id
-from rubricweb.leaderboards.board import headline
+from rubricweb.leaderboards.board import sentences
 from rubricweb.leaderboards.board.types import Board, BoardRow
 
 NAMED = 3
@@ -177,4 +177,4 @@ def _first(board: Board, shown: Mapping[int, Standing]) -> str:
     first = {row.run_id for row in board.rows if row.rank == 1}
     was = {run for run, before in shown.items() if before.rank == 1}
     verb = "is" if len(board.top.first) == 1 else "are"
-    return f"{headline.names(board.top.first)} {verb} first{', as before' if first == was else ' now'}."
+    return f"{sentences.names(board.top.first)} {verb} first{', as before' if first == was else ' now'}."

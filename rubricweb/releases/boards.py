@@ -34,14 +34,13 @@ from rubricweb.grades.scales import default_min_grade
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.grades.selectors import banks_graded_by, graders
 from rubricweb.grades.visibility import visible_human_grades
-from rubricweb.leaderboards.agreement import files as agreement_files
-from rubricweb.leaderboards.agreement.selectors import agreements, labellers
-from rubricweb.leaderboards.board import columns, files, lookup, provenance, values
-from rubricweb.leaderboards.board.scored import scored_board
+from rubricweb.leaderboards import agreement_tables
+from rubricweb.leaderboards.agreement import agreements, labellers
+from rubricweb.leaderboards.board import files, lookup, provenance, values
+from rubricweb.leaderboards.board.certainty import scored_board
 from rubricweb.leaderboards.board.selectors import board
 from rubricweb.leaderboards.board.types import Board, BoardError, BoardSpec
-from rubricweb.plots.cells import HeatRow, labelled_heat_map
-from rubricweb.plots.rows import DotRow, dot_rows
+from rubricweb.plots.cells import DotRow, HeatRow, dot_rows, labelled_heat_map
 from rubricweb.releases.contents import Contents, Part, ReleaseFile, counted, text_file
 
 FURTHER = ("ndcg_cut_10", "P_20", "map")
@@ -71,7 +70,7 @@ def _with_columns(spec: BoardSpec) -> BoardSpec:
     further = [name for name in FURTHER if name != spec.measure.name]
     words = ",".join([*further, "judgments/ndcg_cut_10"] if judged else further)
     try:
-        return columns.with_columns(
+        return lookup.with_columns(
             replace(spec, measure=lookup.check_measure(spec.config, spec.measure)), words
         )
     except BoardError:
@@ -134,7 +133,7 @@ def agreement_files_of(contents: Contents) -> Iterator[ReleaseFile]:
     pairs = labellers(collection, configs, list(collection.banks.all())) if _judgments(collection) else []
     if pairs:
         least, relevant = default_min_grade(configs[0]), collection.min_relevant
-        table = agreement_files.table(agreements(pairs), min_grade=least, min_relevant=relevant)
+        table = agreement_tables.table(agreements(pairs), min_grade=least, min_relevant=relevant)
         about = "labels of graders against the human judgments, with Cohen's kappa"
         yield text_file("agreement/graders.tsv", about, partial(tsv_lines, _without_keys(table, configs)))
     rated = assessors.agreement(collection, None)

@@ -16,12 +16,12 @@ from rubricweb.exports.flags import FlagsExportForm
 from rubricweb.exports.one_way import ONE_WAY
 from rubricweb.exports.selectors import qrels_summary
 from rubricweb.grades import visibility
+from rubricweb.leaderboards.actions import new_board
 from rubricweb.leaderboards.board import values
 from rubricweb.leaderboards.board_page import query_of, refused
 from rubricweb.leaderboards.forms import BoardToolbar, LabelForm
-from rubricweb.leaderboards.public.forms import PublishForm
-from rubricweb.leaderboards.public.models import PublicBoard
-from rubricweb.leaderboards.public.selectors import new_board
+from rubricweb.leaderboards.models import PublicBoard
+from rubricweb.leaderboards.public import PublishForm
 from rubricweb.releases import actions, selectors
 from rubricweb.releases.forms import ReleaseForm
 from rubricweb.releases.models import Release

@@ -11,10 +11,9 @@ from rubricweb.core import events
 from rubricweb.grades.visibility import Refused
 from rubricweb.jobs import endings
 from rubricweb.jobs.leases import Lease, LeaseLost
+from rubricweb.leaderboards.actions import Document, document_of, publish_document
 from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.models import PublicBoard
-from rubricweb.leaderboards.public.actions import publish_document
-from rubricweb.leaderboards.public.documents import Document, document_of
 from rubricweb.releases import checks
 from rubricweb.releases.boards import boards
 from rubricweb.releases.bundle import ChangedMeanwhile, WrittenRelease, write_release

@@ -21,8 +21,8 @@ from rubricweb.corpus.models import Collection
 from rubricweb.jobs.forms import LimitsForm
 from rubricweb.jobs.listing import JobLine, ListedJob, Stage, lines_of
 from rubricweb.jobs.progress import progress_of
-from rubricweb.plots.pictures import Picture
-from rubricweb.plots.rows import DotRow, dot_rows
+from rubricweb.plots.cells import DotRow, dot_rows
+from rubricweb.plots.svg import Picture
 from rubricweb.support import actions, labelling
 from rubricweb.support.agreement import agreement
 from rubricweb.support.board import Mean, SupportBoard

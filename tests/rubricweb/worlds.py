@@ -44,7 +44,7 @@ from rubricweb.grades.raters import KINDS, raters
 from rubricweb.grades.replies.packing import pack_some
 from rubricweb.grades.store import save_grades
 from rubricweb.imports.models import Import, ImportFile
-from rubricweb.leaderboards.public.actions import publish_board
+from rubricweb.leaderboards.actions import publish_board
 from rubricweb.prompts.models import DryRun
 from rubricweb.releases.models import Release
 from rubricweb.review.flags.actions import open_flag

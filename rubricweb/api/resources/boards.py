@@ -18,12 +18,11 @@ from grading.formats.trec import qrels_lines
 from rubricweb.api.base import AnyMedia, Resource, require_valid
 from rubricweb.exports import selectors as exports
 from rubricweb.leaderboards.board import files
-from rubricweb.leaderboards.board.scored import scored_board
+from rubricweb.leaderboards.board.certainty import scored_board
 from rubricweb.leaderboards.board.selectors import board
 from rubricweb.leaderboards.board.types import BoardSpec
-from rubricweb.leaderboards.comparison.forms import ComparisonForm
-from rubricweb.leaderboards.comparison.selectors import UnknownRun, compare
-from rubricweb.leaderboards.comparison.sentences import document
+from rubricweb.leaderboards.comparison.page import ComparisonForm
+from rubricweb.leaderboards.comparison.selectors import UnknownRun, compare, document
 from rubricweb.leaderboards.forms import BoardForm, LabelForm
 
 SHOWN_ONLY = ("sort", "paused")

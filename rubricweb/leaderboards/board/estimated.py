@@ -40,8 +40,7 @@ from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.models import HumanGrade
 from rubricweb.grades.scoring import MeasureSpec, Uids
 from rubricweb.grades.topic_ratings import UNJUDGED, judged
-from rubricweb.leaderboards.board.items import TopicItems
-from rubricweb.leaderboards.board.tables import Basis, answered, parts
+from rubricweb.leaderboards.board.scores import Basis, TopicItems, answered, parts
 from rubricweb.leaderboards.board.types import BoardSpec, EstimateSample, RunEstimate
 
 MOST_UNSAMPLED = 0.05

@@ -12,7 +12,7 @@ from grading.measures import registry
 from grading.statistics.cover_estimate import LEVEL
 from grading.statistics.rank_correlation import Correlation
 from rubricweb import __version__
-from rubricweb.leaderboards.board import estimate_words, headline, provenance
+from rubricweb.leaderboards.board import provenance, sentences
 from rubricweb.leaderboards.board.types import (
     Board,
     BoardCorrelation,
@@ -45,7 +45,7 @@ def document(board: Board) -> Json:
         "uncertainty": provenance.uncertainty(board),
         "test": str(board.test),
         "monte_carlo_error": _monte_carlo(board),
-        "headline": headline.headline(board.top, board.n_topics) or None,
+        "headline": sentences.headline(board.top, board.n_topics) or None,
         "top": _top(board.top),
         "marks": _marks(board),
         "estimate": _sample(board),
@@ -169,14 +169,14 @@ def _sample(board: Board) -> Json | None:
         "design": sample.design,
         "cells_drawn": sample.drawn,
         "cells_drawn_and_rated": sample.rated,
-        "warnings": estimate_words.warnings(sample),
+        "warnings": sentences.warnings(sample),
         "checks": _checks(sample),
         "cells": sample.size.cells,
         "cells_below_threshold": sample.size.below,
         "cells_missed_by_grader": sample.size.misses,
         "cells_of_other_draws": sample.elsewhere,
         "items_not_sampled": sample.unsampled,
-        "reason_for_none": estimate_words.lacks(sample) or None,
+        "reason_for_none": sentences.lacks(sample) or None,
         "more_cells_to_halve": sample.to_halve,
     }
 
@@ -263,9 +263,9 @@ def _estimate(estimate: RunEstimate | None) -> Json | None:
 
 
 def _verdict(board: Board) -> list[tuple[str, str]]:
-    verdict = headline.headline(board.top, board.n_topics)
-    sentences = (verdict, headline.resolution(board.top, board.n_topics))
-    return [("verdict", " ".join(filter(None, sentences)))] if verdict else []
+    verdict = sentences.headline(board.top, board.n_topics)
+    parts = (verdict, sentences.resolution(board.top, board.n_topics))
+    return [("verdict", " ".join(filter(None, parts)))] if verdict else []
 
 
 def _monte_carlo(board: Board) -> Json | None:

@@ -15,10 +15,10 @@ from rubricweb.grades.humans import Source
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scales import threshold_note
 from rubricweb.grades.scoring import Definition, MeasureSpec
-from rubricweb.leaderboards.board import estimate_words
-from rubricweb.leaderboards.board.columns import distinct_labels
-from rubricweb.leaderboards.board.items import items_stamp, n_hidden, n_secret
-from rubricweb.leaderboards.board.scored import ScoredBoard
+from rubricweb.leaderboards.board import sentences
+from rubricweb.leaderboards.board.certainty import ScoredBoard
+from rubricweb.leaderboards.board.lookup import distinct_labels
+from rubricweb.leaderboards.board.scores import items_stamp, n_hidden, n_secret
 from rubricweb.leaderboards.board.types import Board, BoardSpec, Counted, MeasureColumn
 
 Json = dict[str, object]
@@ -252,8 +252,8 @@ def estimate_stated(board: Board) -> list[tuple[str, str]]:
     if sample is None or not (board.verified[0] or sample.size.cells):
         return []
     if sample.reason:
-        return [("estimate", f"none of {estimand(board.spec)}. {estimate_words.lacks(sample)}")]
-    method, basis = estimate_words.method(sample), estimate_words.basis(sample)
+        return [("estimate", f"none of {estimand(board.spec)}. {sentences.lacks(sample)}")]
+    method, basis = sentences.method(sample), sentences.basis(sample)
     return [("estimate", f"{estimand(board.spec)}; {method}. {basis}")]
 
 

@@ -1,18 +1,22 @@
-"""The leaderboard: a function of bank, grader, runs and measure. Nothing of it is stored."""
+"""Compute the leaderboard: a function of bank, grader, runs and measure; nothing of it is stored."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
+from django.db.models import Count, QuerySet
 from numpy.typing import NDArray
 
 from grading.arrays import divide, none_if_nan
+from grading.graders.registry import BACKENDS
 from grading.measures import registry
 from grading.statistics.influence import TIED_DECIMALS, ranks
 from grading.statistics.means import marks, mean_and_stderr
 from grading.statistics.rank_correlation import kendall, spearman
+from rubricweb.banks.models import Item
 from rubricweb.calibration.cards import status
 from rubricweb.corpus.models import OFFICIAL, Collection
 from rubricweb.corpus.official import Official, official_boards, with_topics
@@ -26,19 +30,17 @@ from rubricweb.grades.scoring import (
     ordered_otherwise,
 )
 from rubricweb.leaderboards.board.certainty import Certainty, certainty, top
-from rubricweb.leaderboards.board.freshness import current_shares
-from rubricweb.leaderboards.board.items import items_stamp
-from rubricweb.leaderboards.board.tables import (
+from rubricweb.leaderboards.board.scores import (
     Basis,
     answered,
     basis,
     column_basis,
+    counting_topics,
+    current_shares,
+    items_stamp,
+    n_graded,
     score_column,
     score_units,
-)
-from rubricweb.leaderboards.board.topics import (
-    counting_topics,
-    n_graded,
     scores_by_topic,
     topics_without_items,
 )
@@ -52,7 +54,55 @@ from rubricweb.leaderboards.board.types import (
     MeasureColumn,
 )
 from rubricweb.leaderboards.board.verified import Verified, verified
-from rubricweb.leaderboards.board.writers import Writers, writers
+
+
+@dataclass(frozen=True, slots=True)
+class Writers:
+    """The runs of a board by what is known of the models behind them."""
+
+    by_grader: frozenset[int]
+    """Ids of runs that the model wrote or reranked which grades the board."""
+    n_items: int
+    """Items that it drafted."""
+    closed_book: frozenset[int]
+    """Ids of runs that answer without retrieval."""
+
+
+def writers(spec: BoardSpec, pool: CollectionPool) -> Writers:
+    runs = spec.collection.runs.filter(pk__in=pool.run_pks).exclude(llm="", is_closed_book=False)
+    known = list(runs.values_list("pk", "llm", "is_closed_book"))
+    return Writers(
+        frozenset(pk for pk, llm, _ in known if is_same_model(llm, spec.config.llm)),
+        _items_by(spec),
+        frozenset(pk for pk, _, is_closed_book in known if is_closed_book),
+    )
+
+
+def is_same_model(one: str, other: str) -> bool:
+    """Whether two names are of one model, wherever it is kept; two empty names are of none.
+
+    >>> is_same_model("meta-llama/Meta-Llama-3-8B-Instruct", "meta-llama-3-8b-instruct")
+    True
+    """
+    first, second = (name.rstrip("/").rsplit("/", 1)[-1].lower() for name in (one, other))
+    return bool(first) and first == second
+
+
+def _items_by(spec: BoardSpec) -> int:
+    """Items of the bank that the grading model drafted."""
+    backend = BACKENDS.get(spec.config.backend)
+    if spec.bank is None or (backend and not backend.needs_model):
+        return 0
+    items: QuerySet[Any]  # of items, or of a version's entries
+    if spec.version is None:
+        items = Item.including_secret.filter(bank=spec.bank, kind__in=spec.kinds).active()
+        drafted = "draft__request__llm"
+    else:
+        items = spec.version.all_entries.filter(item__kind__in=spec.kinds)
+        drafted = "item__draft__request__llm"
+    by_model = items.exclude(**{drafted: None}).order_by().values_list(drafted).annotate(Count("pk"))
+    return sum(n for llm, n in by_model if is_same_model(llm, spec.config.llm))
+
 
 Further = Sequence[tuple[MeasureColumn, Basis, NDArray[np.float64]]]
 """Further columns with what they are scored on and their scores, shape (runs, units)."""

@@ -19,7 +19,7 @@ from grading.formats.leaderboards import (
 )
 from grading.statistics.means import mean_and_stderr
 from rubricweb.grades.scoring import MeasureSpec
-from rubricweb.leaderboards.board.tables import Basis, basis, column_basis, score_column, score_units
+from rubricweb.leaderboards.board.scores import Basis, basis, column_basis, score_column, score_units
 from rubricweb.leaderboards.board.types import BoardSpec
 
 FORMATS: dict[str, Callable[[Iterable[LeaderboardRow]], Iterator[str]]] = {

@@ -17,9 +17,8 @@ from rubricweb.banks.models import Bank, ItemRevision, VersionItem
 from rubricweb.banks.models import ItemChange as History
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades.scoring import graded_topic, topic_labels
-from rubricweb.leaderboards.board.items import NOTHING, TopicItems, secret_wordings
-from rubricweb.leaderboards.board.scored import ScoredBoard
-from rubricweb.leaderboards.board.tables import parts
+from rubricweb.leaderboards.board.certainty import ScoredBoard
+from rubricweb.leaderboards.board.scores import NOTHING, TopicItems, parts, secret_wordings
 from rubricweb.leaderboards.comparison.opened import TopicSheet
 
 REWORDED = "reworded"

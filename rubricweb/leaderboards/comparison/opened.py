@@ -19,8 +19,8 @@ from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades import visibility
 from rubricweb.grades.humans import Source
 from rubricweb.grades.scoring import topic_labels
-from rubricweb.leaderboards.board.items import NOTHING
-from rubricweb.leaderboards.board.scored import ScoredBoard
+from rubricweb.leaderboards.board.certainty import ScoredBoard
+from rubricweb.leaderboards.board.scores import NOTHING
 from rubricweb.leaderboards.board.types import BoardSpec
 
 HIDDEN = -3

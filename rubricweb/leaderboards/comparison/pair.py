@@ -15,10 +15,9 @@ from rubricweb.corpus.models import Run
 from rubricweb.corpus.official import scores_of_run
 from rubricweb.grades.rank_intervals import span
 from rubricweb.leaderboards.board import provenance
-from rubricweb.leaderboards.board.certainty import certainty
-from rubricweb.leaderboards.board.scored import ScoredBoard
+from rubricweb.leaderboards.board.certainty import ScoredBoard, certainty
 from rubricweb.leaderboards.by_attribute import sliceable
-from rubricweb.leaderboards.comparison import plots, sentences
+from rubricweb.leaderboards.comparison import plots, selectors
 from rubricweb.leaderboards.comparison.opened import Opened, opened_topic
 from rubricweb.leaderboards.comparison.selectors import (
     Floats,
@@ -109,8 +108,8 @@ class Pair:
     def verdict(self) -> str:
         """The board's own sentence on this pair, or on this run."""
         if self.comparison is None:
-            return sentences.verdict_on_run(self.scored, self.a)
-        return sentences.verdict(self.comparison, self.a_tag, self.b_tag)
+            return selectors.verdict_on_run(self.scored, self.a)
+        return selectors.verdict(self.comparison, self.a_tag, self.b_tag)
 
     @property
     def facts(self) -> str:
@@ -118,9 +117,9 @@ class Pair:
         if not self.topics:
             return ""
         if self.comparison is None:
-            score = f"{sentences.number(ours)}{self._interval}"
-            return f"{self._rank}{score}; {ALL_RUNS} {sentences.number(theirs)}."
-        return sentences.scores_and_difference(self.comparison, ours, theirs)
+            score = f"{selectors.number(ours)}{self._interval}"
+            return f"{self._rank}{score}; {ALL_RUNS} {selectors.number(theirs)}."
+        return selectors.scores_and_difference(self.comparison, ours, theirs)
 
     @property
     def _sides(self) -> tuple[list[float], list[float]]:
@@ -139,7 +138,7 @@ class Pair:
         if certain is None or np.isnan(certain.intervals.low[self.a]):
             return ""
         ends = (
-            sentences.number(float(side[self.a])) for side in (certain.intervals.low, certain.intervals.high)
+            selectors.number(float(side[self.a])) for side in (certain.intervals.low, certain.intervals.high)
         )
         return f", 95 % {' to '.join(ends)}"
 

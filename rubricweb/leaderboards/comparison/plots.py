@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rubricweb.plots import svg
-from rubricweb.plots.rows import EQUAL, DotRow, differences, dot_rows
+from rubricweb.plots.cells import EQUAL, DotRow, differences, dot_rows
 from rubricweb.plots.svg import Plot, Scale, nice_ticks, tick_label
 
 Floats = NDArray[np.float64]

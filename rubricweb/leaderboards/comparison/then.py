@@ -11,8 +11,8 @@ import numpy as np
 from grading.formats.tables import PrintedTable
 from rubricweb.banks.version_diff import Piece, word_diff
 from rubricweb.leaderboards.board import provenance
-from rubricweb.leaderboards.board.headline import headline
-from rubricweb.leaderboards.board.scored import ScoredBoard
+from rubricweb.leaderboards.board.certainty import ScoredBoard
+from rubricweb.leaderboards.board.sentences import headline
 from rubricweb.leaderboards.board.types import BoardSpec
 from rubricweb.leaderboards.comparison import change_tables, changes, plots
 from rubricweb.leaderboards.comparison.changes import Explained, MovedRow

@@ -9,14 +9,17 @@ from itertools import compress
 import numpy as np
 
 from grading.arrays import none_if_nan
+from grading.formats.tables import DataTable, PrintedTable, TextCell, from_mappings, number
 from grading.statistics.influence import ranks
 from rubricweb.corpus.duplicates.selectors import groups_by_doc_id
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.corpus.topic_pools import rankings_of
 from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.scoring import fresh_scores
-from rubricweb.leaderboards.board.scored import ScoredBoard
-from rubricweb.leaderboards.board.tables import score_units
+from rubricweb.leaderboards.board import provenance
+from rubricweb.leaderboards.board.certainty import ScoredBoard
+from rubricweb.leaderboards.board.scores import score_units
+from rubricweb.leaderboards.influence.items import Line
 
 Groups = Mapping[str, int]
 """By doc id: the number of its group; passages without near-duplicates are in none."""
@@ -108,3 +111,61 @@ def _without_repeats(topic: TopicPool, groups: Groups) -> TopicPool:
         ranked.append(None if doc_ids is None else tuple(compress(doc_ids, kept)))
         scores.append(None if values is None else tuple(compress(values, kept)))
     return replace(topic, rankings=rankings_of(topic.doc_ids, ranked, scores))
+
+
+REPEATS = "repeats: passages among the first k below another one of their group of near-duplicates"
+
+ONCE = "once: on rankings without repeats, where what follows moves up; measures of labels have no such score"
+
+
+def duplicates_table(scored: ScoredBoard, rows: Sequence[DuplicatesRow], threshold: float) -> PrintedTable:
+    lines = [
+        (
+            TextCell(one.run_tag),
+            TextCell(str(one.rank)),
+            TextCell(number(one.score)),
+            TextCell(str(one.repeats)),
+            TextCell(number(one.share)),
+            TextCell(str(one.marked)),
+            TextCell(number(one.score_once)),
+            TextCell(number(one.rank_once)),
+        )
+        for one in rows
+    ]
+    columns = (
+        "Run",
+        "Rank",
+        "Score",
+        f"Repeats@{scored.spec.measure.judged_at}",
+        "Share",
+        "Marked",
+        "Score once",
+        "Rank once",
+    )
+    return PrintedTable(
+        "Near-duplicates",
+        columns,
+        tuple(lines),
+        1,
+        (REPEATS, ONCE),
+        data=_duplicates_data(scored, rows, threshold),
+    )
+
+
+def _duplicates_data(scored: ScoredBoard, rows: Sequence[DuplicatesRow], threshold: float) -> DataTable:
+    lines: list[Line] = [
+        {
+            "run_tag": one.run_tag,
+            "rank": one.rank,
+            "score": one.score,
+            "repeats": one.repeats,
+            "share": one.share,
+            "marked": one.marked,
+            "score_once": one.score_once,
+            "rank_once": one.rank_once,
+        }
+        for one in rows
+    ]
+    basis = [("near-duplicates", f"Jaccard similarity >= {threshold:g} of shingles of nine words")]
+    told = [("repeats", REPEATS), ("once", ONCE), ("k", str(scored.spec.measure.judged_at))]
+    return from_mappings(lines, [*provenance.scored_statements(scored), *basis, *told])

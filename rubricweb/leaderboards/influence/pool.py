@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grading.arrays import none_if_nan
+from grading.formats.tables import DataTable, Mark, PrintedTable, TextCell, from_mappings, number
 from grading.statistics.diagnostics import Advantage, advantage, contributed_alone
 from grading.statistics.influence import ranks
 from grading.statistics.max_t import ALPHA, adjusted_p
@@ -17,9 +18,12 @@ from grading.types import MISSING
 from rubricweb.banks.models import Bank, BankVersion, Item, ItemChange
 from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.scoring import MeasureSpec, Uids, Weights, fresh_scores, topic_scores
-from rubricweb.leaderboards.board.scored import ScoredBoard
+from rubricweb.leaderboards.board import provenance
+from rubricweb.leaderboards.board.certainty import ScoredBoard
+from rubricweb.leaderboards.board.scores import score_units
 from rubricweb.leaderboards.board.selectors import judged_shares
-from rubricweb.leaderboards.board.tables import score_units
+from rubricweb.leaderboards.influence.items import POSSIBLE, Line, possible, possible_ends
+from rubricweb.leaderboards.meta_tables import span
 
 Floats = NDArray[np.float64]
 HOLE_DEPTHS = (5, 10, 20)
@@ -106,17 +110,17 @@ def teams_left_out(
     names = list(families)
     place = {tag: run for run, tag in enumerate(scored.run_tags)}
     team_of = [0] * len(scored.run_tags)
-    for number, name in enumerate(names):
+    for team, name in enumerate(names):
         for tag in families[name]:
-            team_of[place[tag]] = number
+            team_of[place[tag]] = team
     alone = {
         topic.topic_id: contributed_alone(topic.ranked_rows, team_of, depth=depth, n=len(topic.doc_ids))
         for topic in scored.base.pool.topics
     }
     rows: list[TeamRow] = []
     gains: list[Floats] = []
-    for number, name in enumerate(names):
-        of_team = {topic_id: one[number] for topic_id, one in alone.items()}
+    for team, name in enumerate(names):
+        of_team = {topic_id: one[team] for topic_id, one in alone.items()}
         without = _with_holes(scored, of_team)
         own = [place[tag] for tag in families[name]]
         rows += _team_rows(
@@ -230,3 +234,150 @@ def _outside(scored: ScoredBoard, k: int) -> list[int]:
             in_pool = (topic.ranked_rows[:, :k] >= 0).sum(axis=1)
             counts += np.minimum(topic.lengths, k) - in_pool
     return [int(count) for count in counts]
+
+
+TEAM_COLUMNS = (
+    "Run",
+    "Team",
+    "Rank",
+    "Possible ranks",
+    "Rank left out",
+    "Error",
+    "p",
+    "Score",
+    "Score left out",
+    "Only theirs",
+)
+
+LOSS = (
+    "max-T test over topics of what the runs lose against the mean of all runs, each board in standard "
+    "deviations of its runs' means"
+)
+
+TESTED = f"p: {LOSS}"
+
+
+def holes_table(scored: ScoredBoard, rows: Sequence[HolesRow]) -> PrintedTable:
+    lines = [
+        (
+            TextCell(one.run_tag),
+            TextCell(str(one.rank)),
+            TextCell(possible(one.possible)),
+            TextCell(number(one.score)),
+            *(TextCell(number(share)) for share in one.shares),
+            TextCell(str(one.outside)),
+        )
+        for one in rows
+    ]
+    heads = (f"Ungraded@{k}" for k in HOLE_DEPTHS)
+    columns = ("Run", "Rank", "Possible ranks", "Score", *heads, f"Not pooled@{max(HOLE_DEPTHS)}")
+    return PrintedTable(
+        "Holes",
+        columns,
+        tuple(lines),
+        1,
+        ("ungraded share of the first k passages", POSSIBLE),
+        data=_holes_data(scored, rows),
+    )
+
+
+def _holes_data(scored: ScoredBoard, rows: Sequence[HolesRow]) -> DataTable:
+    lines: list[Line] = [
+        {
+            "run_tag": one.run_tag,
+            "rank": one.rank,
+            **possible_ends(one.possible),
+            "score": one.score,
+            **{f"ungraded_{k}": share for k, share in zip(HOLE_DEPTHS, one.shares, strict=True)},
+            f"not_pooled_{max(HOLE_DEPTHS)}": one.outside,
+        }
+        for one in rows
+    ]
+    return from_mappings(lines, provenance.scored_statements(scored))
+
+
+def teams_table(scored: ScoredBoard, rows: Sequence[TeamRow], depth: int) -> PrintedTable:
+    lines = [
+        (
+            TextCell(one.run_tag),
+            TextCell(one.team),
+            TextCell(str(one.before)),
+            TextCell(possible(one.possible)),
+            TextCell(str(one.after)),
+            TextCell(f"{one.error:+d}" if one.error else "0", Mark.TIED if one.is_sure else Mark.NONE),
+            TextCell(number(one.p)),
+            TextCell(number(one.score)),
+            TextCell(number(one.score_without)),
+            TextCell(str(one.n_alone)),
+        )
+        for one in rows
+    ]
+    note = f"left out: passages that only this team has among the first {depth} count as ungraded"
+    legend = ((Mark.TIED, "clear"),)
+    return PrintedTable(
+        "Teams left out",
+        TEAM_COLUMNS,
+        tuple(lines),
+        2,
+        (note, POSSIBLE, TESTED),
+        legend=legend,
+        data=_teams_data(scored, rows, depth),
+    )
+
+
+def _teams_data(scored: ScoredBoard, rows: Sequence[TeamRow], depth: int) -> DataTable:
+    lines: list[Line] = [
+        {
+            "run_tag": one.run_tag,
+            "team": one.team,
+            "rank": one.before,
+            **possible_ends(one.possible),
+            "rank_left_out": one.after,
+            "error": one.error,
+            "p": one.p,
+            "is_sure": int(one.is_sure),
+            "score": one.score,
+            "score_left_out": one.score_without,
+            "only_theirs": one.n_alone,
+        }
+        for one in rows
+    ]
+    stated = [*provenance.scored_statements(scored), ("pool depth", str(depth)), ("p", LOSS)]
+    return from_mappings(lines, stated)
+
+
+def origins_table(scored: ScoredBoard, rows: Sequence[OriginRow]) -> PrintedTable:
+    lines = [
+        (
+            TextCell(one.origin),
+            TextCell(str(one.n_items)),
+            TextCell(one.family),
+            TextCell(str(one.n_runs)),
+            TextCell(number(one.advantage.value)),
+            TextCell(span(one.advantage.interval)),
+            TextCell(str(one.advantage.n_topics)),
+        )
+        for one in rows
+    ]
+    columns = ("Items by", "Items", "Runs of", "Runs", "Advantage", "95 % interval", "Topics")
+    note = "how much more these runs gain than other runs where the items are of this origin"
+    return PrintedTable(
+        "Who wrote the items", columns, tuple(lines), 1, (note,), data=_origins_data(scored, rows)
+    )
+
+
+def _origins_data(scored: ScoredBoard, rows: Sequence[OriginRow]) -> DataTable:
+    lines: list[Line] = [
+        {
+            "origin": one.origin,
+            "items": one.n_items,
+            "family": one.family,
+            "runs": one.n_runs,
+            "advantage": one.advantage.value,
+            "low": one.advantage.interval.low,
+            "high": one.advantage.interval.high,
+            "n_topics": one.advantage.n_topics,
+        }
+        for one in rows
+    ]
+    return from_mappings(lines, provenance.scored_statements(scored))

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from rubricweb.core.reader import OperatorCommand
-from rubricweb.leaderboards.board.scored import scored_board
+from rubricweb.leaderboards.board.certainty import scored_board
 from rubricweb.leaderboards.board.types import BoardError
 from rubricweb.leaderboards.command_arguments import (
     add_board_arguments,
@@ -15,8 +15,7 @@ from rubricweb.leaderboards.command_arguments import (
     add_measure_argument,
     board_spec_of,
 )
-from rubricweb.leaderboards.comparison.selectors import UnknownRun, compare
-from rubricweb.leaderboards.comparison.sentences import document
+from rubricweb.leaderboards.comparison.selectors import UnknownRun, compare, document
 
 FORMATS = ("sentence", "tex", "json")
 

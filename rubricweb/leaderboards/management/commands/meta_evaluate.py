@@ -17,11 +17,10 @@ from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import Official
-from rubricweb.leaderboards.board.columns import parse_measures
-from rubricweb.leaderboards.board.lookup import find_topics
+from rubricweb.leaderboards import meta, meta_tables
+from rubricweb.leaderboards.board.lookup import find_topics, parse_measures
 from rubricweb.leaderboards.board.types import BoardError
-from rubricweb.leaderboards.meta import files, selectors, sheets
-from rubricweb.leaderboards.meta.command_arguments import (
+from rubricweb.leaderboards.command_arguments import (
     LINES,
     add_comparing_arguments,
     banks_named,
@@ -29,8 +28,7 @@ from rubricweb.leaderboards.meta.command_arguments import (
     first_relevant,
     graders_named,
 )
-from rubricweb.leaderboards.meta.contenders import Contender, contenders
-from rubricweb.leaderboards.meta.references import OFFICIAL, reference_choices
+from rubricweb.leaderboards.meta import OFFICIAL, Contender, contenders, reference_choices
 
 
 class Command(OperatorCommand):
@@ -68,10 +66,10 @@ class Command(OperatorCommand):
         except (BoardError, BadFormat) as error:
             raise CommandError(str(error)) from error
         if options["format"] == "json":
-            documents = [files.document(one) for one in comparisons]
+            documents = [meta_tables.document(one) for one in comparisons]
             self.stdout.write(json.dumps(documents, indent=1, allow_nan=False, ensure_ascii=False))
         elif options["format"] == "tsv":
-            self.stdout.write("\n".join(tsv_lines(files.table(comparisons, with_costs=True))))
+            self.stdout.write("\n".join(tsv_lines(meta_tables.table(comparisons, with_costs=True))))
         else:
             lines = LINES[options["format"]]
             self.stdout.write("\n\n".join("\n".join(lines(_sheet(one))) for one in comparisons))
@@ -85,7 +83,7 @@ def _contenders(collection: Collection, options: dict[str, Any]) -> list[Contend
     return rows
 
 
-def _specs(collection: Collection, options: dict[str, Any]) -> list[selectors.MetaSpec]:
+def _specs(collection: Collection, options: dict[str, Any]) -> list[meta.MetaSpec]:
     measures = parse_measures(" ".join(options["measure"] or registry.COMPARED))
     level = first_relevant(collection, options)
     known = dict(reference_choices(collection))
@@ -99,9 +97,9 @@ def _specs(collection: Collection, options: dict[str, Any]) -> list[selectors.Me
     boards = [_read(path, options["official_measure"]) for path in options["official"]]
     top, within = options["top"], options["within"]
     topics = find_topics(collection, options["topics"])
-    specs = [selectors.MetaSpec(board.name, measures, level, top, within, board) for board in boards]
+    specs = [meta.MetaSpec(board.name, measures, level, top, within, board) for board in boards]
     names = names or ([] if boards else list(known))
-    specs += [selectors.MetaSpec(name, measures, level, top, within) for name in names]
+    specs += [meta.MetaSpec(name, measures, level, top, within) for name in names]
     if not specs:
         raise BoardError("reference", "nothing to compare with: name --official FILE, or import judgments")
     return [replace(spec, topics=topics) for spec in specs]
@@ -113,9 +111,9 @@ def _read(path: Path, measure: str) -> Official:
     return Official(name, board.kind == "ranks", board.values, by_topic=board.by_topic)
 
 
-def _compared(rows: list[Contender], spec: selectors.MetaSpec) -> selectors.Comparison:
-    return selectors.compared(selectors.meta_rows(rows, spec), spec, Coefficient)
+def _compared(rows: list[Contender], spec: meta.MetaSpec) -> meta.Comparison:
+    return meta.compared(meta.meta_rows(rows, spec), spec, Coefficient)
 
 
-def _sheet(comparison: selectors.Comparison) -> PrintedTable:
-    return sheets.comparison(comparison, comparison.spec.reference.removeprefix(OFFICIAL))
+def _sheet(comparison: meta.Comparison) -> PrintedTable:
+    return meta_tables.comparison(comparison, comparison.spec.reference.removeprefix(OFFICIAL))

@@ -14,6 +14,7 @@ from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import add_server_argument, link
 from rubricweb.grades.humans import Source
 from rubricweb.grades.scoring import Definition
+from rubricweb.leaderboards import actions
 from rubricweb.leaderboards.board.types import BoardError, BoardSpec, MissingTopic
 from rubricweb.leaderboards.board_page import query_of
 from rubricweb.leaderboards.command_arguments import (
@@ -23,7 +24,6 @@ from rubricweb.leaderboards.command_arguments import (
     board_spec_of,
 )
 from rubricweb.leaderboards.forms import BoardToolbar
-from rubricweb.leaderboards.public import actions
 
 NAMED_ALIKE = (
     *("kind", "measure", "min_grade", "mode", "min_answers", "cutoff", "columns", "relevant"),

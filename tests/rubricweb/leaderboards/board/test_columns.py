@@ -9,7 +9,7 @@ from rubricweb.grades.configs import imported_config
 from rubricweb.grades.models import Grade
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.grades.store import save_grades
-from rubricweb.leaderboards.board import columns, provenance, selectors
+from rubricweb.leaderboards.board import lookup, provenance, selectors
 from rubricweb.leaderboards.board.types import BoardError, BoardSpec
 from tests.worked import judge
 
@@ -18,7 +18,7 @@ BASE = MeasureSpec(cutoff=10)
 
 def spec_of(made, words, measure=BASE):
     spec = BoardSpec(made.collection, made.config, made.bank, frozenset({ItemKind.QUESTION}), measure)
-    return columns.with_columns(spec, words)
+    return lookup.with_columns(spec, words)
 
 
 def others(made, words, measure=BASE):
@@ -39,7 +39,7 @@ def others(made, words, measure=BASE):
     ],
 )
 def test_names(token, expected):
-    assert columns.parse_measure(token, BASE) == expected
+    assert lookup.parse_measure(token, BASE) == expected
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_names(token, expected):
 )
 def test_what_is_no_name(token, told):
     with pytest.raises(BoardError, match=told):
-        columns.parse_measure(token, BASE)
+        lookup.parse_measure(token, BASE)
 
 
 @pytest.mark.parametrize(
@@ -94,8 +94,8 @@ def test_columns_by_hand(made):
 
 
 def test_names_between_spaces_or_commas():
-    assert columns.tokens("map,  rag24 cover-4") == ("map", *RAG24.measures)
-    assert columns.parse_measures("P.20 cover-4, P_20 P_20:5") == ("P_20", "cover-4", "P_20:5")
+    assert lookup.tokens("map,  rag24 cover-4") == ("map", *RAG24.measures)
+    assert lookup.parse_measures("P.20 cover-4, P_20 P_20:5") == ("P_20", "cover-4", "P_20:5")
 
 
 def test_measures_of_judgments_have_short_names_too(made):
@@ -122,7 +122,7 @@ def test_two_names_of_one_measure_are_told_apart(made):
 def test_labels_are_unlike():
     measures = [("", MeasureSpec()), ("cover-4", MeasureSpec()), ("ndcg_cut_10", MeasureSpec("ndcg_cut_10"))]
     ge = "\N{GREATER-THAN OR EQUAL TO}"
-    assert columns.distinct_labels(measures) == [
+    assert lookup.distinct_labels(measures) == [
         f"Rubric-Cover@20 {ge} 4",
         f"Rubric-Cover@20 {ge} 4 (cover-4)",
         "ndcg_cut_10",

@@ -17,7 +17,7 @@ from rubricweb.grades.scales import default_min_grade
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.grades.selectors import banks_graded_by
 from rubricweb.grades.store import save_grades
-from rubricweb.leaderboards.board import columns, files, selectors, values
+from rubricweb.leaderboards.board import files, lookup, selectors, values
 from rubricweb.leaderboards.board.types import BoardError, BoardSpec, MissingTopic
 from tests.factories import BankFactory, ItemFactory
 
@@ -104,7 +104,7 @@ def test_column_equals_the_board_of_its_grader(made, graders, own, other):
     for name, scope in SCOPES.items():
         alone = board_spec(made.collection, graders[other], **scope)
         token = f"grader-{graders[other].pk}/{alone.measure.name}"
-        spec = columns.with_columns(board_spec(made.collection, graders[own], **scope), token)
+        spec = lookup.with_columns(board_spec(made.collection, graders[own], **scope), token)
         expected = scores(alone)
         assert column_scores(spec) == expected, name
         means = {
@@ -119,7 +119,7 @@ def test_column_of_labels_made_of_other_items_is_scored(made, graders):
     """Labels made of nuggets beside a board of questions: qrels columns were void."""
     alone = board_spec(made.collection, graders["nuggets"], "P_1")
     spec = board_spec(made.collection, graders["questions"])
-    assert column_scores(columns.with_columns(spec, f"grader-{graders['nuggets'].pk}/P_1")) == scores(alone)
+    assert column_scores(lookup.with_columns(spec, f"grader-{graders['nuggets'].pk}/P_1")) == scores(alone)
 
 
 def test_column_of_a_version_is_scored_over_the_version(made, graders, owner):
@@ -131,7 +131,7 @@ def test_column_of_a_version_is_scored_over_the_version(made, graders, owner):
     assert expected != scores(then)
     spec = replace(board_spec(made.collection, graders["questions"]), version=version)
     assert (
-        column_scores(columns.with_columns(spec, f"grader-{graders['nuggets'].pk}/rubric_cover")) == expected
+        column_scores(lookup.with_columns(spec, f"grader-{graders['nuggets'].pk}/rubric_cover")) == expected
     )
 
 
@@ -147,7 +147,7 @@ def test_column_names_the_items_it_is_scored_over(made, graders):
             ("verdicts", "cover-1"),
         )
     )
-    spec = columns.with_columns(board_spec(made.collection, graders["questions"]), words)
+    spec = lookup.with_columns(board_spec(made.collection, graders["questions"]), words)
     labels = [column.label for column in spec.columns]
     assert [label.partition(" by ")[0] for label in labels] == [
         "Rubric-Cover@20 of nuggets",
@@ -173,6 +173,6 @@ def test_column_of_items_that_no_bank_has_is_refused(made, graders):
     """A sentence instead of a column of zeros."""
     made.bank.items.filter(kind="nugget").delete()
     with pytest.raises(BoardError, match="has no grades of items that any rubric has now"):
-        columns.with_columns(
+        lookup.with_columns(
             board_spec(made.collection, graders["questions"]), f"grader-{graders['nuggets'].pk}/cover-4"
         )

@@ -1,4 +1,4 @@
-"""Inter-annotator tables: the labels of graders against the judgments of the collection."""
+"""Compare the labels of graders with the judgments of the collection, passage by passage."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scales import WHOLE_SCALE, scale_of, within_scale
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.grades.selectors import banks_graded_by
-from rubricweb.leaderboards.board.items import NOTHING, topic_items_of
+from rubricweb.leaderboards.board.scores import NOTHING, topic_items_of
 from rubricweb.leaderboards.board.types import BoardSpec
 
 MAX_ANSWERS = 100

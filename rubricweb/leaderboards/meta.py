@@ -1,8 +1,8 @@
-"""Correlations of many boards with one other board, as a table, and one measure in detail."""
+"""Correlate many boards with one other board, as a table, and one measure in detail."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grading.arrays import divide
+from grading.statistics.influence import TIED_DECIMALS
 from grading.statistics.mean_intervals import MIN_TOPICS
 from grading.statistics.means import resamples
 from grading.statistics.rank_correlation import (
@@ -25,16 +26,159 @@ from grading.statistics.rank_correlation import (
 from grading.statistics.resampling import ConfidenceInterval, interval
 from grading.statistics.standing import Standing, standings
 from grading.topic_attributes import TopicSlice
-from rubricweb.corpus.official import Official
-from rubricweb.leaderboards.board.items import items_stamp
-from rubricweb.leaderboards.board.scored import ScoredBoard, scored_board
-from rubricweb.leaderboards.meta.contenders import Contender
-from rubricweb.leaderboards.meta.references import (
-    Reference,
-    judged_reference,
-    official_named,
-    official_reference,
-)
+from grading.types import Purpose
+from rubricweb.banks.models import Bank
+from rubricweb.corpus.models import Collection
+from rubricweb.corpus.official import Official, official_boards, with_topics
+from rubricweb.corpus.pools import CollectionPool, collection_pool
+from rubricweb.grades.configs import kinds_of
+from rubricweb.grades.models import GraderConfig
+from rubricweb.grades.scales import WHOLE_SCALE, default_min_grade, scale_of
+from rubricweb.grades.scoring import MeasureSpec, judgment_table
+from rubricweb.grades.selectors import banks_graded_by
+from rubricweb.leaderboards.board import lookup
+from rubricweb.leaderboards.board.certainty import ScoredBoard, scored_board
+from rubricweb.leaderboards.board.lookup import parse_measure
+from rubricweb.leaderboards.board.scores import Basis, items_stamp
+from rubricweb.leaderboards.board.selectors import judged_by, of_judgments
+from rubricweb.leaderboards.board.types import BoardError, BoardSpec
+
+JUDGMENTS = "judgments"
+"""The name, in addresses, of the boards that human judgments make."""
+OFFICIAL = "official:"
+"""Comes before the name of an official leaderboard there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    label: str
+    values: Mapping[str, float]
+    """Run tag -> higher is better."""
+    by_topic: NDArray[np.float64] | None = None
+    """Shape (runs, topics), where its scores are of topics: they are resampled together with ours."""
+    run_tags: tuple[str, ...] = ()
+    """Of `by_topic`."""
+
+
+def reference_choices(collection: Collection) -> list[tuple[str, str]]:
+    """Return pairs of name and label; official boards first."""
+    choices = [(f"{OFFICIAL}{board.name}", board.name) for board in official_boards(collection)]
+    if any(topic.judgments for topic in collection_pool(collection).topics):
+        choices.append((JUDGMENTS, "human judgments"))
+    return choices
+
+
+def reference(base: Basis, name: str, measure: MeasureSpec, min_relevant: int) -> Reference:
+    """Return the board of that name in addresses to compare one of `measure` with."""
+    board = official_named(base.spec.collection, name)
+    return official_reference(board, base) if board else judged_reference(base.pool, measure, min_relevant)
+
+
+def official_named(collection: Collection, name: str) -> Official | None:
+    """Return the official board of that name in addresses, with its scores of topics; None for judgments."""
+    if name == JUDGMENTS:
+        return None
+    boards = {f"{OFFICIAL}{board.name}": board for board in official_boards(collection)}
+    return with_topics(collection, boards[name])
+
+
+def official_reference(board: Official, base: Basis) -> Reference:
+    """Return the board on the topics that `base` is of; on all of its own if it has no scores of topics."""
+    query_ids = [topic.query_id for topic in base.pool.topics]
+    on_topics, over = board.scores_on(query_ids), ""
+    values = board.scores
+    if not base.spec.is_of_all_topics:
+        values, over = on_topics or values, "" if on_topics else ", over all its topics"
+    label = f"{board.name} ({board.kind}{over})"
+    if not on_topics:
+        return Reference(label, values)
+    return Reference(label, values, _by_topic(board, values, query_ids), tuple(values))
+
+
+def judged_reference(pool: CollectionPool, measure: MeasureSpec, min_relevant: int) -> Reference:
+    """Return the board of the same measure by judgments of these topics; nDCG@10 beside a measure of items.
+
+    `min_relevant` is the first judgment that is relevant.
+    """
+    measure = of_judgments(measure)
+    table = judgment_table(pool, measure, level=min_relevant)
+    means = np.round(table.means(), TIED_DECIMALS).tolist()
+    values = dict(zip(table.run_tags, means, strict=True))
+    label = f"human judgments ({judged_by(measure, min_relevant)})"
+    return Reference(label, values, table.scores, table.run_tags)
+
+
+def _by_topic(board: Official, run_tags: Iterable[str], query_ids: Sequence[str]) -> NDArray[np.float64]:
+    """Return an array of shape (runs, topics); NaN where the board has no score."""
+    topics = [board.by_topic.get(query_id, {}) for query_id in query_ids]
+    return np.array([[scores.get(run_tag, np.nan) for scores in topics] for run_tag in run_tags])
+
+
+MAX_BOARDS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """One row: everything of a board but its measure."""
+
+    collection: Collection
+    config: GraderConfig
+    bank: Bank | None
+    min_grade: int
+
+    @property
+    def label(self) -> str:
+        return self.config.label
+
+    @property
+    def bank_name(self) -> str:
+        return self.bank.name if self.bank else "labels"
+
+    def spec(self, name: str) -> BoardSpec | None:
+        """Return the board under a measure by its short name, whose threshold outranks the row's.
+
+        None where that measure has no meaning for this grader.
+        """
+        try:
+            named = parse_measure(name, MeasureSpec(min_grade=self.min_grade))
+            measure = lookup.check_measure(self.config, named)
+        except BoardError:
+            return None
+        return BoardSpec(self.collection, self.config, self.bank, kinds_of(self.config), measure)
+
+
+def contenders(
+    collection: Collection,
+    configs: Sequence[GraderConfig],
+    banks: Sequence[Bank],
+    min_grades: Sequence[int],
+) -> list[Contender]:
+    """Return a row for each grader, bank that it graded, and threshold that it can reach."""
+    rows = list(_rows(collection, configs, banks, min_grades))
+    if len(rows) > MAX_BOARDS:
+        raise BoardError("grader", f"{len(rows)} rows to compare, expected at most {MAX_BOARDS}")
+    return rows
+
+
+def _rows(
+    collection: Collection,
+    configs: Sequence[GraderConfig],
+    banks: Sequence[Bank],
+    min_grades: Sequence[int],
+) -> Iterator[Contender]:
+    bank_ids = {bank.pk for bank in banks}
+    for config in configs:
+        if config.purpose == Purpose.DIRECT:
+            graded: list[Bank | None] = [None]
+        else:
+            graded = [bank for bank in banks_graded_by(config, collection) if bank.pk in bank_ids]
+        # Labels and checked answers have scales of their own, and so have some ratings.
+        is_whole = config.purpose == Purpose.RATE and scale_of(config) == WHOLE_SCALE
+        thresholds = min_grades if is_whole else [default_min_grade(config)]
+        for bank in graded:
+            for min_grade in thresholds:
+                yield Contender(collection, config, bank, min_grade)
+
 
 RESAMPLES = 1_000
 NAMED_COSTS = 3

@@ -1,4 +1,4 @@
-"""What the page of a published board draws, and its file: made of its document and nothing else."""
+"""The screen of a published board, and the form that publishes one."""
 
 from __future__ import annotations
 
@@ -7,12 +7,29 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_not_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.template.loader import render_to_string
+from django.utils.cache import get_conditional_response, patch_cache_control
+from django.utils.http import quote_etag
+from django.utils.translation import gettext, gettext_lazy
+from django.views.decorators.http import require_POST, require_safe
+
 from grading.formats.tables import Value, from_mappings, tex, tsv_lines
+from rubricweb.accounts import roles
+from rubricweb.accounts.models import User
+from rubricweb.core.http import HtmxRequest
 from rubricweb.core.templatetags.core import percent
-from rubricweb.leaderboards import board_plots
+from rubricweb.corpus import access
+from rubricweb.corpus.models import Collection
+from rubricweb.leaderboards import actions, board_plots
+from rubricweb.leaderboards.actions import Document, left_out
+from rubricweb.leaderboards.board.types import BoardError
 from rubricweb.leaderboards.board_plots import Dot, DotAxis, Spread
-from rubricweb.leaderboards.public.documents import Document, left_out
-from rubricweb.leaderboards.public.models import PublicBoard
+from rubricweb.leaderboards.models import PublicBoard
 from rubricweb.leaderboards.sorting import band_rows
 from rubricweb.plots.cells import shade
 
@@ -126,3 +143,94 @@ def _bibtex(public: PublicBoard, document: Document, address: str, made: date) -
     }
     lines = "".join(f"  {name} = {{{value}}},\n" for name, value in fields.items())
     return f"@misc{{leaderboard-{public.token[:8]},\n{lines}}}"
+
+
+PAGE = "leaderboards/publish.html"
+CACHED_SECONDS = 60
+
+
+@login_not_required
+@require_safe
+def public(request: HttpRequest, token: str) -> HttpResponse:
+    """The board, read only. A wrong, closed or broken link is not found, and none says which."""
+    link, shown = _found(token)
+    sort = request.GET.get("sort", "")
+    sort = sort if sort in SORTS else ""
+    etag = quote_etag(f"{shown.digest}-{link.pk}-{int(link.is_anonymous)}-{sort}")
+    response = get_conditional_response(request, etag=etag)
+    if response is None:
+        # Without the request: nothing of the page depends on who reads it.
+        address = request.build_absolute_uri(link.get_absolute_url())
+        context = page_context(link, shown.document, address, sort)
+        response = HttpResponse(render_to_string("leaderboards/public.html", context))
+    response["ETag"] = etag
+    return _cached(request, response)
+
+
+@login_not_required
+@require_safe
+def public_file(request: HttpRequest, token: str) -> HttpResponse:
+    """The published board as tab-separated values."""
+    _, shown = _found(token)
+    text = "\n".join([*file_lines(shown.document), ""])
+    response = HttpResponse(text, content_type="text/tab-separated-values; charset=utf-8")
+    response["Content-Disposition"] = 'attachment; filename="leaderboard.tsv"'
+    return _cached(request, response)
+
+
+def _found(token: str) -> tuple[PublicBoard, actions.PublicPage]:
+    link = actions.open_board(token)
+    shown = actions.page_of(link) if link else None
+    if link is None or shown is None:
+        raise Http404("No such board.")
+    return link, shown
+
+
+def _cached(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    response["X-Robots-Tag"] = "noindex, nofollow"
+    patch_cache_control(response, public=True, max_age=CACHED_SECONDS)
+    request.session.accessed = False  # only to see that nobody must sign in: caches may share the page
+    return response
+
+
+@require_POST
+def close(request: HtmxRequest, slug: str, board_id: int) -> HttpResponse:
+    collection = access.collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
+    board = get_object_or_404(collection.public_boards, pk=board_id)
+    actions.close_board(board, by=request.user)
+    messages.success(request, gettext("%(board)s is closed. Its link no longer works.") % {"board": board})
+    return redirect("releases:share", slug)
+
+
+class PublishForm(forms.Form):
+    title = forms.CharField(
+        max_length=120,
+        help_text="Anybody with the link reads the board, and participants find it under Results.",
+    )
+    kind = forms.ChoiceField(
+        label=gettext_lazy("The link shows"),
+        choices=[
+            ("live", gettext_lazy("the current board, whenever it is read")),
+            ("frozen", gettext_lazy("the board as it is now, unchanged for ever")),
+        ],
+        initial="live",
+        required=False,
+        help_text=gettext_lazy(
+            "Cite a frozen board in a paper: edits, imports and withdrawn runs do not change it."
+        ),
+    )
+    is_anonymous = forms.BooleanField(
+        required=False,
+        label=gettext_lazy("Hide the names of runs"),
+        help_text=gettext_lazy("Each run gets a pseudonym that stays the same."),
+    )
+
+    def publish(self, collection: Collection, *, query: str, by: User) -> PublicBoard | None:
+        """Publish the board of `query` as a valid form says; where it is refused the form has the reason."""
+        is_frozen = self.cleaned_data.pop("kind") == "frozen"
+        action = actions.freeze_board if is_frozen else actions.publish_board
+        try:
+            return action(collection, query=query, by=by, **self.cleaned_data)
+        except BoardError as error:
+            self.add_error(None, str(error))
+            return None

@@ -1,8 +1,4 @@
-"""Look whether boards have moved, as a kind of background work, and tell webhooks.
-
-Nobody who writes has to tell: what a board is computed from has stamps that each write moves. Workers compare
-these every few seconds and have a board computed again when one has moved, at most once a minute.
-"""
+"""Watch the boards that webhooks are told of: the job that computes one, and what queues it."""
 
 from __future__ import annotations
 
@@ -26,7 +22,7 @@ from rubricweb.jobs.leases import Lease
 from rubricweb.leaderboards.board.selectors import board
 from rubricweb.leaderboards.board.types import Board
 from rubricweb.leaderboards.forms import BoardForm
-from rubricweb.leaderboards.watch.models import BoardWatch
+from rubricweb.leaderboards.models import BoardWatch
 from rubricweb.webhooks import outbox
 from rubricweb.webhooks.models import EventType
 
