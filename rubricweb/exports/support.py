@@ -17,7 +17,7 @@ from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pseudonyms import assessor_pseudonym
 from rubricweb.exports.naming import joined
-from rubricweb.leaderboards.board.values import FORMATS
+from rubricweb.leaderboards.board.per_topic_files import FORMATS
 from rubricweb.support.board import Mean, answered_topics, board, run_names, score_table, scores_of
 from rubricweb.support.cited import statements_of
 from rubricweb.support.forms import BoardForm

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from django.contrib import messages
 from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
@@ -18,18 +18,8 @@ from rubricweb.corpus.pseudonyms import naming as naming_of_people
 from rubricweb.exports import flags as flag_files
 from rubricweb.exports import naming, selectors
 from rubricweb.exports.flags import FlagsExportForm
-from rubricweb.leaderboards.board import files, values
-from rubricweb.leaderboards.board import selectors as leaderboards
-from rubricweb.leaderboards.board.types import Board, BoardSpec
+from rubricweb.leaderboards.board.files import WRITERS
 from rubricweb.leaderboards.forms import BoardForm, LabelForm
-
-WRITTEN: dict[str, tuple[Callable[[Board], list[str]], str]] = {
-    "tsv": (files.tsv_lines, "text/tab-separated-values; charset=utf-8"),
-    "tex": (files.tex_lines, "text/x-tex; charset=utf-8"),
-    "json": (files.json_lines, "application/json"),
-}
-KINDS = (*WRITTEN, *values.FORMATS, values.MEASURES)
-"""Of files of a board."""
 
 
 @require_safe
@@ -66,10 +56,10 @@ def leaderboard(request: HtmxRequest, slug: str) -> HttpResponseBase:
     """The board as TSV, JSON or LaTeX, or with a row for each topic in a format of other tools."""
     collection = access.collection_for(request.user, slug)
     form, kind = BoardForm(request.GET, collection=collection), request.GET.get("format", "tsv")
-    if not form.is_valid() or kind not in KINDS:
+    if not form.is_valid() or kind not in WRITERS:
         return _back(request, slug)
     try:
-        lines, content_type = _board_lines(form.spec, kind)
+        lines = WRITERS[kind].lines(form.spec)
     except BadFormat as error:
         messages.error(
             request,
@@ -77,18 +67,7 @@ def leaderboard(request: HtmxRequest, slug: str) -> HttpResponseBase:
         )
         return _back(request, slug)
     name = naming.leaderboard_name(form.spec, kind)
-    return _download(lines, name=name, content_type=content_type)
-
-
-def _board_lines(spec: BoardSpec, kind: str) -> tuple[list[str], str]:
-    """Return the lines and the content type of a board's file."""
-    if kind == values.MEASURES:
-        return values.measures_lines(spec), "application/yaml; charset=utf-8"
-    if kind in values.FORMATS:
-        content_type = "application/jsonl" if kind == "jsonl" else "text/plain"
-        return values.lines(spec, kind), f"{content_type}; charset=utf-8"
-    lines, content_type = WRITTEN[kind]
-    return lines(leaderboards.board(spec)), content_type
+    return _download(lines, name=name, content_type=WRITERS[kind].content_type)
 
 
 @require_safe

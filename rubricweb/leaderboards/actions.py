@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import secrets
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -23,10 +24,10 @@ from rubricweb.corpus.models import Collection
 from rubricweb.grades import visibility
 from rubricweb.leaderboards import rank_changes
 from rubricweb.leaderboards.board import provenance, selectors, sentences
-from rubricweb.leaderboards.board.types import Board, BoardError, BoardRow
+from rubricweb.leaderboards.board.columns import COLUMNS, Column, Further, Place, at, columns_of
+from rubricweb.leaderboards.board.types import Board, BoardError, BoardRow, ColumnScore
 from rubricweb.leaderboards.forms import BoardForm
 from rubricweb.leaderboards.models import PublicBoard
-from rubricweb.leaderboards.sorting import further_heads
 
 VERSION = 3
 """Of the document: a change to what it holds gets another, and the page shows all. 1 had no `n_answered`;
@@ -41,6 +42,7 @@ def document_of(board: Board, statements: Sequence[tuple[str, str]]) -> Document
 
     No text of a topic, passage or item: topics go by their ids.
     """
+    columns = at(columns_of(board), Place.FROZEN)
     return {
         "version": VERSION,
         "measure": provenance.measure_name(board.spec),
@@ -54,8 +56,8 @@ def document_of(board: Board, statements: Sequence[tuple[str, str]]) -> Document
         "made": f"{datetime.now(UTC):%Y-%m-%d}",
         "topics": [topic.name for topic in board.topics],
         "judged_at": board.judged_at,
-        "heads": [{"label": head.label, "note": head.note} for head in further_heads(board)],
-        "rows": [_row(row) for row in board.rows],
+        "heads": [{"label": one.label, "note": one.note} for one in columns if isinstance(one, Further)],
+        "rows": [_row(row, columns) for row in board.rows],
         "statements": [{"name": name, "value": value} for name, value in statements],
     }
 
@@ -70,12 +72,29 @@ def digest(document: Document) -> str:
     return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _row(row: BoardRow) -> Document:
-    of_run = ("rank", "interval", "is_behind", "run_tag", "n_topics", "n_answered", "judged")
-    names = (*of_run, "score", "stderr", "low", "high")
-    by_topic = [None if score is None else round(score, TOPIC_DECIMALS) for score in row.by_topic]
-    others = [{"score": other.score, "stderr": other.stderr} for other in row.others]
-    return {name: getattr(row, name) for name in names} | {"others": others, "by_topic": by_topic}
+def _row(row: BoardRow, columns: Sequence[Column]) -> Document:
+    plain = [column for column in columns if not isinstance(column, Further)]
+    return {column.field: column.value(row) for column in plain} | {
+        "others": [{"score": other.score, "stderr": other.stderr} for other in row.others],
+        "by_topic": [None if score is None else round(score, TOPIC_DECIMALS) for score in row.by_topic],
+    }
+
+
+def row_of(frozen: Document) -> BoardRow:
+    """Return the row that a document holds; what documents of former versions lack is undefined."""
+    stored = {column.field: frozen.get(column.field) for column in at(COLUMNS, Place.FROZEN)}
+    ends = [int(rank) for rank in re.findall(r"[0-9]+", stored.pop("interval"))]
+    if stored["n_answered"] is None:
+        stored["n_answered"] = stored["n_topics"]
+    return BoardRow(
+        run_id=0,
+        is_tied=False,
+        first=ends[0] if ends else None,
+        last=ends[-1] if ends else None,
+        others=tuple(ColumnScore(other["score"], other["stderr"], 0) for other in frozen["others"]),
+        by_topic=tuple(frozen.get("by_topic", ())),
+        **stored,
+    )
 
 
 NAME_DIGITS = 6

@@ -20,12 +20,13 @@ from rubricweb.corpus import access
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import Official, official_boards
 from rubricweb.leaderboards import board_plots, live_board, rank_changes
+from rubricweb.leaderboards.board import columns as board_columns
 from rubricweb.leaderboards.board import provenance, selectors, sentences
+from rubricweb.leaderboards.board.columns import Column, Place, changed, is_ranked
 from rubricweb.leaderboards.board.scores import parting_topics
 from rubricweb.leaderboards.board.types import Board, BoardCorrelation, BoardRow, BoardTopic
 from rubricweb.leaderboards.board_plots import Dot, DotAxis, Spread
 from rubricweb.leaderboards.forms import BoardToolbar, LabelForm
-from rubricweb.leaderboards.sorting import band_rows, changed, further_heads, in_order, is_ranked, score_head
 from rubricweb.plots.cells import shade
 
 PAGE = "leaderboards/board.html"
@@ -41,7 +42,7 @@ CHECK_CELLS, SECONDS_A_CELL = 400, 15
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class TopicCell:
     """One topic of one run."""
 
     shade: int | None
@@ -71,7 +72,9 @@ class Line:
     """Empty where no run is clearly behind."""
     band_rows: int
     """How many rows its band has, at the first of them; else 0."""
-    cells: tuple[Cell, ...]
+    numbers: tuple[board_columns.Cell, ...]
+    """Of the columns of the page."""
+    topics: tuple[TopicCell, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +160,7 @@ def board_context(shown: Board, query: str, sent: Mapping[str, str], before: str
     rendering = rank_changes.rendering(shown, sent, before)
     label, sample = provenance.measure_name(shown.spec), shown.sample
     is_mixed = _is_mixed(shown.rows)
+    columns = board_columns.columns_of(shown)
     spreads = {row.run_id: _spread(row, rendering) for row in shown.rows}
     axis = board_plots.dot_axis([spread for spread in spreads.values() if spread])
     return {
@@ -164,11 +168,10 @@ def board_context(shown: Board, query: str, sent: Mapping[str, str], before: str
         "rendering": rendering,
         "changed": rank_changes.summary(shown, rendering.changes),
         "axis": axis,
-        "lines": _lines(shown, rendering, axis, sort),
+        "lines": _lines(shown, columns, rendering, axis, sort),
         "is_dense": len(shown.rows) >= DENSE_FROM,
         "is_mixed": is_mixed and is_ranked(sort),
-        "score_head": score_head(shown, query, sort or ("" if is_mixed else "-score")),
-        "heads": further_heads(shown, query, sort),
+        "heads": board_columns.heads(shown, columns, query, sort or ("" if is_mixed else "-score")),
         "has_estimates": any(row.estimate for row in shown.rows),
         "estimate_lacks": sentences.lacks(sample),
         "estimand": provenance.estimand(shown.spec) if sample else "",
@@ -203,16 +206,23 @@ def _spread(row: BoardRow, rendering: rank_changes.Rendering) -> Spread | None:
     return None if row.score is None else Spread(row.score, row.low, row.high, before)
 
 
-def _lines(shown: Board, rendering: rank_changes.Rendering, axis: DotAxis | None, sort: str) -> list[Line]:
+def _lines(
+    shown: Board,
+    columns: Sequence[Column],
+    rendering: rank_changes.Rendering,
+    axis: DotAxis | None,
+    sort: str,
+) -> list[Line]:
     """Return the rows by their bands and in these by score, or in the order that the reader chose."""
     has_bands = any(row.is_behind for row in shown.rows)
-    rows = list(in_order(shown, sort))
+    rows = list(board_columns.in_order(shown, columns, sort))
     if has_bands and not sort:
         rows.sort(key=lambda row: (row.is_behind is None, row.is_behind))
+    on_page = board_columns.at(columns, Place.PAGE)
     origins = selectors.run_origins(shown.spec.collection)
     highest = max((score for row in rows for score in row.by_topic if score is not None), default=1.0)
     lines = []
-    for row, n_rows in zip(rows, band_rows([row.is_behind for row in rows]), strict=True):
+    for row, n_rows in zip(rows, board_plots.band_rows([row.is_behind for row in rows]), strict=True):
         spread, moved = _spread(row, rendering), rendering.moved.get(row.run_id)
         is_banded = has_bands and row.is_behind is not None
         line = Line(
@@ -223,8 +233,9 @@ def _lines(shown: Board, rendering: rank_changes.Rendering, axis: DotAxis | None
             "" if moved is None else "up" if moved > 0 else "down" if moved < 0 else "score",
             band=board_plots.BANDS[bool(row.is_behind)] if is_banded else "",
             band_rows=n_rows if is_banded else 0,
-            cells=tuple(
-                Cell(None if score is None else shade(score / max(highest, 1.0)), score, topic)
+            numbers=tuple(column.cell(row) for column in on_page),
+            topics=tuple(
+                TopicCell(None if score is None else shade(score / max(highest, 1.0)), score, topic)
                 for score, topic in zip(row.by_topic, shown.topics, strict=True)
             ),
         )

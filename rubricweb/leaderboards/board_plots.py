@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from rubricweb.plots import scatter as plots
 from rubricweb.plots.scatter import Point
@@ -108,3 +109,16 @@ def ticks(scores: Sequence[float | None], low: float, high: float) -> list[float
     """Return where the scores of a topic stand between the lowest and the highest of a board, in per cent."""
     axis = DotAxis(low, high, ())
     return [axis.at(score) for score in scores if score is not None]
+
+
+def band_rows(bands: Sequence[object]) -> list[int]:
+    """Return, for rows of these bands, how many rows the band has at its first row, else 0.
+
+    >>> band_rows(["a", "a", "b", "a"])
+    [2, 0, 1, 1]
+    """
+    rows: list[int] = []
+    for _, group in groupby(bands):
+        n = len(list(group))
+        rows += [n, *[0] * (n - 1)]
+    return rows

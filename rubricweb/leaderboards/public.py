@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
-from typing import Any
 
 from django import forms
 from django.contrib import messages
@@ -25,12 +24,12 @@ from rubricweb.core.http import HtmxRequest
 from rubricweb.core.templatetags.core import percent
 from rubricweb.corpus import access
 from rubricweb.corpus.models import Collection
-from rubricweb.leaderboards import actions, board_plots
-from rubricweb.leaderboards.actions import Document, left_out
-from rubricweb.leaderboards.board.types import BoardError
-from rubricweb.leaderboards.board_plots import Dot, DotAxis, Spread
+from rubricweb.leaderboards import actions
+from rubricweb.leaderboards.actions import Document, left_out, row_of
+from rubricweb.leaderboards.board.columns import COLUMNS, Cell, Column, Further, Place, at
+from rubricweb.leaderboards.board.types import BoardError, BoardRow
+from rubricweb.leaderboards.board_plots import BANDS, Dot, DotAxis, Spread, band_rows, dot_axis
 from rubricweb.leaderboards.models import PublicBoard
-from rubricweb.leaderboards.sorting import band_rows
 from rubricweb.plots.cells import shade
 
 SORTS = ("", "score", "run")
@@ -39,24 +38,28 @@ SORTS = ("", "score", "run")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    row: dict[str, Any]  # JSON
+    row: BoardRow
     dot: Dot | None
     band: str
     band_rows: int
-    cells: list[tuple[str, float | None, int | None]]
+    numbers: list[Cell]
+    """Of the columns of the page."""
+    topics: list[tuple[str, float | None, int | None]]
     """Of each topic its name, the score and its shade."""
 
 
 def page_context(public: PublicBoard, document: Document, address: str, sort: str) -> dict[str, object]:
     """Return the context of the page; `address` is its own, for those who cite it."""
-    spreads = [spread for row in document["rows"] if (spread := _spread(row))]
-    axis = board_plots.dot_axis(spreads)
+    spreads = [spread for row in document["rows"] if (spread := _spread(row_of(row)))]
+    axis = dot_axis(spreads)
+    columns = at(_columns(document), Place.PUBLIC)
     made = date.fromisoformat(document["made"]) if "made" in document else public.at.date()
     return {
         "public": public,
         "board": document,
         "axis": axis,
-        "lines": _lines(document, axis, sort),
+        "lines": _lines(document, columns, axis, sort),
+        "columns": columns,
         "sort": sort,
         "made": made,
         "facts": _facts(public, document),
@@ -79,14 +82,11 @@ def _facts(public: PublicBoard, document: Document) -> str:
 
 def file_lines(document: Document) -> list[str]:
     """Return the board as tab-separated values: what it stands on in comments, then a run a line."""
-    topics = document.get("topics", [])
-    names = ("run_tag", "interval", "score", "stderr", "low", "high", "judged", "n_topics")
+    topics, columns = document.get("topics", []), at(_columns(document), Place.PUBLIC_FILE, ("run_tag",))
     rows: list[dict[str, Value]] = []
-    for row in document["rows"]:
-        of_topics = zip(topics, row.get("by_topic", []), strict=True)
-        values: dict[str, Value] = {name: row[name] for name in names}
-        others = zip(document["heads"], row["others"], strict=True)
-        values |= {head["label"]: other["score"] for head, other in others}
+    for row in map(row_of, document["rows"]):
+        of_topics = zip(topics, row.by_topic, strict=True)
+        values = {column.name: column.value(row) for column in columns}
         rows.append(values | {f"topic {topic}": score for topic, score in of_topics})
     stated = [("verdict", document["headline"])] if document["headline"] else []
     return tsv_lines(
@@ -94,42 +94,56 @@ def file_lines(document: Document) -> list[str]:
     )
 
 
-def _lines(document: Document, axis: DotAxis | None, sort: str) -> list[Line]:
-    rows = document["rows"]
-    has_bands = any(row.get("is_behind") for row in rows)
+def _columns(document: Document) -> list[Column]:
+    """Return the columns of the page and its file, with the further measures of the document."""
+    further = [
+        Further(
+            head["label"],
+            Place.PUBLIC | Place.PUBLIC_FILE,
+            label=head["label"],
+            note=head["note"],
+            place=place,
+        )
+        for place, head in enumerate(document["heads"])
+    ]
+    judged = f"judged@{document['judged_at']}"
+    named = [replace(column, label=judged) if column.name == "judged" else column for column in COLUMNS]
+    return [*named, *further]
+
+
+def _lines(document: Document, columns: Sequence[Column], axis: DotAxis | None, sort: str) -> list[Line]:
+    rows = [row_of(row) for row in document["rows"]]
+    has_bands = any(row.is_behind for row in rows)
     if sort == "run":
-        rows = sorted(rows, key=lambda row: str(row["run_tag"]))
+        rows = sorted(rows, key=lambda row: row.run_tag)
     elif sort == "score":
-        rows = [*(row for row in rows[::-1] if row["score"] is not None), *_without(rows)]
+        scored = [row for row in rows if row.score is not None]
+        rows = [*scored[::-1], *(row for row in rows if row.score is None)]
     elif has_bands:
-        rows = sorted(rows, key=lambda row: (row["is_behind"] is None, row["is_behind"]))
+        rows = sorted(rows, key=lambda row: (row.is_behind is None, row.is_behind))
     topics = document.get("topics", [])
-    scores = [score for row in rows for score in row.get("by_topic", []) if score is not None]
-    highest = max([1.0, *scores])
+    highest = max([1.0, *(score for row in rows for score in row.by_topic if score is not None)])
     lines = []
-    for row, n_rows in zip(rows, band_rows([row.get("is_behind") for row in rows]), strict=True):
+    for row, n_rows in zip(rows, band_rows([row.is_behind for row in rows]), strict=True):
         spread = _spread(row)
-        is_banded = has_bands and row.get("is_behind") is not None
+        is_banded = has_bands and row.is_behind is not None
         line = Line(
             row,
             axis.dot(spread) if axis and spread else None,
-            board_plots.BANDS[bool(row["is_behind"])] if is_banded else "",
+            BANDS[bool(row.is_behind)] if is_banded else "",
             n_rows if is_banded else 0,
+            [column.cell(row) for column in columns],
             [
                 (topic, score, None if score is None else shade(score / highest))
-                for topic, score in zip(topics, row.get("by_topic", []), strict=True)
+                for topic, score in zip(topics, row.by_topic, strict=True)
             ],
         )
         lines.append(line)
     return lines
 
 
-def _spread(row: dict[str, Any]) -> Spread | None:
-    return None if row["score"] is None else Spread(row["score"], row["low"], row["high"])
-
-
-def _without(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [row for row in rows if row["score"] is None]
+def _spread(row: BoardRow) -> Spread | None:
+    return None if row.score is None else Spread(row.score, row.low, row.high)
 
 
 def _bibtex(public: PublicBoard, document: Document, address: str, made: date) -> str:

@@ -36,7 +36,7 @@ from rubricweb.grades.selectors import banks_graded_by, graders
 from rubricweb.grades.visibility import visible_human_grades
 from rubricweb.leaderboards import agreement_tables
 from rubricweb.leaderboards.agreement import agreements, labellers
-from rubricweb.leaderboards.board import files, lookup, provenance, values
+from rubricweb.leaderboards.board import files, lookup, per_topic_files, provenance
 from rubricweb.leaderboards.board.certainty import scored_board
 from rubricweb.leaderboards.board.selectors import board
 from rubricweb.leaderboards.board.types import Board, BoardError, BoardSpec
@@ -107,9 +107,10 @@ def board_files(contents: Contents) -> Iterator[ReleaseFile]:
         spec = shown.spec
         about = f"the runs by {provenance.measure_name(spec)}, {lookup.grader_name(spec.config)}"
         yield text_file(f"boards/{stem}.json", about, partial(_board_json, shown))
-        for kind, lines in (("tsv", files.tsv_lines), ("tex", files.tex_lines)):
+        for kind in ("tsv", "tex"):
+            lines = files.BOARD_LINES[kind]
             yield text_file(f"boards/{stem}.{kind}", about, partial(_timeless, lines, shown))
-        for kind in values.FORMATS:
+        for kind in per_topic_files.FORMATS:
             yield text_file(f"boards/{stem}.{kind}", f"{about}, by topic", partial(_value_lines, spec, kind))
 
 
@@ -217,8 +218,8 @@ def _board_json(shown: Board) -> list[str]:
 
 def _value_lines(spec: BoardSpec, kind: str) -> Iterator[str]:
     """By the shown names of runs, whatever the order in the database."""
-    rows = sorted(values.value_rows(spec), key=lambda row: row.run_tag)
-    return values.FORMATS[kind](rows)
+    rows = sorted(per_topic_files.value_rows(spec), key=lambda row: row.run_tag)
+    return per_topic_files.FORMATS[kind](rows)
 
 
 def _heat_map(spec: BoardSpec, *, title: str) -> str:

@@ -17,7 +17,7 @@ from rubricweb.exports.one_way import ONE_WAY
 from rubricweb.exports.selectors import qrels_summary
 from rubricweb.grades import visibility
 from rubricweb.leaderboards.actions import new_board
-from rubricweb.leaderboards.board import values
+from rubricweb.leaderboards.board import per_topic_files
 from rubricweb.leaderboards.board_page import query_of, refused
 from rubricweb.leaderboards.forms import BoardToolbar, LabelForm
 from rubricweb.leaderboards.models import PublicBoard
@@ -96,7 +96,7 @@ def _files(collection: Collection, form: BoardToolbar, labels: LabelForm) -> dic
         "summary": qrels_summary(labels.spec),
         "file_name": naming.qrels_name(labels.spec),
         "shown": SHOWN_LOSSES,
-        "board_losses": values.LOSSES,
+        "board_losses": per_topic_files.LOSSES,
     }
 
 

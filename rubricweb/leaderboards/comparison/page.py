@@ -28,6 +28,7 @@ from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import Definition
 from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.board.certainty import ScoredBoard, scored_board
+from rubricweb.leaderboards.board.columns import changed
 from rubricweb.leaderboards.board.sentences import headline, resolution
 from rubricweb.leaderboards.board.types import BoardSpec
 from rubricweb.leaderboards.board_page import query_of
@@ -37,7 +38,6 @@ from rubricweb.leaderboards.comparison import pair as pairs
 from rubricweb.leaderboards.comparison.selectors import sentences
 from rubricweb.leaderboards.comparison.then import Then
 from rubricweb.leaderboards.forms import DEFINITIONS, SOURCES, AnalysisForm, GraderField
-from rubricweb.leaderboards.sorting import changed
 
 THEN = "then_"
 SAME = "the same"

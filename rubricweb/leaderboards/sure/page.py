@@ -34,10 +34,10 @@ from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.defaults import graders_of
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scales import WHOLE_SCALE, scale_of
+from rubricweb.leaderboards.board.columns import changed
 from rubricweb.leaderboards.board_page import query_of
 from rubricweb.leaderboards.forms import AnalysisForm
 from rubricweb.leaderboards.meta import reference_choices
-from rubricweb.leaderboards.sorting import changed
 from rubricweb.leaderboards.sure import findings, tables
 from rubricweb.leaderboards.sure.findings import Evidence
 from rubricweb.leaderboards.sure.pictures import PICTURES

@@ -19,12 +19,12 @@ from rubricweb.grades.scales import scale_of
 from rubricweb.leaderboards import agreement_tables
 from rubricweb.leaderboards.agreement import lowest
 from rubricweb.leaderboards.board.certainty import scored_board
+from rubricweb.leaderboards.board.columns import changed
 from rubricweb.leaderboards.board.scores import secret_wordings
 from rubricweb.leaderboards.board.selectors import of_judgments
 from rubricweb.leaderboards.board.types import BoardSpec
 from rubricweb.leaderboards.influence.items import InfluenceRow, item_influences, item_texts, items_table
 from rubricweb.leaderboards.meta import JUDGMENTS, CorrelationCell, Reference, correlation_cell
-from rubricweb.leaderboards.sorting import changed
 from rubricweb.leaderboards.sure import findings
 from rubricweb.leaderboards.sure.findings import KENDALL, Evidence, interval_facts
 from rubricweb.plots.cells import Bars, confusion, tornado

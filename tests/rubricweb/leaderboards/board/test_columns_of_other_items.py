@@ -17,7 +17,7 @@ from rubricweb.grades.scales import default_min_grade
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.grades.selectors import banks_graded_by
 from rubricweb.grades.store import save_grades
-from rubricweb.leaderboards.board import files, lookup, selectors, values
+from rubricweb.leaderboards.board import files, lookup, per_topic_files, selectors
 from rubricweb.leaderboards.board.types import BoardError, BoardSpec, MissingTopic
 from tests.factories import BankFactory, ItemFactory
 
@@ -109,7 +109,7 @@ def test_column_equals_the_board_of_its_grader(made, graders, own, other):
         assert column_scores(spec) == expected, name
         means = {
             row.run_tag: row.value
-            for row in values.value_rows(spec)
+            for row in per_topic_files.value_rows(spec)
             if (row.query_id, row.measure) == ("all", token)
         }
         assert means == {tag: score for tag, (score, *_) in expected.items() if score is not None}, name
