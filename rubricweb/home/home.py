@@ -27,7 +27,7 @@ from rubricweb.home.work import work_of
 from rubricweb.leaderboards.board.provenance import measure_name
 from rubricweb.leaderboards.board.selectors import board
 from rubricweb.leaderboards.board.sentences import headline
-from rubricweb.leaderboards.forms import BoardToolbar
+from rubricweb.leaderboards.forms import BoardForm
 from rubricweb.plots.cells import DotRow, dot_rows
 from rubricweb.review.flags.models import Flag
 from rubricweb.submissions.models import Call
@@ -132,7 +132,7 @@ def _of_only(user: User, row: CollectionRow) -> Context:
 
 def _first_runs(collection: Collection) -> Context:
     """Return the head of the leaderboard with its dots; nothing before there are grades and runs."""
-    form = BoardToolbar({}, collection=collection)
+    form = BoardForm({}, collection=collection)
     if not form.graders or not form.is_valid():
         return {}
     shown = board(form.spec)

@@ -26,7 +26,7 @@ from rubricweb.leaderboards.board.columns import Column, Place, changed, is_rank
 from rubricweb.leaderboards.board.scores import parting_topics
 from rubricweb.leaderboards.board.types import Board, BoardCorrelation, BoardRow, BoardTopic
 from rubricweb.leaderboards.board_plots import Dot, DotAxis, Spread
-from rubricweb.leaderboards.forms import BoardToolbar, LabelForm
+from rubricweb.leaderboards.forms import BoardForm, LabelForm
 from rubricweb.plots.cells import shade
 
 PAGE = "leaderboards/board.html"
@@ -103,7 +103,7 @@ def board(request: HtmxRequest, slug: str) -> HttpResponse:
 
 
 def _board(request: HtmxRequest, collection: Collection) -> HttpResponse:
-    form = BoardToolbar(request.GET, collection=collection)
+    form = BoardForm(request.GET, collection=collection)
     context = {"collection": collection, "form": form}
     if not form.graders:
         context |= {"officials": official_tables(collection)}
@@ -125,7 +125,7 @@ def _board(request: HtmxRequest, collection: Collection) -> HttpResponse:
 def plot(request: HtmxRequest, slug: str) -> HttpResponse:
     """The dots of the board as an SVG file for papers."""
     collection = access.collection_for(request.user, slug)
-    form = BoardToolbar(request.GET, collection=collection)
+    form = BoardForm(request.GET, collection=collection)
     if not form.graders or not form.is_valid():
         raise Http404("No such board.")
     context = dict(board_context(selectors.board(form.spec), query_of(form), request.GET))

@@ -21,7 +21,7 @@ from grading.statistics.max_t import PairedTest
 from grading.topic_attributes import TopicSlice
 from grading.types import MAX_RATING, ItemKind, Purpose, TrecEval
 from rubricweb.banks.models import Bank, BankVersion
-from rubricweb.core.chips import ChipForm
+from rubricweb.core.chips import Chip, ChipForm
 from rubricweb.core.forms import RenamedChoiceField, filled_in, keep_choices, offer_rows
 from rubricweb.core.ids import parse_id
 from rubricweb.corpus.models import Collection
@@ -184,8 +184,15 @@ class LabelForm(forms.Form):
         return replace(spec, version=version, source=source, by_subtopic=bool(self.cleaned_data["units"]))
 
 
-class BoardForm(LabelForm):
-    """All controls of a board; those that are left empty are as MEASURES has them."""
+class BoardForm(ChipForm, LabelForm):
+    """All controls of a board, as chips with a menu; those that are left empty have their defaults."""
+
+    in_toolbar: tuple[str, ...] = ("measure", "grader", "bank", "min_grade")
+    in_menu: tuple[str, ...] = (
+        *("cutoff", "kind", "topics", "source", "version", "units", "topic", "facet", "missing"),
+        *("mode", "min_answers", "relevant", "trec_eval", "definition", "test"),
+    )
+    has_columns = True
 
     measure = forms.CharField(max_length=60, widget=forms.TextInput({"list": "measures"}))
     cutoff = forms.IntegerField(
@@ -230,6 +237,47 @@ class BoardForm(LabelForm):
         *("columns", "relevant", "trec_eval", "source", "units", "missing", "definition", "test"),
     )
 
+    def __init__(self, sent: Mapping[str, object], *, collection: Collection) -> None:
+        super().__init__(sent, collection=collection)
+        self.address = QueryDict(urlencode(_pairs(filled_in(self, sent), self.fields)))
+        llms = [config.llm for config in self.graders]
+        for field in self.fields.values():
+            if isinstance(field, GraderField):
+                field.told_apart = frozenset(llm for llm in llms if llms.count(llm) == 1)
+
+    @property
+    def chips(self) -> list[Chip]:
+        for name in ("grader", "bank", "version"):
+            keep_choices(self, name)
+        return super().chips
+
+    @property
+    def has_boards(self) -> bool:
+        """Whether there is anything to choose from."""
+        return bool(self.graders)
+
+    @property
+    def measure_names(self) -> list[str]:
+        return registry.suggested_names()
+
+    @property
+    def topic_slices(self) -> list[TopicSlice]:
+        return offered_slices(self.collection)
+
+    @property
+    def has_menu_errors(self) -> bool:
+        return any(field.errors for field in self.menu)
+
+    @property
+    def carried(self) -> list[BoundField]:
+        """What the page does not show and its address keeps."""
+        return [field for field in self.hidden_fields() if field.value()]
+
+    def default_value(self, name: str) -> object:
+        if name in ("grader", "bank"):
+            return str(self.data.get(name))
+        return self.defaults.get(name, "")
+
     def clean_measure(self) -> str:
         try:
             lookup.parse_measure(self.cleaned_data["measure"], MeasureSpec())
@@ -260,67 +308,7 @@ class BoardForm(LabelForm):
         return lookup.with_columns(lookup.check_scope(limited), picked["columns"])
 
 
-class BoardChips(ChipForm):
-    """Options of boards as chips, with suggestions for those that are typed."""
-
-    collection: Collection
-    graders: list[GraderConfig]
-    has_columns = False
-
-    @property
-    def has_boards(self) -> bool:
-        """Whether there is anything to choose from."""
-        return bool(self.graders)
-
-    @property
-    def measure_names(self) -> list[str]:
-        return registry.suggested_names()
-
-    @property
-    def topic_slices(self) -> list[TopicSlice]:
-        return offered_slices(self.collection)
-
-    @property
-    def has_menu_errors(self) -> bool:
-        return any(field.errors for field in self.menu)
-
-    @property
-    def carried(self) -> list[BoundField]:
-        """What the page does not show and its address keeps."""
-        return []
-
-
-class BoardToolbar(BoardChips, BoardForm):
-    """The controls of a board, as chips with a menu."""
-
-    in_toolbar: tuple[str, ...] = ("measure", "grader", "bank", "min_grade")
-    in_menu: tuple[str, ...] = (
-        *("cutoff", "kind", "topics", "source", "version", "units", "topic", "facet", "missing"),
-        *("mode", "min_answers", "relevant", "trec_eval", "definition", "test"),
-    )
-    has_columns = True
-
-    def __init__(self, sent: Mapping[str, object], *, collection: Collection) -> None:
-        super().__init__(sent, collection=collection)
-        self.address = QueryDict(urlencode(_pairs(filled_in(self, sent), self.fields)))
-        llms = [config.llm for config in self.graders]
-        for field in self.fields.values():
-            if isinstance(field, GraderField):
-                field.told_apart = frozenset(llm for llm in llms if llms.count(llm) == 1)
-        for name in ("grader", "bank", "version"):
-            keep_choices(self, name)
-
-    def default_value(self, name: str) -> object:
-        if name in ("grader", "bank"):
-            return str(self.data.get(name))
-        return self.defaults.get(name, "")
-
-    @property
-    def carried(self) -> list[BoundField]:
-        return [field for field in self.hidden_fields() if field.value()]
-
-
-class AnalysisForm(BoardToolbar):
+class AnalysisForm(BoardForm):
     """The board that a page analyses, with all its options but those that do not apply there."""
 
     own: tuple[str, ...] = ()
@@ -332,7 +320,7 @@ class AnalysisForm(BoardToolbar):
     """Which of the page's views is shown."""
 
     def __init__(self, sent: Mapping[str, object], *, collection: Collection) -> None:
-        self.in_toolbar = (*self.own, *BoardToolbar.in_toolbar)
+        self.in_toolbar = (*self.own, *BoardForm.in_toolbar)
         super().__init__(sent, collection=collection)
 
     def refined(self, spec: BoardSpec) -> BoardSpec:

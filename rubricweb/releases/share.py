@@ -19,7 +19,7 @@ from rubricweb.grades import visibility
 from rubricweb.leaderboards.actions import new_board
 from rubricweb.leaderboards.board import per_topic_files
 from rubricweb.leaderboards.board_page import query_of, refused
-from rubricweb.leaderboards.forms import BoardToolbar, LabelForm
+from rubricweb.leaderboards.forms import BoardForm, LabelForm
 from rubricweb.leaderboards.models import PublicBoard
 from rubricweb.leaderboards.public import PublishForm
 from rubricweb.releases import actions, selectors
@@ -48,7 +48,7 @@ def share_page(request: HtmxRequest, collection: Collection, opened: Context | N
     """Return the page, with a release open below its row where the context of one is given."""
     is_post = request.method == "POST"
     visibility.count_ratings(collection.pk)  # the page says what its files lack
-    form = BoardToolbar(request.GET, collection=collection)
+    form = BoardForm(request.GET, collection=collection)
     labels = LabelForm(request.GET, collection=collection, auto_id="qrels_%s")
     is_valid = bool(form.graders) and form.is_valid() and labels.is_valid()
     context: dict[str, object] = {
@@ -89,7 +89,7 @@ def _sent(request: HtmxRequest, make: str) -> QueryDict | None:
     return request.POST if request.POST.get("make") == make else None
 
 
-def _files(collection: Collection, form: BoardToolbar, labels: LabelForm) -> dict[str, object]:
+def _files(collection: Collection, form: BoardForm, labels: LabelForm) -> dict[str, object]:
     return {
         "query": query_of(form),
         "labels_query": query_of(labels),

@@ -299,9 +299,6 @@ def test_strip_has_each_topic_the_easiest_first(made, viewer, client_of):
 
     strip = [(cell.topic.name, cell.score, cell.shade) for cell in stray.topics]
     assert strip == [("t1", 0, 0), ("t2", 1, 5)]
-        ("t1", 0, 0),
-        ("t2", 1, 5),
-    ]
     assert [cell.score for cell in both.topics] == [1, 1]
     assert 'data-tip="stray · t1' in markup(response)
     assert [one.topic.name for one in response.context["parting"]] == ["t2", "t1"]

@@ -23,7 +23,7 @@ from rubricweb.leaderboards.command_arguments import (
     add_label_arguments,
     board_spec_of,
 )
-from rubricweb.leaderboards.forms import BoardToolbar
+from rubricweb.leaderboards.forms import BoardForm
 
 NAMED_ALIKE = (
     *("kind", "measure", "min_grade", "mode", "min_answers", "cutoff", "columns", "relevant"),
@@ -83,7 +83,7 @@ def _query(spec: BoardSpec, options: Options) -> str:
         "version": spec.version and spec.version.pk,
         "units": "subtopics" if spec.by_subtopic else "",
     }
-    form = BoardToolbar(sent, collection=spec.collection)
+    form = BoardForm(sent, collection=spec.collection)
     if not form.is_valid():
         problems = [f"{name}: {problem}" for name, listed in form.errors.items() for problem in listed]
         raise BoardError("board", " ".join(problems))
