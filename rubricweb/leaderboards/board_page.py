@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from urllib.parse import parse_qsl, urlencode
 
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
+from django.utils.cache import patch_vary_headers
 from django.utils.text import Truncator
 from django.views.decorators.http import require_safe
 
 from grading.measures import registry
+from rubricweb.core import events
 from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part
 from rubricweb.core.ids import parse_ids
+from rubricweb.core.shared_answers import shared_answer
 from rubricweb.corpus import access
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import Official, official_boards
-from rubricweb.leaderboards import board_plots, live_board, rank_changes
+from rubricweb.grades import visibility
+from rubricweb.leaderboards import board_plots, rank_changes
 from rubricweb.leaderboards.board import columns as board_columns
 from rubricweb.leaderboards.board import provenance, selectors, sentences
 from rubricweb.leaderboards.board.columns import Column, Place, changed, is_ranked
@@ -30,6 +35,8 @@ from rubricweb.leaderboards.forms import BoardForm, LabelForm
 from rubricweb.plots.cells import shade
 
 PAGE = "leaderboards/board.html"
+SEEN = "seen"
+"""The order of runs that the browser shows, which only a live refetch sends."""
 TAU_FROM = 6
 """With fewer runs a correlation of their order says nothing."""
 DENSE_FROM = 15
@@ -99,7 +106,32 @@ class OfficialTable:
 def board(request: HtmxRequest, slug: str) -> HttpResponse:
     """The page; its part `board` when controls change, `leaderboard` when grades or items do."""
     collection = access.collection_for(request.user, slug)
-    return live_board.answer(request, collection, partial(_board, request, collection))
+    return _shared(request, collection, partial(_board, request, collection))
+
+
+def _shared(
+    request: HtmxRequest, collection: Collection, respond: Callable[[], HttpResponse]
+) -> HttpResponse:
+    """Return `respond`'s answer to a live refetch, shared by all that ask since the same event.
+
+    A page that somebody opens or changes is computed for them: a setting may have changed without an event.
+    """
+    last = events.last_event(collection.channel) if _is_live(request) else ""
+    if not last:
+        return respond()
+    parameters = sorted((name, request.GET.getlist(name)) for name in request.GET)
+    may_see = visibility.what_reader_may_see(collection)
+    response = shared_answer(
+        json.dumps([request.get_host(), request.path, parameters, last, may_see]), respond
+    )
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+def _is_live(request: HtmxRequest) -> bool:
+    """Whether it is answered with the part of the page that events replace."""
+    asks_page = request.htmx.boosted or request.htmx.history_restore_request
+    return bool(request.htmx) and not asks_page and SEEN in request.GET
 
 
 def _board(request: HtmxRequest, collection: Collection) -> HttpResponse:
@@ -113,7 +145,7 @@ def _board(request: HtmxRequest, collection: Collection) -> HttpResponse:
     shown = selectors.board(form.spec)
     if request.GET.get("digest") == rank_changes.digest(shown):
         return HttpResponse(status=204)
-    query, is_live = query_of(form), live_board.SEEN in request.GET
+    query, is_live = query_of(form), SEEN in request.GET
     look = rank_changes.Look("") if is_live else _look(request, collection, query, shown)
     context |= {"query": query, "board_fields": parse_qsl(query), "since": look.since}
     context["ticked"] = parse_ids(request.GET.getlist("tick"))
