@@ -56,7 +56,9 @@ def document_of(board: Board, statements: Sequence[tuple[str, str]]) -> Document
         "made": f"{datetime.now(UTC):%Y-%m-%d}",
         "topics": [topic.name for topic in board.topics],
         "judged_at": board.judged_at,
-        "heads": [{"label": one.label, "note": one.note} for one in columns if isinstance(one, Further)],
+        "heads": [
+            {"label": entry.label, "note": entry.note} for entry in columns if isinstance(entry, Further)
+        ],
         "rows": [_row(row, columns) for row in board.rows],
         "statements": [{"name": name, "value": value} for name, value in statements],
     }
@@ -64,7 +66,7 @@ def document_of(board: Board, statements: Sequence[tuple[str, str]]) -> Document
 
 def left_out(document: Document) -> str:
     """Return which cells the scores leave out, in words; nothing where all count."""
-    return next((one["value"] for one in document["statements"] if one["name"] == provenance.LEFT_OUT), "")
+    return next((row["value"] for row in document["statements"] if row["name"] == provenance.LEFT_OUT), "")
 
 
 def digest(document: Document) -> str:
@@ -119,12 +121,12 @@ def page_of(public: PublicBoard) -> PublicPage | None:
     """Return what the page shows: a frozen board as it was, a live one as it is; None if that is gone."""
     if public.frozen is not None:
         return PublicPage(public.frozen, digest(public.frozen))
-    shown = published(public)
-    if shown is None:
+    current = published(public)
+    if current is None:
         return None
-    document = document_of(shown.board, shown.statements)
+    document = document_of(current.board, current.statements)
     looks = {
-        "board": rank_changes.digest(shown.board),
+        "board": rank_changes.digest(current.board),
         "left out": left_out(document),
         "made": document["made"],
     }
@@ -196,8 +198,8 @@ def freeze_board(
 ) -> PublicBoard:
     """Publish the board of `query` as it is now. Raises BoardError where it cannot be made."""
     board = _new(collection, title=title, query=query, is_anonymous=is_anonymous, by=by)
-    shown = _calibrated(board)
-    board.frozen = document_of(shown.board, shown.statements)
+    current = _calibrated(board)
+    board.frozen = document_of(current.board, current.statements)
     return _published(board, "board frozen")
 
 
@@ -213,14 +215,14 @@ def publish_document(
 
 def _calibrated(board: PublicBoard) -> Published:
     """Return what the board shows. Raises BoardError where it cannot be made, or lacks a calibration."""
-    shown = published(board)
-    if shown is None:
+    current = published(board)
+    if current is None:
         raise BoardError("grader", "The grader, rubric or version of this board is gone.")
-    if lacks := shown.board.calibration_lacks:
+    if lacks := current.board.calibration_lacks:
         raise BoardError(
             "grader", f"This collection publishes calibrated boards only. The grader is {lacks}."
         )
-    return shown
+    return current
 
 
 def _new(collection: Collection, **fields: object) -> PublicBoard:

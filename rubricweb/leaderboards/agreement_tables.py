@@ -29,13 +29,13 @@ Line = dict[str, Value]
 def table(agreements: Sequence[Agreement], *, min_grade: int, min_relevant: int) -> DataTable:
     """Return the boxes of all tables: labels from one to another by judgments from one to another."""
     lines = _binary_lines(agreements, min_grade, min_relevant)
-    lines += [line for one in agreements for line in _graded_lines(one, min_relevant)]
-    return from_mappings(lines, _statements([one.labeller for one in agreements], min_relevant=min_relevant))
+    lines += [line for row in agreements for line in _graded_lines(row, min_relevant)]
+    return from_mappings(lines, _statements([row.labeller for row in agreements], min_relevant=min_relevant))
 
 
 def binary_table(agreements: Sequence[Agreement], *, min_grade: int, min_relevant: int) -> DataTable:
     """Four boxes a grader: labels from the threshold on and below it by relevant and other judgments."""
-    stated = _statements([one.labeller for one in agreements], min_relevant=min_relevant)
+    stated = _statements([row.labeller for row in agreements], min_relevant=min_relevant)
     return from_mappings(_binary_lines(agreements, min_grade, min_relevant), stated)
 
 
@@ -58,23 +58,23 @@ def between_table(pairs: Sequence[Between], *, min_grade: int) -> DataTable:
     """Return a line a pair of graders, over the passages that both labelled."""
     lines: list[Line] = [
         {
-            "first_grader": grader_name(one.first.config),
-            "first_grader_id": one.first.config.pk,
-            "first_bank": _bank(one.first),
-            "first_min_grade": lowest(one.first, min_grade),
-            "second_grader": grader_name(one.second.config),
-            "second_grader_id": one.second.config.pk,
-            "second_bank": _bank(one.second),
-            "second_min_grade": lowest(one.second, min_grade),
-            "passages": one.n,
-            "kappa": one.kappa,
-            "kappa_low": one.interval.low,
-            "kappa_high": one.interval.high,
-            "weighted_kappa": one.weighted,
+            "first_grader": grader_name(row.first.config),
+            "first_grader_id": row.first.config.pk,
+            "first_bank": _bank(row.first),
+            "first_min_grade": lowest(row.first, min_grade),
+            "second_grader": grader_name(row.second.config),
+            "second_grader_id": row.second.config.pk,
+            "second_bank": _bank(row.second),
+            "second_min_grade": lowest(row.second, min_grade),
+            "passages": row.n,
+            "kappa": row.kappa,
+            "kappa_low": row.interval.low,
+            "kappa_high": row.interval.high,
+            "weighted_kappa": row.weighted,
         }
-        for one in pairs
+        for row in pairs
     ]
-    return from_mappings(lines, _statements([one.first for one in pairs]))
+    return from_mappings(lines, _statements([row.first for row in pairs]))
 
 
 def document(agreements: Sequence[Agreement], *, min_grade: int, min_relevant: int, min_answers: int) -> Json:
@@ -85,63 +85,63 @@ def document(agreements: Sequence[Agreement], *, min_grade: int, min_relevant: i
         "min_answers": min_answers,
         "resamples": RESAMPLES,
         "version": __version__,
-        "graders": [_document(one, min_grade, min_relevant) for one in agreements],
+        "graders": [_document(row, min_grade, min_relevant) for row in agreements],
     }
 
 
-def _document(one: Agreement, min_grade: int, min_relevant: int) -> Json:
-    low = lowest(one.labeller, min_grade)
-    tables, spread = one.binary(low, min_relevant), one.interval(low, min_relevant)
+def _document(row: Agreement, min_grade: int, min_relevant: int) -> Json:
+    low = lowest(row.labeller, min_grade)
+    tables, spread = row.binary(low, min_relevant), row.interval(low, min_relevant)
     return {
-        "grader": grader_name(one.labeller.config),
-        "bank": one.labeller.bank.name if one.labeller.bank else None,
-        "labels": list(one.labels),
-        "judgments": list(one.judgments),
-        "graded": one.counts.tolist(),
-        "graded_kappas": [_rows(one, place, label, min_relevant) for place, label in enumerate(one.labels)],
+        "grader": grader_name(row.labeller.config),
+        "bank": row.labeller.bank.name if row.labeller.bank else None,
+        "labels": list(row.labels),
+        "judgments": list(row.judgments),
+        "graded": row.counts.tolist(),
+        "graded_kappas": [_rows(row, place, label, min_relevant) for place, label in enumerate(row.labels)],
         "min_grade": low,
         "binary": np.array(tables).sum(axis=0).tolist() if tables else None,
-        "kappa": one.kappa(low, min_relevant),
+        "kappa": row.kappa(low, min_relevant),
         "interval": [spread.low, spread.high] if spread.is_defined else None,
     }
 
 
-def _rows(one: Agreement, place: int, label: int, min_relevant: int) -> Json:
+def _rows(row: Agreement, place: int, label: int, min_relevant: int) -> Json:
     """Kappa of a label with the judgment that it fits best, and with the one that the papers pair it with."""
-    best, fixed = one.best_fit(place), one.fixed_pair(label, min_relevant)
+    best, fixed = row.best_fit(place), row.fixed_pair(label, min_relevant)
     return {
         "label": label,
-        "kappas": [none_if_nan(kappa) for kappa in one.cell_kappas[place].tolist()],
-        "best_fit": None if best is None else one.judgments[best],
-        "fixed_pairing": None if fixed is None else one.judgments[fixed],
+        "kappas": [none_if_nan(kappa) for kappa in row.cell_kappas[place].tolist()],
+        "best_fit": None if best is None else row.judgments[best],
+        "fixed_pairing": None if fixed is None else row.judgments[fixed],
     }
 
 
 def _binary_lines(agreements: Sequence[Agreement], min_grade: int, min_relevant: int) -> list[Line]:
     lines: list[Line] = []
-    for one in agreements:
-        if not one.labels or not one.judgments:
+    for entry in agreements:
+        if not entry.labels or not entry.judgments:
             continue
-        low = lowest(one.labeller, min_grade)
-        tables = one.binary(low, min_relevant)
+        low = lowest(entry.labeller, min_grade)
+        tables = entry.binary(low, min_relevant)
         counts = np.array(tables).sum(axis=0) if tables else np.zeros((2, 2), dtype=np.int64)
-        kappa, spread = one.kappa(low, min_relevant), one.interval(low, min_relevant)
-        labels = ((low, one.labels[0]), (one.labels[-1], low - 1))
-        judgments = ((min_relevant, one.judgments[0]), (one.judgments[-1], min_relevant - 1))
+        kappa, spread = entry.kappa(low, min_relevant), entry.interval(low, min_relevant)
+        labels = ((low, entry.labels[0]), (entry.labels[-1], low - 1))
+        judgments = ((min_relevant, entry.judgments[0]), (entry.judgments[-1], min_relevant - 1))
         for row, column in ((0, 0), (0, 1), (1, 0), (1, 1)):
-            line = _box(one, "binary", labels[row], judgments[column], int(counts[row, column]))
+            line = _box(entry, "binary", labels[row], judgments[column], int(counts[row, column]))
             ends = (kappa, spread.low, spread.high) if row == column else (None, None, None)
             lines.append(line | _kappas(*ends) | {"is_best_fit": None, "is_fixed_pairing": None})
     return lines
 
 
-def _graded_lines(one: Agreement, min_relevant: int) -> list[Line]:
+def _graded_lines(row: Agreement, min_relevant: int) -> list[Line]:
     lines: list[Line] = []
-    for place, label in enumerate(one.labels):
-        best, fixed = one.best_fit(place), one.fixed_pair(label, min_relevant)
-        for column, judgment in enumerate(one.judgments):
-            count, kappa = int(one.counts[place, column]), float(one.cell_kappas[place, column])
-            line = _box(one, "graded", (label, label), (judgment, judgment), count)
+    for place, label in enumerate(row.labels):
+        best, fixed = row.best_fit(place), row.fixed_pair(label, min_relevant)
+        for column, judgment in enumerate(row.judgments):
+            count, kappa = int(row.counts[place, column]), float(row.cell_kappas[place, column])
+            line = _box(row, "graded", (label, label), (judgment, judgment), count)
             line |= _kappas(kappa, None, None)
             lines.append(
                 line | {"is_best_fit": int(column == best), "is_fixed_pairing": int(column == fixed)}
@@ -149,11 +149,11 @@ def _graded_lines(one: Agreement, min_relevant: int) -> list[Line]:
     return lines
 
 
-def _box(one: Agreement, name: str, labels: tuple[int, int], judgments: tuple[int, int], count: int) -> Line:
+def _box(row: Agreement, name: str, labels: tuple[int, int], judgments: tuple[int, int], count: int) -> Line:
     return {
         "table": name,
-        **_labeller(one.labeller),
-        "min_answers": one.min_answers,
+        **_labeller(row.labeller),
+        "min_answers": row.min_answers,
         "label_low": min(labels),
         "label_high": max(labels),
         "judgment_low": min(judgments),
@@ -179,8 +179,8 @@ def _bank(labeller: Labeller) -> str:
 
 
 def _statements(labellers: Sequence[Labeller], *, min_relevant: int | None = None) -> list[tuple[str, str]]:
-    collections: dict[str, Collection] = {one.collection.slug: one.collection for one in labellers}
-    relevant = [min_relevant] if min_relevant else [one.min_relevant for one in collections.values()]
+    collections: dict[str, Collection] = {row.collection.slug: row.collection for row in labellers}
+    relevant = [min_relevant] if min_relevant else [row.min_relevant for row in collections.values()]
     return [
         *(("collection", slug) for slug in collections),
         *(("first relevant judgment", str(level)) for level in relevant),
@@ -238,16 +238,16 @@ def _kappa_of(agreement: Agreement, place: int, column: int | None) -> TextCell:
 def binary(agreements: Sequence[Agreement], *, min_grade: int, min_relevant: int) -> PrintedTable:
     """Two rows a grader: labels from the threshold on and below it, by relevant and other judgments."""
     lines = []
-    for one in agreements:
-        low = lowest(one.labeller, min_grade)
-        tables = one.binary(low, min_relevant)
+    for entry in agreements:
+        low = lowest(entry.labeller, min_grade)
+        tables = entry.binary(low, min_relevant)
         counts = np.array(tables).sum(axis=0) if tables else np.zeros((2, 2), dtype=np.int64)
-        kappa, spread = one.kappa(low, min_relevant), one.interval(low, min_relevant)
-        names = (f"{low}\N{EN DASH}{one.labels[0]}" if low < one.labels[0] else str(low), f"below {low}")
+        kappa, spread = entry.kappa(low, min_relevant), entry.interval(low, min_relevant)
+        names = (f"{low}\N{EN DASH}{entry.labels[0]}" if low < entry.labels[0] else str(low), f"below {low}")
         for place, name in enumerate(names):
             row = [f"{count:,}" for count in (*counts[place].tolist(), int(counts[place].sum()))]
             ends = (number(kappa), span(spread)) if place == 0 else ("", "")
-            texts = (one.labeller.label, name, *row, *ends)
+            texts = (entry.labeller.label, name, *row, *ends)
             lines.append(tuple(TextCell(text) for text in texts))
     columns = ("Grader", "Label", f"judged {min_relevant} or more", "less", "Total", KAPPA, "95 % interval")
     note = f"intervals: 95 % bootstrap-t over topics; RubricWeb {__version__}"
@@ -282,14 +282,14 @@ def thresholds(labeller: Labeller, kappas: Sequence[Sequence[float | None]]) -> 
 def graders(pairs: Sequence[Between], *, min_grade: int) -> PrintedTable:
     lines = tuple(
         (
-            TextCell(one.first.label),
-            TextCell(one.second.label),
-            TextCell(f"{one.n:,}"),
-            TextCell(number(one.kappa)),
-            TextCell(span(one.interval)),
-            TextCell(number(one.weighted)),
+            TextCell(row.first.label),
+            TextCell(row.second.label),
+            TextCell(f"{row.n:,}"),
+            TextCell(number(row.kappa)),
+            TextCell(span(row.interval)),
+            TextCell(number(row.weighted)),
         )
-        for one in pairs
+        for row in pairs
     )
     columns = ("Grader", "and", "Passages", KAPPA, "95 % interval", "Weighted \N{GREEK SMALL LETTER KAPPA}")
     note = "weighted kappa: quadratic, over labels 0 to 5, where both graders rate items"

@@ -73,14 +73,14 @@ class DotAxis:
 
 def dot_axis(spreads: Sequence[Spread]) -> DotAxis | None:
     """Return an axis that ends at round numbers, without runs far below the rest; None without values."""
-    shown = sorted(spreads, key=lambda spread: spread.value)
-    whole = shown[-1].value - shown[0].value if shown else 0.0
+    ordered = sorted(spreads, key=lambda spread: spread.value)
+    whole = ordered[-1].value - ordered[0].value if ordered else 0.0
     gaps = [
         place
-        for place in range(1, len(shown) // CUT_FROM + 1)
-        if shown[place].value - shown[place - 1].value > FAR_BELOW * whole
+        for place in range(1, len(ordered) // CUT_FROM + 1)
+        if ordered[place].value - ordered[place - 1].value > FAR_BELOW * whole
     ]
-    kept = shown[max(gaps, default=0) :]
+    kept = ordered[max(gaps, default=0) :]
     ends = [end for spread in kept for end in (spread.value, spread.low, spread.high) if end is not None]
     if not ends:
         return None

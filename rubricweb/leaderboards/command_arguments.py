@@ -179,8 +179,8 @@ def add_comparing_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--prompt-class", action="append", default=[], metavar="C", help="default: all")
     parser.add_argument("--llm", action="append", default=[], metavar="L", help="default: all")
     parser.add_argument("--bank", action="append", default=[], metavar="NAME", help="default: all graded")
-    words = "first judgment that is relevant; default: the collection's"
-    parser.add_argument("--min-relevant-judgment", type=int, metavar="N", help=words)
+    text = "first judgment that is relevant; default: the collection's"
+    parser.add_argument("--min-relevant-judgment", type=int, metavar="N", help=text)
     parser.add_argument("--format", default="json", help="json (default), table, tsv or tex")
 
 
@@ -198,8 +198,8 @@ def graders_named(collection: Collection, options: Options) -> list[GraderConfig
     """Return the graders of the named prompt classes and llms; all that can be scored where none is named."""
     configs = [row.config for row in scored_graders(collection)]
     for name in ("prompt_class", "llm"):
-        known = sorted({str(getattr(config, name)) for config in configs})
-        _known(options[name], known, what=name.replace("_", " "))
+        available = sorted({str(getattr(config, name)) for config in configs})
+        _known(options[name], available, what=name.replace("_", " "))
         configs = [
             config for config in configs if not options[name] or getattr(config, name) in options[name]
         ]
@@ -212,7 +212,7 @@ def banks_named(collection: Collection, names: Sequence[str]) -> list[Bank]:
     return [bank for bank in banks if not names or bank.name in names]
 
 
-def _known(names: Sequence[str], known: Sequence[str], *, what: str) -> None:
+def _known(names: Sequence[str], available: Sequence[str], *, what: str) -> None:
     for name in names:
-        if name not in known:
-            raise BoardError(what, f"no {what} {name}; there are {', '.join(known) or 'none'}")
+        if name not in available:
+            raise BoardError(what, f"no {what} {name}; there are {', '.join(available) or 'none'}")

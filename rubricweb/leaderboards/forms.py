@@ -52,7 +52,7 @@ MODES = (
     (LabelMode.COUNT, gettext_lazy("count of items")),
 )
 SOURCES = tuple(
-    ("" if source is Source.GRADER else str(source), words) for source, words in provenance.SOURCES.items()
+    ("" if source is Source.GRADER else str(source), label) for source, label in provenance.SOURCES.items()
 )
 DEFINITIONS = (
     ("", gettext_lazy("as in the papers")),
@@ -112,11 +112,13 @@ class LabelForm(forms.Form):
 
     spec: BoardSpec
 
-    def __init__(self, sent: Mapping[str, object], *, collection: Collection, auto_id: str = "id_%s") -> None:
+    def __init__(
+        self, parameters: Mapping[str, object], *, collection: Collection, auto_id: str = "id_%s"
+    ) -> None:
         """Bind to what the address says; what it leaves out has a default that the form shows."""
         self.collection = collection
         self.graders = [row.config for row in scored_graders(collection)]
-        given = _with_grades(filled_in(self, sent), collection)
+        given = _with_grades(filled_in(self, parameters), collection)
         self.defaults = self.default_values(given)
         super().__init__({**self.defaults, **given}, auto_id=auto_id)
         ids = [config.pk for config in self.graders]
@@ -237,9 +239,9 @@ class BoardForm(ChipForm, LabelForm):
         *("columns", "relevant", "trec_eval", "source", "units", "missing", "definition", "test"),
     )
 
-    def __init__(self, sent: Mapping[str, object], *, collection: Collection) -> None:
-        super().__init__(sent, collection=collection)
-        self.address = QueryDict(urlencode(_pairs(filled_in(self, sent), self.fields)))
+    def __init__(self, parameters: Mapping[str, object], *, collection: Collection) -> None:
+        super().__init__(parameters, collection=collection)
+        self.address = QueryDict(urlencode(_pairs(filled_in(self, parameters), self.fields)))
         llms = [config.llm for config in self.graders]
         for field in self.fields.values():
             if isinstance(field, GraderField):
@@ -319,9 +321,9 @@ class AnalysisForm(BoardForm):
     view = forms.CharField(max_length=20, required=False, widget=forms.HiddenInput)
     """Which of the page's views is shown."""
 
-    def __init__(self, sent: Mapping[str, object], *, collection: Collection) -> None:
+    def __init__(self, parameters: Mapping[str, object], *, collection: Collection) -> None:
         self.in_toolbar = (*self.own, *BoardForm.in_toolbar)
-        super().__init__(sent, collection=collection)
+        super().__init__(parameters, collection=collection)
 
     def refined(self, spec: BoardSpec) -> BoardSpec:
         return _without(replace(super().refined(spec), columns=()), self.inapplicable)
@@ -344,7 +346,7 @@ class AnalysisForm(BoardForm):
 def _pairs(given: Mapping[str, object], names: Container[str]) -> list[tuple[str, str]]:
     """Return what is given for these names as an address has it."""
     listed = {name: value if isinstance(value, list) else [value] for name, value in given.items()}
-    return [(name, str(one)) for name, values in listed.items() if name in names for one in values]
+    return [(name, str(part)) for name, values in listed.items() if name in names for part in values]
 
 
 def _with_grades(given: dict[str, object], collection: Collection) -> dict[str, object]:

@@ -261,10 +261,10 @@ def meta_rows(
     rows: Sequence[Contender], spec: MetaSpec, coefficients: Iterable[Coefficient] = Coefficient
 ) -> list[MetaRow]:
     """Return a row a contender, with these coefficients of each measure."""
-    shown = tuple(coefficients)
+    chosen = tuple(coefficients)
     if rows and spec.board is None:
         spec = replace(spec, board=official_named(rows[0].collection, spec.reference))
-    return [MetaRow(row, tuple(_cell(row, name, spec, shown) for name in spec.measures)) for row in rows]
+    return [MetaRow(row, tuple(_cell(row, name, spec, chosen) for name in spec.measures)) for row in rows]
 
 
 def column(
@@ -272,11 +272,11 @@ def column(
 ) -> CorrelationColumn:
     """Return the measure in that place with each row's standing beside the best."""
     cells = tuple(row.cells[place] for row in rows)
-    values = [one.value(coefficient) for one in cells]
-    draws = [one.draws.get(coefficient) for one in cells]
-    topics = min((one.n_topics for one in cells if one.draws), default=0)
-    beside = tuple(standings(values, draws, topics=topics, within=spec.within))
-    return CorrelationColumn(spec.measures[place], coefficient, cells, beside)
+    values = [entry.value(coefficient) for entry in cells]
+    draws = [entry.draws.get(coefficient) for entry in cells]
+    topics = min((entry.n_topics for entry in cells if entry.draws), default=0)
+    further = tuple(standings(values, draws, topics=topics, within=spec.within))
+    return CorrelationColumn(spec.measures[place], coefficient, cells, further)
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,25 +288,25 @@ class Comparison:
     columns: Sequence[CorrelationColumn]
 
     def of(self, measure: str) -> list[CorrelationColumn]:
-        return [one for one in self.columns if one.measure == measure]
+        return [row for row in self.columns if row.measure == measure]
 
     def wins(self, place: int) -> int:
         """Return the measures of which the row is best, or as good, by every coefficient."""
-        measures = {one.measure for one in self.columns}
-        return sum(all(one.as_good[place] for one in self.of(measure)) for measure in measures)
+        measures = {row.measure for row in self.columns}
+        return sum(all(row.as_good[place] for row in self.of(measure)) for measure in measures)
 
 
-def compared(rows: Sequence[MetaRow], spec: MetaSpec, shown: Iterable[Coefficient]) -> Comparison:
-    coefficients = tuple(shown)
+def compared(rows: Sequence[MetaRow], spec: MetaSpec, coefficients: Iterable[Coefficient]) -> Comparison:
+    chosen = tuple(coefficients)
     columns = [
         column(rows, place, coefficient, spec)
         for place in range(len(spec.measures))
-        for coefficient in coefficients
+        for coefficient in chosen
     ]
     return Comparison(rows, spec, columns)
 
 
-def _cell(row: Contender, name: str, spec: MetaSpec, shown: Sequence[Coefficient]) -> CorrelationCell:
+def _cell(row: Contender, name: str, spec: MetaSpec, coefficients: Sequence[Coefficient]) -> CorrelationCell:
     board = row.spec(name)
     if board is None:
         return CorrelationCell({}, {})
@@ -315,18 +315,20 @@ def _cell(row: Contender, name: str, spec: MetaSpec, shown: Sequence[Coefficient
         other = official_reference(spec.board, scored.base)
     else:
         other = judged_reference(scored.base.pool, board.measure, spec.min_relevant)
-    return correlation_cell(scored, other, shown, k=spec.k)
+    return correlation_cell(scored, other, coefficients, k=spec.k)
 
 
 def correlation_cell(
-    scored: ScoredBoard, other: Reference, shown: Sequence[Coefficient], *, k: int | None = None
+    scored: ScoredBoard, other: Reference, coefficients: Sequence[Coefficient], *, k: int | None = None
 ) -> CorrelationCell:
     """Compare a board with another one, or with its first `k` runs, by these coefficients."""
     theirs = other.values if k is None else official_top(other.values, k)
-    correlations = _correlations(scored, theirs, shown)
+    correlations = _correlations(scored, theirs, coefficients)
     draws: dict[Coefficient, Floats] = {}
     if scored.spec.measure.bootstraps_by_topic:
-        draws = {c: _draws_of(scored, other, theirs, c) for c in shown if correlations[c].value is not None}
+        draws = {
+            c: _draws_of(scored, other, theirs, c) for c in coefficients if correlations[c].value is not None
+        }
     items = scored.base.items
     n_items, stamp = sum(len(uids) for uids in items.values()), items_stamp(scored.base.pool, items)
     n_topics = int(_counted(scored.table.scores).sum())
@@ -334,12 +336,12 @@ def correlation_cell(
 
 
 def _correlations(
-    scored: ScoredBoard, theirs: Mapping[str, float], shown: Sequence[Coefficient]
+    scored: ScoredBoard, theirs: Mapping[str, float], coefficients: Sequence[Coefficient]
 ) -> dict[Coefficient, Correlation]:
     if scored.is_ungraded:
-        return {name: Correlation(None, 0, NO_GRADES) for name in shown}
+        return {name: Correlation(None, 0, NO_GRADES) for name in coefficients}
     ours = scored.by_run
-    return {name: correlate(ours, theirs, name) for name in shown}
+    return {name: correlate(ours, theirs, name) for name in coefficients}
 
 
 def _draws_of(

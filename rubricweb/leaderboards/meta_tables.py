@@ -46,7 +46,7 @@ def table(comparisons: Sequence[Comparison], *, with_costs: bool = False) -> Dat
         | (_costs(comparison.of(measure)[0].cells[place]) if with_costs else {})
         for comparison in comparisons
         for place in range(len(comparison.rows))
-        for measure in dict.fromkeys(one.measure for one in comparison.columns)
+        for measure in dict.fromkeys(row.measure for row in comparison.columns)
     ]
     return from_mappings(lines, stated(comparisons))
 
@@ -59,13 +59,13 @@ def stated(comparisons: Sequence[Comparison]) -> list[tuple[str, str]]:
     specs = [comparison.spec for comparison in comparisons]
     return [
         *(("collection", slug) for slug in slugs),
-        *(("topics", text) for text in dict.fromkeys(one.topics.stated for one in specs if one.topics)),
-        ("first relevant judgment", ", ".join(dict.fromkeys(str(one.min_relevant) for one in specs))),
+        *(("topics", text) for text in dict.fromkeys(entry.topics.stated for entry in specs if entry.topics)),
+        ("first relevant judgment", ", ".join(dict.fromkeys(str(entry.min_relevant) for entry in specs))),
         ("cutoff", "first 20 passages by rank, where a measure of items names no other"),
         ("banks", "as of now"),
         ("ratings", "the grader"),
         ("intervals", f"95 %, {RESAMPLES:,} resamples of topics, the same for all rows"),
-        *(("as good", text) for text in dict.fromkeys(as_good(one) for one in specs)),
+        *(("as good", text) for text in dict.fromkeys(as_good(entry) for entry in specs)),
         ("wins", WINS),
         *provenance.when(),
     ]
@@ -117,14 +117,14 @@ def _line(comparison: Comparison, place: int, measure: str) -> dict[str, Value]:
         "official_top": comparison.spec.k,
         "wins": comparison.wins(place),
     }
-    for one in columns:
-        line |= _coefficient(one, place)
+    for row in columns:
+        line |= _coefficient(row, place)
     return line
 
 
-def _coefficient(one: CorrelationColumn, place: int) -> dict[str, Value]:
-    name, cell, standing = one.coefficient.value, one.cells[place], one.standings[place]
-    value, spread = cell.by.get(one.coefficient), cell.interval(one.coefficient)
+def _coefficient(row: CorrelationColumn, place: int) -> dict[str, Value]:
+    name, cell, standing = row.coefficient.value, row.cells[place], row.standings[place]
+    value, spread = cell.by.get(row.coefficient), cell.interval(row.coefficient)
     return {
         name: value.value if value else None,
         f"{name}_low": spread.low,
@@ -142,9 +142,9 @@ def _costs(cell: CorrelationCell) -> dict[str, Value]:
     costs = cell.costs
     line: dict[str, Value] = {}
     for place in range(NAMED_COSTS):
-        known = costs[place] if place < len(costs) else None
-        line[f"costliest_{place + 1}"] = known.run_tag if known else ""
-        line[f"costliest_{place + 1}_cost"] = known.cost if known else None
+        defined = costs[place] if place < len(costs) else None
+        line[f"costliest_{place + 1}"] = defined.run_tag if defined else ""
+        line[f"costliest_{place + 1}_cost"] = defined.cost if defined else None
     return line
 
 
@@ -153,13 +153,13 @@ def _measure(columns: Sequence[CorrelationColumn], place: int) -> Json | None:
     if not first.by:
         return None
     document: Json = {"against": first.against}
-    for one in columns:
-        value, standing = first.by[one.coefficient], one.standings[place]
-        document[one.coefficient.value] = {
+    for row in columns:
+        value, standing = first.by[row.coefficient], row.standings[place]
+        document[row.coefficient.value] = {
             "value": value.value,
             "runs": value.n,
             "void": VOID_NAMES.get(value.reason),
-            "interval": _ends(first.interval(one.coefficient)),
+            "interval": _ends(first.interval(row.coefficient)),
             "behind_best": standing.behind if standing else None,
             "behind_best_interval": _ends(standing.interval) if standing else None,
             "as_good": standing.is_as_good if standing else None,
@@ -180,8 +180,8 @@ LABELS = ("Evaluation", "Rubric", "\N{GREATER-THAN OR EQUAL TO}")
 
 def comparison(compared: Comparison, against: str) -> PrintedTable:
     """Return a row a board, a column a measure and coefficient; the best and those as good are marked."""
-    cells = [_column(one) for one in compared.columns]
-    heads = [f"{one.measure} {SIGNS[one.coefficient]}" for one in compared.columns]
+    cells = [_column(entry) for entry in compared.columns]
+    heads = [f"{entry.measure} {SIGNS[entry.coefficient]}" for entry in compared.columns]
     lines = [
         (*_labels(row.contender), *(column[place] for column in cells), TextCell(str(compared.wins(place))))
         for place, row in enumerate(compared.rows)
@@ -203,17 +203,21 @@ def comparison(compared: Comparison, against: str) -> PrintedTable:
 def detail(compared: Comparison, measure: str) -> PrintedTable:
     """Return one measure: every coefficient with its interval and standing, and the runs that cost most."""
     columns = compared.of(measure)
-    heads = [head for one in columns for head in (NAMES[one.coefficient], "95 % interval", "Behind the best")]
+    heads = [
+        head for entry in columns for head in (NAMES[entry.coefficient], "95 % interval", "Behind the best")
+    ]
     lines = []
     for place, row in enumerate(compared.rows):
         if not columns[0].cells[place].by:
             continue
-        values = [cell for one in columns for cell in _detail_cells(one, place)]
+        values = [cell for entry in columns for cell in _detail_cells(entry, place)]
         of_row = columns[0].cells[place]
         costs = ", ".join(f"{cost.run_tag} ({cost.cost:+z.3f})" for cost in of_row.costs)
         n_runs = of_row.by[columns[0].coefficient].n
         lines.append((*_labels(row.contender), *values, TextCell(str(n_runs)), TextCell(costs or "none")))
-    against = next((one.against for one in columns[0].cells if one.against), "nothing") if columns else ""
+    against = (
+        next((entry.against for entry in columns[0].cells if entry.against), "nothing") if columns else ""
+    )
     notes = (
         f"intervals: 95 %, {RESAMPLES:,} resamples of topics, the same for all rows",
         "behind the best: how much lower, with the interval of the difference",
@@ -244,12 +248,12 @@ def _top(spec: MetaSpec) -> str:
     return f"{top}, {spec.topics.stated}" if spec.topics else top
 
 
-def _column(one: CorrelationColumn) -> list[TextCell]:
+def _column(row: CorrelationColumn) -> list[TextCell]:
     titles = [
-        _title(cell, one.coefficient, standing)
-        for cell, standing in zip(one.cells, one.standings, strict=True)
+        _title(cell, row.coefficient, standing)
+        for cell, standing in zip(row.cells, row.standings, strict=True)
     ]
-    return marked([cell.value(one.coefficient) for cell in one.cells], one.as_good, titles)
+    return marked([cell.value(row.coefficient) for cell in row.cells], row.as_good, titles)
 
 
 def _title(cell: CorrelationCell, coefficient: Coefficient, standing: Standing | None) -> str:
@@ -281,10 +285,10 @@ def _labels(row: Contender) -> tuple[TextCell, ...]:
     )
 
 
-def _detail_cells(one: CorrelationColumn, place: int) -> tuple[TextCell, ...]:
-    cell, standing = one.cells[place], one.standings[place]
-    value = _value(cell.by[one.coefficient])
-    return value, TextCell(span(cell.interval(one.coefficient))), TextCell(_behind(standing))
+def _detail_cells(row: CorrelationColumn, place: int) -> tuple[TextCell, ...]:
+    cell, standing = row.cells[place], row.standings[place]
+    value = _value(cell.by[row.coefficient])
+    return value, TextCell(span(cell.interval(row.coefficient))), TextCell(_behind(standing))
 
 
 def _value(correlation: Correlation) -> TextCell:

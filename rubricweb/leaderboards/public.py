@@ -90,7 +90,7 @@ def file_lines(document: Document) -> list[str]:
         rows.append(values | {f"topic {topic}": score for topic, score in of_topics})
     stated = [("verdict", document["headline"])] if document["headline"] else []
     return tsv_lines(
-        from_mappings(rows, [*stated, *((one["name"], one["value"]) for one in document["statements"])])
+        from_mappings(rows, [*stated, *((entry["name"], entry["value"]) for entry in document["statements"])])
     )
 
 
@@ -167,15 +167,15 @@ CACHED_SECONDS = 60
 @require_safe
 def public(request: HttpRequest, token: str) -> HttpResponse:
     """The board, read only. A wrong, closed or broken link is not found, and none says which."""
-    link, shown = _found(token)
+    link, page = _published_page(token)
     sort = request.GET.get("sort", "")
     sort = sort if sort in SORTS else ""
-    etag = quote_etag(f"{shown.digest}-{link.pk}-{int(link.is_anonymous)}-{sort}")
+    etag = quote_etag(f"{page.digest}-{link.pk}-{int(link.is_anonymous)}-{sort}")
     response = get_conditional_response(request, etag=etag)
     if response is None:
         # Without the request: nothing of the page depends on who reads it.
         address = request.build_absolute_uri(link.get_absolute_url())
-        context = page_context(link, shown.document, address, sort)
+        context = page_context(link, page.document, address, sort)
         response = HttpResponse(render_to_string("leaderboards/public.html", context))
     response["ETag"] = etag
     return _cached(request, response)
@@ -185,19 +185,19 @@ def public(request: HttpRequest, token: str) -> HttpResponse:
 @require_safe
 def public_file(request: HttpRequest, token: str) -> HttpResponse:
     """The published board as tab-separated values."""
-    _, shown = _found(token)
-    text = "\n".join([*file_lines(shown.document), ""])
+    _, page = _published_page(token)
+    text = "\n".join([*file_lines(page.document), ""])
     response = HttpResponse(text, content_type="text/tab-separated-values; charset=utf-8")
     response["Content-Disposition"] = 'attachment; filename="leaderboard.tsv"'
     return _cached(request, response)
 
 
-def _found(token: str) -> tuple[PublicBoard, actions.PublicPage]:
+def _published_page(token: str) -> tuple[PublicBoard, actions.PublicPage]:
     link = actions.open_board(token)
-    shown = actions.page_of(link) if link else None
-    if link is None or shown is None:
+    page = actions.page_of(link) if link else None
+    if link is None or page is None:
         raise Http404("No such board.")
-    return link, shown
+    return link, page
 
 
 def _cached(request: HttpRequest, response: HttpResponse) -> HttpResponse:

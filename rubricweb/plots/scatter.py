@@ -102,8 +102,8 @@ def _labels(points: Sequence[Point], x: Scale, y: Scale) -> list[str]:
     return drawn
 
 
-def _overlap(one: Area, other: Area) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+def _overlap(area: Area, other: Area) -> bool:
+    return area[0] < other[2] and other[0] < area[2] and area[1] < other[3] and other[1] < area[3]
 
 
 LEVELS_LEFT, LEVELS_RIGHT, LEVELS_TOP, DEEP = 42, 350, 16, 200
@@ -163,8 +163,8 @@ def levels(marks: Sequence[Level], frame: Frame, *, name: str, sentence: str) ->
         return LEVELS_LEFT + step * (mark.place + 0.5) + APART * (mark.series - (n_series - 1) / 2)
 
     body = _frame(frame, y, step)
-    known = [mark for mark in marks if mark.value is not None]
-    first = [mark for mark in known if mark.series == 0]
+    defined = [mark for mark in marks if mark.value is not None]
+    first = [mark for mark in defined if mark.series == 0]
     bounded = [mark for mark in first if mark.low is not None and mark.high is not None]
     if frame.is_band and len(bounded) > 1:
         upper = [(x(mark), y(mark.high or 0.0)) for mark in bounded]
@@ -172,7 +172,7 @@ def levels(marks: Sequence[Level], frame: Frame, *, name: str, sentence: str) ->
         body.append(path(upper + lower, "band", is_closed=True))
     if len(first) > 1:
         body.append(path([(x(mark), y(mark.value or 0.0)) for mark in first], "joined"))
-    for mark in known:
+    for mark in defined:
         at = (x(mark), y(mark.value or 0.0))
         has_ends = mark.low is not None and mark.high is not None
         if has_ends and not (frame.is_band and mark.series == 0):

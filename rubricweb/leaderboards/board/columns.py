@@ -132,8 +132,10 @@ class Estimate(Column):
         return {f"{self.by_people}{suffix}": getattr(row.estimate, end, None) for suffix, end in ends}
 
     def json(self, row: BoardRow) -> dict[str, float] | None:
-        one = row.estimate
-        return {"value": one.value, "low": one.low, "high": one.high} if one else None
+        estimate = row.estimate
+        if estimate is None:
+            return None
+        return {"value": estimate.value, "low": estimate.low, "high": estimate.high}
 
     @property
     def tex_heads(self) -> tuple[str, ...]:

@@ -102,7 +102,7 @@ def estimated(base: Basis, checked: Mapping[int, CheckedGrades]) -> Found:
     adds = _adds(base, units)
     outside = adds * np.array([(p.graded.pool.topic_id, uid) in left_out for p in board for uid in p.uids])
     made = _estimates(board, draws.serving, base.spec.measure, (adds - outside).tobytes())
-    elsewhere = sum(_people(part, draws.others, base.spec.measure)[0] for part in board)
+    elsewhere = sum(_people_ratings(part, draws.others, base.spec.measure)[0] for part in board)
     reason = _reason(made.size, len(left_out), len(items)) if draws.is_any else NOT_DRAWN
     sample = EstimateSample(made.size, Draw.Design.COVER, elsewhere, len(left_out), len(items), reason)
     if made.estimates is None or sample.reason:
@@ -198,12 +198,12 @@ def _lengths(board: Sequence[Part], units: Sequence[Unit]) -> list[Floats]:
 
 def _unit(part: Part, draws: frozenset[int], measure: MeasureSpec, adds: Floats) -> Unit:
     ranked = part.graded.pool.ranked_rows[:, : measure.depth]
-    _, people = _people(part, draws, measure)
+    _, ratings = _people_ratings(part, draws, measure)
     reached = part.graded.matrix.columns(part.uids).ratings >= measure.min_grade
-    return Unit(np.asarray(reached), ranked, people, adds, part.relevant)
+    return Unit(np.asarray(reached), ranked, ratings, adds, part.relevant)
 
 
-def _people(part: Part, draws: frozenset[int], measure: MeasureSpec) -> tuple[int, NDArray[np.int8]]:
+def _people_ratings(part: Part, draws: frozenset[int], measure: MeasureSpec) -> tuple[int, NDArray[np.int8]]:
     """Return how many cells of the draws people rated, and shape (passages, items): 1 or 0 for those of them
     among some run's first k, else NOT_RATED. A verdict without a rating turns the grader's answer around.
     """

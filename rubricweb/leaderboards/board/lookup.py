@@ -51,9 +51,9 @@ def find_grader(
     description = f"{llm} with prompt class {prompt_class}" + (f" on back-end {backend}" if backend else "")
     description += f" with id {pk}" if pk is not None else ""
     if not named:
-        known = _listed(grader_name(row.config) for row in rows if row.config.purpose != Purpose.EXTRACT)
+        available = _listed(grader_name(row.config) for row in rows if row.config.purpose != Purpose.EXTRACT)
         raise BoardError(
-            "grader", f"{collection.slug} has no grades by {description}; there are grades by {known}"
+            "grader", f"{collection.slug} has no grades by {description}; there are grades by {available}"
         )
     scored = [config for config in named if config.purpose != Purpose.EXTRACT]
     if len(scored) > 1:
@@ -89,14 +89,16 @@ def find_bank(collection: Collection, config: GraderConfig, name: str) -> Bank |
     if name:
         bank = collection.banks.filter(name=name).first()
         if bank is None:
-            known = _listed(collection.banks.values_list("name", flat=True))
-            raise BoardError("bank", f"{collection.slug} has no bank {name}; its banks are {known}")
+            available = _listed(collection.banks.values_list("name", flat=True))
+            raise BoardError("bank", f"{collection.slug} has no bank {name}; its banks are {available}")
         return bank
     graded = banks_graded_by(config, collection)
     if len(graded) != 1:
         some = "several banks have" if graded else "no bank has"
-        known = _listed(bank.name for bank in graded or collection.banks.all())
-        raise BoardError("bank", f"{some} items graded by {grader_name(config)}; name one bank of {known}")
+        available = _listed(bank.name for bank in graded or collection.banks.all())
+        raise BoardError(
+            "bank", f"{some} items graded by {grader_name(config)}; name one bank of {available}"
+        )
     return graded[0]
 
 
@@ -165,9 +167,9 @@ def check_scope(spec: BoardSpec) -> BoardSpec:
         raise BoardError("topic", f"topic {spec.topic} is not one of those with {spec.topic_slice.words}")
     if spec.facet and spec.bank is not None:
         items = spec.bank.all_items.active().filter(topic__query_id=spec.topic)
-        known = sorted(set(items.values_list("facet_id", flat=True)) - {""})
-        if spec.facet not in known:
-            text = f"topic {spec.topic} has no items of subtopic {spec.facet}; there are {_listed(known)}"
+        available = sorted(set(items.values_list("facet_id", flat=True)) - {""})
+        if spec.facet not in available:
+            text = f"topic {spec.topic} has no items of subtopic {spec.facet}; there are {_listed(available)}"
             raise BoardError("facet", text)
     return spec
 
@@ -178,8 +180,8 @@ def find_version(bank: Bank | None, number: int | None) -> BankVersion | None:
         return None
     version = bank.versions.filter(number=number).first() if bank else None
     if version is None:
-        known = _listed(f"{one.number} ({one.name})" for one in bank.versions.all()) if bank else ""
-        raise BoardError("version", f"no version {number} of bank {bank}; there are {known or 'none'}")
+        available = _listed(f"{row.number} ({row.name})" for row in bank.versions.all()) if bank else ""
+        raise BoardError("version", f"no version {number} of bank {bank}; there are {available or 'none'}")
     return version
 
 
@@ -216,20 +218,20 @@ JUDGMENTS = "judgments"
 _TOKEN = re.compile(r"(?:(judgments|grader-[0-9]{1,9})/)?([A-Za-z0-9_.]+)(?:@([0-9]{1,6}))?(?::([0-9]))?")
 
 
-def tokens(words: str) -> tuple[str, ...]:
+def tokens(text: str) -> tuple[str, ...]:
     """Return the names between commas or spaces, each once, with sets such as `rag24` spelled out.
 
     >>> tokens("cover-4, P_20:5 cover-4")
     ('cover-4', 'P_20:5')
     """
-    named = words.replace(",", " ").split()
+    named = text.replace(",", " ").split()
     sets = registry.measure_sets()
     return tuple(dict.fromkeys(token for name in named for token in sets.get(name, (name,))))
 
 
-def with_columns(spec: BoardSpec, words: str) -> BoardSpec:
+def with_columns(spec: BoardSpec, text: str) -> BoardSpec:
     """Return the board with further columns, named between commas; `rag24` is a set. Raise BoardError."""
-    named = tokens(words)
+    named = tokens(text)
     if len(named) > MAX_COLUMNS:
         raise BoardError("columns", f"{len(named)} columns, expected at most {MAX_COLUMNS}")
     columns = [_column(token, spec) for token in named]
@@ -239,9 +241,9 @@ def with_columns(spec: BoardSpec, words: str) -> BoardSpec:
     return replace(spec, columns=_told_apart(columns))
 
 
-def parse_measures(words: str) -> tuple[str, ...]:
+def parse_measures(text: str) -> tuple[str, ...]:
     """Return the names of `tokens`, trec_eval's in their usual form. Raise BoardError for unknown ones."""
-    return tuple(dict.fromkeys(_usual(token) for token in tokens(words)))
+    return tuple(dict.fromkeys(_usual(token) for token in tokens(text)))
 
 
 def _usual(token: str) -> str:
@@ -258,8 +260,10 @@ def parse_measure(token: str, measure: MeasureSpec) -> MeasureSpec:
         return replace(measure, name=short.name, cutoff=short.cutoff, min_grade=min_grade, relevant=0)
     parts = _TOKEN.fullmatch(token)
     if not parts or parts[1]:
-        known = ", ".join(registry.short_names())
-        text = f"{token!r} is no measure; examples are ndcg_cut_10, P_20:5; of short names there are {known}"
+        available = ", ".join(registry.short_names())
+        text = (
+            f"{token!r} is no measure; examples are ndcg_cut_10, P_20:5; of short names there are {available}"
+        )
         raise BoardError("measure", text)
     named = replace(measure, name=canonical_name(parts[2]))
     if parts[3] and named.uses_labels:
@@ -380,6 +384,6 @@ def _grader(collection: Collection, source: str) -> GraderConfig:
     scored = scored_graders(collection)
     config = next((row.config for row in scored if f"{row.config.pk}" == pk), None)
     if config is None:
-        known = ", ".join(f"grader-{row.config.pk} ({row.config})" for row in scored) or "none"
-        raise BoardError("columns", f"no {source} with grades here; there are {known}")
+        available = ", ".join(f"grader-{row.config.pk} ({row.config})" for row in scored) or "none"
+        raise BoardError("columns", f"no {source} with grades here; there are {available}")
     return config

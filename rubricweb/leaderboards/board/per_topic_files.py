@@ -59,11 +59,11 @@ def measures_lines(spec: BoardSpec) -> list[str]:
         "measures:",
         *(
             line
-            for name, words in names.items()
+            for name, text in names.items()
             for line in (
                 f"- name: {json.dumps(name)}",
                 "  dtype: float",
-                f"  description: {json.dumps(words)}",
+                f"  description: {json.dumps(text)}",
             )
         ),
     ]

@@ -166,7 +166,7 @@ def statements(board: Board) -> list[tuple[str, str]]:
     stated += [("denominator", denominator(board)), ("topics", str(board.n_topics))]
     stated += [(column.label, column_stated(board, place)) for place, column in enumerate(spec.columns)]
     notes = ("importance", importance), ("circularity", circularity), ("closed book", closed_book)
-    stated += [(name, words) for name, note in notes if (words := note(board))]
+    stated += [(name, text) for name, note in notes if (text := note(board))]
     if board.calibration and (board.calibration.card or board.calibration_lacks):
         stated.append(("calibration", board.calibration.words))
     if hidden := n_hidden(spec):

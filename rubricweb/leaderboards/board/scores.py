@@ -68,8 +68,8 @@ NOTHING = TopicItems()
 def topic_items_of(spec: BoardSpec) -> dict[int, TopicItems]:
     """Return the items by topic id; of two with the same wording the first counts."""
     if spec.bank is None:
-        one = graded_items(spec.config, None, spec.collection)
-        return {topic: TopicItems(uids, ((Importance.VITAL, 1.0),), ("",)) for topic, uids in one.items()}
+        graded = graded_items(spec.config, None, spec.collection)
+        return {topic: TopicItems(uids, ((Importance.VITAL, 1.0),), ("",)) for topic, uids in graded.items()}
     by_topic: dict[int, TopicItems] = {}
     for topic_id, rows in groupby(_rows(spec), key=itemgetter(0)):
         first: dict[str, tuple[Weighed, str]] = {}

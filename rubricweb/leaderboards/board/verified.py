@@ -57,7 +57,7 @@ class _TopicUnits:
 
     weights: Floats
     grader: Floats
-    people: Floats
+    by_people: Floats
     chances: Floats
     can_be_drawn: Mask
 
@@ -94,7 +94,7 @@ def estimated_sums(base: Basis, checked: Mapping[int, CheckedGrades]) -> Found:
     within = Units(
         gathered.weights[:, can_be_drawn],
         gathered.grader[can_be_drawn],
-        gathered.people[can_be_drawn],
+        gathered.by_people[can_be_drawn],
         gathered.chances[can_be_drawn] * share_rated,
     )
     estimates, outside = linear_estimate(within), gathered.weights[:, ~can_be_drawn].sum(axis=1)
@@ -152,11 +152,11 @@ def _gathered(
         for (topic, items), share in zip(units, shares.T, strict=True)
     ]
     weights = np.concatenate([each.weights for each in of_topics], axis=1)
-    grader, people, chances = (
+    grader, ratings, chances = (
         np.concatenate([getattr(each, name) for each in of_topics])
         for name in ("grader", "people", "chances")
     )
-    return Units(weights, grader, people, chances), np.concatenate([each.can_be_drawn for each in of_topics])
+    return Units(weights, grader, ratings, chances), np.concatenate([each.can_be_drawn for each in of_topics])
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,14 +208,14 @@ class _Topic:
         cells, min_grade = _credits(self.spec), self.spec.measure.min_grade
         reached, by_people, is_rated = self._ratings(rows)
         grader = cells.credit(reached, min_grade)
-        people = np.where(by_people == MISSING, 1 - grader, cells.credit(by_people, min_grade))
+        ratings = np.where(by_people == MISSING, 1 - grader, cells.credit(by_people, min_grade))
         of_runs = (only[:, np.newaxis] == rows) * self.share[:, np.newaxis]
         weights = of_runs[:, :, np.newaxis] * _worths(self.items, self.spec, cells)
         chances = self.population.chances_of(self.pool, rows.tolist(), self.items.uids)
         return _TopicUnits(
             weights.reshape(len(ranked), grader.size),
             grader.ravel(),
-            np.where(is_rated & ~np.isnan(chances), people, np.nan).ravel(),
+            np.where(is_rated & ~np.isnan(chances), ratings, np.nan).ravel(),
             chances.ravel(),
             self.population.drawable(self.pool, rows.tolist(), self.items.uids).ravel(),
         )
@@ -281,14 +281,14 @@ def _worths(items: TopicItems, spec: BoardSpec, cells: CellCredits) -> Floats:
 
 
 def _size(gathered: Units) -> SampleSize:
-    is_rated, is_above = ~np.isnan(gathered.people), gathered.grader >= 0.5
+    is_rated, is_above = ~np.isnan(gathered.by_people), gathered.grader >= 0.5
     return SampleSize(
         below=int((is_rated & ~is_above).sum()),
         above=int((is_rated & is_above).sum()),
         items=0,
         needed_items=0,
         needed_above=0,
-        misses=int((~is_above & (gathered.people >= 0.5)).sum()),
+        misses=int((~is_above & (gathered.by_people >= 0.5)).sum()),
     )
 
 

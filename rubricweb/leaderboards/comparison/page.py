@@ -66,8 +66,8 @@ class PairForm(AnalysisForm):
     open = forms.CharField(max_length=200, required=False, widget=forms.HiddenInput)
     """The query id of the opened topic."""
 
-    def __init__(self, sent: Mapping[str, str], *, collection: Collection) -> None:
-        super().__init__(sent, collection=collection)
+    def __init__(self, parameters: Mapping[str, str], *, collection: Collection) -> None:
+        super().__init__(parameters, collection=collection)
         pool = collection_pool(collection)
         runs = sorted(zip(pool.run_tags, pool.run_pks, strict=True))
         offered = [(str(pk), tag) for tag, pk in runs]
@@ -131,9 +131,9 @@ class ThenForm(AnalysisForm):
 
     before: BoardSpec
 
-    def __init__(self, sent: Mapping[str, str], *, collection: Collection) -> None:
-        self.given = {name: sent[name] for name in sent}
-        super().__init__(sent, collection=collection)
+    def __init__(self, parameters: Mapping[str, str], *, collection: Collection) -> None:
+        self.given = {name: parameters[name] for name in parameters}
+        super().__init__(parameters, collection=collection)
         offer_rows(self, "then_grader", rows_field(self, "grader").queryset)
         offer_rows(self, "then_bank", rows_field(self, "bank").queryset)
         version = rows_field(self, "version")

@@ -76,23 +76,23 @@ def compare(scored: ScoredBoard, first: str = "", second: str = "") -> RunCompar
     return compare_rows(scored, *_places(scored, first, second))
 
 
-def compare_rows(scored: ScoredBoard, one: int, other: int) -> RunComparison:
+def compare_rows(scored: ScoredBoard, run: int, other: int) -> RunComparison:
     """Compare two runs by their rows in the table of scores."""
     scores = scored.table.scores
-    if _ahead(scores, one, other) < 0:
-        one, other = other, one
+    if _ahead(scores, run, other) < 0:
+        run, other = other, run
     ranks = scored.ranks
-    low, high = interval(scores[one] - scores[other], ranks.test) if ranks else (-inf, inf)
+    low, high = interval(scores[run] - scores[other], ranks.test) if ranks else (-inf, inf)
     return RunComparison(
-        first=scored.run_tags[one],
+        first=scored.run_tags[run],
         second=scored.run_tags[other],
-        ahead=_ahead(scores, one, other),
+        ahead=_ahead(scores, run, other),
         low=low,
         high=high,
-        p=float(ranks.p[one, other]) if ranks and ranks.can_tell else None,
+        p=float(ranks.p[run, other]) if ranks and ranks.can_tell else None,
         test=ranks.test if ranks else scored.spec.test,
         headline=headline(scored.top, ranks.topics if ranks else 0),
-        topics=topic_pairs(scored, scores[one], scores[other]),
+        topics=topic_pairs(scored, scores[run], scores[other]),
     )
 
 
@@ -132,12 +132,12 @@ def _places(scored: ScoredBoard, first: str, second: str) -> tuple[int, int]:
     if first and first == second:
         raise UnknownRun("A comparison takes two different runs.")
     order = best_first(scored.means).tolist()
-    one = tags.index(first) if first else next(run for run in order if tags[run] != second)
-    return one, tags.index(second) if second else next(run for run in order if run != one)
+    row = tags.index(first) if first else next(run for run in order if tags[run] != second)
+    return row, tags.index(second) if second else next(run for run in order if run != row)
 
 
-def _ahead(scores: Floats, one: int, other: int) -> float:
-    differences = scores[one] - scores[other]
+def _ahead(scores: Floats, run: int, other: int) -> float:
+    differences = scores[run] - scores[other]
     counted = differences[~np.isnan(differences)]
     return float(counted.mean()) if len(counted) else float("nan")
 

@@ -132,7 +132,7 @@ class Then:
             n = len(self.after.run_tags)
             return f"The same {n} score{'' if n == 1 else 's'}."
         then, now = (
-            headline(one.top, one.ranks.topics if one.ranks else 0) for one in (self.before, self.after)
+            headline(row.top, row.ranks.topics if row.ranks else 0) for row in (self.before, self.after)
         )
         if then == now:
             return f"Then as now: {now}" if now else ""

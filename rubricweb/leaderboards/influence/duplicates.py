@@ -121,16 +121,16 @@ ONCE = "once: on rankings without repeats, where what follows moves up; measures
 def duplicates_table(scored: ScoredBoard, rows: Sequence[DuplicatesRow], threshold: float) -> PrintedTable:
     lines = [
         (
-            TextCell(one.run_tag),
-            TextCell(str(one.rank)),
-            TextCell(number(one.score)),
-            TextCell(str(one.repeats)),
-            TextCell(number(one.share)),
-            TextCell(str(one.marked)),
-            TextCell(number(one.score_once)),
-            TextCell(number(one.rank_once)),
+            TextCell(row.run_tag),
+            TextCell(str(row.rank)),
+            TextCell(number(row.score)),
+            TextCell(str(row.repeats)),
+            TextCell(number(row.share)),
+            TextCell(str(row.marked)),
+            TextCell(number(row.score_once)),
+            TextCell(number(row.rank_once)),
         )
-        for one in rows
+        for row in rows
     ]
     columns = (
         "Run",
@@ -155,17 +155,17 @@ def duplicates_table(scored: ScoredBoard, rows: Sequence[DuplicatesRow], thresho
 def _duplicates_data(scored: ScoredBoard, rows: Sequence[DuplicatesRow], threshold: float) -> DataTable:
     lines: list[Line] = [
         {
-            "run_tag": one.run_tag,
-            "rank": one.rank,
-            "score": one.score,
-            "repeats": one.repeats,
-            "share": one.share,
-            "marked": one.marked,
-            "score_once": one.score_once,
-            "rank_once": one.rank_once,
+            "run_tag": row.run_tag,
+            "rank": row.rank,
+            "score": row.score,
+            "repeats": row.repeats,
+            "share": row.share,
+            "marked": row.marked,
+            "score_once": row.score_once,
+            "rank_once": row.rank_once,
         }
-        for one in rows
+        for row in rows
     ]
     basis = [("near-duplicates", f"Jaccard similarity >= {threshold:g} of shingles of nine words")]
-    told = [("repeats", REPEATS), ("once", ONCE), ("k", str(scored.spec.measure.judged_at))]
-    return from_mappings(lines, [*provenance.scored_statements(scored), *basis, *told])
+    notes = [("repeats", REPEATS), ("once", ONCE), ("k", str(scored.spec.measure.judged_at))]
+    return from_mappings(lines, [*provenance.scored_statements(scored), *basis, *notes])

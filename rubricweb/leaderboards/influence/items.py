@@ -121,7 +121,7 @@ def item_influences(scored: ScoredBoard, *, topic_id: int | None = None) -> Infl
     if not rows:
         return Influences([], [])
     moving = dependents(scored.means, np.concatenate(boards))
-    return Influences(rows, [_dependent(scored, rows, one) for one in moving])
+    return Influences(rows, [_dependent(scored, rows, row) for row in moving])
 
 
 def pairs(scored: ScoredBoard) -> list[PairRow]:
@@ -144,13 +144,13 @@ def _scores_without(scored: ScoredBoard, topic: TopicPool, items: TopicItems, wh
     """Return, shape (items, runs), the unit's scores without each item; NaN where no item is left."""
     grades, spec = scored.base.grades[topic.topic_id], scored.spec
     is_labelled = spec.measure.uses_labels and len(parts(items, spec)) == 1
-    known = passage_labels(grades, items.uids, spec.measure) if is_labelled else None
+    defined = passage_labels(grades, items.uids, spec.measure) if is_labelled else None
     by_item = []
     for uid in items.uids:
         rest = keep_items(items, [other for other in items.uids if other != uid])
         if not rest.uids:
             by_item.append(np.full(len(whole), np.nan))
-        elif known is not None and np.array_equal(passage_labels(grades, rest.uids, spec.measure), known):
+        elif defined is not None and np.array_equal(passage_labels(grades, rest.uids, spec.measure), defined):
             by_item.append(whole)  # no label hangs on this item
         else:
             by_item.append(unit_scores(grades, rest, spec))
@@ -206,9 +206,9 @@ def _beyond(scored: ScoredBoard, without: Floats) -> NDArray[np.int64]:
     return np.asarray(leaves.sum(axis=1))
 
 
-def _dependent(scored: ScoredBoard, rows: list[InfluenceRow], one: Dependent) -> DependentRow:
-    possible = scored.ranks.possible(one.run) if scored.ranks else None
-    return DependentRow(scored.run_tags[one.run], rows[one.item], one.before, one.after, possible)
+def _dependent(scored: ScoredBoard, rows: list[InfluenceRow], row: Dependent) -> DependentRow:
+    possible = scored.ranks.possible(row.run) if scored.ranks else None
+    return DependentRow(scored.run_tags[row.run], rows[row.item], row.before, row.after, possible)
 
 
 def item_texts(scored: ScoredBoard) -> dict[tuple[int, str], str]:
@@ -294,14 +294,14 @@ def runs_table(
 ) -> PrintedTable:
     lines = [
         (
-            TextCell(one.run_tag),
-            TextCell(str(one.before)),
-            TextCell(possible(one.possible)),
-            TextCell(str(one.after), Mark.TIED if one.is_beyond else Mark.NONE),
-            TextCell(texts.get((one.row.topic_id, one.row.uid), one.row.uid), href=link(one.row.topic_id)),
-            TextCell(one.row.query_id),
+            TextCell(row.run_tag),
+            TextCell(str(row.before)),
+            TextCell(possible(row.possible)),
+            TextCell(str(row.after), Mark.TIED if row.is_beyond else Mark.NONE),
+            TextCell(texts.get((row.row.topic_id, row.row.uid), row.row.uid), href=link(row.row.topic_id)),
+            TextCell(row.row.query_id),
         )
-        for one in rows
+        for row in rows
     ]
     columns = ("Run", "Rank", "Possible ranks", "Without it", "The item", "Topic")
     title, legend = "Runs whose rank hangs on one item", ((Mark.TIED, "outside of the possible ranks"),)
@@ -320,17 +320,17 @@ def runs_table(
 def _runs_data(scored: ScoredBoard, rows: Sequence[DependentRow], texts: Texts) -> DataTable:
     lines: list[Line] = [
         {
-            "run_tag": one.run_tag,
-            "rank": one.before,
-            **possible_ends(one.possible),
-            "rank_without": one.after,
-            "is_beyond": int(one.is_beyond),
-            "topic": one.row.query_id,
-            "item": one.row.uid,
-            "text": texts[one.row.topic_id, one.row.uid],
+            "run_tag": row.run_tag,
+            "rank": row.before,
+            **possible_ends(row.possible),
+            "rank_without": row.after,
+            "is_beyond": int(row.is_beyond),
+            "topic": row.row.query_id,
+            "item": row.row.uid,
+            "text": texts[row.row.topic_id, row.row.uid],
         }
-        for one in rows
-        if (one.row.topic_id, one.row.uid) in texts
+        for row in rows
+        if (row.row.topic_id, row.row.uid) in texts
     ]
     return from_mappings(lines, provenance.scored_statements(scored))
 
@@ -340,14 +340,14 @@ def pairs_table(
 ) -> PrintedTable:
     lines = [
         (
-            TextCell(texts.get((one.topic_id, one.first), one.first), href=link(one.topic_id)),
-            TextCell(texts.get((one.topic_id, one.second), one.second)),
-            TextCell(one.query_id),
-            TextCell(number(one.overlap)),
-            TextCell(str(one.n_both)),
-            TextCell(str(one.n_either)),
+            TextCell(texts.get((row.topic_id, row.first), row.first), href=link(row.topic_id)),
+            TextCell(texts.get((row.topic_id, row.second), row.second)),
+            TextCell(row.query_id),
+            TextCell(number(row.overlap)),
+            TextCell(str(row.n_both)),
+            TextCell(str(row.n_either)),
         )
-        for one in rows
+        for row in rows
     ]
     columns = ("Item", "is answered with", "Topic", "Overlap", "Both", "Either")
     note = "passages that count for both / for at least one; from 0.7 and three passages on"
@@ -359,17 +359,17 @@ def pairs_table(
 def _pairs_data(scored: ScoredBoard, rows: Sequence[PairRow], texts: Texts) -> DataTable:
     lines: list[Line] = [
         {
-            "topic": one.query_id,
-            "item": one.first,
-            "text": texts[one.topic_id, one.first],
-            "other_item": one.second,
-            "other_text": texts[one.topic_id, one.second],
-            "overlap": one.overlap,
-            "both": one.n_both,
-            "either": one.n_either,
+            "topic": row.query_id,
+            "item": row.first,
+            "text": texts[row.topic_id, row.first],
+            "other_item": row.second,
+            "other_text": texts[row.topic_id, row.second],
+            "overlap": row.overlap,
+            "both": row.n_both,
+            "either": row.n_either,
         }
-        for one in rows
-        if (one.topic_id, one.first) in texts and (one.topic_id, one.second) in texts
+        for row in rows
+        if (row.topic_id, row.first) in texts and (row.topic_id, row.second) in texts
     ]
     return from_mappings(lines, provenance.scored_statements(scored))
 

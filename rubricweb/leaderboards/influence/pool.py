@@ -120,11 +120,11 @@ def teams_left_out(
     rows: list[TeamRow] = []
     gains: list[Floats] = []
     for team, name in enumerate(names):
-        of_team = {topic_id: one[team] for topic_id, one in alone.items()}
+        of_team = {topic_id: entry[team] for topic_id, entry in alone.items()}
         without = _with_holes(scored, of_team)
         own = [place[tag] for tag in families[name]]
         rows += _team_rows(
-            scored, without, name, own, n_alone=int(sum(one.sum() for one in of_team.values()))
+            scored, without, name, own, n_alone=int(sum(entry.sum() for entry in of_team.values()))
         )
         gains.append(relative_gains(scored.table.scores, without.table.scores)[own])
     return sorted(_tested(scored, rows, gains), key=lambda row: (-abs(row.error), row.before))
@@ -260,14 +260,14 @@ TESTED = f"p: {LOSS}"
 def holes_table(scored: ScoredBoard, rows: Sequence[HolesRow]) -> PrintedTable:
     lines = [
         (
-            TextCell(one.run_tag),
-            TextCell(str(one.rank)),
-            TextCell(possible(one.possible)),
-            TextCell(number(one.score)),
-            *(TextCell(number(share)) for share in one.shares),
-            TextCell(str(one.outside)),
+            TextCell(row.run_tag),
+            TextCell(str(row.rank)),
+            TextCell(possible(row.possible)),
+            TextCell(number(row.score)),
+            *(TextCell(number(share)) for share in row.shares),
+            TextCell(str(row.outside)),
         )
-        for one in rows
+        for row in rows
     ]
     heads = (f"Ungraded@{k}" for k in HOLE_DEPTHS)
     columns = ("Run", "Rank", "Possible ranks", "Score", *heads, f"Not pooled@{max(HOLE_DEPTHS)}")
@@ -284,14 +284,14 @@ def holes_table(scored: ScoredBoard, rows: Sequence[HolesRow]) -> PrintedTable:
 def _holes_data(scored: ScoredBoard, rows: Sequence[HolesRow]) -> DataTable:
     lines: list[Line] = [
         {
-            "run_tag": one.run_tag,
-            "rank": one.rank,
-            **possible_ends(one.possible),
-            "score": one.score,
-            **{f"ungraded_{k}": share for k, share in zip(HOLE_DEPTHS, one.shares, strict=True)},
-            f"not_pooled_{max(HOLE_DEPTHS)}": one.outside,
+            "run_tag": row.run_tag,
+            "rank": row.rank,
+            **possible_ends(row.possible),
+            "score": row.score,
+            **{f"ungraded_{k}": share for k, share in zip(HOLE_DEPTHS, row.shares, strict=True)},
+            f"not_pooled_{max(HOLE_DEPTHS)}": row.outside,
         }
-        for one in rows
+        for row in rows
     ]
     return from_mappings(lines, provenance.scored_statements(scored))
 
@@ -299,18 +299,18 @@ def _holes_data(scored: ScoredBoard, rows: Sequence[HolesRow]) -> DataTable:
 def teams_table(scored: ScoredBoard, rows: Sequence[TeamRow], depth: int) -> PrintedTable:
     lines = [
         (
-            TextCell(one.run_tag),
-            TextCell(one.team),
-            TextCell(str(one.before)),
-            TextCell(possible(one.possible)),
-            TextCell(str(one.after)),
-            TextCell(f"{one.error:+d}" if one.error else "0", Mark.TIED if one.is_sure else Mark.NONE),
-            TextCell(number(one.p)),
-            TextCell(number(one.score)),
-            TextCell(number(one.score_without)),
-            TextCell(str(one.n_alone)),
+            TextCell(row.run_tag),
+            TextCell(row.team),
+            TextCell(str(row.before)),
+            TextCell(possible(row.possible)),
+            TextCell(str(row.after)),
+            TextCell(f"{row.error:+d}" if row.error else "0", Mark.TIED if row.is_sure else Mark.NONE),
+            TextCell(number(row.p)),
+            TextCell(number(row.score)),
+            TextCell(number(row.score_without)),
+            TextCell(str(row.n_alone)),
         )
-        for one in rows
+        for row in rows
     ]
     note = f"left out: passages that only this team has among the first {depth} count as ungraded"
     legend = ((Mark.TIED, "clear"),)
@@ -328,19 +328,19 @@ def teams_table(scored: ScoredBoard, rows: Sequence[TeamRow], depth: int) -> Pri
 def _teams_data(scored: ScoredBoard, rows: Sequence[TeamRow], depth: int) -> DataTable:
     lines: list[Line] = [
         {
-            "run_tag": one.run_tag,
-            "team": one.team,
-            "rank": one.before,
-            **possible_ends(one.possible),
-            "rank_left_out": one.after,
-            "error": one.error,
-            "p": one.p,
-            "is_sure": int(one.is_sure),
-            "score": one.score,
-            "score_left_out": one.score_without,
-            "only_theirs": one.n_alone,
+            "run_tag": row.run_tag,
+            "team": row.team,
+            "rank": row.before,
+            **possible_ends(row.possible),
+            "rank_left_out": row.after,
+            "error": row.error,
+            "p": row.p,
+            "is_sure": int(row.is_sure),
+            "score": row.score,
+            "score_left_out": row.score_without,
+            "only_theirs": row.n_alone,
         }
-        for one in rows
+        for row in rows
     ]
     stated = [*provenance.scored_statements(scored), ("pool depth", str(depth)), ("p", LOSS)]
     return from_mappings(lines, stated)
@@ -349,15 +349,15 @@ def _teams_data(scored: ScoredBoard, rows: Sequence[TeamRow], depth: int) -> Dat
 def origins_table(scored: ScoredBoard, rows: Sequence[OriginRow]) -> PrintedTable:
     lines = [
         (
-            TextCell(one.origin),
-            TextCell(str(one.n_items)),
-            TextCell(one.family),
-            TextCell(str(one.n_runs)),
-            TextCell(number(one.advantage.value)),
-            TextCell(span(one.advantage.interval)),
-            TextCell(str(one.advantage.n_topics)),
+            TextCell(row.origin),
+            TextCell(str(row.n_items)),
+            TextCell(row.family),
+            TextCell(str(row.n_runs)),
+            TextCell(number(row.advantage.value)),
+            TextCell(span(row.advantage.interval)),
+            TextCell(str(row.advantage.n_topics)),
         )
-        for one in rows
+        for row in rows
     ]
     columns = ("Items by", "Items", "Runs of", "Runs", "Advantage", "95 % interval", "Topics")
     note = "how much more these runs gain than other runs where the items are of this origin"
@@ -369,15 +369,15 @@ def origins_table(scored: ScoredBoard, rows: Sequence[OriginRow]) -> PrintedTabl
 def _origins_data(scored: ScoredBoard, rows: Sequence[OriginRow]) -> DataTable:
     lines: list[Line] = [
         {
-            "origin": one.origin,
-            "items": one.n_items,
-            "family": one.family,
-            "runs": one.n_runs,
-            "advantage": one.advantage.value,
-            "low": one.advantage.interval.low,
-            "high": one.advantage.interval.high,
-            "n_topics": one.advantage.n_topics,
+            "origin": row.origin,
+            "items": row.n_items,
+            "family": row.family,
+            "runs": row.n_runs,
+            "advantage": row.advantage.value,
+            "low": row.advantage.interval.low,
+            "high": row.advantage.interval.high,
+            "n_topics": row.advantage.n_topics,
         }
-        for one in rows
+        for row in rows
     ]
     return from_mappings(lines, provenance.scored_statements(scored))

@@ -335,7 +335,7 @@ def section(
     if not roles.holds(user, collection, roles.TO_EDIT_BANK):
         return None
     bank = spec.bank if spec else None
-    rater = next((one for one in raters(bank) if spec and spec.config in one.configs), None) if bank else None
+    rater = next((row for row in raters(bank) if spec and spec.config in row.configs), None) if bank else None
     of_all, independent = (
         agreement(collection, rater, which=which, shows_names=shows_names) for which in CountedRating
     )

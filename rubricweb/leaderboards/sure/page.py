@@ -69,9 +69,9 @@ class SureForm(AnalysisForm):
     )
     depth = forms.IntegerField(min_value=1, max_value=1000, label="Pool depth")
 
-    def __init__(self, sent: Mapping[str, object], *, collection: Collection) -> None:
+    def __init__(self, parameters: Mapping[str, object], *, collection: Collection) -> None:
         self.references = reference_choices(collection)
-        super().__init__(sent, collection=collection)
+        super().__init__(parameters, collection=collection)
         offer_choices(self, "reference", self.references)
 
     def default_values(self, given: Mapping[str, object]) -> dict[str, object]:

@@ -278,9 +278,9 @@ def thresholds(evidence: Evidence) -> Picture:
     current, best = spec.measure.min_grade, max(defined, key=lambda grade: defined[grade])
     best = current if defined.get(current) == defined[best] else best
     topics = min((cell.n_topics for cell in cells if cell.draws), default=0)
-    beside = standings(values, [cell.draws.get(KENDALL) for cell in cells], topics=topics)
+    further = standings(values, [cell.draws.get(KENDALL) for cell in cells], topics=topics)
     as_good = {
-        grade for grade, standing in zip(grades, beside, strict=True) if standing and standing.is_as_good
+        grade for grade, standing in zip(grades, further, strict=True) if standing and standing.is_as_good
     }
     is_as_good = current in as_good if topics >= MIN_TOPICS else None
     title = findings.threshold(current, best, evidence.n_runs, is_as_good=is_as_good, whose=evidence.whose)

@@ -30,10 +30,10 @@ class Command(OperatorCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_comparing_arguments(parser)
-        words = "lowest label that counts (4; graders that label passages count from 1)"
-        parser.add_argument("--min-grade", type=int, default=4, metavar="N", help=words)
-        words = "the label is the best rating that M items reach (1)"
-        parser.add_argument("--min-answers", type=int, default=1, metavar="M", help=words)
+        text = "lowest label that counts (4; graders that label passages count from 1)"
+        parser.add_argument("--min-grade", type=int, default=4, metavar="N", help=text)
+        text = "the label is the best rating that M items reach (1)"
+        parser.add_argument("--min-answers", type=int, default=1, metavar="M", help=text)
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
@@ -70,5 +70,5 @@ def _written(agreements: list[agreement.Agreement], options: dict[str, Any], lev
     if form == "tsv":
         return "\n".join(tsv_lines(agreement_tables.table(agreements, min_grade=grade, min_relevant=level)))
     binary = agreement_tables.binary(agreements, min_grade=grade, min_relevant=level)
-    tables = [binary, *(agreement_tables.graded(one, min_relevant=level) for one in agreements)]
+    tables = [binary, *(agreement_tables.graded(row, min_relevant=level) for row in agreements)]
     return "\n\n".join("\n".join(LINES[form](sheet)) for sheet in tables)

@@ -34,9 +34,13 @@ class Command(OperatorCommand):
 
     def handle(self, *, first: str, second: str, **options: Any) -> None:  # Any: what argparse parsed
         try:
-            found = compare(scored_board(board_spec_of(options)), first, second)
+            match_ = compare(scored_board(board_spec_of(options)), first, second)
         except (BoardError, UnknownRun) as error:
             raise CommandError(str(error)) from error
-        said = document(found)
-        shown = json.dumps(said, indent=1) if options["format"] == "json" else said[options["format"]]
-        self.stdout.write(str(shown))
+        comparison_document = document(match_)
+        text = (
+            json.dumps(comparison_document, indent=1)
+            if options["format"] == "json"
+            else comparison_document[options["format"]]
+        )
+        self.stdout.write(str(text))

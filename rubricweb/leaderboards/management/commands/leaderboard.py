@@ -27,8 +27,8 @@ class Command(OperatorCommand):
         add_measure_argument(parser)
         add_board_arguments(parser)
         by_topic = ", ".join((*per_topic_files.FORMATS, f"and their {per_topic_files.MEASURES}"))
-        words = f"json (default), tsv, tex; with a row for each topic {by_topic}"
-        parser.add_argument("--format", default="json", help=words)
+        text = f"json (default), tsv, tex; with a row for each topic {by_topic}"
+        parser.add_argument("--format", default="json", help=text)
         parser.add_argument("--json", action="store_true", help="the same as --format json")
 
     def handle(self, *args: Any, **options: Any) -> None:
