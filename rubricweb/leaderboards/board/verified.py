@@ -152,11 +152,13 @@ def _gathered(
         for (topic, items), share in zip(units, shares.T, strict=True)
     ]
     weights = np.concatenate([each.weights for each in of_topics], axis=1)
-    grader, ratings, chances = (
-        np.concatenate([getattr(each, name) for each in of_topics])
-        for name in ("grader", "people", "chances")
+    units_of_all = Units(
+        weights,
+        np.concatenate([each.grader for each in of_topics]),
+        np.concatenate([each.by_people for each in of_topics]),
+        np.concatenate([each.chances for each in of_topics]),
     )
-    return Units(weights, grader, ratings, chances), np.concatenate([each.can_be_drawn for each in of_topics])
+    return units_of_all, np.concatenate([each.can_be_drawn for each in of_topics])
 
 
 @dataclass(frozen=True, slots=True)
