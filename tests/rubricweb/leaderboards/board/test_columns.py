@@ -9,7 +9,8 @@ from rubricweb.grades.configs import imported_config
 from rubricweb.grades.models import Grade
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.grades.store import save_grades
-from rubricweb.leaderboards.board import lookup, provenance, selectors
+from rubricweb.leaderboards.board import columns, files, lookup, provenance, selectors
+from rubricweb.leaderboards.board.columns import FILES, Column, Place
 from rubricweb.leaderboards.board.types import BoardError, BoardSpec
 from tests.worked import judge
 
@@ -178,3 +179,21 @@ def test_the_rag24_set_has_seven_measures_at_20(made):
         ("P_20", 5, 20),
     ]
     assert [c.measure.level for c in found[4:]] == [1, 4, 5]
+
+
+def test_a_column_of_the_list_stands_on_the_page_and_in_all_files(made, viewer, client_of, monkeypatch):
+    places = FILES | Place.TEX | Place.PAGE
+    answered = Column(
+        "topics_answered", places, int, "n_answered", label="Answered", show=str, is_sortable=True
+    )
+    monkeypatch.setattr(columns, "COLUMNS", (*columns.COLUMNS, answered))
+    board = selectors.board(spec_of(made, "P_1"))
+
+    values = [row.n_answered for row in board.rows]
+    assert [row["topics_answered"] for row in files.document(board)["rows"]] == values
+    head, *rows = (line.split("\t") for line in files.tsv_lines(board) if not line.startswith("#"))
+    assert [row[head.index("topics_answered")] for row in rows] == [str(value) for value in values]
+    assert any("& Answered &" in line for line in files.tex_lines(board))
+    page = client_of(viewer).get("/collections/autumn/leaderboards/", {"sort": "-topics_answered"})
+    assert [head.label for head in page.context["heads"]] == ["Score", "Answered"]
+    assert [line.numbers[-1].text for line in page.context["lines"]] == sorted(map(str, values), reverse=True)
