@@ -12,12 +12,7 @@ from grading.statistics.means import RESAMPLES
 from grading.types import MAX_RATING
 from rubricweb import __version__
 from rubricweb.corpus.models import Collection
-from rubricweb.leaderboards.agreement import (
-    Agreement,
-    Between,
-    Labeller,
-    lowest,
-)
+from rubricweb.leaderboards.agreement import Agreement, Between, Labeller, lowest
 from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.board.lookup import grader_name
 from rubricweb.leaderboards.meta_tables import span

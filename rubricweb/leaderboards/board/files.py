@@ -15,13 +15,7 @@ from grading.statistics.rank_correlation import Correlation
 from rubricweb import __version__
 from rubricweb.leaderboards.board import per_topic_files, provenance, selectors, sentences
 from rubricweb.leaderboards.board.columns import FIRST, Further, Place, at, columns_of
-from rubricweb.leaderboards.board.types import (
-    Board,
-    BoardCorrelation,
-    BoardSpec,
-    EstimateSample,
-    Top,
-)
+from rubricweb.leaderboards.board.types import Board, BoardCorrelation, BoardSpec, EstimateSample, Top
 
 Json = dict[str, object]
 

@@ -9,14 +9,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.formats.leaderboards import (
-    ALL,
-    TABLES,
-    LeaderboardRow,
-    json_lines,
-    table_lines,
-    trec_eval_lines,
-)
+from grading.formats.leaderboards import ALL, TABLES, LeaderboardRow, json_lines, table_lines, trec_eval_lines
 from grading.statistics.means import mean_and_stderr
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.leaderboards.board.scores import Basis, basis, column_basis, score_column, score_units

@@ -22,13 +22,7 @@ from rubricweb.corpus.models import OFFICIAL, Collection
 from rubricweb.corpus.official import Official, official_boards, with_topics
 from rubricweb.corpus.pools import CollectionPool
 from rubricweb.corpus.pseudonyms import shown_names
-from rubricweb.grades.scoring import (
-    MeasureSpec,
-    ScoreTable,
-    judged_counts,
-    judgment_table,
-    ordered_otherwise,
-)
+from rubricweb.grades.scoring import MeasureSpec, ScoreTable, judged_counts, judgment_table, ordered_otherwise
 from rubricweb.leaderboards.board.certainty import Certainty, certainty, top
 from rubricweb.leaderboards.board.scores import (
     Basis,

@@ -11,13 +11,7 @@ from numpy.typing import NDArray
 from grading.arrays import none_if_nan
 from grading.formats.tables import DataTable, Mark, PrintedTable, TextCell, Value, from_mappings, number
 from grading.measures.cover import covered_items
-from grading.statistics.diagnostics import (
-    as_answers,
-    difficulty,
-    discrimination,
-    redundant_pairs,
-    rest_means,
-)
+from grading.statistics.diagnostics import as_answers, difficulty, discrimination, redundant_pairs, rest_means
 from grading.statistics.influence import (
     TIED_DECIMALS,
     Dependent,

@@ -19,12 +19,7 @@ from rubricweb.accounts.models import User
 from rubricweb.calibration.cards import hides_numbers
 from rubricweb.calibration.samples import RatedSample, sample
 from rubricweb.campaigns.agreement.latest_ratings import CountedRating
-from rubricweb.campaigns.agreement.selectors import (
-    AgreementView,
-    AlphaRow,
-    AssessorPair,
-    agreement,
-)
+from rubricweb.campaigns.agreement.selectors import AgreementView, AlphaRow, AssessorPair, agreement
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.raters import raters
