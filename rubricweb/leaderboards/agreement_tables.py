@@ -162,11 +162,7 @@ def _kappas(kappa: float | None, low: float | None, high: float | None) -> Line:
 
 
 def _labeller(labeller: Labeller) -> Line:
-    return {
-        "grader": grader_name(labeller.config),
-        "grader_id": labeller.config.pk,
-        "bank": _bank(labeller),
-    }
+    return {"grader": grader_name(labeller.config), "grader_id": labeller.config.pk, "bank": _bank(labeller)}
 
 
 def _bank(labeller: Labeller) -> str:

@@ -73,9 +73,7 @@ FORMER_TESTS = {"t": PairedTest.STUDENTISED, "randomisation": "", PairedTest.SIG
 """Addresses and published boards have these names."""
 
 
-NO_COLUMNS = {
-    "columns": "its further columns: runs are looked at by the measure that ranks them",
-}
+NO_COLUMNS = {"columns": "its further columns: runs are looked at by the measure that ranks them"}
 
 
 TOPICS_HELP = "An attribute of topics: category=how-to, ambiguity=5..10, ambiguity=high (its high third)"

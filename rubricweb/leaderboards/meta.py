@@ -148,10 +148,7 @@ class Contender:
 
 
 def contenders(
-    collection: Collection,
-    configs: Sequence[GraderConfig],
-    banks: Sequence[Bank],
-    min_grades: Sequence[int],
+    collection: Collection, configs: Sequence[GraderConfig], banks: Sequence[Bank], min_grades: Sequence[int]
 ) -> list[Contender]:
     """Return a row for each grader, bank that it graded, and threshold that it can reach."""
     rows = list(_rows(collection, configs, banks, min_grades))
@@ -161,10 +158,7 @@ def contenders(
 
 
 def _rows(
-    collection: Collection,
-    configs: Sequence[GraderConfig],
-    banks: Sequence[Bank],
-    min_grades: Sequence[int],
+    collection: Collection, configs: Sequence[GraderConfig], banks: Sequence[Bank], min_grades: Sequence[int]
 ) -> Iterator[Contender]:
     bank_ids = {bank.pk for bank in banks}
     for config in configs:

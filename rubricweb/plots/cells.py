@@ -164,13 +164,7 @@ class Bars:
 
 
 def dot_rows(
-    rows: Sequence[DotRow],
-    *,
-    name: str,
-    sentence: str,
-    axis: str,
-    names: float = 130,
-    width: float = WIDTH,
+    rows: Sequence[DotRow], *, name: str, sentence: str, axis: str, names: float = 130, width: float = WIDTH
 ) -> Plot:
     """Return a row each on one axis; `names` is the width of the labels.
 

@@ -288,7 +288,5 @@ def _with_cost(sample: EstimateSample, estimates: Estimates, base: Basis) -> Est
     enough = np.flatnonzero(variances <= 1 / 4)
     twice = variances[min(have, len(sizes) - 1)]
     return replace(
-        sample,
-        narrower=float(1 - np.sqrt(twice)),
-        to_halve=int(enough[0]) if len(enough) else None,
+        sample, narrower=float(1 - np.sqrt(twice)), to_halve=int(enough[0]) if len(enough) else None
     )

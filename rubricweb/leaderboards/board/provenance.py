@@ -25,10 +25,7 @@ Json = dict[str, object]
 
 LEFT_OUT = "left out"
 NO_TOPICS = "topics cannot be resampled for this measure"
-TESTS = {
-    PairedTest.SIGN_FLIPS: "max-T test by sign flips",
-    PairedTest.STUDENTISED: "studentised max-T test",
-}
+TESTS = {PairedTest.SIGN_FLIPS: "max-T test by sign flips", PairedTest.STUDENTISED: "studentised max-T test"}
 DEFINITIONS = {
     Definition.PAPERS: "as in the papers",
     Definition.WORKBENCH: "the published Workbench's",

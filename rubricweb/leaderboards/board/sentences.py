@@ -167,11 +167,7 @@ def warnings(sample: EstimateSample) -> list[str]:
     apart = "close together" if quality.is_rising else "far apart"
     trends = (
         (length, ("long", "short"), "estimate may be off for runs that rank them"),
-        (
-            quality,
-            ("good runs'", "poor runs'"),
-            f"estimates of good and poor runs may be too {apart}",
-        ),
+        (quality, ("good runs'", "poor runs'"), f"estimates of good and poor runs may be too {apart}"),
     )
     return [
         FINDS.format(passages[not trend.is_rising], p_words(trend), consequence)

@@ -101,10 +101,7 @@ class ThenForm(AnalysisForm):
     then_grader = GraderField(GraderConfig.objects.none(), required=False, empty_label=SAME, label="Grader")
     then_bank = forms.ModelChoiceField(Bank.objects.none(), required=False, empty_label=SAME, label="Rubric")
     then_measure = forms.CharField(
-        max_length=60,
-        required=False,
-        label="Measure",
-        widget=forms.TextInput({"placeholder": SAME}),
+        max_length=60, required=False, label="Measure", widget=forms.TextInput({"placeholder": SAME})
     )
     then_min_grade = forms.IntegerField(
         min_value=MIN_GRADE.lowest,

@@ -211,10 +211,7 @@ class Then:
             same = tuple(part for part in of_topic if part.is_same_but_its_weight)
             ends = then.get(pk), now.get(pk)
             topics.append(TopicReasons(pk, of_topic[0].query_id, self.texts[pk], *ends, items, same))
-        strips = (
-            ("then", row.moved.before, self._strip(then)),
-            ("now", row.moved.after, self._strip(now)),
-        )
+        strips = (("then", row.moved.before, self._strip(then)), ("now", row.moved.after, self._strip(now)))
         return OpenedRun(row, strips, tuple(topics), tuple(parts), len(visible))
 
     def _strip(self, scores: dict[int, float | None]) -> tuple[StripCell, ...]:

@@ -55,7 +55,7 @@ class SureForm(AnalysisForm):
     own = ("reference",)
     inapplicable = {
         "definition": "the Workbench's definition, which takes all items that the grader rated, in the "
-        "rubric or not, so that no item can be left out: scores are as in the papers",
+        "rubric or not, so that no item can be left out: scores are as in the papers"
     }
     in_menu = (*AnalysisForm.in_menu, "teams", "depth")
 
@@ -108,8 +108,7 @@ class OfficialForm(forms.Form):
     """An official leaderboard to take."""
 
     name = forms.CharField(
-        max_length=NAME_LIMIT,
-        help_text="For example: official NDCG@10. A board with this name is replaced.",
+        max_length=NAME_LIMIT, help_text="For example: official NDCG@10. A board with this name is replaced."
     )
     file = forms.FileField(
         help_text="JSON or TSV (header run_tag and rank, or run_tag and score), a board exported here as TSV "

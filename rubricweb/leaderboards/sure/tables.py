@@ -56,10 +56,7 @@ def _compared(choice: Choice, measures: tuple[str, ...]) -> meta.Comparison:
     configs = [row.config for row in scored_graders(collection)]
     rows = contenders(collection, configs, list(collection.banks.all()), MIN_GRADES)
     spec = meta.MetaSpec(
-        choice.evidence.against,
-        measures,
-        collection.min_relevant,
-        topics=choice.evidence.spec.topic_slice,
+        choice.evidence.against, measures, collection.min_relevant, topics=choice.evidence.spec.topic_slice
     )
     return meta.compared(meta.meta_rows(rows, spec, Coefficient), spec, Coefficient)
 
@@ -204,9 +201,7 @@ TABLES = {
         pairs,
     ),
     "holes": Table(
-        "Ungraded passages",
-        "A run with many ungraded passages may score low for that reason alone.",
-        holes,
+        "Ungraded passages", "A run with many ungraded passages may score low for that reason alone.", holes
     ),
     "teams": Table(
         "Teams left out",
