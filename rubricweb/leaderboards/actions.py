@@ -35,6 +35,8 @@ VERSION = 3
 """
 TOPIC_DECIMALS = 4
 Document = dict[str, Any]  # JSON
+NAME_DIGITS = 6
+TOKEN_BYTES = 24
 
 
 def document_of(board: Board, statements: Sequence[tuple[str, str]]) -> Document:
@@ -97,9 +99,6 @@ def row_of(frozen: Document) -> BoardRow:
         by_topic=tuple(frozen.get("by_topic", ())),
         **stored,
     )
-
-
-NAME_DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,9 +175,6 @@ def made_up_name(public: PublicBoard, run_tag: str) -> str:
         "rubricweb.leaderboards.public", f"{public.token}:{run_tag}", secret=salt, algorithm="sha256"
     )
     return f"run {digest.hexdigest()[:NAME_DIGITS]}"
-
-
-TOKEN_BYTES = 24
 
 
 @transaction.atomic

@@ -19,6 +19,8 @@ from rubricweb.leaderboards.meta_tables import span
 
 Json = dict[str, object]
 Line = dict[str, Value]
+SIGN = "\N{GREEK SMALL LETTER KAPPA}"
+KAPPA = f"Cohen's {SIGN}"
 
 
 def table(agreements: Sequence[Agreement], *, min_grade: int, min_relevant: int) -> DataTable:
@@ -179,10 +181,6 @@ def _statements(labellers: Sequence[Labeller], *, min_relevant: int | None = Non
         ("intervals", f"95 % bootstrap-t over topics, {RESAMPLES:,} resamples"),
         *provenance.when(),
     ]
-
-
-SIGN = "\N{GREEK SMALL LETTER KAPPA}"
-KAPPA = f"Cohen's {SIGN}"
 
 
 def graded(agreement: Agreement, *, min_relevant: int) -> PrintedTable:

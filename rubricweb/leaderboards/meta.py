@@ -47,6 +47,12 @@ JUDGMENTS = "judgments"
 """The name, in addresses, of the boards that human judgments make."""
 OFFICIAL = "official:"
 """Comes before the name of an official leaderboard there."""
+MAX_BOARDS = 200
+RESAMPLES = 1_000
+NAMED_COSTS = 3
+KEPT_DRAWS = 2_000
+Floats = NDArray[np.float64]
+NO_DRAWS: Floats = np.full(RESAMPLES, np.nan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +120,6 @@ def _by_topic(board: Official, run_tags: Iterable[str], query_ids: Sequence[str]
     return np.array([[scores.get(run_tag, np.nan) for scores in topics] for run_tag in run_tags])
 
 
-MAX_BOARDS = 200
-
-
 @dataclass(frozen=True, slots=True)
 class Contender:
     """One row: everything of a board but its measure."""
@@ -172,13 +175,6 @@ def _rows(
         for bank in graded:
             for min_grade in thresholds:
                 yield Contender(collection, config, bank, min_grade)
-
-
-RESAMPLES = 1_000
-NAMED_COSTS = 3
-KEPT_DRAWS = 2_000
-Floats = NDArray[np.float64]
-NO_DRAWS: Floats = np.full(RESAMPLES, np.nan)
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,10 @@ from rubricweb.leaderboards.meta import (
 Json = dict[str, object]
 
 WINS = "measures of which the row is best, or as good, by every coefficient shown"
+SIGNS = {Coefficient.SPEARMAN: "S", Coefficient.KENDALL: "K", Coefficient.TAU_AP: "AP"}
+NAMES = {Coefficient.SPEARMAN: "Spearman", Coefficient.KENDALL: "Kendall", Coefficient.TAU_AP: "tau-AP"}
+NO_MEANING = "this measure has no meaning for this grader"
+LABELS = ("Evaluation", "Rubric", "\N{GREATER-THAN OR EQUAL TO}")
 
 
 def table(comparisons: Sequence[Comparison], *, with_costs: bool = False) -> DataTable:
@@ -170,12 +174,6 @@ def _measure(columns: Sequence[CorrelationColumn], place: int) -> Json | None:
 
 def _ends(spread: ConfidenceInterval) -> list[float] | None:
     return [spread.low, spread.high] if spread.is_defined else None
-
-
-SIGNS = {Coefficient.SPEARMAN: "S", Coefficient.KENDALL: "K", Coefficient.TAU_AP: "AP"}
-NAMES = {Coefficient.SPEARMAN: "Spearman", Coefficient.KENDALL: "Kendall", Coefficient.TAU_AP: "tau-AP"}
-NO_MEANING = "this measure has no meaning for this grader"
-LABELS = ("Evaluation", "Rubric", "\N{GREATER-THAN OR EQUAL TO}")
 
 
 def comparison(compared: Comparison, against: str) -> PrintedTable:

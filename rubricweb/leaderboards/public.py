@@ -34,6 +34,41 @@ from rubricweb.plots.cells import shade
 
 SORTS = ("", "score", "run")
 """By rank, the lowest score first, by name."""
+CACHED_SECONDS = 60
+
+
+class PublishForm(forms.Form):
+    title = forms.CharField(
+        max_length=120,
+        help_text="Anybody with the link reads the board, and participants find it under Results.",
+    )
+    kind = forms.ChoiceField(
+        label=gettext_lazy("The link shows"),
+        choices=[
+            ("live", gettext_lazy("the current board, whenever it is read")),
+            ("frozen", gettext_lazy("the board as it is now, unchanged for ever")),
+        ],
+        initial="live",
+        required=False,
+        help_text=gettext_lazy(
+            "Cite a frozen board in a paper: edits, imports and withdrawn runs do not change it."
+        ),
+    )
+    is_anonymous = forms.BooleanField(
+        required=False,
+        label=gettext_lazy("Hide the names of runs"),
+        help_text=gettext_lazy("Each run gets a pseudonym that stays the same."),
+    )
+
+    def publish(self, collection: Collection, *, query: str, by: User) -> PublicBoard | None:
+        """Publish the board of `query` as a valid form says; where it is refused the form has the reason."""
+        is_frozen = self.cleaned_data.pop("kind") == "frozen"
+        action = actions.freeze_board if is_frozen else actions.publish_board
+        try:
+            return action(collection, query=query, by=by, **self.cleaned_data)
+        except BoardError as error:
+            self.add_error(None, str(error))
+            return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,10 +194,6 @@ def _bibtex(public: PublicBoard, document: Document, address: str, made: date) -
     return f"@misc{{leaderboard-{public.token[:8]},\n{lines}}}"
 
 
-PAGE = "leaderboards/publish.html"
-CACHED_SECONDS = 60
-
-
 @login_not_required
 @require_safe
 def public(request: HttpRequest, token: str) -> HttpResponse:
@@ -214,37 +245,3 @@ def close(request: HtmxRequest, slug: str, board_id: int) -> HttpResponse:
     actions.close_board(board, by=request.user)
     messages.success(request, gettext("%(board)s is closed. Its link no longer works.") % {"board": board})
     return redirect("releases:share", slug)
-
-
-class PublishForm(forms.Form):
-    title = forms.CharField(
-        max_length=120,
-        help_text="Anybody with the link reads the board, and participants find it under Results.",
-    )
-    kind = forms.ChoiceField(
-        label=gettext_lazy("The link shows"),
-        choices=[
-            ("live", gettext_lazy("the current board, whenever it is read")),
-            ("frozen", gettext_lazy("the board as it is now, unchanged for ever")),
-        ],
-        initial="live",
-        required=False,
-        help_text=gettext_lazy(
-            "Cite a frozen board in a paper: edits, imports and withdrawn runs do not change it."
-        ),
-    )
-    is_anonymous = forms.BooleanField(
-        required=False,
-        label=gettext_lazy("Hide the names of runs"),
-        help_text=gettext_lazy("Each run gets a pseudonym that stays the same."),
-    )
-
-    def publish(self, collection: Collection, *, query: str, by: User) -> PublicBoard | None:
-        """Publish the board of `query` as a valid form says; where it is refused the form has the reason."""
-        is_frozen = self.cleaned_data.pop("kind") == "frozen"
-        action = actions.freeze_board if is_frozen else actions.publish_board
-        try:
-            return action(collection, query=query, by=by, **self.cleaned_data)
-        except BoardError as error:
-            self.add_error(None, str(error))
-            return None

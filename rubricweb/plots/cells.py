@@ -30,6 +30,12 @@ BINS = (0.1, 0.3, 0.5, 0.7, 0.9)
 THIN = 16
 NAMES = 110
 """The width of the labels of rows."""
+ROW_LEFT, RIGHT, ROW_TOP = 6, 354, 20
+ROW_HEIGHT, TWO_LINES = 22, 34
+NOTE = 56
+"""Units that notes at the ends of rows take."""
+EQUAL = 5e-4
+"""Smaller differences are hollow dots."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,14 +130,6 @@ def _heat_cells(rows: Sequence[HeatRow], columns: Sequence[str], step: float) ->
             title = f"{row.label}, {columns[column]}: {stated}"
             body.append(box((NAMES + step * column, top), (step - 1, THIN - 1), kind, title))
     return "".join(body)
-
-
-ROW_LEFT, RIGHT, ROW_TOP = 6, 354, 20
-ROW_HEIGHT, TWO_LINES = 22, 34
-NOTE = 56
-"""Units that notes at the ends of rows take."""
-EQUAL = 5e-4
-"""Smaller differences are hollow dots."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,9 @@ RIGHT = 350
 LINE = 13
 Area = tuple[float, float, float, float]
 """Left, top, right, bottom."""
+LEVELS_LEFT, LEVELS_RIGHT, LEVELS_TOP, DEEP = 42, 350, 16, 200
+APART = 9
+"""Units between the marks of two series above one level."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +107,6 @@ def _labels(points: Sequence[Point], x: Scale, y: Scale) -> list[str]:
 
 def _overlap(area: Area, other: Area) -> bool:
     return area[0] < other[2] and other[0] < area[2] and area[1] < other[3] and other[1] < area[3]
-
-
-LEVELS_LEFT, LEVELS_RIGHT, LEVELS_TOP, DEEP = 42, 350, 16, 200
-APART = 9
-"""Units between the marks of two series above one level."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,9 @@ from rubricweb.leaderboards.board.types import BoardError, BoardSpec, MeasureCol
 from rubricweb.support import columns as support
 
 Word = TypeVar("Word", bound=StrEnum)
+MAX_COLUMNS = 20
+JUDGMENTS = "judgments"
+_TOKEN = re.compile(r"(?:(judgments|grader-[0-9]{1,9})/)?([A-Za-z0-9_.]+)(?:@([0-9]{1,6}))?(?::([0-9]))?")
 
 
 def find_grader(
@@ -211,11 +214,6 @@ def _plural(kinds: Iterable[ItemKind]) -> str:
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(names) or "none"
-
-
-MAX_COLUMNS = 20
-JUDGMENTS = "judgments"
-_TOKEN = re.compile(r"(?:(judgments|grader-[0-9]{1,9})/)?([A-Za-z0-9_.]+)(?:@([0-9]{1,6}))?(?::([0-9]))?")
 
 
 def tokens(text: str) -> tuple[str, ...]:

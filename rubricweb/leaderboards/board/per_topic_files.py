@@ -21,17 +21,8 @@ FORMATS: dict[str, Callable[[Iterable[LeaderboardRow]], Iterator[str]]] = {
     "jsonl": json_lines,
 }
 """Their lines by name."""
-
-
-def lines(spec: BoardSpec, form: str) -> list[str]:
-    """Return the lines of a file of that format. Raises `BadFormat` for a name with white space."""
-    return list(FORMATS[form](value_rows(spec)))
-
-
 MEASURES = "eval.measures.yml"
 """The ending of the file that AutoJudge's tools put beside a leaderboard."""
-
-
 LOSSES = (
     "standard errors, intervals and rank intervals",
     "what the board is based on: grader, rubric, threshold, version",
@@ -39,6 +30,11 @@ LOSSES = (
     "blanks in pseudonyms of runs: they become hyphens",
 )
 """What none of these formats can say of a board."""
+
+
+def lines(spec: BoardSpec, form: str) -> list[str]:
+    """Return the lines of a file of that format. Raises `BadFormat` for a name with white space."""
+    return list(FORMATS[form](value_rows(spec)))
 
 
 def measures_lines(spec: BoardSpec) -> list[str]:

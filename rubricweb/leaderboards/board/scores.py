@@ -39,6 +39,10 @@ from rubricweb.support import columns as support
 
 Fields = tuple[int, str, str, float, str]
 """Topic, uid, importance, weight, subtopic."""
+Grades = Mapping[int, TopicGrades]
+Scorer = Callable[[TopicGrades, Uids, MeasureSpec, Weights], Scores]
+MAX_PARTING = 5
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +138,6 @@ def _rows(spec: BoardSpec) -> list[Fields]:
     then = spec.version.all_entries.filter(item__kind__in=kinds)
     fields = ("item__topic_id", "revision__uid", "importance", "weight", "item__facet_id")
     return list(then.order_by("item__topic_id", "position", "pk").values_list(*fields))
-
-
-Grades = Mapping[int, TopicGrades]
-Scorer = Callable[[TopicGrades, Uids, MeasureSpec, Weights], Scores]
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,10 +284,6 @@ def _topics_at_work(base: Basis) -> set[int]:
     states = (*GradingJob.WORKED_ON, GradingJob.State.PAUSED, GradingJob.State.WAITING)
     jobs = GradingJob.objects.filter(collection=base.spec.collection, config=base.spec.config)
     return topics_of(jobs.filter(state__in=states))
-
-
-MAX_PARTING = 5
-Floats = NDArray[np.float64]
 
 
 def counting_topics(

@@ -49,6 +49,10 @@ from rubricweb.leaderboards.board.types import (
 )
 from rubricweb.leaderboards.board.verified import Verified, verified
 
+Floats = NDArray[np.float64]
+Further = Sequence[tuple[MeasureColumn, Basis, Floats]]
+"""Further columns with what they are scored on and their scores, shape (runs, units)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Authors:
@@ -96,11 +100,6 @@ def _items_by(spec: BoardSpec) -> int:
         drafted = "item__draft__request__llm"
     by_model = items.exclude(**{drafted: None}).order_by().values_list(drafted).annotate(Count("pk"))
     return sum(n for llm, n in by_model if is_same_model(llm, spec.config.llm))
-
-
-Floats = NDArray[np.float64]
-Further = Sequence[tuple[MeasureColumn, Basis, Floats]]
-"""Further columns with what they are scored on and their scores, shape (runs, units)."""
 
 
 def board(spec: BoardSpec) -> Board:

@@ -14,6 +14,27 @@ from rubricweb.leaderboards.board.types import EstimateSample, Top
 
 NAMED = 3
 """So many runs that are first with equal scores are named."""
+CHOICES = {
+    Draw.Design.COVER: "a sample that estimates every run's Rubric-Cover",
+    Draw.Design.ANSWERS: "a sample that estimates every run's nugget scores, one passage a topic",
+    Draw.Design.PASSAGES: "whole passages, a sample that estimates every run's P@k",
+}
+"""What a campaign calls each design."""
+ENOUGH = {
+    Draw.Design.COVER: f"for this grader, threshold and cutoff; about {COVER_CELLS} are usually enough",
+    Draw.Design.ANSWERS: f"for this cutoff; about {A_RUN} a run are usually enough",
+    Draw.Design.PASSAGES: f"for this cutoff; about {A_RUN} passages a run are usually enough",
+}
+UNITS = {Draw.Design.COVER: "items", Draw.Design.ANSWERS: "pairs", Draw.Design.PASSAGES: "passages"}
+"""What each design can draw or not."""
+SEVERAL = (
+    "with more than one passage of a run in a topic the measure is not a sum over passages; with a cutoff "
+    "of 1 it is"
+)
+AVOIDED = "it has items to avoid, for which an estimate of this kind is not known"
+ASSUMES = "It assumes that people disagree with the grader as often on every run's passages of the same {}."
+ASSUMES_NOTHING = "It is right on average, whatever errors the grader makes."
+FINDS = "Given the grader's rating, people find more in {} passages ({}): the {}."
 
 
 def headline(top: Top | None, n_topics: int) -> str:
@@ -73,29 +94,6 @@ def names(tags: tuple[str, ...]) -> str:
         "names": ", ".join(tags[: NAMED - 1]),
         "n": len(tags) - NAMED + 1,
     }
-
-
-CHOICES = {
-    Draw.Design.COVER: "a sample that estimates every run's Rubric-Cover",
-    Draw.Design.ANSWERS: "a sample that estimates every run's nugget scores, one passage a topic",
-    Draw.Design.PASSAGES: "whole passages, a sample that estimates every run's P@k",
-}
-"""What a campaign calls each design."""
-ENOUGH = {
-    Draw.Design.COVER: f"for this grader, threshold and cutoff; about {COVER_CELLS} are usually enough",
-    Draw.Design.ANSWERS: f"for this cutoff; about {A_RUN} a run are usually enough",
-    Draw.Design.PASSAGES: f"for this cutoff; about {A_RUN} passages a run are usually enough",
-}
-UNITS = {Draw.Design.COVER: "items", Draw.Design.ANSWERS: "pairs", Draw.Design.PASSAGES: "passages"}
-"""What each design can draw or not."""
-SEVERAL = (
-    "with more than one passage of a run in a topic the measure is not a sum over passages; with a cutoff "
-    "of 1 it is"
-)
-AVOIDED = "it has items to avoid, for which an estimate of this kind is not known"
-ASSUMES = "It assumes that people disagree with the grader as often on every run's passages of the same {}."
-ASSUMES_NOTHING = "It is right on average, whatever errors the grader makes."
-FINDS = "Given the grader's rating, people find more in {} passages ({}): the {}."
 
 
 def method(sample: EstimateSample) -> str:

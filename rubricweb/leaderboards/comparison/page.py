@@ -47,6 +47,8 @@ DIFFERENT = ("grader", "bank", "measure", "min_grade", "cutoff", "version", "sou
 OFFERED = 2
 USUAL = {"version": NOW, "source": str(Source.GRADER), "definition": str(Definition.PAPERS)}
 """What an address names of the board before where it would say nothing of the board now."""
+PAGE, PART = "leaderboards/compare.html", "compare"
+SVG = "image/svg+xml"
 
 
 class ComparisonForm(AnalysisForm):
@@ -192,10 +194,6 @@ class ThenForm(AnalysisForm):
             now.pop(name, None)
             del then[name]
         return {**now, **then}
-
-
-PAGE, PART = "leaderboards/compare.html", "compare"
-SVG = "image/svg+xml"
 
 
 @require_safe

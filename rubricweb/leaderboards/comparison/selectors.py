@@ -18,6 +18,9 @@ from rubricweb.leaderboards.board.certainty import ScoredBoard
 from rubricweb.leaderboards.board.sentences import headline
 
 Floats = NDArray[np.float64]
+SAME = 5e-4
+"""A difference that three decimals show as 0."""
+MOST_DECIMALS = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,11 +143,6 @@ def _ahead(scores: Floats, run: int, other: int) -> float:
     differences = scores[run] - scores[other]
     counted = differences[~np.isnan(differences)]
     return float(counted.mean()) if len(counted) else float("nan")
-
-
-SAME = 5e-4
-"""A difference that three decimals show as 0."""
-MOST_DECIMALS = 9
 
 
 def sentences(pair: RunComparison) -> str:

@@ -23,6 +23,8 @@ from rubricweb.leaderboards.influence.items import Line
 
 Groups = Mapping[str, int]
 """By doc id: the number of its group; passages without near-duplicates are in none."""
+REPEATS = "repeats: passages among the first k below another one of their group of near-duplicates"
+ONCE = "once: on rankings without repeats, where what follows moves up; measures of labels have no such score"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +113,6 @@ def _without_repeats(topic: TopicPool, groups: Groups) -> TopicPool:
         ranked.append(None if doc_ids is None else tuple(compress(doc_ids, kept)))
         scores.append(None if values is None else tuple(compress(values, kept)))
     return replace(topic, rankings=rankings_of(topic.doc_ids, ranked, scores))
-
-
-REPEATS = "repeats: passages among the first k below another one of their group of near-duplicates"
-
-ONCE = "once: on rankings without repeats, where what follows moves up; measures of labels have no such score"
 
 
 def duplicates_table(scored: ScoredBoard, rows: Sequence[DuplicatesRow], threshold: float) -> PrintedTable:

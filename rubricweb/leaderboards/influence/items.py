@@ -36,6 +36,22 @@ Texts = Mapping[tuple[int, str], str]
 Link = Callable[[int], str]
 """From a topic id to the address of its grid."""
 Line = dict[str, Value]
+ITEM_COLUMNS = (
+    "Item",
+    "Topic",
+    "Runs",
+    "Passages",
+    "r over runs",
+    "r over passages",
+    "\N{GREEK SMALL LETTER TAU} without",
+    "Swaps",
+    "Largest move",
+    "Beyond possible",
+    "Mean change",
+)
+POSSIBLE = "possible: ranks that the topics leave open, by the max-T test of all pairs"
+SHOWN_ITEMS = 50
+"""Of the table on a page; files have all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,26 +226,6 @@ def item_texts(scored: ScoredBoard) -> dict[tuple[int, str], str]:
     topics = [topic.topic_id for topic, items in scored.base.units() if items != NOTHING]
     rows = ItemRevision.objects.filter(topic__in=topics).values_list("topic_id", "uid", "text")
     return {(topic_id, uid): text or uid for topic_id, uid, text in rows}
-
-
-ITEM_COLUMNS = (
-    "Item",
-    "Topic",
-    "Runs",
-    "Passages",
-    "r over runs",
-    "r over passages",
-    "\N{GREEK SMALL LETTER TAU} without",
-    "Swaps",
-    "Largest move",
-    "Beyond possible",
-    "Mean change",
-)
-
-POSSIBLE = "possible: ranks that the topics leave open, by the max-T test of all pairs"
-
-SHOWN_ITEMS = 50
-"""Of the table on a page; files have all."""
 
 
 def items_table(

@@ -28,6 +28,23 @@ from rubricweb.leaderboards.meta_tables import span
 Floats = NDArray[np.float64]
 HOLE_DEPTHS = (5, 10, 20)
 IMPORTED, PEOPLE = "imported", "written by people"
+TEAM_COLUMNS = (
+    "Run",
+    "Team",
+    "Rank",
+    "Possible ranks",
+    "Rank left out",
+    "Error",
+    "p",
+    "Score",
+    "Score left out",
+    "Only theirs",
+)
+LOSS = (
+    "max-T test over topics of what the runs lose against the mean of all runs, each board in standard "
+    "deviations of its runs' means"
+)
+TESTED = f"p: {LOSS}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,27 +251,6 @@ def _outside(scored: ScoredBoard, k: int) -> list[int]:
             in_pool = (topic.ranked_rows[:, :k] >= 0).sum(axis=1)
             counts += np.minimum(topic.lengths, k) - in_pool
     return [int(count) for count in counts]
-
-
-TEAM_COLUMNS = (
-    "Run",
-    "Team",
-    "Rank",
-    "Possible ranks",
-    "Rank left out",
-    "Error",
-    "p",
-    "Score",
-    "Score left out",
-    "Only theirs",
-)
-
-LOSS = (
-    "max-T test over topics of what the runs lose against the mean of all runs, each board in standard "
-    "deviations of its runs' means"
-)
-
-TESTED = f"p: {LOSS}"
 
 
 def holes_table(scored: ScoredBoard, rows: Sequence[HolesRow]) -> PrintedTable:

@@ -56,6 +56,8 @@ SHARES = (
     (0.1, "one time in ten"),
     (0.02, "almost never"),
 )
+KENDALL = Coefficient.KENDALL
+AGREEMENT_SHARES = ("same", "kappa", "weighted", "low", "high")
 
 
 def in_words(share: float) -> str:
@@ -196,9 +198,6 @@ def checked(n_rated: int, n_graded: int) -> str:
     return f"{warning}{'people' if warning else 'People'} have rated {percent} of the pairs."
 
 
-KENDALL = Coefficient.KENDALL
-
-
 @dataclass(frozen=True)
 class Evidence:
     """A board with what it is compared with; what several pictures need is computed once."""
@@ -307,9 +306,6 @@ class Evidence:
 def interval_facts(ends: ConfidenceInterval) -> tuple[Fact, ...]:
     """Return both ends for the foot of a picture; nothing where they are undefined."""
     return (Fact("95 %", f"{ends.low:z.2f} to {ends.high:z.2f}"),) if ends.is_defined else ()
-
-
-AGREEMENT_SHARES = ("same", "kappa", "weighted", "low", "high")
 
 
 @dataclass(frozen=True, slots=True)

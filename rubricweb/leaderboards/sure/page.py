@@ -47,6 +47,9 @@ DEPTH = 20
 MOST_OTHERS = 3
 """Graders that a picture can tell apart beside the board's own."""
 UPLOAD_BYTES = 2_000_000
+PAGE = "leaderboards/sure.html"
+TYPES = {"tsv": "text/tab-separated-values", "tex": "application/x-tex", "svg": "image/svg+xml"}
+MAX_NAME_BYTES = 200
 
 
 class SureForm(AnalysisForm):
@@ -125,10 +128,6 @@ class OfficialForm(forms.Form):
         if (file.size or 0) > UPLOAD_BYTES:
             raise forms.ValidationError(f"Larger than {UPLOAD_BYTES // 1_000_000} MB. Is it a leaderboard?")
         return file
-
-
-PAGE = "leaderboards/sure.html"
-TYPES = {"tsv": "text/tab-separated-values", "tex": "application/x-tex", "svg": "image/svg+xml"}
 
 
 @require_safe
@@ -266,9 +265,6 @@ def official_remove(request: HtmxRequest, slug: str) -> HttpResponse:
     if official.remove_official_board(collection, name=name, by=request.user):
         messages.success(request, f"{name} is removed.")
     return redirect("leaderboards:sure", slug)
-
-
-MAX_NAME_BYTES = 200
 
 
 @contextmanager
