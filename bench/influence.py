@@ -144,7 +144,7 @@ def view(name: str, measure: str, *, is_profiled: bool) -> dict[str, float]:
 
     from rubricweb.corpus.pools import collection_pool
     from rubricweb.grades.matrices import matrices
-    from rubricweb.leaderboards.board.scored import scored_board
+    from rubricweb.leaderboards.board.certainty import scored_board
 
     asked = spec(measure)
     reading = seconds(lambda: matrices(asked.config, collection_pool(asked.collection)))
@@ -166,7 +166,7 @@ def anew(_: str, measure: str, *, is_profiled: bool) -> dict[str, float]:
     from _collection import spec
 
     from rubricweb.grades import scoring
-    from rubricweb.leaderboards.board.scored import scored_board
+    from rubricweb.leaderboards.board.certainty import scored_board
     from rubricweb.leaderboards.influence.items import item_influences
 
     made = scored_board(spec(measure))

@@ -112,13 +112,13 @@ def up() -> None:
 def ours(times: int) -> dict[str, Any]:
     up()
     from rubricweb.corpus.models import Collection
-    from rubricweb.leaderboards.board import selectors, tables
+    from rubricweb.leaderboards.board import scores, selectors
 
     collection = Collection.objects.get()
     spec = board_spec()
     found: dict[str, Any] = cold(spec)
     found["warm"] = statistics.median(seconds(lambda: selectors.board(spec)) for _ in range(REPEATS))
-    items = tables.basis(spec).items
+    items = scores.basis(spec).items
     topics = list(items)[:REPEATS]
     found["what_if"] = statistics.median(
         seconds(lambda at=at: retired_only(spec, items, at)) for at in topics
@@ -131,9 +131,9 @@ def board_spec() -> BoardSpec:
     from _collection import spec
 
     from grading.measures.registry import RAG24
-    from rubricweb.leaderboards.board import columns
+    from rubricweb.leaderboards.board import lookup
 
-    return columns.with_columns(spec("rubric_cover"), ",".join(RAG24.measures))
+    return lookup.with_columns(spec("rubric_cover"), ",".join(RAG24.measures))
 
 
 def cold(spec: BoardSpec) -> dict[str, float]:

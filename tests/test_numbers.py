@@ -44,7 +44,7 @@ def test_rules_leave_other_formats_alone(text):
 PERCENTILES_MAY = {
     "grading/statistics/mean_intervals.py",  # defines them
     "grading/statistics/rank_intervals.py",  # correlations of boards: not functions of sums over topics
-    "rubricweb/leaderboards/meta/selectors.py",
+    "rubricweb/leaderboards/meta.py",
     "rubricweb/jobs/progress.py",  # the time that a job takes
 }
 

@@ -26,7 +26,7 @@ from rubricweb.grades.models import JobChunk
 from rubricweb.grades.raters import raters
 from rubricweb.jobs.limited import Limits
 from rubricweb.jobs.run import work_on
-from rubricweb.leaderboards.public.actions import publish_board
+from rubricweb.leaderboards.actions import publish_board
 from rubricweb.releases.actions import start_release
 from rubricweb.releases.models import Release
 from rubricweb.submissions.actions import CallTerms, Described, Sent, accept, open_call, receive

@@ -28,7 +28,7 @@ from rubricweb.exports.selectors import joined
 from rubricweb.grades.forms import AddressForm
 from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.visibility import count_ratings, visible_human_grades
-from rubricweb.leaderboards.board.values import FORMATS
+from rubricweb.leaderboards.board.per_topic_files import FORMATS
 from rubricweb.support.board import Mean, answered_topics, board, run_names, score_table, scores_of
 from rubricweb.support.board_page import BoardForm
 from rubricweb.support.labels import SupportRater, labels_by, statements_of

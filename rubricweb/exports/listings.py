@@ -26,7 +26,7 @@ from rubricweb.grades.configs import kinds_of
 from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.raters import Rater, raters
 from rubricweb.grades.visibility import visible_grades
-from rubricweb.leaderboards.board.items import secret_wordings
+from rubricweb.leaderboards.board.scores import secret_wordings
 from rubricweb.review.evidence import (
     EvidenceForm,
     EvidenceItem,

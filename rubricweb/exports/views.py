@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from django import forms
 from django.contrib import messages
@@ -23,9 +23,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pseudonyms import Naming
 from rubricweb.corpus.pseudonyms import naming as naming_of_people
 from rubricweb.exports import selectors
-from rubricweb.leaderboards.board import files, values
-from rubricweb.leaderboards.board import selectors as leaderboards
-from rubricweb.leaderboards.board.types import Board, BoardSpec
+from rubricweb.leaderboards.board.files import WRITERS
 from rubricweb.leaderboards.forms import BoardForm, LabelForm
 from rubricweb.review.models import Flag, FlagEvent
 
@@ -47,14 +45,6 @@ COLUMNS = (
     "event_id",
 )
 ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
-
-WRITTEN: dict[str, tuple[Callable[[Board], list[str]], str]] = {
-    "tsv": (files.tsv_lines, "text/tab-separated-values; charset=utf-8"),
-    "tex": (files.tex_lines, "text/x-tex; charset=utf-8"),
-    "json": (files.json_lines, "application/json"),
-}
-KINDS = (*WRITTEN, *values.FORMATS, values.MEASURES)
-"""Names of the formats of a board."""
 
 
 def flag_jsonl_lines(collection: Collection, name: Naming) -> Iterator[str]:
@@ -154,10 +144,10 @@ def leaderboard(request: HtmxRequest, slug: str) -> HttpResponseBase:
     """The board as TSV, JSON or LaTeX, or with a row for each topic in a format of other tools."""
     collection = access.collection_for(request.user, slug)
     form, kind = BoardForm(request.GET, collection=collection), request.GET.get("format", "tsv")
-    if not form.is_valid() or kind not in KINDS:
+    if not form.is_valid() or kind not in WRITERS:
         return _back(request, slug)
     try:
-        lines, content_type = _board_lines(form.spec, kind)
+        lines = WRITERS[kind].lines(form.spec)
     except BadFormat as error:
         messages.error(
             request,
@@ -165,18 +155,7 @@ def leaderboard(request: HtmxRequest, slug: str) -> HttpResponseBase:
         )
         return _back(request, slug)
     name = selectors.leaderboard_name(form.spec, kind)
-    return _download(lines, name=name, content_type=content_type)
-
-
-def _board_lines(spec: BoardSpec, kind: str) -> tuple[list[str], str]:
-    """Return the lines and the content type of a board's file."""
-    if kind == values.MEASURES:
-        return values.measures_lines(spec), "application/yaml; charset=utf-8"
-    if kind in values.FORMATS:
-        content_type = "application/jsonl" if kind == "jsonl" else "text/plain"
-        return values.lines(spec, kind), f"{content_type}; charset=utf-8"
-    lines, content_type = WRITTEN[kind]
-    return lines(leaderboards.board(spec)), content_type
+    return _download(lines, name=name, content_type=WRITERS[kind].content_type)
 
 
 @require_safe

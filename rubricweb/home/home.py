@@ -24,11 +24,11 @@ from rubricweb.home.checklist import Step, ways_to_release
 from rubricweb.home.collections import CollectionCard, cards
 from rubricweb.home.todo import Task, waiting_for
 from rubricweb.home.work import work_of
-from rubricweb.leaderboards.board.headline import headline
 from rubricweb.leaderboards.board.provenance import measure_name
 from rubricweb.leaderboards.board.selectors import board
-from rubricweb.leaderboards.forms import BoardToolbar
-from rubricweb.plots.rows import DotRow, dot_rows
+from rubricweb.leaderboards.board.sentences import headline
+from rubricweb.leaderboards.forms import BoardForm
+from rubricweb.plots.cells import DotRow, dot_rows
 from rubricweb.review.models import Flag
 from rubricweb.submissions.models import Call
 from rubricweb.submissions.selectors import Track, tracks
@@ -132,7 +132,7 @@ def _of_only(user: User, row: CollectionRow) -> Context:
 
 def _first_runs(collection: Collection) -> Context:
     """Return the head of the leaderboard with its dots; nothing before there are grades and runs."""
-    form = BoardToolbar({}, collection=collection)
+    form = BoardForm({}, collection=collection)
     if not form.graders or not form.is_valid():
         return {}
     first_board = board(form.spec)

@@ -15,11 +15,11 @@ from django.views.decorators.http import require_safe
 from rubricweb.core.http import HtmxRequest
 from rubricweb.corpus.models import Collection, Run, Topic
 from rubricweb.leaderboards import board_plots
+from rubricweb.leaderboards.actions import reading
 from rubricweb.leaderboards.board import provenance, selectors
 from rubricweb.leaderboards.board.types import Board, BoardRow
 from rubricweb.leaderboards.board_plots import Dot, DotAxis, Spread
 from rubricweb.leaderboards.forms import BoardForm
-from rubricweb.leaderboards.public.selectors import reading
 from rubricweb.plots.cells import shade
 from rubricweb.submissions import access
 from rubricweb.submissions.models import Submission

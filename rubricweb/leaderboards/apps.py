@@ -8,5 +8,5 @@ class LeaderboardsConfig(AppConfig):
     def ready(self) -> None:
         from rubricweb.jobs import kinds
 
-        kinds.register("rubricweb.leaderboards.watch.kind.BoardWatches")
-        kinds.register_duty("rubricweb.leaderboards.watch.kind.look")
+        kinds.register("rubricweb.leaderboards.kind.BoardWatches")
+        kinds.register_duty("rubricweb.leaderboards.kind.look")

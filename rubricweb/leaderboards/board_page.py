@@ -3,32 +3,40 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from urllib.parse import parse_qsl, urlencode
 
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
+from django.utils.cache import patch_vary_headers
 from django.utils.text import Truncator
 from django.views.decorators.http import require_safe
 
 from grading.measures import registry
+from rubricweb.core import events
 from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part
 from rubricweb.core.ids import parse_ids
+from rubricweb.core.shared_answers import shared_answer
 from rubricweb.corpus import access
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import Official, official_boards
-from rubricweb.leaderboards import board_plots, live_board, rank_changes
-from rubricweb.leaderboards.board import estimate_words, headline, provenance, selectors
-from rubricweb.leaderboards.board.topics import parting_topics
+from rubricweb.grades import visibility
+from rubricweb.leaderboards import board_plots, rank_changes
+from rubricweb.leaderboards.board import columns as board_columns
+from rubricweb.leaderboards.board import provenance, selectors, sentences
+from rubricweb.leaderboards.board.columns import Column, Place, changed, is_ranked
+from rubricweb.leaderboards.board.scores import parting_topics
 from rubricweb.leaderboards.board.types import Board, BoardCorrelation, BoardRow, BoardTopic
 from rubricweb.leaderboards.board_plots import Dot, DotAxis, Spread
-from rubricweb.leaderboards.forms import BoardToolbar, LabelForm
-from rubricweb.leaderboards.sorting import band_rows, changed, further_heads, in_order, is_ranked, score_head
+from rubricweb.leaderboards.forms import BoardForm, LabelForm
 from rubricweb.plots.cells import shade
 
 PAGE = "leaderboards/board.html"
+SEEN = "seen"
+"""The order of runs that the browser shows, which only a live refetch sends."""
 TAU_FROM = 6
 """With fewer runs a correlation of their order says nothing."""
 DENSE_FROM = 15
@@ -41,7 +49,7 @@ CHECK_CELLS, SECONDS_A_CELL = 400, 15
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class TopicCell:
     """One topic of one run."""
 
     shade: int | None
@@ -71,7 +79,9 @@ class Line:
     """Empty where no run is clearly behind."""
     band_rows: int
     """How many rows its band has, at the first of them; else 0."""
-    cells: tuple[Cell, ...]
+    numbers: tuple[board_columns.Cell, ...]
+    """Of the columns of the page."""
+    topics: tuple[TopicCell, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,25 +106,50 @@ class OfficialTable:
 def board(request: HtmxRequest, slug: str) -> HttpResponse:
     """The page; its part `board` when controls change, `leaderboard` when grades or items do."""
     collection = access.collection_for(request.user, slug)
-    return live_board.answer(request, collection, partial(_board, request, collection))
+    return _shared(request, collection, partial(_board, request, collection))
+
+
+def _shared(
+    request: HtmxRequest, collection: Collection, respond: Callable[[], HttpResponse]
+) -> HttpResponse:
+    """Return `respond`'s answer to a live refetch, shared by all that ask since the same event.
+
+    A page that somebody opens or changes is computed for them: a setting may have changed without an event.
+    """
+    last = events.last_event(collection.channel) if _is_live(request) else ""
+    if not last:
+        return respond()
+    parameters = sorted((name, request.GET.getlist(name)) for name in request.GET)
+    may_see = visibility.what_reader_may_see(collection)
+    response = shared_answer(
+        json.dumps([request.get_host(), request.path, parameters, last, may_see]), respond
+    )
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+def _is_live(request: HtmxRequest) -> bool:
+    """Whether it is answered with the part of the page that events replace."""
+    asks_page = request.htmx.boosted or request.htmx.history_restore_request
+    return bool(request.htmx) and not asks_page and SEEN in request.GET
 
 
 def _board(request: HtmxRequest, collection: Collection) -> HttpResponse:
-    form = BoardToolbar(request.GET, collection=collection)
+    form = BoardForm(request.GET, collection=collection)
     context = {"collection": collection, "form": form}
     if not form.graders:
         context |= {"officials": official_tables(collection)}
         return page_or_part(request, PAGE, context, part="board")
     if not form.is_valid():
         return refused(form_response(request, PAGE, context, part="board"))
-    shown = selectors.board(form.spec)
-    if request.GET.get("digest") == rank_changes.digest(shown):
+    current = selectors.board(form.spec)
+    if request.GET.get("digest") == rank_changes.digest(current):
         return HttpResponse(status=204)
-    query, is_live = query_of(form), live_board.SEEN in request.GET
-    look = rank_changes.Look("") if is_live else _look(request, collection, query, shown)
+    query, is_live = query_of(form), SEEN in request.GET
+    look = rank_changes.Look("") if is_live else _look(request, collection, query, current)
     context |= {"query": query, "board_fields": parse_qsl(query), "since": look.since}
     context["ticked"] = parse_ids(request.GET.getlist("tick"))
-    context |= board_context(shown, query, request.GET, look.before)
+    context |= board_context(current, query, request.GET, look.before)
     return page_or_part(request, PAGE, context, part="leaderboard" if is_live else "board")
 
 
@@ -122,7 +157,7 @@ def _board(request: HtmxRequest, collection: Collection) -> HttpResponse:
 def plot(request: HtmxRequest, slug: str) -> HttpResponse:
     """The dots of the board as an SVG file for papers."""
     collection = access.collection_for(request.user, slug)
-    form = BoardToolbar(request.GET, collection=collection)
+    form = BoardForm(request.GET, collection=collection)
     if not form.graders or not form.is_valid():
         raise Http404("No such board.")
     context = dict(board_context(selectors.board(form.spec), query_of(form), request.GET))
@@ -134,9 +169,9 @@ def plot(request: HtmxRequest, slug: str) -> HttpResponse:
     return response
 
 
-def _look(request: HtmxRequest, collection: Collection, query: str, shown: Board) -> rank_changes.Look:
+def _look(request: HtmxRequest, collection: Collection, query: str, current: Board) -> rank_changes.Look:
     key = f"{collection.pk} {hashlib.sha256(changed(query, sort='').encode()).hexdigest()[:12]}"
-    return rank_changes.look(request.session, key, shown)
+    return rank_changes.look(request.session, key, current)
 
 
 def refused(response: HttpResponse) -> HttpResponse:
@@ -151,49 +186,49 @@ def query_of(form: LabelForm) -> str:
     return urlencode({name: value for name, value in values.items() if value not in (None, "", False)})
 
 
-def board_context(shown: Board, query: str, sent: Mapping[str, str], before: str = "") -> Context:
+def board_context(current: Board, query: str, parameters: Mapping[str, str], before: str = "") -> Context:
     """Return the context of the board: its rows with their changes, the plots, and what it states."""
-    sort = sent.get("sort", "")
-    rendering = rank_changes.rendering(shown, sent, before)
-    label, sample = provenance.measure_name(shown.spec), shown.sample
-    is_mixed = _is_mixed(shown.rows)
-    spreads = {row.run_id: _spread(row, rendering) for row in shown.rows}
+    sort = parameters.get("sort", "")
+    rendering = rank_changes.rendering(current, parameters, before)
+    label, sample = provenance.measure_name(current.spec), current.sample
+    is_mixed = _is_mixed(current.rows)
+    columns = board_columns.columns_of(current)
+    spreads = {row.run_id: _spread(row, rendering) for row in current.rows}
     axis = board_plots.dot_axis([spread for spread in spreads.values() if spread])
     return {
-        "board": shown,
+        "board": current,
         "rendering": rendering,
-        "changed": rank_changes.summary(shown, rendering.changes),
+        "changed": rank_changes.summary(current, rendering.changes),
         "axis": axis,
-        "lines": _lines(shown, rendering, axis, sort),
-        "is_dense": len(shown.rows) >= DENSE_FROM,
+        "lines": _lines(current, columns, rendering, axis, sort),
+        "is_dense": len(current.rows) >= DENSE_FROM,
         "is_mixed": is_mixed and is_ranked(sort),
-        "score_head": score_head(shown, query, sort or ("" if is_mixed else "-score")),
-        "heads": further_heads(shown, query, sort),
-        "has_estimates": any(row.estimate for row in shown.rows),
-        "estimate_lacks": estimate_words.lacks(sample),
-        "estimand": provenance.estimand(shown.spec) if sample else "",
-        "estimate_method": estimate_words.method(sample) if sample else "",
-        "estimate_notes": estimate_words.notes(sample),
-        "estimate_basis": estimate_words.basis(sample) if sample else "",
-        "sets": measure_sets(shown, query),
-        "paused": bool(sent.get("paused")),
-        "pause": changed(query, paused="" if sent.get("paused") else "1"),
+        "heads": board_columns.heads(current, columns, query, sort or ("" if is_mixed else "-score")),
+        "has_estimates": any(row.estimate for row in current.rows),
+        "estimate_lacks": sentences.lacks(sample),
+        "estimand": provenance.estimand(current.spec) if sample else "",
+        "estimate_method": sentences.method(sample) if sample else "",
+        "estimate_notes": sentences.notes(sample),
+        "estimate_basis": sentences.basis(sample) if sample else "",
+        "sets": measure_sets(current, query),
+        "paused": bool(parameters.get("paused")),
+        "pause": changed(query, paused="" if parameters.get("paused") else "1"),
         "measure_name": label,
-        "importance": provenance.importance(shown),
-        "circularity": provenance.circularity(shown),
-        "headline": headline.headline(shown.top, shown.n_topics),
-        "resolution": headline.resolution(shown.top, shown.n_topics),
-        "uncertainty": provenance.uncertainty(shown),
-        "n_asked": shown.n_topics + shown.n_undefined,
-        "n_topics_in_all": shown.n_topics + shown.n_left_out,
-        "unasked": shown.without_items[:NAMED_TOPICS],
-        "n_unasked_more": max(len(shown.without_items) - NAMED_TOPICS, 0),
-        "agreements": [_agreement(one, shown, label) for one in shown.correlations],
-        "parting": _parting(shown),
+        "importance": provenance.importance(current),
+        "circularity": provenance.circularity(current),
+        "headline": sentences.headline(current.top, current.n_topics),
+        "resolution": sentences.resolution(current.top, current.n_topics),
+        "uncertainty": provenance.uncertainty(current),
+        "n_asked": current.n_topics + current.n_undefined,
+        "n_topics_in_all": current.n_topics + current.n_left_out,
+        "unasked": current.without_items[:NAMED_TOPICS],
+        "n_unasked_more": max(len(current.without_items) - NAMED_TOPICS, 0),
+        "agreements": [_agreement(entry, current, label) for entry in current.correlations],
+        "parting": _parting(current),
         "check": {"cells": CHECK_CELLS, "seconds": CHECK_CELLS * SECONDS_A_CELL},
-        "share_checked": shown.verified[0] / (shown.verified[1] or 1),
+        "share_checked": current.verified[0] / (current.verified[1] or 1),
         "all_topics": changed(query, topics=""),
-        "statements": provenance.statements(shown),
+        "statements": provenance.statements(current),
     }
 
 
@@ -203,16 +238,23 @@ def _spread(row: BoardRow, rendering: rank_changes.Rendering) -> Spread | None:
     return None if row.score is None else Spread(row.score, row.low, row.high, before)
 
 
-def _lines(shown: Board, rendering: rank_changes.Rendering, axis: DotAxis | None, sort: str) -> list[Line]:
+def _lines(
+    current: Board,
+    columns: Sequence[Column],
+    rendering: rank_changes.Rendering,
+    axis: DotAxis | None,
+    sort: str,
+) -> list[Line]:
     """Return the rows by their bands and in these by score, or in the order that the reader chose."""
-    has_bands = any(row.is_behind for row in shown.rows)
-    rows = list(in_order(shown, sort))
+    has_bands = any(row.is_behind for row in current.rows)
+    rows = list(board_columns.in_order(current, columns, sort))
     if has_bands and not sort:
         rows.sort(key=lambda row: (row.is_behind is None, row.is_behind))
-    origins = selectors.run_origins(shown.spec.collection)
+    on_page = board_columns.at(columns, Place.PAGE)
+    origins = selectors.run_origins(current.spec.collection)
     highest = max((score for row in rows for score in row.by_topic if score is not None), default=1.0)
     lines = []
-    for row, n_rows in zip(rows, band_rows([row.is_behind for row in rows]), strict=True):
+    for row, n_rows in zip(rows, board_plots.band_rows([row.is_behind for row in rows]), strict=True):
         spread, moved = _spread(row, rendering), rendering.moved.get(row.run_id)
         is_banded = has_bands and row.is_behind is not None
         line = Line(
@@ -223,9 +265,10 @@ def _lines(shown: Board, rendering: rank_changes.Rendering, axis: DotAxis | None
             "" if moved is None else "up" if moved > 0 else "down" if moved < 0 else "score",
             band=board_plots.BANDS[bool(row.is_behind)] if is_banded else "",
             band_rows=n_rows if is_banded else 0,
-            cells=tuple(
-                Cell(None if score is None else shade(score / max(highest, 1.0)), score, topic)
-                for score, topic in zip(row.by_topic, shown.topics, strict=True)
+            numbers=tuple(column.cell(row) for column in on_page),
+            topics=tuple(
+                TopicCell(None if score is None else shade(score / max(highest, 1.0)), score, topic)
+                for score, topic in zip(row.by_topic, current.topics, strict=True)
             ),
         )
         lines.append(line)
@@ -234,15 +277,15 @@ def _lines(shown: Board, rendering: rank_changes.Rendering, axis: DotAxis | None
 
 def _is_mixed(rows: Sequence[BoardRow]) -> bool:
     """Return whether a run that is clearly behind scores higher than one that is not."""
-    known = [row.is_behind for row in rows if row.is_behind is not None]
-    return known != sorted(known)
+    tested = [row.is_behind for row in rows if row.is_behind is not None]
+    return tested != sorted(tested)
 
 
-def _agreement(other: BoardCorrelation, shown: Board, name: str) -> dict[str, object]:
+def _agreement(other: BoardCorrelation, current: Board, name: str) -> dict[str, object]:
     """Return how far the order of runs agrees with another board, with a drawing of both scores."""
-    scores = {row.run_tag: row.score for row in shown.rows}
+    scores = {row.run_tag: row.score for row in current.rows}
     pairs = [(tag, theirs, ours) for tag, theirs in other.scores if (ours := scores.get(tag)) is not None]
-    first = shown.top.first if shown.top else ()
+    first = current.top.first if current.top else ()
     enough = len(pairs) >= TAU_FROM
     return {
         "against": other.against,
@@ -254,36 +297,43 @@ def _agreement(other: BoardCorrelation, shown: Board, name: str) -> dict[str, ob
     }
 
 
-def _parting(shown: Board) -> list[Parting]:
-    scores = [score for row in shown.rows for score in row.by_topic if score is not None]
+def _parting(current: Board) -> list[Parting]:
+    scores = [score for row in current.rows for score in row.by_topic if score is not None]
     low, high = min(scores, default=0.0), max(scores, default=1.0)
     return [
         Parting(
-            shown.topics[place],
-            board_plots.ticks([row.by_topic[place] for row in shown.rows if row.rank == 1], low, high),
-            board_plots.ticks([row.by_topic[place] for row in shown.rows if row.rank != 1], low, high),
+            current.topics[place],
+            board_plots.ticks([row.by_topic[place] for row in current.rows if row.rank == 1], low, high),
+            board_plots.ticks([row.by_topic[place] for row in current.rows if row.rank != 1], low, high),
         )
-        for place in parting_topics(shown.topics, shown.rows)
+        for place in parting_topics(current.topics, current.rows)
     ]
 
 
 def official_tables(collection: Collection) -> list[OfficialTable]:
     """Return the official leaderboards, which are to be seen before there is a bank."""
     tables = []
-    for one in official_boards(collection):
-        axis = None if one.is_rank else board_plots.dot_axis([Spread(value) for value in one.values.values()])
-        best = sorted(one.scores, key=lambda tag: (-one.scores[tag], tag))
-        rows = [(tag, one.values[tag], axis.dot(Spread(one.values[tag])) if axis else None) for tag in best]
-        tables.append(OfficialTable(one, axis, rows))
+    for official in official_boards(collection):
+        axis = (
+            None
+            if official.is_rank
+            else board_plots.dot_axis([Spread(value) for value in official.values.values()])
+        )
+        best = sorted(official.scores, key=lambda tag: (-official.scores[tag], tag))
+        rows = [
+            (tag, official.values[tag], axis.dot(Spread(official.values[tag])) if axis else None)
+            for tag in best
+        ]
+        tables.append(OfficialTable(official, axis, rows))
     return tables
 
 
-def measure_sets(shown: Board, query: str) -> list[tuple[str, str]]:
+def measure_sets(current: Board, query: str) -> list[tuple[str, str]]:
     """Return sets of columns that one click shows: pairs of label and query."""
-    if shown.spec.bank is None:
+    if current.spec.bank is None:
         return []
     return [
-        (one.label, changed(query, measure=one.ranked_by, columns=",".join(one.others), sort=""))
-        for one in registry.SETS
-        if one.kind is None or one.kind in shown.spec.kinds
+        (entry.label, changed(query, measure=entry.ranked_by, columns=",".join(entry.others), sort=""))
+        for entry in registry.SETS
+        if entry.kind is None or entry.kind in current.spec.kinds
     ]

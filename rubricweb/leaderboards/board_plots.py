@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from rubricweb.plots import scatter as plots
 from rubricweb.plots.scatter import Point
@@ -72,14 +73,14 @@ class DotAxis:
 
 def dot_axis(spreads: Sequence[Spread]) -> DotAxis | None:
     """Return an axis that ends at round numbers, without runs far below the rest; None without values."""
-    shown = sorted(spreads, key=lambda spread: spread.value)
-    whole = shown[-1].value - shown[0].value if shown else 0.0
+    ordered = sorted(spreads, key=lambda spread: spread.value)
+    whole = ordered[-1].value - ordered[0].value if ordered else 0.0
     gaps = [
         place
-        for place in range(1, len(shown) // CUT_FROM + 1)
-        if shown[place].value - shown[place - 1].value > FAR_BELOW * whole
+        for place in range(1, len(ordered) // CUT_FROM + 1)
+        if ordered[place].value - ordered[place - 1].value > FAR_BELOW * whole
     ]
-    kept = shown[max(gaps, default=0) :]
+    kept = ordered[max(gaps, default=0) :]
     ends = [end for spread in kept for end in (spread.value, spread.low, spread.high) if end is not None]
     if not ends:
         return None
@@ -108,3 +109,16 @@ def ticks(scores: Sequence[float | None], low: float, high: float) -> list[float
     """Return where the scores of a topic stand between the lowest and the highest of a board, in per cent."""
     axis = DotAxis(low, high, ())
     return [axis.at(score) for score in scores if score is not None]
+
+
+def band_rows(bands: Sequence[object]) -> list[int]:
+    """Return, for rows of these bands, how many rows the band has at its first row, else 0.
+
+    >>> band_rows(["a", "a", "b", "a"])
+    [2, 0, 1, 1]
+    """
+    rows: list[int] = []
+    for _, group in groupby(bands):
+        n = len(list(group))
+        rows += [n, *[0] * (n - 1)]
+    return rows

@@ -17,7 +17,7 @@ from grading.topic_attributes import Attribute, TopicSlice, attributes, slices
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.rank_intervals import RankIntervals, rank_intervals
 from rubricweb.leaderboards.board import provenance
-from rubricweb.leaderboards.board.scored import ScoredBoard
+from rubricweb.leaderboards.board.certainty import ScoredBoard
 
 Floats = NDArray[np.float64]
 ALL = "all topics"
@@ -72,7 +72,7 @@ def sliceable(collection: Collection) -> dict[str, list[TopicSlice]]:
 
 def offered_slices(collection: Collection) -> list[TopicSlice]:
     """Return the slices of all attributes, which a board's controls suggest."""
-    return [one for listed in sliceable(collection).values() for one in listed]
+    return [topics for listed in sliceable(collection).values() for topics in listed]
 
 
 def board_by_attribute(scored: ScoredBoard, name: str) -> BoardByAttribute:
@@ -84,9 +84,9 @@ def board_by_attribute(scored: ScoredBoard, name: str) -> BoardByAttribute:
     scores, tags = scored.table.scores[order], tuple(scored.run_tags[run] for run in order)
     whole = _column(scored, tags, scores, None)
     columns = []
-    for one in slices(attribute, len(topics)):
-        places = [place for place, query_id in enumerate(query_ids) if query_id in one.query_ids]
-        columns.append(_column(scored, tags, scores[:, places], one, whole))
+    for row in slices(attribute, len(topics)):
+        places = [place for place, query_id in enumerate(query_ids) if query_id in row.query_ids]
+        columns.append(_column(scored, tags, scores[:, places], row, whole))
     return BoardByAttribute(
         attribute=attribute,
         run_tags=tags,
@@ -135,7 +135,7 @@ def score_sheet(board: BoardByAttribute, scored: ScoredBoard) -> PrintedTable:
         )
         for run, tag in enumerate(board.run_tags)
     ]
-    kept = (TextCell(number(one.order_kept.value), title=one.order_kept.reason) for one in columns)
+    kept = (TextCell(number(row.order_kept.value), title=row.order_kept.reason) for row in columns)
     rows.append((TextCell(f"\N{GREEK SMALL LETTER TAU} with {ALL}"), *kept))
     heads = ("Run", *(f"{_short_name(column, board.attribute)} ({column.n_topics})" for column in columns))
     return PrintedTable(

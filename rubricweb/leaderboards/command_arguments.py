@@ -1,26 +1,34 @@
-"""What the commands of boards and qrels share: their arguments, and the spec that these name."""
+"""Arguments of the commands of boards, qrels and comparisons, and what these name: specs, graders, banks."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from grading.formats.tables import tex_lines, text_lines
 from grading.measures import registry
 from grading.measures.base import CUTOFF, MIN_ANSWERS
 from grading.measures.cover import LabelMode
 from grading.statistics.max_t import PairedTest
 from grading.types import TrecEval
+from rubricweb.banks.models import Bank
 from rubricweb.corpus.command_arguments import collection_named
+from rubricweb.corpus.models import Collection
 from rubricweb.grades.configs import default_min_grade
 from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import Definition, MeasureSpec
-from rubricweb.leaderboards.board import columns, lookup
-from rubricweb.leaderboards.board.types import BoardSpec, MissingTopic
+from rubricweb.grades.selectors import scored_graders
+from rubricweb.leaderboards.board import lookup
+from rubricweb.leaderboards.board.types import BoardError, BoardSpec, MissingTopic
 
 Options = Mapping[str, Any]  # as argparse and call_command give them
+
+LINES = {"table": text_lines, "tex": tex_lines}
+"""How a table is printed for people."""
+FORMATS = ("json", "tsv", *LINES)
 
 
 def add_label_arguments(parser: ArgumentParser) -> None:
@@ -152,7 +160,7 @@ def board_spec_of(options: Options) -> BoardSpec:
     spec = spec_of(options, cutoff=options["cutoff"])
     trec_eval = lookup.parse_choice(TrecEval, options["trec_eval"], "trec_eval", label="version of trec_eval")
     labelled = replace(spec.measure, relevant=options["relevant"], trec_eval=trec_eval)
-    measure = lookup.check_measure(spec.config, columns.parse_measure(options["measure"], labelled))
+    measure = lookup.check_measure(spec.config, lookup.parse_measure(options["measure"], labelled))
     limited = replace(
         spec,
         measure=measure,
@@ -162,4 +170,49 @@ def board_spec_of(options: Options) -> BoardSpec:
         facet=options["subtopic"],
         test=lookup.parse_choice(PairedTest, options["test"], "test"),
     )
-    return columns.with_columns(lookup.check_scope(limited), options["columns"])
+    return lookup.with_columns(lookup.check_scope(limited), options["columns"])
+
+
+def add_comparing_arguments(parser: ArgumentParser) -> None:
+    """Add what is compared, and how it is printed."""
+    parser.add_argument("slug", help="the collection")
+    parser.add_argument("--prompt-class", action="append", default=[], metavar="C", help="default: all")
+    parser.add_argument("--llm", action="append", default=[], metavar="L", help="default: all")
+    parser.add_argument("--bank", action="append", default=[], metavar="NAME", help="default: all graded")
+    text = "first judgment that is relevant; default: the collection's"
+    parser.add_argument("--min-relevant-judgment", type=int, metavar="N", help=text)
+    parser.add_argument("--format", default="json", help="json (default), table, tsv or tex")
+
+
+def first_relevant(collection: Collection, options: Options) -> int:
+    stated: int | None = options["min_relevant_judgment"]
+    return collection.min_relevant if stated is None else stated
+
+
+def check_format(options: Options) -> None:
+    if options["format"] not in FORMATS:
+        raise BoardError("format", f"no format {options['format']!r}; known are {', '.join(FORMATS)}")
+
+
+def graders_named(collection: Collection, options: Options) -> list[GraderConfig]:
+    """Return the graders of the named prompt classes and llms; all that can be scored where none is named."""
+    configs = [row.config for row in scored_graders(collection)]
+    for name in ("prompt_class", "llm"):
+        available = sorted({str(getattr(config, name)) for config in configs})
+        _known(options[name], available, what=name.replace("_", " "))
+        configs = [
+            config for config in configs if not options[name] or getattr(config, name) in options[name]
+        ]
+    return configs
+
+
+def banks_named(collection: Collection, names: Sequence[str]) -> list[Bank]:
+    banks = list(collection.banks.all())
+    _known(names, [bank.name for bank in banks], what="bank")
+    return [bank for bank in banks if not names or bank.name in names]
+
+
+def _known(names: Sequence[str], available: Sequence[str], *, what: str) -> None:
+    for name in names:
+        if name not in available:
+            raise BoardError(what, f"no {what} {name}; there are {', '.join(available) or 'none'}")

@@ -20,7 +20,7 @@ from grading.statistics.max_t import PairedTest
 from grading.topic_attributes import TopicSlice
 from grading.types import MAX_RATING, USUAL_MIN_GRADE, ItemKind, Purpose, TrecEval
 from rubricweb.banks.models import Bank, BankVersion
-from rubricweb.core.chips import ChipForm
+from rubricweb.core.chips import Chip, ChipForm
 from rubricweb.core.forms import RenamedChoiceField, filled_in, keep_choices, offer_rows
 from rubricweb.core.ids import parse_id
 from rubricweb.corpus.models import Collection
@@ -29,7 +29,7 @@ from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.grades.selectors import banks_graded_by, default_bank, graders_of, scored_graders
-from rubricweb.leaderboards.board import columns, lookup, provenance
+from rubricweb.leaderboards.board import lookup, provenance
 from rubricweb.leaderboards.board.types import BoardError, BoardSpec, MissingTopic
 from rubricweb.leaderboards.by_attribute import offered_slices
 
@@ -50,7 +50,7 @@ MODES = (
     (LabelMode.COUNT, "count of items"),
 )
 SOURCES = tuple(
-    ("" if source is Source.GRADER else str(source), words) for source, words in provenance.SOURCES.items()
+    ("" if source is Source.GRADER else str(source), label) for source, label in provenance.SOURCES.items()
 )
 DEFINITIONS = (
     ("", "as in the papers"),
@@ -71,9 +71,7 @@ FORMER_TESTS = {"t": PairedTest.STUDENTISED, "randomisation": "", PairedTest.SIG
 """Addresses and published boards have these names."""
 
 
-NO_COLUMNS = {
-    "columns": "its further columns: runs are looked at by the measure that ranks them",
-}
+NO_COLUMNS = {"columns": "its further columns: runs are looked at by the measure that ranks them"}
 
 
 TOPICS_HELP = "An attribute of topics: category=how-to, ambiguity=5..10, ambiguity=high (its high third)"
@@ -110,11 +108,13 @@ class LabelForm(forms.Form):
 
     spec: BoardSpec
 
-    def __init__(self, sent: Mapping[str, object], *, collection: Collection, auto_id: str = "id_%s") -> None:
+    def __init__(
+        self, parameters: Mapping[str, object], *, collection: Collection, auto_id: str = "id_%s"
+    ) -> None:
         """Bind to what the address says; what it leaves out has a default that the form shows."""
         self.collection = collection
         self.graders = [row.config for row in scored_graders(collection)]
-        given = _with_grades(filled_in(self, sent), collection)
+        given = _with_grades(filled_in(self, parameters), collection)
         self.defaults = self.default_values(given)
         super().__init__({**self.defaults, **given}, auto_id=auto_id)
         ids = [config.pk for config in self.graders]
@@ -182,8 +182,15 @@ class LabelForm(forms.Form):
         return replace(spec, version=version, source=source, by_subtopic=bool(self.cleaned_data["units"]))
 
 
-class BoardForm(LabelForm):
-    """All controls of a board; those that are left empty are as MEASURES has them."""
+class BoardForm(ChipForm, LabelForm):
+    """All controls of a board, as chips with a menu; those that are left empty have their defaults."""
+
+    in_toolbar: tuple[str, ...] = ("measure", "grader", "bank", "min_grade")
+    in_menu: tuple[str, ...] = (
+        *("cutoff", "kind", "topics", "source", "version", "units", "topic", "facet", "missing"),
+        *("mode", "min_answers", "relevant", "trec_eval", "definition", "test"),
+    )
+    has_columns = True
 
     measure = forms.CharField(max_length=60, widget=forms.TextInput({"list": "measures"}))
     cutoff = forms.IntegerField(min_value=CUTOFF.lowest, max_value=CUTOFF.highest, label="Rank cutoff k")
@@ -218,42 +225,19 @@ class BoardForm(LabelForm):
         *("columns", "relevant", "trec_eval", "source", "units", "missing", "definition", "test"),
     )
 
-    def clean_measure(self) -> str:
-        try:
-            columns.parse_measure(self.cleaned_data["measure"], MeasureSpec())
-        except BoardError as error:
-            raise forms.ValidationError(str(error)) from error
-        return str(self.cleaned_data["measure"])
+    def __init__(self, parameters: Mapping[str, object], *, collection: Collection) -> None:
+        super().__init__(parameters, collection=collection)
+        self.address = QueryDict(urlencode(_pairs(filled_in(self, parameters), self.fields)))
+        llms = [config.llm for config in self.graders]
+        for field in self.fields.values():
+            if isinstance(field, GraderField):
+                field.told_apart = frozenset(llm for llm in llms if llms.count(llm) == 1)
 
-    def measure_spec(self) -> MeasureSpec:
-        picked = self.cleaned_data
-        base = replace(
-            super().measure_spec(),
-            cutoff=picked["cutoff"],
-            relevant=picked["relevant"] or 0,
-            trec_eval=TrecEval(picked["trec_eval"] or TrecEval.NINE),
-        )
-        return columns.parse_measure(picked["measure"], base)
-
-    def refined(self, spec: BoardSpec) -> BoardSpec:
-        picked = self.cleaned_data
-        limited = replace(
-            super().refined(spec),
-            missing=MissingTopic(picked["missing"] or MissingTopic.ZERO),
-            topic_slice=lookup.find_topics(self.collection, picked["topics"]),
-            topic=picked["topic"],
-            facet=picked["facet"],
-            test=PairedTest(picked["test"] or PairedTest.SIGN_FLIPS),
-        )
-        return columns.with_columns(lookup.check_scope(limited), picked["columns"])
-
-
-class BoardChips(ChipForm):
-    """Options of boards as chips, with suggestions for those that are typed."""
-
-    collection: Collection
-    graders: list[GraderConfig]
-    has_columns = False
+    @property
+    def chips(self) -> list[Chip]:
+        for name in ("grader", "bank", "version"):
+            keep_choices(self, name)
+        return super().chips
 
     @property
     def has_boards(self) -> bool:
@@ -275,40 +259,44 @@ class BoardChips(ChipForm):
     @property
     def carried(self) -> list[BoundField]:
         """What the page does not show and its address keeps."""
-        return []
-
-
-class BoardToolbar(BoardChips, BoardForm):
-    """The controls of a board, as chips with a menu."""
-
-    in_toolbar: tuple[str, ...] = ("measure", "grader", "bank", "min_grade")
-    in_menu: tuple[str, ...] = (
-        *("cutoff", "kind", "topics", "source", "version", "units", "topic", "facet", "missing"),
-        *("mode", "min_answers", "relevant", "trec_eval", "definition", "test"),
-    )
-    has_columns = True
-
-    def __init__(self, sent: Mapping[str, object], *, collection: Collection) -> None:
-        super().__init__(sent, collection=collection)
-        self.address = QueryDict(urlencode(_pairs(filled_in(self, sent), self.fields)))
-        llms = [config.llm for config in self.graders]
-        for field in self.fields.values():
-            if isinstance(field, GraderField):
-                field.told_apart = frozenset(llm for llm in llms if llms.count(llm) == 1)
-        for name in ("grader", "bank", "version"):
-            keep_choices(self, name)
+        return [field for field in self.hidden_fields() if field.value()]
 
     def default_value(self, name: str) -> object:
         if name in ("grader", "bank"):
             return str(self.data.get(name))
         return self.defaults.get(name, "")
 
-    @property
-    def carried(self) -> list[BoundField]:
-        return [field for field in self.hidden_fields() if field.value()]
+    def clean_measure(self) -> str:
+        try:
+            lookup.parse_measure(self.cleaned_data["measure"], MeasureSpec())
+        except BoardError as error:
+            raise forms.ValidationError(str(error)) from error
+        return str(self.cleaned_data["measure"])
+
+    def measure_spec(self) -> MeasureSpec:
+        picked = self.cleaned_data
+        base = replace(
+            super().measure_spec(),
+            cutoff=picked["cutoff"],
+            relevant=picked["relevant"] or 0,
+            trec_eval=TrecEval(picked["trec_eval"] or TrecEval.NINE),
+        )
+        return lookup.parse_measure(picked["measure"], base)
+
+    def refined(self, spec: BoardSpec) -> BoardSpec:
+        picked = self.cleaned_data
+        limited = replace(
+            super().refined(spec),
+            missing=MissingTopic(picked["missing"] or MissingTopic.ZERO),
+            topic_slice=lookup.find_topics(self.collection, picked["topics"]),
+            topic=picked["topic"],
+            facet=picked["facet"],
+            test=PairedTest(picked["test"] or PairedTest.SIGN_FLIPS),
+        )
+        return lookup.with_columns(lookup.check_scope(limited), picked["columns"])
 
 
-class AnalysisForm(BoardToolbar):
+class AnalysisForm(BoardForm):
     """The board that a page analyses, with all its options but those that do not apply there."""
 
     own: tuple[str, ...] = ()
@@ -319,9 +307,9 @@ class AnalysisForm(BoardToolbar):
     view = forms.CharField(max_length=20, required=False, widget=forms.HiddenInput)
     """Which of the page's views is shown."""
 
-    def __init__(self, sent: Mapping[str, object], *, collection: Collection) -> None:
-        self.in_toolbar = (*self.own, *BoardToolbar.in_toolbar)
-        super().__init__(sent, collection=collection)
+    def __init__(self, parameters: Mapping[str, object], *, collection: Collection) -> None:
+        self.in_toolbar = (*self.own, *BoardForm.in_toolbar)
+        super().__init__(parameters, collection=collection)
 
     def refined(self, spec: BoardSpec) -> BoardSpec:
         return _without(replace(super().refined(spec), columns=()), self.inapplicable)
@@ -344,7 +332,7 @@ class AnalysisForm(BoardToolbar):
 def _pairs(given: Mapping[str, object], names: Container[str]) -> list[tuple[str, str]]:
     """Return what is given for these names as an address has it."""
     listed = {name: value if isinstance(value, list) else [value] for name, value in given.items()}
-    return [(name, str(one)) for name, values in listed.items() if name in names for one in values]
+    return [(name, str(part)) for name, values in listed.items() if name in names for part in values]
 
 
 def _with_grades(given: dict[str, object], collection: Collection) -> dict[str, object]:

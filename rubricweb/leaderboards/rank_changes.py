@@ -16,7 +16,7 @@ from typing import Any
 from django.utils import timezone
 
 from rubricweb.core.ids import parse_id
-from rubricweb.leaderboards.board import headline
+from rubricweb.leaderboards.board import sentences
 from rubricweb.leaderboards.board.types import Board, BoardRow
 
 NAMED = 3
@@ -74,16 +74,16 @@ class Rendering:
     """What changed since the browser's last rendering, in sentences; empty when nothing did."""
 
 
-def rendering(board: Board, sent: Mapping[str, str], before: str = "") -> Rendering:
+def rendering(board: Board, parameters: Mapping[str, str], before: str = "") -> Rendering:
     """Return the board with its changes since what the browser sent, and since `before`."""
     seen = standing(board)
-    before = sent.get("before") or before or sent.get("seen") or seen
-    then, shown = _parsed(before), _parsed(sent.get("seen") or seen)
+    before = parameters.get("before") or before or parameters.get("seen") or seen
+    then, previous = _parsed(before), _parsed(parameters.get("seen") or seen)
     changes = {row.run_id: change for row in board.rows if (change := _change(row, then.get(row.run_id)))}
-    moves = {row.run_id: move for row in board.rows if (move := _change(row, shown.get(row.run_id)))}
+    moves = {row.run_id: move for row in board.rows if (move := _change(row, previous.get(row.run_id)))}
     moved = {run: move.rose for run, move in moves.items()}
-    n_graded = board.n_graded - (parse_id(sent.get("graded")) or board.n_graded)
-    news = _news(board, moves, shown, n_graded)
+    n_graded = board.n_graded - (parse_id(parameters.get("graded")) or board.n_graded)
+    news = _news(board, moves, previous, n_graded)
     return Rendering(seen, before, board.n_graded, digest(board), changes, moved, news)
 
 
@@ -109,8 +109,8 @@ def standing(board: Board) -> str:
 def digest(board: Board) -> str:
     """Return a digest that is equal for boards that look the same."""
     stands_on = (board.n_topics, board.n_items, board.items_stamp, board.verified)
-    shown = (board.rows, stands_on, board.correlations, board.top, board.topics, board.without_items)
-    return hashlib.sha256(repr(shown).encode()).hexdigest()[:16]
+    visible = (board.rows, stands_on, board.correlations, board.top, board.topics, board.without_items)
+    return hashlib.sha256(repr(visible).encode()).hexdigest()[:16]
 
 
 def summary(board: Board, changes: Mapping[int, Change]) -> str:
@@ -148,10 +148,10 @@ def _change(row: BoardRow, before: Standing | None) -> Change | None:
     return Change(before, rose, difference) if rose or difference else None
 
 
-def _news(board: Board, moves: Mapping[int, Change], shown: Mapping[int, Standing], n_graded: int) -> str:
+def _news(board: Board, moves: Mapping[int, Change], previous: Mapping[int, Standing], n_graded: int) -> str:
     if not moves:
         return ""
-    return " ".join(filter(None, [_moves(board, moves, n_graded), _first(board, shown)]))
+    return " ".join(filter(None, [_moves(board, moves, n_graded), _first(board, previous)]))
 
 
 def _moves(board: Board, moves: Mapping[int, Change], n_graded: int = 0) -> str:
@@ -170,11 +170,11 @@ def _moves(board: Board, moves: Mapping[int, Change], n_graded: int = 0) -> str:
     return f"{runs} {verb}{after}." + (f" {places}." if places else "")
 
 
-def _first(board: Board, shown: Mapping[int, Standing]) -> str:
+def _first(board: Board, previous: Mapping[int, Standing]) -> str:
     """Return which runs are first, and whether they were before; empty where nothing is tested."""
     if board.top is None or not board.top.can_tell:
         return ""
     first = {row.run_id for row in board.rows if row.rank == 1}
-    was = {run for run, before in shown.items() if before.rank == 1}
+    was = {run for run, before in previous.items() if before.rank == 1}
     verb = "is" if len(board.top.first) == 1 else "are"
-    return f"{headline.names(board.top.first)} {verb} first{', as before' if first == was else ' now'}."
+    return f"{sentences.names(board.top.first)} {verb} first{', as before' if first == was else ' now'}."

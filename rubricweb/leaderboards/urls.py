@@ -1,9 +1,9 @@
 from django.urls import path, re_path
 
 from rubricweb.leaderboards.board_page import board, plot
-from rubricweb.leaderboards.comparison.views import compare
-from rubricweb.leaderboards.public.views import close, public, public_file
-from rubricweb.leaderboards.sure.views import official_add, official_remove, sure
+from rubricweb.leaderboards.comparison.page import compare
+from rubricweb.leaderboards.public import close, public, public_file
+from rubricweb.leaderboards.sure.page import official_add, official_remove, sure
 
 app_name = "leaderboards"
 ROOM = "collections/<slug:slug>/leaderboards/"

@@ -1,11 +1,26 @@
-"""Tables drawn as cells whose colour is the number that they show: a confusion, and topics by runs."""
+"""Draw tables whose cells carry a shade, and rows of bars or dots on one axis."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rubricweb.plots.svg import WIDTH, Plot, box, linked, shortened, text
+from rubricweb.plots.svg import (
+    WIDTH,
+    Plot,
+    Scale,
+    box,
+    dot,
+    line,
+    linked,
+    nice_ticks,
+    places_of,
+    shortened,
+    signed,
+    text,
+    tick_label,
+    whisker,
+)
 
 LEFT, TOP, ROW = 62, 24, 34
 TOTAL = 44
@@ -15,6 +30,12 @@ BINS = (0.1, 0.3, 0.5, 0.7, 0.9)
 THIN = 16
 NAMES = 110
 """The width of the labels of rows."""
+ROW_LEFT, RIGHT, ROW_TOP = 6, 354, 20
+ROW_HEIGHT, TWO_LINES = 22, 34
+NOTE = 56
+"""Units that notes at the ends of rows take."""
+EQUAL = 5e-4
+"""Smaller differences are hollow dots."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,3 +130,132 @@ def _heat_cells(rows: Sequence[HeatRow], columns: Sequence[str], step: float) ->
             title = f"{row.label}, {columns[column]}: {stated}"
             body.append(box((NAMES + step * column, top), (step - 1, THIN - 1), kind, title))
     return "".join(body)
+
+
+@dataclass(frozen=True, slots=True)
+class DotRow:
+    """A score with its interval; None is undefined and leaves the row empty."""
+
+    label: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    before: float | None = None
+    """Where it was: a hollow dot, joined to the full one."""
+    href: str = ""
+    kind: str = ""
+    """`lead`, `out` or nothing."""
+    note: str = ""
+    """What stands at the end of the row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """What falls and what rises, each with whose it is."""
+
+    label: str
+    low: float
+    high: float
+    low_label: str
+    high_label: str
+    href: str = ""
+
+
+def dot_rows(
+    rows: Sequence[DotRow], *, name: str, sentence: str, axis: str, names: float = 130, width: float = WIDTH
+) -> Plot:
+    """Return a row each on one axis; `names` is the width of the labels.
+
+    >>> plot = dot_rows([DotRow("bm25", 0.5, 0.4, 0.6)], name="r", sentence="", axis="score")
+    >>> plot.body.count("<circle"), plot.body.count("whisker")
+    (1, 1)
+    """
+    drawn = [end for row in rows for end in (row.value, row.low, row.high, row.before) if end is not None]
+    ticks = nice_ticks(min(drawn, default=0.0), max(drawn, default=1.0))
+    end = width - ROW_LEFT
+    right = end - (NOTE if any(row.note for row in rows) else 0)
+    x, bottom = Scale(ticks[0], ticks[-1], names + 8, right - 8), ROW_TOP + ROW_HEIGHT * len(rows)
+    body = []
+    for tick in ticks:
+        body.append(line((x(tick), ROW_TOP), (x(tick), bottom), "grid"))
+        body.append(text(x(tick), ROW_TOP - 6, tick_label(tick, ticks), "middle"))
+    for place, row in enumerate(rows):
+        y = ROW_TOP + ROW_HEIGHT * (place + 0.5)
+        body.append(text(names, y + 4, shortened(row.label, names), "end name"))
+        if row.value is None:
+            continue
+        ends = "" if row.low is None or row.high is None else f" ({row.low:z.3f} to {row.high:z.3f})"
+        title = f"{row.label}: {row.value:z.3f}{ends}"
+        if row.low is not None and row.high is not None:
+            body.append(whisker((0, y), (x(row.low), x(row.high)), is_flat=True))
+        if row.before is not None:
+            body.append(line((x(row.before), y), (x(row.value), y), "joined"))
+            body.append(dot((x(row.before), y), "hollow", f"{row.label} before: {row.before:z.3f}"))
+        body.append(linked(dot((x(row.value), y), row.kind, title), row.href, title))
+        body.append(text(end, y + 4, row.note, "end") if row.note else "")
+    body.append(text(right, bottom + 14, f"{axis} \N{RIGHTWARDS ARROW}", "end"))
+    return Plot(name, sentence, bottom + 20, "".join(body), width)
+
+
+def differences(
+    rows: Sequence[tuple[str, float]], *, name: str, sentence: str, heads: tuple[str, str], width: float
+) -> Plot:
+    """Return a bar a row, to the left or the right of zero; `heads` says whose the sides are.
+
+    >>> plot = differences([("t1", 0.5), ("t2", 0.0)], name="d", sentence="", heads=("b", "a"), width=740)
+    >>> plot.body.count("<rect"), plot.body.count("<circle")
+    (1, 1)
+    """
+    most = max((abs(value) for _, value in rows), default=0.0)
+    ticks = nice_ticks(-most, most, most=4)
+    names, right = width * 0.4, width - ROW_LEFT - NOTE
+    x, top = Scale(ticks[0], ticks[-1], names + 8, right), ROW_TOP + ROW_HEIGHT
+    zero, bottom = x(0.0), top + ROW_HEIGHT * len(rows)
+    body = [text(zero - 8, 11, f"\N{LEFTWARDS ARROW} {heads[0]}", "end")]
+    body.append(text(zero + 8, 11, f"{heads[1]} \N{RIGHTWARDS ARROW}"))
+    for tick in ticks:
+        body.append(line((x(tick), top), (x(tick), bottom), "grid" if tick else "axis"))
+        label = signed(tick, places_of(ticks[1] - ticks[0]))
+        body.append(text(x(tick), top - 6, label, "middle"))
+    for place, (label, value) in enumerate(rows):
+        y, title = top + ROW_HEIGHT * (place + 0.5), f"{label}: {signed(value, 3)}"
+        body.append(text(names, y + 4, shortened(label, names - 16), "end name"))
+        body.append(text(width - ROW_LEFT, y + 4, signed(value, 3), "end"))
+        if abs(value) < EQUAL:
+            body.append(dot((zero, y), "hollow", title, radius=3))
+        else:
+            start, end = sorted((zero, x(value)))
+            body.append(box((start, y - 7), (end - start, 14), "plus" if value > 0 else "minus", title))
+    return Plot(name, sentence, bottom + 6, "".join(body), width)
+
+
+def tornado(rows: Sequence[Bars], *, name: str, sentence: str, heads: tuple[str, str]) -> Plot:
+    """Return two bars a row around a middle line; `heads` says what left and right of it mean.
+
+    >>> bars = [Bars("Why?", -0.5, 0.25, "a", "b")]
+    >>> tornado(bars, name="t", sentence="", heads=("loses most", "gains most")).body.count("<rect")
+    2
+    """
+    most = max((max(-row.low, row.high) for row in rows), default=0.0) or 1.0
+    middle, half = WIDTH / 2, 54
+    bottom = ROW_TOP + TWO_LINES * len(rows)
+    body = [text(middle - 6, 11, heads[0], "end"), text(middle + 6, 11, heads[1])]
+    for place, row in enumerate(rows):
+        top = ROW_TOP + TWO_LINES * place
+        title = f"{row.label}: {row.low_label} {row.low:+z.4f}, {row.high_label} {row.high:+z.4f}"
+        left, right = half * -row.low / most, half * row.high / most
+        marks = text(ROW_LEFT, top + 11, shortened(row.label, RIGHT - ROW_LEFT), "name")
+        marks += box((middle - left, top + 16), (left, 11), "bar minus", title)
+        marks += box((middle, top + 16), (right, 11), "bar plus", title)
+        body.append(linked(marks, row.href, title))
+        body.append(line((middle, top + 14), (middle, top + 29), "axis"))
+        room = middle - half - ROW_LEFT - 10
+        body.append(text(middle - left - 4, top + 26, _labelled(row.low_label, row.low, room), "end"))
+        body.append(text(middle + right + 4, top + 26, _labelled(row.high_label, row.high, room)))
+    return Plot(name, sentence, bottom + 4, "".join(body))
+
+
+def _labelled(label: str, value: float, room: float) -> str:
+    """Return the number with its name, cut to the room that is left beside the longest bar."""
+    change = signed(value, 4)
+    return f"{change} {shortened(label, room - 54)}" if label else change

@@ -1,4 +1,4 @@
-"""What every plot is drawn with: scales, ticks and marks, and the plot itself, on the page or as a file."""
+"""Lay out SVG drawings: scales, ticks and the frame around a picture."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from html import escape
 from pathlib import Path
 
 from django.utils.safestring import SafeString
+
+from grading.formats.tables import PrintedTable
 
 WIDTH = 360
 """Units of a plot's width: at 390 px a unit is a little less than a pixel, so that 12 stays readable."""
@@ -193,3 +195,29 @@ def _light_styles() -> str:
     light = dict(re.findall(r"(--[\w-]+): light-dark\((#\w+),", tokens + styles))
     rules = " ".join(re.findall(r"^ *(\.plot[^{@]*\{[^}]*\})", styles, re.MULTILINE))
     return re.sub(r"\s+", " ", re.sub(r"var\((--[\w-]+)\)", lambda name: light[name[1]], rules))
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One number at the foot, such as how many runs there are."""
+
+    label: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """What `plots/_picture.html` shows. Without a plot it says what is missing, and which page brings it."""
+
+    name: str
+    """In ids and in the names of files."""
+    title: str
+    """What the numbers say, by rules."""
+    subtitle: str = ""
+    """How to read the plot."""
+    plot: Plot | None = None
+    facts: tuple[Fact, ...] = ()
+    sheet: PrintedTable | None = None
+    href: str = ""
+    """What fills an empty frame: a page, and what its button says."""
+    button: str = ""

@@ -33,14 +33,13 @@ from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.grades.selectors import banks_graded_by, graders, scored_graders
 from rubricweb.grades.visibility import visible_human_grades
-from rubricweb.leaderboards.agreement import files as agreement_files
-from rubricweb.leaderboards.agreement.selectors import agreements, labellers
-from rubricweb.leaderboards.board import columns, files, lookup, provenance, values
-from rubricweb.leaderboards.board.scored import scored_board
+from rubricweb.leaderboards import agreement_tables
+from rubricweb.leaderboards.agreement import agreements, labellers
+from rubricweb.leaderboards.board import files, lookup, per_topic_files, provenance
+from rubricweb.leaderboards.board.certainty import scored_board
 from rubricweb.leaderboards.board.selectors import board
 from rubricweb.leaderboards.board.types import Board, BoardError, BoardSpec
-from rubricweb.plots.cells import HeatRow, labelled_heat_map
-from rubricweb.plots.rows import DotRow, dot_rows
+from rubricweb.plots.cells import DotRow, HeatRow, dot_rows, labelled_heat_map
 from rubricweb.releases.contents import Contents, Part, ReleaseFile, counted, text_file
 
 FURTHER = ("ndcg_cut_10", "P_20", "map")
@@ -70,7 +69,7 @@ def _with_columns(spec: BoardSpec) -> BoardSpec:
     further = [name for name in FURTHER if name != spec.measure.name]
     names = ",".join([*further, "judgments/ndcg_cut_10"] if judged else further)
     try:
-        return columns.with_columns(
+        return lookup.with_columns(
             replace(spec, measure=lookup.check_measure(spec.config, spec.measure)), names
         )
     except BoardError:
@@ -107,9 +106,10 @@ def board_files(contents: Contents) -> Iterator[ReleaseFile]:
         spec = leaderboard.spec
         about = f"the runs by {provenance.measure_name(spec)}, {lookup.grader_name(spec.config)}"
         yield text_file(f"boards/{stem}.json", about, partial(_board_json, leaderboard))
-        for kind, lines in (("tsv", files.tsv_lines), ("tex", files.tex_lines)):
+        for kind in ("tsv", "tex"):
+            lines = files.BOARD_LINES[kind]
             yield text_file(f"boards/{stem}.{kind}", about, partial(_timeless, lines, leaderboard))
-        for kind in values.FORMATS:
+        for kind in per_topic_files.FORMATS:
             yield text_file(f"boards/{stem}.{kind}", f"{about}, by topic", partial(_value_lines, spec, kind))
 
 
@@ -133,7 +133,7 @@ def agreement_files_of(contents: Contents) -> Iterator[ReleaseFile]:
     pairs = labellers(collection, configs, list(collection.banks.all())) if _judgments(collection) else []
     if pairs:
         least, relevant = default_min_grade(configs[0]), collection.min_relevant
-        table = agreement_files.table(agreements(pairs), min_grade=least, min_relevant=relevant)
+        table = agreement_tables.table(agreements(pairs), min_grade=least, min_relevant=relevant)
         about = "labels of graders against the human judgments, with Cohen's kappa"
         yield text_file("agreement/graders.tsv", about, partial(tsv_lines, _without_keys(table, configs)))
     rated = assessors.agreement(collection, None)
@@ -217,8 +217,8 @@ def _board_json(leaderboard: Board) -> list[str]:
 
 def _value_lines(spec: BoardSpec, kind: str) -> Iterator[str]:
     """Yield the lines by the shown names of runs, whatever the order in the database."""
-    rows = sorted(values.value_rows(spec), key=lambda row: row.run_tag)
-    return values.FORMATS[kind](rows)
+    rows = sorted(per_topic_files.value_rows(spec), key=lambda row: row.run_tag)
+    return per_topic_files.FORMATS[kind](rows)
 
 
 def _heat_map(spec: BoardSpec, *, title: str) -> str:

@@ -29,10 +29,9 @@ from rubricweb.grades.models import MatrixStamp
 from rubricweb.grades.visibility import Refused
 from rubricweb.jobs import endings
 from rubricweb.jobs.leases import Lease, LeaseLost
+from rubricweb.leaderboards.actions import Document, document_of, publish_document
 from rubricweb.leaderboards.board import provenance
 from rubricweb.leaderboards.models import PublicBoard
-from rubricweb.leaderboards.public.actions import publish_document
-from rubricweb.leaderboards.public.documents import Document, document_of
 from rubricweb.releases import boards, parts, readme
 from rubricweb.releases.contents import Contents, Names, Part, ReleaseFile, ReleaseOptions, contents_of
 from rubricweb.releases.models import Release

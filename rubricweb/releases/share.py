@@ -15,12 +15,12 @@ from rubricweb.corpus.models import Collection
 from rubricweb.exports.selectors import ONE_WAY, qrels_name, qrels_summary
 from rubricweb.exports.views import FlagsExportForm
 from rubricweb.grades import visibility
-from rubricweb.leaderboards.board import values
+from rubricweb.leaderboards.actions import new_board
+from rubricweb.leaderboards.board import per_topic_files
 from rubricweb.leaderboards.board_page import query_of, refused
-from rubricweb.leaderboards.forms import BoardToolbar, LabelForm
-from rubricweb.leaderboards.public.forms import PublishForm
-from rubricweb.leaderboards.public.models import PublicBoard
-from rubricweb.leaderboards.public.selectors import new_board
+from rubricweb.leaderboards.forms import BoardForm, LabelForm
+from rubricweb.leaderboards.models import PublicBoard
+from rubricweb.leaderboards.public import PublishForm
 from rubricweb.releases import access, actions, selectors
 from rubricweb.releases.bundle import PARTS
 from rubricweb.releases.contents import Names
@@ -68,7 +68,7 @@ def share_page(request: HtmxRequest, collection: Collection, opened: Context | N
     """Return the page, with a release open below its row where the context of one is given."""
     is_post = request.method == "POST"
     visibility.count_ratings(collection.pk)  # the page says what its files lack
-    form = BoardToolbar(request.GET, collection=collection)
+    form = BoardForm(request.GET, collection=collection)
     labels = LabelForm(request.GET, collection=collection, auto_id="qrels_%s")
     is_valid = bool(form.graders) and form.is_valid() and labels.is_valid()
     context: dict[str, object] = {
@@ -109,14 +109,14 @@ def _sent(request: HtmxRequest, make: str) -> QueryDict | None:
     return request.POST if request.POST.get("make") == make else None
 
 
-def _files(collection: Collection, form: BoardToolbar, labels: LabelForm) -> dict[str, object]:
+def _files(collection: Collection, form: BoardForm, labels: LabelForm) -> dict[str, object]:
     return {
         "query": query_of(form),
         "labels_query": query_of(labels),
         "summary": qrels_summary(labels.spec),
         "file_name": qrels_name(labels.spec),
         "shown": SHOWN_LOSSES,
-        "board_losses": values.LOSSES,
+        "board_losses": per_topic_files.LOSSES,
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from rubricweb.leaderboards.public.actions import publish_board
+from rubricweb.leaderboards.actions import publish_board
 from tests.browser.inspector import FITS
 
 SURE = {

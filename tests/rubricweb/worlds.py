@@ -39,7 +39,7 @@ from rubricweb.grades.replies import pack_some
 from rubricweb.grades.store import save_grades
 from rubricweb.grades.verdicts import judge_answer
 from rubricweb.imports.models import Import, ImportFile
-from rubricweb.leaderboards.public.actions import publish_board
+from rubricweb.leaderboards.actions import publish_board
 from rubricweb.releases.models import Release
 from rubricweb.review.flags.actions import open_flag
 from rubricweb.review.models import Kind, SavedView, Subject

@@ -18,12 +18,12 @@ from grading.formats.trec import qrels_lines
 from rubricweb.api.base import AnyMedia, Resource, require_valid
 from rubricweb.exports import selectors as exports
 from rubricweb.leaderboards.board import files
-from rubricweb.leaderboards.board.scored import scored_board
+from rubricweb.leaderboards.board.certainty import scored_board
+from rubricweb.leaderboards.board.columns import COLUMNS, Column, Place, at
 from rubricweb.leaderboards.board.selectors import board
 from rubricweb.leaderboards.board.types import BoardSpec
-from rubricweb.leaderboards.comparison.forms import ComparisonForm
-from rubricweb.leaderboards.comparison.selectors import UnknownRun, compare
-from rubricweb.leaderboards.comparison.sentences import document
+from rubricweb.leaderboards.comparison.page import ComparisonForm
+from rubricweb.leaderboards.comparison.selectors import UnknownRun, compare, document
 from rubricweb.leaderboards.forms import BoardForm, LabelForm
 
 SHOWN_ONLY = ("sort", "paused")
@@ -52,26 +52,23 @@ def spec_of(form: LabelForm) -> BoardSpec:
     return form.spec
 
 
+FIELDS: dict[type, type[serializers.Field[Any, Any, Any, Any]]] = {
+    int: serializers.IntegerField,
+    float: serializers.FloatField,
+    bool: serializers.BooleanField,
+    str: serializers.CharField,
+    dict: serializers.DictField,
+}
+
+
+def _field(column: Column) -> serializers.Field[Any, Any, Any, Any]:
+    return FIELDS[column.kind](allow_null=column.is_nullable, help_text=column.help or None)
+
+
 class RankedRunDocument(serializers.Serializer[Any]):
-    rank = serializers.IntegerField()
-    rank_first = serializers.IntegerField(help_text="The best rank that the run may have.")
-    rank_last = serializers.IntegerField()
-    is_clearly_behind = serializers.BooleanField(help_text="Clearly behind the first, by the board's test.")
-    run_tag = serializers.CharField()
-    score = serializers.FloatField(allow_null=True)
-    stderr = serializers.FloatField(allow_null=True, help_text="The standard error over topics.")
-    low = serializers.FloatField(allow_null=True, help_text="The 95 % interval over topics.")
-    high = serializers.FloatField(allow_null=True)
-    n_topics = serializers.IntegerField(help_text="Topics that count.")
-    n_answered = serializers.IntegerField(allow_null=True)
-    judged = serializers.FloatField(allow_null=True, help_text="The share of first passages with a label.")
-    verified = serializers.FloatField(
-        allow_null=True, help_text="The share of passage-question pairs that people checked."
-    )
-    estimate = serializers.DictField(
-        allow_null=True, help_text="`value`, `low` and `high` of the score that people would give."
-    )
-    columns = serializers.DictField(help_text="By token: `score`, `stderr` and `n_topics`.")
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        by_token = serializers.DictField(help_text="By token: `score`, `stderr` and `n_topics`.")
+        return {column.name: _field(column) for column in at(COLUMNS, Place.JSON)} | {"columns": by_token}
 
 
 class CorrelationDocument(serializers.Serializer[Any]):

@@ -6,7 +6,6 @@ from django.conf import settings
 from django.db import migrations, models
 
 import rubricweb.core.models
-import rubricweb.grades.models
 
 
 class Migration(migrations.Migration):
@@ -49,7 +48,6 @@ class Migration(migrations.Migration):
             options={
                 "ordering": ("llm", "prompt_class", "pk"),
             },
-            bases=(rubricweb.grades.models.HasSettings, models.Model),
         ),
         migrations.CreateModel(
             name="Draw",

@@ -1,17 +1,23 @@
-"""How sure a board is: computed once for each table of scores, and kept in the process."""
+"""Tell how certain a board is, and hold its scores for the pages that analyse a board."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection as Container
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
+from grading.statistics.influence import TIED_DECIMALS
 from grading.statistics.max_t import ALPHA, PairedTest, p_error
 from grading.statistics.mean_intervals import Intervals, mean_intervals
+from grading.types import MIN_RATING
 from rubricweb.grades.rank_intervals import KEPT, Floats, RankIntervals, rank_intervals, resolved
-from rubricweb.leaderboards.board.types import Top
+from rubricweb.grades.scoring import ScoreTable
+from rubricweb.leaderboards.board.scores import Basis, TopicItems, basis, score_units
+from rubricweb.leaderboards.board.types import BoardSpec, Top
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,3 +64,74 @@ def top(run_tags: Sequence[str], scores: Floats, ranks: RankIntervals | None) ->
     first = tuple(sorted(run_tags[run] for run in order.first))
     not_behind, behind = int(order.not_behind_first.sum()) - len(first), int(order.behind_first.sum())
     return Top(ranks.can_tell, first, not_behind, behind, resolved(scores, ranks.test))
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredBoard:
+    """The scores of a board with what they were computed from."""
+
+    base: Basis
+    table: ScoreTable
+
+    @property
+    def spec(self) -> BoardSpec:
+        return self.base.spec
+
+    @property
+    def run_tags(self) -> tuple[str, ...]:
+        return self.table.run_tags
+
+    @property
+    def means(self) -> NDArray[np.float64]:
+        """Shape (runs,), without the last digits of sums, which would untie runs."""
+        return np.round(self.table.means(), TIED_DECIMALS)
+
+    @property
+    def ranks(self) -> RankIntervals | None:
+        """The ranks that the topics leave open; None where there is nothing to test them by."""
+        if not self.spec.measure.bootstraps_by_topic:
+            return None
+        return rank_intervals(self.table.scores, self.spec.test)
+
+    @property
+    def top(self) -> Top | None:
+        """What can be said of the first run; None where there is nothing to test."""
+        return top(self.run_tags, self.table.scores, self.ranks)
+
+    @property
+    def by_run(self) -> dict[str, float]:
+        return dict(zip(self.run_tags, self.means.tolist(), strict=True))
+
+    @property
+    def is_ungraded(self) -> bool:
+        """None of these items has a rating."""
+        grades, items = self.base.grades, self.base.items
+        ratings = (
+            grades[t.topic_id].matrix.columns(items.get(t.topic_id, ())).ratings
+            for t in self.base.pool.topics
+        )
+        return not any((matrix >= MIN_RATING).any() for matrix in ratings)
+
+    def with_items(self, kept: Mapping[int, Container[str]]) -> ScoredBoard:
+        """Return the same board with only these items, by topic id."""
+        topic_items = {
+            topic_id: keep_items(items, kept.get(topic_id, ()))
+            for topic_id, items in self.base.topic_items.items()
+        }
+        base = replace(self.base, topic_items=topic_items)
+        return ScoredBoard(base, score_units(base, self.spec.measure))
+
+
+def scored_board(spec: BoardSpec) -> ScoredBoard:
+    base = basis(spec)
+    return ScoredBoard(base, score_units(base, spec.measure))
+
+
+def keep_items(items: TopicItems, kept: Container[str]) -> TopicItems:
+    """Return the items of a topic without those that are not kept."""
+    places = [place for place, uid in enumerate(items.uids) if uid in kept]
+    return TopicItems(
+        uids=tuple(items.uids[place] for place in places),
+        weights=tuple(items.weights[place] for place in places),
+        facets=tuple(items.facets[place] for place in places),
+    )

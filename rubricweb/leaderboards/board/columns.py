@@ -7,193 +7,332 @@ board's. Scores of citations are named as `rubricweb.support.board` says: `suppo
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import Flag, auto
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
 
+from django.template.defaultfilters import floatformat
+
+from grading.formats import tables
+from grading.formats.tables import TextCell, Value
 from grading.measures import registry
-from grading.measures.base import MIN_GRADE
-from grading.types import Purpose
-from rubricweb.banks.models import Bank
-from rubricweb.corpus.models import Collection
-from rubricweb.grades.configs import default_min_grade, kinds_of
-from rubricweb.grades.models import GraderConfig
-from rubricweb.grades.scoring import MeasureSpec
-from rubricweb.grades.selectors import banks_graded_by, default_bank, scored_graders
-from rubricweb.leaderboards.board import lookup
-from rubricweb.leaderboards.board.types import BoardError, BoardSpec, MeasureColumn
-from rubricweb.support import board as support
+from rubricweb.core.templatetags.core import percent
+from rubricweb.core.templatetags.core import score as score_text
+from rubricweb.leaderboards.board import provenance, sentences
+from rubricweb.leaderboards.board.types import Board, BoardRow, RunEstimate
 
-MAX_COLUMNS = 20
-JUDGMENTS = "judgments"
-_TOKEN = re.compile(r"(?:(judgments|grader-[0-9]{1,9})/)?([A-Za-z0-9_.]+)(?:@([0-9]{1,6}))?(?::([0-9]))?")
+STDERR = "\N{PLUS-MINUS SIGN} std. err."
+FIRST = ("run_tag", "rank", "score", "stderr", "n_topics", "n_answered")
+"""The columns with which a TSV file begins."""
 
 
-def tokens(words: str) -> tuple[str, ...]:
-    """Return the names between commas or spaces, each once, with sets such as `rag24` spelled out.
+class Place(Flag):
+    """Where a column stands."""
 
-    >>> tokens("cover-4, P_20:5 cover-4")
-    ('cover-4', 'P_20:5')
-    """
-    named = words.replace(",", " ").split()
-    sets = registry.measure_sets()
-    return tuple(dict.fromkeys(token for name in named for token in sets.get(name, (name,))))
-
-
-def with_columns(spec: BoardSpec, words: str) -> BoardSpec:
-    """Return the board with further columns, named between commas; `rag24` is a set. Raise BoardError."""
-    named = tokens(words)
-    if len(named) > MAX_COLUMNS:
-        raise BoardError("columns", f"{len(named)} columns, expected at most {MAX_COLUMNS}")
-    columns = [_column(token, spec) for token in named]
-    own = [(column.token, column.measure) for column in columns if column.is_own]
-    labels = iter(distinct_labels([("", spec.measure), *own])[1:])
-    columns = [replace(column, label=next(labels)) if column.is_own else column for column in columns]
-    return replace(spec, columns=_told_apart(columns))
+    PAGE = auto()
+    JSON = auto()
+    """In the JSON file and the API."""
+    TSV = auto()
+    TEX = auto()
+    FROZEN = auto()
+    """In the document of a published board, and so in each frozen one."""
+    PUBLIC = auto()
+    """On the page of a published board."""
+    PUBLIC_FILE = auto()
 
 
-def parse_measures(words: str) -> tuple[str, ...]:
-    """Return the names of `tokens`, trec_eval's in their usual form. Raise BoardError for unknown ones."""
-    return tuple(dict.fromkeys(_usual(token) for token in tokens(words)))
+FILES = Place.JSON | Place.TSV
 
 
-def _usual(token: str) -> str:
-    if token in registry.short_names():
-        return token
-    measure = parse_measure(token, MeasureSpec())
-    return measure.name if measure == MeasureSpec(measure.name) else token
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The head of a column on a page, with the queries of a click on it and of ranking by it."""
+
+    name: str
+    label: str
+    title: str = ""
+    note: str = ""
+    """What stands small under the label."""
+    sorts: str = ""
+    order: str = ""
+    ranks: str = ""
 
 
-def parse_measure(token: str, measure: MeasureSpec) -> MeasureSpec:
-    """Return the measure that a name without a source stands for; what it leaves out is that of `measure`."""
-    if short := registry.short_names().get(token):
-        min_grade = short.min_grade or measure.min_grade
-        return replace(measure, name=short.name, cutoff=short.cutoff, min_grade=min_grade, relevant=0)
-    parts = _TOKEN.fullmatch(token)
-    if not parts or parts[1]:
-        known = ", ".join(registry.short_names())
-        text = f"{token!r} is no measure; examples are ndcg_cut_10, P_20:5; of short names there are {known}"
-        raise BoardError("measure", text)
-    named = replace(measure, name=lookup.canonical_name(parts[2]))
-    if parts[3] and named.uses_labels:
-        text = f"{token}: a measure of trec_eval has its cutoff in its name, as P_20 has"
-        raise BoardError("measure", text)
-    if parts[3]:
-        named = replace(named, cutoff=int(parts[3]))
-    if not parts[4]:
-        return named
-    min_grade = int(parts[4])
-    if not MIN_GRADE.lowest <= min_grade <= MIN_GRADE.highest:
-        text = f"{token}: grades count from {MIN_GRADE.lowest} to {MIN_GRADE.highest}"
-        raise BoardError("measure", text)
-    return replace(named, min_grade=min_grade, relevant=0)
+@dataclass(frozen=True, slots=True)
+class Cell:
+    text: str
+    note: str = ""
+    note_title: str = ""
 
 
-def distinct_labels(named: Iterable[tuple[str, MeasureSpec]]) -> list[str]:
-    """Return the label of each measure, with its threshold, and then its name, where two would be the same.
+@dataclass(frozen=True)
+class Column:
+    """A column whose value is a field of `BoardRow`."""
 
-    >>> measures = MeasureSpec(), MeasureSpec(min_grade=1), MeasureSpec("map")
-    >>> distinct_labels(zip(("", "cover-1", "map"), measures))
-    ['Rubric-Cover@20 ≥ 4', 'Rubric-Cover@20 ≥ 1', 'map']
-    """
-    pairs = list(named)
-    counts = Counter(measure.label for _, measure in pairs)
-    labels = [
-        measure.label_with_threshold if counts[measure.label] > 1 else measure.label for _, measure in pairs
-    ]
-    counts = Counter(labels)
-    return [
-        f"{label} ({token})" if counts[label] > 1 and token else label
-        for (token, _), label in zip(pairs, labels, strict=True)
-    ]
+    name: str
+    """In files, in the API, and in addresses that sort by it."""
+    places: Place
+    kind: type = float
+    attribute: str = ""
+    """The field of `BoardRow`, if it is not called as the column."""
+    label: str = ""
+    """On pages and in LaTeX."""
+    show: Callable[[Any], str] = score_text
+    """How pages print the value."""
+    is_sortable: bool = False
+    is_nullable: bool = False
+    help: str = ""
+    """What the API's schema says of it."""
+    title: str = ""
+    note: str = ""
 
+    @property
+    def field(self) -> str:
+        return self.attribute or self.name
 
-def _told_apart(columns: list[MeasureColumn]) -> tuple[MeasureColumn, ...]:
-    """Add the token to the labels of columns that have the same, such as of two graders of one name."""
-    counts = Counter(column.label for column in columns)
-    return tuple(
-        replace(column, label=f"{column.label} ({column.token})") if counts[column.label] > 1 else column
-        for column in columns
-    )
+    def value(self, row: BoardRow) -> Value:
+        value: Value = getattr(row, self.field)
+        return value
 
+    def tsv(self, row: BoardRow) -> dict[str, Value]:
+        """Return its values in a TSV file, by the names of their columns."""
+        return {self.name: self.value(row)}
 
-def _column(token: str, spec: BoardSpec) -> MeasureColumn:
-    source, _, name = token.rpartition("/")
-    if source == JUDGMENTS:
-        return _judged(token, name, spec)
-    if support.is_source(source):
-        return _supported(token, source, name, spec)
-    if not source:
-        measure = _in_field(spec.config, name, spec.measure)
-        return MeasureColumn(token, measure.label, measure)
-    grader = _grader(spec.collection, source)
-    base = replace(spec.measure, min_grade=default_min_grade(grader), relevant=0)
-    measure = _in_field(grader, name, base)
-    has_own_threshold = measure.min_grade != base.min_grade
-    label = measure.label_with_threshold if has_own_threshold else measure.label
-    bank = _bank_of(grader, spec)
-    graded = kinds_of(grader)
-    column = MeasureColumn(token, "", measure, grader, bank=bank, kinds=graded & spec.kinds or graded)
-    is_of_others = (bank, column.kinds) != (spec.bank, spec.kinds)
-    return replace(column, label=f"{label}{_of_items(column, spec) if is_of_others else ''} by {grader}")
+    def json(self, row: BoardRow) -> object:
+        return self.value(row)
+
+    @property
+    def tex_heads(self) -> tuple[str, ...]:
+        return (self.label,)
+
+    def tex(self, row: BoardRow) -> tuple[TextCell, ...]:
+        return tables.row(self.value(row))
+
+    def cell(self, row: BoardRow) -> Cell:
+        return Cell(self.show(self.value(row)))
 
 
-def _bank_of(grader: GraderConfig, spec: BoardSpec) -> Bank | None:
-    """Return the bank whose items the grader is scored on: the board's, unless it has grades of others only;
-    None for labels.
-    """
-    if grader.purpose == Purpose.DIRECT:
-        return None
-    graded = banks_graded_by(grader, spec.collection)
-    if spec.bank in graded or spec.version:  # of a version, items may have been graded that are retired now
-        return spec.bank
-    bank = default_bank(spec.collection, grader) if graded else None
-    if bank is None:
-        raise BoardError("columns", f"grader-{grader.pk} has no grades of items that any rubric has now")
-    return bank
+class Answered(Column):
+    """How many topics count, and of how many of them the run has a ranking."""
+
+    def cell(self, row: BoardRow) -> Cell:
+        of = "" if row.n_answered == row.n_topics else f"{row.n_answered} of "
+        return Cell(f"{of}{row.n_topics}")
 
 
-def _of_items(column: MeasureColumn, spec: BoardSpec) -> str:
-    """Return what the column is scored over, as part of its label."""
-    named = f" of rubric {column.bank.name}" if column.bank and spec.bank and column.bank != spec.bank else ""
-    return f" of {column.items}{named}"
+@dataclass(frozen=True)
+class Estimate(Column):
+    """The score by people, with the ends of its interval."""
+
+    by_people: str = ""
+    """Its name in a TSV file."""
+
+    def tsv(self, row: BoardRow) -> dict[str, Value]:
+        ends = ("", "value"), ("_low", "low"), ("_high", "high")
+        return {f"{self.by_people}{suffix}": getattr(row.estimate, end, None) for suffix, end in ends}
+
+    def json(self, row: BoardRow) -> dict[str, float] | None:
+        estimate = row.estimate
+        if estimate is None:
+            return None
+        return {"value": estimate.value, "low": estimate.low, "high": estimate.high}
+
+    @property
+    def tex_heads(self) -> tuple[str, ...]:
+        return (self.label, "low", "high")
+
+    def tex(self, row: BoardRow) -> tuple[TextCell, ...]:
+        """Return dashes for the ends of what is certain, and for what is not estimated."""
+        if row.estimate is None:
+            return tables.row(None, None, None)
+        return tables.row(row.estimate.value, *(_ends(row.estimate) or (None, None)))
+
+    def cell(self, row: BoardRow) -> Cell:
+        if row.estimate is None:
+            return Cell("\N{EN DASH}")
+        ends = _ends(row.estimate)
+        note = f"{floatformat(ends[0], 2)} to {floatformat(ends[1], 2)}" if ends else ""
+        return Cell(floatformat(row.estimate.value, 2), note)
 
 
-def _in_field(config: GraderConfig, name: str, measure: MeasureSpec) -> MeasureSpec:
-    """Return the measure; an error is shown beside the field of columns."""
-    try:
-        return lookup.check_measure(config, parse_measure(name, measure))
-    except BoardError as error:
-        raise BoardError("columns", str(error)) from error
+def _ends(estimate: RunEstimate) -> tuple[float, float] | None:
+    return None if estimate.is_certain else (estimate.low, estimate.high)
 
 
-def _judged(token: str, name: str, spec: BoardSpec) -> MeasureColumn:
-    """Return a measure of the judgments, relevant from the collection's first relevant one, or from `:t`."""
-    level = spec.collection.min_relevant
-    try:
-        measure = parse_measure(name, MeasureSpec(min_grade=level, trec_eval=spec.measure.trec_eval))
-    except BoardError as error:
-        raise BoardError("columns", str(error)) from error
-    if not measure.uses_labels:
-        raise BoardError("columns", f"judgments are of passages, and {measure.name} needs items")
-    label = measure.label if measure.level == level else measure.label_with_threshold
-    return MeasureColumn(token, f"{label} by judgments", measure, is_judgments=True)
+@dataclass(frozen=True)
+class Further(Column):
+    """A further measure, with its standard error and its number of topics."""
+
+    place: int = 0
+    """Among the further columns of the board."""
+
+    def value(self, row: BoardRow) -> float | None:
+        return row.others[self.place].score
+
+    def tsv(self, row: BoardRow) -> dict[str, Value]:
+        other = row.others[self.place]
+        return {
+            self.name: other.score,
+            f"{self.name}_stderr": other.stderr,
+            f"{self.name}_n_topics": other.n_topics,
+        }
+
+    def json(self, row: BoardRow) -> dict[str, float | None]:
+        other = row.others[self.place]
+        return {"score": other.score, "stderr": other.stderr, "n_topics": other.n_topics}
+
+    @property
+    def tex_heads(self) -> tuple[str, ...]:
+        return (self.label, STDERR)
+
+    def tex(self, row: BoardRow) -> tuple[TextCell, ...]:
+        other = row.others[self.place]
+        return tables.row(other.score, other.stderr)
+
+    def cell(self, row: BoardRow) -> Cell:
+        other = row.others[self.place]
+        if not other.stderr:
+            return Cell(score_text(other.score))
+        title = f"standard error over {other.n_topics} topics" if other.n_topics else ""
+        return Cell(score_text(other.score), f"\N{PLUS-MINUS SIGN} {score_text(other.stderr)}", title)
 
 
-def _supported(token: str, source: str, name: str, spec: BoardSpec) -> MeasureColumn:
-    try:
-        column = support.find(spec.collection, source, name)
-    except support.UnknownColumn as error:
-        raise BoardError("columns", str(error)) from error
-    return MeasureColumn(token, column.label, MeasureSpec(registry.DEFAULT_OF_LABELS), support=column)
+P = Place
+COLUMNS: tuple[Column, ...] = (
+    Column("rank", FILES | P.TEX | P.FROZEN, int, label="Rank"),
+    Column("interval", P.TEX | P.FROZEN | P.PUBLIC_FILE, str, label="Possible ranks"),
+    Column("rank_first", FILES, int, "first", help="The best rank that the run may have."),
+    Column("rank_last", FILES, int, "last"),
+    Column(
+        "is_clearly_behind",
+        FILES | P.FROZEN,
+        bool,
+        "is_behind",
+        help="Clearly behind the first, by the board's test.",
+    ),
+    Column("run_tag", FILES | P.TEX | P.FROZEN | P.PUBLIC_FILE, str, label="Run"),
+    Column("score", ~P.PUBLIC, label="Score", is_sortable=True, is_nullable=True),
+    Column(
+        "stderr",
+        FILES | P.TEX | P.FROZEN | P.PUBLIC_FILE,
+        label=STDERR,
+        is_nullable=True,
+        help="The standard error over topics.",
+    ),
+    Column("low", FILES | P.FROZEN | P.PUBLIC_FILE, is_nullable=True, help="The 95 % interval over topics."),
+    Column("high", FILES | P.FROZEN | P.PUBLIC_FILE, is_nullable=True),
+    Column("n_topics", FILES | P.FROZEN, int, help="Topics that count."),
+    Column("n_answered", FILES | P.FROZEN, int, is_nullable=True),
+    Column(
+        "judged",
+        FILES | P.FROZEN | P.PUBLIC | P.PUBLIC_FILE,
+        show=percent,
+        label="judged@k",
+        is_nullable=True,
+        help="The share of first passages with a label.",
+    ),
+    Answered("n_topics", P.PUBLIC | P.PUBLIC_FILE, int, label="Topics"),
+    Column(
+        "verified",
+        FILES,
+        show=percent,
+        is_nullable=True,
+        help="The share of passage-question pairs that people checked.",
+    ),
+    Estimate(
+        "estimate",
+        P.JSON,
+        dict,
+        label="By people, estimated",
+        is_nullable=True,
+        help="`value`, `low` and `high` of the score that people would give.",
+    ),
+)
+"""In the order of pages, of JSON and of LaTeX. What follows are the further measures of each board."""
 
 
-def _grader(collection: Collection, source: str) -> GraderConfig:
-    pk = source.removeprefix("grader-")
-    scored = scored_graders(collection)
-    config = next((row.config for row in scored if f"{row.config.pk}" == pk), None)
-    if config is None:
-        known = ", ".join(f"grader-{row.config.pk} ({row.config})" for row in scored) or "none"
-        raise BoardError("columns", f"no {source} with grades here; there are {known}")
-    return config
+def columns_of(board: Board) -> list[Column]:
+    """Return the columns of a board with its further measures, and with estimates where it has any."""
+    name = f"{'cover' if board.spec.measure.name == registry.DEFAULT else 'score'}_by_people"
+    columns: list[Column] = []
+    for column in COLUMNS:
+        if isinstance(column, Estimate) and any(row.estimate for row in board.rows):
+            title = f"{provenance.estimand(board.spec)}; "
+            title += sentences.method(board.sample) if board.sample else ""
+            places = column.places | P.TSV | P.TEX | P.PAGE
+            columns.append(replace(column, by_people=name, title=title, places=places))
+        elif column.name == "score":
+            title = f"{provenance.measure_name(board.spec)}: {provenance.denominator(board)}"
+            note = _topics(board.n_topics) if board.spec.columns else ""
+            columns.append(replace(column, title=title, note=note))
+        else:
+            columns.append(column)
+    for place, further in enumerate(board.spec.columns):
+        stated = provenance.column_stated(board, place)
+        column = Further(
+            further.token,
+            ~P.PUBLIC_FILE,
+            label=further.label,
+            is_sortable=True,
+            title=f"{further.token}: {stated}. Each score with its standard error",
+            note=_topics(board.columns[place].n_topics),
+            place=place,
+        )
+        columns.append(column)
+    return columns
+
+
+def at(columns: Iterable[Column], place: Place, first: Sequence[str] = ()) -> list[Column]:
+    """Return the columns of a place: those that are named `first` in that order, then the others."""
+    there = [column for column in columns if place in column.places]
+    order = {name: number for number, name in enumerate(first)}
+    return sorted(there, key=lambda column: order.get(column.name, len(first)))
+
+
+def heads(board: Board, columns: Iterable[Column], query: str = "", sort: str = "") -> list[Head]:
+    """Return the heads of the page, each with the queries of a click on it."""
+    own = {column.token for column in board.spec.columns if column.is_own}
+    tokens = [column.token for column in board.spec.columns]
+    measure = dict(parse_qsl(query)).get("measure", "")
+    rows = []
+    for column in at(columns, Place.PAGE):
+        head = Head(column.name, column.label, column.title, column.note)
+        if column.is_sortable:
+            order = {column.name: "ascending", f"-{column.name}": "descending"}.get(sort, "")
+            falls = column.name if order == "descending" else f"-{column.name}"
+            head = replace(head, order=order, sorts=changed(query, sort=falls))
+        if column.name in own:
+            others = ",".join(measure if token == column.name else token for token in tokens)
+            ranks = changed(query, measure=column.name, columns=others, sort="")
+            head = replace(head, ranks=ranks)
+        rows.append(head)
+    return rows
+
+
+def in_order(board: Board, columns: Iterable[Column], sort: str) -> Sequence[BoardRow]:
+    """Return the rows by a column, "-" before it for falling, undefined ones last; else best first."""
+    name = sort.removeprefix("-")
+    column = next((column for column in columns if column.is_sortable and column.name == name), None)
+    if column is None:
+        return board.rows
+    values = [(column.value(row), row) for row in board.rows]
+    defined = [(value, row) for value, row in values if isinstance(value, int | float)]
+    ordered = sorted(defined, key=lambda pair: pair[0], reverse=sort.startswith("-"))
+    return [*(row for _, row in ordered), *(row for value, row in values if value is None)]
+
+
+def is_ranked(sort: str) -> bool:
+    """Return whether the rows stand in the order of their ranks, in which the bands stand."""
+    return sort in ("", "-score")
+
+
+def changed(query: str, **changes: str) -> str:
+    """Return the query of an address with these values changed; an empty value removes one."""
+    values = dict(parse_qsl(query)) | changes
+    return urlencode({name: value for name, value in values.items() if value})
+
+
+def _topics(n: int) -> str:
+    return f"{n} topic" if n == 1 else f"{n} topics"

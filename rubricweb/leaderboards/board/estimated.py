@@ -39,8 +39,7 @@ from rubricweb.grades.human_models import Draw, HumanGrade
 from rubricweb.grades.matrices import TopicGrades, matrices
 from rubricweb.grades.scoring import MeasureSpec, Uids
 from rubricweb.grades.topic_ratings import UNJUDGED, judged
-from rubricweb.leaderboards.board.items import TopicItems
-from rubricweb.leaderboards.board.tables import Basis, answered, parts
+from rubricweb.leaderboards.board.scores import Basis, TopicItems, answered, parts
 from rubricweb.leaderboards.board.types import BoardSpec, EstimateSample, RunEstimate
 
 MOST_UNSAMPLED = 0.05
@@ -102,7 +101,7 @@ def estimated(base: Basis, checked: Mapping[int, CheckedGrades]) -> Found:
     adds = _adds(base, units)
     outside = adds * np.array([(p.graded.pool.topic_id, uid) in left_out for p in board for uid in p.uids])
     made = _estimates(board, draws.serving, base.spec.measure, (adds - outside).tobytes())
-    elsewhere = sum(_people(part, draws.others, base.spec.measure)[0] for part in board)
+    elsewhere = sum(_people_ratings(part, draws.others, base.spec.measure)[0] for part in board)
     reason = _reason(made.size, len(left_out), len(items)) if draws.is_any else NOT_DRAWN
     sample = EstimateSample(made.size, Draw.Design.COVER, elsewhere, len(left_out), len(items), reason)
     if made.estimates is None or sample.reason:
@@ -198,12 +197,12 @@ def _lengths(board: Sequence[Part], units: Sequence[Unit]) -> list[Floats]:
 
 def _unit(part: Part, draws: frozenset[int], measure: MeasureSpec, adds: Floats) -> Unit:
     ranked = part.graded.pool.ranked_rows[:, : measure.depth]
-    _, people = _people(part, draws, measure)
+    _, ratings = _people_ratings(part, draws, measure)
     reached = part.graded.matrix.columns(part.uids).ratings >= measure.min_grade
-    return Unit(np.asarray(reached), ranked, people, adds, part.relevant)
+    return Unit(np.asarray(reached), ranked, ratings, adds, part.relevant)
 
 
-def _people(part: Part, draws: frozenset[int], measure: MeasureSpec) -> tuple[int, NDArray[np.int8]]:
+def _people_ratings(part: Part, draws: frozenset[int], measure: MeasureSpec) -> tuple[int, NDArray[np.int8]]:
     """Return how many cells of the draws people rated, and shape (passages, items): 1 or 0 for those of them
     among some run's first k, else NOT_RATED. A verdict without a rating turns the grader's answer around.
     """
@@ -288,7 +287,5 @@ def _with_cost(sample: EstimateSample, estimates: Estimates, base: Basis) -> Est
     enough = np.flatnonzero(variances <= 1 / 4)
     twice = variances[min(have, len(sizes) - 1)]
     return replace(
-        sample,
-        narrower=float(1 - np.sqrt(twice)),
-        to_halve=int(enough[0]) if len(enough) else None,
+        sample, narrower=float(1 - np.sqrt(twice)), to_halve=int(enough[0]) if len(enough) else None
     )

@@ -1,33 +1,23 @@
-"""A board as a file or document: JSON, TSV, LaTeX."""
+"""A board as a file or document; `WRITERS` has all formats, those with a row for each topic too."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 
 from grading.formats import tables
-from grading.formats.tables import Value, from_mappings
+from grading.formats.tables import from_mappings
 from grading.formats.tables import tsv_lines as tsv_lines_of
-from grading.measures import registry
 from grading.statistics.cover_estimate import LEVEL
 from grading.statistics.rank_correlation import Correlation
 from rubricweb import __version__
-from rubricweb.leaderboards.board import estimate_words, headline, provenance
-from rubricweb.leaderboards.board.types import (
-    Board,
-    BoardCorrelation,
-    BoardRow,
-    BoardSpec,
-    EstimateSample,
-    MeasureColumn,
-    RunEstimate,
-    Top,
-)
+from rubricweb.leaderboards.board import per_topic_files, provenance, selectors, sentences
+from rubricweb.leaderboards.board.columns import FIRST, Further, Place, at, columns_of
+from rubricweb.leaderboards.board.types import Board, BoardCorrelation, BoardSpec, EstimateSample, Top
 
 Json = dict[str, object]
-
-STDERR = "\N{PLUS-MINUS SIGN} std. err."
-FORMATS = ("json", "tsv", "tex")
 
 
 def document(board: Board) -> Json:
@@ -45,7 +35,7 @@ def document(board: Board) -> Json:
         "uncertainty": provenance.uncertainty(board),
         "test": str(board.test),
         "monte_carlo_error": _monte_carlo(board),
-        "headline": headline.headline(board.top, board.n_topics) or None,
+        "headline": sentences.headline(board.top, board.n_topics) or None,
         "top": _top(board.top),
         "marks": _marks(board),
         "estimate": _sample(board),
@@ -55,7 +45,7 @@ def document(board: Board) -> Json:
         "made": statements["made"],
         "columns": [_column(board, place) for place in range(len(board.spec.columns))],
         "importance": provenance.importance(board) or None,
-        "rows": [_row(row, board.spec.columns) for row in board.rows],
+        "rows": _rows(board),
         "correlations": [_correlation(correlation) for correlation in board.correlations],
     }
 
@@ -72,80 +62,29 @@ def tsv_lines(board: Board) -> list[str]:
         for correlation in board.correlations
         for name, value in (("Spearman", correlation.spearman), ("Kendall tau-b", correlation.kendall))
     ]
-    has_estimates = any(row.estimate for row in board.rows)
-    name = f"{'cover' if board.spec.measure.name == registry.DEFAULT else 'score'}_by_people"
-    rows = [_values(row, board.spec.columns, name if has_estimates else "") for row in board.rows]
+    columns = at(columns_of(board), Place.TSV, FIRST)
+    rows = [
+        {name: value for column in columns for name, value in column.tsv(row).items()} for row in board.rows
+    ]
     return tsv_lines_of(from_mappings(rows, statements))
-
-
-def _values(row: BoardRow, columns: tuple[MeasureColumn, ...], by_people: str) -> dict[str, Value]:
-    """Return a row of the file; each further column has its standard error and its number of topics beside
-    it. The columns of estimates are named after `by_people`; without a name there are none.
-    """
-    values: dict[str, Value] = {
-        "run_tag": row.run_tag,
-        "rank": row.rank,
-        "score": row.score,
-        "stderr": row.stderr,
-        "n_topics": row.n_topics,
-        "n_answered": row.n_answered,
-        "rank_first": row.first,
-        "rank_last": row.last,
-        "is_clearly_behind": row.is_behind,
-        "low": row.low,
-        "high": row.high,
-        "judged": row.judged,
-        "verified": row.verified,
-    }
-    if by_people:
-        estimate = row.estimate
-        values[by_people] = estimate.value if estimate else None
-        values[f"{by_people}_low"] = estimate.low if estimate else None
-        values[f"{by_people}_high"] = estimate.high if estimate else None
-    for column, other in zip(columns, row.others, strict=True):
-        values[column.token] = other.score
-        values[f"{column.token}_stderr"] = other.stderr
-        values[f"{column.token}_n_topics"] = other.n_topics
-    return values
 
 
 def tex_lines(board: Board) -> list[str]:
     """Return a table for a paper, with what it stands on in comments."""
-    columns = ["Rank", "Possible ranks", "Run", provenance.measure_name(board.spec), STDERR]
-    has_estimates = any(row.estimate for row in board.rows)
-    if has_estimates:
-        columns += ["By people, estimated", "low", "high"]
-    for column in board.spec.columns:
-        columns += [column.label, STDERR]
-    rows = tuple(
-        (
-            *(tables.TextCell(text) for text in (str(row.rank), row.interval, row.run_tag)),
-            *tables.row(row.score, row.stderr),
-            *(_estimate_cells(row) if has_estimates else ()),
-            *(cell for other in row.others for cell in tables.row(other.score, other.stderr)),
-        )
-        for row in board.rows
-    )
+    columns = at(columns_of(board), Place.TEX)
+    names = [column.name for column in columns]
+    heads = [head for column in columns for head in column.tex_heads]
+    heads[names.index("score")] = provenance.measure_name(board.spec)
+    statements = (*_verdict(board), *provenance.statements(board))
     return tables.tex_lines(
         tables.PrintedTable(
             title="",
-            columns=tuple(columns),
-            rows=rows,
-            n_labels=3,
-            comments=tuple(
-                f"{name}: {value}" for name, value in (*_verdict(board), *provenance.statements(board))
-            ),
+            columns=tuple(heads),
+            rows=tuple(tuple(cell for column in columns for cell in column.tex(row)) for row in board.rows),
+            n_labels=names.index("score"),
+            comments=tuple(f"{name}: {value}" for name, value in statements),
         )
     )
-
-
-def _estimate_cells(row: BoardRow) -> tuple[tables.TextCell, ...]:
-    """Return the estimate with the ends of its interval; dashes for what is certain, or not estimated."""
-    if row.estimate is None:
-        return tables.row(None, None, None)
-    estimate = row.estimate
-    ends = (None, None) if estimate.is_certain else (estimate.low, estimate.high)
-    return tables.row(estimate.value, *ends)
 
 
 def _checks(sample: EstimateSample) -> Json | None:
@@ -169,14 +108,14 @@ def _sample(board: Board) -> Json | None:
         "design": sample.design,
         "cells_drawn": sample.drawn,
         "cells_drawn_and_rated": sample.rated,
-        "warnings": estimate_words.warnings(sample),
+        "warnings": sentences.warnings(sample),
         "checks": _checks(sample),
         "cells": sample.size.cells,
         "cells_below_threshold": sample.size.below,
         "cells_missed_by_grader": sample.size.misses,
         "cells_of_other_draws": sample.elsewhere,
         "items_not_sampled": sample.unsampled,
-        "reason_for_none": estimate_words.lacks(sample) or None,
+        "reason_for_none": sentences.lacks(sample) or None,
         "more_cells_to_halve": sample.to_halve,
     }
 
@@ -235,37 +174,23 @@ def _column(board: Board, place: int) -> Json:
     }
 
 
-def _row(row: BoardRow, columns: tuple[MeasureColumn, ...]) -> Json:
-    return {
-        "rank": row.rank,
-        "rank_first": row.first,
-        "rank_last": row.last,
-        "is_clearly_behind": row.is_behind,
-        "run_tag": row.run_tag,
-        "score": row.score,
-        "stderr": row.stderr,
-        "low": row.low,
-        "high": row.high,
-        "n_topics": row.n_topics,
-        "n_answered": row.n_answered,
-        "judged": row.judged,
-        "verified": row.verified,
-        "estimate": _estimate(row.estimate),
-        "columns": {
-            column.token: {"score": other.score, "stderr": other.stderr, "n_topics": other.n_topics}
-            for column, other in zip(columns, row.others, strict=True)
-        },
-    }
-
-
-def _estimate(estimate: RunEstimate | None) -> Json | None:
-    return {"value": estimate.value, "low": estimate.low, "high": estimate.high} if estimate else None
+def _rows(board: Board) -> list[Json]:
+    columns = at(columns_of(board), Place.JSON)
+    plain = [column for column in columns if not isinstance(column, Further)]
+    further = [column for column in columns if isinstance(column, Further)]
+    return [
+        {
+            **{column.name: column.json(row) for column in plain},
+            "columns": {column.name: column.json(row) for column in further},
+        }
+        for row in board.rows
+    ]
 
 
 def _verdict(board: Board) -> list[tuple[str, str]]:
-    verdict = headline.headline(board.top, board.n_topics)
-    sentences = (verdict, headline.resolution(board.top, board.n_topics))
-    return [("verdict", " ".join(filter(None, sentences)))] if verdict else []
+    verdict = sentences.headline(board.top, board.n_topics)
+    parts = (verdict, sentences.resolution(board.top, board.n_topics))
+    return [("verdict", " ".join(filter(None, parts)))] if verdict else []
 
 
 def _monte_carlo(board: Board) -> Json | None:
@@ -307,3 +232,41 @@ def _correlation(correlation: BoardCorrelation) -> Json:
 
 def _value(correlation: Correlation) -> str:
     return f"void, {correlation.reason}" if correlation.value is None else repr(correlation.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """A format of files of a board."""
+
+    content_type: str
+    lines: Callable[[BoardSpec], list[str]]
+    """Raises `BadFormat` for a board that the format cannot have."""
+
+
+BOARD_LINES: dict[str, Callable[[Board], list[str]]] = {
+    "json": json_lines,
+    "tsv": tsv_lines,
+    "tex": tex_lines,
+}
+"""Of files with a row for each run."""
+_TYPES = {
+    "json": "application/json",
+    "tsv": "text/tab-separated-values; charset=utf-8",
+    "tex": "text/x-tex; charset=utf-8",
+    "jsonl": "application/jsonl; charset=utf-8",
+}
+
+
+def _board_lines(form: str, spec: BoardSpec) -> list[str]:
+    return BOARD_LINES[form](selectors.board(spec))
+
+
+WRITERS = {
+    **{form: Writer(_TYPES[form], partial(_board_lines, form)) for form in BOARD_LINES},
+    **{
+        form: Writer(_TYPES.get(form, "text/plain; charset=utf-8"), partial(per_topic_files.lines, form=form))
+        for form in per_topic_files.FORMATS
+    },
+    per_topic_files.MEASURES: Writer("application/yaml; charset=utf-8", per_topic_files.measures_lines),
+}
+"""Every format in which a board is written, by its name in addresses and on the command line."""

@@ -15,20 +15,17 @@ from rubricweb.grades.configs import threshold_note
 from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import Definition, MeasureSpec
-from rubricweb.leaderboards.board import estimate_words
-from rubricweb.leaderboards.board.columns import distinct_labels
-from rubricweb.leaderboards.board.items import items_stamp, n_hidden, n_secret
-from rubricweb.leaderboards.board.scored import ScoredBoard
+from rubricweb.leaderboards.board import sentences
+from rubricweb.leaderboards.board.certainty import ScoredBoard
+from rubricweb.leaderboards.board.lookup import distinct_labels
+from rubricweb.leaderboards.board.scores import items_stamp, n_hidden, n_secret
 from rubricweb.leaderboards.board.types import Board, BoardSpec, Counted, MeasureColumn
 
 Json = dict[str, object]
 
 LEFT_OUT = "left out"
 NO_TOPICS = "topics cannot be resampled for this measure"
-TESTS = {
-    PairedTest.SIGN_FLIPS: "max-T test by sign flips",
-    PairedTest.STUDENTISED: "studentised max-T test",
-}
+TESTS = {PairedTest.SIGN_FLIPS: "max-T test by sign flips", PairedTest.STUDENTISED: "studentised max-T test"}
 DEFINITIONS = {
     Definition.PAPERS: "as in the papers",
     Definition.WORKBENCH: "the published Workbench's",
@@ -166,7 +163,7 @@ def statements(board: Board) -> list[tuple[str, str]]:
     stated += [("denominator", denominator(board)), ("topics", str(board.n_topics))]
     stated += [(column.label, column_stated(board, place)) for place, column in enumerate(spec.columns)]
     notes = ("importance", importance), ("circularity", circularity), ("closed book", closed_book)
-    stated += [(name, words) for name, note in notes if (words := note(board))]
+    stated += [(name, text) for name, note in notes if (text := note(board))]
     if board.calibration and (board.calibration.card or board.calibration_lacks):
         stated.append(("calibration", board.calibration.words))
     if hidden := n_hidden(spec):
@@ -252,8 +249,8 @@ def estimate_stated(board: Board) -> list[tuple[str, str]]:
     if sample is None or not (board.verified[0] or sample.size.cells):
         return []
     if sample.reason:
-        return [("estimate", f"none of {estimand(board.spec)}. {estimate_words.lacks(sample)}")]
-    method, basis = estimate_words.method(sample), estimate_words.basis(sample)
+        return [("estimate", f"none of {estimand(board.spec)}. {sentences.lacks(sample)}")]
+    method, basis = sentences.method(sample), sentences.basis(sample)
     return [("estimate", f"{estimand(board.spec)}; {method}. {basis}")]
 
 

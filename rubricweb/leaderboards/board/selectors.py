@@ -1,44 +1,40 @@
-"""The leaderboard: a function of bank, grader, runs and measure. Nothing of it is stored."""
+"""Compute the leaderboard: a function of bank, grader, runs and measure; nothing of it is stored."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from django.db.models import Count, QuerySet
 from numpy.typing import NDArray
 
 from grading.arrays import divide, none_if_nan
+from grading.graders.registry import BACKENDS
 from grading.measures import registry
 from grading.statistics.influence import TIED_DECIMALS, ranks
-from grading.statistics.mean_intervals import marks, mean_and_stderr
+from grading.statistics.mean_intervals import Summary, marks, mean_and_stderr
 from grading.statistics.rank_correlation import kendall, spearman
+from rubricweb.banks.models import Item
 from rubricweb.corpus.models import OFFICIAL, Collection
 from rubricweb.corpus.official import Official, official_boards, with_topics
 from rubricweb.corpus.pools import CollectionPool
 from rubricweb.corpus.pseudonyms import shown_names
 from rubricweb.graders.calibration_cards import status
-from rubricweb.grades.scoring import (
-    MeasureSpec,
-    ScoreTable,
-    judged_counts,
-    judgment_table,
-    ordered_otherwise,
-)
+from rubricweb.grades.scoring import MeasureSpec, ScoreTable, judged_counts, judgment_table, ordered_otherwise
 from rubricweb.leaderboards.board.certainty import Certainty, certainty, top
-from rubricweb.leaderboards.board.freshness import current_shares
-from rubricweb.leaderboards.board.items import items_stamp
-from rubricweb.leaderboards.board.tables import (
+from rubricweb.leaderboards.board.scores import (
     Basis,
     answered,
     basis,
     column_basis,
+    counting_topics,
+    current_shares,
+    items_stamp,
+    n_graded,
     score_column,
     score_units,
-)
-from rubricweb.leaderboards.board.topics import (
-    counting_topics,
-    n_graded,
     scores_by_topic,
     topics_without_items,
 )
@@ -52,28 +48,83 @@ from rubricweb.leaderboards.board.types import (
     MeasureColumn,
 )
 from rubricweb.leaderboards.board.verified import Verified, verified
-from rubricweb.leaderboards.board.writers import Writers, writers
 
-Further = Sequence[tuple[MeasureColumn, Basis, NDArray[np.float64]]]
+Floats = NDArray[np.float64]
+Further = Sequence[tuple[MeasureColumn, Basis, Floats]]
 """Further columns with what they are scored on and their scores, shape (runs, units)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Authors:
+    """The runs of a board by what is known of the models behind them."""
+
+    by_grader: frozenset[int]
+    """Ids of runs that the model wrote or reranked which grades the board."""
+    n_items: int
+    """Items that it drafted."""
+    closed_book: frozenset[int]
+    """Ids of runs that answer without retrieval."""
+
+
+def authors(spec: BoardSpec, pool: CollectionPool) -> Authors:
+    runs = spec.collection.runs.filter(pk__in=pool.run_pks).exclude(llm="", is_closed_book=False)
+    rows = list(runs.values_list("pk", "llm", "is_closed_book"))
+    return Authors(
+        frozenset(pk for pk, llm, _ in rows if is_same_model(llm, spec.config.llm)),
+        _items_by(spec),
+        frozenset(pk for pk, _, is_closed_book in rows if is_closed_book),
+    )
+
+
+def is_same_model(name: str, other: str) -> bool:
+    """Whether two names are of one model, wherever it is kept; two empty names are of none.
+
+    >>> is_same_model("meta-llama/Meta-Llama-3-8B-Instruct", "meta-llama-3-8b-instruct")
+    True
+    """
+    first, second = (path.rstrip("/").rsplit("/", 1)[-1].lower() for path in (name, other))
+    return bool(first) and first == second
+
+
+def _items_by(spec: BoardSpec) -> int:
+    """Items of the bank that the grading model drafted."""
+    backend = BACKENDS.get(spec.config.backend)
+    if spec.bank is None or (backend and not backend.needs_model):
+        return 0
+    items: QuerySet[Any]  # of items, or of a version's entries
+    if spec.version is None:
+        items = Item.including_secret.filter(bank=spec.bank, kind__in=spec.kinds).active()
+        drafted = "draft__request__llm"
+    else:
+        items = spec.version.all_entries.filter(item__kind__in=spec.kinds)
+        drafted = "item__draft__request__llm"
+    by_model = items.exclude(**{drafted: None}).order_by().values_list(drafted).annotate(Count("pk"))
+    return sum(n for llm, n in by_model if is_same_model(llm, spec.config.llm))
 
 
 def board(spec: BoardSpec) -> Board:
     """Score and rank every run of the collection."""
     base, k = basis(spec), spec.measure.judged_at
     table = score_units(base, spec.measure)
-    sure = certainty(table.scores, spec.test) if spec.measure.bootstraps_by_topic else None
-    people, wrote = verified(base, k), writers(spec, base.pool)
     further = _further(base)
     texts = dict(spec.collection.topics.values_list("pk", "text"))
     topics, columns = counting_topics(base, table.scores, texts)
-    beside = _Beside(base, k, sure, people, further)
-    by_topic = dict(zip(base.pool.run_pks, scores_by_topic(table.scores, columns), strict=True))
-    rows = tuple(replace(row, by_topic=by_topic[row.run_id]) for row in _rows(base, table, beside, wrote))
+    measured = _Measured(
+        certainty=certainty(table.scores, spec.test) if spec.measure.bootstraps_by_topic else None,
+        verified=verified(base, k),
+        authors=authors(spec, base.pool),
+        judged=judged_shares(base, k),
+        current=current_shares(base, k),
+        others=[mean_and_stderr(scores) for *_, scores in further],
+        by_topic=scores_by_topic(table.scores, columns),
+    )
+    counted, certain = _counted(base, spec.measure, table.scores), measured.certainty
     return Board(
         spec=spec,
-        rows=rows,
-        **asdict(_counted(base, spec.measure, table.scores)),
+        rows=_rows(base, table, measured),
+        n_topics=counted.n_topics,
+        n_left_out=counted.n_left_out,
+        n_undefined=counted.n_undefined,
         n_items=sum(len(uids) for uids in base.items.values()),
         items_stamp=items_stamp(base.pool, base.items),
         judged_at=k,
@@ -81,16 +132,16 @@ def board(spec: BoardSpec) -> Board:
         n_vital=sum(items.n_vital for items in base.topic_items.values()),
         columns=tuple(_counted(of, column.measure, scores) for column, of, scores in further),
         marks=marks(np.round(table.means(), TIED_DECIMALS)),
-        top=top(table.run_tags, table.scores, sure),
+        top=top(table.run_tags, table.scores, certain),
         topics=topics,
         without_items=topics_without_items(base, texts),
         n_graded=n_graded(base),
-        test=sure.test if sure else spec.test,
-        monte_carlo=(sure.error_of_p, sure.error_of_ends) if sure else None,
-        verified=(people.cells, people.of),
-        sample=people.sample,
+        test=certain.test if certain else spec.test,
+        monte_carlo=(certain.error_of_p, certain.error_of_ends) if certain else None,
+        verified=(measured.verified.cells, measured.verified.of),
+        sample=measured.verified.sample,
         calibration=status(spec.bank, spec.config, spec.version) if spec.bank else None,
-        n_items_by_grader=wrote.n_items,
+        n_items_by_grader=measured.authors.n_items,
     )
 
 
@@ -123,38 +174,19 @@ def judged_by(measure: MeasureSpec, level: int) -> str:
     return f"{measure.name}, {by}"
 
 
-class _Beside:
-    """What stands beside the score of each run."""
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """What was computed of the runs beside their scores; arrays have shape (runs,)."""
 
-    def __init__(
-        self, base: Basis, k: int, sure: Certainty | None, people: Verified, further: Further
-    ) -> None:
-        self.judged, self.current = judged_shares(base, k), current_shares(base, k)
-        self.sure, self.people = sure, people
-        self.others = [mean_and_stderr(scores) for *_, scores in further]
-
-    def of(self, run: int) -> dict[str, object]:
-        sure = self.sure
-        known: dict[str, object] = {}
-        if sure:
-            low, high = none_if_nan(sure.intervals.low[run]), none_if_nan(sure.intervals.high[run])
-            first, last = sure.possible(run)
-            is_behind = bool(sure.order.behind_first[run]) if sure.order.has_mean[run] else None
-            known = {"first": first, "last": last, "is_behind": is_behind, "low": low, "high": high}
-        return known | {
-            "judged": none_if_nan(self.judged[run]),
-            "verified": none_if_nan(self.people.shares[run]),
-            "estimate": self.people.estimates[run],
-            "current": none_if_nan(self.current[run]),
-            "others": tuple(
-                ColumnScore(
-                    none_if_nan(summary.mean[run]),
-                    none_if_nan(summary.stderr[run]),
-                    int(summary.n_topics[run]),
-                )
-                for summary in self.others
-            ),
-        }
+    certainty: Certainty | None
+    verified: Verified
+    authors: Authors
+    judged: Floats
+    current: Floats
+    others: Sequence[Summary]
+    """By the further columns."""
+    by_topic: Sequence[tuple[float | None, ...]]
+    """Of each run, on the topics that count."""
 
 
 def _counted(base: Basis, measure: MeasureSpec, scores: NDArray[np.float64]) -> Counted:
@@ -167,7 +199,7 @@ def _counted(base: Basis, measure: MeasureSpec, scores: NDArray[np.float64]) -> 
     return Counted(int(counted.sum()), int((~counted).sum()), undefined)
 
 
-def _rows(base: Basis, table: ScoreTable, beside: _Beside, wrote: Writers) -> tuple[BoardRow, ...]:
+def _rows(base: Basis, table: ScoreTable, measured: _Measured) -> tuple[BoardRow, ...]:
     means, stderrs, n_topics = mean_and_stderr(table.scores)
     has_ranking = answered(topic for topic, _ in base.units()).reshape(table.scores.shape)
     n_answered = (has_ranking & ~np.isnan(table.scores)).sum(axis=1)
@@ -176,9 +208,15 @@ def _rows(base: Basis, table: ScoreTable, beside: _Beside, wrote: Writers) -> tu
     otherwise = np.zeros(len(places), dtype=np.int64)
     for topic in base.pool.topics if base.spec.uses_labels else ():
         otherwise += ordered_otherwise(topic)
-    rows = [
-        BoardRow(
-            run_id=base.pool.run_pks[run],
+    certainty, authors = measured.certainty, measured.authors
+    rows = []
+    for run, (run_id, tag) in enumerate(zip(base.pool.run_pks, base.pool.run_tags, strict=True)):
+        first, last = certainty.possible(run) if certainty else (None, None)
+        is_behind = None
+        if certainty and certainty.order.has_mean[run]:
+            is_behind = bool(certainty.order.behind_first[run])
+        row = BoardRow(
+            run_id=run_id,
             run_tag=tag,
             rank=int(places[run]),
             is_tied=bool(shared[places[run]] > 1),
@@ -186,13 +224,27 @@ def _rows(base: Basis, table: ScoreTable, beside: _Beside, wrote: Writers) -> tu
             stderr=none_if_nan(stderrs[run]),
             n_topics=int(n_topics[run]),
             n_answered=int(n_answered[run]),
-            is_closed_book=base.pool.run_pks[run] in wrote.closed_book,
-            is_by_grader=base.pool.run_pks[run] in wrote.by_grader,
+            judged=none_if_nan(measured.judged[run]),
+            first=first,
+            last=last,
+            is_behind=is_behind,
+            low=none_if_nan(certainty.intervals.low[run]) if certainty else None,
+            high=none_if_nan(certainty.intervals.high[run]) if certainty else None,
+            verified=none_if_nan(measured.verified.shares[run]),
+            estimate=measured.verified.estimates[run],
+            current=none_if_nan(measured.current[run]),
+            others=tuple(
+                ColumnScore(
+                    none_if_nan(other.mean[run]), none_if_nan(other.stderr[run]), int(other.n_topics[run])
+                )
+                for other in measured.others
+            ),
+            is_closed_book=run_id in authors.closed_book,
+            is_by_grader=run_id in authors.by_grader,
             n_otherwise=int(otherwise[run]),
-            **beside.of(run),  # type: ignore[arg-type]  # the names and types of BoardRow
+            by_topic=measured.by_topic[run],
         )
-        for run, tag in enumerate(base.pool.run_tags)
-    ]
+        rows.append(row)
     return tuple(sorted(rows, key=lambda row: (row.rank, row.run_tag)))
 
 

@@ -6,14 +6,12 @@ from collections.abc import Callable, Sequence
 
 from django.urls import reverse
 
-from grading.formats.tables import DataTable, Mark, PrintedTable, TextCell, Value, from_mappings, number
+from grading.formats.tables import DataTable, Mark, PrintedTable, TextCell, from_mappings, number
 from rubricweb.banks.models import Bank
 from rubricweb.leaderboards.board import provenance
-from rubricweb.leaderboards.board.scored import ScoredBoard
+from rubricweb.leaderboards.board.certainty import ScoredBoard
 from rubricweb.leaderboards.comparison.changes import UNTOLD, CellChange, Explained, MovedRow
-from rubricweb.leaderboards.influence.sheets import possible, signed
-
-Line = dict[str, Value]
+from rubricweb.leaderboards.influence.items import Line, possible, signed
 
 SHOWN_CELLS = 8
 RUN_COLUMNS = (

@@ -17,9 +17,8 @@ from rubricweb.banks.models import Bank, ItemRevision, VersionItem
 from rubricweb.banks.models import ItemChange as History
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades.scoring import graded_topic, topic_labels
-from rubricweb.leaderboards.board.items import NOTHING, TopicItems, secret_wordings
-from rubricweb.leaderboards.board.scored import ScoredBoard
-from rubricweb.leaderboards.board.tables import parts
+from rubricweb.leaderboards.board.certainty import ScoredBoard
+from rubricweb.leaderboards.board.scores import NOTHING, TopicItems, parts, secret_wordings
 from rubricweb.leaderboards.comparison.opened import TopicSheet
 
 REWORDED = "reworded"
@@ -117,19 +116,19 @@ def moved_rows(before: ScoredBoard, after: ScoredBoard) -> list[MovedRow]:
 
 def can_tell_moves(scored: ScoredBoard) -> bool:
     """Return whether the board has enough topics for a move to be clear."""
-    known = scored.ranks
-    return known is not None and known.can_tell
+    possible = scored.ranks
+    return possible is not None and possible.can_tell
 
 
 def _tested(before: ScoredBoard, after: ScoredBoard) -> tuple[Floats, Floats]:
     """Return an array of shape (runs,): the p-value of each run's gain on all runs, NaN if untested; and its
     mean.
     """
-    known, runs = after.ranks, len(after.run_tags)
-    if known is None or before.table.topic_ids != after.table.topic_ids:
+    possible, runs = after.ranks, len(after.run_tags)
+    if possible is None or before.table.topic_ids != after.table.topic_ids:
         return np.full(runs, np.nan), np.zeros(runs)
     gains = relative_gains(before.table.scores, after.table.scores)
-    return adjusted_p(gains, known.test), np.nan_to_num(mean_and_stderr(gains).mean)
+    return adjusted_p(gains, possible.test), np.nan_to_num(mean_and_stderr(gains).mean)
 
 
 def is_exact(before: ScoredBoard, after: ScoredBoard) -> bool:

@@ -19,8 +19,8 @@ from rubricweb.corpus.pools import TopicPool
 from rubricweb.grades import visibility
 from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.scoring import topic_labels
-from rubricweb.leaderboards.board.items import NOTHING
-from rubricweb.leaderboards.board.scored import ScoredBoard
+from rubricweb.leaderboards.board.certainty import ScoredBoard
+from rubricweb.leaderboards.board.scores import NOTHING
 from rubricweb.leaderboards.board.types import BoardSpec
 
 HIDDEN = -3
@@ -217,14 +217,14 @@ class _Brought:
         """Return the texts by doc id, in order, and what each cites."""
         if answer is None:
             pks = [
-                self.sheet.pool.passage_pks[self.sheet.pool.row_of[one]]
-                for one in doc_ids
-                if one in self.sheet.pool.row_of
+                self.sheet.pool.passage_pks[self.sheet.pool.row_of[doc_id]]
+                for doc_id in doc_ids
+                if doc_id in self.sheet.pool.row_of
             ]
             begun = Passage.objects.filter(pk__in=pks).annotate(start=Left("text", FIRST_CHARACTERS))
             return dict(begun.values_list("doc_id", "start")), {}
         sentences = convert.sentences(answer)
-        parts = response_passages([one.text for one in sentences], PassagesOf(answer.passages_of))
+        parts = response_passages([sentence.text for sentence in sentences], PassagesOf(answer.passages_of))
         numbers: dict[str, int] = {}
         cites = {
             part.doc_id: tuple(

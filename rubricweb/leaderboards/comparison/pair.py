@@ -15,10 +15,9 @@ from rubricweb.corpus.models import Run
 from rubricweb.corpus.official import scores_of_run
 from rubricweb.grades.rank_intervals import span
 from rubricweb.leaderboards.board import provenance
-from rubricweb.leaderboards.board.certainty import certainty
-from rubricweb.leaderboards.board.scored import ScoredBoard
+from rubricweb.leaderboards.board.certainty import ScoredBoard, certainty
 from rubricweb.leaderboards.by_attribute import sliceable
-from rubricweb.leaderboards.comparison import plots, sentences
+from rubricweb.leaderboards.comparison import plots, selectors
 from rubricweb.leaderboards.comparison.opened import Opened, opened_topic
 from rubricweb.leaderboards.comparison.selectors import (
     Floats,
@@ -109,8 +108,8 @@ class Pair:
     def verdict(self) -> str:
         """The board's own sentence on this pair, or on this run."""
         if self.comparison is None:
-            return sentences.verdict_on_run(self.scored, self.a)
-        return sentences.verdict(self.comparison, self.a_tag, self.b_tag)
+            return selectors.verdict_on_run(self.scored, self.a)
+        return selectors.verdict(self.comparison, self.a_tag, self.b_tag)
 
     @property
     def facts(self) -> str:
@@ -118,9 +117,9 @@ class Pair:
         if not self.topics:
             return ""
         if self.comparison is None:
-            score = f"{sentences.number(ours)}{self._interval}"
-            return f"{self._rank}{score}; {ALL_RUNS} {sentences.number(theirs)}."
-        return sentences.scores_and_difference(self.comparison, ours, theirs)
+            score = f"{selectors.number(ours)}{self._interval}"
+            return f"{self._rank}{score}; {ALL_RUNS} {selectors.number(theirs)}."
+        return selectors.scores_and_difference(self.comparison, ours, theirs)
 
     @property
     def _sides(self) -> tuple[list[float], list[float]]:
@@ -139,7 +138,7 @@ class Pair:
         if certain is None or np.isnan(certain.intervals.low[self.a]):
             return ""
         ends = (
-            sentences.number(float(side[self.a])) for side in (certain.intervals.low, certain.intervals.high)
+            selectors.number(float(side[self.a])) for side in (certain.intervals.low, certain.intervals.high)
         )
         return f", 95 % {' to '.join(ends)}"
 
@@ -176,7 +175,7 @@ class Pair:
         if pair is None or not pair.has_interval:
             return None
         ends = (pair.low, pair.high) if pair.first == self.a_tag else (-pair.high, -pair.low)
-        return plots.distribution(redrawn_means(np.array([one.difference for one in self.topics])), ends)
+        return plots.distribution(redrawn_means(np.array([row.difference for row in self.topics])), ends)
 
     def groups(self, attribute: str) -> list[PairGroup]:
         """Return the topics by their values of the attribute; those without one come last."""
@@ -184,16 +183,16 @@ class Pair:
         if not slices:
             return [PairGroup(None, self.rows)]
         groups = [
-            PairGroup(one, tuple(row for row in self.rows if row.pair.query_id in one.query_ids))
-            for one in slices
+            PairGroup(entry, tuple(row for row in self.rows if row.pair.query_id in entry.query_ids))
+            for entry in slices
         ]
-        listed = {query_id for one in slices for query_id in one.query_ids}
+        listed = {query_id for entry in slices for query_id in entry.query_ids}
         groups.append(PairGroup(None, tuple(row for row in self.rows if row.pair.query_id not in listed)))
         return [group for group in groups if group.rows]
 
     def opened(self, query_id: str) -> Opened | None:
         """Return the topic of this id, or else the first of the list; None where no topic counts."""
-        pair = next((one for one in self.topics if one.query_id == query_id), next(iter(self.topics), None))
+        pair = next((row for row in self.topics if row.query_id == query_id), next(iter(self.topics), None))
         runs = [self.a] if self.b is None else [self.a, self.b]
         return opened_topic(self.scored, pair.topic_id, runs) if pair else None
 
@@ -210,19 +209,23 @@ class Pair:
         best = self._best
         lines: list[dict[str, Value]] = []
         printed = []
-        for one in self.topics:
-            further = [best[one.unit]] if self.b is None else []
-            official = [board.by_topic.get(one.topic_id) for board in boards]
-            name = f"{one.query_id}: {self.texts[one.topic_id]}".removesuffix(": ")
+        for entry in self.topics:
+            further = [best[entry.unit]] if self.b is None else []
+            official = [board.by_topic.get(entry.topic_id) for board in boards]
+            name = f"{entry.query_id}: {self.texts[entry.topic_id]}".removesuffix(": ")
             href = ""
             if spec.bank:
-                topic = reverse("editor:topic", args=[spec.bank.pk, one.topic_id], query={"view": "grid"})
+                topic = reverse("editor:topic", args=[spec.bank.pk, entry.topic_id], query={"view": "grid"})
                 href = topic + grid_query.replace("?", "&", 1)
-            cells = row(one.first, one.second, one.difference, *further)
+            cells = row(entry.first, entry.second, entry.difference, *further)
             printed.append(
                 (TextCell(name, href=href), *cells, *(TextCell(number(value)) for value in official))
             )
-            line: dict[str, Value] = {"topic": one.query_id, self.a_tag: one.first, self.b_tag: one.second}
+            line: dict[str, Value] = {
+                "topic": entry.query_id,
+                self.a_tag: entry.first,
+                self.b_tag: entry.second,
+            }
             line |= dict(zip(("best of all runs",), further, strict=False))
             lines.append(line | dict(zip((board.label for board in boards), official, strict=True)))
         heads = (
@@ -251,5 +254,5 @@ class Pair:
 
 def bars_file(pair: Pair) -> str:
     """Return the plot of the differences as an SVG file."""
-    rows = [(f"{one.pair.query_id}  {one.text}", one.pair.difference) for one in pair.rows]
+    rows = [(f"{row.pair.query_id}  {row.text}", row.pair.difference) for row in pair.rows]
     return plots.bars_file(f"{pair.a_tag} and {pair.b_tag} by topic", rows, (pair.a_tag, pair.b_tag))

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rubricweb.plots import svg
-from rubricweb.plots.rows import EQUAL, DotRow, differences, dot_rows
+from rubricweb.plots.cells import EQUAL, DotRow, differences, dot_rows
 from rubricweb.plots.svg import Plot, Scale, nice_ticks, tick_label
 
 Floats = NDArray[np.float64]
@@ -158,9 +158,9 @@ def distribution_file(title: str, drawn: Distribution) -> str:
     height, top, x = 160, 10, Scale(0, 100, 0, WIDE)
     left, wide = drawn.band
     body = [svg.box((x(left), top), (x(wide), height), "band")]
-    for one in drawn.columns:
-        place, size = (x(one.x), top + one.y * height / 100), (x(one.width) - 1, one.height * height / 100)
-        body.append(svg.box(place, size, "plus" if one.side == "a" else "minus"))
+    for row in drawn.columns:
+        place, size = (x(row.x), top + row.y * height / 100), (x(row.width) - 1, row.height * height / 100)
+        body.append(svg.box(place, size, "plus" if row.side == "a" else "minus"))
     body.append(svg.line((x(drawn.zero), top), (x(drawn.zero), top + height), "axis"))
     body += [svg.text(x(place), top + height + 18, label, "middle") for place, label in drawn.ticks]
     body.append(svg.text(WIDE - 6, top + height + 36, f"{title} \N{RIGHTWARDS ARROW}", "end"))

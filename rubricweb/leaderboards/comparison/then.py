@@ -11,8 +11,8 @@ import numpy as np
 from grading.formats.tables import PrintedTable
 from rubricweb.banks.versions import Piece, word_diff
 from rubricweb.leaderboards.board import provenance
-from rubricweb.leaderboards.board.headline import headline
-from rubricweb.leaderboards.board.scored import ScoredBoard
+from rubricweb.leaderboards.board.certainty import ScoredBoard
+from rubricweb.leaderboards.board.sentences import headline
 from rubricweb.leaderboards.board.types import BoardSpec
 from rubricweb.leaderboards.comparison import change_tables, changes, plots
 from rubricweb.leaderboards.comparison.changes import Explained, MovedRow
@@ -132,7 +132,7 @@ class Then:
             n = len(self.after.run_tags)
             return f"The same {n} score{'' if n == 1 else 's'}."
         then, now = (
-            headline(one.top, one.ranks.topics if one.ranks else 0) for one in (self.before, self.after)
+            headline(row.top, row.ranks.topics if row.ranks else 0) for row in (self.before, self.after)
         )
         if then == now:
             return f"Then as now: {now}" if now else ""
@@ -211,10 +211,7 @@ class Then:
             same = tuple(part for part in of_topic if part.is_same_but_its_weight)
             ends = then.get(pk), now.get(pk)
             topics.append(TopicReasons(pk, of_topic[0].query_id, self.texts[pk], *ends, items, same))
-        strips = (
-            ("then", row.moved.before, self._strip(then)),
-            ("now", row.moved.after, self._strip(now)),
-        )
+        strips = (("then", row.moved.before, self._strip(then)), ("now", row.moved.after, self._strip(now)))
         return OpenedRun(row, strips, tuple(topics), tuple(parts), len(visible))
 
     def _strip(self, scores: dict[int, float | None]) -> tuple[StripCell, ...]:

@@ -9,17 +9,22 @@ from itertools import compress
 import numpy as np
 
 from grading.arrays import none_if_nan
+from grading.formats.tables import DataTable, PrintedTable, TextCell, from_mappings, number
 from grading.statistics.influence import ranks
 from rubricweb.corpus.duplicates import groups_by_doc_id
 from rubricweb.corpus.pools import TopicPool
 from rubricweb.corpus.topic_pools import rankings_of
 from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.scoring import fresh_scores
-from rubricweb.leaderboards.board.scored import ScoredBoard
-from rubricweb.leaderboards.board.tables import score_units
+from rubricweb.leaderboards.board import provenance
+from rubricweb.leaderboards.board.certainty import ScoredBoard
+from rubricweb.leaderboards.board.scores import score_units
+from rubricweb.leaderboards.influence.items import Line
 
 Groups = Mapping[str, int]
 """By doc id: the number of its group; passages without near-duplicates are in none."""
+REPEATS = "repeats: passages among the first k below another one of their group of near-duplicates"
+ONCE = "once: on rankings without repeats, where what follows moves up; measures of labels have no such score"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,3 +113,56 @@ def _without_repeats(topic: TopicPool, groups: Groups) -> TopicPool:
         ranked.append(None if doc_ids is None else tuple(compress(doc_ids, kept)))
         scores.append(None if values is None else tuple(compress(values, kept)))
     return replace(topic, rankings=rankings_of(topic.doc_ids, ranked, scores))
+
+
+def duplicates_table(scored: ScoredBoard, rows: Sequence[DuplicatesRow], threshold: float) -> PrintedTable:
+    lines = [
+        (
+            TextCell(row.run_tag),
+            TextCell(str(row.rank)),
+            TextCell(number(row.score)),
+            TextCell(str(row.repeats)),
+            TextCell(number(row.share)),
+            TextCell(str(row.marked)),
+            TextCell(number(row.score_once)),
+            TextCell(number(row.rank_once)),
+        )
+        for row in rows
+    ]
+    columns = (
+        "Run",
+        "Rank",
+        "Score",
+        f"Repeats@{scored.spec.measure.judged_at}",
+        "Share",
+        "Marked",
+        "Score once",
+        "Rank once",
+    )
+    return PrintedTable(
+        "Near-duplicates",
+        columns,
+        tuple(lines),
+        1,
+        (REPEATS, ONCE),
+        data=_duplicates_data(scored, rows, threshold),
+    )
+
+
+def _duplicates_data(scored: ScoredBoard, rows: Sequence[DuplicatesRow], threshold: float) -> DataTable:
+    lines: list[Line] = [
+        {
+            "run_tag": row.run_tag,
+            "rank": row.rank,
+            "score": row.score,
+            "repeats": row.repeats,
+            "share": row.share,
+            "marked": row.marked,
+            "score_once": row.score_once,
+            "rank_once": row.rank_once,
+        }
+        for row in rows
+    ]
+    basis = [("near-duplicates", f"Jaccard similarity >= {threshold:g} of shingles of nine words")]
+    notes = [("repeats", REPEATS), ("once", ONCE), ("k", str(scored.spec.measure.judged_at))]
+    return from_mappings(lines, [*provenance.scored_statements(scored), *basis, *notes])

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grading.arrays import none_if_nan
+from grading.formats.tables import DataTable, Mark, PrintedTable, TextCell, from_mappings, number
 from grading.statistics.diagnostics import Advantage, advantage, contributed_alone
 from grading.statistics.influence import ranks
 from grading.statistics.max_t import ALPHA, adjusted_p
@@ -17,13 +18,33 @@ from grading.types import MISSING
 from rubricweb.banks.models import Bank, BankVersion, Item, ItemChange
 from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.scoring import MeasureSpec, Uids, Weights, fresh_scores, topic_scores
-from rubricweb.leaderboards.board.scored import ScoredBoard
+from rubricweb.leaderboards.board import provenance
+from rubricweb.leaderboards.board.certainty import ScoredBoard
+from rubricweb.leaderboards.board.scores import score_units
 from rubricweb.leaderboards.board.selectors import judged_shares
-from rubricweb.leaderboards.board.tables import score_units
+from rubricweb.leaderboards.influence.items import POSSIBLE, Line, possible, possible_ends
+from rubricweb.leaderboards.meta_tables import span
 
 Floats = NDArray[np.float64]
 HOLE_DEPTHS = (5, 10, 20)
 IMPORTED, PEOPLE = "imported", "written by people"
+TEAM_COLUMNS = (
+    "Run",
+    "Team",
+    "Rank",
+    "Possible ranks",
+    "Rank left out",
+    "Error",
+    "p",
+    "Score",
+    "Score left out",
+    "Only theirs",
+)
+LOSS = (
+    "max-T test over topics of what the runs lose against the mean of all runs, each board in standard "
+    "deviations of its runs' means"
+)
+TESTED = f"p: {LOSS}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,21 +127,21 @@ def teams_left_out(
     names = list(families)
     place = {tag: run for run, tag in enumerate(scored.run_tags)}
     team_of = [0] * len(scored.run_tags)
-    for number, name in enumerate(names):
+    for team, name in enumerate(names):
         for tag in families[name]:
-            team_of[place[tag]] = number
+            team_of[place[tag]] = team
     alone = {
         topic.topic_id: contributed_alone(topic.ranked_rows, team_of, depth=depth, n=len(topic.doc_ids))
         for topic in scored.base.pool.topics
     }
     rows: list[TeamRow] = []
     gains: list[Floats] = []
-    for number, name in enumerate(names):
-        of_team = {topic_id: one[number] for topic_id, one in alone.items()}
+    for team, name in enumerate(names):
+        of_team = {topic_id: entry[team] for topic_id, entry in alone.items()}
         without = _with_holes(scored, of_team)
         own = [place[tag] for tag in families[name]]
         rows += _team_rows(
-            scored, without, name, own, n_alone=int(sum(one.sum() for one in of_team.values()))
+            scored, without, name, own, n_alone=int(sum(entry.sum() for entry in of_team.values()))
         )
         gains.append(relative_gains(scored.table.scores, without.table.scores)[own])
     return sorted(_tested(scored, rows, gains), key=lambda row: (-abs(row.error), row.before))
@@ -230,3 +251,129 @@ def _outside(scored: ScoredBoard, k: int) -> list[int]:
             in_pool = (topic.ranked_rows[:, :k] >= 0).sum(axis=1)
             counts += np.minimum(topic.lengths, k) - in_pool
     return [int(count) for count in counts]
+
+
+def holes_table(scored: ScoredBoard, rows: Sequence[HolesRow]) -> PrintedTable:
+    lines = [
+        (
+            TextCell(row.run_tag),
+            TextCell(str(row.rank)),
+            TextCell(possible(row.possible)),
+            TextCell(number(row.score)),
+            *(TextCell(number(share)) for share in row.shares),
+            TextCell(str(row.outside)),
+        )
+        for row in rows
+    ]
+    heads = (f"Ungraded@{k}" for k in HOLE_DEPTHS)
+    columns = ("Run", "Rank", "Possible ranks", "Score", *heads, f"Not pooled@{max(HOLE_DEPTHS)}")
+    return PrintedTable(
+        "Holes",
+        columns,
+        tuple(lines),
+        1,
+        ("ungraded share of the first k passages", POSSIBLE),
+        data=_holes_data(scored, rows),
+    )
+
+
+def _holes_data(scored: ScoredBoard, rows: Sequence[HolesRow]) -> DataTable:
+    lines: list[Line] = [
+        {
+            "run_tag": row.run_tag,
+            "rank": row.rank,
+            **possible_ends(row.possible),
+            "score": row.score,
+            **{f"ungraded_{k}": share for k, share in zip(HOLE_DEPTHS, row.shares, strict=True)},
+            f"not_pooled_{max(HOLE_DEPTHS)}": row.outside,
+        }
+        for row in rows
+    ]
+    return from_mappings(lines, provenance.scored_statements(scored))
+
+
+def teams_table(scored: ScoredBoard, rows: Sequence[TeamRow], depth: int) -> PrintedTable:
+    lines = [
+        (
+            TextCell(row.run_tag),
+            TextCell(row.team),
+            TextCell(str(row.before)),
+            TextCell(possible(row.possible)),
+            TextCell(str(row.after)),
+            TextCell(f"{row.error:+d}" if row.error else "0", Mark.TIED if row.is_sure else Mark.NONE),
+            TextCell(number(row.p)),
+            TextCell(number(row.score)),
+            TextCell(number(row.score_without)),
+            TextCell(str(row.n_alone)),
+        )
+        for row in rows
+    ]
+    note = f"left out: passages that only this team has among the first {depth} count as ungraded"
+    legend = ((Mark.TIED, "clear"),)
+    return PrintedTable(
+        "Teams left out",
+        TEAM_COLUMNS,
+        tuple(lines),
+        2,
+        (note, POSSIBLE, TESTED),
+        legend=legend,
+        data=_teams_data(scored, rows, depth),
+    )
+
+
+def _teams_data(scored: ScoredBoard, rows: Sequence[TeamRow], depth: int) -> DataTable:
+    lines: list[Line] = [
+        {
+            "run_tag": row.run_tag,
+            "team": row.team,
+            "rank": row.before,
+            **possible_ends(row.possible),
+            "rank_left_out": row.after,
+            "error": row.error,
+            "p": row.p,
+            "is_sure": int(row.is_sure),
+            "score": row.score,
+            "score_left_out": row.score_without,
+            "only_theirs": row.n_alone,
+        }
+        for row in rows
+    ]
+    stated = [*provenance.scored_statements(scored), ("pool depth", str(depth)), ("p", LOSS)]
+    return from_mappings(lines, stated)
+
+
+def origins_table(scored: ScoredBoard, rows: Sequence[OriginRow]) -> PrintedTable:
+    lines = [
+        (
+            TextCell(row.origin),
+            TextCell(str(row.n_items)),
+            TextCell(row.family),
+            TextCell(str(row.n_runs)),
+            TextCell(number(row.advantage.value)),
+            TextCell(span(row.advantage.interval)),
+            TextCell(str(row.advantage.n_topics)),
+        )
+        for row in rows
+    ]
+    columns = ("Items by", "Items", "Runs of", "Runs", "Advantage", "95 % interval", "Topics")
+    note = "how much more these runs gain than other runs where the items are of this origin"
+    return PrintedTable(
+        "Who wrote the items", columns, tuple(lines), 1, (note,), data=_origins_data(scored, rows)
+    )
+
+
+def _origins_data(scored: ScoredBoard, rows: Sequence[OriginRow]) -> DataTable:
+    lines: list[Line] = [
+        {
+            "origin": row.origin,
+            "items": row.n_items,
+            "family": row.family,
+            "runs": row.n_runs,
+            "advantage": row.advantage.value,
+            "low": row.advantage.interval.low,
+            "high": row.advantage.interval.high,
+            "n_topics": row.advantage.n_topics,
+        }
+        for row in rows
+    ]
+    return from_mappings(lines, provenance.scored_statements(scored))

@@ -1,10 +1,34 @@
-"""What the pictures say, made from their numbers by rules, or that there are too few to tell."""
+"""Say how certain a board is, sentence by sentence, with what it is compared with."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
+import numpy as np
+from django.urls import reverse
+from numpy.typing import NDArray
+
+from grading.formats.tables import DataTable, PrintedTable, TextCell, Value, from_mappings, number
 from grading.statistics.agreement import ENOUGH_CELLS
+from grading.statistics.mean_intervals import ConfidenceInterval
+from grading.statistics.rank_correlation import Coefficient
+from rubricweb.accounts import roles
+from rubricweb.accounts.models import User
+from rubricweb.campaigns.agreement import AgreementView, AlphaRow, AssessorPair, agreement
+from rubricweb.campaigns.assessor_ratings import CountedRating
+from rubricweb.corpus.models import Collection
+from rubricweb.graders.calibration_cards import hides_numbers
+from rubricweb.graders.calibration_samples import RatedSample, sample
+from rubricweb.grades.models import GraderConfig
+from rubricweb.grades.raters import raters
+from rubricweb.leaderboards.agreement import Agreement, Labeller, agreements, lowest
+from rubricweb.leaderboards.board import provenance
+from rubricweb.leaderboards.board.certainty import ScoredBoard, scored_board
+from rubricweb.leaderboards.board.types import BoardSpec
+from rubricweb.leaderboards.meta import JUDGMENTS, CorrelationCell, Reference, correlation_cell, reference
+from rubricweb.plots.svg import Fact
 
 ENOUGH_RUNS = 6
 ENOUGH_PASSAGES = 30
@@ -32,6 +56,8 @@ SHARES = (
     (0.1, "one time in ten"),
     (0.02, "almost never"),
 )
+KENDALL = Coefficient.KENDALL
+AGREEMENT_SHARES = ("same", "kappa", "weighted", "low", "high")
 
 
 def in_words(share: float) -> str:
@@ -170,3 +196,168 @@ def checked(n_rated: int, n_graded: int) -> str:
     percent = f"{share:.0f} %" if share >= 1 else "less than 1 %"
     warning = "Trust the bands of the board, not the score itself: " if share < LITTLE else ""
     return f"{warning}{'people' if warning else 'People'} have rated {percent} of the pairs."
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A board with what it is compared with; what several pictures need is computed once."""
+
+    spec: BoardSpec
+    against: str
+    """The other board's name in addresses; empty where the collection has none."""
+    others: Sequence[GraderConfig]
+    """Graders that are laid over."""
+    query: str
+
+    @cached_property
+    def scored(self) -> ScoredBoard:
+        return scored_board(self.spec)
+
+    @cached_property
+    def other(self) -> Reference | None:
+        if not self.against:
+            return None
+        relevant = self.spec.collection.min_relevant
+        return reference(self.scored.base, self.against, self.spec.measure, relevant)
+
+    @cached_property
+    def cell(self) -> CorrelationCell | None:
+        return correlation_cell(self.scored, self.other, [KENDALL]) if self.other else None
+
+    @cached_property
+    def agreement(self) -> Agreement:
+        """The grader's labels of passages beside their judgments, with the bank as it is now."""
+        labeller = Labeller(self.spec.collection, self.spec.config, self.spec.bank)
+        return agreements([labeller], min_answers=self.spec.measure.min_answers)[0]
+
+    @cached_property
+    def rated(self) -> RatedSample | None:
+        """The grader's cells that people rated; None for readers from whom cells are hidden."""
+        bank = self.spec.bank
+        return None if bank is None or hides_numbers(bank) else sample(bank, self.spec.config)
+
+    @property
+    def drawn(self) -> RatedSample | None:
+        """Those of `rated` that were drawn at random."""
+        return self.rated.only(self.rated.is_drawn) if self.rated is not None else None
+
+    @property
+    def checked(self) -> tuple[int, int] | None:
+        """How many of the board's graded cells people rated, and how many there are."""
+        if self.rated is None:
+            return None
+        base = self.scored.base
+        return len(self.rated), sum(
+            int(
+                (
+                    base.grades[topic.topic_id].matrix.columns(base.items.get(topic.topic_id, ())).ratings
+                    >= 0
+                ).sum()
+            )
+            for topic in base.pool.topics
+        )
+
+    @property
+    def whose(self) -> str:
+        return "people's" if self.against == JUDGMENTS else "the official board's"
+
+    @property
+    def n_runs(self) -> int:
+        """Runs that both boards have."""
+        correlation = self.cell.by.get(KENDALL) if self.cell else None
+        return correlation.n if correlation else 0
+
+    @property
+    def tau(self) -> float | None:
+        return self.cell.value(KENDALL) if self.cell else None
+
+    @property
+    def leaning(self) -> float | None:
+        """How much larger the grader's share of relevant passages is than people's; None without any."""
+        counts = self.binary
+        n = counts.sum()
+        return float((counts[0].sum() - counts[:, 0].sum()) / n) if n else None
+
+    @property
+    def binary(self) -> NDArray[np.int64]:
+        """Shape (2, 2): labels from the threshold on and below it, by relevant and other judgments."""
+        low = lowest(self.agreement.labeller, self.spec.measure.min_grade)
+        tables = self.agreement.binary(low, self.spec.collection.min_relevant)
+        return np.array(tables).sum(axis=0) if tables else np.zeros((2, 2), dtype=np.int64)
+
+    def by(self, config: GraderConfig) -> ScoredBoard:
+        """Return the same board by another grader."""
+        return scored_board(replace(self.spec, config=config))
+
+    def data(self, lines: Sequence[Mapping[str, Value]], *stated: tuple[str, str]) -> DataTable:
+        return from_mappings(lines, [*provenance.scored_statements(self.scored), *stated])
+
+    @property
+    def runs_fact(self) -> Fact:
+        n_topics = self.cell.n_topics if self.cell else 0
+        runs = "1 run" if self.n_runs == 1 else f"{self.n_runs:,} runs"
+        return Fact("n", f"{runs}, {n_topics:,} topic{'s' * (n_topics != 1)}")
+
+    def run_page(self, run_pk: int) -> str:
+        address = reverse("leaderboards:compare", args=[self.spec.collection.slug])
+        return f"{address}?{self.query}&a={run_pk}"
+
+
+def interval_facts(ends: ConfidenceInterval) -> tuple[Fact, ...]:
+    """Return both ends for the foot of a picture; nothing where they are undefined."""
+    return (Fact("95 %", f"{ends.low:z.2f} to {ends.high:z.2f}"),) if ends.is_defined else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """What the page says of assessors; `sheets` by name in addresses."""
+
+    view: AgreementView
+    independent: AgreementView
+    """Of the ratings that people gave before they saw the grader's."""
+    shows_names: bool
+    sheets: dict[str, PrintedTable]
+
+
+def section(
+    user: User, collection: Collection, spec: BoardSpec | None, *, shows_names: bool
+) -> Section | None:
+    """Return the section, beside the board's grader if there is one, for those who edit banks; else None."""
+    if not roles.holds(user, collection, roles.TO_EDIT_BANK):
+        return None
+    bank = spec.bank if spec else None
+    rater = next((row for row in raters(bank) if spec and spec.config in row.configs), None) if bank else None
+    of_all, independent = (
+        agreement(collection, rater, which=which, shows_names=shows_names) for which in CountedRating
+    )
+    stated = [("collection", collection.slug), *provenance.when()]
+    sheets = {"assessors": _pairs([*of_all.pairs, *of_all.with_grader], stated)}
+    sheets["assessors-by"] = _alphas({"topic": of_all.by_topic, "item": of_all.by_item}, stated)
+    return Section(of_all, independent, shows_names, sheets)
+
+
+def _pairs(pairs: Sequence[AssessorPair], stated: list[tuple[str, str]]) -> PrintedTable:
+    """Return two raters a row; numbers of too few cells are undefined."""
+    lines: list[dict[str, Value]] = []
+    for pair in pairs:
+        numbers = (pair.same, pair.kappa, pair.weighted, pair.interval.low, pair.interval.high)
+        values = [None] * len(AGREEMENT_SHARES) if pair.is_too_few else list(numbers)
+        lines.append({"assessor": pair.first, "with": pair.second, "cells": pair.cells})
+        lines[-1] |= dict(zip(AGREEMENT_SHARES, values, strict=True))
+    rows = tuple(tuple(TextCell(number(value)) for value in line.values()) for line in lines)
+    heads = ("Assessor", "With", "Pairs", "Same rating", "Kappa", "Weighted", "From", "To")
+    notes = ("a dash: too few pairs; From and To: 95 % interval of the weighted kappa, over topics",)
+    data = from_mappings(lines, stated)
+    return PrintedTable("Assessors with each other and the grader", heads, rows, 2, notes, data=data)
+
+
+def _alphas(groups: dict[str, tuple[AlphaRow, ...]], stated: list[tuple[str, str]]) -> PrintedTable:
+    """Return a topic or item a row, the least agreement first."""
+    lines: list[dict[str, Value]] = []
+    for kind, rows in groups.items():
+        for row in rows:
+            same, alpha = (None, None) if row.is_too_few else (row.same, row.alpha)
+            lines.append({"of": kind, "name": row.name, "cells": row.cells, "same": same, "alpha": alpha})
+    cells = tuple(tuple(TextCell(number(value)) for value in line.values()) for line in lines)
+    heads = ("Of", "Name", "Pairs", "Same rating", "Alpha")
+    return PrintedTable("Assessors by topic and item", heads, cells, 2, data=from_mappings(lines, stated))

@@ -16,25 +16,20 @@ from grading.statistics.rank_intervals import standings
 from grading.types import MIN_RATING, Purpose
 from rubricweb.graders.calibration_samples import RatedSample, sample
 from rubricweb.grades.configs import scale_of
-from rubricweb.leaderboards.agreement import sheets as agreement_sheets
-from rubricweb.leaderboards.agreement.selectors import lowest
-from rubricweb.leaderboards.board.items import secret_wordings
-from rubricweb.leaderboards.board.scored import scored_board
+from rubricweb.leaderboards import agreement_tables
+from rubricweb.leaderboards.agreement import lowest
+from rubricweb.leaderboards.board.certainty import scored_board
+from rubricweb.leaderboards.board.columns import changed
+from rubricweb.leaderboards.board.scores import secret_wordings
 from rubricweb.leaderboards.board.selectors import of_judgments
 from rubricweb.leaderboards.board.types import BoardSpec
-from rubricweb.leaderboards.influence import files as influence_files
-from rubricweb.leaderboards.influence import sheets as influence_sheets
-from rubricweb.leaderboards.influence.items import InfluenceRow, item_influences, item_texts
-from rubricweb.leaderboards.meta.references import JUDGMENTS, Reference
-from rubricweb.leaderboards.meta.selectors import CorrelationCell, correlation_cell
-from rubricweb.leaderboards.sorting import changed
+from rubricweb.leaderboards.influence.items import InfluenceRow, item_influences, item_texts, items_table
+from rubricweb.leaderboards.meta import JUDGMENTS, CorrelationCell, Reference, correlation_cell
 from rubricweb.leaderboards.sure import findings
-from rubricweb.leaderboards.sure.evidence import KENDALL, Evidence, interval_facts
-from rubricweb.plots.cells import confusion
-from rubricweb.plots.levels import Frame, Level, levels
-from rubricweb.plots.pictures import Fact, Picture
-from rubricweb.plots.rows import Bars, tornado
-from rubricweb.plots.scatter import Point, scatter
+from rubricweb.leaderboards.sure.findings import KENDALL, Evidence, interval_facts
+from rubricweb.plots.cells import Bars, confusion, tornado
+from rubricweb.plots.scatter import Frame, Level, Point, levels, scatter
+from rubricweb.plots.svg import Fact, Picture
 
 MOST_ITEMS = 8
 """Items of the tornado; its file has all."""
@@ -140,8 +135,8 @@ def judged(evidence: Evidence) -> Picture:
     )
     kappa, spread = agreement.kappa(low, relevant), agreement.interval(low, relevant)
     facts = [Fact("n", f"{n:,} passages"), Fact("right: judged", f"{relevant} or more")]
-    facts += [Fact(agreement_sheets.SIGN, f"{kappa:z.2f}")] if kappa is not None else []
-    sheet = agreement_sheets.graded(agreement, min_relevant=relevant)
+    facts += [Fact(agreement_tables.SIGN, f"{kappa:z.2f}")] if kappa is not None else []
+    sheet = agreement_tables.graded(agreement, min_relevant=relevant)
     return Picture("judged", title, subtitle, plot, (*facts, *interval_facts(spread)), sheet)
 
 
@@ -247,10 +242,7 @@ def items(evidence: Evidence) -> Picture:
         plot = tornado(bars, name="items", sentence=title, heads=("loses most", "gains most"))
     secret = secret_wordings(topic.topic_id for topic in scored.base.pool.topics)
     public = {place: text for place, text in texts.items() if place not in secret}
-    sheet = replace(
-        influence_sheets.items(rows[:50], texts, grids.__getitem__),
-        data=influence_files.items(scored, rows, public),
-    )
+    sheet = items_table(scored, rows, texts, public, grids.__getitem__)
     counted = f"{len(rows):,} items" + (f", the {len(bars)} largest" if len(bars) < len(rows) else "")
     facts = (
         Fact("n", counted),
@@ -286,9 +278,9 @@ def thresholds(evidence: Evidence) -> Picture:
     current, best = spec.measure.min_grade, max(defined, key=lambda grade: defined[grade])
     best = current if defined.get(current) == defined[best] else best
     topics = min((cell.n_topics for cell in cells if cell.draws), default=0)
-    beside = standings(values, [cell.draws.get(KENDALL) for cell in cells], topics=topics)
+    further = standings(values, [cell.draws.get(KENDALL) for cell in cells], topics=topics)
     as_good = {
-        grade for grade, standing in zip(grades, beside, strict=True) if standing and standing.is_as_good
+        grade for grade, standing in zip(grades, further, strict=True) if standing and standing.is_as_good
     }
     is_as_good = current in as_good if topics >= MIN_TOPICS else None
     title = findings.threshold(current, best, evidence.n_runs, is_as_good=is_as_good, whose=evidence.whose)

@@ -13,21 +13,17 @@ from grading.statistics.diagnostics import families
 from grading.statistics.rank_correlation import Coefficient
 from rubricweb.corpus.duplicates import latest_search
 from rubricweb.grades.selectors import scored_graders
-from rubricweb.leaderboards.agreement import files as agreement_files
-from rubricweb.leaderboards.agreement import selectors as agreement
-from rubricweb.leaderboards.agreement import sheets as agreement_sheets
-from rubricweb.leaderboards.agreement.selectors import labellers
+from rubricweb.leaderboards import agreement, agreement_tables, meta, meta_tables
+from rubricweb.leaderboards.agreement import labellers
 from rubricweb.leaderboards.board import provenance
-from rubricweb.leaderboards.board.columns import parse_measures
-from rubricweb.leaderboards.board.items import secret_wordings
-from rubricweb.leaderboards.board.scored import scored_board
+from rubricweb.leaderboards.board.certainty import scored_board
+from rubricweb.leaderboards.board.lookup import parse_measures
+from rubricweb.leaderboards.board.scores import secret_wordings
 from rubricweb.leaderboards.board.types import MissingTopic
-from rubricweb.leaderboards.influence import duplicates, files, items, pool, sheets
-from rubricweb.leaderboards.meta import files as meta_files
-from rubricweb.leaderboards.meta import selectors as meta
-from rubricweb.leaderboards.meta import sheets as meta_sheets
-from rubricweb.leaderboards.meta.contenders import contenders
-from rubricweb.leaderboards.sure.evidence import Evidence
+from rubricweb.leaderboards.influence import duplicates, items, pool
+from rubricweb.leaderboards.influence.items import Texts
+from rubricweb.leaderboards.meta import contenders
+from rubricweb.leaderboards.sure.findings import Evidence
 
 MIN_GRADES = (3, 4, 5)
 """The thresholds at which all graders are compared."""
@@ -60,10 +56,7 @@ def _compared(choice: Choice, measures: tuple[str, ...]) -> meta.Comparison:
     configs = [row.config for row in scored_graders(collection)]
     rows = contenders(collection, configs, list(collection.banks.all()), MIN_GRADES)
     spec = meta.MetaSpec(
-        choice.evidence.against,
-        measures,
-        collection.min_relevant,
-        topics=choice.evidence.spec.topic_slice,
+        choice.evidence.against, measures, collection.min_relevant, topics=choice.evidence.spec.topic_slice
     )
     return meta.compared(meta.meta_rows(rows, spec, Coefficient), spec, Coefficient)
 
@@ -72,7 +65,7 @@ def graders(choice: Choice) -> PrintedTable:
     """Return each grader, bank and threshold by each measure, with its correlations with the other board."""
     if choice.evidence.other is None:
         return NOTHING
-    return meta_sheets.comparison(_compared(choice, COMPARED), choice.evidence.other.label)
+    return meta_tables.comparison(_compared(choice, COMPARED), choice.evidence.other.label)
 
 
 def detail(choice: Choice) -> PrintedTable:
@@ -80,7 +73,7 @@ def detail(choice: Choice) -> PrintedTable:
     if choice.evidence.other is None:
         return NOTHING
     name = choice.evidence.spec.measure.name
-    return meta_sheets.detail(_compared(choice, (name,)), name)
+    return meta_tables.detail(_compared(choice, (name,)), name)
 
 
 def _agreements(choice: Choice) -> list[agreement.Agreement]:
@@ -95,14 +88,14 @@ def labels(choice: Choice) -> PrintedTable:
     spec = choice.evidence.spec
     levels = {"min_grade": spec.measure.min_grade, "min_relevant": spec.collection.min_relevant}
     rows = _agreements(choice)
-    return replace(agreement_sheets.binary(rows, **levels), data=agreement_files.table(rows, **levels))
+    return replace(agreement_tables.binary(rows, **levels), data=agreement_tables.table(rows, **levels))
 
 
 def needed(choice: Choice) -> PrintedTable:
     """Return kappa by threshold and items needed."""
     labeller = choice.evidence.agreement.labeller
     relevant = choice.evidence.spec.collection.min_relevant
-    return agreement_sheets.thresholds(labeller, agreement.threshold_kappas(labeller, min_relevant=relevant))
+    return agreement_tables.thresholds(labeller, agreement.threshold_kappas(labeller, min_relevant=relevant))
 
 
 def between(choice: Choice) -> PrintedTable:
@@ -110,7 +103,7 @@ def between(choice: Choice) -> PrintedTable:
     configs = [row.config for row in scored_graders(collection)]
     pairs = labellers(collection, configs, list(collection.banks.all()))
     rows = agreement.between(pairs, min_grade=measure.min_grade, min_answers=measure.min_answers)
-    return agreement_sheets.graders(rows, min_grade=measure.min_grade)
+    return agreement_tables.graders(rows, min_grade=measure.min_grade)
 
 
 def runs(choice: Choice) -> PrintedTable:
@@ -118,8 +111,7 @@ def runs(choice: Choice) -> PrintedTable:
     rows = [
         row for row in items.item_influences(scored).dependents if (row.row.topic_id, row.row.uid) in texts
     ]
-    data = files.runs(scored, rows, _public(choice, texts))
-    return replace(sheets.runs(rows, texts, _grid(choice)), data=data)
+    return items.runs_table(scored, rows, texts, _public(choice, texts), _grid(choice))
 
 
 def pairs(choice: Choice) -> PrintedTable:
@@ -129,19 +121,18 @@ def pairs(choice: Choice) -> PrintedTable:
         for pair in items.pairs(scored)
         if {(pair.topic_id, pair.first), (pair.topic_id, pair.second)} <= set(texts)
     ]
-    data = files.pairs(scored, rows, _public(choice, texts))
-    return replace(sheets.pairs(rows, texts, _grid(choice)), data=data)
+    return items.pairs_table(scored, rows, texts, _public(choice, texts), _grid(choice))
 
 
 def holes(choice: Choice) -> PrintedTable:
-    rows = pool.holes(choice.evidence.scored)
-    return replace(sheets.holes(rows), data=files.holes(choice.evidence.scored, rows))
+    scored = choice.evidence.scored
+    return pool.holes_table(scored, pool.holes(scored))
 
 
 def teams(choice: Choice) -> PrintedTable:
     scored = choice.evidence.scored
     rows = pool.teams_left_out(scored, families(scored.run_tags, choice.teams), depth=choice.depth)
-    return replace(sheets.teams(rows, choice.depth), data=files.teams(scored, rows, choice.depth))
+    return pool.teams_table(scored, rows, choice.depth)
 
 
 def origins(choice: Choice) -> PrintedTable:
@@ -149,14 +140,14 @@ def origins(choice: Choice) -> PrintedTable:
     spec = replace(choice.evidence.spec, missing=MissingTopic.ZERO, topic="", facet="")
     scored = scored_board(spec)
     rows = pool.circularity(scored, families(scored.run_tags, choice.teams))
-    return replace(sheets.origins(rows), data=files.origins(scored, rows))
+    return pool.origins_table(scored, rows)
 
 
 def copies(choice: Choice) -> PrintedTable:
     scored = choice.evidence.scored
-    search, rows = latest_search(scored.spec.collection), duplicates.duplicates(scored)
-    sheet = sheets.duplicates(rows, scored.spec.measure.judged_at)
-    return replace(sheet, data=files.duplicates(scored, rows, search.threshold if search else 1.0))
+    search = latest_search(scored.spec.collection)
+    rows = duplicates.duplicates(scored)
+    return duplicates.duplicates_table(scored, rows, search.threshold if search else 1.0)
 
 
 def grades(choice: Choice) -> PrintedTable:
@@ -174,7 +165,7 @@ def grades(choice: Choice) -> PrintedTable:
     return PrintedTable("Grades", ("Grade", "Pairs", "Share"), rows, 1, data=data)
 
 
-def _public(choice: Choice, texts: files.Texts) -> files.Texts:
+def _public(choice: Choice, texts: Texts) -> Texts:
     """Return the texts that a file may have."""
     secret = secret_wordings(topic.topic_id for topic in choice.evidence.scored.base.pool.topics)
     return {place: text for place, text in texts.items() if place not in secret}
@@ -210,9 +201,7 @@ TABLES = {
         pairs,
     ),
     "holes": Table(
-        "Ungraded passages",
-        "A run with many ungraded passages may score low for that reason alone.",
-        holes,
+        "Ungraded passages", "A run with many ungraded passages may score low for that reason alone.", holes
     ),
     "teams": Table(
         "Teams left out",
@@ -238,10 +227,10 @@ def document(choice: Choice, name: str) -> Json | None:
     """Return the table as JSON, of those that have it: the graders' and the labels'."""
     spec = choice.evidence.spec
     if name == "graders" and choice.evidence.against:
-        return meta_files.document(_compared(choice, COMPARED))
+        return meta_tables.document(_compared(choice, COMPARED))
     if name == "labels":
         measure = spec.measure
-        return agreement_files.document(
+        return agreement_tables.document(
             _agreements(choice),
             min_grade=measure.min_grade,
             min_relevant=spec.collection.min_relevant,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django import template
 
-from rubricweb.leaderboards.comparison.sentences import number
+from rubricweb.leaderboards.comparison.selectors import number
 
 register = template.Library()
 

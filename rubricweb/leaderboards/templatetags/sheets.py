@@ -5,7 +5,7 @@ from __future__ import annotations
 from django import template
 
 from grading.formats.tables import PrintedTable, tex_lines, tsv_lines
-from rubricweb.leaderboards.influence.sheets import signed
+from rubricweb.leaderboards.influence.items import signed
 
 register = template.Library()
 register.filter(signed)

@@ -10,8 +10,8 @@ from rubricweb.banks.actions import add_item
 from rubricweb.banks.models import Bank, ItemRevision
 from rubricweb.banks.versions import name_version
 from rubricweb.corpus.models import Passage, Ranking, Run
+from rubricweb.leaderboards.actions import publish_board
 from rubricweb.leaderboards.models import PublicBoard
-from rubricweb.leaderboards.public.actions import publish_board
 from tests.factories import (
     BankFactory,
     ItemFactory,

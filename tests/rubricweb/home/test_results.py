@@ -12,9 +12,9 @@ from rubricweb.core.templatetags.core import score
 from rubricweb.corpus.actions import withdraw_run
 from rubricweb.corpus.models import Run
 from rubricweb.home.results import own_scores
+from rubricweb.leaderboards.actions import close_board, publish_board
 from rubricweb.leaderboards.board import selectors
 from rubricweb.leaderboards.forms import BoardForm
-from rubricweb.leaderboards.public.actions import close_board, publish_board
 from rubricweb.submissions.models import Call
 from tests.factories import CallFactory, MembershipFactory, RankingFactory, UserFactory
 from tests.rubricweb.markup import markup

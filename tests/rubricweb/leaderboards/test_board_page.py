@@ -16,8 +16,8 @@ from rubricweb.banks.versions import name_version
 from rubricweb.corpus.official import put_official_board
 from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.grades.models import GradingJob, JobChunk
-from rubricweb.leaderboards import board_page, board_plots, rank_changes, sorting
-from rubricweb.leaderboards.board import selectors
+from rubricweb.leaderboards import board_page, board_plots, rank_changes
+from rubricweb.leaderboards.board import columns, selectors
 from tests import factories
 from tests.rubricweb.leaderboards.test_views import BOARD, HTMX, hidden, shown
 from tests.rubricweb.markup import markup
@@ -35,7 +35,7 @@ def test_further_columns_stand_beside_the_score(made, viewer, client_of):
     assert shown(response)[0] == ["1-4", "both", "1.0000", "1.0000", "1.0000"], "no error of 0 is written"
     assert shown(response)[1][3:] == ["0.5000 ± 0.5000", "0.5000 ± 0.5000"]
     assert "P_1 by judgments 2 topics" in text_of(response)
-    title = response.context["heads"][1].title
+    title = response.context["heads"][2].title
     assert "mean over all 2 topics with judgments; 1 without are left out" in title
     assert response.context["query"].endswith("columns=P_1%3A4%2Cjudgments%2FP_1")
 
@@ -68,13 +68,13 @@ def test_any_column_sorts(made, viewer, client_of, sort, first, last):
 
 def test_heads_sort_and_rank(made, viewer, client_of):
     response = client_of(viewer).get(BOARD, {"columns": "P_1:4"})
-    head, *_ = response.context["heads"]
+    _, head = response.context["heads"]
 
-    assert (head.order, sorting.changed("a=1&b=2", a="", c="3")) == ("", "b=2&c=3")
+    assert (head.order, columns.changed("a=1&b=2", a="", c="3")) == ("", "b=2&c=3")
     ranked = client_of(viewer).get(f"{BOARD}?{head.ranks}")
     assert ranked.context["measure_name"] == "P_1"
     assert [column.token for column in ranked.context["board"].spec.columns] == ["rubric_cover"]
-    falling = client_of(viewer).get(f"{BOARD}?{head.sorts}").context["heads"][0]
+    falling = client_of(viewer).get(f"{BOARD}?{head.sorts}").context["heads"][1]
     assert (falling.order, "sort=P_1" in falling.sorts) == ("descending", True)
 
 
@@ -297,8 +297,9 @@ def test_strip_has_each_topic_the_easiest_first(made, viewer, client_of):
     response = client_of(viewer).get(BOARD)
     both, stray, *_ = response.context["lines"]
 
-    assert [(cell.topic.name, cell.score, cell.shade) for cell in stray.cells] == [("t1", 0, 0), ("t2", 1, 5)]
-    assert [cell.score for cell in both.cells] == [1, 1]
+    strip = [(cell.topic.name, cell.score, cell.shade) for cell in stray.topics]
+    assert strip == [("t1", 0, 0), ("t2", 1, 5)]
+    assert [cell.score for cell in both.topics] == [1, 1]
     assert 'data-tip="stray · t1' in markup(response)
     assert [one.topic.name for one in response.context["parting"]] == ["t2", "t1"]
 

@@ -11,7 +11,7 @@ from rubricweb.corpus.models import OfficialScore, Run
 from rubricweb.corpus.official import official_boards
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.home.collections import cards
-from rubricweb.leaderboards.public.actions import publish_board
+from rubricweb.leaderboards.actions import publish_board
 from tests.factories import MembershipFactory, UserFactory, lexical_config, ranked, take
 from tests.rubricweb.routes import routes
 from tests.rubricweb.worlds import blind_campaign, parameters, world

@@ -8,10 +8,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from rubricweb.plots.cells import HeatRow, confusion, heat_map
-from rubricweb.plots.levels import Frame, Level, levels
-from rubricweb.plots.rows import Bars, DotRow, dot_rows, tornado
-from rubricweb.plots.scatter import Point, scatter
+from rubricweb.plots.cells import Bars, DotRow, HeatRow, confusion, dot_rows, heat_map, tornado
+from rubricweb.plots.scatter import Frame, Level, Point, levels, scatter
 from rubricweb.plots.svg import Plot, Scale, nice_ticks
 
 HOSTILE = '<script>"&'

@@ -17,8 +17,8 @@ from rubricweb.grades import actions as grading
 from rubricweb.grades.models import Grade
 from rubricweb.jobs import chunked
 from rubricweb.jobs.run import work_on
-from rubricweb.leaderboards.watch.kind import AT_MOST_EVERY, queue_changed
-from rubricweb.leaderboards.watch.models import BoardWatch
+from rubricweb.leaderboards.kind import AT_MOST_EVERY, queue_changed
+from rubricweb.leaderboards.models import BoardWatch
 from rubricweb.releases.actions import start_release
 from rubricweb.releases.models import Release
 from rubricweb.webhooks.models import Endpoint, Message

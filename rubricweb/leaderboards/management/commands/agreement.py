@@ -12,10 +12,9 @@ from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import collection_pool
-from rubricweb.leaderboards.agreement import files, selectors, sheets
-from rubricweb.leaderboards.agreement.selectors import MAX_ANSWERS, labellers
+from rubricweb.leaderboards import agreement, agreement_tables
 from rubricweb.leaderboards.board.types import BoardError
-from rubricweb.leaderboards.meta.command_arguments import (
+from rubricweb.leaderboards.command_arguments import (
     LINES,
     add_comparing_arguments,
     banks_named,
@@ -31,10 +30,10 @@ class Command(OperatorCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_comparing_arguments(parser)
-        words = f"lowest label that counts ({USUAL_MIN_GRADE}; graders that label passages count from 1)"
-        parser.add_argument("--min-grade", type=int, default=USUAL_MIN_GRADE, metavar="N", help=words)
-        words = "the label is the best rating that M items reach (1)"
-        parser.add_argument("--min-answers", type=int, default=1, metavar="M", help=words)
+        text = f"lowest label that counts ({USUAL_MIN_GRADE}; graders that label passages count from 1)"
+        parser.add_argument("--min-grade", type=int, default=USUAL_MIN_GRADE, metavar="N", help=text)
+        text = "the label is the best rating that M items reach (1)"
+        parser.add_argument("--min-answers", type=int, default=1, metavar="M", help=text)
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
@@ -47,27 +46,29 @@ class Command(OperatorCommand):
         self.stdout.write(_written(agreements, options, level))
 
 
-def _agreements(collection: Collection, options: dict[str, Any]) -> list[selectors.Agreement]:
+def _agreements(collection: Collection, options: dict[str, Any]) -> list[agreement.Agreement]:
     configs, banks = graders_named(collection, options), banks_named(collection, options["bank"])
     if not any(topic.judgments for topic in collection_pool(collection).topics):
         raise BoardError("judgments", f"{collection.slug} has no human judgments: import them with --qrels")
-    for name, highest in (("min_grade", MAX_RATING), ("min_answers", MAX_ANSWERS)):
+    for name, highest in (("min_grade", MAX_RATING), ("min_answers", agreement.MAX_ANSWERS)):
         if not 1 <= options[name] <= highest:
             raise BoardError(name, f"{name.replace('_', ' ')} is {options[name]}, expected 1 to {highest}")
-    pairs = labellers(collection, configs, banks)
+    pairs = agreement.labellers(collection, configs, banks)
     if not pairs:
         raise BoardError("grader", "no labels to compare: no such grader graded such a bank")
-    return selectors.agreements(pairs, min_answers=options["min_answers"])
+    return agreement.agreements(pairs, min_answers=options["min_answers"])
 
 
-def _written(agreements: list[selectors.Agreement], options: dict[str, Any], level: int) -> str:
+def _written(agreements: list[agreement.Agreement], options: dict[str, Any], level: int) -> str:
     form, grade = options["format"], options["min_grade"]
     if form == "json":
         needed = options["min_answers"]
-        document = files.document(agreements, min_grade=grade, min_relevant=level, min_answers=needed)
+        document = agreement_tables.document(
+            agreements, min_grade=grade, min_relevant=level, min_answers=needed
+        )
         return json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False)
     if form == "tsv":
-        return "\n".join(tsv_lines(files.table(agreements, min_grade=grade, min_relevant=level)))
-    binary = sheets.binary(agreements, min_grade=grade, min_relevant=level)
-    tables = [binary, *(sheets.graded(one, min_relevant=level) for one in agreements)]
+        return "\n".join(tsv_lines(agreement_tables.table(agreements, min_grade=grade, min_relevant=level)))
+    binary = agreement_tables.binary(agreements, min_grade=grade, min_relevant=level)
+    tables = [binary, *(agreement_tables.graded(row, min_relevant=level) for row in agreements)]
     return "\n\n".join("\n".join(LINES[form](sheet)) for sheet in tables)

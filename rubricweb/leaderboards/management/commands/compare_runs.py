@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from rubricweb.core.reader import OperatorCommand
-from rubricweb.leaderboards.board.scored import scored_board
+from rubricweb.leaderboards.board.certainty import scored_board
 from rubricweb.leaderboards.board.types import BoardError
 from rubricweb.leaderboards.command_arguments import (
     add_board_arguments,
@@ -15,8 +15,7 @@ from rubricweb.leaderboards.command_arguments import (
     add_measure_argument,
     board_spec_of,
 )
-from rubricweb.leaderboards.comparison.selectors import UnknownRun, compare
-from rubricweb.leaderboards.comparison.sentences import document
+from rubricweb.leaderboards.comparison.selectors import UnknownRun, compare, document
 
 FORMATS = ("sentence", "tex", "json")
 
@@ -35,9 +34,13 @@ class Command(OperatorCommand):
 
     def handle(self, *, first: str, second: str, **options: Any) -> None:  # Any: what argparse parsed
         try:
-            found = compare(scored_board(board_spec_of(options)), first, second)
+            match_ = compare(scored_board(board_spec_of(options)), first, second)
         except (BoardError, UnknownRun) as error:
             raise CommandError(str(error)) from error
-        said = document(found)
-        shown = json.dumps(said, indent=1) if options["format"] == "json" else said[options["format"]]
-        self.stdout.write(str(shown))
+        comparison_document = document(match_)
+        text = (
+            json.dumps(comparison_document, indent=1)
+            if options["format"] == "json"
+            else comparison_document[options["format"]]
+        )
+        self.stdout.write(str(text))

@@ -17,11 +17,10 @@ from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import Official
-from rubricweb.leaderboards.board.columns import parse_measures
-from rubricweb.leaderboards.board.lookup import find_topics
+from rubricweb.leaderboards import meta, meta_tables
+from rubricweb.leaderboards.board.lookup import find_topics, parse_measures
 from rubricweb.leaderboards.board.types import BoardError
-from rubricweb.leaderboards.meta import files, selectors, sheets
-from rubricweb.leaderboards.meta.command_arguments import (
+from rubricweb.leaderboards.command_arguments import (
     LINES,
     add_comparing_arguments,
     banks_named,
@@ -29,8 +28,7 @@ from rubricweb.leaderboards.meta.command_arguments import (
     first_relevant,
     graders_named,
 )
-from rubricweb.leaderboards.meta.contenders import Contender, contenders
-from rubricweb.leaderboards.meta.references import OFFICIAL, reference_choices
+from rubricweb.leaderboards.meta import OFFICIAL, Contender, contenders, reference_choices
 
 
 class Command(OperatorCommand):
@@ -41,22 +39,22 @@ class Command(OperatorCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_comparing_arguments(parser)
-        words = "official leaderboards as import_collection takes them; default: those of the collection"
-        parser.add_argument("--official", type=Path, nargs="+", default=[], metavar="FILE", help=words)
-        words = "which measure of --official files that are trec_eval summaries (ndcg_cut_10, or map)"
-        parser.add_argument("--official-measure", default="", metavar="M", help=words)
-        words = "'judgments', or the name of an official leaderboard of the collection; repeatable"
-        parser.add_argument("--against", action="append", default=[], metavar="NAME", help=words)
+        text = "official leaderboards as import_collection takes them; default: those of the collection"
+        parser.add_argument("--official", type=Path, nargs="+", default=[], metavar="FILE", help=text)
+        text = "which measure of --official files that are trec_eval summaries (ndcg_cut_10, or map)"
+        parser.add_argument("--official-measure", default="", metavar="M", help=text)
+        text = "'judgments', or the name of an official leaderboard of the collection; repeatable"
+        parser.add_argument("--against", action="append", default=[], metavar="NAME", help=text)
         default = ", ".join(registry.COMPARED)
-        words = f"a measure as boards name it (cover-4, P_20:5); repeatable; default: {default}"
-        parser.add_argument("--measure", action="append", default=[], metavar="M", help=words)
-        words = "lowest grade that counts; repeatable; default: 1, 3, 4 and 5"
-        parser.add_argument("--min-grade", type=int, action="append", default=[], metavar="N", help=words)
+        text = f"a measure as boards name it (cover-4, P_20:5); repeatable; default: {default}"
+        parser.add_argument("--measure", action="append", default=[], metavar="M", help=text)
+        text = "lowest grade that counts; repeatable; default: 1, 3, 4 and 5"
+        parser.add_argument("--min-grade", type=int, action="append", default=[], metavar="N", help=text)
         parser.add_argument("--top", type=int, metavar="K", help="compare the official top K only")
-        words = "only topics with a value of an attribute: category=how-to, ambiguity=5..10, ambiguity=high"
-        parser.add_argument("--topics", default="", metavar="A=V", help=words)
-        words = "as good is at most W below the best (0.05 in EXAM++); default: where the intervals say so"
-        parser.add_argument("--within", type=float, metavar="W", help=words)
+        text = "only topics with a value of an attribute: category=how-to, ambiguity=5..10, ambiguity=high"
+        parser.add_argument("--topics", default="", metavar="A=V", help=text)
+        text = "as good is at most W below the best (0.05 in EXAM++); default: where the intervals say so"
+        parser.add_argument("--within", type=float, metavar="W", help=text)
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
@@ -68,13 +66,13 @@ class Command(OperatorCommand):
         except (BoardError, BadFormat) as error:
             raise CommandError(str(error)) from error
         if options["format"] == "json":
-            documents = [files.document(one) for one in comparisons]
+            documents = [meta_tables.document(row) for row in comparisons]
             self.stdout.write(json.dumps(documents, indent=1, allow_nan=False, ensure_ascii=False))
         elif options["format"] == "tsv":
-            self.stdout.write("\n".join(tsv_lines(files.table(comparisons, with_costs=True))))
+            self.stdout.write("\n".join(tsv_lines(meta_tables.table(comparisons, with_costs=True))))
         else:
             lines = LINES[options["format"]]
-            self.stdout.write("\n\n".join("\n".join(lines(_sheet(one))) for one in comparisons))
+            self.stdout.write("\n\n".join("\n".join(lines(_sheet(row))) for row in comparisons))
 
 
 def _contenders(collection: Collection, options: dict[str, Any]) -> list[Contender]:
@@ -85,13 +83,13 @@ def _contenders(collection: Collection, options: dict[str, Any]) -> list[Contend
     return rows
 
 
-def _specs(collection: Collection, options: dict[str, Any]) -> list[selectors.MetaSpec]:
+def _specs(collection: Collection, options: dict[str, Any]) -> list[meta.MetaSpec]:
     measures = parse_measures(" ".join(options["measure"] or registry.COMPARED))
     level = first_relevant(collection, options)
-    known = dict(reference_choices(collection))
-    names = [name if name in known else f"{OFFICIAL}{name}" for name in options["against"]]
-    if unknown := [name for name in names if name not in known]:
-        there = ", ".join(name.removeprefix(OFFICIAL) for name in known) or "none"
+    choices = dict(reference_choices(collection))
+    names = [name if name in choices else f"{OFFICIAL}{name}" for name in options["against"]]
+    if unknown := [name for name in names if name not in choices]:
+        there = ", ".join(name.removeprefix(OFFICIAL) for name in choices) or "none"
         raise BoardError(
             "reference",
             f"nothing to compare with named {unknown[0].removeprefix(OFFICIAL)}; there are {there}",
@@ -99,9 +97,9 @@ def _specs(collection: Collection, options: dict[str, Any]) -> list[selectors.Me
     boards = [_read(path, options["official_measure"]) for path in options["official"]]
     top, within = options["top"], options["within"]
     topics = find_topics(collection, options["topics"])
-    specs = [selectors.MetaSpec(board.name, measures, level, top, within, board) for board in boards]
-    names = names or ([] if boards else list(known))
-    specs += [selectors.MetaSpec(name, measures, level, top, within) for name in names]
+    specs = [meta.MetaSpec(board.name, measures, level, top, within, board) for board in boards]
+    names = names or ([] if boards else list(choices))
+    specs += [meta.MetaSpec(name, measures, level, top, within) for name in names]
     if not specs:
         raise BoardError("reference", "nothing to compare with: name --official FILE, or import judgments")
     return [replace(spec, topics=topics) for spec in specs]
@@ -113,9 +111,9 @@ def _read(path: Path, measure: str) -> Official:
     return Official(name, board.kind == "ranks", board.values, by_topic=board.by_topic)
 
 
-def _compared(rows: list[Contender], spec: selectors.MetaSpec) -> selectors.Comparison:
-    return selectors.compared(selectors.meta_rows(rows, spec), spec, Coefficient)
+def _compared(rows: list[Contender], spec: meta.MetaSpec) -> meta.Comparison:
+    return meta.compared(meta.meta_rows(rows, spec), spec, Coefficient)
 
 
-def _sheet(comparison: selectors.Comparison) -> PrintedTable:
-    return sheets.comparison(comparison, comparison.spec.reference.removeprefix(OFFICIAL))
+def _sheet(comparison: meta.Comparison) -> PrintedTable:
+    return meta_tables.comparison(comparison, comparison.spec.reference.removeprefix(OFFICIAL))

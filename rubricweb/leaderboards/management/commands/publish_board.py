@@ -14,6 +14,7 @@ from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import add_server_argument, link
 from rubricweb.grades.human_matrices import Source
 from rubricweb.grades.scoring import Definition
+from rubricweb.leaderboards import actions
 from rubricweb.leaderboards.board.types import BoardError, BoardSpec, MissingTopic
 from rubricweb.leaderboards.board_page import query_of
 from rubricweb.leaderboards.command_arguments import (
@@ -22,8 +23,7 @@ from rubricweb.leaderboards.command_arguments import (
     add_label_arguments,
     board_spec_of,
 )
-from rubricweb.leaderboards.forms import BoardToolbar
-from rubricweb.leaderboards.public import actions
+from rubricweb.leaderboards.forms import BoardForm
 
 NAMED_ALIKE = (
     *("kind", "measure", "min_grade", "mode", "min_answers", "cutoff", "columns", "relevant"),
@@ -51,10 +51,10 @@ class Command(OperatorCommand):
         parser.add_argument(
             "--title", default="", help="shown above the board (Leaderboard of the collection)"
         )
-        words = "the board as it is now, unchanged for ever; default: the current board, whenever it is read"
-        parser.add_argument("--frozen", action="store_true", help=words)
-        words = "hide the names of runs: each gets a pseudonym that stays the same"
-        parser.add_argument("--anonymous", action="store_true", help=words)
+        text = "the board as it is now, unchanged for ever; default: the current board, whenever it is read"
+        parser.add_argument("--frozen", action="store_true", help=text)
+        text = "hide the names of runs: each gets a pseudonym that stays the same"
+        parser.add_argument("--anonymous", action="store_true", help=text)
         add_server_argument(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -75,15 +75,15 @@ class Command(OperatorCommand):
 
 def _query(spec: BoardSpec, options: Options) -> str:
     """Return the board as the tail of an address. Raises BoardError for what the form of the page refuses."""
-    sent = {field: options[option] for field, option in OPTIONS.items()}
-    sent |= {field: "" for field, default in DEFAULTS.items() if sent[field] == default}
-    sent |= {
+    values = {field: options[option] for field, option in OPTIONS.items()}
+    values |= {field: "" for field, default in DEFAULTS.items() if values[field] == default}
+    values |= {
         "grader": spec.config.pk,
         "bank": spec.bank and spec.bank.pk,
         "version": spec.version and spec.version.pk,
         "units": "subtopics" if spec.by_subtopic else "",
     }
-    form = BoardToolbar(sent, collection=spec.collection)
+    form = BoardForm(values, collection=spec.collection)
     if not form.is_valid():
         problems = [f"{name}: {problem}" for name, listed in form.errors.items() for problem in listed]
         raise BoardError("board", " ".join(problems))

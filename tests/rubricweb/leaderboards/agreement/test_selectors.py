@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from rubricweb.grades.configs import imported_config
-from rubricweb.leaderboards.agreement import files, sheets
-from rubricweb.leaderboards.agreement.selectors import agreements, between, labellers, threshold_kappas
+from rubricweb.leaderboards import agreement_tables
+from rubricweb.leaderboards.agreement import agreements, between, labellers, threshold_kappas
 from tests import factories
 from tests.worked import judge
 
@@ -72,7 +72,7 @@ def test_a_grader_that_labels_passages_counts_from_1(made):
         factories.grade(direct, item, made.passages[doc_id], label)
     (one,) = agreements(labellers(made.collection, [direct], [made.bank]))
     assert one.labels == (1, 0)
-    sheet = sheets.binary([one], min_grade=4, min_relevant=2)
+    sheet = agreement_tables.binary([one], min_grade=4, min_relevant=2)
     assert [[cell.text for cell in cells] for cells in sheet.rows] == [
         ["Sun (m)", "1", "1", "0", "1", "1.000", "\N{EN DASH}"],
         ["Sun (m)", "below 1", "0", "1", "1", "", ""],
@@ -80,11 +80,11 @@ def test_a_grader_that_labels_passages_counts_from_1(made):
 
 
 def test_sheets_say_what_the_tables_do(found):
-    sheet = sheets.graded(found, min_relevant=2)
+    sheet = agreement_tables.graded(found, min_relevant=2)
     heads = ("Label", "judged 3", "judged 2", "judged 0", "Total", "\u03ba best fit", "\u03ba fixed pairing")
     assert sheet.columns == heads
     assert [cell.text for cell in sheet.rows[1]][:6] == ["4", "0", "1", "1", "2", "0.500 with 2"]
-    document = files.document([found], min_grade=4, min_relevant=2, min_answers=1)
+    document = agreement_tables.document([found], min_grade=4, min_relevant=2, min_answers=1)
     (grader,) = document["graders"]
     assert (grader["binary"], grader["kappa"]) == ([[2, 1], [0, 1]], 0.5)
 
@@ -98,11 +98,11 @@ def test_kappa_of_the_papers_pairing_stands_beside_that_of_the_best_fit(found):
     assert [found.fixed_pair(label, 1) for label in found.labels] == [1, 1, None, None, None, 2]
     assert found.fixed_pair(4, 3) is None, "no paper has judgments relevant from 3"
 
-    sheet = sheets.graded(found, min_relevant=2)
+    sheet = agreement_tables.graded(found, min_relevant=2)
     texts = [cell.text for cell in sheet.rows[place]][-2:]
     kappas = found.cell_kappas[place]
     assert texts == [f"{kappas[best]:.3f} with 2", f"{kappas[fixed]:.3f} with 3"]
-    (grader,) = files.document([found], min_grade=4, min_relevant=2, min_answers=1)["graders"]
+    (grader,) = agreement_tables.document([found], min_grade=4, min_relevant=2, min_answers=1)["graders"]
     line = grader["graded_kappas"][1]
     assert (line["label"], line["best_fit"], line["fixed_pairing"]) == (4, 2, 3)
 
@@ -117,7 +117,7 @@ def test_labels_of_other_scales_have_no_fixed_pairing(made):
 
 
 def test_the_table_for_programs_has_every_box(found):
-    table = files.table([found], min_grade=4, min_relevant=2)
+    table = agreement_tables.table([found], min_grade=4, min_relevant=2)
     rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
     binary = [row for row in rows if row["table"] == "binary"]
     graded = [row for row in rows if row["table"] == "graded"]

@@ -9,7 +9,8 @@ from rubricweb.grades.configs import imported_config
 from rubricweb.grades.models import Grade
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.grades.store import save_grades
-from rubricweb.leaderboards.board import columns, provenance, selectors
+from rubricweb.leaderboards.board import columns, files, lookup, provenance, selectors
+from rubricweb.leaderboards.board.columns import FILES, Column, Place
 from rubricweb.leaderboards.board.types import BoardError, BoardSpec
 from tests.worked import judge
 
@@ -18,7 +19,7 @@ BASE = MeasureSpec(cutoff=10)
 
 def spec_of(made, words, measure=BASE):
     spec = BoardSpec(made.collection, made.config, made.bank, frozenset({ItemKind.QUESTION}), measure)
-    return columns.with_columns(spec, words)
+    return lookup.with_columns(spec, words)
 
 
 def others(made, words, measure=BASE):
@@ -39,7 +40,7 @@ def others(made, words, measure=BASE):
     ],
 )
 def test_names(token, expected):
-    assert columns.parse_measure(token, BASE) == expected
+    assert lookup.parse_measure(token, BASE) == expected
 
 
 @pytest.mark.parametrize(
@@ -56,7 +57,7 @@ def test_names(token, expected):
 )
 def test_what_is_no_name(token, told):
     with pytest.raises(BoardError, match=told):
-        columns.parse_measure(token, BASE)
+        lookup.parse_measure(token, BASE)
 
 
 @pytest.mark.parametrize(
@@ -94,8 +95,8 @@ def test_columns_by_hand(made):
 
 
 def test_names_between_spaces_or_commas():
-    assert columns.tokens("map,  rag24 cover-4") == ("map", *RAG24.measures)
-    assert columns.parse_measures("P.20 cover-4, P_20 P_20:5") == ("P_20", "cover-4", "P_20:5")
+    assert lookup.tokens("map,  rag24 cover-4") == ("map", *RAG24.measures)
+    assert lookup.parse_measures("P.20 cover-4, P_20 P_20:5") == ("P_20", "cover-4", "P_20:5")
 
 
 def test_measures_of_judgments_have_short_names_too(made):
@@ -122,7 +123,7 @@ def test_two_names_of_one_measure_are_told_apart(made):
 def test_labels_are_unlike():
     measures = [("", MeasureSpec()), ("cover-4", MeasureSpec()), ("ndcg_cut_10", MeasureSpec("ndcg_cut_10"))]
     ge = "\N{GREATER-THAN OR EQUAL TO}"
-    assert columns.distinct_labels(measures) == [
+    assert lookup.distinct_labels(measures) == [
         f"Rubric-Cover@20 {ge} 4",
         f"Rubric-Cover@20 {ge} 4 (cover-4)",
         "ndcg_cut_10",
@@ -178,3 +179,21 @@ def test_the_rag24_set_has_seven_measures_at_20(made):
         ("P_20", 5, 20),
     ]
     assert [c.measure.level for c in found[4:]] == [1, 4, 5]
+
+
+def test_a_column_of_the_list_stands_on_the_page_and_in_all_files(made, viewer, client_of, monkeypatch):
+    places = FILES | Place.TEX | Place.PAGE
+    answered = Column(
+        "topics_answered", places, int, "n_answered", label="Answered", show=str, is_sortable=True
+    )
+    monkeypatch.setattr(columns, "COLUMNS", (*columns.COLUMNS, answered))
+    board = selectors.board(spec_of(made, "P_1"))
+
+    values = [row.n_answered for row in board.rows]
+    assert [row["topics_answered"] for row in files.document(board)["rows"]] == values
+    head, *rows = (line.split("\t") for line in files.tsv_lines(board) if not line.startswith("#"))
+    assert [row[head.index("topics_answered")] for row in rows] == [str(value) for value in values]
+    assert any("& Answered &" in line for line in files.tex_lines(board))
+    page = client_of(viewer).get("/collections/autumn/leaderboards/", {"sort": "-topics_answered"})
+    assert [head.label for head in page.context["heads"]] == ["Score", "Answered"]
+    assert [line.numbers[-1].text for line in page.context["lines"]] == sorted(map(str, values), reverse=True)

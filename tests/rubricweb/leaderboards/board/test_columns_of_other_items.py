@@ -16,7 +16,7 @@ from rubricweb.grades.models import Grade, GraderConfig
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.grades.selectors import banks_graded_by
 from rubricweb.grades.store import save_grades
-from rubricweb.leaderboards.board import columns, files, selectors, values
+from rubricweb.leaderboards.board import files, lookup, per_topic_files, selectors
 from rubricweb.leaderboards.board.types import BoardError, BoardSpec, MissingTopic
 from tests.factories import BankFactory, ItemFactory
 
@@ -103,12 +103,12 @@ def test_column_equals_the_board_of_its_grader(made, graders, own, other):
     for name, scope in SCOPES.items():
         alone = board_spec(made.collection, graders[other], **scope)
         token = f"grader-{graders[other].pk}/{alone.measure.name}"
-        spec = columns.with_columns(board_spec(made.collection, graders[own], **scope), token)
+        spec = lookup.with_columns(board_spec(made.collection, graders[own], **scope), token)
         expected = scores(alone)
         assert column_scores(spec) == expected, name
         means = {
             row.run_tag: row.value
-            for row in values.value_rows(spec)
+            for row in per_topic_files.value_rows(spec)
             if (row.query_id, row.measure) == ("all", token)
         }
         assert means == {tag: score for tag, (score, *_) in expected.items() if score is not None}, name
@@ -118,7 +118,7 @@ def test_column_of_labels_made_of_other_items_is_scored(made, graders):
     """Labels made of nuggets beside a board of questions: qrels columns were void."""
     alone = board_spec(made.collection, graders["nuggets"], "P_1")
     spec = board_spec(made.collection, graders["questions"])
-    assert column_scores(columns.with_columns(spec, f"grader-{graders['nuggets'].pk}/P_1")) == scores(alone)
+    assert column_scores(lookup.with_columns(spec, f"grader-{graders['nuggets'].pk}/P_1")) == scores(alone)
 
 
 def test_column_of_a_version_is_scored_over_the_version(made, graders, owner):
@@ -130,7 +130,7 @@ def test_column_of_a_version_is_scored_over_the_version(made, graders, owner):
     assert expected != scores(then)
     spec = replace(board_spec(made.collection, graders["questions"]), version=version)
     assert (
-        column_scores(columns.with_columns(spec, f"grader-{graders['nuggets'].pk}/rubric_cover")) == expected
+        column_scores(lookup.with_columns(spec, f"grader-{graders['nuggets'].pk}/rubric_cover")) == expected
     )
 
 
@@ -146,7 +146,7 @@ def test_column_names_the_items_it_is_scored_over(made, graders):
             ("verdicts", "cover-1"),
         )
     )
-    spec = columns.with_columns(board_spec(made.collection, graders["questions"]), words)
+    spec = lookup.with_columns(board_spec(made.collection, graders["questions"]), words)
     labels = [column.label for column in spec.columns]
     assert [label.partition(" by ")[0] for label in labels] == [
         "Rubric-Cover@20 of nuggets",
@@ -172,6 +172,6 @@ def test_column_of_items_that_no_bank_has_is_refused(made, graders):
     """A sentence instead of a column of zeros."""
     made.bank.items.filter(kind="nugget").delete()
     with pytest.raises(BoardError, match="has no grades of items that any rubric has now"):
-        columns.with_columns(
+        lookup.with_columns(
             board_spec(made.collection, graders["questions"]), f"grader-{graders['nuggets'].pk}/cover-4"
         )

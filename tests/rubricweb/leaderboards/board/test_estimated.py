@@ -12,7 +12,7 @@ from rubricweb.corpus.models import Collection, Passage
 from rubricweb.grades.human_models import Draw, HumanGrade
 from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.grades.scoring import Definition, MeasureSpec
-from rubricweb.leaderboards.board import estimate_words, files, selectors
+from rubricweb.leaderboards.board import files, selectors, sentences
 from rubricweb.leaderboards.board.types import BoardSpec, MissingTopic
 from tests import factories
 
@@ -105,7 +105,7 @@ def test_a_board_warns_where_people_find_more_in_long_passages(spec, bank, draw_
             rating = 5 if place < 2 or place in long_places[item.topic_id] else 0
             rate_cell(Cell.of(item, pooled.passage), rating=rating, by=assessor, seen=0, draw=draw.pk)
     board = selectors.board(spec)
-    (warning,) = estimate_words.notes(board.sample)
+    (warning,) = sentences.notes(board.sample)
     assert warning.startswith("Given the grader's rating, people find more in long passages (p = .0")
     assert warning.endswith("the estimate may be off for runs that rank them.")
     assert warning in dict(files.provenance.statements(board))["estimate"]
@@ -118,7 +118,7 @@ def test_a_board_without_a_trend_does_not_warn(spec, draw_of, rate):
     rate(draw_of())
     board = selectors.board(spec)
     assert board.sample.checks is not None
-    assert estimate_words.notes(board.sample) == []
+    assert sentences.notes(board.sample) == []
     stated = dict(files.provenance.statements(board))["estimate"]
     assert "passages of the same grade." in stated
     assert "no trend by the length of passages or the quality of the runs" in stated
@@ -204,7 +204,7 @@ def test_with_few_misses_the_level_is_a_lower_bound(spec, draw_of, rate, agrees,
 
 
 def test_a_board_names_the_sample_as_campaigns_do():
-    assert Campaign.Cells.COVER.label == estimate_words.CHOICES[Draw.Design.COVER]
+    assert Campaign.Cells.COVER.label == sentences.CHOICES[Draw.Design.COVER]
 
 
 def test_a_draw_from_questions_serves_the_questions_of_a_mixed_bank(spec, bank, draw_of, rate):

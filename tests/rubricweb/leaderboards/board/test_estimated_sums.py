@@ -16,7 +16,7 @@ from rubricweb.grades.human_models import Draw
 from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.grades.raters import raters
 from rubricweb.grades.scoring import MeasureSpec
-from rubricweb.leaderboards.board import estimate_words, files, selectors
+from rubricweb.leaderboards.board import files, selectors, sentences
 from rubricweb.leaderboards.board.types import BoardSpec
 from tests import factories
 
@@ -123,7 +123,7 @@ def test_estimates_of_a_part_have_intervals_that_hold_the_score_by_people(spec_o
     assert all(0.02 < estimate.high - estimate.low < 0.7 for estimate in estimates(board).values())
     stated = dict(files.provenance.statements(board))["estimate"]
     assert "95 % t interval of a power-tuned difference estimator (PPI++)" in stated
-    assert estimate_words.ASSUMES_NOTHING in stated
+    assert sentences.ASSUMES_NOTHING in stated
     assert files.document(board)["estimate"]["design"] == "answers"
     assert "score_by_people\tscore_by_people_low" in "\n".join(files.tsv_lines(board))
 
@@ -141,7 +141,7 @@ def test_a_campaign_under_way_says_when_its_intervals_hold(spec_of, opened, rate
     board = selectors.board(spec_of(ONE))
     assert (board.sample.rated, board.sample.drawn) == (110, 120)
     message = "110 of the 120 drawn pairs are rated: the intervals hold once all are"
-    assert message in estimate_words.basis(board.sample)
+    assert message in sentences.basis(board.sample)
     document = files.document(board)["estimate"]
     assert (document["cells_drawn_and_rated"], document["cells_drawn"]) == (110, 120)
 
@@ -159,14 +159,14 @@ def test_draws_for_other_scores_do_not_count(spec_of, opened, rated, cells, cuto
     board = selectors.board(spec_of(measure))
     assert not any(estimates(board).values())
     assert reason in board.sample.reason
-    assert "a sample that estimates every run's" in estimate_words.lacks(board.sample)
+    assert "a sample that estimates every run's" in sentences.lacks(board.sample)
 
 
 def test_score_that_is_no_sum_asks_for_no_campaign(spec_of, opened, rated):
     rated(opened(Campaign.Cells.ANSWERS, 1, size=60))
     board = selectors.board(spec_of(MeasureSpec("nuggets_all", cutoff=2)))
     assert not any(estimates(board).values())
-    assert estimate_words.lacks(board.sample) == f"No estimate of people's scores: {estimate_words.SEVERAL}."
+    assert sentences.lacks(board.sample) == f"No estimate of people's scores: {sentences.SEVERAL}."
 
 
 def test_basis_of_passages_speaks_of_passages(spec_of, opened, rated):
@@ -174,7 +174,7 @@ def test_basis_of_passages_speaks_of_passages(spec_of, opened, rated):
     sample = selectors.board(spec_of(P_2)).sample
     assert sample.size.cells == RUNS * TOPICS * 5 // 6
     assert 0 < sample.size.misses < sample.size.below, "people find something where the grader finds nothing"
-    basis = estimate_words.basis(replace(sample, unsampled=1, items=24))
+    basis = sentences.basis(replace(sample, unsampled=1, items=24))
     assert "From 20 passages that were drawn at random" in basis
     assert "because 1 of 24 passages could not be drawn" in basis
     assert "About 20 more passages would make" in basis
@@ -200,8 +200,8 @@ def test_items_to_avoid_leave_no_estimate_of_weighted_scores(spec_of, bank, open
 
 
 def test_every_sample_of_a_campaign_has_a_design_and_its_words():
-    designs = {str(design) for design in estimate_words.CHOICES}
-    assert {str(cells) for cells in SAMPLES} == designs == {str(design) for design in estimate_words.ENOUGH}
+    designs = {str(design) for design in sentences.CHOICES}
+    assert {str(cells) for cells in SAMPLES} == designs == {str(design) for design in sentences.ENOUGH}
     for cells in SAMPLES:
         campaign = Campaign(cells_taken=cells, draw=Draw(pk=1, design=Draw.Design(str(cells))))
         assert campaign.counts_for.endswith("The intervals hold once all are rated.")
@@ -209,6 +209,6 @@ def test_every_sample_of_a_campaign_has_a_design_and_its_words():
 
 def test_a_board_names_the_samples_as_campaigns_do():
     labels = {str(value): label for value, label in Campaign.Cells.choices}
-    assert {str(design): labels[design] for design in estimate_words.CHOICES} == {
-        str(design): choice for design, choice in estimate_words.CHOICES.items()
+    assert {str(design): labels[design] for design in sentences.CHOICES} == {
+        str(design): choice for design, choice in sentences.CHOICES.items()
     }

@@ -17,7 +17,7 @@ from rubricweb.grades.models import GradingJob, JobChunk
 from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.leaderboards.board import provenance, selectors
 from rubricweb.leaderboards.board.certainty import certainty, top
-from rubricweb.leaderboards.board.headline import headline, resolution
+from rubricweb.leaderboards.board.sentences import headline, resolution
 from rubricweb.leaderboards.board.types import BoardSpec, MissingTopic, Top
 from tests import factories
 from tests.worked import RANKED

@@ -6,7 +6,7 @@ from grading.formats.ids import text_md5
 from grading.types import ItemKind
 from rubricweb.corpus.models import Response
 from rubricweb.grades.scoring import MeasureSpec
-from rubricweb.leaderboards.board import columns, files, provenance, selectors, values
+from rubricweb.leaderboards.board import files, lookup, per_topic_files, provenance, selectors
 from rubricweb.leaderboards.board.types import BoardError, BoardSpec, MissingTopic
 from rubricweb.support.models import SupportJudge, SupportLabel
 from tests.worked import worked
@@ -40,7 +40,7 @@ def made(collection):
 def spec_of(made, words, **options):
     kinds = frozenset({ItemKind.QUESTION})
     spec = BoardSpec(made.collection, made.config, made.bank, kinds, MeasureSpec(), **options)
-    return columns.with_columns(spec, words)
+    return lookup.with_columns(spec, words)
 
 
 def scores(made, words, **options):
@@ -93,6 +93,6 @@ def test_files_of_a_board_have_the_columns(made):
     assert both["columns"]["support/recall"]["score"] == pytest.approx(0.5 / 3)
     lines = {
         (row.run_tag, row.query_id, row.measure): row.value
-        for row in values.value_rows(spec_of(made, "support/recall"))
+        for row in per_topic_files.value_rows(spec_of(made, "support/recall"))
     }
     assert lines["both", "t1", "support/recall"] == pytest.approx(0.5 / 3)

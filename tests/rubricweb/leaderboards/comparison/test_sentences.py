@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 
 from grading.statistics.max_t import PairedTest
-from rubricweb.leaderboards.comparison.selectors import RunComparison, TopicPair
-from rubricweb.leaderboards.comparison.sentences import document, scores_and_difference, sentence, verdict
+from rubricweb.leaderboards.comparison.selectors import (
+    RunComparison,
+    TopicPair,
+    document,
+    scores_and_difference,
+    sentence,
+    verdict,
+)
 
 VERDICT = "A is first; 18 more are not clearly behind."
 DIFFER = "B is not clearly behind A, with a difference of 0.031"

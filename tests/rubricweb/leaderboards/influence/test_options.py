@@ -18,7 +18,7 @@ from rubricweb.grades.models import Grade
 from rubricweb.grades.scoring import Definition, MeasureSpec
 from rubricweb.grades.store import remove_grades
 from rubricweb.leaderboards.board import selectors
-from rubricweb.leaderboards.board.scored import scored_board
+from rubricweb.leaderboards.board.certainty import scored_board
 from rubricweb.leaderboards.board.types import BoardSpec
 from rubricweb.leaderboards.influence import items, pool
 from tests.rubricweb.leaderboards.options import OPTIONS

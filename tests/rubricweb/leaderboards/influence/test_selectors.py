@@ -13,7 +13,7 @@ from rubricweb.banks.drafting.models import Draft, DraftRequest
 from rubricweb.grades.rank_intervals import rank_intervals
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.leaderboards.board import selectors
-from rubricweb.leaderboards.board.scored import scored_board
+from rubricweb.leaderboards.board.certainty import scored_board
 from rubricweb.leaderboards.board.types import BoardSpec
 from rubricweb.leaderboards.influence import items, pool
 

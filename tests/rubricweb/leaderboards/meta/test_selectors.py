@@ -9,12 +9,16 @@ from grading.topic_attributes import TopicSlice
 from rubricweb.corpus.models import OfficialScore
 from rubricweb.grades.configs import imported_config
 from rubricweb.grades.models import Grade
+from rubricweb.leaderboards import meta, meta_tables
 from rubricweb.leaderboards.board.types import BoardError
-from rubricweb.leaderboards.meta import contenders as module
-from rubricweb.leaderboards.meta import files, selectors, sheets
-from rubricweb.leaderboards.meta.contenders import contenders
-from rubricweb.leaderboards.meta.references import JUDGMENTS, reference_choices
-from rubricweb.leaderboards.meta.selectors import MetaSpec, compared, meta_rows
+from rubricweb.leaderboards.meta import (
+    JUDGMENTS,
+    MetaSpec,
+    compared,
+    contenders,
+    meta_rows,
+    reference_choices,
+)
 from tests.worked import judge
 
 RUNS = ("both", "first", "lacks", "stray")
@@ -80,10 +84,10 @@ def test_judgments_are_scored_by_the_same_measure(made):
 @pytest.fixture
 def two_topics_count(monkeypatch):
     """Intervals of the worked collection, whose two topics are too few."""
-    selectors._drawn.cache_clear()
-    monkeypatch.setattr(selectors, "MIN_TOPICS", 2)
+    meta._drawn.cache_clear()
+    monkeypatch.setattr(meta, "MIN_TOPICS", 2)
     yield
-    selectors._drawn.cache_clear()
+    meta._drawn.cache_clear()
 
 
 def test_two_topics_have_no_intervals_and_only_the_best_is_as_good(made):
@@ -116,7 +120,7 @@ def test_a_grader_without_grades_is_void_by_name(made):
     wanted = MetaSpec("official:TREC", ("rubric_cover",), 2)
     rows = meta_rows(rows_of(made, [4]), wanted)
     assert rows[0].cells[0].by[Coefficient.KENDALL].reason == NO_GRADES
-    document = files.document(compared(rows, wanted, Coefficient))
+    document = meta_tables.document(compared(rows, wanted, Coefficient))
     assert document["rows"][0]["measures"]["rubric_cover"]["kendall"]["void"] == "no_grades"
 
 
@@ -128,11 +132,11 @@ def test_a_direct_grader_has_one_row_and_no_cover(made):
     assert row.spec("rubric_cover") is None
     rows = meta_rows([row], MetaSpec("official:TREC", ("rubric_cover",), 2))
     assert rows[0].cells[0].value(Coefficient.KENDALL) is None
-    assert sheets.void(rows) == "a dash is void: this measure has no meaning for this grader"
+    assert meta_tables.void(rows) == "a dash is void: this measure has no meaning for this grader"
 
 
 def test_too_many_rows_are_refused(made, monkeypatch):
-    monkeypatch.setattr(module, "MAX_BOARDS", 2)
+    monkeypatch.setattr(meta, "MAX_BOARDS", 2)
     with pytest.raises(BoardError, match="3 rows to compare, expected at most 2"):
         rows_of(made)
 
@@ -141,7 +145,7 @@ def test_what_is_near_the_best_is_marked_where_the_reader_says_how_near(made):
     official(made.collection)
     wanted = MetaSpec("official:TREC", ("rubric_cover",), 2, within=0.15)
     found = compared(meta_rows(rows_of(made), wanted), wanted, [Coefficient.SPEARMAN])
-    sheet = sheets.comparison(found, "TREC")
+    sheet = meta_tables.comparison(found, "TREC")
     assert [cells[3].mark.value for cells in sheet.rows] == ["best", "best", ""]
     assert [cells[-1].text for cells in sheet.rows] == ["1", "1", "0"]
 
@@ -170,7 +174,7 @@ def test_the_table_for_programs_has_a_line_a_board_and_measure(made):
     official(made.collection)
     wanted = MetaSpec("official:TREC", ("rubric_cover", "P_2"), 2)
     found = compared(meta_rows(rows_of(made), wanted), wanted, Coefficient)
-    table = files.table([found, found], with_costs=True)
+    table = meta_tables.table([found, found], with_costs=True)
     rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
 
     assert len(rows) == 2 * 3 * 2
@@ -195,8 +199,8 @@ def test_a_slice_is_compared_with_the_official_scores_of_its_topics(made):
     expected = stats.kendalltau([1, 0.5, 0.5, 0], [0.1, 0.2, 0.3, 0.4]).statistic
     assert cell.value(Coefficient.KENDALL) == pytest.approx(expected)
     found = compared(rows, wanted, [Coefficient.KENDALL])
-    assert sheets.comparison(found, "TREC").title.endswith("TREC, 1 of 3 topics: kind = what")
-    assert ("topics", "1 of 3 topics: kind = what") in files.stated([found])
+    assert meta_tables.comparison(found, "TREC").title.endswith("TREC, 1 of 3 topics: kind = what")
+    assert ("topics", "1 of 3 topics: kind = what") in meta_tables.stated([found])
 
 
 def test_without_scores_of_topics_a_slice_is_compared_with_the_whole_board(made):
@@ -219,5 +223,5 @@ def test_official_scores_of_topics_are_resampled_with_ours(made, two_topics_coun
 
 def test_span_without_a_width_is_a_dash():
     """A coefficient of few runs may be the same in nearly all resamples, and would look certain."""
-    assert sheets.span(ConfidenceInterval(0.25, 0.5)) == "0.250 to 0.500"
-    assert sheets.span(ConfidenceInterval(1.0, 1.0)) == sheets.span(UNDEFINED) == "\N{EN DASH}"
+    assert meta_tables.span(ConfidenceInterval(0.25, 0.5)) == "0.250 to 0.500"
+    assert meta_tables.span(ConfidenceInterval(1.0, 1.0)) == meta_tables.span(UNDEFINED) == "\N{EN DASH}"

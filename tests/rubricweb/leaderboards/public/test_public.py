@@ -9,8 +9,8 @@ from django.urls import reverse
 
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Passage, Topic
+from rubricweb.leaderboards.actions import made_up_name
 from rubricweb.leaderboards.models import PublicBoard
-from rubricweb.leaderboards.public.selectors import made_up_name
 from tests import factories
 from tests.rubricweb.markup import markup
 from tests.rubricweb.worlds import blind_campaign

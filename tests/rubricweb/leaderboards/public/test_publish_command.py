@@ -10,7 +10,7 @@ from rubricweb.banks.versions import name_version
 from rubricweb.corpus.actions import withdraw_run
 from rubricweb.grades.human_matrices import Source
 from rubricweb.leaderboards.board.types import MissingTopic
-from rubricweb.leaderboards.forms import BoardToolbar
+from rubricweb.leaderboards.forms import BoardForm
 from rubricweb.leaderboards.models import PublicBoard
 from tests.rubricweb.markup import markup
 
@@ -59,7 +59,7 @@ def test_it_is_the_board_that_the_options_name(publish, made, owner):
         ),
         *("--topic", "t1", "--missing", "skip", "--ratings", "corrected", "--cutoff", "7"),
     )
-    form = BoardToolbar(QueryDict(PublicBoard.objects.get().query), collection=made.collection)
+    form = BoardForm(QueryDict(PublicBoard.objects.get().query), collection=made.collection)
     assert form.is_valid()
     spec = form.spec
     assert (spec.bank, spec.version, spec.topic) == (made.bank, version, "t1")

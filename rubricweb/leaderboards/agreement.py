@@ -1,4 +1,4 @@
-"""Inter-annotator tables: the labels of graders against the judgments of the collection."""
+"""Compare the labels of graders with the judgments of the collection, passage by passage."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.scoring import MeasureSpec
 from rubricweb.grades.selectors import banks_graded_by
-from rubricweb.leaderboards.board.items import NOTHING, topic_items_of
+from rubricweb.leaderboards.board.scores import NOTHING, topic_items_of
 from rubricweb.leaderboards.board.types import BoardSpec
 
 MAX_ANSWERS = 100
@@ -144,7 +144,7 @@ def kappa_interval(binary: Sequence[Counts]) -> ConfidenceInterval:
 def threshold_kappas(labeller: Labeller, *, min_relevant: int) -> list[list[float | None]]:
     """Kappa by items needed (1 to 5), then by threshold (1 to 5)."""
     agreements = [_agreement(labeller, needed) for needed in range(1, MOST_ANSWERS + 1)]
-    return [[one.kappa(grade, min_relevant) for grade in range(1, MAX_RATING + 1)] for one in agreements]
+    return [[row.kappa(grade, min_relevant) for grade in range(1, MAX_RATING + 1)] for row in agreements]
 
 
 def between(labellers: Sequence[Labeller], *, min_grade: int, min_answers: int = 1) -> list[Between]:
@@ -200,11 +200,11 @@ def _between(first: Labeller, second: Labeller, min_grade: int, min_answers: int
     graded, binary, n = np.zeros((len(scale), len(scale)), dtype=np.int64), [], 0
     pairs = zip(_labels(first, min_answers), _labels(second, min_answers), strict=True)
     for (_, ours), (_, theirs) in pairs:
-        known = (ours >= MIN_RATING) & (theirs >= MIN_RATING)
-        high, other = (labels[known] >= low for labels, low in zip((ours, theirs), lows, strict=True))
+        judged = (ours >= MIN_RATING) & (theirs >= MIN_RATING)
+        high, other = (labels[judged] >= low for labels, low in zip((ours, theirs), lows, strict=True))
         binary.append(contingency(high, other, rows=[1, 0], columns=[1, 0]))
-        graded += contingency(ours[known], theirs[known], rows=scale, columns=scale)
-        n += int(known.sum())
+        graded += contingency(ours[judged], theirs[judged], rows=scale, columns=scale)
+        n += int(judged.sum())
     kappa = none_if_nan(cohen_kappa(np.array(binary).sum(axis=0)).item()) if binary else None
     spread = kappa_interval(binary)
     weighted = none_if_nan(weighted_kappa(graded).item()) if same_scale else None

@@ -1,8 +1,4 @@
-"""Look whether boards have moved, as a kind of background work, and tell webhooks.
-
-Nobody who writes has to tell: what a board is computed from has stamps that each write moves. Workers compare
-these every few seconds and have a board computed again when one has moved, at most once a minute.
-"""
+"""Watch the boards that webhooks are told of: the job that computes one, and what queues it."""
 
 from __future__ import annotations
 
@@ -27,7 +23,7 @@ from rubricweb.jobs.leases import Lease
 from rubricweb.leaderboards.board.selectors import board
 from rubricweb.leaderboards.board.types import Board
 from rubricweb.leaderboards.forms import BoardForm
-from rubricweb.leaderboards.watch.models import BoardWatch
+from rubricweb.leaderboards.models import BoardWatch
 from rubricweb.webhooks import outbox
 from rubricweb.webhooks.models import EventType
 
@@ -50,14 +46,14 @@ class BoardWatches(Kind[BoardWatch]):
     def run(self, lease: Lease[BoardWatch]) -> None:
         """Compute the board, and tell if a run has another rank or score."""
         watch = lease.work
-        stamp, shown = stamp_of(watch.bank), _board_of(watch.bank)
-        now = _standing(shown) if shown else {}
-        known: dict[str, object] = {"stamp": stamp, "standing": now}
+        stamp, current = stamp_of(watch.bank), _board_of(watch.bank)
+        now = _standing(current) if current else {}
+        values: dict[str, object] = {"stamp": stamp, "standing": now}
         with transaction.atomic():
-            if shown and watch.standing is not None and watch.standing != now:
-                _tell(watch, shown, now)
-                known["moved_at"] = timezone.now()
-            endings.finish(lease, **known)
+            if current and watch.standing is not None and watch.standing != now:
+                _tell(watch, current, now)
+                values["moved_at"] = timezone.now()
+            endings.finish(lease, **values)
 
     def words(self, work: BoardWatch) -> str:
         return str(work)
@@ -80,10 +76,10 @@ def queue_changed() -> int:
 def _watches() -> Iterator[BoardWatch]:
     """Those of collections with a webhook that asks for them, and that may be told again."""
     banks = Bank.objects.filter(collection__in=[*outbox.listened_to(EventType.BOARD_MOVED)])
-    known = {watch.bank_id: watch for watch in BoardWatch.objects.filter(bank__in=banks)}
+    watches = {watch.bank_id: watch for watch in BoardWatch.objects.filter(bank__in=banks)}
     lately = timezone.now() - AT_MOST_EVERY
     for bank in banks.select_related("collection"):
-        watch = known.get(bank.pk) or BoardWatch(bank=bank, state=BoardWatch.State.DONE)
+        watch = watches.get(bank.pk) or BoardWatch(bank=bank, state=BoardWatch.State.DONE)
         watch.bank = bank
         if not watch.is_live and (watch.moved_at is None or watch.moved_at <= lately):
             yield watch
@@ -123,14 +119,14 @@ def _board_of(bank: Bank) -> Board | None:
     return board(form.spec) if form.graders and form.is_valid() else None
 
 
-def _standing(shown: Board) -> Standing:
+def _standing(current: Board) -> Standing:
     return {
         str(row.run_id): [row.rank, None if row.score is None else round(row.score, DECIMALS)]
-        for row in shown.rows
+        for row in current.rows
     }
 
 
-def _tell(watch: BoardWatch, shown: Board, now: Standing) -> None:
+def _tell(watch: BoardWatch, current: Board, now: Standing) -> None:
     """Counts only: whoever may read the board finds the rest there."""
     before, collection = watch.standing, watch.bank.collection
     moved = [run for run in {**before, **now} if before.get(run, [0])[0] != now.get(run, [0])[0]]
@@ -138,8 +134,8 @@ def _tell(watch: BoardWatch, shown: Board, now: Standing) -> None:
     query = f"?bank={watch.bank_id}"
     details = {
         "bank": {"id": watch.bank_id, "name": watch.bank.name},
-        "grader": shown.spec.config.fingerprint,
-        "measure": shown.spec.measure.name,
+        "grader": current.spec.config.fingerprint,
+        "measure": current.spec.measure.name,
         "runs": {"all": len(now), "moved": len(moved), "rescored": len(changed)},
         "page": reverse("leaderboards:board", args=[collection.slug]) + query,
         "api": outbox.api_address("leaderboard", collection.slug) + query,

@@ -1,14 +1,18 @@
-"""What a board says of its estimates of people's scores, and what is wrong with them."""
+"""Say what a board tells of its runs and of its estimates, alike on pages, in files and in the API."""
 
 from __future__ import annotations
+
+import numpy as np
 
 from grading.statistics.agreement import Trend
 from grading.statistics.cover_estimate import COVER_CELLS, LEVEL
 from grading.statistics.cover_sample import A_RUN
-from grading.statistics.max_t import ALPHA
+from grading.statistics.max_t import ALPHA, POWER
 from rubricweb.grades.human_models import Draw
-from rubricweb.leaderboards.board.types import EstimateSample
+from rubricweb.leaderboards.board.types import EstimateSample, Top
 
+NAMED = 3
+"""So many runs that are first with equal scores are named."""
 CHOICES = {
     Draw.Design.COVER: "a sample that estimates every run's Rubric-Cover",
     Draw.Design.ANSWERS: "a sample that estimates every run's nugget scores, one passage a topic",
@@ -30,6 +34,52 @@ AVOIDED = "it has items to avoid, for which an estimate of this kind is not know
 ASSUMES = "It assumes that people disagree with the grader as often on every run's passages of the same {}."
 ASSUMES_NOTHING = "It is right on average, whatever errors the grader makes."
 FINDS = "Given the grader's rating, people find more in {} passages ({}): the {}."
+
+
+def headline(top: Top | None, n_topics: int) -> str:
+    """Return which run is first, and how many are not clearly behind it; empty where nothing is tested.
+
+    >>> headline(Top(True, ("bm25",), 2, 4, 0.09), 25)
+    'bm25 is first; 2 more are not clearly behind.'
+    """
+    if top is None:
+        return ""
+    if not top.can_tell:
+        return f"With {n_topics} topics no run can be clearly ahead."
+    first = names(top.first)
+    if not top.n_not_behind and not top.n_behind:
+        if len(top.first) == 1:
+            return f"Only {first} has a score."
+        return f"{first} have exactly the same score."
+    more = f"{top.n_not_behind} more {'is' if top.n_not_behind == 1 else 'are'} not clearly behind"
+    if len(top.first) == 1 and not top.n_not_behind:
+        return f"{first} is clearly ahead of all others."
+    if len(top.first) == 1:
+        return f"{first} is first; {more}."
+    if not top.n_not_behind:
+        return f"{first} have exactly the same score, and are clearly ahead of all others."
+    return f"{first} are first with exactly the same score; {more}."
+
+
+def resolution(top: Top | None, n_topics: int) -> str:
+    """Return which differences the topics can tell; empty where they tell none.
+
+    >>> resolution(Top(True, ("bm25",), 2, 4, 0.091), 25)
+    '25 topics tell differences of 0.091 apart with 80 % power.'
+    """
+    if top is None or not top.can_tell or top.resolution is None:
+        return ""
+    difference = np.format_float_positional(top.resolution, precision=2, fractional=False, trim="-")
+    return f"{n_topics} topics tell differences of {difference} apart with {100 * POWER:g} % power."
+
+
+def names(tags: tuple[str, ...]) -> str:
+    """Return the runs as a sentence lists them."""
+    if len(tags) == 1:
+        return tags[0]
+    if len(tags) <= NAMED:
+        return f"{', '.join(tags[:-1])} and {tags[-1]}"
+    return f"{', '.join(tags[: NAMED - 1])} and {len(tags) - NAMED + 1} more"
 
 
 def method(sample: EstimateSample) -> str:
@@ -101,11 +151,7 @@ def warnings(sample: EstimateSample) -> list[str]:
     apart = "close together" if quality.is_rising else "far apart"
     trends = (
         (length, ("long", "short"), "estimate may be off for runs that rank them"),
-        (
-            quality,
-            ("good runs'", "poor runs'"),
-            f"estimates of good and poor runs may be too {apart}",
-        ),
+        (quality, ("good runs'", "poor runs'"), f"estimates of good and poor runs may be too {apart}"),
     )
     return [
         FINDS.format(passages[not trend.is_rising], p_words(trend), consequence)

@@ -1,12 +1,18 @@
-"""How sure are we: the page, its files, and the official leaderboards that a board can be compared with."""
+"""The screen that says how certain a board is."""
 
 from __future__ import annotations
 
 import io
 import json
 import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from django import forms
 from django.contrib import messages
+from django.core.files.uploadedfile import UploadedFile
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -14,24 +20,113 @@ from django.views.decorators.http import require_POST, require_safe
 
 from grading.errors import BadFormat
 from grading.formats.tables import PrintedTable, tex_lines, tsv_lines
+from grading.types import Purpose
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
+from rubricweb.core.forms import offer_choices
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.core.ids import parse_id
 from rubricweb.corpus import access, official
 from rubricweb.corpus.models import Collection
+from rubricweb.corpus.official import NAME_LIMIT
 from rubricweb.graders.calibration_selectors import calibrated, opened_card
+from rubricweb.grades.configs import WHOLE_SCALE, kinds_of, scale_of
+from rubricweb.grades.models import GraderConfig
+from rubricweb.grades.selectors import graders_of
+from rubricweb.leaderboards.board.columns import changed
 from rubricweb.leaderboards.board_page import query_of
-from rubricweb.leaderboards.meta.upload import stored
-from rubricweb.leaderboards.sorting import changed
-from rubricweb.leaderboards.sure import assessors, findings, tables
-from rubricweb.leaderboards.sure.evidence import Evidence
-from rubricweb.leaderboards.sure.forms import OfficialForm, SureForm
+from rubricweb.leaderboards.forms import AnalysisForm
+from rubricweb.leaderboards.meta import reference_choices
+from rubricweb.leaderboards.sure import findings, tables
+from rubricweb.leaderboards.sure.findings import Evidence
 from rubricweb.leaderboards.sure.pictures import PICTURES
 from rubricweb.leaderboards.sure.tables import TABLES, Choice
 
+DEPTH = 20
+MOST_OTHERS = 3
+"""Graders that a picture can tell apart beside the board's own."""
+UPLOAD_BYTES = 2_000_000
 PAGE = "leaderboards/sure.html"
 TYPES = {"tsv": "text/tab-separated-values", "tex": "application/x-tex", "svg": "image/svg+xml"}
+MAX_NAME_BYTES = 200
+
+
+class SureForm(AnalysisForm):
+    """The board, what it is compared with, and which graders are laid over."""
+
+    own = ("reference",)
+    inapplicable = {
+        "definition": "the Workbench's definition, which takes all items that the grader rated, in the "
+        "rubric or not, so that no item can be left out: scores are as in the papers"
+    }
+    in_menu = (*AnalysisForm.in_menu, "teams", "depth")
+
+    reference = forms.ChoiceField(label="People", required=False)
+    others = forms.BooleanField(required=False, widget=forms.HiddenInput)
+    teams = forms.CharField(
+        required=False,
+        max_length=400,
+        label="Runs of one team or model",
+        help_text="Patterns such as bm25* GPT4*. Other runs are grouped by the beginning of their tag.",
+    )
+    depth = forms.IntegerField(min_value=1, max_value=1000, label="Pool depth")
+
+    def __init__(self, parameters: Mapping[str, object], *, collection: Collection) -> None:
+        self.references = reference_choices(collection)
+        super().__init__(parameters, collection=collection)
+        offer_choices(self, "reference", self.references)
+
+    def default_values(self, given: Mapping[str, object]) -> dict[str, object]:
+        first = self.references[0][0] if self.references else ""
+        return super().default_values(given) | {"depth": DEPTH, "reference": first}
+
+    @property
+    def patterns(self) -> list[str]:
+        return str(self.cleaned_data["teams"]).split()
+
+    @property
+    def offered(self) -> list[GraderConfig]:
+        """The other graders that rate these items of the bank on the whole scale, as the board's does."""
+        spec = self.spec
+        if spec.bank is None or scale_of(spec.config) != WHOLE_SCALE:
+            return []
+        fitting = [
+            config
+            for config in graders_of(spec.bank, (Purpose.RATE,))
+            if config != spec.config
+            and scale_of(config) == WHOLE_SCALE
+            and spec.kinds <= set(kinds_of(config))
+        ]
+        return fitting[:MOST_OTHERS]
+
+    def evidence(self, query: str) -> Evidence:
+        """Return what a valid form asks for."""
+        picked = self.cleaned_data
+        others = self.offered if picked["others"] else []
+        return Evidence(self.spec, picked["reference"], others, query)
+
+
+class OfficialForm(forms.Form):
+    """An official leaderboard to take."""
+
+    name = forms.CharField(
+        max_length=NAME_LIMIT, help_text="For example: official NDCG@10. A board with this name is replaced."
+    )
+    file = forms.FileField(
+        help_text="JSON or TSV (header run_tag and rank, or run_tag and score), a board exported here as TSV "
+        "or JSON, or summaries of trec_eval; .gz too. Tied runs may share a rank."
+    )
+    measure = forms.CharField(
+        required=False,
+        max_length=60,
+        help_text="For a trec_eval summary. Empty: its ndcg_cut_10, or else map.",
+    )
+
+    def clean_file(self) -> UploadedFile[bytes]:
+        file: UploadedFile[bytes] = self.cleaned_data["file"]
+        if (file.size or 0) > UPLOAD_BYTES:
+            raise forms.ValidationError(f"Larger than {UPLOAD_BYTES // 1_000_000} MB. Is it a leaderboard?")
+        return file
 
 
 @require_safe
@@ -82,9 +177,9 @@ def _pictures(request: HtmxRequest, form: SureForm) -> dict[str, object]:
     }
 
 
-def _assessors(request: HtmxRequest, form: SureForm) -> assessors.Section | None:
+def _assessors(request: HtmxRequest, form: SureForm) -> findings.Section | None:
     spec = form.spec if form.graders else None
-    return assessors.section(request.user, form.collection, spec, shows_names="names" in request.GET)
+    return findings.section(request.user, form.collection, spec, shows_names="names" in request.GET)
 
 
 def _choice(form: SureForm, evidence: Evidence) -> Choice:
@@ -156,7 +251,7 @@ def official_add(request: HtmxRequest, slug: str) -> HttpResponse:
 def _taken(collection: Collection, upload: OfficialForm, *, by: User) -> official.Official:
     """Store the uploaded board. Raises BadFormat, which names the line."""
     picked = upload.cleaned_data
-    with stored(picked["file"]) as path:
+    with _stored(picked["file"]) as path:
         return official.put_official_board(
             collection, path, name=picked["name"], by=by, measure=picked["measure"]
         )
@@ -169,3 +264,17 @@ def official_remove(request: HtmxRequest, slug: str) -> HttpResponse:
     if official.remove_official_board(collection, name=name, by=request.user):
         messages.success(request, f"{name} is removed.")
     return redirect("leaderboards:sure", slug)
+
+
+@contextmanager
+def _stored(file: UploadedFile[bytes]) -> Iterator[Path]:
+    """Return the file under its own name, for as long as the block runs."""
+    with TemporaryDirectory(prefix="rubricweb-") as folder:
+        path = Path(folder) / _file_name(file.name or "")
+        path.write_bytes(file.read())
+        yield path
+
+
+def _file_name(stated: str) -> str:
+    """As the person's machine has it, but no longer than ours allows; only errors show it."""
+    return Path(stated).name.encode()[:MAX_NAME_BYTES].decode(errors="ignore") or "leaderboard"

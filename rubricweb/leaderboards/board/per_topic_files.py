@@ -9,17 +9,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.formats.leaderboards import (
-    ALL,
-    TABLES,
-    LeaderboardRow,
-    json_lines,
-    table_lines,
-    trec_eval_lines,
-)
+from grading.formats.leaderboards import ALL, TABLES, LeaderboardRow, json_lines, table_lines, trec_eval_lines
 from grading.statistics.mean_intervals import mean_and_stderr
 from rubricweb.grades.scoring import MeasureSpec
-from rubricweb.leaderboards.board.tables import Basis, basis, column_basis, score_column, score_units
+from rubricweb.leaderboards.board.scores import Basis, basis, column_basis, score_column, score_units
 from rubricweb.leaderboards.board.types import BoardSpec
 
 FORMATS: dict[str, Callable[[Iterable[LeaderboardRow]], Iterator[str]]] = {
@@ -28,17 +21,8 @@ FORMATS: dict[str, Callable[[Iterable[LeaderboardRow]], Iterator[str]]] = {
     "jsonl": json_lines,
 }
 """Their lines by name."""
-
-
-def lines(spec: BoardSpec, form: str) -> list[str]:
-    """Return the lines of a file of that format. Raises `BadFormat` for a name with white space."""
-    return list(FORMATS[form](value_rows(spec)))
-
-
 MEASURES = "eval.measures.yml"
 """The ending of the file that AutoJudge's tools put beside a leaderboard."""
-
-
 LOSSES = (
     "standard errors, intervals and rank intervals",
     "what the board is based on: grader, rubric, threshold, version",
@@ -46,6 +30,11 @@ LOSSES = (
     "blanks in pseudonyms of runs: they become hyphens",
 )
 """What none of these formats can say of a board."""
+
+
+def lines(spec: BoardSpec, form: str) -> list[str]:
+    """Return the lines of a file of that format. Raises `BadFormat` for a name with white space."""
+    return list(FORMATS[form](value_rows(spec)))
 
 
 def measures_lines(spec: BoardSpec) -> list[str]:
@@ -59,11 +48,11 @@ def measures_lines(spec: BoardSpec) -> list[str]:
         "measures:",
         *(
             line
-            for name, words in names.items()
+            for name, text in names.items()
             for line in (
                 f"- name: {json.dumps(name)}",
                 "  dtype: float",
-                f"  description: {json.dumps(words)}",
+                f"  description: {json.dumps(text)}",
             )
         ),
     ]

@@ -1,1 +1,0 @@
-"""Agreement of labels with human judgments and with each other, passage by passage."""

@@ -1,1 +1,0 @@
-"""Meta-evaluation: how well the boards of graders, prompts, thresholds and banks agree with another board."""

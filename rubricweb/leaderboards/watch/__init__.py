@@ -1,1 +1,0 @@
-"""Tell webhooks of leaderboards that moved."""
