@@ -19,10 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 def work_on(kind_name: str, pk: int) -> None:
-    """Do one piece of work, unless another worker has it or it has ended. Nothing is hidden from it.
-
-    What only newer code knows is left alone: it waits in the database, where a newer worker finds it.
-    """
+    """Do one piece of work, unless another worker has it or it has ended. Nothing is hidden from it."""
     with everything():
         _work_on(kind_name, pk)
 
@@ -30,9 +27,6 @@ def work_on(kind_name: str, pk: int) -> None:
 def _work_on(kind_name: str, pk: int) -> None:
     close_dead_connections()
     kind = kinds.get(kind_name)
-    if kind is None:
-        logger.info("left %s %s to a newer worker", kind_name, pk)
-        return
     lease = leases.claim(kind, pk)
     if lease is None:
         logger.info("%s %s is done, or another worker has it", kind_name, pk)

@@ -19,7 +19,7 @@ from rq.job import Job
 from rq.worker import WorkerStatus
 
 from rubricweb.core.reader import everything
-from rubricweb.jobs import capabilities, kinds, queue, reaper, schema, worker_state
+from rubricweb.jobs import capabilities, kinds, queue, reaper, worker_state
 from rubricweb.jobs.connections import close_dead_connections
 from rubricweb.jobs.leases import worker_name
 
@@ -43,7 +43,6 @@ DUTIES: tuple[Callable[[], object], ...] = (
     beat,
     worker_state.now.renew,
     worker_state.now.hand_back,
-    schema.look,
     reaper.reap,
     capabilities.fail_what_nobody_can_run,
     kinds.do_duties,
@@ -100,9 +99,6 @@ class PatientWorker(SimpleWorker):
             self.set_state(WorkerStatus.IDLE)
             while not self._stop_requested:
                 self.heartbeat()
-                if worker_state.now.objection:
-                    time.sleep(IDLE_SECONDS)
-                    continue
                 if self.should_run_maintenance_tasks:
                     self.run_maintenance_tasks()  # type: ignore[no-untyped-call]
                 if found := self._next_job():
@@ -158,8 +154,6 @@ class Runner:
             self._rest(wait)
 
     def _work_while_redis_answers(self) -> None:
-        with contextlib.suppress(DatabaseError):  # then nothing can be taken anyway
-            schema.look()
         queues = [queue.get_queue(name) for name in capabilities.queue_names()]
         self.worker = PatientWorker(queues, connection=queues[0].connection, worker_ttl=WORKER_TTL)
         if not self.is_stopping:
