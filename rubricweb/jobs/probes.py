@@ -1,4 +1,4 @@
-"""Addresses for machines: `/readyz`, `/healthz` and `/metrics`. (`/livez` is in `core.request_slots`.)
+"""Addresses for machines: `/livez`, `/readyz`, `/healthz` and `/metrics`.
 
 They are answered before anything that asks for a host name, a session or HTTPS: probes and Prometheus call a
 process by its bare address.
@@ -23,6 +23,12 @@ from rubricweb.jobs.metrics import WorkCollector
 
 WORK = CollectorRegistry()
 WORK.register(WorkCollector())
+
+
+@require_safe
+def livez(request: HttpRequest) -> HttpResponse:
+    """Answer without a database connection: a process that is busy is alive."""
+    return HttpResponse("ok\n", content_type="text/plain")
 
 
 @require_safe
@@ -59,6 +65,7 @@ def prometheus(request: HttpRequest) -> HttpResponse:
 
 
 VIEWS: dict[str, Callable[[HttpRequest], HttpResponse]] = {
+    "/livez": livez,
     "/readyz": readyz,
     "/healthz": healthz,
     "/metrics": prometheus,

@@ -106,3 +106,7 @@ def test_probes_call_a_bare_address_without_https(client: Client, settings, path
 
 def test_it_needs_no_sign_in_and_refuses_post(client: Client):
     assert client.post("/healthz").status_code == 405
+
+
+def test_livez_needs_no_database(client: Client):
+    assert client.get("/livez", headers={"host": "10.1.2.3"}).content == b"ok\n"
