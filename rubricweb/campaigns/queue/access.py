@@ -13,7 +13,6 @@ from rubricweb.accounts.models import Membership, User
 from rubricweb.accounts.roles import Role
 from rubricweb.campaigns.queue.left_out import has_absent_runs, is_left_out
 from rubricweb.campaigns.queue.models import Campaign, CampaignCell, Turn
-from rubricweb.core.prepared import Prepared
 from rubricweb.corpus.access import collection_for
 
 Rows = TypeVar("Rows", bound=QuerySet[Any])
@@ -44,7 +43,6 @@ def cell_for(user: User, slug: str, campaign_id: int, cell_id: int) -> CampaignC
     raise Http404("No such pair.")
 
 
-@Prepared
 def _cell(user: int, campaign: int, cell: int) -> QuerySet[Any, Any]:
     rows = CampaignCell.objects.select_related("campaign__collection", "config").order_by()
     rows = rows.filter(campaign=campaign, pk=cell, revision__is_secret=False)

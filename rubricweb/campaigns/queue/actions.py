@@ -23,7 +23,6 @@ from rubricweb.campaigns.queue.leases import LEASE, free_turn, fresh, retried, t
 from rubricweb.campaigns.queue.models import SAMPLES, Campaign, CampaignCell, Turn
 from rubricweb.campaigns.queue.population import Choice, ChosenCell, ChosenCells, chosen
 from rubricweb.core import audit, events
-from rubricweb.core.prepared import Prepared
 from rubricweb.grades import humans
 from rubricweb.grades.draws import Draw
 from rubricweb.grades.models import Grade, HumanGrade
@@ -363,7 +362,6 @@ def _own_turn(cell: CampaignCell, person: User) -> tuple[Turn, CellState]:
     return turn, CellState(*row)
 
 
-@Prepared
 def _turn_of(cell: int, revision: int, passage: int, person: int, config: int) -> QuerySet[Any, Any]:
     """Locked, with the fields of `CellState`."""
     last_number, grader_rating = _cell_state(revision, passage, person, config)
