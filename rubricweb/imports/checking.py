@@ -6,11 +6,13 @@ import logging
 from collections.abc import Iterable
 from typing import Any
 
+from django.db import transaction
+
 from grading.errors import BadFormat, Unclear
 from grading.formats import registry
 from grading.formats.base import Format
 from grading.formats.reading import lines
-from rubricweb.grades.importers import ImportSummary, preview_import
+from rubricweb.grades.importers import ImportSummary, import_collection
 from rubricweb.imports import contents, progress, staging
 from rubricweb.imports.contents import TAKEN
 from rubricweb.imports.models import Import, ImportFile
@@ -99,7 +101,9 @@ def _refuse_repeated(files: Iterable[ImportFile]) -> None:
 def _compare(batch: Import) -> dict[str, object]:
     """What the import would do to the collection as it is now."""
     try:
-        summary = preview_import(batch.collection.slug, files=contents.files_of(batch), by=batch.by)
+        with transaction.atomic():
+            summary = import_collection(batch.collection.slug, files=contents.files_of(batch), by=batch.by)
+            transaction.set_rollback(True)
     except BadFormat as error:
         return {"problem": error.problem, "problem_file": error.file, "problem_line": error.line}
     return results_of(summary)

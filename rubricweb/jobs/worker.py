@@ -19,6 +19,7 @@ from rq.job import Job
 from rq.worker import WorkerStatus
 
 from rubricweb.core.reader import everything
+from rubricweb.core.sqlite import is_locked, short_wait
 from rubricweb.jobs import capabilities, kinds, queue, reaper, worker_state
 from rubricweb.jobs.connections import close_dead_connections
 from rubricweb.jobs.leases import worker_name
@@ -61,7 +62,7 @@ class Beat(threading.Thread):
         self.is_over = threading.Event()
 
     def run(self) -> None:
-        with everything():
+        with everything(), short_wait():  # else an import that holds SQLite would keep it from beating
             self.once()
             while not self.is_over.wait(self.seconds):
                 self.once()
@@ -73,7 +74,8 @@ class Beat(threading.Thread):
             try:
                 duty()
             except (redis.RedisError, DatabaseError) as error:
-                logger.warning("a beat of worker %s failed: %s", worker_name(), error)
+                level = logging.INFO if is_locked(error) else logging.WARNING
+                logger.log(level, "a beat of worker %s failed: %s", worker_name(), error)
 
 
 class PatientWorker(SimpleWorker):

@@ -319,7 +319,7 @@ def test_an_error_that_passes_is_tried_again(upload, monkeypatch, client):
     def overloaded(*args, **kwargs):
         raise OperationalError("too many locks")
 
-    monkeypatch.setattr(checking, "preview_import", overloaded)
+    monkeypatch.setattr(checking, "import_collection", overloaded)
     assert (worked(batch).state, worked(batch).attempts) == ("queued", 2)
     batch = worked(batch)
     assert (batch.state, batch.error) == ("failed", "OperationalError: too many locks")
