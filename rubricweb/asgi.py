@@ -23,9 +23,9 @@ from django.db import connections  # noqa: E402
 from django.http import HttpRequest  # noqa: E402
 from django.http.response import HttpResponseBase  # noqa: E402
 
-from rubricweb.core import tracing  # noqa: E402
+from rubricweb.core import telemetry  # noqa: E402
 
-tracing.start()
+telemetry.start()
 
 # Opening a connection to PostgreSQL costs more than most requests do, and the thread of a request keeps none.
 if settings.DATABASE_POOL:

@@ -97,8 +97,8 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "rubricweb.core.middleware.Streaming",
     "rubricweb.jobs.probes.Probes",
-    "rubricweb.core.metrics.RequestMetrics",
-    "rubricweb.core.tracing.RequestSpans",
+    "rubricweb.core.telemetry.RequestMetrics",
+    "rubricweb.core.telemetry.RequestSpans",
     "rubricweb.core.middleware.RequestReference",
     "rubricweb.core.middleware.RequestTime",
     "django.middleware.security.SecurityMiddleware",
@@ -274,7 +274,7 @@ DATA_UPLOAD_MAX_NUMBER_FIELDS = 100_000  # a box for each run, topic or item; pa
 DATA_UPLOAD_MAX_NUMBER_FILES = 1_000
 UPLOAD_BYTES = rubric.int("UPLOAD_MB", 2_000) * 1_000_000
 FILE_UPLOAD_HANDLERS = [
-    "rubricweb.core.uploads.LimitedUploads",
+    "rubricweb.core.forms.LimitedUploads",
     "django.core.files.uploadhandler.MemoryFileUploadHandler",
     "django.core.files.uploadhandler.TemporaryFileUploadHandler",
 ]

@@ -30,7 +30,7 @@ from rubricweb.accounts.invitations import InvitationOver
 from rubricweb.accounts.keys import keys_of
 from rubricweb.accounts.models import Invitation, User
 from rubricweb.core.http import HtmxRequest, form_response
-from rubricweb.core.mail import is_set_up
+from rubricweb.core.servers import is_set_up
 
 
 @login_not_required

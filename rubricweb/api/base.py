@@ -30,7 +30,7 @@ from rubricweb.api.models import Token
 from rubricweb.api.paging import KeysetPages, after_cursor
 from rubricweb.api.problems import RequestProblem
 from rubricweb.api.schema import LINES
-from rubricweb.core.ids import parse_id
+from rubricweb.core.http import parse_id
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 

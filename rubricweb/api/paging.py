@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from rubricweb.core.ids import parse_id
+from rubricweb.core.http import parse_id
 
 Schema = dict[str, Any]  # a part of an OpenAPI document
 DEFAULT_LIMIT = 100

@@ -15,7 +15,7 @@ from rubricweb.campaigns.models import Turn
 from rubricweb.core import audit
 from rubricweb.corpus.models import Collection
 from rubricweb.jobs import dispatch
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from rubricweb.review.models import Flag, SavedView
 
 

@@ -11,8 +11,7 @@ from rubricweb.arena.actions import Ballot, Said
 from rubricweb.arena.models import Arena, Reason, Vote
 from rubricweb.arena.votes import NOUNS, Verdict
 from rubricweb.banks.models import Bank
-from rubricweb.core.chips import ChipForm
-from rubricweb.core.forms import offer_choices
+from rubricweb.core.forms import ChipForm, offer_choices
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.forms import AddressForm, GraderForm, covered_from
 

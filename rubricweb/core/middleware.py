@@ -33,8 +33,8 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django_htmx.http import HttpResponseClientRedirect
 
 from rubricweb.core import errors, logs
+from rubricweb.core.database import is_locked
 from rubricweb.core.reader import Reader, reading_as
-from rubricweb.core.sqlite import is_locked
 
 COMPRESSED = {"application/json", "image/svg+xml"}
 """In addition to text/*."""

@@ -14,7 +14,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.grades.actions import start_grading
 from rubricweb.grades.importers import ImportFiles, import_collection
 from rubricweb.grades.models import JobChunk
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 
 SLUG = "demo"
 PASSWORD = "rubric-demo"  # noqa: S105 - printed on every start; these accounts exist on nobody's server

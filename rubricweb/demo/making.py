@@ -9,7 +9,7 @@ from rubricweb.accounts.models import User
 from rubricweb.corpus.models import Collection
 from rubricweb.demo.loading import grade
 from rubricweb.jobs.limited import Limits
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from rubricweb.systems.actions import start
 
 MADE = "made_best_sentences"

@@ -11,7 +11,7 @@ from rubricweb.corpus.models import OFFICIAL, Collection
 from rubricweb.corpus.official import put_official_board
 from rubricweb.demo.loading import FOLDER
 from rubricweb.grades.raters import raters
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from rubricweb.leaderboards.public.actions import publish_board
 from rubricweb.releases.actions import start_release
 from rubricweb.releases.models import Release

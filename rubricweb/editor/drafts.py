@@ -16,7 +16,7 @@ from rubricweb.banks.drafting import importance
 from rubricweb.banks.drafting.models import Draft, DraftRequest, ImportanceSuggestion
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.secrecy import sees_secrets
-from rubricweb.core.counted import number
+from rubricweb.core.formatting import number
 from rubricweb.corpus.models import Collection, Topic
 
 

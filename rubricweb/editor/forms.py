@@ -11,7 +11,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from grading.types import MAX_RATING, ItemKind
 from rubricweb.banks.models import Bank, Item
-from rubricweb.core.counted import number
+from rubricweb.core.formatting import number
 from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.editor.figures import GraderByKind, grader_by_kind

@@ -16,8 +16,7 @@ from rubricweb.banks.errors import BankError
 from rubricweb.banks.models import Bank, BankVersion
 from rubricweb.banks.version_diff import difference
 from rubricweb.banks.versions import bank_stamp, name_version, restore_version, versions
-from rubricweb.core.http import HtmxRequest, after_post, form_response
-from rubricweb.core.ids import parse_id
+from rubricweb.core.http import HtmxRequest, after_post, form_response, parse_id
 from rubricweb.corpus.access import collection_for
 from rubricweb.editor import changes
 from rubricweb.editor.figures import rating_graders

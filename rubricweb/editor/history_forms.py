@@ -9,8 +9,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from rubricweb.banks.models import Bank, ItemChange
 from rubricweb.banks.versions import NAME_CHARS
-from rubricweb.core.chips import ChipForm
-from rubricweb.core.forms import offer_choices
+from rubricweb.core.forms import ChipForm, offer_choices
 from rubricweb.editor.changes import MOVE, NAMED, Filters, Seen, authors
 
 

@@ -12,7 +12,7 @@ from grading.formats.ids import item_id
 from grading.statistics import influence
 from grading.types import MISSING, ItemKind, Purpose
 from rubricweb.banks.models import AnswerKey, Bank, Item
-from rubricweb.core.counted import counted, number
+from rubricweb.core.formatting import counted, number
 from rubricweb.corpus.models import Topic
 from rubricweb.corpus.pools import CollectionPool, collection_pool
 from rubricweb.grades.configs import kinds_of, planned_configs

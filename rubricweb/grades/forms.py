@@ -11,8 +11,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext, gettext_lazy
 
 from grading.types import MAX_RATING
-from rubricweb.core.chips import AT_ONCE
-from rubricweb.core.forms import offer_choices
+from rubricweb.core.forms import AT_ONCE, offer_choices
 from rubricweb.grades.raters import Rater
 from rubricweb.grades.scales import PAPERS_MIN_GRADE, scale_of, threshold_note
 

@@ -7,8 +7,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext_lazy
 
 from rubricweb.banks.models import Bank
-from rubricweb.core.chips import ChipForm
-from rubricweb.core.forms import offer_choices
+from rubricweb.core.forms import ChipForm, offer_choices
 from rubricweb.grades.forms import AddressForm, GraderForm, select_at_once
 from rubricweb.home.topics import SORTS
 

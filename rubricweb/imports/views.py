@@ -9,8 +9,8 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from rubricweb.accounts import roles
+from rubricweb.core.forms import too_large
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
-from rubricweb.core.uploads import too_large
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.actions import create_collection
 from rubricweb.corpus.models import Collection

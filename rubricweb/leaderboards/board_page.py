@@ -14,8 +14,7 @@ from django.utils.text import Truncator
 from django.views.decorators.http import require_safe
 
 from grading.measures import registry
-from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part
-from rubricweb.core.ids import parse_ids
+from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part, parse_ids
 from rubricweb.corpus import access
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import Official, official_boards

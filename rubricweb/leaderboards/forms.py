@@ -21,9 +21,8 @@ from grading.statistics.max_t import PairedTest
 from grading.topic_attributes import TopicSlice
 from grading.types import MAX_RATING, ItemKind, Purpose, TrecEval
 from rubricweb.banks.models import Bank, BankVersion
-from rubricweb.core.chips import ChipForm
-from rubricweb.core.forms import RenamedChoiceField, filled_in, keep_choices, offer_rows
-from rubricweb.core.ids import parse_id
+from rubricweb.core.forms import ChipForm, RenamedChoiceField, filled_in, keep_choices, offer_rows
+from rubricweb.core.http import parse_id
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.defaults import default_bank, graders_of, scored_graders
 from rubricweb.grades.humans import Source

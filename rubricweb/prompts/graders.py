@@ -23,8 +23,7 @@ from rubricweb.accounts import roles
 from rubricweb.banks.models import Item
 from rubricweb.calibration.cards import hides_numbers
 from rubricweb.calibration.models import CalibrationCard
-from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part
-from rubricweb.core.ids import parse_id
+from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part, parse_id
 from rubricweb.corpus import actions as corpus
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection

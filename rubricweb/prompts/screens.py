@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 from grading import prompts
 from grading.prompts import Prompt
 from grading.types import ItemKind, Outcome
-from rubricweb.core.ids import parse_id
+from rubricweb.core.http import parse_id
 from rubricweb.corpus.models import Collection, OwnPrompt
 from rubricweb.corpus.prompts import active_prompts
 from rubricweb.grades.models import Grade

@@ -10,7 +10,7 @@ from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.access import item_for
 from rubricweb.banks.models import Item
-from rubricweb.core.ids import parse_id
+from rubricweb.core.http import parse_id
 from rubricweb.corpus.access import pooled_passage
 from rubricweb.corpus.models import Passage
 

@@ -8,8 +8,7 @@ from django import forms
 from django.utils.translation import gettext, gettext_lazy
 
 from rubricweb.banks.models import Bank
-from rubricweb.core.chips import ChipForm
-from rubricweb.core.forms import offer_choices
+from rubricweb.core.forms import ChipForm, offer_choices
 from rubricweb.corpus.models import Topic
 from rubricweb.grades.forms import GraderForm, covered_from, select_at_once
 from rubricweb.review.evidence import EvidenceQuery, RelevanceSource, default_source

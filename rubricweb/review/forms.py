@@ -11,9 +11,8 @@ from django import forms
 from django.http import HttpRequest, QueryDict
 
 from rubricweb.banks.models import Bank
-from rubricweb.core.chips import ChipForm
-from rubricweb.core.forms import offer_choices
-from rubricweb.core.ids import parse_ids
+from rubricweb.core.forms import ChipForm, offer_choices
+from rubricweb.core.http import parse_ids
 from rubricweb.grades.forms import GraderForm, covered_from, select_at_once
 from rubricweb.grades.raters import KINDS
 from rubricweb.review.selectors.grid_query import (

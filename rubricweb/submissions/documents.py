@@ -8,7 +8,7 @@ from pathlib import Path
 
 from grading.errors import BadFormat
 from grading.formats.reading import MAX_HELD_BYTES, lines
-from rubricweb.core.bulk import LOOKED_UP
+from rubricweb.core.database import LOOKED_UP
 from rubricweb.corpus.models import Collection
 from rubricweb.submissions.models import Call
 

@@ -15,10 +15,8 @@ from django.views.decorators.http import require_http_methods
 
 from grading.formats.topics import FORMATS
 from rubricweb.accounts.models import TEAM_CHARS
-from rubricweb.core.forms import offer_choices
-from rubricweb.core.http import HtmxRequest, form_response
-from rubricweb.core.ids import parse_id
-from rubricweb.core.uploads import too_large
+from rubricweb.core.forms import offer_choices, too_large
+from rubricweb.core.http import HtmxRequest, form_response, parse_id
 from rubricweb.corpus.models import Run
 from rubricweb.submissions import access, actions, selectors
 from rubricweb.submissions.access import Desk

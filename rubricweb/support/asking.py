@@ -8,11 +8,11 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_POST
 
 from rubricweb.accounts import roles
-from rubricweb.core.counted import number
+from rubricweb.core.formatting import number
 from rubricweb.core.http import HtmxRequest, after_post, form_response
 from rubricweb.corpus.access import collection_for
 from rubricweb.grades.engine import monitor
-from rubricweb.jobs.forms import LimitsForm
+from rubricweb.jobs.limited import LimitsForm
 from rubricweb.support import actions
 from rubricweb.support.actions import NothingToAsk
 from rubricweb.support.board_page import PAGE, board_context, job_context, job_of

@@ -18,7 +18,7 @@ from rubricweb.accounts.roles import Role
 from rubricweb.core.http import Context, HtmxRequest, page_or_part
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
-from rubricweb.jobs.forms import LimitsForm
+from rubricweb.jobs.limited import LimitsForm
 from rubricweb.jobs.listing import JobLine, ListedJob, Stage, lines_of
 from rubricweb.jobs.progress import progress_of
 from rubricweb.plots.pictures import Picture

@@ -7,9 +7,8 @@ from django.http import QueryDict
 
 from grading.support.asking import LONGEST_REPLY
 from grading.support.scores import JudgedCitations, Support
-from rubricweb.core.chips import ChipForm
-from rubricweb.core.forms import offer_choices
-from rubricweb.core.ids import MAX_ID
+from rubricweb.core.forms import ChipForm, offer_choices
+from rubricweb.core.http import MAX_ID
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.writers import first_writer, writer_choices
 from rubricweb.support.actions import Asking

@@ -7,8 +7,7 @@ from django.db.models.functions import Length
 
 from grading.support.asking import support_prompt
 from rubricweb.corpus.models import Collection
-from rubricweb.jobs.forms import Expected
-from rubricweb.jobs.price import CHARS_A_TOKEN, cost
+from rubricweb.jobs.limited import CHARS_A_TOKEN, Expected, cost
 from rubricweb.jobs.progress import UNSURE, Price, rate_of
 from rubricweb.support.actions import Asking, judge_for
 from rubricweb.support.labels import failed, missing

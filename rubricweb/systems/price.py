@@ -9,8 +9,7 @@ from django.db.models.functions import Length
 
 from grading.systems.pipeline import Answering, SystemSpec
 from rubricweb.corpus.models import Collection
-from rubricweb.jobs.forms import Expected
-from rubricweb.jobs.price import CHARS_A_TOKEN, cost
+from rubricweb.jobs.limited import CHARS_A_TOKEN, Expected, cost
 from rubricweb.jobs.progress import UNSURE, Price, rate_of
 from rubricweb.systems import corpora
 from rubricweb.systems.models import SystemChunk

@@ -13,13 +13,11 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from rubricweb.accounts import roles
-from rubricweb.core.http import HtmxRequest, after_post, form_response, page_or_part
-from rubricweb.core.ids import parse_id
+from rubricweb.core.http import HtmxRequest, after_post, form_response, page_or_part, parse_id
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.engine import monitor
-from rubricweb.jobs.forms import LimitsForm
-from rubricweb.jobs.limited import Limits
+from rubricweb.jobs.limited import Limits, LimitsForm
 from rubricweb.systems import access, actions, selectors
 from rubricweb.systems.actions import TagTaken
 from rubricweb.systems.forms import MakeForm

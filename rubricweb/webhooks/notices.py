@@ -6,7 +6,7 @@ from django.template.loader import render_to_string
 
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
-from rubricweb.core.mail import is_set_up, mail
+from rubricweb.core.servers import is_set_up, mail
 from rubricweb.webhooks.models import Endpoint
 
 

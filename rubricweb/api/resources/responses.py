@@ -10,7 +10,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema
 from rest_framework import serializers
 
 from rubricweb.api.base import ListResource, Row
-from rubricweb.core.ids import parse_id
+from rubricweb.core.http import parse_id
 from rubricweb.corpus.models import Response
 from rubricweb.corpus.pseudonyms import shown_names
 

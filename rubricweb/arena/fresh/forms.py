@@ -13,8 +13,7 @@ from rubricweb.arena.fresh.systems import DRAWN, offered
 from rubricweb.core.forms import choice_field, offer_choices
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.writers import Writer, writer_of
-from rubricweb.jobs.limited import Limits
-from rubricweb.jobs.price import MILLION, cost
+from rubricweb.jobs.limited import MILLION, Limits, cost
 
 MOST_CALLS, CALLS, DOLLARS = 1_000, 150, 1.0
 

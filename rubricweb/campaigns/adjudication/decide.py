@@ -14,10 +14,8 @@ from rubricweb.campaigns.adjudication.conflict_pages import decide_page, in_orde
 from rubricweb.campaigns.adjudication.decisions import ratings_by_person
 from rubricweb.campaigns.adjudication.forms import ConflictsForm, DecideForm
 from rubricweb.campaigns.errors import DecidedMeanwhile, NeedsReason, NotYourDecision
-from rubricweb.core.counted import counted
-from rubricweb.core.http import Context, HtmxRequest, page_or_part
-from rubricweb.core.ids import parse_id
-from rubricweb.core.undo import offer_undo
+from rubricweb.core.formatting import counted
+from rubricweb.core.http import Context, HtmxRequest, offer_undo, page_or_part, parse_id
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 

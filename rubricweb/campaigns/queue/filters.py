@@ -6,8 +6,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext, gettext_lazy
 
 from rubricweb.campaigns.queue.models import Campaign
-from rubricweb.core.chips import ChipForm
-from rubricweb.core.forms import offer_choices
+from rubricweb.core.forms import ChipForm, offer_choices
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.forms import AddressForm, select_at_once
 

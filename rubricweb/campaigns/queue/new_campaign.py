@@ -18,7 +18,7 @@ from rubricweb.campaigns.queue import actions, preview, selectors
 from rubricweb.campaigns.queue.forms import CampaignForm, members_who_rate
 from rubricweb.campaigns.queue.models import Campaign
 from rubricweb.campaigns.queue.selectors import LEAST_SECONDS
-from rubricweb.core.counted import counted
+from rubricweb.core.formatting import counted
 from rubricweb.core.http import HtmxRequest, form_response
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection

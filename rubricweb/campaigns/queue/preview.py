@@ -17,7 +17,7 @@ from rubricweb.campaigns.queue.models import Campaign, Turn
 from rubricweb.campaigns.queue.ordering import Floats
 from rubricweb.campaigns.queue.population import Choice, ChoiceInputs, ChosenCells, drawn_from
 from rubricweb.campaigns.queue.selectors import LEAST_SECONDS, PACE_OF, pace
-from rubricweb.core.counted import counted, number
+from rubricweb.core.formatting import counted, number
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.humans import human_matrices
 

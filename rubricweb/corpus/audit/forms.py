@@ -5,8 +5,7 @@ from __future__ import annotations
 from django import forms
 from django.http import QueryDict
 
-from rubricweb.core.chips import ChipForm
-from rubricweb.core.forms import offer_choices
+from rubricweb.core.forms import ChipForm, offer_choices
 from rubricweb.corpus.audit.selectors import AuditFilters, people, verbs
 from rubricweb.corpus.models import Collection
 

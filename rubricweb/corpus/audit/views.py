@@ -6,7 +6,7 @@ from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.views.decorators.http import require_safe
 
 from rubricweb.accounts import roles
-from rubricweb.core import spreadsheets
+from rubricweb.core import formatting
 from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.corpus import access
 from rubricweb.corpus.audit import selectors
@@ -28,11 +28,11 @@ def audit(request: HtmxRequest, slug: str) -> HttpResponse:
 @require_safe
 def audit_file(request: HtmxRequest, slug: str, form: str) -> StreamingHttpResponse:
     """All entries that match the filters, as `tsv` or `csv`."""
-    if form not in spreadsheets.CONTENT_TYPES:
+    if form not in formatting.CONTENT_TYPES:
         raise Http404("No such format.")
     collection = access.collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     filters = AuditForm(request.GET, collection).filters
-    rows = spreadsheets.lines(selectors.table(collection, filters), form)
-    response = StreamingHttpResponse(rows, content_type=spreadsheets.CONTENT_TYPES[form])
+    rows = formatting.lines(selectors.table(collection, filters), form)
+    response = StreamingHttpResponse(rows, content_type=formatting.CONTENT_TYPES[form])
     response["Content-Disposition"] = f'attachment; filename="{collection.slug}-audit.{form}"'
     return response

@@ -10,8 +10,8 @@ from django.db.models import Max
 
 from grading.errors import BadFormat
 from grading.formats.passages import PassageEntry
-from rubricweb.core import bulk
-from rubricweb.core.bulk import LOOKED_UP
+from rubricweb.core import database
+from rubricweb.core.database import LOOKED_UP
 from rubricweb.corpus.importers.positions import FilePosition, fitting_id
 from rubricweb.corpus.importers.tally import Tally
 from rubricweb.corpus.models import Collection, Passage, Pooled, Topic
@@ -47,7 +47,7 @@ class PassageImporter:
             if doc_id not in known
         ]
         changed = [row for doc_id, row in known.items() if self._change(row, entries[doc_id], path)]
-        made = bulk.create(fresh)
+        made = database.create(fresh)
         Passage.objects.bulk_update(changed, ["text", *DETAILS], batch_size=100)
         counts, keys = self._tally.of("passages"), {row.pk for row in known.values()}
         counts.new += len(made)
@@ -82,7 +82,7 @@ class PassageImporter:
             for doc_id, text in texts.items()
             if doc_id not in keys
         ]
-        made = {passage.doc_id: passage.pk for passage in bulk.create(missing)}
+        made = {passage.doc_id: passage.pk for passage in database.create(missing)}
         counts = self._tally.of("passages")
         counts.new += len(made)
         counts.unchanged += len(set(keys.values()) - self._seen)
@@ -112,7 +112,7 @@ class PassageImporter:
         missing = [pk for pk in passage_ids if pk not in pooled]
         place = self._next_position(topic)
         rows = [Pooled(topic=topic, passage_id=pk, position=place + n) for n, pk in enumerate(missing)]
-        bulk.create(rows)
+        database.create(rows)
         self._end_of_pool[topic.pk] = place + len(rows)
         counts = self._tally.of("pooled")
         counts.new += len(rows)

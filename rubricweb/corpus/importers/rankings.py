@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from grading import types
 from grading.formats.ids import is_one_word
-from rubricweb.core import bulk
+from rubricweb.core import database
 from rubricweb.corpus.importers.passages import ID_LIMIT
 from rubricweb.corpus.importers.positions import FilePosition, fitting_id
 from rubricweb.corpus.importers.tally import Tally
@@ -40,7 +40,7 @@ def write_rankings(
                 f"run {run.run_tag} ranks the passages of query {ranking.query_id} otherwise than before, "
                 "expected the same ranking (or --replace)"
             )
-    bulk.create(fresh)
+    database.create(fresh)
     counts.new += len(fresh)
 
 

@@ -11,8 +11,7 @@ from rubricweb.accounts import roles
 from rubricweb.banks.access import bank_topic_for
 from rubricweb.banks.drafting import access, importance
 from rubricweb.banks.errors import BankError
-from rubricweb.core.http import HtmxRequest
-from rubricweb.core.ids import parse_ids
+from rubricweb.core.http import HtmxRequest, parse_ids
 from rubricweb.editor.draft_forms import drafting_form
 from rubricweb.editor.views.drafts import after_decision, after_request
 

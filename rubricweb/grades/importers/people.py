@@ -19,7 +19,7 @@ from grading.formats.base import Content
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import ItemRevision
 from rubricweb.core import audit
-from rubricweb.core.bulk import LOOKED_UP
+from rubricweb.core.database import LOOKED_UP
 from rubricweb.corpus.importers import Tally, TopicImporter
 from rubricweb.corpus.importers.tally import some
 from rubricweb.corpus.models import Collection, Topic

@@ -16,7 +16,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from grading.types import Outcome
-from rubricweb.core import bulk, packed
+from rubricweb.core import database, packed
 from rubricweb.corpus.models import Topic
 from rubricweb.grades.models import Grade
 from rubricweb.grades.replies.models import ReplyBlock
@@ -57,7 +57,7 @@ def store(config_id: int, topic_id: int, replies: Texts, *, at: datetime | None 
     """
     collection_id = Topic.objects.values_list("collection_id", flat=True).get(pk=topic_id)
     portions = list(_portions(replies))
-    made = bulk.create(
+    made = database.create(
         ReplyBlock(
             collection_id=collection_id,
             config_id=config_id,

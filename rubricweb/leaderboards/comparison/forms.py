@@ -9,8 +9,7 @@ from django import forms
 
 from grading.measures.base import CUTOFF, MIN_GRADE
 from rubricweb.banks.models import Bank
-from rubricweb.core.chips import Chip
-from rubricweb.core.forms import keep_choices, offer_choices, offer_rows, rows_field
+from rubricweb.core.forms import Chip, keep_choices, offer_choices, offer_rows, rows_field
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pools import collection_pool
 from rubricweb.grades.defaults import graders_of

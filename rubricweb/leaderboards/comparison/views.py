@@ -9,8 +9,7 @@ from django.views.decorators.http import require_safe
 
 from grading.formats.tables import PrintedTable, tex, tsv_lines
 from grading.statistics.max_t import ALPHA
-from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part
-from rubricweb.core.ids import parse_id
+from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part, parse_id
 from rubricweb.corpus import access
 from rubricweb.corpus.models import Run
 from rubricweb.leaderboards.board import headline, provenance

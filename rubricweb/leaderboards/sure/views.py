@@ -17,8 +17,7 @@ from grading.formats.tables import PrintedTable, tex_lines, tsv_lines
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.calibration.selectors import calibrated, opened_card
-from rubricweb.core.http import HtmxRequest, form_response, page_or_part
-from rubricweb.core.ids import parse_id
+from rubricweb.core.http import HtmxRequest, form_response, page_or_part, parse_id
 from rubricweb.corpus import access, official
 from rubricweb.corpus.models import Collection
 from rubricweb.leaderboards.board_page import query_of

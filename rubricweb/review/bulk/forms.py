@@ -13,7 +13,7 @@ from rubricweb.accounts import roles
 from rubricweb.accounts.models import Membership, User
 from rubricweb.accounts.roles import Role
 from rubricweb.core.forms import offer_rows
-from rubricweb.core.ids import parse_ids
+from rubricweb.core.http import parse_ids
 from rubricweb.corpus.models import Collection
 from rubricweb.review.bulk.plans import Selection
 

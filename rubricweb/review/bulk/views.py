@@ -17,7 +17,7 @@ from rubricweb.accounts import roles
 from rubricweb.banks.access import bank_topic_for
 from rubricweb.banks.models import Bank
 from rubricweb.campaigns.queue.actions import assign_cells
-from rubricweb.core.counted import counted, number
+from rubricweb.core.formatting import counted, number
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
 from rubricweb.corpus.models import Topic
 from rubricweb.grades import actions as grading

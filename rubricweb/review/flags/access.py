@@ -10,7 +10,7 @@ from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.access import bank_topic_for
-from rubricweb.core.ids import parse_id
+from rubricweb.core.http import parse_id
 from rubricweb.corpus.access import collection_for, pooled_passage
 from rubricweb.review.flags.models import Flag
 from rubricweb.review.flags.subjects import Subject

@@ -10,8 +10,7 @@ from django.db.models import TextChoices
 from django.utils.translation import gettext, gettext_lazy
 
 from rubricweb.accounts.models import User
-from rubricweb.core.chips import ChipForm
-from rubricweb.core.forms import offer_choices, offer_rows
+from rubricweb.core.forms import ChipForm, offer_choices, offer_rows
 from rubricweb.corpus.models import Topic
 from rubricweb.grades.forms import AddressForm
 from rubricweb.review.flags.models import Flag

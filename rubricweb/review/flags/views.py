@@ -14,8 +14,15 @@ from django.shortcuts import render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from rubricweb.accounts import roles
-from rubricweb.core.http import Context, HtmxRequest, after_post, form_response, page_or_part
-from rubricweb.core.undo import Undo, offer_undo
+from rubricweb.core.http import (
+    Context,
+    HtmxRequest,
+    Undo,
+    after_post,
+    form_response,
+    offer_undo,
+    page_or_part,
+)
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.review.flags import access, actions, selectors

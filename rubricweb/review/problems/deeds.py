@@ -12,9 +12,7 @@ from rubricweb.banks.access import bank_topic_for_editor, item_for_editor
 from rubricweb.banks.errors import BankError, Conflict
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.selectors import last_change
-from rubricweb.core.http import Context, HtmxRequest
-from rubricweb.core.ids import parse_id
-from rubricweb.core.undo import offer_undo_on_page
+from rubricweb.core.http import Context, HtmxRequest, offer_undo_on_page, parse_id
 from rubricweb.editor.item_forms import SeenForm, wording_form
 from rubricweb.review.flags import actions as flags
 from rubricweb.review.flags.models import Flag

@@ -13,7 +13,7 @@ from rubricweb.banks.errors import UnfitSpan
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.origins import MOST_SPANS, SPAN_CHARS, Origin, quoted
 from rubricweb.core.forms import choice_field, offer_choices
-from rubricweb.core.ids import parse_id
+from rubricweb.core.http import parse_id
 from rubricweb.corpus.models import Passage, Topic
 from rubricweb.editor.item_forms import Wording, new_item_form
 from rubricweb.grades.forms import select_at_once

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
-from rubricweb.core.chips import ChipForm
+from rubricweb.core.forms import ChipForm
 from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.grades.forms import GraderForm, covered_from
 from rubricweb.grades.raters import raters

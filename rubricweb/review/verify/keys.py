@@ -16,8 +16,7 @@ from rubricweb.banks.access import item_for_editor
 from rubricweb.banks.errors import BankError
 from rubricweb.banks.models import Bank
 from rubricweb.banks.selectors import keys_of
-from rubricweb.core.http import HtmxRequest
-from rubricweb.core.undo import offer_undo
+from rubricweb.core.http import HtmxRequest, offer_undo
 from rubricweb.corpus.access import pooled_passage
 from rubricweb.grades import humans
 from rubricweb.grades.answer_verdicts import AnswerVerdict

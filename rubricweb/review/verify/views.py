@@ -18,8 +18,7 @@ from rubricweb.accounts.roles import Role
 from rubricweb.banks.access import bank_for
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.selectors import worded_siblings
-from rubricweb.core.http import HtmxRequest, page_or_part
-from rubricweb.core.undo import offer_undo
+from rubricweb.core.http import HtmxRequest, offer_undo, page_or_part
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Passage
 from rubricweb.grades import humans

@@ -100,7 +100,7 @@ def test_files_of_tables_have_no_formulas(hostile, owner, client_of):
 def test_tables_of_a_release_have_no_formulas(hostile, owner, django_capture_on_commit_callbacks):
     with django_capture_on_commit_callbacks(execute=True):
         release = start_release(Release(collection=hostile, title="=1+1", has_runs=True), by=owner)
-    from rubricweb.jobs.run import work_on
+    from rubricweb.jobs.worker import work_on
 
     work_on("release", release.pk)
     release.refresh_from_db()

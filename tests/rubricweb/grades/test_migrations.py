@@ -7,7 +7,7 @@ import pytest
 from rubricweb.grades import actions
 from rubricweb.grades.engine import parts
 from rubricweb.grades.models import Grade, GradingJob, JobChunk
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from tests.factories import gradable, lexical_config
 from tests.rubricweb.migrating import migrate_to_newest, migrated
 

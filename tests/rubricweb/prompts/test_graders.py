@@ -15,7 +15,7 @@ from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.prompts import active_prompts, save_prompt
 from rubricweb.grades.engine import loaded
 from rubricweb.grades.models import Grade, GraderConfig, HumanGrade
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from rubricweb.prompts import choices, graders
 from rubricweb.prompts.choices import CARDS, card_of
 from rubricweb.prompts.models import DryRun

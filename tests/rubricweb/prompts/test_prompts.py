@@ -19,7 +19,7 @@ from rubricweb.corpus.prompts import save_prompt
 from rubricweb.grades.engine import loaded
 from rubricweb.grades.models import Grade
 from rubricweb.jobs import dispatch, queue
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from rubricweb.prompts import kind
 from rubricweb.prompts.models import DryRun
 from tests.factories import STRICT, JudgmentFactory, gradable

@@ -14,7 +14,7 @@ from rubricweb.campaigns.queue.actions import close_campaign
 from rubricweb.campaigns.queue.models import Turn
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection, Run
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from rubricweb.leaderboards.models import PublicBoard
 from rubricweb.releases.kind import Releases
 from rubricweb.releases.models import Release
