@@ -22,7 +22,6 @@ SOURCES = $(wildcard grading rubricweb tests bench manage.py .ci/pythons)
 TEMPLATES = $(shell find templates -name '*.html' 2>/dev/null)
 DENO_FMT := DENO_NO_UPDATE_CHECK=1 $(BIN)/deno fmt --quiet --no-config --line-width 110
 PYTEST_ARGS ?= -n 2
-RQ3 := .cache/rq3
 
 # Without compiled modules each process that the tests start takes twice as long to do so.
 unexport PYTHONDONTWRITEBYTECODE
@@ -30,7 +29,7 @@ export PORT
 # honcho starts what the Procfile names: uvicorn and python of the environment.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup setup-test dev demo test check check-fast test-pythons test-rq3 test-slow lock format bench certainty screenshots contact-sheet clean
+.PHONY: help setup setup-test dev demo test check check-fast test-pythons test-slow lock format bench certainty screenshots contact-sheet clean
 
 help: ## list the targets
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 14
@@ -71,14 +70,6 @@ format: setup-test ## format the code, the templates, the scripts and the styles
 
 test-pythons: setup-test ## start the demo and run the quick tests on every Python of this machine, in new environments; try a wheel
 	$(BIN)/python .ci/pythons
-
-test-rq3: setup-test $(RQ3)/.ready ## run the tests of the workers on RQ 3
-	PYTHONPATH=$(RQ3) $(BIN)/python -c 'import rq; assert rq.__version__.startswith("3."), rq.__version__'
-	PYTHONPATH=$(RQ3) $(BIN)/pytest $(PYTEST_ARGS) --database sqlite tests/rubricweb/jobs
-
-$(RQ3)/.ready: Makefile
-	$(PIP) install --no-deps --upgrade --target $(RQ3) rq==3.0.0
-	touch $@
 
 test-slow: setup-test ## run the Chromium tests as on a processor four times slower, with answers half a second late
 	TEST_CPU_SLOWDOWN=4 TEST_LATENCY_MS=500 $(BIN)/pytest $(PYTEST_ARGS) --database sqlite tests/browser

@@ -94,14 +94,14 @@ def measure(wanted: argparse.Namespace) -> dict[str, float]:
     from django.core.management import call_command
 
     from rubricweb.grades import store
-    from rubricweb.grades.importers import ImportFiles, import_files
+    from rubricweb.grades.importers import ImportFiles, import_collection
     from rubricweb.grades.models import Grade
 
     call_command("migrate", verbosity=0)
     if wanted.only == "rows":
         store.TOGETHER = EVERY_REPLY
     files = ImportFiles(queries=Path(wanted.queries), graded=(Path(wanted.graded),))
-    seconds = cpu_seconds(lambda: import_files(SLUG, files=files, by=None))
+    seconds = cpu_seconds(lambda: import_collection(SLUG, files=files, by=None))
     grades = Grade.objects.count()
     sizes = {name: size_of(table) / grades for name, table in TABLES.items()}
     sizes["bytes"] = sum(sizes.values())

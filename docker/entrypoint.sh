@@ -12,7 +12,7 @@ case "${1:-web}" in
 web)
     wait_for_migrations
     # One process a container: more of them are more containers, each with probes and figures of its own.
-    exec uvicorn rubricweb.asgi:application --host 0.0.0.0 --port 8000 --no-proxy-headers --timeout-graceful-shutdown 20
+    exec uvicorn rubricweb.asgi:application --host 0.0.0.0 --port 8000 --no-proxy-headers --timeout-graceful-shutdown 20 --limit-concurrency 2000
     ;;
 worker)
     wait_for_migrations

@@ -94,10 +94,10 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "rubricweb.core.request_slots.ReleaseSlot",
+    "rubricweb.core.middleware.Streaming",
     "rubricweb.jobs.probes.Probes",
-    "rubricweb.core.metrics.RequestMetrics",
-    "rubricweb.core.tracing.RequestSpans",
+    "rubricweb.core.telemetry.RequestMetrics",
+    "rubricweb.core.telemetry.RequestSpans",
     "rubricweb.core.middleware.RequestReference",
     "rubricweb.core.middleware.RequestTime",
     "django.middleware.security.SecurityMiddleware",
@@ -142,6 +142,7 @@ FORM_RENDERER = "rubricweb.core.forms.ProjectRenderer"
 
 DATABASES = {"default": env.dj_db_url("DATABASE_URL", f"sqlite:///{DATA_DIR / 'rubricweb.sqlite3'}")}
 production.secret("the password in DATABASE_URL", DATABASES["default"].get("PASSWORD") or "")
+DATABASE_POOL: dict[str, int] = {}
 if "sqlite3" in DATABASES["default"]["ENGINE"]:
     # A web process and workers write side by side: see docs/architecture.md, "SQLite".
     DATABASES["default"]["OPTIONS"] = {
@@ -161,10 +162,8 @@ else:
         **({"options": f"-c idle_in_transaction_session_timeout={idle}s"} if idle else {}),
         **DATABASES["default"].get("OPTIONS", {}),
     }
-# On SQLite a request may wait for the one writer, and must not keep readers out meanwhile.
-REQUESTS_AT_ONCE = rubric.int(
-    "REQUESTS_AT_ONCE", 16 if "postgresql" in DATABASES["default"]["ENGINE"] else 128
-)
+    # Of each web process; a request waits so many seconds for a connection.
+    DATABASE_POOL = {"min_size": 1, "max_size": rubric.int("DATABASE_CONNECTIONS", 16), "timeout": 30}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = production.secret("REDIS_URL", env.str("REDIS_URL", default_redis_url(DATA_DIR)))
@@ -274,7 +273,7 @@ DATA_UPLOAD_MAX_NUMBER_FIELDS = 100_000  # a box for each run, topic or item; pa
 DATA_UPLOAD_MAX_NUMBER_FILES = 1_000
 UPLOAD_BYTES = rubric.int("UPLOAD_MB", 2_000) * 1_000_000
 FILE_UPLOAD_HANDLERS = [
-    "rubricweb.core.uploads.LimitedUploads",
+    "rubricweb.core.forms.LimitedUploads",
     "django.core.files.uploadhandler.MemoryFileUploadHandler",
     "django.core.files.uploadhandler.TemporaryFileUploadHandler",
 ]

@@ -14,8 +14,7 @@ from prometheus_client import generate_latest
 
 from grading.graders.registry import BACKENDS
 from rubricweb import __version__
-from rubricweb.core import metrics
-from rubricweb.core.request_slots import LIVE_PATH
+from rubricweb.core import telemetry
 from rubricweb.jobs import probes, queue
 from rubricweb.jobs.models import Job
 
@@ -56,8 +55,8 @@ def test_every_setting_is_one_that_is_explained():
 
 def test_probes_ask_addresses_that_answer():
     asked = {probe["path"] for document in _documents() for probe in _values(document, "httpGet")}
-    assert asked == {LIVE_PATH, "/readyz"}
-    assert "/readyz" in probes.VIEWS
+    assert asked == {"/livez", "/readyz"}
+    assert asked <= probes.VIEWS.keys()
     assert "http://127.0.0.1:8000/readyz" in str(_compose()["services"]["web"]["healthcheck"])
 
 
@@ -88,7 +87,7 @@ def test_short_work_has_a_worker_of_its_own_everywhere():
 @pytest.mark.django_db
 def test_alarms_watch_figures_that_there_are(redis_server):
     redis_server.start()
-    text = (generate_latest(metrics.registry()) + generate_latest(probes.WORK)).decode()
+    text = (generate_latest(telemetry.registry()) + generate_latest(probes.WORK)).decode()
     given = set(re.findall(r"^# TYPE (\w+)", text, re.MULTILINE))
     alarms = (DOCKER / "prometheus" / "alerts.yml").read_text(encoding="utf-8")
     assert yaml.safe_load(alarms)["groups"]

@@ -23,7 +23,7 @@ from rubricweb.accounts import actions, passwords
 from rubricweb.accounts.keys import ACTIONS, KeyRow, NoSuchKey, keys_of, parsed, sign_of
 from rubricweb.accounts.models import User
 from rubricweb.core.http import HtmxRequest, form_response
-from rubricweb.core.mail import is_set_up
+from rubricweb.core.servers import is_set_up
 
 SIGN_IN = "accounts/sign_in.html"
 

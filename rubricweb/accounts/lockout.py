@@ -20,7 +20,7 @@ from django.http import HttpRequest, HttpResponse
 
 from grading.secret import MASK
 from rubricweb.core import errors
-from rubricweb.core.sqlite import is_locked, short_wait
+from rubricweb.core.database import is_locked, short_wait
 
 if TYPE_CHECKING:
     from rubricweb.accounts.models import User

@@ -18,8 +18,8 @@ from django.utils.module_loading import import_string
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import TO_ORGANIZE, roles_with
 from rubricweb.core import audit
-from rubricweb.core.mail import mail
 from rubricweb.core.models import AuditEntry
+from rubricweb.core.servers import mail
 
 if TYPE_CHECKING:
     from rubricweb.corpus.models import Collection

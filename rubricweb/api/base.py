@@ -31,7 +31,7 @@ from rubricweb.accounts.roles import Role
 from rubricweb.api.models import Token
 from rubricweb.api.problems import RequestProblem
 from rubricweb.api.schema import LINES
-from rubricweb.core.ids import parse_id
+from rubricweb.core.http import parse_id
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 

@@ -18,7 +18,7 @@ from rest_framework.parsers import DataAndFiles, FileUploadParser, JSONParser, M
 from rest_framework.request import Request
 
 from rubricweb.api.problems import RequestProblem
-from rubricweb.core.uploads import too_large
+from rubricweb.core.forms import too_large
 
 DEEPEST = 100
 """Lists and objects in one another. No resource takes so many."""

@@ -32,7 +32,7 @@ from rubricweb.imports import staging
 from rubricweb.jobs import dispatch, endings
 from rubricweb.jobs.kinds import kind_of
 from rubricweb.jobs.leases import Lease, LeaseLost
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from rubricweb.review.models import Flag, SavedView
 
 STAMPED = (Grade,)

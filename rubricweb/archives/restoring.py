@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from graphlib import TopologicalSorter
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from rubricweb.accounts.roles import Role
 from rubricweb.archives import reading, tables
 from rubricweb.archives.reading import Archive
 from rubricweb.archives.rows import WRONG, Keys, checker, ready_rows, reason
-from rubricweb.core import audit, copies
+from rubricweb.core import audit
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.configs import require_genuine
 from rubricweb.grades.models import GraderConfig
@@ -144,8 +144,7 @@ def restore_archive(
 
     Raises BadFormat, and Unwanted where `progress` says so; then nothing is changed.
 
-    `then` is called within the transaction. On SQLite the collection is made in a copy of the database and
-    then taken over, so that others can write meanwhile.
+    `then` is called within the transaction.
     """
     files: list[Path] = []
     with reading.opened(path, is_trusted=terms.is_trusted, max_bytes=terms.max_bytes) as archive:
@@ -154,15 +153,9 @@ def restore_archive(
         terms = replace(terms, slug=terms.slug or archive.manifest.collection)
         _check_slug(terms.slug, archive.name)
         try:
-            if not copies.are_possible():
-                keys = _reserved(archive)
-                with transaction.atomic():
-                    restored = _restore(archive, terms, keys, files, progress)
-                    _invite(restored, terms)
-                    then(restored)
-                    return restored
-            work = partial(_restore_with_own_keys, archive, terms, files, progress)
-            with copies.changes_of(work) as (restored, changes), changes.taken_over():
+            keys = _reserved(archive)
+            with transaction.atomic():
+                restored = _restore(archive, terms, keys, files, progress)
                 _invite(restored, terms)
                 then(restored)
                 return restored
@@ -192,11 +185,24 @@ def _reserved(archive: Archive) -> Keys:
 
 def _present(archive: Archive) -> list[tables.Table]:
     by_model = {table.model: table for table in tables.archived() if table.label in archive.manifest.tables}
-    return [by_model[model] for model in copies.parents_first(by_model)]
+    return [by_model[model] for model in parents_first(by_model)]
 
 
-def _restore_with_own_keys(archive: Archive, terms: Terms, files: list[Path], progress: Progress) -> Restored:
-    return _restore(archive, terms, _reserved(archive), files, progress)
+def parents_first(models: Iterable[type[Model]]) -> list[type[Model]]:
+    """Return each model after those that its foreign keys lead to.
+
+    In another order SQLite would look for the children of each new parent, as long as any foreign key leads
+    nowhere yet; where a foreign key has no index, it reads the whole table of the children for each parent.
+    """
+    by_label = {model._meta.label: model for model in models}
+    parents = {
+        label: {
+            field.related_model._meta.label for field in model._meta.concrete_fields if field.related_model
+        }
+        for label, model in sorted(by_label.items())
+    }
+    order = TopologicalSorter({label: to - {label} for label, to in parents.items()}).static_order()
+    return [by_label[label] for label in order if label in by_label]
 
 
 def _restore(archive: Archive, terms: Terms, keys: Keys, files: list[Path], progress: Progress) -> Restored:

@@ -18,9 +18,9 @@ from rubricweb.accounts import roles
 from rubricweb.archives import actions, removal
 from rubricweb.archives.actions import cancel_restoration, start_restoration
 from rubricweb.archives.models import Archive, Deletion, Restoration
-from rubricweb.core.counted import number
+from rubricweb.core.formatting import number
+from rubricweb.core.forms import too_large
 from rubricweb.core.http import HtmxRequest, form_response, page_or_part
-from rubricweb.core.uploads import too_large
 from rubricweb.corpus.access import collection_for, run_for_organizer
 from rubricweb.corpus.models import Collection
 

@@ -18,9 +18,8 @@ from rubricweb.arena.board import VoteBoard, vote_board
 from rubricweb.arena.models import Arena
 from rubricweb.arena.rubric import rubric_and_votes
 from rubricweb.banks.models import Bank
-from rubricweb.core import spreadsheets
-from rubricweb.core.chips import ChipForm
-from rubricweb.core.forms import offer_choices
+from rubricweb.core import formatting
+from rubricweb.core.forms import ChipForm, offer_choices
 from rubricweb.core.http import Context, HtmxRequest, page_or_part
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
@@ -238,7 +237,7 @@ def _file(
     if form == "json":
         response: HttpResponse = JsonResponse(document(), safe=False, json_dumps_params={"indent": 2})
     else:
-        lines = spreadsheets.lines(rows, form)
-        response = HttpResponse("".join(lines), content_type=spreadsheets.CONTENT_TYPES[form])
+        lines = formatting.lines(rows, form)
+        response = HttpResponse("".join(lines), content_type=formatting.CONTENT_TYPES[form])
     response["Content-Disposition"] = f'attachment; filename="{name}.{form}"'
     return response

@@ -23,8 +23,7 @@ from rubricweb.core.http import HtmxRequest, form_response
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.writers import Writer, writer_of
-from rubricweb.jobs.limited import Limits
-from rubricweb.jobs.price import MILLION, cost
+from rubricweb.jobs.limited import MILLION, Limits, cost
 
 MOST_CALLS, CALLS, DOLLARS = 1_000, 150, 1.0
 

@@ -16,7 +16,6 @@ from rubricweb.banks.models import ItemRevision
 from rubricweb.campaigns.assessor_ratings import CellKey
 from rubricweb.campaigns.models import Campaign, CampaignCell, Decision, Turn
 from rubricweb.campaigns.ratable import has_absent_runs, is_left_out
-from rubricweb.core.prepared import Prepared
 from rubricweb.corpus.access import collection_for, pooled_passage
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.visibility import hidden_of_cell
@@ -50,7 +49,6 @@ def cell_for(user: User, slug: str, campaign_id: int, cell_id: int) -> CampaignC
     raise Http404("No such pair.")
 
 
-@Prepared
 def _cell(user: int, campaign: int, cell: int) -> QuerySet[Any, Any]:
     rows = CampaignCell.objects.select_related("campaign__collection", "config").order_by()
     rows = rows.filter(campaign=campaign, pk=cell, revision__is_secret=False)

@@ -23,7 +23,6 @@ from rubricweb.campaigns.leases import LEASE, free_turn, fresh, retried, take_mi
 from rubricweb.campaigns.models import SAMPLES, Campaign, CampaignCell, Turn
 from rubricweb.campaigns.population import Choice, ChosenCell, ChosenCells, chosen
 from rubricweb.core import audit, events
-from rubricweb.core.prepared import Prepared
 from rubricweb.grades import human_ratings
 from rubricweb.grades.human_models import Draw, HumanGrade
 from rubricweb.grades.models import Grade
@@ -363,7 +362,6 @@ def _own_turn(cell: CampaignCell, person: User) -> tuple[Turn, CellState]:
     return turn, CellState(*row)
 
 
-@Prepared
 def _locked_turn(cell: int, revision: int, passage: int, person: int, config: int) -> QuerySet[Any, Any]:
     """Lock the person's turn of the cell, if there is one, and return it with the fields of `CellState`."""
     last_number, grader_rating = _cell_state(revision, passage, person, config)

@@ -25,12 +25,9 @@ from rubricweb.campaigns.conflicts import (
 )
 from rubricweb.campaigns.errors import DecidedMeanwhile, NeedsReason, NotYourDecision
 from rubricweb.campaigns.models import Campaign
-from rubricweb.core.chips import ChipForm
-from rubricweb.core.counted import counted
-from rubricweb.core.forms import offer_choices
-from rubricweb.core.http import Context, HtmxRequest, page_or_part
-from rubricweb.core.ids import parse_id
-from rubricweb.core.undo import offer_undo
+from rubricweb.core.formatting import counted
+from rubricweb.core.forms import ChipForm, offer_choices
+from rubricweb.core.http import Context, HtmxRequest, offer_undo, page_or_part, parse_id
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.forms import AddressForm, select_at_once

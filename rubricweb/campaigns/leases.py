@@ -21,7 +21,6 @@ from rubricweb.accounts.models import User
 from rubricweb.campaigns.models import Campaign, CampaignCell, Turn
 from rubricweb.campaigns.ratable import has_absent_runs, left_out_turns
 from rubricweb.core.models import is_duplicate
-from rubricweb.core.prepared import Prepared
 from rubricweb.grades.human_models import HumanGrade
 
 LEASE = timedelta(minutes=5)
@@ -210,18 +209,16 @@ def _candidate(campaign: Campaign, person: User) -> NextTurn | None:
     """
     rows = _next_turn(campaign.pk, person.pk)
     if rows and NextTurn(*rows[0]).has_absent_runs:
-        rows = list(_next_counted_turn(campaign, person))
+        rows = _next_counted_turn(campaign, person)
     elif rows and NextTurn(*rows[0]).was_rated:
         rows = _next_unrated_turn(campaign.pk, person.pk)
     return NextTurn(*rows[0]) if rows else None
 
 
-@Prepared
 def _next_turn(campaign: int, person: int) -> QuerySet[Turn, Any]:
     return _first_of((_theirs(campaign, person), *_others(campaign, person)), campaign, person)
 
 
-@Prepared
 def _next_unrated_turn(campaign: int, person: int) -> QuerySet[Turn, Any]:
     return _first_of(_unrated_first(campaign, person), campaign, person)
 

@@ -28,7 +28,7 @@ from rubricweb.campaigns.models import Campaign, Turn
 from rubricweb.campaigns.ordering import Floats
 from rubricweb.campaigns.population import Choice, ChoiceInputs, ChosenCells, drawn_from
 from rubricweb.campaigns.selectors import LEAST_SECONDS, PACE_OF, pace
-from rubricweb.core.counted import counted, number
+from rubricweb.core.formatting import counted, number
 from rubricweb.core.http import HtmxRequest, form_response
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection

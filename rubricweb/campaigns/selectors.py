@@ -20,7 +20,6 @@ from rubricweb.campaigns.leases import LAPSED, NEW, may_take
 from rubricweb.campaigns.models import Campaign, CampaignCell, Turn, new_uid
 from rubricweb.campaigns.ratable import has_absent_runs, is_left_out, unasked, unasked_secrets
 from rubricweb.core.models import JsonList
-from rubricweb.core.prepared import Prepared
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.human_models import HumanGrade
 
@@ -163,7 +162,7 @@ def _turns(campaign: Campaign, person: User, cell: CampaignCell | None) -> list[
     Each has `last_number`, the number of the person's latest event for its cell; 0 without one.
     """
     at = 0 if cell is None else cell.pk
-    turns: list[Any] = _held_turns(campaign.pk, person.pk, at)
+    turns: list[Any] = list(_held_turns(campaign.pk, person.pk, at))
     for turn in turns:
         turn.cell.campaign, turn.cell.has_absent_runs = campaign, turn.has_absent_runs
     turns = [turn for turn in turns if not is_left_out(turn.cell, campaign.collection)]
@@ -171,7 +170,6 @@ def _turns(campaign: Campaign, person: User, cell: CampaignCell | None) -> list[
     return sorted(turns, key=lambda turn: turn.cell.passage_id not in first)
 
 
-@Prepared
 def _held_turns(campaign: int, person: int, cell: int) -> QuerySet[Any, Any]:
     turns = Turn.objects.filter(Q(state=State.LEASED) | Q(cell=cell), campaign=campaign, person=person)
     return _with_card_fields(turns, person)
@@ -229,7 +227,6 @@ def _figures(campaign: Campaign, person: User, looked_at: Turn | None) -> Figure
     return figures
 
 
-@Prepared
 def _count_figures(campaign: int, person: int, looked_at: int) -> QuerySet[Campaign, Any]:
     turns = Turn.objects.filter(campaign=campaign)
     mine = turns.filter(person=person, state__in=Turn.DONE)

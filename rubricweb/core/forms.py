@@ -1,19 +1,26 @@
-"""The form renderer, and fields whose choices are known only when a form is made."""
+"""Forms: their fields and templates, chips that filter a list, and uploads with a limit."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from django import forms
+from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
+from django.core.files.uploadhandler import FileUploadHandler, SkipFile
 from django.forms.renderers import TemplatesSetting
 from django.http import HttpRequest, QueryDict
 from django.utils.html import format_html
 
-from rubricweb.core.ids import parse_id
+from rubricweb.core.http import parse_id
 
 if TYPE_CHECKING:
     from django.db.models import Model, QuerySet
+
 
 Choices = Iterable[tuple[object, str | Iterable[tuple[object, str]]]]
 """Values with labels, or group labels with their choices."""
@@ -106,3 +113,116 @@ def keep_choices(form: forms.BaseForm, name: str) -> None:
     field = rows_field(form, name)
     rows: Any = field.choices  # Any: an iterator that would count its rows for list()
     field.choices = [choice for choice in rows]  # noqa: C416
+
+
+AT_ONCE = {"data-submits": ""}
+"""Attributes of a widget that submits its form on change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """One choice of what a screen shows."""
+
+    field: forms.BoundField
+    is_on: bool
+    """Whether something else than the default is chosen."""
+    is_chosen_here: bool
+    """In the toolbar itself, else in its menu."""
+    address_without: str
+
+    @property
+    def takes_several(self) -> bool:
+        return takes_several(self.field.field)
+
+    @property
+    def shown(self) -> str:
+        """The chosen value in words."""
+        choices = getattr(self.field.field.widget, "choices", ())
+        if self.takes_several:
+            return f"{len(self.field.value() or ())} of {len(choices)}"
+        value = str(self.field.value())
+        return next((str(label) for choice, label in choices if str(choice) == value), value)
+
+
+class ChipForm(forms.Form):
+    """A toolbar: fields of `in_toolbar` are chips, those of `in_menu` become chips once they are chosen."""
+
+    in_toolbar: tuple[str, ...] = ()
+    in_menu: tuple[str, ...] = ()
+    outdated: tuple[str, ...] = ()
+    """Parameters that lose their meaning when a choice is taken back, as the number of a page."""
+    address: QueryDict
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # Any: as its form has them
+        super().__init__(*args, **kwargs)
+        for name in self.in_toolbar:
+            if not takes_several(self.fields[name]):
+                self.fields[name].widget.attrs |= AT_ONCE
+
+    def default_value(self, name: str) -> object:
+        """What the field stands for where the address leaves it out: a list where it takes several."""
+        initial = self.fields[name].initial
+        return "" if initial is None else initial
+
+    @property
+    def chips(self) -> list[Chip]:
+        """The choices of the toolbar, and those of its menu that are in effect."""
+        offered = [self._chip(name) for name in self.in_toolbar if self._has_choice(name)]
+        return offered + [chip for chip in map(self._chip, self.in_menu) if chip.is_on]
+
+    @property
+    def menu(self) -> list[forms.BoundField]:
+        return [self[name] for name in self.in_menu]
+
+    def _has_choice(self, name: str) -> bool:
+        choices = getattr(self.fields[name], "choices", None)
+        return choices is None or len(choices) > 1 or bool(self[name].errors)
+
+    def _chip(self, name: str) -> Chip:
+        default = self.default_value(name)
+        value = self[name].value() or default
+        address = self.address.copy()
+        for gone in (name, *self.outdated):
+            address.pop(gone, None)
+        is_on = _in_words(value) != _in_words(default)
+        return Chip(self[name], is_on, name in self.in_toolbar, address.urlencode())
+
+
+def _in_words(value: object) -> list[str]:
+    return sorted(str(one) for one in value) if isinstance(value, list) else [str(value)]
+
+
+class LimitedUploads(FileUploadHandler):
+    """Comes before the handlers that keep files; `too_large` has the names of those that were left out."""
+
+    def __init__(self, request: HttpRequest | None = None) -> None:
+        super().__init__(request)
+        self.left = settings.UPLOAD_BYTES
+
+    def receive_data_chunk(self, raw_data: bytes, start: int) -> bytes:
+        self.left -= len(raw_data)
+        if self.left < 0:
+            self.left += start + len(raw_data)
+            too_large(self.request).append(self.file_name or "file")
+            raise SkipFile
+        return raw_data
+
+    def file_complete(self, file_size: int) -> UploadedFile[bytes] | None:
+        """The next handler has the file."""
+        return None
+
+
+def write_chunks(path: Path, chunks: Iterable[bytes]) -> tuple[int, str]:
+    """Write a file, and return its bytes and its SHA-256 in hexadecimal."""
+    digest = hashlib.sha256()
+    with path.open("wb") as target:
+        for chunk in chunks:
+            digest.update(chunk)
+            target.write(chunk)
+    return path.stat().st_size, digest.hexdigest()
+
+
+def too_large(request: HttpRequest | None) -> list[str]:
+    """Return the names of the request's files that exceeded `settings.UPLOAD_BYTES`, all files together."""
+    names: list[str] = request.__dict__.setdefault("_too_large_uploads", [])
+    return names

@@ -1,11 +1,16 @@
-"""`HtmxRequest`, and the three ways to answer a request with or without htmx."""
+"""Requests of htmx and their answers: a page or its part, ids in addresses, and Undo in a toast."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec
 
+from django.contrib import messages
+from django.contrib.messages.storage.base import Message
+from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.cache import patch_vary_headers
@@ -13,6 +18,7 @@ from django_htmx.middleware import HtmxDetails
 
 if TYPE_CHECKING:
     from rubricweb.accounts.models import User
+
 
 P = ParamSpec("P")
 Context = Mapping[str, Any]  # what a template takes: rows of any type
@@ -76,3 +82,65 @@ def after_post(request: HtmxRequest, template: str, context: Context, *, to: str
     if not request.htmx:
         return redirect(to)
     return _vary(render(request, template, dict(context)))
+
+
+MAX_ID = 2**63 - 1
+"""The largest number that a database column holds."""
+MAX_DIGITS = len(str(MAX_ID))
+
+
+def parse_id(text: object) -> int:
+    """The number, or 0, which no row has, where the text is none. BadRequest (400) beyond `MAX_ID`.
+
+    >>> parse_id("17"), parse_id(""), parse_id("-3"), parse_id("seven")
+    (17, 0, 0, 0)
+    """
+    digits = str(text).strip()
+    if not (digits.isascii() and digits.isdecimal()):
+        return 0
+    digits = digits.lstrip("0") or "0"
+    if len(digits) > MAX_DIGITS or int(digits) > MAX_ID:
+        raise BadRequest(f"No id is larger than {MAX_ID}; one of this address has {len(digits)} digits.")
+    return int(digits)
+
+
+def parse_ids(texts: Iterable[object]) -> frozenset[int]:
+    """The numbers among the texts; BadRequest as in `parse_id`."""
+    return frozenset(number for number in map(parse_id, texts) if number)
+
+
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """A POST to `address` with `fields`; `target`, an id with #, is what its answer replaces under htmx."""
+
+    address: str
+    fields: Mapping[str, str]
+    target: str = ""
+
+
+def offer_undo(request: HtmxRequest, words: str, address: str, **fields: object) -> None:
+    """Say `words` in a toast with an Undo button.
+
+    The button asks the view at `address` as its own form would: where the request came from a part of a
+    page, the answer replaces that part, else it is a page. What the view refuses, it says there.
+    """
+    target = f"#{request.htmx.target}" if request.htmx.target else ""
+    _offer(request, words, Undo(address, _sent(fields), target))
+
+
+def offer_undo_on_page(request: HtmxRequest, words: str, address: str, **fields: object) -> None:
+    """Likewise, where the part that the request came from leaves the page: the answer is a page."""
+    _offer(request, words, Undo(address, _sent(fields)))
+
+
+def _sent(fields: Mapping[str, object]) -> dict[str, str]:
+    return {name: str(value) for name, value in fields.items()}
+
+
+def _offer(request: HtmxRequest, words: str, undo: Undo) -> None:
+    messages.success(request, words, extra_tags=json.dumps(asdict(undo)))
+
+
+def undo_of(message: Message) -> Undo | None:
+    """Return the action that the message offers to undo its own."""
+    return Undo(**json.loads(message.extra_tags)) if message.extra_tags else None

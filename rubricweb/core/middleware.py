@@ -1,11 +1,14 @@
-"""Middlewares: the reader, reference and time of a request, compression, expired sessions and toasts."""
+"""Middlewares: streams, reader, reference and time of a request, compression, expired sessions, toasts."""
 
 from __future__ import annotations
 
+import asyncio
 import secrets
+import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
-from typing import cast
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import ExitStack
+from typing import IO, cast
 from urllib.parse import urlsplit, urlunsplit
 
 from django.conf import settings
@@ -13,6 +16,8 @@ from django.contrib import messages
 from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.contrib.auth.views import redirect_to_login
 from django.contrib.messages import get_messages
+from django.core.handlers.asgi import ASGIRequest
+from django.db import close_old_connections
 from django.http import (
     FileResponse,
     HttpRequest,
@@ -28,8 +33,8 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django_htmx.http import HttpResponseClientRedirect
 
 from rubricweb.core import errors, logs
+from rubricweb.core.database import is_locked
 from rubricweb.core.reader import Reader, reading_as
-from rubricweb.core.sqlite import is_locked
 
 COMPRESSED = {"application/json", "image/svg+xml"}
 """In addition to text/*."""
@@ -37,6 +42,63 @@ Answer = Callable[[HttpRequest], HttpResponse]
 REFERENCE_BYTES = 5
 PAGES = ("GET", "HEAD")
 """Methods of requests for a page."""
+CHUNK = 256 * 1024
+"""Bytes of a download that are in memory at once."""
+SPOOLED = 1024 * 1024
+"""Bytes up to which rows that become a download stay in memory; larger downloads go to a temporary file."""
+
+
+class Streaming:
+    """Hold no database connection or thread while a response is sent, however slow the client is.
+
+    The first middleware: it runs in the thread of the request, whose connection it closes.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if not isinstance(request, ASGIRequest):
+            return self.get_response(request)
+        try:
+            response = self.get_response(request)
+            if isinstance(response, StreamingHttpResponse) and not response.is_async:
+                stream_from_file(response)
+            return response
+        finally:
+            close_old_connections()
+
+
+def stream_from_file(response: StreamingHttpResponse) -> None:
+    """Send the content in chunks from a file.
+
+    Content that is no file is written to one first, in this thread, since it may come from the database.
+    """
+    file = response.file_to_stream if isinstance(response, FileResponse) else None
+    response.streaming_content = FileChunks(file or _spooled(response))
+
+
+def _spooled(response: StreamingHttpResponse) -> IO[bytes]:
+    with ExitStack() as on_error:
+        file = on_error.enter_context(tempfile.SpooledTemporaryFile(SPOOLED))
+        file.writelines(response)
+        file.seek(0)
+        on_error.pop_all()
+    return file
+
+
+class FileChunks:
+    """The content of a file for an asynchronous response, which closes the file when it ends."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while chunk := await asyncio.to_thread(self._file.read, CHUNK):
+            yield chunk
+
+    def close(self) -> None:
+        self._file.close()
 
 
 class RequestReference:

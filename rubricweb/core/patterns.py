@@ -1,12 +1,14 @@
-"""What the pattern page shows: forms and rows that need no collection."""
+"""The pattern page, for people who build screens: its forms and rows need no collection."""
 
 from __future__ import annotations
 
 from django import forms
 from django.core.paginator import Page, Paginator
-from django.http import QueryDict
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
 
-from rubricweb.core.chips import ChipForm
+from rubricweb.core.forms import ChipForm
 
 STATES = ("", "hover", "focus", "active")
 """Of what people press; "" is the state of rest."""
@@ -69,3 +71,17 @@ def toolbar() -> PatternToolbar:
 def page() -> Page[int]:
     """The second of three pages of passages."""
     return Paginator(range(128), 50).page(2)
+
+
+@require_safe
+def patterns(request: HttpRequest) -> HttpResponse:
+    """Every component once, in each of its states."""
+    context = {
+        "states": STATES,
+        "long": LONG,
+        "filled": filled_form(),
+        "refused": refused_form(),
+        "form": toolbar(),
+        "page": page(),
+    }
+    return render(request, "core/patterns.html", context)

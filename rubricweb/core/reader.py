@@ -1,8 +1,8 @@
 """The reader: what may be shown depends on them, wherever in the code it is looked up.
 
 Like Django's active language and time zone, the reader is set once around a piece of work: `ReaderMiddleware`
-sets that of a request, `jobs.run` and `OperatorCommand` say `everything()`. Code that nobody set a reader for
-reads nothing: `reader` raises NoReader.
+sets that of a request, `jobs.worker` and `OperatorCommand` say `everything()`. Code that nobody set a reader
+for reads nothing: `reader` raises NoReader.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand
 
-from rubricweb.core.counted import counted, number
+from rubricweb.core.formatting import counted, number
 
 if TYPE_CHECKING:
     from rubricweb.accounts.models import User

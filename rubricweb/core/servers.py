@@ -1,8 +1,9 @@
-"""The servers beside this process: the embedded Redis with its socket, and the model server."""
+"""The servers beside this process: the embedded Redis, the model server and the mail server."""
 
 from __future__ import annotations
 
 import hashlib
+import logging
 import shutil
 import tempfile
 from functools import lru_cache
@@ -11,11 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from django.conf import settings
+from django.core.mail import send_mail
 
 from grading.graders.connection import Connection
 
 if TYPE_CHECKING:
     import redis
+
 
 REDIS_SECONDS = 10.0
 """Longer than a worker waits for work (`jobs.worker.IDLE_SECONDS`)."""
@@ -70,3 +73,22 @@ def model_server() -> Connection | None:
     if not settings.OPENAI_BASE_URL and not settings.BATCH_FOLDER:
         return None
     return Connection(settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY, batch_folder=settings.BATCH_FOLDER)
+
+
+logger = logging.getLogger(__name__)
+
+
+def is_set_up() -> bool:
+    """Return whether the server has a mail server, so that people can be written to."""
+    return bool(settings.EMAIL_HOST)
+
+
+def mail(address: str, subject: str, text: str, *, about: str) -> None:
+    """Mail a text; where that fails, log what it was `about`.
+
+    Besides errors of the connection these are addresses that cannot be encoded, which are no OSError.
+    """
+    try:
+        send_mail(subject, text, settings.DEFAULT_FROM_EMAIL, [address])
+    except (OSError, ValueError) as error:
+        logger.error("%s could not be mailed: %s", about, error)

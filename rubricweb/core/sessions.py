@@ -8,8 +8,8 @@ from django.contrib.sessions.backends import db
 from django.contrib.sessions.backends.base import CreateError, UpdateError
 from django.db import OperationalError
 
+from rubricweb.core.database import WAIT_SECONDS, is_locked, short_wait
 from rubricweb.core.servers import redis_client
-from rubricweb.core.sqlite import WAIT_SECONDS, is_locked, short_wait
 
 PREFIX = "rubricweb:session:"
 

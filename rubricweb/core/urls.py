@@ -1,8 +1,8 @@
 from django.urls import path
 
-from rubricweb.core import views
+from rubricweb.core import patterns
 
 app_name = "core"
 urlpatterns = [
-    path("patterns/", views.patterns, name="patterns"),
+    path("patterns/", patterns.patterns, name="patterns"),
 ]

@@ -15,7 +15,7 @@ from rubricweb.accounts.actions import set_role
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.core import audit, events
-from rubricweb.core.bulk import LOOKED_UP
+from rubricweb.core.database import LOOKED_UP
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection, Judgment, Pooled, Ranking, Run
 from rubricweb.corpus.pooling import extend_pool

@@ -13,9 +13,8 @@ from django.views.decorators.http import require_safe
 
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
-from rubricweb.core import spreadsheets
-from rubricweb.core.chips import ChipForm
-from rubricweb.core.forms import offer_choices
+from rubricweb.core import formatting
+from rubricweb.core.forms import ChipForm, offer_choices
 from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus import access
@@ -125,11 +124,11 @@ def audit(request: HtmxRequest, slug: str) -> HttpResponse:
 @require_safe
 def audit_file(request: HtmxRequest, slug: str, form: str) -> StreamingHttpResponse:
     """Send all entries that match the filters, as `tsv` or `csv`."""
-    if form not in spreadsheets.CONTENT_TYPES:
+    if form not in formatting.CONTENT_TYPES:
         raise Http404("No such format.")
     collection = access.collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     filters = AuditForm(request.GET, collection).filters
-    rows = spreadsheets.lines(table(collection, filters), form)
-    response = StreamingHttpResponse(rows, content_type=spreadsheets.CONTENT_TYPES[form])
+    rows = formatting.lines(table(collection, filters), form)
+    response = StreamingHttpResponse(rows, content_type=formatting.CONTENT_TYPES[form])
     response["Content-Disposition"] = f'attachment; filename="{collection.slug}-audit.{form}"'
     return response

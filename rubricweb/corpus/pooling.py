@@ -14,7 +14,7 @@ from django.db import transaction
 
 from rubricweb.accounts.models import User
 from rubricweb.core import audit, events
-from rubricweb.core.bulk import LOOKED_UP
+from rubricweb.core.database import LOOKED_UP
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.models import Collection, Pooled, Ranking, Topic
 from rubricweb.corpus.pools import READ_AT_ONCE

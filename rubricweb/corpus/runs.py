@@ -13,9 +13,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from rubricweb.accounts import roles
-from rubricweb.core.http import HtmxRequest, after_post, form_response, page_or_part
-from rubricweb.core.ids import parse_id
-from rubricweb.core.undo import offer_undo
+from rubricweb.core.http import HtmxRequest, after_post, form_response, offer_undo, page_or_part, parse_id
 from rubricweb.corpus import access, actions
 from rubricweb.corpus.actions import RunConflict, RunDescription
 from rubricweb.corpus.models import Collection, Ranking, Response, Run

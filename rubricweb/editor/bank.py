@@ -18,9 +18,15 @@ from rubricweb.banks import selectors as banks
 from rubricweb.banks.errors import BankError, Conflict
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.selectors import banks_for, neighbours
-from rubricweb.core.http import Context, HtmxRequest, after_post, form_response, page_or_part
-from rubricweb.core.ids import parse_id
-from rubricweb.core.undo import offer_undo
+from rubricweb.core.http import (
+    Context,
+    HtmxRequest,
+    after_post,
+    form_response,
+    offer_undo,
+    page_or_part,
+    parse_id,
+)
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.corpus.pools import TopicPool, collection_pool
 from rubricweb.editor import draft_inbox

@@ -17,9 +17,8 @@ from rubricweb.banks.errors import BankError, Conflict
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.secret_items import hide_items, show_items
 from rubricweb.banks.weighing import bring_back, retire_items, weigh_items
-from rubricweb.core.counted import counted
-from rubricweb.core.http import HtmxRequest, after_post, form_response
-from rubricweb.core.undo import offer_undo
+from rubricweb.core.formatting import counted
+from rubricweb.core.http import HtmxRequest, after_post, form_response, offer_undo
 from rubricweb.corpus.models import Topic
 from rubricweb.editor.figures import FiguresForm, board_graders, rating_graders
 from rubricweb.editor.item_forms import ChosenItemsForm, ItemsBeforeForm

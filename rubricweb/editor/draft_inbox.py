@@ -19,7 +19,7 @@ from rubricweb.banks.drafting.actions import DraftOptions
 from rubricweb.banks.drafting.models import KINDS, Draft, DraftRequest, ImportanceSuggestion
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.secrecy import sees_secrets
-from rubricweb.core.counted import counted
+from rubricweb.core.formatting import counted
 from rubricweb.core.forms import offer_choices
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.writers import Writer, writer_choices, writer_of

@@ -23,10 +23,8 @@ from rubricweb.banks.drafting import actions, importance
 from rubricweb.banks.drafting.models import Draft
 from rubricweb.banks.errors import BankError, CannotDraft
 from rubricweb.banks.models import Bank
-from rubricweb.core.counted import counted
-from rubricweb.core.http import HtmxRequest, after_post, form_response, page_or_part
-from rubricweb.core.ids import parse_ids
-from rubricweb.core.undo import offer_undo
+from rubricweb.core.formatting import counted
+from rubricweb.core.http import HtmxRequest, after_post, form_response, offer_undo, page_or_part, parse_ids
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Topic
 from rubricweb.editor import draft_inbox

@@ -32,10 +32,8 @@ from rubricweb.banks.versions import (
     restore_version,
     versions,
 )
-from rubricweb.core.chips import ChipForm
-from rubricweb.core.forms import offer_choices
-from rubricweb.core.http import HtmxRequest, after_post, form_response
-from rubricweb.core.ids import parse_id
+from rubricweb.core.forms import ChipForm, offer_choices
+from rubricweb.core.http import HtmxRequest, after_post, form_response, parse_id
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.access import collection_for
 from rubricweb.editor.figures import FiguresForm, board_graders, rating_graders

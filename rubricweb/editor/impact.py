@@ -17,7 +17,7 @@ from grading.statistics import influence
 from grading.types import MISSING, ItemKind, Purpose
 from rubricweb.banks import access
 from rubricweb.banks.models import AnswerKey, Bank, Item
-from rubricweb.core.counted import counted, number
+from rubricweb.core.formatting import counted, number
 from rubricweb.core.http import Context, HtmxRequest, page_or_part
 from rubricweb.corpus.models import Topic
 from rubricweb.corpus.pools import CollectionPool, collection_pool

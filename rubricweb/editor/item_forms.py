@@ -13,7 +13,7 @@ from rubricweb.banks.errors import UnfitAnswerKey
 from rubricweb.banks.models import LEAST_WEIGHT, MOST_WEIGHT, Item
 from rubricweb.banks.weighing import ItemBefore
 from rubricweb.core.forms import offer_choices
-from rubricweb.core.ids import parse_id
+from rubricweb.core.http import parse_id
 
 if TYPE_CHECKING:
     from django.http import QueryDict

@@ -21,9 +21,7 @@ from rubricweb.banks import selectors as banks
 from rubricweb.banks.errors import BankError, Conflict
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.secret_items import hide_item, show_item
-from rubricweb.core.http import HtmxRequest, after_post, form_response, page_or_part
-from rubricweb.core.ids import parse_id
-from rubricweb.core.undo import offer_undo
+from rubricweb.core.http import HtmxRequest, after_post, form_response, offer_undo, page_or_part, parse_id
 from rubricweb.corpus.models import Topic
 from rubricweb.editor.draft_inbox import draft_of
 from rubricweb.editor.item_forms import (

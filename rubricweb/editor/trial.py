@@ -26,7 +26,7 @@ from rubricweb.banks.errors import Conflict
 from rubricweb.banks.models import LEAST_WEIGHT, MOST_WEIGHT, Bank, Item
 from rubricweb.banks.selectors import last_change
 from rubricweb.banks.weighing import ItemWeight, settle_items
-from rubricweb.core.counted import counted
+from rubricweb.core.formatting import counted
 from rubricweb.core.http import HtmxRequest, after_post, form_response
 from rubricweb.corpus.models import Topic
 from rubricweb.corpus.pools import TopicPool, collection_pool

@@ -19,8 +19,8 @@ from grading.types import FAILED
 from rubricweb.accounts import roles
 from rubricweb.banks.secrecy import public
 from rubricweb.campaigns.models import CampaignCell, Turn
+from rubricweb.core.formatting import safe_cell
 from rubricweb.core.http import HtmxRequest
-from rubricweb.core.spreadsheets import safe_cell
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.pseudonyms import assessor_pseudonym

@@ -15,7 +15,7 @@ from grading.statistics.mean_intervals import LEVEL
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank, BankVersion
 from rubricweb.core import audit
-from rubricweb.core.counted import counted
+from rubricweb.core.formatting import counted
 from rubricweb.graders.calibration_samples import RatedSample, by_family, by_length, item_names, sample
 from rubricweb.graders.models import CalibrationCard
 from rubricweb.grades import visibility

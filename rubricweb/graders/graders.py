@@ -21,8 +21,7 @@ from grading.prompts import Prompt
 from grading.types import ItemKind, Purpose
 from rubricweb.accounts import roles
 from rubricweb.banks.models import Item
-from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part
-from rubricweb.core.ids import parse_id
+from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part, parse_id
 from rubricweb.corpus import actions as corpus
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection

@@ -16,8 +16,7 @@ from grading import prompts
 from grading.prompts import Prompt
 from grading.types import ItemKind, Outcome
 from rubricweb.accounts import roles
-from rubricweb.core.http import Context, HtmxRequest, after_post, form_response, page_or_part
-from rubricweb.core.ids import parse_id
+from rubricweb.core.http import Context, HtmxRequest, after_post, form_response, page_or_part, parse_id
 from rubricweb.corpus import prompts as corpus
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, OwnPrompt

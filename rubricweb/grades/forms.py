@@ -10,8 +10,7 @@ from django.core.validators import MaxValueValidator
 from django.http import QueryDict
 
 from grading.types import MAX_RATING, USUAL_MIN_GRADE
-from rubricweb.core.chips import AT_ONCE
-from rubricweb.core.forms import offer_choices
+from rubricweb.core.forms import AT_ONCE, offer_choices
 from rubricweb.grades.configs import scale_of, threshold_note
 from rubricweb.grades.raters import Rater
 

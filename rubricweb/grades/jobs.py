@@ -19,8 +19,7 @@ from grading.types import ItemKind, Outcome
 from rubricweb.accounts import roles
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.models import DIRECT_UID, Item
-from rubricweb.core.http import Context, HtmxRequest, after_post, page_or_part
-from rubricweb.core.ids import parse_id
+from rubricweb.core.http import Context, HtmxRequest, after_post, page_or_part, parse_id
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.grades import access, actions

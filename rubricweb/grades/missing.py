@@ -13,9 +13,8 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST, require_safe
 
 from rubricweb.accounts import roles
-from rubricweb.core.counted import number
-from rubricweb.core.http import Context, HtmxRequest, page_or_part
-from rubricweb.core.ids import parse_id
+from rubricweb.core.formatting import number
+from rubricweb.core.http import Context, HtmxRequest, page_or_part, parse_id
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.grades import access, actions

@@ -15,7 +15,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
 
 from rubricweb.accounts import roles
-from rubricweb.core.counted import number
+from rubricweb.core.formatting import number
 from rubricweb.core.http import HtmxRequest, form_response
 from rubricweb.core.models import new_stamp
 from rubricweb.corpus.access import collection_for

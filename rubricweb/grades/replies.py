@@ -24,7 +24,7 @@ from django.utils.module_loading import import_string
 
 from grading.types import Outcome
 from rubricweb.accounts.models import User
-from rubricweb.core import audit, bulk, packed
+from rubricweb.core import audit, database, packed
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.human_models import AnswerVerdict, HumanGrade
 from rubricweb.grades.models import Grade, GradeQuerySet, Pair
@@ -64,7 +64,7 @@ def store(config_id: int, topic_id: int, replies: Texts, *, at: datetime | None 
     """
     collection_id = Topic.objects.values_list("collection_id", flat=True).get(pk=topic_id)
     portions = list(_portions(replies))
-    made = bulk.create(
+    made = database.create(
         ReplyBlock(
             collection_id=collection_id,
             config_id=config_id,

@@ -14,7 +14,7 @@ from django.db.models import Count, F
 from django.utils import timezone
 
 from grading.types import Outcome
-from rubricweb.core import bulk
+from rubricweb.core import database
 from rubricweb.core.models import new_stamp
 from rubricweb.grades import replies
 from rubricweb.grades.models import Grade, GradeQuerySet, GraderConfig, GradingJob, MatrixStamp
@@ -78,7 +78,7 @@ def save_new_grades(config: GraderConfig, topic_id: int, grades: Sequence[NewGra
     """As `save_grades`, faster: for the many grades of one topic that an import has."""
     _move_stamp(config, topic_id, expected=len(grades))
     same = {"config_id": config.pk, "topic_id": topic_id, "attempts": 1, "error_class": "", "at": _now()}
-    insert = _copy_new if bulk.is_possible() else _insert_values
+    insert = _copy_new if database.is_possible() else _insert_values
     long = {row[:2]: row[5] for row in grades if len(row[5]) > replies.LONGEST_IN_ROW and row[3] != FAILED}
     if len(long) < TOGETHER:
         written = insert(grades, NEW, same, "DO NOTHING")
@@ -247,13 +247,13 @@ def _copy_new(
     full = [alike + row for row in rows]
     cells = {row[:2] for row in rows}
     if len(cells) == len(rows) and _counted(same["config_id"], same["topic_id"]) == 0:
-        return bulk.copy_rows(Grade._meta.db_table, names, full)
+        return database.copy_rows(Grade._meta.db_table, names, full)
     table, new = map(connection.ops.quote_name, (Grade._meta.db_table, NEW_ROWS))
     with connection.cursor() as cursor:
         cursor.execute(
             f"CREATE TEMPORARY TABLE {new} ON COMMIT DROP AS SELECT * FROM {table} WITH NO DATA"  # noqa: S608
         )
-        bulk.copy_rows(NEW_ROWS, names, full)
+        database.copy_rows(NEW_ROWS, names, full)
         listed = f"SELECT {', '.join(map(connection.ops.quote_name, names))} FROM {new}"  # noqa: S608
         cursor.execute(_statement(listed, on_conflict, columns=names))
         written: int = cursor.rowcount

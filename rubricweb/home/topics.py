@@ -16,8 +16,7 @@ from django.views.decorators.http import require_safe
 from grading.types import ItemKind
 from rubricweb.accounts import roles
 from rubricweb.banks.models import Bank
-from rubricweb.core.chips import ChipForm
-from rubricweb.core.forms import offer_choices
+from rubricweb.core.forms import ChipForm, offer_choices
 from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.core.reader import everything
 from rubricweb.corpus.access import collection_for

@@ -12,7 +12,7 @@ from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 
 from grading.errors import BadFormat
-from rubricweb.core.uploads import write_chunks
+from rubricweb.core.forms import write_chunks
 from rubricweb.imports import zips
 from rubricweb.imports.models import NAME_LIMIT, Import, ImportFile
 

@@ -15,8 +15,8 @@ from django.utils.text import slugify
 from django.views.decorators.http import require_http_methods
 
 from rubricweb.accounts import roles
+from rubricweb.core.forms import too_large
 from rubricweb.core.http import HtmxRequest, form_response
-from rubricweb.core.uploads import too_large
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.actions import create_collection
 from rubricweb.corpus.models import Collection

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterable
 from typing import Any
 
+from django.db import transaction
 from django.db.models import Model, QuerySet, Sum
 
 from grading.errors import BadFormat, Unclear
@@ -14,7 +15,7 @@ from grading.formats.base import Format
 from grading.formats.reading import lines
 from rubricweb.banks.models import Item
 from rubricweb.corpus.models import Collection, Judgment, Pooled
-from rubricweb.grades.importers import ImportSummary, import_files, preview_import
+from rubricweb.grades.importers import ImportSummary, import_collection
 from rubricweb.grades.models import MatrixStamp
 from rubricweb.imports import contents, staging, undo
 from rubricweb.imports.contents import TAKEN
@@ -105,7 +106,9 @@ def _refuse_repeated(files: Iterable[ImportFile]) -> None:
 def _compare(batch: Import) -> dict[str, object]:
     """Return what the import would do to the collection as it is now."""
     try:
-        summary = preview_import(batch.collection.slug, files=contents.files_of(batch), by=batch.by)
+        with transaction.atomic():
+            summary = import_collection(batch.collection.slug, files=contents.files_of(batch), by=batch.by)
+            transaction.set_rollback(True)
     except BadFormat as error:
         return {"problem": error.problem, "problem_file": error.file, "problem_line": error.line}
     return results_of(summary)
@@ -174,17 +177,15 @@ def write(lease: Lease[Import]) -> None:
     Where the collection has changed since the check and refuses the files now, they stay for another check.
     """
     batch, before = lease.work, totals(lease.work.collection)
-
-    def end(summary: ImportSummary) -> None:
-        staging.clear_on_commit(batch)
-        results = results_of(summary)
-        added = undo.added_by(summary.collection, results["counts"], keys)
-        endings.finish(lease, doing="", before=before, added=added, **results)
-
-    keys = undo.last_keys()
     note_progress(lease, "importing", done=batch.total)
     try:
-        import_files(batch.collection.slug, files=contents.files_of(batch), by=batch.by, then=end)
+        with transaction.atomic():
+            keys = undo.last_keys()
+            summary = import_collection(batch.collection.slug, files=contents.files_of(batch), by=batch.by)
+            staging.clear_on_commit(batch)
+            results = results_of(summary)
+            added = undo.added_by(summary.collection, results["counts"], keys)
+            endings.finish(lease, doing="", before=before, added=added, **results)
     except BadFormat as error:
         refused = {"problem": error.problem, "problem_file": error.file, "problem_line": error.line}
         endings.finish(lease, doing="", step=Import.Step.CHECK, counts={}, notes=[], before=before, **refused)

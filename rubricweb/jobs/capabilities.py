@@ -18,11 +18,11 @@ import redis
 from django.conf import settings
 
 from rubricweb.jobs import dispatch, endings, kinds, queue, worker_state
+from rubricweb.jobs.endings import due
 from rubricweb.jobs.kinds import CannotRun, Kind, Need
 from rubricweb.jobs.leases import Lease, worker_name
 from rubricweb.jobs.models import Job, LeasedWork
 from rubricweb.jobs.queue import WorkerBeat
-from rubricweb.jobs.reaper import due
 
 logger = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from rubricweb.jobs.models import LeasedWork
 
 logger = logging.getLogger(__name__)
 
-ENTRY_POINT = "rubricweb.jobs.run.work_on"
+ENTRY_POINT = "rubricweb.jobs.worker.work_on"
 
 
 def rq_id(work: LeasedWork) -> str:

@@ -167,9 +167,8 @@ def do_duties() -> None:
         import_string(path)()
 
 
-def get(name: str) -> Kind[Any] | None:
-    """None for a kind of which this process has no code."""
-    return next((kind for kind in known() if kind.name == name), None)
+def get(name: str) -> Kind[Any]:
+    return next(kind for kind in known() if kind.name == name)
 
 
 def known() -> tuple[Kind[Any], ...]:

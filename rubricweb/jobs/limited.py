@@ -1,13 +1,15 @@
-"""Jobs that ask a language model, no more often and for no more money than somebody allowed."""
+"""Jobs with a limit of money: their price, the form for the limit, and the stop at it."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
+from django import forms
+from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Q
 
@@ -21,7 +23,30 @@ from rubricweb.core.servers import model_server
 from rubricweb.jobs import steering, worker_state
 from rubricweb.jobs.kinds import CannotRun, Need, Stopping
 from rubricweb.jobs.models import Job, LimitedJob
-from rubricweb.jobs.price import cost, tokens_of
+
+CHARS_A_TOKEN = 4
+"""Of English, in the usual tokenizers: an estimate."""
+MILLION = 1_000_000
+
+
+def cost(backend: str, llm: str, tokens_read: float, tokens_written: float) -> float | None:
+    """Dollars; 0 on the workers' own machines, None for a server's model without a price."""
+    each = settings.PRICES.get(llm)
+    if each is None:
+        return None if _is_served(backend) else 0.0
+    of_reply = settings.REPLY_PRICES.get(llm, each)
+    return (tokens_read * float(each) + tokens_written * float(of_reply)) / MILLION
+
+
+def tokens_of(texts: Sequence[str]) -> float:
+    """An estimate for English."""
+    return sum(map(len, texts)) / CHARS_A_TOKEN
+
+
+def _is_served(name: str) -> bool:
+    backend = registry.BACKENDS.get(name)
+    return backend is None or backend.needs_server
+
 
 CANNOT_RUN = (GraderUnavailable, UnknownGrader)
 
@@ -147,3 +172,42 @@ def _pause_if_spent(job: Any, dollars: float) -> None:
     elif locked.most_dollars is not None and locked.dollars + dollars > locked.most_dollars:
         spent = f"It has spent about ${locked.dollars:,.2f} of ${locked.most_dollars:,.2f}"
         steering.pause_locked(locked, reason=f"{spent}, and the next call could cost more than is left.")
+
+
+MOST_CALLS = 10_000_000
+MORE_THAN_EXPECTED = 2
+"""Limits are suggested at so many times the estimate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What a job is expected to take of its model."""
+
+    calls: int
+    dollars: float | None
+    """None for a server's model whose price is not known: only a limit on calls protects from surprises."""
+
+
+class LimitsForm(forms.Form):
+    """Calls, and money where the model has a price."""
+
+    most_calls = forms.IntegerField(label="Maximum number of model calls", min_value=1, max_value=MOST_CALLS)
+    most_dollars = forms.FloatField(label="Maximum cost, in US dollars", min_value=0, max_value=1e6)
+
+    def __init__(self, expected: Expected, sent: Mapping[str, Any] | None = None) -> None:
+        has_price = expected.dollars is not None
+        initial = {
+            "most_calls": MORE_THAN_EXPECTED * expected.calls if has_price else None,
+            "most_dollars": round(MORE_THAN_EXPECTED * (expected.dollars or 0) + 0.005, 2),
+        }
+        super().__init__(sent, initial=initial, auto_id="limits-%s")
+        if not expected.dollars:
+            del self.fields["most_dollars"]
+        if not has_price:
+            note = f"No price is set for this model. Expected: {expected.calls:,}."
+            self.fields["most_calls"].help_text = note
+
+    @property
+    def limits(self) -> Limits:
+        """Of the valid form."""
+        return Limits(self.cleaned_data["most_calls"], self.cleaned_data.get("most_dollars"))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from django.db.models import QuerySet
 from django.utils.module_loading import import_string
 
-from rubricweb.core.counted import number
+from rubricweb.core.formatting import number
 from rubricweb.jobs.models import Job, Task
 from rubricweb.jobs.progress import Progress, Range, in_words, progress_of
 

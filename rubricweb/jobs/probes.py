@@ -1,4 +1,4 @@
-"""Addresses for machines: `/readyz`, `/healthz` and `/metrics`. (`/livez` is in `core.request_slots`.)
+"""Addresses for machines: `/livez`, `/readyz`, `/healthz` and `/metrics`.
 
 They are answered before anything that asks for a host name, a session or HTTPS: probes and Prometheus call a
 process by its bare address.
@@ -8,30 +8,108 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
+import redis
 from django.conf import settings
+from django.contrib.staticfiles.storage import ManifestFilesMixin, staticfiles_storage
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.http import require_safe
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
-from rubricweb.core import metrics
+from rubricweb.core import telemetry
+from rubricweb.core.bundles import FOLDER
 from rubricweb.core.middleware import Answer
-from rubricweb.jobs import health
+from rubricweb.jobs import queue
 from rubricweb.jobs.metrics import WorkCollector
+
+BASE = f"{FOLDER}base.css"
+"""The style sheet of every page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    database: bool
+    redis: bool
+    workers: int
+
+    @property
+    def is_serving(self) -> bool:
+        """Live pages need the database and Redis; without a worker only grading waits."""
+        return self.database and self.redis
+
+
+def check() -> Health:
+    try:
+        workers, is_redis_up = len(queue.living_workers()), True
+    except redis.RedisError:
+        workers, is_redis_up = 0, False
+    return Health(has_database(), is_redis_up, workers)
+
+
+def has_database() -> bool:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except DatabaseError:
+        return False
+    return True
+
+
+class _Known:
+    """Reading every migration and every name of a file takes a while: each is asked until it is true."""
+
+    migrations_are_applied = False
+    files_are_collected = False
+
+
+def has_migrations() -> bool:
+    """Has the database every migration of this version? Those of a newer version do not matter."""
+    if not _Known.migrations_are_applied:
+        try:
+            executor = MigrationExecutor(connection)
+            _Known.migrations_are_applied = not executor.migration_plan(executor.loader.graph.leaf_nodes())
+        except DatabaseError:
+            return False
+    return _Known.migrations_are_applied
+
+
+def has_static_files() -> bool:
+    """Return whether pages have their styles and scripts.
+
+    `collectstatic` was run by this version before this process began; on one's own machine it need not be.
+    """
+    if not isinstance(staticfiles_storage, ManifestFilesMixin):
+        return True
+    collected = staticfiles_storage.hashed_files
+    if not _Known.files_are_collected:
+        own = Path(settings.STATICFILES_DIRS[0])
+        names = {path.relative_to(own).as_posix() for path in own.rglob("*") if path.is_file()}
+        _Known.files_are_collected = {BASE, *names} <= collected.keys()
+    return _Known.files_are_collected and staticfiles_storage.exists(collected[BASE])
+
 
 WORK = CollectorRegistry()
 WORK.register(WorkCollector())
 
 
 @require_safe
+def livez(request: HttpRequest) -> HttpResponse:
+    """Answer without a database connection: a process that is busy is alive."""
+    return HttpResponse("ok\n", content_type="text/plain")
+
+
+@require_safe
 def readyz(request: HttpRequest) -> JsonResponse:
     """200 while this process can serve pages, else 503: send it no requests. It can without Redis."""
     checks = {
-        "database": health.has_database(),
-        "migrations": health.has_migrations(),
-        "static_files": health.has_static_files(),
+        "database": has_database(),
+        "migrations": has_migrations(),
+        "static_files": has_static_files(),
     }
     return JsonResponse(checks, status=200 if all(checks.values()) else 503)
 
@@ -41,7 +119,7 @@ def healthz(request: HttpRequest) -> JsonResponse:
     """For people who watch the whole: 200 while pages are served and live, 503 otherwise; `workers` counts
     those heard of in the last seconds.
     """
-    state = health.check()
+    state = check()
     status = "ok" if state.is_serving and state.workers else "degraded" if state.is_serving else "down"
     return JsonResponse({"status": status, **asdict(state)}, status=200 if state.is_serving else 503)
 
@@ -54,11 +132,12 @@ def prometheus(request: HttpRequest) -> HttpResponse:
         raise Http404
     if not hmac.compare_digest(request.headers.get("Authorization", "").encode(), expected.encode()):
         return HttpResponse(status=401, headers={"WWW-Authenticate": "Bearer"})
-    text = generate_latest(metrics.registry()) + generate_latest(WORK)
+    text = generate_latest(telemetry.registry()) + generate_latest(WORK)
     return HttpResponse(text, content_type=CONTENT_TYPE_PLAIN_0_0_4)
 
 
 VIEWS: dict[str, Callable[[HttpRequest], HttpResponse]] = {
+    "/livez": livez,
     "/readyz": readyz,
     "/healthz": healthz,
     "/metrics": prometheus,

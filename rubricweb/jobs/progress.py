@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from django.db.models import Count, Max, Q, QuerySet, Sum
 
-from rubricweb.core.counted import number
+from rubricweb.core.formatting import number
 from rubricweb.jobs.chunked import kind_of_job
 from rubricweb.jobs.models import Chunk, Job
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from dataclasses import asdict, dataclass, field
 
 import redis
 from django.conf import settings
@@ -180,12 +179,7 @@ def living_workers() -> list[WorkerBeat]:
     with connection() as client:
         keys = sorted(client.scan_iter(BEAT_PREFIX + "*"))
         beats = client.mget(keys) if keys else []
-    return [_beat_of(json.loads(text)) for text in beats if text]
-
-
-def _beat_of(told: dict[str, Any]) -> WorkerBeat:  # Any: JSON
-    """Without what only a newer worker says of itself."""
-    return WorkerBeat(**{one.name: told[one.name] for one in fields(WorkerBeat) if one.name in told})
+    return [WorkerBeat(**json.loads(text)) for text in beats if text]
 
 
 def seconds_since(worker: WorkerBeat) -> float:

@@ -13,7 +13,7 @@ from typing import Any
 import redis
 from django.db.models import Count, Min, Q
 
-from rubricweb.core.counted import number
+from rubricweb.core.formatting import number
 from rubricweb.jobs import capabilities, dispatch, queue
 from rubricweb.jobs.chunked import kind_of_job
 from rubricweb.jobs.kinds import Kind, kind_of, usual_name

@@ -1,4 +1,4 @@
-"""The worker process: RQ without forking, a beat beside it, and patience with a Redis that comes and goes."""
+"""The worker process: RQ without forking, a beat beside it, and what RQ calls for each piece of work."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from types import FrameType
+from typing import Any
 
 import redis
 from django.conf import settings
@@ -18,12 +19,77 @@ from rq.exceptions import DequeueTimeout, StopRequested
 from rq.job import Job
 from rq.worker import WorkerStatus
 
+from rubricweb.core import logs, telemetry
+from rubricweb.core.database import is_locked, short_wait
+from rubricweb.core.errors import is_disk_full
 from rubricweb.core.reader import everything
-from rubricweb.jobs import capabilities, kinds, queue, reaper, schema, worker_state
-from rubricweb.jobs.connections import close_dead_connections
-from rubricweb.jobs.leases import worker_name
+from rubricweb.jobs import (
+    capabilities,
+    dispatch,
+    endings,
+    kinds,
+    leases,
+    metrics,
+    queue,
+    steering,
+    worker_state,
+)
+from rubricweb.jobs.connections import close_dead_connections, has_lost_connection
+from rubricweb.jobs.kinds import CannotRun, Stopping
+from rubricweb.jobs.leases import Lease, LeaseLost, worker_name
 
 logger = logging.getLogger(__name__)
+
+
+def work_on(kind_name: str, pk: int) -> None:
+    """Do one piece of work, unless another worker has it or it has ended. Nothing is hidden from it."""
+    with everything():
+        _work_on(kind_name, pk)
+
+
+def _work_on(kind_name: str, pk: int) -> None:
+    close_dead_connections()
+    kind = kinds.get(kind_name)
+    lease = leases.claim(kind, pk)
+    if lease is None:
+        logger.info("%s %s is done, or another worker has it", kind_name, pk)
+        return
+    with logs.about(dispatch.rq_id(lease.work)), telemetry.span(f"work {kind_name}"):
+        began = time.perf_counter()
+        _attempt(lease)
+        metrics.count_attempt(lease, time.perf_counter() - began)
+
+
+def _attempt(lease: Lease[Any]) -> None:
+    try:
+        with worker_state.now.on(lease):
+            if worker_state.now.is_stopping:
+                raise Stopping
+            capabilities.raise_if_refused(lease)
+            lease.kind.run(lease)
+    except LeaseLost:
+        logger.info("lost %s", dispatch.rq_id(lease.work))
+    except Stopping:
+        endings.give_back(lease)
+    except CannotRun as error:
+        capabilities.refuse(lease, str(error))
+    except Exception as error:
+        logger.warning("%s failed", dispatch.rq_id(lease.work), exc_info=True)
+        _end_attempt(lease, error)
+
+
+def _end_attempt(lease: Lease[Any], error: Exception) -> None:
+    close_dead_connections()
+    words = f"{type(error).__name__}: {error}"
+    if is_disk_full(error):
+        steering.stop_for_room(lease)
+    elif has_lost_connection(error) or is_locked(error):
+        endings.give_back(lease, queue_name=dispatch.queue_of(lease.work))
+    elif lease.kind.is_retried:
+        endings.retry(lease, error=words)
+    else:
+        endings.fail(lease, error=words)
+
 
 RETRY_SECONDS = 1.0
 LONGEST_RETRY_SECONDS = 5.0
@@ -43,8 +109,7 @@ DUTIES: tuple[Callable[[], object], ...] = (
     beat,
     worker_state.now.renew,
     worker_state.now.hand_back,
-    schema.look,
-    reaper.reap,
+    endings.reap,
     capabilities.fail_what_nobody_can_run,
     kinds.do_duties,
 )
@@ -62,7 +127,7 @@ class Beat(threading.Thread):
         self.is_over = threading.Event()
 
     def run(self) -> None:
-        with everything():
+        with everything(), short_wait():  # else an import that holds SQLite would keep it from beating
             self.once()
             while not self.is_over.wait(self.seconds):
                 self.once()
@@ -74,7 +139,8 @@ class Beat(threading.Thread):
             try:
                 duty()
             except (redis.RedisError, DatabaseError) as error:
-                logger.warning("a beat of worker %s failed: %s", worker_name(), error)
+                level = logging.INFO if is_locked(error) else logging.WARNING
+                logger.log(level, "a beat of worker %s failed: %s", worker_name(), error)
 
 
 class PatientWorker(SimpleWorker):
@@ -100,9 +166,6 @@ class PatientWorker(SimpleWorker):
             self.set_state(WorkerStatus.IDLE)
             while not self._stop_requested:
                 self.heartbeat()
-                if worker_state.now.objection:
-                    time.sleep(IDLE_SECONDS)
-                    continue
                 if self.should_run_maintenance_tasks:
                     self.run_maintenance_tasks()  # type: ignore[no-untyped-call]
                 if found := self._next_job():
@@ -158,8 +221,6 @@ class Runner:
             self._rest(wait)
 
     def _work_while_redis_answers(self) -> None:
-        with contextlib.suppress(DatabaseError):  # then nothing can be taken anyway
-            schema.look()
         queues = [queue.get_queue(name) for name in capabilities.queue_names()]
         self.worker = PatientWorker(queues, connection=queues[0].connection, worker_ttl=WORKER_TTL)
         if not self.is_stopping:

@@ -72,8 +72,6 @@ class Working:
     """Set by a signal: stop after the present batch."""
     stopped_at: float = 0
     """By the monotonic clock."""
-    objection: str = ""
-    """Why it takes no work from this database (`schema.py`)."""
     _looked: float = 0
     """When it last looked whether its lease stands."""
     refused: dict[str, Refusal] = field(default_factory=dict)

@@ -17,8 +17,7 @@ from django.views.decorators.http import require_safe
 
 from grading.measures import registry
 from rubricweb.core import events
-from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part
-from rubricweb.core.ids import parse_ids
+from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part, parse_ids
 from rubricweb.core.shared_answers import shared_answer
 from rubricweb.corpus import access
 from rubricweb.corpus.models import Collection

@@ -20,9 +20,8 @@ from grading.statistics.max_t import PairedTest
 from grading.topic_attributes import TopicSlice
 from grading.types import MAX_RATING, USUAL_MIN_GRADE, ItemKind, Purpose, TrecEval
 from rubricweb.banks.models import Bank, BankVersion
-from rubricweb.core.chips import Chip, ChipForm
-from rubricweb.core.forms import RenamedChoiceField, filled_in, keep_choices, offer_rows
-from rubricweb.core.ids import parse_id
+from rubricweb.core.forms import Chip, ChipForm, RenamedChoiceField, filled_in, keep_choices, offer_rows
+from rubricweb.core.http import parse_id
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.configs import default_min_grade, scale_of, threshold_note
 from rubricweb.grades.human_matrices import Source

@@ -15,7 +15,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from rubricweb.core.ids import parse_id
+from rubricweb.core.http import parse_id
 from rubricweb.leaderboards.board import sentences
 from rubricweb.leaderboards.board.types import Board, BoardRow
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from django.utils.crypto import salted_hmac
 
 from grading.formats.reading import write_lines
+from rubricweb.core.formatting import safe_cell
 from rubricweb.core.reader import Reader, reading_as
-from rubricweb.core.spreadsheets import safe_cell
 from rubricweb.corpus.models import Collection
 from rubricweb.leaderboards.board.types import Board
 

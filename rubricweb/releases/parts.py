@@ -23,7 +23,7 @@ from grading.types import Response
 from rubricweb.banks.convert import BankScope
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.secrecy import public
-from rubricweb.core.spreadsheets import safe_cell
+from rubricweb.core.formatting import safe_cell
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Run
 from rubricweb.exports.banks import BankExport, bank_export

@@ -11,7 +11,7 @@ from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.banks.access import bank_topic_for, item_for
 from rubricweb.banks.models import Bank, Item
-from rubricweb.core.ids import parse_id
+from rubricweb.core.http import parse_id
 from rubricweb.corpus.access import collection_for, pooled_passage
 from rubricweb.corpus.models import Passage, Response
 from rubricweb.corpus.pseudonyms import shown_names

@@ -23,10 +23,9 @@ from rubricweb.accounts.roles import Role
 from rubricweb.banks.access import bank_topic_for
 from rubricweb.banks.models import Bank
 from rubricweb.campaigns.actions import assign_cells
-from rubricweb.core.counted import counted
+from rubricweb.core.formatting import counted
 from rubricweb.core.forms import offer_rows
-from rubricweb.core.http import HtmxRequest, form_response, page_or_part
-from rubricweb.core.ids import parse_ids
+from rubricweb.core.http import HtmxRequest, form_response, page_or_part, parse_ids
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades import actions as grading
 from rubricweb.grades import human_ratings

@@ -20,8 +20,7 @@ from grading.statistics.diagnostics import Relevance, Spurious, spurious_items, 
 from grading.types import ItemKind, Ratings
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank
-from rubricweb.core.chips import ChipForm
-from rubricweb.core.forms import offer_choices
+from rubricweb.core.forms import ChipForm, offer_choices
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.corpus.pools import CollectionPool, TopicPool, collection_pool
 from rubricweb.grades.forms import GraderForm, covered_from, select_at_once

@@ -21,10 +21,8 @@ from rubricweb.accounts.models import User
 from rubricweb.banks.access import bank_topic_for
 from rubricweb.banks.models import Bank
 from rubricweb.core import audit
-from rubricweb.core.chips import ChipForm
-from rubricweb.core.forms import offer_choices
-from rubricweb.core.http import HtmxRequest, page_or_part
-from rubricweb.core.ids import parse_ids
+from rubricweb.core.forms import ChipForm, offer_choices
+from rubricweb.core.http import HtmxRequest, page_or_part, parse_ids
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.editor.bank import bank_page, topic_frame

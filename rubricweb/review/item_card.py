@@ -12,7 +12,7 @@ from grading.arrays import undefined_last
 from grading.types import Ratings
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import Bank, Item
-from rubricweb.core.ids import parse_id
+from rubricweb.core.http import parse_id
 from rubricweb.corpus.models import Topic
 from rubricweb.editor.what_if import WhatIf, what_if
 from rubricweb.grades.raters import Rater

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from grading.segmentation import PassagesOf, ResponsePassage, response_passages
 from grading.types import FAILED, MISSING, Ratings, Sentence
 from rubricweb.banks.models import Bank
-from rubricweb.core.chips import ChipForm
+from rubricweb.core.forms import ChipForm
 from rubricweb.core.http import HtmxRequest, page_or_part
 from rubricweb.corpus import convert
 from rubricweb.corpus.models import Response

@@ -18,7 +18,7 @@ from rubricweb.core import audit
 from rubricweb.corpus import actions as run_actions
 from rubricweb.corpus.models import Collection, Run
 from rubricweb.jobs import dispatch
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from rubricweb.submissions import files
 from rubricweb.submissions.models import Call, Submission
 from rubricweb.webhooks import outbox

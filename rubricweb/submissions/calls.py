@@ -20,8 +20,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from grading.submissions import Rules, rules_of, track_names
 from rubricweb.accounts import roles
-from rubricweb.core.http import HtmxRequest, form_response, page_or_part
-from rubricweb.core.ids import parse_ids
+from rubricweb.core.http import HtmxRequest, form_response, page_or_part, parse_ids
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Response
 from rubricweb.submissions import access, actions, selectors

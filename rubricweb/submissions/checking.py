@@ -21,11 +21,11 @@ from grading.segmentation import PassagesOf
 from grading.submissions import Inspection, Rules, Severity, inspect_file
 from grading.submissions.rules import RetrievalRules
 from rubricweb.core import audit
-from rubricweb.core.bulk import LOOKED_UP
+from rubricweb.core.database import LOOKED_UP
 from rubricweb.corpus.actions import empty_run
 from rubricweb.corpus.convert import topic_entry
 from rubricweb.corpus.models import Collection, Run
-from rubricweb.grades.importers import ImportFiles, import_files
+from rubricweb.grades.importers import ImportFiles, import_collection
 from rubricweb.jobs import endings
 from rubricweb.jobs.leases import Lease
 from rubricweb.submissions import files
@@ -252,26 +252,26 @@ def _take(lease: Lease[Submission], report: Report, path: Path) -> None:
     """Import the file as a run in state submitted. Raises Refused, with nothing imported."""
     submission = lease.work
 
-    def end(summary: object) -> None:
-        """End the check; the team may have submitted others since, but now nobody else can."""
-        if over := _limit(submission, report.run_tag):
-            raise Refused(over)
-        run = submission.call.collection.runs.get(run_tag=report.run_tag)
-        replaced = submission.call.submissions.taken().filter(run=run).exclude(pk=submission.pk)
-        replaced.update(outcome=Submission.Outcome.REPLACED)
-        fields = report.as_fields(submission) | {"outcome": Submission.Outcome.TAKEN, "run": run}
-        endings.finish(lease, **fields)
-        detail = f"{run.run_tag} of {submission.team} for {submission.call.task}, {submission.digest[:12]}"
-        audit.record("run submitted", run, by=submission.by, detail=detail)
-
     try:
-        import_files(
-            submission.call.collection.slug,
-            files=_import_files(submission.call, path),
-            by=submission.by,
-            first=lambda: _prepare_run(submission, report.run_tag),
-            then=end,
-        )
+        with transaction.atomic():
+            _prepare_run(submission, report.run_tag)
+            import_collection(
+                submission.call.collection.slug,
+                files=_import_files(submission.call, path),
+                by=submission.by,
+            )
+            # The team may have submitted others since; now, nobody else can.
+            if over := _limit(submission, report.run_tag):
+                raise Refused(over)
+            run = submission.call.collection.runs.get(run_tag=report.run_tag)
+            replaced = submission.call.submissions.taken().filter(run=run).exclude(pk=submission.pk)
+            replaced.update(outcome=Submission.Outcome.REPLACED)
+            fields = report.as_fields(submission) | {"outcome": Submission.Outcome.TAKEN, "run": run}
+            endings.finish(lease, **fields)
+            detail = (
+                f"{run.run_tag} of {submission.team} for {submission.call.task}, {submission.digest[:12]}"
+            )
+            audit.record("run submitted", run, by=submission.by, detail=detail)
     except BadFormat as problem:
         raise Refused(error("not_imported", *_parts(problem), line=problem.line)) from problem
 

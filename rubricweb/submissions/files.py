@@ -17,7 +17,7 @@ from django.conf import settings
 from grading.errors import BadFormat
 from grading.submissions import Finding, Severity
 from grading.submissions.rules import CATEGORIES
-from rubricweb.core.uploads import write_chunks
+from rubricweb.core.forms import write_chunks
 from rubricweb.corpus.models import Collection
 from rubricweb.imports import zips
 from rubricweb.imports.staging import file_name, shown_name

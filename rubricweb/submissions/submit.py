@@ -18,10 +18,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from grading.formats.topics import FORMATS
 from rubricweb.accounts.models import TEAM_CHARS
-from rubricweb.core.forms import offer_choices
-from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part
-from rubricweb.core.ids import parse_id
-from rubricweb.core.uploads import too_large
+from rubricweb.core.forms import offer_choices, too_large
+from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part, parse_id
 from rubricweb.corpus.models import Run
 from rubricweb.submissions import access, actions, files, selectors
 from rubricweb.submissions.access import Desk

@@ -16,16 +16,14 @@ from grading.statistics.cover_sample import METHOD, MIN_UNITS
 from grading.support import AGAIN_ID, LONGEST_REPLY, JudgedCitations
 from rubricweb.accounts import roles
 from rubricweb.accounts.roles import Role
-from rubricweb.core.chips import ChipForm
-from rubricweb.core.counted import number
-from rubricweb.core.forms import offer_choices
-from rubricweb.core.http import Context, HtmxRequest, after_post, form_response, page_or_part
-from rubricweb.core.ids import MAX_ID
+from rubricweb.core.formatting import number
+from rubricweb.core.forms import ChipForm, offer_choices
+from rubricweb.core.http import MAX_ID, Context, HtmxRequest, after_post, form_response, page_or_part
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.writers import first_writer, writer_choices
 from rubricweb.grades.engine import monitor
-from rubricweb.jobs.forms import LimitsForm
+from rubricweb.jobs.limited import LimitsForm
 from rubricweb.jobs.listing import JobLine, ListedJob, Stage, lines_of
 from rubricweb.jobs.progress import progress_of
 from rubricweb.plots.cells import DotRow, dot_rows

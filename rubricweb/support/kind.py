@@ -19,12 +19,11 @@ from rubricweb.corpus.models import Collection
 from rubricweb.corpus.writers import options_of_writer
 from rubricweb.jobs import endings, limited
 from rubricweb.jobs.chunked import ChunkKind
-from rubricweb.jobs.forms import Expected
 from rubricweb.jobs.kinds import Need, Stopping
 from rubricweb.jobs.leases import Lease, LeaseLost
+from rubricweb.jobs.limited import CHARS_A_TOKEN, Expected, cost
 from rubricweb.jobs.listing import Listing
 from rubricweb.jobs.models import Job
-from rubricweb.jobs.price import CHARS_A_TOKEN, cost
 from rubricweb.jobs.progress import UNSURE, Price, rate_of
 from rubricweb.support import actions, labels
 from rubricweb.support.actions import Asking, judge_for

@@ -15,8 +15,7 @@ from grading.support import JudgedCitations, Support
 from rubricweb.accounts import roles
 from rubricweb.accounts.keys import keys_of
 from rubricweb.accounts.models import User
-from rubricweb.core.http import Context, HtmxRequest, after_post, page_or_part
-from rubricweb.core.ids import MAX_ID
+from rubricweb.core.http import MAX_ID, Context, HtmxRequest, after_post, page_or_part
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.support import actions

@@ -32,12 +32,11 @@ from rubricweb.corpus.models import Collection, Run, Topic
 from rubricweb.grades.importers import ImportFiles, import_collection
 from rubricweb.jobs import endings, limited
 from rubricweb.jobs.chunked import ChunkKind
-from rubricweb.jobs.forms import Expected
 from rubricweb.jobs.kinds import Need, Stopping
 from rubricweb.jobs.leases import Lease, LeaseLost
+from rubricweb.jobs.limited import CHARS_A_TOKEN, Expected, cost
 from rubricweb.jobs.listing import Listing
 from rubricweb.jobs.models import Job
-from rubricweb.jobs.price import CHARS_A_TOKEN, cost
 from rubricweb.jobs.progress import UNSURE, Price, rate_of
 from rubricweb.systems import actions, retrieval
 from rubricweb.systems.models import AnswerChunk, SystemChunk, SystemJob, made_as_json, made_from_json

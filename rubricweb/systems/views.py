@@ -17,14 +17,12 @@ from grading.systems.pipeline import LABELS, MOST_PASSES, SOURCES, SystemSpec
 from grading.systems.reranking import rating_prompts
 from rubricweb.accounts import roles
 from rubricweb.core.forms import choice_field, offer_choices
-from rubricweb.core.http import HtmxRequest, after_post, form_response, page_or_part
-from rubricweb.core.ids import parse_id
+from rubricweb.core.http import HtmxRequest, after_post, form_response, page_or_part, parse_id
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Run, Topic
 from rubricweb.corpus.writers import writer_choices, writer_of
 from rubricweb.grades.engine import monitor
-from rubricweb.jobs.forms import LimitsForm
-from rubricweb.jobs.limited import Limits
+from rubricweb.jobs.limited import Limits, LimitsForm
 from rubricweb.systems import access, actions, retrieval, selectors
 from rubricweb.systems.actions import TagTaken
 from rubricweb.systems.kind import price

@@ -15,7 +15,7 @@ from standardwebhooks import Webhook
 from rubricweb.accounts.models import User
 from rubricweb.accounts.roles import Role
 from rubricweb.core import audit
-from rubricweb.core.mail import is_set_up, mail
+from rubricweb.core.servers import is_set_up, mail
 from rubricweb.jobs import endings
 from rubricweb.jobs.leases import Lease
 from rubricweb.webhooks import sending

@@ -17,7 +17,7 @@ from rubricweb.grades.configs import config_for
 from rubricweb.grades.engine import chunks, kind
 from rubricweb.grades.models import Grade, GradingJob
 from rubricweb.jobs import steering
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from rubricweb.releases import bundle
 from rubricweb.releases.actions import start_release
 from rubricweb.releases.models import Release

@@ -19,7 +19,7 @@ from rubricweb.grades.engine.parts import cells_of
 from rubricweb.grades.models import Grade, GradingJob, JobChunk
 from rubricweb.jobs import endings, kinds, leases
 from rubricweb.jobs.leases import MAX_ATTEMPTS
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from tests.factories import gradable
 from tests.rubricweb.grades import scripted
 from tests.rubricweb.grades.counting import BACKEND, BATCH

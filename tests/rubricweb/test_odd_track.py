@@ -28,7 +28,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.grades.engine import chunks
 from rubricweb.grades.management.commands import grade as grade_command
 from rubricweb.grades.models import Grade, JobChunk
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from tests.factories import UserFactory
 from tests.grading.odd_replies import ODD, ONLY_CLOSED, OPENED_AND_CLOSED, RATING, Body, reply
 from tests.grading.servers.http import Reply, serving

@@ -16,7 +16,7 @@ from rubricweb.accounts.roles import Role
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.management.commands import grade as grade_command
 from rubricweb.grades.models import Grade, GraderConfig, JobChunk
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from tests.factories import UserFactory
 from tests.rubricweb.markup import markup
 

@@ -15,7 +15,7 @@ from rest_framework.response import Response
 
 from rubricweb.api.base import AnyMedia, ListResource, Resource, Row, limited_to
 from rubricweb.core import streams
-from rubricweb.core.ids import parse_id
+from rubricweb.core.http import parse_id
 from rubricweb.corpus import models
 from rubricweb.corpus.access import pooled_passage
 from rubricweb.corpus.models import Collection, Passage, Pooled, Run, Topic

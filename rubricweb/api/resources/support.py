@@ -18,7 +18,7 @@ from rubricweb.accounts import roles
 from rubricweb.api.base import ListResource, Resource, Row, documents
 from rubricweb.api.idempotency import KEY, done_once
 from rubricweb.api.models import Token
-from rubricweb.core.ids import MAX_ID
+from rubricweb.core.http import MAX_ID
 from rubricweb.corpus.pseudonyms import assessor_pseudonym
 from rubricweb.support import actions, labelling
 from rubricweb.support.labelling import Card

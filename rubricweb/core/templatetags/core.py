@@ -14,11 +14,10 @@ from django.templatetags.static import static
 from django.utils.html import format_html, json_script
 from django.utils.safestring import SafeString
 
-from rubricweb.core.counted import counted
-from rubricweb.core.http import page_address
+from rubricweb.core.formatting import counted
+from rubricweb.core.http import page_address, undo_of
 from rubricweb.core.reader import NoReader, hidden_sentence, reader
 from rubricweb.core.script_texts import TEXTS
-from rubricweb.core.undo import undo_of
 
 register = template.Library()
 register.filter(undo_of)

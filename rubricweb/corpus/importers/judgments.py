@@ -10,7 +10,7 @@ from pathlib import Path
 from grading.errors import BadFormat
 from grading.formats.graded_records import GradedLine
 from grading.formats.trec import numbered_qrels, qrels_notes
-from rubricweb.core import bulk
+from rubricweb.core import database
 from rubricweb.corpus.importers.base import FilePosition, Tally, fitting_id, fitting_judgment
 from rubricweb.corpus.importers.passages import ID_LIMIT, DocIdCheck
 from rubricweb.corpus.importers.topics import ID_LIMIT as FACET_LIMIT
@@ -152,7 +152,7 @@ class JudgmentImporter:
                     raise _contradiction(topic, key, (relevance, at), other, "--replace")
                 row.relevance = relevance
                 changed.append(row)
-        bulk.create(fresh, batch_size=BATCH_ROWS)
+        database.create(fresh, batch_size=BATCH_ROWS)
         Judgment.objects.bulk_update(changed, ["relevance"], batch_size=BATCH_ROWS)
         counts = self._tally.of("judgments")
         counts.new += len(fresh)

@@ -16,8 +16,8 @@ from grading.formats.base import Format, header_note, recognise_among
 from grading.formats.ids import look
 from grading.formats.passages import FORMATS, TSV_WITH_HEADER, PassageEntry
 from grading.segmentation import segments
-from rubricweb.core import bulk
-from rubricweb.core.bulk import LOOKED_UP
+from rubricweb.core import database
+from rubricweb.core.database import LOOKED_UP
 from rubricweb.corpus.importers.base import FilePosition, Tally, fitting_id, some
 from rubricweb.corpus.importers.topics import TopicImporter
 from rubricweb.corpus.models import Collection, Passage, Pooled, Topic
@@ -60,7 +60,7 @@ class PassageImporter:
             if doc_id not in stored
         ]
         changed = [row for doc_id, row in stored.items() if self._change(row, entries[doc_id], path)]
-        made = bulk.create(fresh)
+        made = database.create(fresh)
         Passage.objects.bulk_update(changed, ["text", *DETAILS], batch_size=100)
         counts, keys = self._tally.of("passages"), {row.pk for row in stored.values()}
         counts.new += len(made)
@@ -95,7 +95,7 @@ class PassageImporter:
             for doc_id, text in texts.items()
             if doc_id not in keys
         ]
-        made = {passage.doc_id: passage.pk for passage in bulk.create(missing)}
+        made = {passage.doc_id: passage.pk for passage in database.create(missing)}
         counts = self._tally.of("passages")
         counts.new += len(made)
         counts.unchanged += len(set(keys.values()) - self._seen)
@@ -125,7 +125,7 @@ class PassageImporter:
         missing = [pk for pk in passage_ids if pk not in pooled]
         place = self._next_position(topic)
         rows = [Pooled(topic=topic, passage_id=pk, position=place + n) for n, pk in enumerate(missing)]
-        bulk.create(rows)
+        database.create(rows)
         self._end_of_pool[topic.pk] = place + len(rows)
         counts = self._tally.of("pooled")
         counts.new += len(rows)

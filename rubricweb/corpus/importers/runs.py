@@ -12,7 +12,7 @@ from grading.formats.graded_records import GradedLine
 from grading.formats.ids import is_one_word
 from grading.formats.trec import comments_note, read_run_file, trec_eval_order
 from grading.types import TrecEval
-from rubricweb.core import bulk
+from rubricweb.core import database
 from rubricweb.corpus.importers.base import FilePosition, Tally, fitting_id, some
 from rubricweb.corpus.importers.passages import ID_LIMIT, DocIdCheck
 from rubricweb.corpus.importers.topics import TopicImporter
@@ -50,7 +50,7 @@ def write_rankings(
                 f"run {run.run_tag} ranks the passages of query {ranking.query_id} otherwise than before, "
                 "expected the same ranking (or --replace)"
             )
-    bulk.create(fresh)
+    database.create(fresh)
     counts.new += len(fresh)
 
 

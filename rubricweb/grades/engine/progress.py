@@ -12,7 +12,7 @@ from django.db.models import Count, F, Max, QuerySet
 
 from grading.graders import registry
 from grading.types import Outcome, Purpose
-from rubricweb.core.counted import number
+from rubricweb.core.formatting import number
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.engine import breaker
 from rubricweb.grades.engine.missing import prompt_of

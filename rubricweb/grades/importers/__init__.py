@@ -1,6 +1,4 @@
-"""Whole collections from files, all or nothing: `collection` calls the importers of corpus, banks and grades;
-`in_copies` makes large imports without holding SQLite's lock.
-"""
+"""Whole collections from files: `collection` calls the importers of corpus, banks and grades."""
 
 from rubricweb.grades.importers.collection import (
     DEFAULT_BANK,
@@ -9,7 +7,6 @@ from rubricweb.grades.importers.collection import (
     ImportSummary,
     import_collection,
 )
-from rubricweb.grades.importers.in_copies import import_files, paths_of, preview_import
 
 __all__ = [
     "DEFAULT_BANK",
@@ -17,7 +14,4 @@ __all__ = [
     "ImportFiles",
     "ImportSummary",
     "import_collection",
-    "import_files",
-    "paths_of",
-    "preview_import",
 ]

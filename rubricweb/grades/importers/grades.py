@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from django.db import connection
+
 from grading.errors import BadFormat
 from grading.formats.graded_records import ConfigKey, GradedPassage, ImportedGrade
 from grading.types import Outcome, Purpose
@@ -18,6 +20,9 @@ from rubricweb.grades.reply_models import ReplyBlock
 BATCH = 500
 NAME_LIMIT = 200
 REPLACED_ROWS = 200
+MOST_ON_SQLITE = 2_000_000
+"""Grades of one import, during which nobody else can write to SQLite."""
+
 Value = tuple[int | None, str, str, str]
 """(rating, outcome, answer, reply)."""
 Cells = dict[Pair, ImportedGrade]
@@ -123,6 +128,11 @@ class GradeImporter:
         counts.new += len(fresh)
         counts.changed += len(otherwise)
         counts.unchanged += len(cells) - len(fresh) - len(otherwise)
+        if connection.vendor == "sqlite" and counts.new + counts.changed + counts.unchanged > MOST_ON_SQLITE:
+            raise BadFormat(
+                f"the files have more than {MOST_ON_SQLITE:,} grades, the most that an import into SQLite "
+                "takes, since nobody else can save meanwhile; expected PostgreSQL (DATABASE_URL) for as many"
+            )
 
 
 def value_of(grade: ImportedGrade) -> Value:

@@ -19,7 +19,7 @@ from grading.formats.base import Content
 from rubricweb.accounts.models import User
 from rubricweb.banks.models import ItemRevision
 from rubricweb.core import audit
-from rubricweb.core.bulk import LOOKED_UP
+from rubricweb.core.database import LOOKED_UP
 from rubricweb.corpus.importers.base import Tally, some
 from rubricweb.corpus.importers.topics import TopicImporter
 from rubricweb.corpus.models import Collection, Topic

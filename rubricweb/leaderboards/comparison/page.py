@@ -15,10 +15,8 @@ from grading.formats.tables import PrintedTable, tex, tsv_lines
 from grading.measures.base import CUTOFF, MIN_GRADE
 from grading.statistics.max_t import ALPHA
 from rubricweb.banks.models import Bank
-from rubricweb.core.chips import Chip
-from rubricweb.core.forms import keep_choices, offer_choices, offer_rows, rows_field
-from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part
-from rubricweb.core.ids import parse_id
+from rubricweb.core.forms import Chip, keep_choices, offer_choices, offer_rows, rows_field
+from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part, parse_id
 from rubricweb.corpus import access
 from rubricweb.corpus.models import Collection, Run
 from rubricweb.corpus.pools import collection_pool

@@ -24,8 +24,7 @@ from grading.types import Purpose
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
 from rubricweb.core.forms import offer_choices
-from rubricweb.core.http import HtmxRequest, form_response, page_or_part
-from rubricweb.core.ids import parse_id
+from rubricweb.core.http import HtmxRequest, form_response, page_or_part, parse_id
 from rubricweb.corpus import access, official
 from rubricweb.corpus.models import Collection
 from rubricweb.corpus.official import NAME_LIMIT

@@ -18,10 +18,16 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from rubricweb.accounts import roles
 from rubricweb.accounts.models import User
-from rubricweb.core.chips import ChipForm
-from rubricweb.core.forms import offer_choices, offer_rows
-from rubricweb.core.http import Context, HtmxRequest, after_post, form_response, page_or_part
-from rubricweb.core.undo import Undo, offer_undo
+from rubricweb.core.forms import ChipForm, offer_choices, offer_rows
+from rubricweb.core.http import (
+    Context,
+    HtmxRequest,
+    Undo,
+    after_post,
+    form_response,
+    offer_undo,
+    page_or_part,
+)
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, Topic
 from rubricweb.grades.forms import AddressForm

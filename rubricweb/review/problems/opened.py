@@ -18,8 +18,7 @@ from rubricweb.banks.actions import MOST_SPANS, SPAN_CHARS, Origin, quoted
 from rubricweb.banks.errors import UnfitSpan
 from rubricweb.banks.models import Bank, Item
 from rubricweb.core.forms import choice_field, offer_choices
-from rubricweb.core.http import Context
-from rubricweb.core.ids import parse_id
+from rubricweb.core.http import Context, parse_id
 from rubricweb.corpus.access import pooled_passage
 from rubricweb.corpus.models import Collection, Passage, Topic
 from rubricweb.editor.figures import passage_grades

@@ -22,9 +22,14 @@ from rubricweb.banks.access import bank_topic_for_editor, item_for_editor
 from rubricweb.banks.errors import BankError, Conflict
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.selectors import last_change
-from rubricweb.core.http import Context, HtmxRequest, form_response, page_or_part
-from rubricweb.core.ids import parse_id
-from rubricweb.core.undo import offer_undo_on_page
+from rubricweb.core.http import (
+    Context,
+    HtmxRequest,
+    form_response,
+    offer_undo_on_page,
+    page_or_part,
+    parse_id,
+)
 from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.duplicates import last_attempt, latest_search, start_search
 from rubricweb.corpus.models import Collection

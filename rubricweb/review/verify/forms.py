@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 from django import forms
 
 from grading.types import MAX_RATING, MIN_RATING
-from rubricweb.core.chips import ChipForm
-from rubricweb.core.forms import offer_choices
-from rubricweb.core.ids import MAX_ID
+from rubricweb.core.forms import ChipForm, offer_choices
+from rubricweb.core.http import MAX_ID
 from rubricweb.corpus.models import Topic
 from rubricweb.grades.forms import GraderForm, covered_from, select_at_once
 from rubricweb.grades.human_models import HumanGrade

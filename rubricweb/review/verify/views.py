@@ -21,9 +21,8 @@ from rubricweb.banks.access import bank_for, item_for_editor
 from rubricweb.banks.errors import BankError
 from rubricweb.banks.models import Bank, Item
 from rubricweb.banks.selectors import keys_of, worded_siblings
-from rubricweb.core.counted import counted
-from rubricweb.core.http import HtmxRequest, page_or_part
-from rubricweb.core.undo import offer_undo
+from rubricweb.core.formatting import counted
+from rubricweb.core.http import HtmxRequest, offer_undo, page_or_part
 from rubricweb.corpus.access import collection_for, pooled_passage
 from rubricweb.corpus.models import Passage
 from rubricweb.grades import human_ratings, verdicts

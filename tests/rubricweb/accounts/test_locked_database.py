@@ -9,7 +9,7 @@ from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
-from rubricweb.core import sqlite
+from rubricweb.core import database
 from tests.factories import UserFactory
 from tests.rubricweb.markup import markup
 
@@ -85,7 +85,7 @@ def test_a_wrong_password_is_never_let_through_uncounted(person):
 
 
 def test_the_usual_patience_comes_back():
-    with sqlite.short_wait():
+    with database.short_wait():
         pass
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA busy_timeout")

@@ -11,7 +11,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 
 from grading.submissions import rules_as_json, rules_of
 from rubricweb.corpus.models import Collection, Run
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from rubricweb.releases.models import Release
 from rubricweb.submissions.models import Submission
 from tests.factories import CallFactory, TopicFactory

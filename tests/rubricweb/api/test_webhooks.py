@@ -7,7 +7,7 @@ import datetime as dt
 import pytest
 
 from rubricweb.api.models import Token
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from rubricweb.webhooks.models import Delivery, Endpoint
 from tests.rubricweb.api.conftest import AT
 

@@ -17,7 +17,7 @@ from rubricweb.grades.human_ratings import Cell, rate_cell
 from rubricweb.grades.models import GradingJob
 from rubricweb.jobs import endings
 from rubricweb.jobs.leases import Lease, LeaseLost
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from tests.factories import CollectionFactory, TopicFactory, UserFactory
 from tests.rubricweb.markup import markup
 

@@ -16,7 +16,7 @@ from rubricweb.archives import actions, restoring
 from rubricweb.archives.kind import Restorations
 from rubricweb.archives.models import Restoration
 from rubricweb.corpus.models import Collection
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from tests.rubricweb.archives.conftest import signed
 from tests.rubricweb.markup import markup
 

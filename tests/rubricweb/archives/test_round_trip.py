@@ -6,13 +6,14 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from django.apps import apps
 from django.core.management import CommandError, call_command
 
 from rubricweb.accounts.models import User
 from rubricweb.archives import tables
 from rubricweb.archives.layout import own_key
 from rubricweb.archives.removal import delete_collection
-from rubricweb.archives.restoring import Terms, restore_archive
+from rubricweb.archives.restoring import Terms, parents_first, restore_archive
 from rubricweb.archives.writing import write_archive
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection
@@ -213,3 +214,13 @@ def test_a_key_of_one_server_is_no_secret_of_another_use(settings, capsys):
     assert own_key() != key
     with pytest.raises(CommandError, match="Name a collection"):
         call_command("archive", "autumn")
+
+
+def test_rows_go_in_after_those_that_they_refer_to():
+    models = [model for model in apps.get_models(include_auto_created=True) if model._meta.managed]
+    order = parents_first(models)
+
+    assert sorted(order, key=str) == sorted(models, key=str)
+    for place, model in enumerate(order):
+        targets = {field.related_model for field in model._meta.concrete_fields} - {None, model}
+        assert targets <= set(order[:place])

@@ -20,7 +20,7 @@ from rubricweb.corpus.pools import collection_pool
 from rubricweb.corpus.writers import Writer
 from rubricweb.jobs import limited
 from rubricweb.jobs.models import Job
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from tests.factories import PassageFactory, TopicFactory
 from tests.grading import smollm2
 

@@ -17,7 +17,7 @@ from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Subtopic
 from rubricweb.editor import draft_inbox as selectors
 from rubricweb.jobs import endings, queue
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from tests.factories import TopicFactory
 from tests.rubricweb.jobs.workers import wait_until, workers
 from tests.rubricweb.jobs.working import claim

@@ -13,7 +13,7 @@ from rubricweb.banks.drafting.models import Draft, DraftRequest, ImportanceSugge
 from rubricweb.banks.errors import AlreadyDecided, CannotDraft
 from rubricweb.core.models import AuditEntry
 from rubricweb.editor import draft_inbox as selectors
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from tests.rubricweb.markup import markup
 
 pytestmark = pytest.mark.django_db

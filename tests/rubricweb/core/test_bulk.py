@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.db import IntegrityError, transaction
 
-from rubricweb.core import bulk
+from rubricweb.core import database
 from rubricweb.corpus.models import Passage, Ranking, Run
 from tests.factories import PassageFactory, TopicFactory
 
@@ -17,7 +17,7 @@ def passages(collection, *doc_ids: str, text: str = TEXT) -> list[Passage]:
 
 
 def test_objects_get_the_keys_of_their_rows(collection):
-    made = bulk.create(passages(collection, "d2", "d1"))
+    made = database.create(passages(collection, "d2", "d1"))
     assert [Passage.objects.get(pk=one.pk).doc_id for one in made] == ["d2", "d1"]
     assert PassageFactory(collection=collection).pk not in {one.pk for one in made}
     made[0].title = "Leaves"
@@ -27,13 +27,13 @@ def test_objects_get_the_keys_of_their_rows(collection):
 
 @pytest.mark.parametrize("text", [TEXT, "", r"\N", "NULL"])
 def test_texts_arrive_as_they_are(collection, text):
-    bulk.create(passages(collection, "d1", text=text))
+    database.create(passages(collection, "d1", text=text))
     assert Passage.objects.get().text == text
 
 
 def test_lists_and_numbers_arrive(collection):
     topic, run = TopicFactory(collection=collection), Run.objects.create(collection=collection, run_tag="r")
-    bulk.create([Ranking(run=run, topic=topic, doc_ids=["d\t1", "d2"], scores=[0.1, -2.5])])
+    database.create([Ranking(run=run, topic=topic, doc_ids=["d\t1", "d2"], scores=[0.1, -2.5])])
     ranking = Ranking.objects.get()
     assert (ranking.doc_ids, ranking.scores) == (["d\t1", "d2"], [0.1, -2.5])
 
@@ -41,9 +41,9 @@ def test_lists_and_numbers_arrive(collection):
 def test_a_conflict_is_an_error_and_nothing_is_written(collection):
     PassageFactory(collection=collection, doc_id="d1")
     with pytest.raises(IntegrityError), transaction.atomic():
-        bulk.create(passages(collection, "d0", "d1"))
+        database.create(passages(collection, "d0", "d1"))
     assert list(Passage.objects.values_list("doc_id", flat=True)) == ["d1"]
 
 
 def test_nothing_makes_nothing(db):
-    assert bulk.create([]) == []
+    assert database.create([]) == []

@@ -3,7 +3,7 @@
 import pytest
 from django.core.exceptions import BadRequest
 
-from rubricweb.core.ids import MAX_ID, parse_id, parse_ids
+from rubricweb.core.http import MAX_ID, parse_id, parse_ids
 from tests.factories import JudgmentFactory, gradable, grade, lexical_config, ranked
 
 DIGITS = "9" * 5_000

@@ -7,7 +7,7 @@ from django.core.exceptions import MiddlewareNotUsed
 from django.http import HttpResponse
 from django.test import Client
 
-from rubricweb.core import tracing
+from rubricweb.core import telemetry
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 SECRET = "t" * 32
@@ -23,7 +23,7 @@ def spans(monkeypatch):
 
     exporter, provider = exporters.InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
-    monkeypatch.setenv(tracing.ENDPOINT, "http://127.0.0.1:4318")
+    monkeypatch.setenv(telemetry.ENDPOINT, "http://127.0.0.1:4318")
     monkeypatch.setattr(trace, "get_tracer", provider.get_tracer)
     return exporter.get_finished_spans
 
@@ -43,14 +43,14 @@ def test_a_request_has_a_span_in_the_trace_that_it_names(spans):
 
 
 def test_without_a_collector_nothing_is_traced(monkeypatch):
-    monkeypatch.delenv(tracing.ENDPOINT, raising=False)
+    monkeypatch.delenv(telemetry.ENDPOINT, raising=False)
     with pytest.raises(MiddlewareNotUsed):
-        tracing.RequestSpans(lambda request: HttpResponse())
-    with tracing.span("work") as span:
+        telemetry.RequestSpans(lambda request: HttpResponse())
+    with telemetry.span("work") as span:
         assert span is None
 
 
 def test_work_has_a_span(spans):
-    with tracing.span("work chunk"):
+    with telemetry.span("work chunk"):
         assert spans() == ()
     assert [span.name for span in spans()] == ["work chunk"]

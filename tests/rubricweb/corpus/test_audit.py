@@ -8,7 +8,7 @@ import pytest
 from django.urls import reverse
 
 from rubricweb.banks.actions import retire_item
-from rubricweb.core import audit, spreadsheets
+from rubricweb.core import audit, formatting
 from rubricweb.core.models import AuditEntry
 from tests.factories import CollectionFactory, ItemFactory, gradable
 
@@ -101,11 +101,11 @@ def test_there_are_two_formats(client_of, owner, collection):
 
 @pytest.mark.parametrize("cell", ["=1+1", "+1", "-1", "@x", "\t=1", " =1"])
 def test_no_cell_is_a_formula(cell):
-    assert spreadsheets.safe_cell(cell).startswith("'")
+    assert formatting.safe_cell(cell).startswith("'")
 
 
 def test_a_cell_is_one_line():
-    assert list(spreadsheets.lines([("a\tb\nc", 1)], "tsv")) == ["a b c\t1\n"]
+    assert list(formatting.lines([("a\tb\nc", 1)], "tsv")) == ["a b c\t1\n"]
 
 
 def test_what_happens_to_an_item_belongs_to_its_collection(collection, developer):

@@ -8,7 +8,7 @@ from django.core.management import CommandError, call_command
 from rubricweb.corpus import duplicates
 from rubricweb.corpus.derived_models import DuplicateSearch, NearDuplicate
 from rubricweb.corpus.duplicates import fellows, groups_by_doc_id, latest_search
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from tests import factories
 
 TEXT = "Maple leaves turn red in autumn because chlorophyll breaks down and anthocyanins remain"

@@ -100,7 +100,7 @@ def test_files_of_tables_have_no_formulas(hostile, owner, client_of):
 def test_tables_of_a_release_have_no_formulas(hostile, owner, django_capture_on_commit_callbacks):
     with django_capture_on_commit_callbacks(execute=True):
         release = start_release(Release(collection=hostile, title="=1+1", has_runs=True), by=owner)
-    from rubricweb.jobs.run import work_on
+    from rubricweb.jobs.worker import work_on
 
     work_on("release", release.pk)
     release.refresh_from_db()
@@ -123,7 +123,7 @@ FOR_PROGRAMS = {
 }
 """Files that write columns parted by tabs or commas without asking for formulas, and why."""
 WRITES = re.compile(r'"\\t"\.join|csv\.writer|f"[^"]*\}\\t')
-ASKS = re.compile(r"without_formula|safe_cell|spreadsheets\.lines")
+ASKS = re.compile(r"without_formula|safe_cell|formatting\.lines")
 
 
 def test_every_writer_of_columns_asks_for_formulas_or_says_why_not():

@@ -19,7 +19,7 @@ from rubricweb.graders.models import DryRun
 from rubricweb.grades.engine import chunks
 from rubricweb.grades.human_models import HumanGrade
 from rubricweb.grades.models import Grade, GraderConfig
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from tests.factories import STRICT, gradable
 from tests.rubricweb.grades import scripted
 from tests.rubricweb.markup import markup

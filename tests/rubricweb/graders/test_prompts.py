@@ -21,7 +21,7 @@ from rubricweb.graders.models import DryRun
 from rubricweb.grades.engine import chunks
 from rubricweb.grades.models import Grade
 from rubricweb.jobs import dispatch, queue
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from tests.factories import STRICT, JudgmentFactory, gradable
 from tests.rubricweb.grades import scripted
 from tests.rubricweb.jobs.workers import wait_until, workers

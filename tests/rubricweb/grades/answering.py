@@ -15,7 +15,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.grades import actions
 from rubricweb.grades.engine import chunks
 from rubricweb.grades.models import GradingJob
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from tests.factories import gradable
 from tests.rubricweb.grades import counting, scripted
 

@@ -10,7 +10,7 @@ from rubricweb.grades.configs import config_for
 from rubricweb.grades.engine import chunks, kind
 from rubricweb.grades.models import GradingJob
 from rubricweb.jobs import worker_state
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from tests.factories import gradable
 from tests.rubricweb.grades import scripted
 

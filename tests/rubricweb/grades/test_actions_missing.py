@@ -17,7 +17,7 @@ from rubricweb.grades.engine.missing import missing_cells
 from rubricweb.grades.engine.parts import cells_of
 from rubricweb.grades.engine.stages import left_to_start
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob, JobChunk
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from tests.factories import gradable, grade, lexical_config
 
 EXTRACTION = "QuestionCompleteConciseUnanswerablePromptWithChoices"

@@ -16,7 +16,7 @@ from rubricweb.grades.configs import config_for
 from rubricweb.grades.engine import chunks, parts, price
 from rubricweb.grades.models import Grade, GradingJob, JobChunk
 from rubricweb.jobs import kinds, leases, worker_state
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from tests.factories import gradable
 from tests.grading.servers.batches import rates, serving_batches
 from tests.rubricweb.jobs.workers import wait_until, workers

@@ -33,7 +33,7 @@ from rubricweb.grades.matrices import topic_grades
 from rubricweb.grades.models import Grade, JobChunk
 from rubricweb.grades.raters import KINDS, raters
 from rubricweb.grades.visibility import visible_grades
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from tests.factories import (
     STRICT,
     BankFactory,

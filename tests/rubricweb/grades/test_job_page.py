@@ -12,7 +12,7 @@ from rubricweb.grades import actions, store
 from rubricweb.grades.engine.parts import cells_of
 from rubricweb.grades.models import Grade, GradingJob
 from rubricweb.grades.store import GradeRow
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from tests.factories import CollectionFactory, gradable
 from tests.rubricweb.markup import markup
 

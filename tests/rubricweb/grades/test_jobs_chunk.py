@@ -14,7 +14,7 @@ from rubricweb.grades.engine import chunks, kind
 from rubricweb.grades.engine.parts import cells_of
 from rubricweb.grades.models import Grade, GradingJob, JobChunk
 from rubricweb.jobs import leases, worker_state
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from tests.factories import gradable
 from tests.rubricweb.grades import scripted
 from tests.rubricweb.grades.scripted import rated

@@ -19,7 +19,7 @@ from rubricweb.grades.models import GraderConfig, GradingJob, JobChunk
 from rubricweb.imports.models import Import, ImportFile
 from rubricweb.jobs import queue
 from rubricweb.jobs.queue import WorkerBeat
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from rubricweb.releases.models import Release
 from tests.factories import CollectionFactory, TopicFactory, gradable
 from tests.rubricweb.grades.answering import answering

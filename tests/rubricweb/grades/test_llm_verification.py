@@ -14,7 +14,7 @@ from rubricweb.grades.engine import chunks, monitor
 from rubricweb.grades.engine.missing import failed_cells, missing_cells
 from rubricweb.grades.models import Grade, GradingJob, JobChunk, MatrixStamp
 from rubricweb.grades.store import GradeRow, save_grades
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from tests.factories import gradable
 from tests.rubricweb.grades import scripted
 from tests.rubricweb.jobs.workers import wait_until, workers

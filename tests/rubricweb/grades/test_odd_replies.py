@@ -15,7 +15,7 @@ from rubricweb.grades import actions
 from rubricweb.grades.configs import config_for
 from rubricweb.grades.engine import chunks
 from rubricweb.grades.models import Grade, GradingJob
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from tests.factories import gradable
 from tests.grading.odd_replies import ODD, Body, reply
 from tests.grading.servers.http import Reply, serving

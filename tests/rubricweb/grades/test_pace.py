@@ -17,7 +17,7 @@ from rubricweb.grades.engine.price import expected_time, price
 from rubricweb.grades.models import Grade, GradingJob
 from rubricweb.jobs import capabilities, queue, worker_state
 from rubricweb.jobs.queue import WorkerBeat
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from tests.factories import gradable
 from tests.rubricweb.grades.scripted import rated
 
@@ -148,7 +148,7 @@ def test_a_chunk_that_takes_too_long_makes_way_for_what_is_more_urgent(
     monkeypatch.setattr(kind, "LOCAL", frozenset({"scripted"}))
     gradable(collection, topics=1, passages=2, items=2)
     (job,) = actions.start_grading(collection, by=None, configs=[config])
-    queue.enqueue_many_now("rubricweb.jobs.run.work_on", [("import-1-0", ("import", 1))], queue_name=waits)
+    queue.enqueue_many_now("rubricweb.jobs.worker.work_on", [("import-1-0", ("import", 1))], queue_name=waits)
     script(always)
     chunk = job.chunks.get()
     work_on("chunk", chunk.pk)

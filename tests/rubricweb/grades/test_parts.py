@@ -18,7 +18,7 @@ from rubricweb.grades.engine.parts import Span, cells_of
 from rubricweb.grades.models import Grade, GradingJob, JobChunk, Pair
 from rubricweb.jobs import leases
 from rubricweb.jobs.kinds import kind_of
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from tests.factories import ItemFactory, PooledFactory, gradable, grade, lexical_config, ranked
 
 JobState, ChunkState = GradingJob.State, JobChunk.State

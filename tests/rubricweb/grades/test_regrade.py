@@ -17,7 +17,7 @@ from rubricweb.grades.engine.stages import can_ask, job_at
 from rubricweb.grades.matrices import matrices
 from rubricweb.grades.models import Grade, GraderConfig, GradingJob
 from rubricweb.grades.store import GradeRow, save_grades
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from tests.factories import gradable
 from tests.rubricweb.grades import scripted
 from tests.rubricweb.grades.scripted import rated

@@ -17,7 +17,7 @@ from rubricweb.graders.kept import stored
 from rubricweb.grades import replies, store
 from rubricweb.grades.configs import imported_config
 from rubricweb.grades.human_ratings import Cell, rate_cell
-from rubricweb.grades.importers import ImportFiles, import_files
+from rubricweb.grades.importers import ImportFiles, import_collection
 from rubricweb.grades.models import Grade
 from rubricweb.grades.replies import content_of, keep_replies, raw_replies, texts_of
 from rubricweb.grades.reply_models import ReplyBlock, ReplyPolicy
@@ -137,10 +137,10 @@ def test_files_bring_and_name_the_same_replies_wherever_they_lie(collection, cel
     assert LONG.format(19) in path.read_text(encoding="utf-8")
     files = ImportFiles(graded=(path,))
     unchanged = {"new": 0, "changed": 0, "unchanged": 20}
-    assert vars_of(import_files("autumn", files=files, by=None)) == unchanged
+    assert vars_of(import_collection("autumn", files=files, by=None)) == unchanged
     make_older(WEEK)
     assert drop(collection) == 20
-    assert vars_of(import_files("autumn", files=files, by=None)) == unchanged
+    assert vars_of(import_collection("autumn", files=files, by=None)) == unchanged
     write_graded(path, graded_lines(collection, has_rankings=False))
     assert "4: «Anthocyanins»" not in path.read_text(encoding="utf-8")
 
@@ -155,7 +155,7 @@ def test_a_file_that_replaces_brings_its_replies(collection, cells, config, tmp_
     path = tmp_path / "graded.jsonl"
     write_graded(path, graded_lines(collection, has_rankings=False))
     path.write_text(path.read_text(encoding="utf-8").replace("sentence 7", "line 7"), encoding="utf-8")
-    import_files("autumn", files=ImportFiles(graded=(path,), replace=True), by=None)
+    import_collection("autumn", files=ImportFiles(graded=(path,), replace=True), by=None)
     assert kept_texts()[7] == LONG.format(7).replace("sentence", "line")
     assert kept_texts()[8] == LONG.format(8)
 

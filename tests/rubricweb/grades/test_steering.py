@@ -17,11 +17,11 @@ from rubricweb.core.models import AuditEntry
 from rubricweb.grades import actions
 from rubricweb.grades.engine import chunks, kind, progress
 from rubricweb.grades.models import Grade, GradingJob, JobChunk
-from rubricweb.jobs import capabilities, endings, leases, queue, reaper, worker_state
+from rubricweb.jobs import capabilities, endings, leases, queue, worker_state
 from rubricweb.jobs.capabilities import handed_over
 from rubricweb.jobs.kinds import kind_of
 from rubricweb.jobs.queue import WorkerBeat
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from tests.rubricweb.grades.scripted import rated
 from tests.rubricweb.jobs.working import claim
 
@@ -72,7 +72,7 @@ def test_resuming_enqueues_what_waits(job, script, django_capture_on_commit_call
     actions.pause_job(job, by=None)
     with queue.connection() as client:
         client.flushall()
-    assert reaper._enqueue_lost(kind_of(job.chunks.first()), set()) == 0
+    assert endings._enqueue_lost(kind_of(job.chunks.first()), set()) == 0
     with django_capture_on_commit_callbacks(execute=True):
         actions.resume_job(job, by=None)
     assert len(queue.waiting_ids()) == 3
@@ -210,7 +210,7 @@ def test_a_chunk_is_handed_to_a_worker_that_can(job, refusing, config, django_ca
     assert own.cannot == {place: "script \N{MIDDLE DOT} LexicalBaseline"}
     job.chunks.exclude(pk=job.chunks.first().pk).update(state=ChunkState.DONE)
     JobChunk.objects.update(queued_at=timezone.now() - timedelta(minutes=1))
-    assert reaper.reap() == 0, "what was handed over is not lost"
+    assert endings.reap() == 0, "what was handed over is not lost"
     worker_state.now.refused.clear()
     assert place in capabilities.queue_names()
 

@@ -20,7 +20,7 @@ from rubricweb.grades.engine.missing import missing_cells
 from rubricweb.grades.matrices import topic_grades
 from rubricweb.grades.models import Grade, JobChunk
 from rubricweb.grades.store import GradeRow, save_grades
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from tests.factories import gradable
 from tests.rubricweb.grades import scripted
 from tests.rubricweb.import_files import Folder

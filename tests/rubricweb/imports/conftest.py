@@ -14,7 +14,7 @@ from django.test import Client
 from rubricweb.corpus.models import Collection
 from rubricweb.imports import kind, staging
 from rubricweb.imports.models import Import
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 
 PAGE = "/collections/autumn/imports/"
 QUERIES = '{"t1": "why leaves turn red"}\n'

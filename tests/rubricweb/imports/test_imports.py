@@ -19,6 +19,7 @@ from rubricweb.imports import actions, staging, worker
 from rubricweb.imports.models import Import
 from rubricweb.jobs import leases
 from rubricweb.jobs.kinds import kind_of
+from rubricweb.submissions import checking
 from tests.rubricweb.import_files import FALL, RED, bank_line, database, passage, rated, uid
 from tests.rubricweb.imports.conftest import OPTIONS, PAGE, QRELS, QUERIES, RUN, sent, staged, worked, zipped
 from tests.rubricweb.markup import markup
@@ -319,7 +320,7 @@ def test_an_error_that_passes_is_tried_again(upload, monkeypatch, client):
     def overloaded(*args, **kwargs):
         raise OperationalError("too many locks")
 
-    monkeypatch.setattr(worker, "preview_import", overloaded)
+    monkeypatch.setattr(checking, "import_collection", overloaded)
     assert (worked(batch).state, worked(batch).attempts) == ("queued", 2)
     batch = worked(batch)
     assert (batch.state, batch.error) == ("failed", "OperationalError: too many locks")

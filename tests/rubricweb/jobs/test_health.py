@@ -10,13 +10,13 @@ from django.core.management import call_command
 from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client
 
-from rubricweb.jobs import health, queue
+from rubricweb.jobs import probes, queue
 from rubricweb.jobs.queue import WorkerBeat
 
 
 @pytest.fixture(autouse=True)
 def _no_workers(redis_server, monkeypatch):
-    monkeypatch.setattr(health._Known, "migrations_are_applied", False)
+    monkeypatch.setattr(probes._Known, "migrations_are_applied", False)
     redis_server.start()
     redis_server.flush()
 
@@ -50,7 +50,7 @@ def test_it_is_not_ready_before_its_migrations_are_applied(client: Client):
     recorder = MigrationRecorder.Migration.objects
     recorder.create(app="grades", name="9999_of_the_next_version")
     assert client.get("/readyz").json() == {"database": True, "migrations": True, "static_files": True}
-    health._Known.migrations_are_applied = False
+    probes._Known.migrations_are_applied = False
     recorder.filter(app="releases").delete()
     answer = client.get("/readyz")
     assert (answer.status_code, answer.json()["migrations"]) == (503, False)
@@ -61,7 +61,7 @@ def begun(settings, tmp_path, monkeypatch):
     """A process with the files of two style sheets, which serves what was collected before it began."""
     own = tmp_path / "own"
     (own / "bundles").mkdir(parents=True)
-    for name in (health.BASE, "new.css"):
+    for name in (probes.BASE, "new.css"):
         (own / name).write_text("p { color: red }")
     settings.STATIC_ROOT, settings.STATICFILES_DIRS = tmp_path / "collected", [own]
     settings.STATICFILES_FINDERS = ["django.contrib.staticfiles.finders.FileSystemFinder"]
@@ -71,12 +71,12 @@ def begun(settings, tmp_path, monkeypatch):
 
     def begin() -> None:
         """A new process reads anew what was collected."""
-        health._Known.files_are_collected = False
+        probes._Known.files_are_collected = False
         settings.STORAGES = dict(settings.STORAGES)
 
     yield begin
     get_finder.cache_clear()
-    health._Known.files_are_collected = False
+    probes._Known.files_are_collected = False
 
 
 @pytest.mark.django_db
@@ -106,3 +106,7 @@ def test_probes_call_a_bare_address_without_https(client: Client, settings, path
 
 def test_it_needs_no_sign_in_and_refuses_post(client: Client):
     assert client.post("/healthz").status_code == 405
+
+
+def test_livez_needs_no_database(client: Client):
+    assert client.get("/livez", headers={"host": "10.1.2.3"}).content == b"ok\n"

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from rubricweb.grades import actions
 from rubricweb.grades.models import GradingJob, JobChunk
-from rubricweb.jobs import dispatch, leases, queue, reaper
+from rubricweb.jobs import dispatch, endings, leases, queue
 from rubricweb.jobs.chunked import finish_if_done
 from rubricweb.jobs.kinds import kind_of
 from rubricweb.jobs.leases import MAX_ATTEMPTS
@@ -32,7 +32,7 @@ def job(collection, settings, redis_server) -> GradingJob:
 def reap(django_capture_on_commit_callbacks):
     def reap_once() -> int:
         with django_capture_on_commit_callbacks(execute=True):
-            return reaper.reap()
+            return endings.reap()
 
     return reap_once
 
@@ -123,7 +123,7 @@ def test_reapers_that_race_give_each_chunk_out_once(job):
     def race() -> None:
         try:
             gate.wait(timeout=10)
-            reaped.append(sum(map(reaper._take, leases.expired(kind_of(job.chunks.first())))))
+            reaped.append(sum(map(endings._take, leases.expired(kind_of(job.chunks.first())))))
         except Exception as error:  # noqa: BLE001 - whatever it is, the test shows it
             errors.append(error)
         finally:

@@ -9,7 +9,7 @@ from django.test import Client
 from prometheus_client.parser import text_string_to_metric_families
 
 from rubricweb.grades import actions
-from rubricweb.jobs import queue, run
+from rubricweb.jobs import queue, worker
 from rubricweb.jobs.queue import WorkerBeat
 from tests.factories import gradable
 
@@ -51,7 +51,7 @@ def test_work_is_counted_from_its_start_to_its_end(collection, client: Client, s
     chunks = list(job.chunks.order_by("number"))
     before = _read(client)
     assert before["rubricweb_work_waiting", "chunk"] == len(chunks) == 2
-    run.work_on("chunk", chunks[0].pk)
+    worker.work_on("chunk", chunks[0].pk)
     after = _read(client)
     assert after["rubricweb_work_waiting", "chunk"] == 1
     assert after["rubricweb_work_leased", "chunk"] == 0

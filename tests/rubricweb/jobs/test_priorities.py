@@ -11,8 +11,8 @@ from django.utils import timezone
 from rubricweb.core.models import AuditEntry
 from rubricweb.grades import actions
 from rubricweb.grades.models import GradingJob, JobChunk
-from rubricweb.jobs import capabilities, dispatch, leases, queue, reaper
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs import capabilities, dispatch, endings, leases, queue
+from rubricweb.jobs.worker import work_on
 from tests.factories import gradable
 from tests.rubricweb.markup import markup
 
@@ -81,7 +81,7 @@ def test_what_is_being_graded_or_was_handed_over_stays_where_it_is(
     assert waiting("high") == [f"chunk-{third.pk}-0"]
     assert waiting("for-config-1") == [f"chunk-{second.pk}-0"]
     JobChunk.objects.update(queued_at=timezone.now() - timedelta(minutes=1))
-    assert reaper.reap() == 0, "nothing is lost"
+    assert endings.reap() == 0, "nothing is lost"
 
 
 def test_without_redis_the_reaper_enqueues_by_the_new_priority(
@@ -93,7 +93,7 @@ def test_without_redis_the_reaper_enqueues_by_the_new_priority(
         actions.go_first(awaited, by=developer)
     redis_server.start()
     JobChunk.objects.update(queued_at=timezone.now() - timedelta(minutes=1))
-    assert reaper.reap() == 6
+    assert endings.reap() == 6
     assert sorted(waiting("high")) == sorted(names(awaited))
 
 

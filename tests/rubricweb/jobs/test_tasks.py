@@ -20,12 +20,12 @@ from rubricweb.banks.drafting.models import Draft, DraftRequest
 from rubricweb.core import events
 from rubricweb.graders import kind as dry_runs
 from rubricweb.graders.models import DryRun
-from rubricweb.jobs import capabilities, dispatch, endings, kinds, queue, reaper, worker_state
+from rubricweb.jobs import capabilities, dispatch, endings, kinds, queue, worker_state
 from rubricweb.jobs.capabilities import handed_over
 from rubricweb.jobs.leases import MAX_ATTEMPTS, LeaseLost, worker_name
 from rubricweb.jobs.models import Task
 from rubricweb.jobs.queue import WorkerBeat
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from tests.factories import STRICT, BankFactory, TopicFactory, gradable
 from tests.rubricweb.jobs.workers import wait_until
 from tests.rubricweb.jobs.workers import workers as worker_processes
@@ -98,14 +98,14 @@ def expire(task: Task) -> None:
 
 
 def test_what_the_queue_lost_is_enqueued_again_once(task):
-    assert reaper.reap() == 1
+    assert endings.reap() == 1
     assert queue.get_queue(QUEUE).job_ids == [dispatch.rq_id(task)]
-    assert reaper.reap() == 0
+    assert endings.reap() == 0
 
 
 def test_a_young_task_may_still_be_on_its_way(task):
     type(task).objects.update(queued_at=timezone.now())
-    assert reaper.reap() == 0
+    assert endings.reap() == 0
 
 
 def test_a_lease_is_renewed_and_told_while_a_worker_is_at_it(task):
@@ -116,7 +116,7 @@ def test_a_lease_is_renewed_and_told_while_a_worker_is_at_it(task):
     with worker_state.now.on(lease):
         assert worker_state.now.doing() == kinds.kind_of(task).words(task)
         worker_state.now.renew()
-    assert reaper.reap() == 0
+    assert endings.reap() == 0
     assert now(task).lease_until > timezone.now()
 
 
@@ -124,7 +124,7 @@ def test_what_a_dead_worker_had_goes_to_the_next_one(task, django_capture_on_com
     dead = claim(task)
     expire(task)
     with django_capture_on_commit_callbacks(execute=True):
-        assert reaper.reap() == 1
+        assert endings.reap() == 1
     assert (now(task).state, task.worker) == ("queued", "")
     assert queue.get_queue(QUEUE).job_ids == [dispatch.rq_id(task)]
     assert not dead.renew()
@@ -142,7 +142,7 @@ def test_what_kills_its_workers_is_given_up(task, monkeypatch, django_capture_on
             assert now(task).state == "queued"
             assert claim(task)
             expire(task)
-            reaper.reap()
+            endings.reap()
     assert now(task).state == "failed"
     words = kinds.kind_of(task).words(task)
     assert task.error == f"The worker {worker_name()} died while it worked on {words}."
@@ -164,7 +164,7 @@ def test_a_worker_that_cannot_hands_it_over(task, refusing, monkeypatch, django_
     assert (now(task).state, task.attempts) == ("queued", 0)
     assert len(queue.get_queue(place).job_ids) == 1
     assert place not in capabilities.queue_names()
-    assert reaper.reap() == 0, "what was handed over is not lost"
+    assert endings.reap() == 0, "what was handed over is not lost"
     own = next(worker for worker in queue.living_workers() if worker.name == worker_name())
     assert own.cannot == {place: need(task).words}
     worker_state.now.refused.clear()

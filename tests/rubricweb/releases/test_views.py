@@ -14,7 +14,7 @@ from rubricweb.campaigns.actions import close_campaign
 from rubricweb.campaigns.models import Turn
 from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.models import Collection, Run
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from rubricweb.leaderboards.models import PublicBoard
 from rubricweb.releases.contents import made_up_names
 from rubricweb.releases.kind import Releases

@@ -15,7 +15,7 @@ from rubricweb.core.models import AuditEntry
 from rubricweb.corpus.actions import accept_run
 from rubricweb.corpus.models import Pooled, Response, Run, Topic
 from rubricweb.corpus.pools import collection_pool
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from rubricweb.submissions import actions, files
 from rubricweb.submissions.models import Call, Submission
 from tests.factories import PassageFactory, RunFactory

@@ -8,7 +8,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.jobs import limited
 from rubricweb.jobs.limited import Limits
 from rubricweb.jobs.models import Job
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from rubricweb.support import actions, kind
 from rubricweb.support.kind import price
 from rubricweb.support.models import SupportChunk, SupportLabel

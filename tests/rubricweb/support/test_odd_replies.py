@@ -14,7 +14,7 @@ from grading.graders import openai_client
 from grading.support import JudgedCitations, Support
 from rubricweb.jobs.limited import Limits
 from rubricweb.jobs.models import Job
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from rubricweb.support import actions
 from rubricweb.support.models import SupportLabel
 from tests.grading.odd_replies import ODD, Body, reply

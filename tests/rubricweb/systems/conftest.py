@@ -5,7 +5,7 @@ import pytest
 from grading.systems.pipeline import SystemSpec
 from rubricweb.jobs import limited
 from rubricweb.jobs.limited import Limits
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from rubricweb.systems import actions
 from rubricweb.systems.models import SystemChunk
 from tests import factories

@@ -17,7 +17,7 @@ from rubricweb.corpus.models import Run
 from rubricweb.jobs import limited, steering
 from rubricweb.jobs.limited import Limits
 from rubricweb.jobs.models import Job
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from rubricweb.systems import actions, kind, retrieval
 from rubricweb.systems.models import SystemChunk, SystemJob
 from tests import factories

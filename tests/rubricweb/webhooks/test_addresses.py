@@ -9,7 +9,7 @@ import httpx
 import pytest
 from django.core import mail as outgoing
 
-from rubricweb.core.mail import mail
+from rubricweb.core.servers import mail
 from rubricweb.webhooks import sending
 from rubricweb.webhooks.sending import (
     BadAddress,

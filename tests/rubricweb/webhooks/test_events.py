@@ -16,7 +16,7 @@ from rubricweb.campaigns.progress import announce_done
 from rubricweb.grades import actions as grading
 from rubricweb.grades.models import Grade
 from rubricweb.jobs import chunked
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from rubricweb.leaderboards.kind import AT_MOST_EVERY, queue_changed
 from rubricweb.leaderboards.models import BoardWatch
 from rubricweb.releases.actions import start_release

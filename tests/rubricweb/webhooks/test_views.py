@@ -7,7 +7,7 @@ import html
 import pytest
 
 from rubricweb.core.models import AuditEntry
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from rubricweb.webhooks.models import Delivery, Endpoint, Message
 from tests.rubricweb.markup import markup
 

@@ -10,7 +10,6 @@ from django.core.management.base import CommandError
 from grading.errors import BadFormat
 from rubricweb.archives import reading
 from rubricweb.archives.restoring import Restored, Terms, restore_archive
-from rubricweb.core.copies import Overtaken
 from rubricweb.core.reader import OperatorCommand
 
 SHOWN = ("corpus.Topic", "corpus.Passage", "corpus.Run", "banks.Item", "grades.Grade", "grades.HumanGrade")
@@ -42,8 +41,6 @@ class Command(OperatorCommand):
             raise CommandError(f"{error}; or trust whoever made it and had it since, with --trust") from error
         except BadFormat as error:
             raise CommandError(str(error)) from error
-        except Overtaken as error:
-            raise CommandError(f"{error}; nothing was restored: run the command again") from error
         self._report(restored, joins=terms.joins)
 
     def _report(self, restored: Restored, *, joins: bool) -> None:

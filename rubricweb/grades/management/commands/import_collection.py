@@ -19,7 +19,6 @@ from grading.formats import registry
 from grading.formats.base import Content
 from grading.segmentation import PassagesOf
 from rubricweb.banks.models import Bank
-from rubricweb.core.copies import Overtaken
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.importers.judgments import SeveralJudgments
 from rubricweb.corpus.models import Collection
@@ -28,8 +27,7 @@ from rubricweb.grades.importers import (
     NUGGET_GRADER,
     ImportFiles,
     ImportSummary,
-    import_files,
-    paths_of,
+    import_collection,
 )
 
 FILES = {
@@ -111,7 +109,7 @@ class Command(OperatorCommand):
 
 def _imported(slug: str, files: ImportFiles) -> ImportSummary:
     try:
-        return import_files(slug, files=files, by=None)
+        return import_collection(slug, files=files, by=None)
     except Unclear as error:
         ways = " or ".join(f"--read-as {shlex.quote(f'{error.file}={name}')}" for name in error.formats)
         raise CommandError(
@@ -119,8 +117,6 @@ def _imported(slug: str, files: ImportFiles) -> ImportSummary:
         ) from error
     except BadFormat as error:
         raise CommandError(" ".join(str(error).split("\n"))) from error
-    except Overtaken as error:
-        raise CommandError(f"Nothing was imported: {error}. Try again.") from error
 
 
 def _files(options: Mapping[str, Any]) -> ImportFiles:  # Any: what argparse parsed, by name
@@ -140,7 +136,7 @@ def _formats_of(files: ImportFiles, given: Sequence[str]) -> dict[Path, str]:
             registry.find(name)
         except BadFormat as error:
             raise CommandError(f"--read-as {option}: {error.problem}") from error
-        meant = [path for path in paths_of(files) if path.name == pattern or fnmatchcase(path.name, pattern)]
+        meant = [path for path in _paths_of(files) if path.name == pattern or fnmatchcase(path.name, pattern)]
         if not meant:
             raise CommandError(
                 f"--read-as {option}: no file is named {pattern or 'so'}, expected NAME=FORMAT"
@@ -251,3 +247,14 @@ def _lines(summary: ImportSummary) -> str:
         notes.append(f"Note: trec_eval 9's order ({order}) is not that of the ranks in: {runs}.")
     ending = "Imported." if summary.has_changed else "Nothing changed: all of this was already there."
     return "\n".join([f"Collection {summary.collection.slug}", *rows, *notes, ending])
+
+
+def _paths_of(files: ImportFiles) -> list[Path]:
+    """Return all files of the import that exist, those of folders included."""
+    named = [files.queries, files.qrels, files.official, files.runs, *files.run_files]
+    named += [files.labels, files.labels_of]
+    named += [*files.passages, *files.graded, *files.nugget_grades, *files.banks, *files.responses]
+    named += [*files.ratings, *files.flags, *files.votes, *files.support]
+    paths = [path for path in named if path]
+    inside = [path for folder in paths if folder.is_dir() for path in folder.iterdir()]
+    return [path for path in (*paths, *inside) if path.is_file()]

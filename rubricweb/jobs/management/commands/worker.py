@@ -8,7 +8,7 @@ from typing import Any
 
 from django.conf import settings
 
-from rubricweb.core import tracing
+from rubricweb.core import telemetry
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.jobs import capabilities
 from rubricweb.jobs.worker import Runner
@@ -29,7 +29,7 @@ class Command(OperatorCommand):
     def handle(self, *args: Any, short: bool, **options: Any) -> None:
         settings.DEBUG = False  # Django would keep the text of every statement, for a page that no worker has
         os.environ.setdefault("TQDM_DISABLE", "1")  # libraries that load models draw bars into the log
-        tracing.start()
+        telemetry.start()
         if not short:
             capabilities.declare()
         Runner().run()

@@ -11,7 +11,7 @@ from django.core.management import CommandError
 from rubricweb.core.reader import OperatorCommand
 from rubricweb.corpus.command_arguments import collection_named
 from rubricweb.corpus.models import Run
-from rubricweb.jobs.run import work_on
+from rubricweb.jobs.worker import work_on
 from rubricweb.submissions import actions
 from rubricweb.submissions.actions import Sent
 from rubricweb.submissions.files import findings_from_json

@@ -1,14 +1,43 @@
-"""Many new rows at once: by COPY on PostgreSQL, which takes several times as many a second as INSERT, and by
-INSERT elsewhere. All or nothing, and with the same errors, either way.
+"""What differs between SQLite and PostgreSQL: the write lock, and many new rows at once.
+
+Many new rows go in by COPY on PostgreSQL, which takes several times as many a second as INSERT, and by INSERT
+elsewhere: all or nothing, and with the same errors, either way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 from django.db.models import Model
+
+WAIT_SECONDS = 0.5
+
+
+def is_locked(error: BaseException | None) -> bool:
+    return isinstance(error, OperationalError) and "locked" in str(error)
+
+
+@contextmanager
+def short_wait(seconds: float = WAIT_SECONDS) -> Iterator[None]:
+    """Wait for the lock this long only, instead of the settings' minute. PostgreSQL has no such lock."""
+    if connection.vendor != "sqlite":
+        yield
+        return
+    usual = connection.settings_dict["OPTIONS"].get("timeout", 5)
+    _wait_at_most(seconds)
+    try:
+        yield
+    finally:
+        _wait_at_most(usual)
+
+
+def _wait_at_most(seconds: float) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"PRAGMA busy_timeout = {int(seconds * 1_000)}")
+
 
 M = TypeVar("M", bound=Model)
 
