@@ -96,7 +96,7 @@ def requests(bank: Bank, topic, items) -> list[float]:
     with transaction.atomic():
         client = Client(headers={"hx-request": "true", "host": "localhost"})
         client.force_login(User.objects.create(username="what-if-bench", is_superuser=True), BACKEND)
-        address = f"/banks/{bank.pk}/topics/{topic.pk}/trial/"
+        address = f"/editor/banks/{bank.pk}/topics/{topic.pk}/trial/"
         pks = [item.pk for item in items]
         everything = {"tried": 1, "on": pks} | {f"weight-{pk}": 1 for pk in pks}
         client.get(address, everything)

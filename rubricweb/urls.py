@@ -3,16 +3,13 @@
 from django.contrib import admin
 from django.urls import include, path
 
-from rubricweb.editor import urls as editor
-from rubricweb.review import grid
-
 urlpatterns = [
     path("", include("rubricweb.core.urls")),
     path("help/", include("rubricweb.help.urls")),
     path("", include("rubricweb.corpus.urls")),
     path("", include("rubricweb.webhooks.urls")),
     path("accounts/", include("rubricweb.accounts.urls")),
-    path("", include(([path(editor.TOPIC, grid.topic, name="topic"), *editor.urlpatterns], "editor"))),
+    path("", include("rubricweb.editor.urls")),
     path("collections/", include("rubricweb.grades.urls")),
     path("collections/", include("rubricweb.graders.urls")),
     path("", include("rubricweb.imports.urls")),
@@ -24,7 +21,7 @@ urlpatterns = [
     path("", include("rubricweb.systems.urls")),
     path("", include("rubricweb.support.urls")),
     path("", include("rubricweb.leaderboards.urls")),
-    path("exports/", include("rubricweb.exports.urls")),
+    path("collections/", include("rubricweb.exports.urls")),
     path("", include("rubricweb.releases.urls")),
     path("", include("rubricweb.archives.urls")),
     path("", include("rubricweb.api.urls")),

@@ -35,8 +35,8 @@ RELEASE = f"{ONE}releases/<int:release_id>/"
 IMPORT = f"{ONE}imports/<int:import_id>/"
 
 urlpatterns = [
-    path("accounts/tokens/", tokens.token_list, name="tokens"),
-    path("accounts/tokens/<int:token_id>/revoke/", tokens.token_revoke, name="token-revoke"),
+    path("api/tokens/", tokens.token_list, name="tokens"),
+    path("api/tokens/<int:token_id>/revoke/", tokens.token_revoke, name="token-revoke"),
     path(f"{V1}openapi.json", SpectacularAPIView.as_view(), name="schema"),
     path(
         "api/docs/",

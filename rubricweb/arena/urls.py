@@ -2,9 +2,9 @@ from django.urls import path
 
 from rubricweb.arena import board_page, questions, voting
 
-VOTE = "collections/<slug:slug>/work/vote/"
+VOTES = "collections/<slug:slug>/arena/"
+VOTE = f"{VOTES}vote/"
 BATTLE = f"{VOTE}<int:battle_id>/"
-VOTES = "collections/<slug:slug>/votes/"
 app_name = "arena"
 urlpatterns = [
     path(VOTE, voting.vote, name="vote"),

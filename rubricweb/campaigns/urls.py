@@ -1,19 +1,19 @@
-"""Campaigns, the assessor's queue and decisions, under a collection's work."""
+"""Campaigns, the assessor's queue and decisions."""
 
 from django.urls import path
 
 from rubricweb.campaigns import decide, new_campaign, queue
 
-WORK = "collections/<slug:slug>/work/"
-CAMPAIGN = f"{WORK}campaigns/<int:campaign_id>/"
-QUEUE = f"{WORK}rate/<int:campaign_id>/"
-DECIDE = f"{WORK}decide/"
+CAMPAIGNS = "collections/<slug:slug>/campaigns/"
+CAMPAIGN = f"{CAMPAIGNS}<int:campaign_id>/"
+QUEUE = f"{CAMPAIGNS}rate/<int:campaign_id>/"
+DECIDE = f"{CAMPAIGNS}decide/"
 
 app_name = "campaigns"
 urlpatterns = [
-    path(f"{WORK}campaigns/", queue.campaigns, name="campaigns"),
-    path(f"{WORK}campaigns/new/", new_campaign.campaign_new, name="campaign-new"),
-    path(f"{WORK}campaigns/new/preview/", new_campaign.campaign_preview, name="campaign-preview"),
+    path(CAMPAIGNS, queue.campaigns, name="campaigns"),
+    path(f"{CAMPAIGNS}new/", new_campaign.campaign_new, name="campaign-new"),
+    path(f"{CAMPAIGNS}new/preview/", new_campaign.campaign_preview, name="campaign-preview"),
     path(QUEUE, queue.queue, name="queue"),
     path(f"{QUEUE}next/", queue.queue_next, name="queue-next"),
     path(CAMPAIGN, queue.campaign, name="campaign"),

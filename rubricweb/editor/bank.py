@@ -119,7 +119,7 @@ def topic_frame(bank: Bank, topic: Topic, view: str) -> dict[str, object]:
         "collection": bank.collection,
         "view": view,
         "views_of_topic": VIEWS,
-        "place": PLACES.get(view, "editor:topic"),
+        "place": PLACES.get(view, "review:topic"),
         "neighbours": partial(neighbours, topic),
         "banks": partial(banks_for, bank.collection, topic),
     }
@@ -156,7 +156,7 @@ def bank_begin(request: HtmxRequest, slug: str) -> HttpResponse:
         messages.error(request, "A rubric needs topics: import those first.")
         return redirect(collection)
     bank = actions.begin_bank(collection, by=request.user)
-    return redirect("editor:topic", bank.pk, topic.pk)
+    return redirect("review:topic", bank.pk, topic.pk)
 
 
 def _page_context(request: HtmxRequest, bank: Bank, topic: Topic, figures: FiguresForm) -> dict[str, object]:

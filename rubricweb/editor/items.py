@@ -54,7 +54,7 @@ KEPT = ("grader", "min_grade")
 def editor_url(request: HtmxRequest, bank: Bank, topic: Topic, **more: object) -> str:
     """Return the URL of the editor with the page's parameters; `more` is added."""
     kept = {name: request.GET[name] for name in KEPT if request.GET.get(name)} | more
-    return reverse("editor:topic", args=[bank.pk, topic.pk]) + (f"?{urlencode(kept)}" if kept else "")
+    return reverse("review:topic", args=[bank.pk, topic.pk]) + (f"?{urlencode(kept)}" if kept else "")
 
 
 def change_url(request: HtmxRequest, item: Item, change: str) -> str:

@@ -2,22 +2,22 @@ from django.urls import path
 
 from rubricweb.editor import bank, chosen_items, drafts, history, impact, items, start, trial
 
-app_name = "editor"  # `topic` is in rubricweb/urls.py: it shows the grid too, which is of a room above
-TOPIC = "banks/<int:bank_id>/topics/<int:topic_id>/"
-ITEM = "banks/<int:bank_id>/items/<int:item_id>/"
-DRAFT = "banks/<int:bank_id>/drafts/<int:draft_id>/"
-REQUEST = "banks/<int:bank_id>/drafting/<int:request_id>/"
-IMPORTANCE = "banks/<int:bank_id>/importance/<int:suggestion_id>/"
+app_name = "editor"
+TOPIC = "editor/banks/<int:bank_id>/topics/<int:topic_id>/"
+ITEM = "editor/banks/<int:bank_id>/items/<int:item_id>/"
+DRAFT = "editor/banks/<int:bank_id>/drafts/<int:draft_id>/"
+REQUEST = "editor/banks/<int:bank_id>/drafting/<int:request_id>/"
+IMPORTANCE = "editor/banks/<int:bank_id>/importance/<int:suggestion_id>/"
 urlpatterns = [
-    path("collections/<slug:slug>/banks/begin/", bank.bank_begin, name="bank-begin"),
+    path("collections/<slug:slug>/editor/begin/", bank.bank_begin, name="bank-begin"),
     path(f"{TOPIC}add/", items.item_add, name="item-add"),
     path(f"{TOPIC}items/", chosen_items.items_change, name="items-change"),
     path(f"{TOPIC}items/undo/", chosen_items.items_undo, name="items-undo"),
     path(f"{TOPIC}trial/", trial.trial, name="trial"),
-    path("grades/banks/<int:bank_id>/topics/<int:topic_id>/impact/", impact.impact, name="impact"),
-    path("collections/<slug:slug>/drafts/", drafts.review_drafts, name="review-drafts"),
-    path("collections/<slug:slug>/drafts/begin/", start.draft_all, name="draft-all"),
-    path("collections/<slug:slug>/drafts/stop/", start.draft_stop, name="draft-stop"),
+    path(f"{TOPIC}impact/", impact.impact, name="impact"),
+    path("collections/<slug:slug>/editor/drafts/", drafts.review_drafts, name="review-drafts"),
+    path("collections/<slug:slug>/editor/drafts/begin/", start.draft_all, name="draft-all"),
+    path("collections/<slug:slug>/editor/drafts/stop/", start.draft_stop, name="draft-stop"),
     path(f"{TOPIC}drafts/", drafts.drafts, name="drafts"),
     path(f"{TOPIC}drafts/request/", drafts.drafts_request, name="drafts-request"),
     path(f"{TOPIC}drafts/accept/", drafts.drafts_accept, name="drafts-accept"),
@@ -43,9 +43,9 @@ urlpatterns = [
     path(f"{ITEM}show/", items.item_show, name="item-show"),
     path(f"{ITEM}retire/", bank.item_retire, name="item-retire"),
     path(f"{ITEM}restore/", bank.item_restore, name="item-restore"),
-    path("collections/<slug:slug>/history/", history.history, name="history"),
+    path("collections/<slug:slug>/editor/history/", history.history, name="history"),
     path(
-        "collections/<slug:slug>/history/<int:number>/restore/",
+        "collections/<slug:slug>/editor/history/<int:number>/restore/",
         history.version_restore,
         name="version-restore",
     ),

@@ -58,7 +58,7 @@ def _material(role: Role, collection: Collection, bank: Bank | None) -> NextStep
         lacks = "There is no rubric of questions or nuggets to grade passages on."
         return _step(role, editor, lacks, "Draft, write or import questions", collection.get_absolute_url())
     if not Item.including_secret.active().filter(bank=bank).exists():
-        address = reverse("editor:topic", args=[bank.pk, topic.pk])
+        address = reverse("review:topic", args=[bank.pk, topic.pk])
         return _step(role, editor, "No topic has a question or nugget.", "Write the first ones", address)
     if Pooled.objects.filter(topic__collection=collection).exists():
         return None

@@ -68,6 +68,7 @@ PAGES = {
     "graders": "graders#choose-a-grader",
     "graders:write": "graders#prompts-of-your-own",
     "releases": "files#take-files-out",
+    "review:topic": "topics",
     "review": "topics#read-the-grid",
     "review:flags": "work#flags",
     "review:problems": "topics#problems",
@@ -243,7 +244,7 @@ def search(query: str) -> list[tuple[Document, str, str, str]]:
 
 
 def help_for(route: str) -> str:
-    """Return the address of the page for a route such as `editor:topic`, else of the first page."""
+    """Return the address of the page for a route such as `review:topic`, else of the first page."""
     page = PAGES.get(route) or PAGES.get(route.partition(":")[0], INDEX)
     name, _, anchor = page.partition("#")
     return address_of(name) + (f"#{anchor}" if anchor else "")

@@ -121,8 +121,8 @@ def _topics(here: Sequence[Collection], terms: Sequence[str]) -> Iterator[Hit]:
             yield Hit("Topics", title, topic.collection.name, address)
             continue
         place = [topic.of_bank, topic.pk]
-        yield Hit("Topics", title, "grid", reverse("editor:topic", args=place, query={"view": "grid"}))
-        yield Hit("Topics", title, "items", reverse("editor:topic", args=place))
+        yield Hit("Topics", title, "grid", reverse("review:topic", args=place, query={"view": "grid"}))
+        yield Hit("Topics", title, "items", reverse("review:topic", args=place))
 
 
 def _runs(here: Sequence[Collection]) -> Iterator[Hit]:
@@ -141,7 +141,7 @@ def _items(here: Sequence[Collection], terms: Sequence[str]) -> Iterator[Hit]:
     items = Item.objects.active().filter(_containing(terms, "revision__text"), bank__in=banks)
     fields = ("pk", "bank", "topic", "revision__text", "topic__query_id", "kind")
     for pk, bank, topic, text, query_id, kind in items.values_list(*fields)[:READ]:
-        address = f"{reverse('editor:topic', args=[bank, topic])}#item-{pk}"
+        address = f"{reverse('review:topic', args=[bank, topic])}#item-{pk}"
         yield Hit("Items", text, f"{kind} of topic {query_id}", address)
 
 

@@ -23,7 +23,7 @@ class Screen:
     keywords: str = ""
     """Words by which people look for it besides its name."""
     pages: tuple[str, ...] = ()
-    """What is reached from it: routes such as `editor:topic`, or whole rooms such as `editor:`."""
+    """What is reached from it: routes such as `review:topic`, or whole rooms such as `editor:`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,11 +245,11 @@ def screens_for(role: Role) -> tuple[tuple[Tab, tuple[Screen, ...]], ...]:
 
 
 def screen_at(route: str, role: Role | None = None) -> Screen | None:
-    """Return the screen of a route such as `editor:topic`, or the one that the route is reached from.
+    """Return the screen of a route such as `review:topic`, or the one that the route is reached from.
 
     Those of the role come first: what teams submit lies below Submit for them, and for organizers elsewhere.
 
-    >>> screen_at("editor:topic").name, screen_at("core:patterns")
+    >>> screen_at("review:topic").name, screen_at("core:patterns")
     ('Topics', None)
     >>> screen_at("submissions:submission", Role.PARTICIPANT).name
     'Submit'

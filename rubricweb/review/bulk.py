@@ -258,4 +258,4 @@ def _after(request: HtmxRequest, bank: Bank, topic: Topic, context: dict[str, ob
         return page_or_part(request, INSET, context | done, part="plan")
     kept = [pair for pair in kept_fields(request.POST) if pair[0] not in {"passage", "item"}]
     query = urlencode([("view", "grid"), *kept])
-    return redirect(f"{reverse('editor:topic', args=[bank.pk, topic.pk])}?{query}")
+    return redirect(f"{reverse('review:topic', args=[bank.pk, topic.pk])}?{query}")

@@ -197,8 +197,8 @@ class Subject:
         if self.item and self.passage:
             return reverse("review:cell", args=[bank, topic, self.passage.pk, self.item.pk])
         if self.item:
-            return f"{reverse('editor:topic', args=[bank, topic])}#item-{self.item.pk}"
-        grid = reverse("editor:topic", args=[bank, topic], query={"view": "grid"})
+            return f"{reverse('review:topic', args=[bank, topic])}#item-{self.item.pk}"
+        grid = reverse("review:topic", args=[bank, topic], query={"view": "grid"})
         return f"{grid}#p{self.passage.pk if self.passage else ''}"
 
 

@@ -1,4 +1,4 @@
-"""The grid's cells, saved views, flags, problems and the check of a grader."""
+"""A topic with its grid and rubric, cells, saved views, flags, problems and the check of a grader."""
 
 from django.urls import path
 
@@ -8,15 +8,16 @@ from rubricweb.review.problems import views as problems
 from rubricweb.review.verify import views as verify
 
 TOPIC = "review/banks/<int:bank_id>/topics/<int:topic_id>/"
-CELL = "banks/<int:bank_id>/topics/<int:topic_id>/cells/<int:passage_id>/<int:item_id>/"
-VIEWS = "review/<slug:slug>/views/"
-VERIFY = "collections/<slug:slug>/work/verify/"
+CELL = f"{TOPIC}cells/<int:passage_id>/<int:item_id>/"
+VIEWS = "collections/<slug:slug>/review/views/"
+VERIFY = "collections/<slug:slug>/review/verify/"
 VERIFIED_BANK = f"{VERIFY}<int:bank_id>/"
-FLAGS = "collections/<slug:slug>/work/flags/"
-PROBLEMS = "collections/<slug:slug>/problems/"
+FLAGS = "collections/<slug:slug>/review/flags/"
+PROBLEMS = "collections/<slug:slug>/review/problems/"
 
 app_name = "review"
 urlpatterns = [
+    path(TOPIC, grid.topic, name="topic"),
     path(f"{TOPIC}bulk/", bulk.bulk, name="bulk"),
     path(CELL, cells.cell, name="cell"),
     path(f"{CELL}rate/", cells.rate, name="rate"),

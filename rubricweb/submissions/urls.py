@@ -8,7 +8,7 @@ ONE = f"{DESK}<int:submission_id>/"
 
 app_name = "submissions"
 urlpatterns = [
-    path("collections/<slug:slug>/submit/", submit.submit, name="submit"),
+    path(f"{DESK}submit/", submit.submit, name="submit"),
     path(DESK, calls.desk, name="desk"),
     path(f"{DESK}accept/", calls.accept_all, name="accept-all"),
     path(f"{DESK}calls/new/", calls.call_new, name="call-new"),

@@ -2,7 +2,8 @@ from django.urls import path
 
 from rubricweb.support import board_page, labelling
 
-LABEL, SUPPORT = "collections/<slug:slug>/work/label/", "collections/<slug:slug>/support/"
+SUPPORT = "collections/<slug:slug>/support/"
+LABEL = f"{SUPPORT}label/"
 app_name = "support"
 urlpatterns = [
     path(LABEL, labelling.label, name="label"),

@@ -3,7 +3,7 @@ from django.urls import path
 from rubricweb.systems import views
 
 app_name = "systems"
-MAKE = "collections/<slug:slug>/make/"
+MAKE = "collections/<slug:slug>/systems/"
 MADE = f"{MAKE}<int:run_id>/"
 urlpatterns = [
     path(MAKE, views.make, name="make"),

@@ -161,11 +161,11 @@ class Places:
 
     @property
     def editor(self) -> str:
-        return reverse("editor:topic", args=[self.bank.pk, self.topic.pk])
+        return reverse("review:topic", args=[self.bank.pk, self.topic.pk])
 
     @property
     def grid(self) -> str:
-        return reverse("editor:topic", args=[self.bank.pk, self.topic.pk], query={"view": "grid"})
+        return reverse("review:topic", args=[self.bank.pk, self.topic.pk], query={"view": "grid"})
 
     @property
     def board(self) -> str:

@@ -71,7 +71,7 @@ def pages(places, written, campaign_of) -> dict[str, str]:
         "cell": places.cell(places.topic.pool.first().passage.doc_id),
         "queue": reverse("campaigns:queue", args=[slug, campaign.pk]),
         "verify": f"{reverse('review:verify', args=[slug, places.bank.pk])}?topic={places.topic.pk}",
-        "editor": reverse("editor:topic", args=topic),
+        "editor": reverse("review:topic", args=topic),
         "support": reverse("support:label", args=[slug]),
         "topics": reverse("home:collection", args=[slug]),
     }

@@ -26,7 +26,7 @@ def cited(demo):
 
 def test_citations_are_labelled_and_taken_back_by_keys(people, cited):
     page = people.sign_in("assessor")
-    page.goto(f"/collections/{cited.slug}/work/label/")
+    page.goto(f"/collections/{cited.slug}/support/label/")
     first = statement(page)
     for done, key in enumerate("210", start=1):
         page.keyboard.press(key)
@@ -43,7 +43,7 @@ def test_citations_are_labelled_and_taken_back_by_keys(people, cited):
 
 def test_labels_wait_on_the_device_while_there_is_no_connection(people, cited):
     page = people.sign_in("assessor")
-    page.goto(f"/collections/{cited.slug}/work/label/")
+    page.goto(f"/collections/{cited.slug}/support/label/")
     first = statement(page)
     cut(page)
     page.keyboard.press("2")

@@ -67,11 +67,11 @@ class Autumn:
 
     @property
     def grid(self) -> str:
-        return f"/banks/{self.bank.pk}/topics/{self.topic.pk}/?view=grid"
+        return f"/review/banks/{self.bank.pk}/topics/{self.topic.pk}/?view=grid"
 
     def cell(self, doc_id: str, item: int) -> str:
         passage = self.passages[doc_id].pk
-        return f"/banks/{self.bank.pk}/topics/{self.topic.pk}/cells/{passage}/{self.items[item].pk}/"
+        return f"/review/banks/{self.bank.pk}/topics/{self.topic.pk}/cells/{passage}/{self.items[item].pk}/"
 
 
 @pytest.fixture

@@ -42,7 +42,7 @@ PROMPTS: dict[str, tuple[str, ...]] = {
     "everything": (RATES, RATES_NUGGETS, EXTRACTS, BY_RULE, BY_MODEL, "FagB", "Thomas"),
 }
 VARIANTS = {
-    "editor:topic": (
+    "review:topic": (
         "?view=grid",
         "?view=grid&source=humans",
         "?view=both&source=corrected",
@@ -158,7 +158,7 @@ def test_pages_say_what_is_graded(place, collection, owner, client_of, prompts):
     grade_all(bank)
     client, topic = client_of(owner), collection.topics.first()
     pages = [
-        client.get(f"/banks/{bank.pk}/topics/{topic.pk}/?view=grid"),
+        client.get(f"/review/banks/{bank.pk}/topics/{topic.pk}/?view=grid"),
         client.get(collection.get_absolute_url()),
         client.get("/"),
     ]
@@ -188,10 +188,10 @@ def test_pages_say_where_no_item_is_graded(place, collection, owner, client_of, 
     assert all(row.facts.spurious == row.facts.nobody == 0 for row in home.context["page"])
     pages = {
         "topics": home,
-        "grid": client.get(f"/banks/{bank.pk}/topics/{topic.pk}/?view=grid"),
-        "verify": client.get(f"/collections/{collection.slug}/work/verify/{bank.pk}/"),
-        "problems": client.get(f"/collections/{collection.slug}/problems/"),
-        "rubric and votes": client.get(f"/collections/{collection.slug}/votes/"),
+        "grid": client.get(f"/review/banks/{bank.pk}/topics/{topic.pk}/?view=grid"),
+        "verify": client.get(f"/collections/{collection.slug}/review/verify/{bank.pk}/"),
+        "problems": client.get(f"/collections/{collection.slug}/review/problems/"),
+        "rubric and votes": client.get(f"/collections/{collection.slug}/arena/"),
     }
     assert {name for name, page in pages.items() if note not in markup(page)} == set()
     empty = ("verify", "problems")
@@ -204,7 +204,7 @@ def test_grid_has_the_labels_of_a_grader_of_passages(place, collection, owner, c
     bank.collection = collection
     grade_all(bank)
     topic = collection.topics.first()
-    page = client_of(owner).get(f"/banks/{bank.pk}/topics/{topic.pk}/?view=grid&show=uncovered")
+    page = client_of(owner).get(f"/review/banks/{bank.pk}/topics/{topic.pk}/?view=grid&show=uncovered")
     grid = page.context["grid"]
     assert [(row.doc_id, row.label, row.is_uncovered) for row in grid.rows] == [
         (row.doc_id, 0, True) for row in grid.rows
@@ -221,7 +221,7 @@ def test_people_rate_items_that_no_grader_rates(place, collection, owner, client
     grade_all(bank)
     item = bank.items.filter(kind="nugget" if named == "labels" else "question").first()
     passage = item.topic.pool.last().passage
-    at = f"/banks/{bank.pk}/topics/{item.topic_id}/cells/{passage.pk}/{item.pk}/rate/"
+    at = f"/review/banks/{bank.pk}/topics/{item.topic_id}/cells/{passage.pk}/{item.pk}/rate/"
     last = HumanGrade.objects.filter(by=owner, revision=item.revision, passage=passage).count()
     sent = {"seen": last, "revision": item.revision_id, "part": "cell", "rating": 3}
     response = client_of(owner).post(at, sent, headers={"HX-Request": "true"})

@@ -110,7 +110,7 @@ def test_the_steps_lead_from_files_to_a_release_and_an_archive(
     assert Grade.objects.filter(topic__collection=ours).count() == Grade.objects.count() / 2 > 0, "and again"
     assert {"bm25", "maple-1"} <= set(re.findall(r"bm25|maple-1", said["board"]))
     assert said["invite"].count(f"{SERVER}/accounts/join/") == 3
-    assert said["campaign"].startswith(f"{SERVER}/collections/ours/work/campaigns/")
+    assert said["campaign"].startswith(f"{SERVER}/collections/ours/campaigns/")
     assert said["call"].startswith(f"{SERVER}/collections/ours/submissions/calls/")
     public = Client().get(said["public"].strip().removeprefix(SERVER))
     assert "maple-1" in markup(public)

@@ -58,7 +58,7 @@ def reason_sheet(rows: Sequence[Explained], run_tag: str, bank: Bank | None) -> 
     is_items = any(row.text for row in rows)
     lines = []
     for row in rows:
-        grid = reverse("editor:topic", args=[bank.pk, row.topic_id], query={"view": "grid"}) if bank else ""
+        grid = reverse("review:topic", args=[bank.pk, row.topic_id], query={"view": "grid"}) if bank else ""
         cells = [_cell(cell, row, bank) for cell in row.cells[:SHOWN_CELLS]]
         more = len(row.cells) - len(cells)
         texts = ", ".join([text for text, _ in cells] + ([f"and {more} more"] if more else []))

@@ -215,7 +215,7 @@ class Pair:
             name = f"{entry.query_id}: {self.texts[entry.topic_id]}".removesuffix(": ")
             href = ""
             if spec.bank:
-                topic = reverse("editor:topic", args=[spec.bank.pk, entry.topic_id], query={"view": "grid"})
+                topic = reverse("review:topic", args=[spec.bank.pk, entry.topic_id], query={"view": "grid"})
                 href = topic + grid_query.replace("?", "&", 1)
             cells = row(entry.first, entry.second, entry.difference, *further)
             printed.append(

@@ -222,7 +222,7 @@ def items(evidence: Evidence) -> Picture:
     can_tell = scored.ranks is not None and scored.ranks.can_tell
     title = findings.influence(len(rows), n_beyond, move, can_tell=can_tell)
     grids = {
-        topic.topic_id: reverse("editor:topic", args=[bank.pk, topic.topic_id], query={"view": "grid"})
+        topic.topic_id: reverse("review:topic", args=[bank.pk, topic.topic_id], query={"view": "grid"})
         for topic in scored.base.pool.topics
     }
     bars = [

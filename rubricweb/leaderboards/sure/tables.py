@@ -174,7 +174,7 @@ def _public(choice: Choice, texts: Texts) -> Texts:
 def _grid(choice: Choice) -> Callable[[int], str]:
     bank = choice.evidence.spec.bank
     chosen = {"view": "grid"}
-    return lambda topic_id: reverse("editor:topic", args=[bank.pk, topic_id], query=chosen) if bank else ""
+    return lambda topic_id: reverse("review:topic", args=[bank.pk, topic_id], query=chosen) if bank else ""
 
 
 TABLES = {

@@ -206,7 +206,7 @@ class Window:
     def cells(self, row: int, at: int) -> tuple[GridCell, ...]:
         """Return the cells of a row of the pool, which is row `at` of the sheet."""
         passage, doc_id = self.pool.passage_pks[row], self.pool.doc_ids[row]
-        base = f"cells/{passage}"  # from editor:topic to review:cell; short, because there are many
+        base = f"cells/{passage}"  # from review:topic to review:cell; short, because there are many
         ratings: list[int] = self.sheet.ratings[at].tolist()
         remarks = dict(self._remarks(at))
         cells = []

@@ -143,7 +143,7 @@ def test_a_participant_joins_a_team(collection, owner, outsider, client_of):
     path = invite(collection, Joining(Role.PARTICIPANT, "oak", 7, 1), by=owner)[1]
     client = client_of(outsider)
     assert "of the team <strong>oak</strong>" in markup(client.get(path))
-    assert client.post(path)["Location"] == "/collections/autumn/submit/"
+    assert client.post(path)["Location"] == "/collections/autumn/submissions/submit/"
     membership = outsider.memberships.get()
     assert (membership.role, membership.team) == ("participant", "oak")
 

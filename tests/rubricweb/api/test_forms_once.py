@@ -16,8 +16,8 @@ from rubricweb.releases.models import Release
 from tests.factories import gradable
 from tests.rubricweb.markup import markup
 
-RELEASES = "/collections/autumn/share/"
-TOKENS = "/accounts/tokens/"
+RELEASES = "/collections/autumn/releases/"
+TOKENS = "/api/tokens/"
 
 
 def once_of(client: Client, page: str) -> str:

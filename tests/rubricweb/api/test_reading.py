@@ -145,7 +145,7 @@ def test_a_comparison_is_the_one_of_the_page(graded, owner, script_of):
 def test_qrels_are_those_of_the_export(graded, owner, script_of, client_of):
     ours = script_of(owner).get(f"{AT}qrels/").getvalue()
     assert ours.count(b"\n") == 6
-    assert ours == client_of(owner).get("/exports/autumn/qrels/").getvalue()
+    assert ours == client_of(owner).get("/collections/autumn/exports/qrels/").getvalue()
 
 
 @pytest.mark.parametrize("name", ["leaderboard/", "qrels/"])

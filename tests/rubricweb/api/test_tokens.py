@@ -20,7 +20,7 @@ from tests.rubricweb.markup import markup
 
 pytestmark = pytest.mark.django_db
 ACCOUNT = "/accounts/"
-PAGE = "/accounts/tokens/"
+PAGE = "/api/tokens/"
 
 
 @pytest.mark.parametrize("word", ["Bearer", "Token", "bearer"])

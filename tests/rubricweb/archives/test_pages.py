@@ -23,7 +23,7 @@ from tests.rubricweb.markup import markup
 
 pytestmark = pytest.mark.django_db
 
-PAGE, DELETE = "/collections/autumn/archive/", "/collections/autumn/archive/delete/"
+PAGE, DELETE = "/collections/autumn/archives/", "/collections/autumn/archives/delete/"
 
 
 def words(answer) -> str:

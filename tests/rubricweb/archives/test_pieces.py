@@ -35,7 +35,7 @@ def topic(collection):
 
 
 def page(run: Run) -> str:
-    return f"/collections/autumn/runs/{run.pk}/remove/"
+    return f"/collections/autumn/archives/runs/{run.pk}/remove/"
 
 
 def withdrawn(run: Run) -> Run:
@@ -83,7 +83,7 @@ def test_a_bank_without_grades_goes_with_its_wordings(bank, topic, owner, client
         add_item(one, topic, kind="question", text="Which pigment?", by=owner)
     add_item(bank, topic, kind="question", text="Which trees?", by=owner)
     name_version(bank, name="v1", by=owner)
-    client, path = client_of(owner), f"/collections/autumn/archive/banks/{bank.pk}/remove/"
+    client, path = client_of(owner), f"/collections/autumn/archives/banks/{bank.pk}/remove/"
     page = words(client.get(path))
     assert "2 questions and nuggets" in page
     assert "1 version of a rubric" in page
@@ -95,7 +95,7 @@ def test_a_bank_without_grades_goes_with_its_wordings(bank, topic, owner, client
 def test_a_bank_with_grades_or_a_public_board_stays(bank, topic, owner, client_of):
     item = ItemFactory(bank=bank, topic=topic)
     publish_board(bank.collection, title="Board", query=f"bank={bank.pk}", is_anonymous=False, by=owner)
-    client, path = client_of(owner), f"/collections/autumn/archive/banks/{bank.pk}/remove/"
+    client, path = client_of(owner), f"/collections/autumn/archives/banks/{bank.pk}/remove/"
     assert "1 public board" in words(client.get(path))
     PublicBoard.objects.all().delete()
     grade(lexical_config(), item, PooledFactory(topic=topic).passage, 3)
@@ -106,5 +106,5 @@ def test_a_bank_with_grades_or_a_public_board_stays(bank, topic, owner, client_o
 
 def test_only_organizers_remove(bank, topic, developer, outsider, client_of):
     (run,) = ranked(topic, {"alpha": ["d1"]})
-    for path in (page(run), f"/collections/autumn/archive/banks/{bank.pk}/remove/"):
+    for path in (page(run), f"/collections/autumn/archives/banks/{bank.pk}/remove/"):
         assert [client_of(who).post(path).status_code for who in (developer, outsider)] == [403, 404]

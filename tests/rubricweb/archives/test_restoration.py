@@ -22,7 +22,7 @@ from tests.rubricweb.markup import markup
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("redis_server")]
 
-PAGE = "/restore/"
+PAGE = "/archives/restore/"
 LEAVES = Path(__file__).with_name("version-1.zip").read_bytes()
 """An archive of the collection "autumn", which no server signed."""
 
@@ -48,7 +48,7 @@ def restored(client, content: bytes = b"", **fields: str) -> Restoration:
     """An archive that was uploaded, as a worker leaves it."""
     answer = client.post(PAGE, {"archive": SimpleUploadedFile("../leaves.zip", content or LEAVES)} | fields)
     row = Restoration.objects.latest("pk")
-    assert answer["Location"] == f"/restorations/{row.pk}/"
+    assert answer["Location"] == f"/archives/restorations/{row.pk}/"
     assert "No worker is running that can do this" in words(client.get(row.get_absolute_url()))
     work_on(Restorations.name, row.pk)
     row.refresh_from_db()
@@ -63,7 +63,7 @@ def test_staff_uploads_an_archive_and_organizes_its_collection(
     staff, client_of, django_capture_on_commit_callbacks
 ):
     client = client_of(staff)
-    page = words(client.get("/new-collection/"))
+    page = words(client.get("/imports/new-collection/"))
     assert (f'href="{PAGE}"' in page, "Restore an archive" in page) == (True, True)
     part = client.get(PAGE, headers={"HX-Request": "true"}).text
     assert ("Upload and restore" in part, "<html" in part) == (True, False)

@@ -49,7 +49,7 @@ def archive(collection, bank, tmp_path) -> Path:
 def scores(client_of, username: str, slug: str) -> list[list[str]]:
     """The board as a file, without the lines that name the collection."""
     client = client_of(User.objects.get(username=username))
-    answer = client.get(f"/exports/{slug}/leaderboard/", {"format": "tsv"})
+    answer = client.get(f"/collections/{slug}/exports/leaderboard/", {"format": "tsv"})
     lines = b"".join(answer.streaming_content).decode().splitlines()
     return [line.split("\t") for line in lines if not line.startswith("#")]
 

@@ -27,7 +27,7 @@ from tests.factories import (
 from tests.rubricweb.arena.conftest import ballot, voted
 from tests.rubricweb.markup import markup
 
-VOTE, VOTES = "/collections/autumn/work/vote/", "/collections/autumn/votes/"
+VOTE, VOTES = "/collections/autumn/arena/vote/", "/collections/autumn/arena/"
 NEXT = f"{VOTE}next/"
 
 
@@ -302,7 +302,7 @@ def test_the_board_is_kept_for_meta_evaluation(owner, collection, topics, runs, 
 def test_a_battle_of_another_collection_is_not_found(assessor, topics, runs, client_of):
     battle = voted(assessor, topics[0], runs[0], runs[1], "left")
     other = MembershipFactory(user=assessor, collection=CollectionFactory(slug="spring"), role="assessor")
-    address = f"/collections/{other.collection.slug}/work/vote/{battle.pk}/"
+    address = f"/collections/{other.collection.slug}/arena/vote/{battle.pk}/"
     assert client_of(assessor).get(address).status_code == 404
     assert client_of(assessor).post(f"{address}cast/", {"answer": "left", "uid": uuid4()}).status_code == 404
 
@@ -327,7 +327,7 @@ def test_queries_do_not_grow_with_votes(
 
 def test_a_release_says_that_it_has_no_votes(owner, topics, bank, runs, client_of):
     voted(owner, topics[0], runs[0], runs[1], "left")
-    page = markup(client_of(owner).get("/collections/autumn/share/"))
+    page = markup(client_of(owner).get("/collections/autumn/releases/"))
     assert "1 vote in the arena; download them from the vote board" in " ".join(page.split())
 
 

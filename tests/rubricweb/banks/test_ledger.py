@@ -31,7 +31,7 @@ def changed(bank, developer, owner):
 
 
 def address(bank) -> str:
-    return f"/collections/{bank.collection.slug}/history/"
+    return f"/collections/{bank.collection.slug}/editor/history/"
 
 
 def verbs(page) -> list[str]:
@@ -117,7 +117,7 @@ def test_queries_do_not_grow_with_the_time_line(client_of, viewer, developer, ba
 
 
 def weigh(item) -> str:
-    return f"/banks/{item.bank_id}/items/{item.pk}/weigh/"
+    return f"/editor/banks/{item.bank_id}/items/{item.pk}/weigh/"
 
 
 def test_weighing_an_item(client_of, developer, viewer, outsider, bank):

@@ -270,7 +270,7 @@ def test_nobody_below_topic_developer_is_told_of_it(part, made, readers):
 @pytest.mark.portable
 def test_topic_developers_read_it_but_no_file_has_it(made, developer, owner, client_of):
     hide(made.item)
-    page = client_of(developer).get(f"/banks/{made.bank.pk}/topics/{made.item.topic_id}/")
+    page = client_of(developer).get(f"/review/banks/{made.bank.pk}/topics/{made.item.topic_id}/")
     assert NOW in page.content.decode()
     files = [route for route in routes() if route.name.startswith("exports:")]
     assert told(client_of(developer), made.known, files) == {}
@@ -280,7 +280,8 @@ def test_topic_developers_read_it_but_no_file_has_it(made, developer, owner, cli
 def test_scores_are_the_same_for_every_role(made, owner, assessor, viewer, client_of):
     made.campaign.delete()
     hide(made.item)
-    address = f"/exports/autumn/leaderboard/?format=json&grader={lexical_config().pk}&bank={made.bank.pk}"
+    query = f"format=json&grader={lexical_config().pk}&bank={made.bank.pk}"
+    address = f"/collections/autumn/exports/leaderboard/?{query}"
 
     def rows(person) -> object:
         answer = json.loads(b"".join(client_of(person).get(address).streaming_content))

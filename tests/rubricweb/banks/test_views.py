@@ -65,7 +65,7 @@ def test_adding_without_javascript_goes_back_to_the_editor(client_of, developer,
     url = reverse("editor:item-add", args=[bank.pk, topic.pk])
     answer = posted(client_of(developer), f"{url}?min_grade=3", kind="nugget", text=f" {WORDS} ")
     assert answer.status_code == 302
-    assert answer["Location"] == reverse("editor:topic", args=[bank.pk, topic.pk]) + "?min_grade=3#new-item"
+    assert answer["Location"] == reverse("review:topic", args=[bank.pk, topic.pk]) + "?min_grade=3#new-item"
     added = bank.items.get()
     assert (added.revision.text, added.kind, added.changes.get().by) == (WORDS, "nugget", developer)
 

@@ -80,7 +80,7 @@ def test_too_little_role(client_of, viewer, collection):
 
 @pytest.mark.django_db
 def test_what_only_staff_may_do_says_nothing_of_a_collection(client_of, viewer):
-    answer = client_of(viewer).get("/new-collection/")
+    answer = client_of(viewer).get("/imports/new-collection/")
     assert answer.status_code == 403
     assert _is_ours(answer)
     assert "Only staff can create collections." in markup(answer)

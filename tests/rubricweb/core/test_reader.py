@@ -80,7 +80,9 @@ def test_a_worker_sees_everything(collection):
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("address", ["/", "/exports/autumn/qrels/", "/api/v1/collections/autumn/banks/"])
+@pytest.mark.parametrize(
+    "address", ["/", "/collections/autumn/exports/qrels/", "/api/v1/collections/autumn/banks/"]
+)
 def test_a_request_reads_as_its_user(address, collection, assessor, client_of):
     """Also what is streamed after the view has returned."""
     item = gradable(collection, topics=1).items.first()

@@ -72,7 +72,7 @@ def test_the_narrative_stands_on_the_topic_pages(folder, client, django_user_mod
     topic, bank = Topic.objects.get(), Bank.objects.get()
     client.force_login(django_user_model.objects.create_superuser("root"))
     for view in ("bank", "grid"):
-        page = client.get(reverse("editor:topic", args=[bank.pk, topic.pk]), {"view": view}).content.decode()
+        page = client.get(reverse("review:topic", args=[bank.pk, topic.pk]), {"view": view}).content.decode()
         assert "How is it made?" in page
         assert "at most 250 words" in page
 

@@ -53,8 +53,8 @@ def test_no_page_names_a_run(collection, assessor, client_of):
     client, passage = client_of(assessor), item.topic.pool.first().passage_id
     run = collection.runs.get().pk
     for address in (
-        f"/banks/{bank.pk}/topics/{item.topic_id}/?view=grid",
-        f"/banks/{bank.pk}/topics/{item.topic_id}/cells/{passage}/{item.pk}/",
+        f"/review/banks/{bank.pk}/topics/{item.topic_id}/?view=grid",
+        f"/review/banks/{bank.pk}/topics/{item.topic_id}/cells/{passage}/{item.pk}/",
         "/collections/autumn/leaderboards/",
         f"/collections/autumn/leaderboards/compare/?a={run}",
         "/collections/autumn/leaderboards/sure/",

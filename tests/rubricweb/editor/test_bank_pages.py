@@ -49,7 +49,7 @@ def item(bank, topic, passages):
 
 
 def editor(bank, topic, query=""):
-    return reverse("editor:topic", args=[bank.pk, topic.pk]) + query
+    return reverse("review:topic", args=[bank.pk, topic.pk]) + query
 
 
 def url_of(name, item):

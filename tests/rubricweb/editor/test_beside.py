@@ -10,7 +10,7 @@ from tests.rubricweb.markup import markup
 
 @pytest.fixture
 def editor(autumn) -> str:
-    return reverse("editor:topic", args=[autumn.bank.pk, autumn.topic.pk])
+    return reverse("review:topic", args=[autumn.bank.pk, autumn.topic.pk])
 
 
 def test_the_first_is_the_one_with_the_highest_judgment(client_of, viewer, autumn, editor):

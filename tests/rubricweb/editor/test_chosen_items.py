@@ -43,7 +43,7 @@ def importances(items) -> list[str]:
 
 def test_an_importance_for_several(client_of, developer, url, items, topic):
     answer = client_of(developer).post(url, chosen(*items[:2], act="okay"))
-    assert answer["Location"] == reverse("editor:topic", args=[items[0].bank_id, topic.pk])
+    assert answer["Location"] == reverse("review:topic", args=[items[0].bank_id, topic.pk])
     assert importances(items) == ["okay", "okay", "vital"]
     assert [item.weight for item in items[0].bank.items.all()] == [0.5, 0.5, 1.0]
 

@@ -67,7 +67,7 @@ def test_official_scores_are_seen_by_who_may_see_runs(client_of, developer, view
 def test_drafting_for_all_topics_begins_a_bank(client_of, developer, collection, topics):
     answer = begin(client_of(developer), collection)
     bank = collection.banks.get()
-    assert answer.url == f"/collections/{collection.slug}/drafts/?bank={bank.pk}"
+    assert answer.url == f"/collections/{collection.slug}/editor/drafts/?bank={bank.pk}"
     asked = DraftRequest.objects.order_by("pk")
     assert [row.topic for row in asked] == topics
     assert {(row.backend, row.llm, row.by) for row in asked} == {(*MODEL.split("|"), developer)}

@@ -90,7 +90,7 @@ def test_a_trial_is_the_board_after_the_change(bank, topic, items, developer):
 
 @pytest.fixture
 def url(bank, topic) -> str:
-    return f"/banks/{bank.pk}/topics/{topic.pk}/trial/"
+    return f"/editor/banks/{bank.pk}/topics/{topic.pk}/trial/"
 
 
 def sent(items, **more: object) -> dict[str, object]:
@@ -195,7 +195,7 @@ def test_a_conflict_saves_nothing(client_of, developer, owner, url, items):
 
 
 def test_a_topic_that_nobody_grades(client_of, viewer, bank, topic, collection):
-    page = client_of(viewer).get(f"/banks/{bank.pk}/topics/{topic.pk}/trial/")
+    page = client_of(viewer).get(f"/editor/banks/{bank.pk}/topics/{topic.pk}/trial/")
     assert "No grader has graded the items of this topic yet" in markup(page)
 
 

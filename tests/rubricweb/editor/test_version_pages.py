@@ -56,7 +56,7 @@ def test_a_topic_that_only_one_side_asks(bank, version, developer):
 
 def url(bank, *more: object) -> str:
     place = "".join(f"{part}/" for part in more)
-    return f"/collections/{bank.collection.slug}/history/{place}?bank={bank.pk}"
+    return f"/collections/{bank.collection.slug}/editor/history/{place}?bank={bank.pk}"
 
 
 def test_naming_a_version(client_of, developer, viewer, outsider, bank):
@@ -143,7 +143,7 @@ def twins(bank):
 
 def test_merging_duplicates(client_of, developer, viewer, outsider, bank, twins):
     twin, topic = twins
-    address = f"/collections/{bank.collection.slug}/problems/"
+    address = f"/collections/{bank.collection.slug}/review/problems/"
     keep = bank.items.get(revision__text="Which tree?")
     client, merge = client_of(developer), {"problem": f"pair-{keep.pk}-{twin.pk}", "deed": "merge"}
     assert f"problem={merge['problem']}" in markup(client.get(address))
@@ -156,7 +156,7 @@ def test_merging_duplicates(client_of, developer, viewer, outsider, bank, twins)
     assert client.post(address, merge | {"seen": 1}).status_code == 302
     twin.refresh_from_db()
     assert (twin.is_retired, twin.merged_into) == (True, keep)
-    editor = markup(client.get(f"/banks/{bank.pk}/topics/{topic.pk}/"))
+    editor = markup(client.get(f"/review/banks/{bank.pk}/topics/{topic.pk}/"))
     assert "duplicate of" in editor
     undo = " ".join(editor[editor.index('<div class="toast"') :].split())
     assert f'action="{address}?problem={merge["problem"]}"' in undo

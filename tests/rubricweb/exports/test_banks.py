@@ -35,7 +35,7 @@ def bank(collection):
 
 
 def address(bank, what=""):
-    return f"/exports/autumn/banks/{bank.pk}/{what}"
+    return f"/collections/autumn/exports/banks/{bank.pk}/{what}"
 
 
 def output(*arguments):
@@ -130,7 +130,10 @@ def test_an_unknown_format(bank, developer, client_of):
 
 
 def test_pages_lead_to_the_export_of_those_who_may(bank, developer, viewer, client_of):
-    pages = ("/collections/autumn/share/", f"/banks/{bank.pk}/topics/{bank.items.first().topic_id}/")
+    pages = (
+        "/collections/autumn/releases/",
+        f"/review/banks/{bank.pk}/topics/{bank.items.first().topic_id}/",
+    )
     for page in pages:
         link = f'href="{address(bank)}"'
         assert link in markup(client_of(developer).get(page))

@@ -86,5 +86,5 @@ def test_the_pages_show_what_a_direct_grader_made(topic, collection, redis_serve
     assert "0.693" in page
     assert client.get("/collections/autumn/").status_code == 200
     assert client.get("/").status_code == 200
-    assert client.get("/collections/autumn/jobs/").status_code == 200
-    assert client.get(f"/collections/autumn/share/?grader={config.pk}").status_code == 200
+    assert client.get("/collections/autumn/grades/jobs/").status_code == 200
+    assert client.get(f"/collections/autumn/releases/?grader={config.pk}").status_code == 200

@@ -92,7 +92,8 @@ def test_access_and_odd_addresses(flags, collection, client_of, viewer, outsider
     assert client_of(outsider).get(address).status_code == 404
     assert client_of(viewer).post(address).status_code == 405
     assert (
-        client_of(viewer).get(f"{address}?format=xls")["Location"] == f"/collections/{collection.slug}/share/"
+        client_of(viewer).get(f"{address}?format=xls")["Location"]
+        == f"/collections/{collection.slug}/releases/"
     )
 
 
@@ -110,6 +111,6 @@ def test_queries_do_not_grow_with_flags(flags, collection, client_of, viewer, as
 
 
 def test_the_page_offers_them_before_anything_is_graded(collection, client_of, viewer):
-    html = markup(client_of(viewer).get(f"/collections/{collection.slug}/share/"))
+    html = markup(client_of(viewer).get(f"/collections/{collection.slug}/releases/"))
     assert f'action="/exports/{collection.slug}/flags/"' in html
     assert '<select name="format" id="flags_format">' in html

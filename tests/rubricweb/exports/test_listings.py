@@ -31,7 +31,7 @@ def bank(collection):
 
 
 def address(bank, listing):
-    return f"/exports/autumn/banks/{bank.pk}/listings/{listing}/"
+    return f"/collections/autumn/exports/banks/{bank.pk}/listings/{listing}/"
 
 
 def golden(listing):
@@ -50,10 +50,10 @@ def test_the_file_is_what_the_workbench_prints(bank, listing, client_of, viewer)
 def test_the_screen_leads_to_it(bank, listing, client_of, viewer):
     topic = bank.collection.topics.get(query_id="t2")
     page = {
-        "verify": f"/collections/autumn/work/verify/{bank.pk}/?topic={topic.pk}",
-        "grid": f"/banks/{bank.pk}/topics/{topic.pk}/?view=grid",
-        "spurious": f"/collections/autumn/problems/?topic={topic.pk}&kind=misleading",
-        "uncovered": f"/collections/autumn/problems/?topic={topic.pk}&kind=uncovered",
+        "verify": f"/collections/autumn/review/verify/{bank.pk}/?topic={topic.pk}",
+        "grid": f"/review/banks/{bank.pk}/topics/{topic.pk}/?view=grid",
+        "spurious": f"/collections/autumn/review/problems/?topic={topic.pk}&kind=misleading",
+        "uncovered": f"/collections/autumn/review/problems/?topic={topic.pk}&kind=uncovered",
     }[listing]
     html = client_of(viewer).get(page).content.decode()
     assert f'href="{address(bank, listing)}?topic={topic.pk}' in html

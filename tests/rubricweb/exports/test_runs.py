@@ -18,7 +18,7 @@ FORMATS = Path(__file__).resolve().parents[3] / "fixtures" / "formats"
 
 
 def page(run: Run) -> str:
-    return f"/exports/autumn/runs/{run.pk}/"
+    return f"/collections/autumn/exports/runs/{run.pk}/"
 
 
 @pytest.fixture

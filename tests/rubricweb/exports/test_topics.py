@@ -11,7 +11,7 @@ from rubricweb.grades.importers import ImportFiles, import_collection
 from tests.rubricweb.markup import markup
 
 FORMATS = Path(__file__).resolve().parents[3] / "fixtures" / "formats"
-PAGE, FILE = "/exports/autumn/topics/", "/exports/autumn/topics/file/"
+PAGE, FILE = "/collections/autumn/exports/topics/", "/collections/autumn/exports/topics/file/"
 
 
 def imported(collection, name):

@@ -10,7 +10,11 @@ from rubricweb.banks.versions import name_version
 from tests import factories
 from tests.rubricweb.markup import markup
 
-PAGE, QRELS, TSV = "/collections/autumn/share/", "/exports/autumn/qrels/", "/exports/autumn/leaderboard/"
+PAGE, QRELS, TSV = (
+    "/collections/autumn/releases/",
+    "/collections/autumn/exports/qrels/",
+    "/collections/autumn/exports/leaderboard/",
+)
 HTMX = {"HX-Request": "true"}
 
 
@@ -156,5 +160,5 @@ def test_the_leaderboard_with_a_row_for_each_topic(made, viewer, client_of):
     measures = client_of(viewer).get(TSV, {"format": "eval.measures.yml"})
     assert measures["Content-Disposition"].endswith('.eval.measures.yml"')
     assert text(measures).startswith("measures:\n")
-    page = markup(client_of(viewer).get("/collections/autumn/share/"))
+    page = markup(client_of(viewer).get("/collections/autumn/releases/"))
     assert "blanks in pseudonyms of runs: they become hyphens" in page

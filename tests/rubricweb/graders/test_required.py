@@ -8,7 +8,7 @@ from tests.rubricweb.graders.conftest import text
 
 pytestmark = pytest.mark.portable
 
-BOARD, PUBLISH = "/collections/autumn/leaderboards/", "/collections/autumn/share/"
+BOARD, PUBLISH = "/collections/autumn/leaderboards/", "/collections/autumn/releases/"
 LACKS = "The grader is not calibrated: it has no card for these items."
 
 

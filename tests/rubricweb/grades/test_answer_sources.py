@@ -72,7 +72,7 @@ class TestAnswersOfAFile:
     def test_the_page_says_which_cells_have_none(self, collection, imported, client_of, owner):
         asking(collection, "scripted", VERIFYING)
         choose_answers(collection, imported.fingerprint, by=None)
-        missing = markup(client_of(owner).get(f"/collections/{collection.slug}/jobs/?missing=1"))
+        missing = markup(client_of(owner).get(f"/collections/{collection.slug}/grades/jobs/?missing=1"))
         assert "2 answers cannot be verified" in missing
 
     def test_verdicts_of_two_sources_do_not_mix(self, collection, imported):

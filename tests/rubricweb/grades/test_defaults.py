@@ -124,7 +124,7 @@ def test_missing_leads_whoever_may_grade_to_the_grades_of_a_re_grade(
 ):
     """On the page where it was pressed; not where the address names a grader, nor before it has grades."""
     address = reverse("grades:missing", args=[collection.slug])
-    grid = reverse("editor:topic", args=[old.pk, old.items.first().topic_id], query={"view": "grid"})
+    grid = reverse("review:topic", args=[old.pk, old.items.first().topic_id], query={"view": "grid"})
 
     def shown(user, page):
         headers = {"HX-Request": "true", "HX-Current-URL": f"http://testserver{page}"}
@@ -216,5 +216,5 @@ def test_direct_labels_come_after_ratings(collection, topic, passages, old, impo
 
 
 def test_the_editor_shows_the_default_grader(client_of, viewer, old, topic, imported):
-    page = client_of(viewer).get(reverse("editor:topic", args=[old.pk, topic.pk]))
+    page = client_of(viewer).get(reverse("review:topic", args=[old.pk, topic.pk]))
     assert page.context["figures"].graders[ItemKind.QUESTION] == imported

@@ -221,8 +221,8 @@ def test_start_by_an_outdated_plan_starts_nothing_twice(collection, bank, develo
 
 def test_start_without_javascript_returns_to_next(client_of, developer, bank, collection):
     topic = collection.topics.first()
-    response = client_of(developer).post(url("start"), {"topic": topic.pk, "next": "/banks/1/"})
-    assert (response.status_code, response["Location"]) == (302, "/banks/1/")
+    response = client_of(developer).post(url("start"), {"topic": topic.pk, "next": "/editor/banks/1/"})
+    assert (response.status_code, response["Location"]) == (302, "/editor/banks/1/")
     assert GradingJob.objects.get().total == 15
 
 

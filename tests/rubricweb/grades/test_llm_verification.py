@@ -130,7 +130,7 @@ def test_the_page_says_what_waits_for_an_extraction(
     extracted(active_configs(collection)[0], item, "anthocyanin", "carotene")
     gap = monitor.gap(collection, monitor.Scope(None, None))
     assert (gap.later, gap.stuck, gap.cells) == (3, 0, 10 - 2 + 2 + 3)
-    page = markup(client_of(owner).get(f"/collections/{collection.slug}/jobs/?missing=1"))
+    page = markup(client_of(owner).get(f"/collections/{collection.slug}/grades/jobs/?missing=1"))
     assert "3 of them verify answers that are extracted first" in page
 
 

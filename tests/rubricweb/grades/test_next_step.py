@@ -21,7 +21,7 @@ def test_each_step_follows_the_one_before(collection, owner):
     topic = factories.TopicFactory(collection=collection)
     assert offered() == ("Draft, write or import questions", collection.get_absolute_url())
     bank = factories.BankFactory(collection=collection)
-    assert offered() == ("Write the first ones", reverse("editor:topic", args=[bank.pk, topic.pk]))
+    assert offered() == ("Write the first ones", reverse("review:topic", args=[bank.pk, topic.pk]))
     item = factories.ItemFactory(bank=bank, topic=topic)
     assert offered() == ("Import files", imports)
     passage = factories.PassageFactory(collection=collection)
@@ -38,7 +38,7 @@ def test_each_step_follows_the_one_before(collection, owner):
 
 @pytest.mark.parametrize(
     "address",
-    ["/collections/{}/jobs/", "/collections/{}/work/campaigns/new/", "/collections/{}/votes/"],
+    ["/collections/{}/grades/jobs/", "/collections/{}/campaigns/new/", "/collections/{}/arena/"],
 )
 def test_where_nothing_can_be_graded_the_next_step_is_offered(collection, owner, client_of, address):
     address, client = address.format(collection.slug), client_of(owner)

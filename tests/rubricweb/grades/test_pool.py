@@ -14,7 +14,7 @@ from rubricweb.grades.pool import preview_pool
 from tests.factories import PassageFactory, gradable, grade, lexical_config, ranked
 from tests.rubricweb.markup import markup
 
-PAGE = "/collections/autumn/pool/"
+PAGE = "/collections/autumn/grades/pool/"
 
 
 @pytest.fixture

@@ -187,7 +187,9 @@ class TestAgainOnAnAnswer:
 
 
 def test_people_are_told_of_both(collection, failed, client_of, owner):
-    said = markup(client_of(owner).post(f"/collections/{collection.slug}/jobs/retry-failed/", follow=True))
+    said = markup(
+        client_of(owner).post(f"/collections/{collection.slug}/grades/jobs/retry-failed/", follow=True)
+    )
     assert "Grade 5 pairs with paper" in said
     assert "failed grades of" in said
     assert "2 parts" in said

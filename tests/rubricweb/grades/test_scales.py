@@ -74,7 +74,7 @@ def test_the_threshold_of_a_prompt_that_is_not_known_here_is_said_to_be_ours(cli
         grade(rates, nugget, pooled.passage, 4)
         save_grades(label, [GradeRow(nugget.topic_id, direct.pk, pooled.passage_id, 1, "numeric")])
     client, board = client_of(viewer), f"/collections/{collection.slug}/leaderboards/"
-    grid = reverse("editor:topic", args=[nugget.bank_id, nugget.topic_id], query={"view": "grid"})
+    grid = reverse("review:topic", args=[nugget.bank_id, nugget.topic_id], query={"view": "grid"})
     labels = "The prompt OracleLabel is not known here: its labels count from 1 by default."
     grades = "The prompt NuggetOracle is not known here: its grades count from 4 by default."
     files = reverse("exports:leaderboard", args=[collection.slug])
@@ -114,7 +114,7 @@ def nugget(collection):
 
 
 def test_the_editor_takes_threshold_columns_and_names_from_the_scale(client_of, viewer, nugget):
-    address = f"/banks/{nugget.bank_id}/topics/{nugget.topic_id}/"
+    address = f"/review/banks/{nugget.bank_id}/topics/{nugget.topic_id}/"
     page = markup(client_of(viewer).get(address))
     assert "2 of 4 rated 2 (support) or more" in page
     assert "rated 1, partial support: 1, rated 2, support: 2, not graded: 0, failed: 0" in page
@@ -146,7 +146,7 @@ def test_the_grid_takes_its_threshold_from_the_scale(client_of, viewer, nugget):
     collection = nugget.bank.collection
     collection.grader_prompts = ["NuggetAssignment"]
     collection.save()
-    address = reverse("editor:topic", args=[nugget.bank_id, nugget.topic_id], query={"view": "grid"})
+    address = reverse("review:topic", args=[nugget.bank_id, nugget.topic_id], query={"view": "grid"})
     page = markup(client_of(viewer).get(address))
     (field,) = re.findall(r"<input[^>]*name=\"min_grade\"[^>]*>", page)
     assert ('max="2"' in field, 'value="2"' in field) == (True, True)

@@ -182,7 +182,7 @@ class TestTheWaitingJob:
         assert not GradingJob.objects.exists()
 
     def test_pages_say_what_it_waits_for(self, collection, client_of, owner):
-        client, address = client_of(owner), f"/collections/{collection.slug}/jobs/"
+        client, address = client_of(owner), f"/collections/{collection.slug}/grades/jobs/"
         priced = markup(client.get(f"{address}missing/", headers={"HX-Request": "true"}))
         assert "<strong>5</strong> grades missing" in priced
         assert "5 of them verify answers that are extracted first" in priced

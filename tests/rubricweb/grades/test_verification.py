@@ -212,7 +212,7 @@ def url_of(item):
 
 def test_the_row_counts_accepted_answers_and_links_to_them(client_of, viewer, item):
     set_answer_keys(item, texts=["anthocyanin", "carotene"], seen=1, by=None)
-    page = markup(client_of(viewer).get(reverse("editor:topic", args=[item.bank_id, item.topic_id])))
+    page = markup(client_of(viewer).get(reverse("review:topic", args=[item.bank_id, item.topic_id])))
     assert f'href="{url_of(item)}"' in page
     assert page.count("Answer key (2)") == 1
     assert page.count("Answer key (0)") == 1
@@ -221,7 +221,7 @@ def test_the_row_counts_accepted_answers_and_links_to_them(client_of, viewer, it
 def test_the_list_of_items_takes_no_query_an_item_for_keys(
     client_of, viewer, bank, django_assert_max_num_queries
 ):
-    url = reverse("editor:topic", args=[bank.pk, bank.items.first().topic_id])
+    url = reverse("review:topic", args=[bank.pk, bank.items.first().topic_id])
     client = client_of(viewer)
     client.get(url)
     with django_assert_max_num_queries(60) as few:

@@ -296,7 +296,9 @@ def added_up(bank, client) -> Counter[str]:
     for least in range(1, MAX_RATING + 1):
         query = f"grader={lexical_config().pk}&bank={bank.pk}&min_grade={least}&mode=count"
         lines = (
-            b"".join(client.get(f"/exports/autumn/qrels/?{query}").streaming_content).decode().splitlines()
+            b"".join(client.get(f"/collections/autumn/exports/qrels/?{query}").streaming_content)
+            .decode()
+            .splitlines()
         )
         for _, _, doc_id, label in map(str.split, lines):
             found[doc_id] += int(label)
@@ -324,7 +326,7 @@ def test_nothing_is_hidden_after_rating(bank, assessor, owner):
 def test_the_grid_tells_hidden_grades_from_missing_ones(bank, assessor, viewer, owner, client_of):
     HumanGrade.objects.filter(by=assessor).delete()
     cell = blind_campaign(bank, by=owner).cells.first()
-    address = reverse("editor:topic", args=[bank.pk, cell.topic_id], query={"view": "grid"})
+    address = reverse("review:topic", args=[bank.pk, cell.topic_id], query={"view": "grid"})
     seen, assessed = (client_of(who).get(address).context["grid"].counts for who in (viewer, assessor))
     assert (seen.missing, seen.hidden) == (0, 0)
     hidden = hidden_from(assessor, bank.collection_id)[cell.topic_id].graders
@@ -339,7 +341,7 @@ def test_files_and_boards_can_be_refused_instead(bank, assessor, owner, client_o
     bank.collection.blind_sums = bank.collection.BlindSums.REFUSED
     bank.collection.save()
     for address in (
-        "/exports/autumn/qrels/",
+        "/collections/autumn/exports/qrels/",
         "/collections/autumn/leaderboards/",
         "/collections/autumn/leaderboards/sure/",
     ):

@@ -46,7 +46,7 @@ def test_numbers_of_the_example(autumn, viewer, client_of):
         assert f'href="{autumn.grid}&amp;{link}"' in html
     for kind in ("uncovered", "misleading"):
         place = f"bank={autumn.bank.pk}&amp;topic={autumn.topic.pk}&amp;kind={kind}"
-        assert f'href="/collections/autumn/problems/?{place}"' in html
+        assert f'href="/collections/autumn/review/problems/?{place}"' in html
     assert "items=unknown" not in html
     assert "11 of 18 pairs" in html
 
@@ -93,10 +93,10 @@ def test_runs_without_a_passage_in_the_pool_are_counted(autumn, owner, viewer, c
     words = "1 run has no passage in the pool, so none of it is graded."
     page = markup(client_of(owner).get(URL))
     assert words in page
-    assert 'href="/collections/autumn/pool/"' in page
+    assert 'href="/collections/autumn/grades/pool/"' in page
     page = markup(client_of(viewer).get(URL))
     assert words in page
-    assert 'href="/collections/autumn/pool/"' not in page
+    assert 'href="/collections/autumn/grades/pool/"' not in page
 
 
 def test_topics_are_sorted_and_found(autumn, owner, client_of):
@@ -212,7 +212,7 @@ def test_seven_hundred_topics(large, owner, client_of):
 
 
 def test_a_collection_without_a_bank_gets_one_to_fill(collection, owner, developer, viewer, client_of):
-    address = "/collections/autumn/banks/begin/"
+    address = "/collections/autumn/editor/begin/"
     assert client_of(viewer).post(address).status_code == 403
     client = client_of(owner)
     assert "Write for" not in client.get(collection.get_absolute_url()).content.decode()
@@ -224,7 +224,7 @@ def test_a_collection_without_a_bank_gets_one_to_fill(collection, owner, develop
     assert "Write for" in client.get(collection.get_absolute_url()).content.decode()
     answer = client_of(developer).post(address)
     bank = collection.banks.get()
-    assert answer.url == f"/banks/{bank.pk}/topics/{topic.pk}/"
+    assert answer.url == f"/review/banks/{bank.pk}/topics/{topic.pk}/"
     assert client.get(answer.url).status_code == 200
     client.post(address)
     assert collection.banks.count() == 1

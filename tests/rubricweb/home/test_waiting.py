@@ -86,7 +86,7 @@ def test_drafts_jobs_and_files_of_teams_wait_for_organizers(bank, collection, ow
     response = client_of(owner).get("/")
     rows = {"draft to accept or reject": 1, "paused job": 1, "run to accept": 1, "late file to decide on": 1}
     assert tasks(response).items() >= rows.items()
-    assert f"/banks/{bank.pk}/topics/{topic.pk}/drafts/" in response.text
+    assert f"/editor/banks/{bank.pk}/topics/{topic.pk}/drafts/" in response.text
     places = {task.what: task.address for task in response.context["waiting"].tasks}
     assert places["run to accept"] == places["late file to decide on"] == "/collections/autumn/submissions/"
     assert steps(collection)["Submitted runs and late files"] == ("open", "2 left")

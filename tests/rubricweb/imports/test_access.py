@@ -27,7 +27,7 @@ def test_staff_creates_a_collection_and_organizes_it(client_of, outsider):
     outsider.is_staff = True
     outsider.save()
     sent = {"name": "Winter track 2026", "slug": "", "description": "", "min_relevant": "2"}
-    answer = client_of(outsider).post("/new-collection/", sent)
+    answer = client_of(outsider).post("/imports/new-collection/", sent)
     assert answer["Location"] == "/collections/winter-track-2026/imports/"
     made = Collection.objects.get(slug="winter-track-2026")
     assert (made.name, made.min_relevant) == ("Winter track 2026", 2)
@@ -49,14 +49,14 @@ def test_a_refused_collection_keeps_the_page(client_of, owner, wrong, said):
     owner.is_staff = True
     owner.save()
     sent = {"name": "Winter", "slug": "", "description": "", "min_relevant": "1"} | wrong
-    answer = client_of(owner).post("/new-collection/", sent)
+    answer = client_of(owner).post("/imports/new-collection/", sent)
     assert answer.status_code == 422
     assert said in words(answer)
     assert Collection.objects.count() == 1
 
 
 def test_others_create_no_collection(client_of, owner):
-    assert client_of(owner).get("/new-collection/").status_code == 403
+    assert client_of(owner).get("/imports/new-collection/").status_code == 403
     assert "new-collection" not in markup(client_of(owner).get("/"))
 
 
@@ -90,5 +90,5 @@ def test_an_import_of_another_collection_is_not_found(upload, client_of, outside
 def test_a_collection_without_a_name_is_asked_for_its_name_alone(client_of, outsider):
     outsider.is_staff = True
     outsider.save()
-    answer = client_of(outsider).post("/new-collection/", {"name": "", "min_relevant": "1"})
+    answer = client_of(outsider).post("/imports/new-collection/", {"name": "", "min_relevant": "1"})
     assert (answer.status_code, list(answer.context["form"].errors)) == (422, ["name"])

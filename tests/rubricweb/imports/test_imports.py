@@ -19,7 +19,6 @@ from rubricweb.imports import actions, staging, worker
 from rubricweb.imports.models import Import
 from rubricweb.jobs import leases
 from rubricweb.jobs.kinds import kind_of
-from rubricweb.submissions import checking
 from tests.rubricweb.import_files import FALL, RED, bank_line, database, passage, rated, uid
 from tests.rubricweb.imports.conftest import OPTIONS, PAGE, QRELS, QUERIES, RUN, sent, staged, worked, zipped
 from tests.rubricweb.markup import markup
@@ -30,7 +29,7 @@ FORMATS = Path(__file__).resolve().parents[3] / "fixtures" / "formats"
 GRADED = json.dumps(["t1", [passage("d1", rated({uid(RED): 5})), passage("d2", rated({uid(RED): 0}))]])
 BANK = json.dumps(bank_line(RED, FALL))
 ALL = {"queries.json": QUERIES, "graded.jsonl": GRADED, "bank.jsonl": BANK, "a.run": RUN, "q.txt": QRELS}
-JOBS = "/collections/autumn/jobs/"
+JOBS = "/collections/autumn/grades/jobs/"
 
 
 def words(answer) -> str:
@@ -320,7 +319,7 @@ def test_an_error_that_passes_is_tried_again(upload, monkeypatch, client):
     def overloaded(*args, **kwargs):
         raise OperationalError("too many locks")
 
-    monkeypatch.setattr(checking, "import_collection", overloaded)
+    monkeypatch.setattr(worker, "import_collection", overloaded)
     assert (worked(batch).state, worked(batch).attempts) == ("queued", 2)
     batch = worked(batch)
     assert (batch.state, batch.error) == ("failed", "OperationalError: too many locks")

@@ -65,7 +65,7 @@ def printed(command, *arguments):
     return out.getvalue()
 
 
-@pytest.mark.parametrize("address", [BOARD, SURE, "/collections/autumn/share/"])
+@pytest.mark.parametrize("address", [BOARD, SURE, "/collections/autumn/releases/"])
 def test_forms_suggest_it(made, owner, client_of, address):
     content = markup(client_of(owner).get(address))
     assert all(f'<option value="{name}">' in content for name in ("half_cover", "first_label"))

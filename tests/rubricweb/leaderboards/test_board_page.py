@@ -167,7 +167,7 @@ def test_topics_that_nobody_asked_about_are_named(made, viewer, developer, clien
     page = client_of(developer).get(BOARD)
 
     assert "Only 1 of 3 topics has questions. Write questions for" in text_of(page)
-    assert reverse("editor:topic", args=[made.bank.pk, made.topics["t2"].pk]) in markup(page)
+    assert reverse("review:topic", args=[made.bank.pk, made.topics["t2"].pk]) in markup(page)
     assert "Write questions for" not in text_of(client_of(viewer).get(BOARD))
     assert "topics have questions" not in text_of(client_of(developer).get(BOARD, {"topic": "t1"}))
 

@@ -254,5 +254,5 @@ def test_access(autumn, viewer, outsider, client_of, client):
     assert client_of(viewer).post(autumn.grid).status_code == 405
     assert client.get(autumn.grid).status_code == 302
     elsewhere = TopicFactory()
-    wrong = f"/banks/{autumn.bank.pk}/topics/{elsewhere.pk}/?view=grid"
+    wrong = f"/review/banks/{autumn.bank.pk}/topics/{elsewhere.pk}/?view=grid"
     assert client_of(viewer).get(wrong).status_code == 404

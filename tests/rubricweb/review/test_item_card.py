@@ -50,8 +50,8 @@ def test_card_offers_changes_to_those_who_may_edit(autumn, viewer, developer, cl
     at = {"view": "grid", "card": autumn.items[0].pk}
     assert ">Retire<" not in markup(client_of(viewer).get(autumn.grid, at, **HTMX))
     page = markup(client_of(developer).get(autumn.grid, at, **HTMX))
-    assert f"/banks/{autumn.bank.pk}/items/{autumn.items[0].pk}/retire/" in page
-    assert f"/banks/{autumn.bank.pk}/items/{autumn.items[0].pk}/edit/" in page
+    assert f"/editor/banks/{autumn.bank.pk}/items/{autumn.items[0].pk}/retire/" in page
+    assert f"/editor/banks/{autumn.bank.pk}/items/{autumn.items[0].pk}/edit/" in page
 
 
 def test_card_gives_the_reason_of_whoever_flagged_the_item(autumn, assessor, viewer, client_of):

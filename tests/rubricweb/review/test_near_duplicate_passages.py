@@ -17,8 +17,8 @@ from rubricweb.leaderboards.influence.duplicates import duplicates
 from tests.rubricweb.markup import markup
 from tests.worked import worked
 
-PAGE = "/collections/autumn/problems/?kind=copies"
-SEARCH = "/collections/autumn/problems/near-duplicates/"
+PAGE = "/collections/autumn/review/problems/?kind=copies"
+SEARCH = "/collections/autumn/review/problems/near-duplicates/"
 TEXT = "Maple leaves turn red in autumn because chlorophyll breaks down and anthocyanins remain"
 
 

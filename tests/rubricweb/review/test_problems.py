@@ -16,7 +16,7 @@ from tests.rubricweb.markup import markup
 from tests.rubricweb.toasts import press_undo
 
 HTMX = {"HX-Request": "true"}
-PAGE = "/collections/autumn/problems/"
+PAGE = "/collections/autumn/review/problems/"
 Q1 = "Which pigment makes leaves red?"
 SPAN = "planted along many streets"
 
@@ -320,7 +320,7 @@ def test_a_pair_set_aside_is_back_once_one_is_reworded(client_of, developer, aut
 
 
 def test_without_a_bank_the_page_leads_to_the_topics(client_of, viewer, collection):
-    page = markup(client_of(viewer).get(f"/collections/{collection.slug}/problems/"))
+    page = markup(client_of(viewer).get(f"/collections/{collection.slug}/review/problems/"))
     assert "No rubric yet" in page
 
 

@@ -176,7 +176,7 @@ def test_discrimination_by_hand(autumn, viewer, client_of):
 
 def test_views_belong_to_one_person(autumn, viewer, assessor, outsider, client_of):
     client = client_of(viewer)
-    save = f"/review/{autumn.collection.slug}/views/"
+    save = f"/collections/{autumn.collection.slug}/review/views/"
     sent = {"name": " Mine ", "address": "show=mine&page=3&at=1-2&x=1&run=", "next": autumn.grid}
     assert client.post(save, sent).url == autumn.grid
     view = SavedView.objects.get()

@@ -59,7 +59,7 @@ def test_the_collection_page_and_the_grid_cover_alike(client_of, viewer, mixed):
     assert (row.facts.uncovered, row.facts.nobody) == (1, 0)
     assert "reaches grade 4 (questions) and 2 (nuggets)" in markup(page)
     grid = client.get(
-        reverse("editor:topic", args=[mixed.pk, row.pk], query={"view": "grid", "show": "uncovered"})
+        reverse("review:topic", args=[mixed.pk, row.pk], query={"view": "grid", "show": "uncovered"})
     )
     assert [row.doc_id for row in grid.context["grid"].rows] == ["d2"]
 

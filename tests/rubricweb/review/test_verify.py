@@ -21,7 +21,7 @@ HTMX = {"HX-Request": "true"}
 
 
 def address(autumn, **query):
-    at = f"/collections/{autumn.collection.slug}/work/verify/{autumn.bank.pk}/"
+    at = f"/collections/{autumn.collection.slug}/review/verify/{autumn.bank.pk}/"
     return at + ("?" + "&".join(f"{name}={value}" for name, value in query.items()) if query else "")
 
 
@@ -151,7 +151,7 @@ def test_refusals(autumn, assessor, viewer, outsider, owner, client_of, worst):
     assert client.post(worst, {**sent, "verdict": ""}, headers=HTMX).status_code == 422
     assert client_of(viewer).post(worst, sent).status_code == 403
     assert client_of(outsider).get(worst).status_code == 404
-    assert client.get(f"/collections/elsewhere/work/verify/{autumn.bank.pk}/").status_code == 404
+    assert client.get(f"/collections/elsewhere/review/verify/{autumn.bank.pk}/").status_code == 404
     assert HumanGrade.objects.count() == 1
 
 

@@ -73,7 +73,7 @@ def answered(autumn, config, item, answers) -> None:
 
 
 def address(autumn, part="", **query):
-    at = f"/collections/{autumn.collection.slug}/work/verify/{autumn.bank.pk}/{part}"
+    at = f"/collections/{autumn.collection.slug}/review/verify/{autumn.bank.pk}/{part}"
     return at + ("?" + "&".join(f"{name}={value}" for name, value in query.items()) if query else "")
 
 

@@ -48,7 +48,7 @@ def test_the_panel_offers_no_rating_and_says_why(client_of, assessor, item, pass
 
 def test_the_grid_says_why_its_cells_cannot_be_rated(client_of, assessor, item):
     page = client_of(assessor).get(
-        reverse("editor:topic", args=[item.bank_id, item.topic_id], query={"view": "grid"})
+        reverse("review:topic", args=[item.bank_id, item.topic_id], query={"view": "grid"})
     )
     cells = [cell for row in page.context["grid"].rows for cell in row.cells]
     why = "the item has no text yet: supply it before you rate it"
@@ -101,7 +101,7 @@ def test_its_missing_cells_are_counted_nowhere(client_of, owner, collection, ite
     (row,) = client.get(collection.get_absolute_url()).context["page"].object_list
     assert (row.facts.cells, row.facts.missing, row.facts.unknown) == (1, 0, 1)
     counts = (
-        client.get(reverse("editor:topic", args=[item.bank_id, item.topic_id], query={"view": "grid"}))
+        client.get(reverse("review:topic", args=[item.bank_id, item.topic_id], query={"view": "grid"}))
         .context["grid"]
         .counts
     )

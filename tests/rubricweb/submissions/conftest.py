@@ -70,7 +70,7 @@ def send(client_of, call: Call, participant: User) -> Send:
 
 
 def post(client: Client, call: Call, content: bytes, *, name: str = "run.jsonl", **fields: object):
-    address = f"/collections/autumn/submit/?call={call.pk}"
+    address = f"/collections/autumn/submissions/submit/?call={call.pk}"
     return client.post(address, {"file": SimpleUploadedFile(name, content)} | fields)
 
 

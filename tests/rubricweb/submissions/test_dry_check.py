@@ -17,8 +17,8 @@ from tests.rubricweb.imports.conftest import zipped
 from tests.rubricweb.submissions.conftest import answers, lines, post
 
 pytestmark = pytest.mark.django_db
-TOPICS = "/collections/autumn/submit/"
-FILE = "/exports/autumn/topics/file/"
+TOPICS = "/collections/autumn/submissions/submit/"
+FILE = "/collections/autumn/exports/topics/file/"
 
 
 def check(client, call: Call, content: bytes, **fields: object):

@@ -101,7 +101,7 @@ def test_the_same_run_id_replaces_the_run_until_the_deadline(send, call, owner):
 def test_a_team_reads_that_a_replaced_run_is_accepted_again(send, call, owner, participant, client_of):
     """Before it replaces the run, and in the report; a file that is refused replaces nothing."""
     client, first = client_of(participant), send(answers("m1"))
-    form = f"/collections/autumn/submit/?call={call.pk}"
+    form = f"/collections/autumn/submissions/submit/?call={call.pk}"
     assert "it counts again once" not in words(client.get(form))
     accept_run(first.run, by=owner)
     assert "m1 is accepted: if you replace it, it counts again once the organizers accept" in words(
@@ -166,7 +166,9 @@ def test_what_the_rules_let_through_and_the_collection_cannot_store_is_refused(s
 def test_a_trec_run(send, call, participant, client_of):
     call.takes = Call.Takes.RUN
     call.save()
-    asked = client_of(participant).get(f"/collections/autumn/submit/?call={call.pk}").content.decode()
+    asked = (
+        client_of(participant).get(f"/collections/autumn/submissions/submit/?call={call.pk}").content.decode()
+    )
     assert "query_id Q0 doc_id rank score run_tag" in asked
     assert send(TREC, name="bm25.run").outcome == "taken"
     assert Run.objects.get(run_tag="bm25").rankings.count() == 2

@@ -24,7 +24,7 @@ from tests.rubricweb.submissions.conftest import answers, post
 
 pytestmark = pytest.mark.django_db
 
-DESK, TEAM = "/collections/autumn/submissions/", "/collections/autumn/submit/"
+DESK, TEAM = "/collections/autumn/submissions/", "/collections/autumn/submissions/submit/"
 
 
 def test_a_team_finds_nothing_of_another(send, call, participant, rival, client_of):

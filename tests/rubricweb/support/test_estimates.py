@@ -144,7 +144,7 @@ def test_what_was_asked_may_still_be_labelled_after_organizers_chose_a_sample(
     last = labelling.to_label(many)[-1]
     actions.choose(many, citations=FIRST, sample=5, shown_judge=None, by=owner)
     sent = {"topic": last.topic_id, "sentence": last.sentence_md5, "doc": last.doc_id, "label": Support.FULL}
-    answer = client_of(assessor).post("/collections/autumn/work/label/", {**sent, "uid": "1" * 32})
+    answer = client_of(assessor).post("/collections/autumn/support/label/", {**sent, "uid": "1" * 32})
     assert answer.status_code == 302
     assert labelling.mine(many, assessor)[last].label == Support.FULL
 

@@ -12,7 +12,7 @@ from rubricweb.support import actions, labelling
 from rubricweb.support.models import SupportEvent, SupportJob, SupportJudge, SupportLabel, SupportSettings
 from tests.rubricweb.support.conftest import MOON, SUN
 
-BOARD, LABEL = "/collections/autumn/support/", "/collections/autumn/work/label/"
+BOARD, LABEL = "/collections/autumn/support/", "/collections/autumn/support/label/"
 ASK, JOBS = f"{BOARD}ask/", f"{BOARD}jobs/"
 BACK = f"{LABEL}take-back/"
 CHOSEN = {"backend": "openai_compatible", "llm": "m", "citations": "all", "longest_reply": 32}
@@ -156,15 +156,18 @@ def test_a_job_is_steered_on_the_list_of_jobs(sea, owner, developer, client_of):
     job = SupportJob.objects.get()
     states = []
     for act in ("pause", "resume", "cancel", "resume"):
-        said = client.post(f"/collections/autumn/jobs/support/{job.pk}/{act}/", **HTMX)
+        said = client.post(f"/collections/autumn/grades/jobs/support/{job.pk}/{act}/", **HTMX)
         job.refresh_from_db()
         states.append(job.state)
     assert states == [Job.State.PAUSED, Job.State.QUEUED, *[Job.State.CANCELLED] * 2]
     assert "Label support with m m, SupportOfStatement@1" in text_of(said)
     assert "Cancelled" in text_of(said)
-    assert client.post(f"/collections/autumn/jobs/support/{job.pk}/explode/").status_code == 404
-    assert client.post(f"/collections/autumn/jobs/poems/{job.pk}/pause/").status_code == 404
-    assert client_of(developer).post(f"/collections/autumn/jobs/support/{job.pk}/pause/").status_code == 403
+    assert client.post(f"/collections/autumn/grades/jobs/support/{job.pk}/explode/").status_code == 404
+    assert client.post(f"/collections/autumn/grades/jobs/poems/{job.pk}/pause/").status_code == 404
+    assert (
+        client_of(developer).post(f"/collections/autumn/grades/jobs/support/{job.pk}/pause/").status_code
+        == 403
+    )
 
 
 def test_a_job_opens_on_the_board_with_its_limits(sea, owner, client_of, developer, assessor):
@@ -302,7 +305,7 @@ def test_files_of_support(sea, judge, owner, assessor, client_of, cite):
     client = client_of(owner)
 
     def file(name, **query):
-        response = client.get(f"/exports/autumn/support/{name}/", query)
+        response = client.get(f"/collections/autumn/exports/support/{name}/", query)
         return b"".join(response.streaming_content).decode()
 
     sun, moon = cite("s1", SUN, "d2"), cite("s1", MOON, "d1")
@@ -319,4 +322,4 @@ def test_files_of_support(sea, judge, owner, assessor, client_of, cite):
     assert [one["by"] for one in told] == ["model", "model", "person"]
     assert told[0]["sentence"] == MOON
     assert "assessor" not in told[2]["person"].removeprefix("assessor-")
-    assert client.get("/exports/autumn/support/poem/").status_code == 404
+    assert client.get("/collections/autumn/exports/support/poem/").status_code == 404

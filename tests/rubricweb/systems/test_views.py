@@ -15,7 +15,7 @@ from tests.rubricweb.markup import markup
 from tests.rubricweb.systems.conftest import MOON, start, work
 
 HTMX = {"HTTP_HX_REQUEST": "true"}
-MAKE = "/collections/autumn/make/"
+MAKE = "/collections/autumn/systems/"
 MODEL = {"backend": "openai_compatible", "llm": "m"}
 FIELDS = {
     "bm25": {"depth": 100},

@@ -55,8 +55,8 @@ def test_a_job_that_ends(collection, endpoint, owner, state):
         work_on("chunk", chunk.pk)
     (data,) = told("job.ended")
     assert data["job"] == {"id": job.pk, "kind": "grading", "state": state}
-    assert data["page"] == f"/collections/autumn/jobs/?job={job.pk}"
-    assert data["api"] == f"/api/v1/collections/autumn/jobs/{job.pk}/"
+    assert data["page"] == f"/collections/autumn/grades/jobs/?job={job.pk}"
+    assert data["api"] == f"/api/v1/collections/autumn/grades/jobs/{job.pk}/"
     chunked.finish_if_done(job.__class__.objects.get(pk=job.pk))
     assert len(told("job.ended")) == 1, "it ends once"
 
@@ -133,7 +133,9 @@ def test_a_closed_campaign_is_done_but_not_one_of_before_the_webhook(bank, endpo
 def test_a_submission_that_arrives(collection, endpoint, participant, client_of):
     call = CallFactory(collection=collection)
     file = SimpleUploadedFile("run.jsonl", b"not a run\n")
-    answer = client_of(participant).post(f"/collections/autumn/submit/?call={call.pk}", {"file": file})
+    answer = client_of(participant).post(
+        f"/collections/autumn/submissions/submit/?call={call.pk}", {"file": file}
+    )
     assert answer.status_code == 302
     (data,) = told("submission.received")
     sent = call.submissions.get()

@@ -124,7 +124,7 @@ class TestGrid:
 
     def grid(self, cell, client, source: str = "corrected") -> str:
         place = [cell.campaign.bank_id, cell.topic_id]
-        return markup(client.get(f"{reverse('editor:topic', args=place)}?view=grid&source={source}"))
+        return markup(client.get(f"{reverse('review:topic', args=place)}?view=grid&source={source}"))
 
     def grade_in(self, html: str, cell) -> str:
         return re.search(rf'<a id="c{cell.passage_id}-{cell.item_id}" [^>]*data-grade="(\w+)"', html)[1]
@@ -262,7 +262,7 @@ class TestScreens:
         assert cell.campaign.mode == "assisted"
 
     def test_the_bank_tells_hidden_grades_from_missing_ones(self, cell, bank, client_of, assessor, developer):
-        address = reverse("editor:topic", args=[bank.pk, cell.topic_id])
+        address = reverse("review:topic", args=[bank.pk, cell.topic_id])
         for person, hidden in ((developer, []), (assessor, ["1 hidden until you rate it"])):
             html = " ".join(markup(client_of(person).get(address)).split())
             assert re.findall(r"(\d+ hidden until you rate \w+|\d+ not graded)", html) == hidden
@@ -270,7 +270,7 @@ class TestScreens:
     def test_the_card_of_an_item_counts_hidden_cells_apart(self, cell, bank, client_of, assessor, developer):
         at = {"view": "both", "card": cell.item_id}
         for person, hidden in ((developer, 0), (assessor, 1)):
-            response = client_of(person).get(reverse("editor:topic", args=[bank.pk, cell.topic_id]), at)
+            response = client_of(person).get(reverse("review:topic", args=[bank.pk, cell.topic_id]), at)
             column = response.context["card"].column
             assert (column.hidden, column.missing) == (hidden, 0)
             assert ("1 hidden until you rate it" in " ".join(markup(response).split())) == bool(hidden)
@@ -305,7 +305,7 @@ class TestEditing:
         assert 'name="text"' in markup(after)
 
     def test_the_bank_opens_the_item_of_its_address(self, cell, bank, client_of, developer):
-        page = reverse("editor:topic", args=[bank.pk, cell.topic_id])
+        page = reverse("review:topic", args=[bank.pk, cell.topic_id])
         html = markup(client_of(developer).get(page, {"item": cell.item_id}))
         assert "Finish or release it to edit." in html
         assert 'name="text" ' not in html.split('id="new-item"')[0]

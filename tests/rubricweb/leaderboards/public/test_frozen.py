@@ -12,7 +12,7 @@ from rubricweb.leaderboards.models import PublicBoard
 from tests import factories
 from tests.rubricweb.markup import markup
 
-PUBLISH = "/collections/autumn/share/"
+PUBLISH = "/collections/autumn/releases/"
 
 
 @pytest.fixture

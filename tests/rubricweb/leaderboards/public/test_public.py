@@ -15,7 +15,7 @@ from tests import factories
 from tests.rubricweb.markup import markup
 from tests.rubricweb.worlds import blind_campaign
 
-PUBLISH = "/collections/autumn/share/"
+PUBLISH = "/collections/autumn/releases/"
 
 
 def text(response):

@@ -95,7 +95,7 @@ def test_items_are_drawn_by_what_the_board_would_be_without_them(made, viewer, c
     items = picture(client_of(viewer).get(SURE), "items")
     assert items.plot.body.count("bar plus") == 3
     assert "t1  Which pigment makes leaves red?" in items.plot.body
-    grid = reverse("editor:topic", args=[made.bank.pk, made.topics["t1"].pk], query={"view": "grid"})
+    grid = reverse("review:topic", args=[made.bank.pk, made.topics["t1"].pk], query={"view": "grid"})
     assert f'href="{grid}"' in items.plot.body
     rows = [dict(zip(items.sheet.data.columns, row, strict=True)) for row in items.sheet.data.rows]
     red = next(row for row in rows if row["text"].startswith("Which pigment"))

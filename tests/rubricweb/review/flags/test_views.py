@@ -97,7 +97,7 @@ def test_items_and_passages_of_other_topics_are_not_found(place, client_of, asse
 
 
 def test_a_flag_of_another_collection_is_not_found(flag, client_of, assessor):
-    assert client_of(assessor).get(f"/collections/elsewhere/work/flags/{flag.pk}/").status_code == 404
+    assert client_of(assessor).get(f"/collections/elsewhere/review/flags/{flag.pk}/").status_code == 404
 
 
 def test_opening_without_javascript_goes_to_the_thread(place, client_of, assessor):
@@ -321,7 +321,7 @@ def test_flags_show_in_grid_cell_editor_and_topic_list(place, flag, client_of, a
     actions.open_flag(place.passage, kind=Kind.UNCOVERED, by=assessor)
     client, (item, passage) = client_of(assessor), (place.items[0].pk, place.passages[0].pk)
     at = [place.bank.pk, place.topic.pk]
-    grid = markup(client.get(reverse("editor:topic", args=at, query={"view": "grid"})))
+    grid = markup(client.get(reverse("review:topic", args=at, query={"view": "grid"})))
     assert re.search(rf'id="c{passage}-{item}" [^>]*, 1 open flag"[^>]* data-flags>', grid)
     assert grid.count(" data-flags>") == 1
     for query in (f"?item={item}", f"?passage={passage}"):
@@ -330,11 +330,13 @@ def test_flags_show_in_grid_cell_editor_and_topic_list(place, flag, client_of, a
     assert f'id="flag-{flag.pk}"' in cell
     assert "Flags of the question (1 open)" in cell
     assert "Flags of the passage (1 open)" in cell
-    editor = markup(client.get(reverse("editor:topic", args=at)))
+    editor = markup(client.get(reverse("review:topic", args=at)))
     assert "Flags (1)" in editor
     assert editor.count("Flags (0)") == 1
     topics = markup(client.get(reverse("home:collection", args=[place.bank.collection.slug])))
-    assert re.search(rf'href="/collections/autumn/work/flags/\?topic={place.topic.pk}">.*3 flags</a>', topics)
+    assert re.search(
+        rf'href="/collections/autumn/review/flags/\?topic={place.topic.pk}">.*3 flags</a>', topics
+    )
 
 
 def test_a_flag_by_key_in_the_queue_is_undone_from_its_toast(place, client_of, assessor):
