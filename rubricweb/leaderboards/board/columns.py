@@ -62,7 +62,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    text: str
+    value: str
     note: str = ""
     note_title: str = ""
 
