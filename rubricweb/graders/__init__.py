@@ -1,1 +1,1 @@
-"""Graders: which a collection uses, its own prompts, tries on a few passages, and calibration beside people."""
+"""Graders: which a collection uses, its own prompts, tries on a few passages, and calibration cards."""

@@ -1,4 +1,4 @@
-"""The columns of a board: one list for head, rows, sorting, files, frozen documents, public pages and the API."""
+"""The columns of a board: one list for head, rows, sorting, files, documents, public pages and the API."""
 
 from __future__ import annotations
 
