@@ -84,9 +84,8 @@ def parameter_counts(function: Function) -> tuple[int, int]:
 
 
 def is_view(path: Path, function: Function) -> bool:
-    in_views = path.name == "views.py" or path.parent.name == "views"
     arguments = function.args.args
-    return in_views and bool(arguments) and arguments[0].arg == "request"
+    return bool(arguments) and arguments[0].arg == "request" and not function.name.startswith("_")
 
 
 def report(problems: list[str]) -> None:

@@ -7,8 +7,6 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from rapidfuzz import fuzz
-
 from grading.graders.lexical import stem, weight
 from grading.verify import normal
 
@@ -70,6 +68,8 @@ def _form(text: str) -> _Form:
 
 
 def _score(form: _Form, other: _Form) -> float:
+    from rapidfuzz import fuzz  # here: who reads a board compares no texts
+
     if form.deciding != other.deciding:
         return 0.0
     return round(fuzz.token_sort_ratio(form.terms, other.terms) / 100, 4)

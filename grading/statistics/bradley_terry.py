@@ -31,8 +31,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
-from scipy.stats import t as student
 
 from grading.statistics.max_t import ALPHA, DRAWS, step_down
 from grading.statistics.mean_intervals import LEVEL, MIN_TOPICS, SEED
@@ -153,6 +151,8 @@ def strengths(
     >>> fitted.low, fitted.ranks()
     (array([nan, nan]), [(1, 2), (1, 2)])
     """
+    from scipy.special import ndtri, stdtrit  # a tenth of a second that commands start without
+
     if not votes.outcome.size:
         raise ValueError("no votes")
     design, counts = _design(votes.first, votes.second, systems, lengths), np.eye(3)[1 - votes.outcome]
@@ -165,8 +165,8 @@ def strengths(
     values[:systems, :systems] -= 1 / systems
     errors, freedom = spread.errors(values)
     topics = np.append(_topics(votes, systems), np.unique(votes.topic).size)[: len(values)]
-    without_votes = norm.ppf((1 + level) / 2) * PRIOR_SD * np.sqrt((values**2).sum(axis=1))
-    half = np.minimum(errors * student.ppf((1 + level) / 2, freedom), without_votes)
+    without_votes = ndtri((1 + level) / 2) * PRIOR_SD * np.sqrt((values**2).sum(axis=1))
+    half = np.minimum(errors * stdtrit(freedom, (1 + level) / 2), without_votes)
     half[topics < MIN_TOPICS] = np.nan
     low, high = fitted[:-1] - half, fitted[:-1] + half
     return Strengths(
@@ -195,11 +195,13 @@ def _on_the_way(design: Floats, counts: Floats, fitted: Floats) -> Floats:
 
 
 def _deviations(fitted: Floats, spread: Variance, systems: int) -> Floats:
+    from scipy.special import ndtri, stdtr
+
     first, second = np.triu_indices(systems, k=1)
     eye, deviations = np.eye(fitted.size), np.zeros((systems, systems))
     errors, freedom = spread.errors(eye[first] - eye[second])
     differences = fitted[first] - fitted[second]
-    as_rare = norm.isf(student.sf(np.abs(differences) / errors, freedom))
+    as_rare = -ndtri(stdtr(freedom, -np.abs(differences) / errors))
     deviations[first, second] = np.sign(differences) * as_rare
     deviations -= deviations.T
     return deviations

@@ -20,8 +20,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from rapidfuzz import fuzz, process
-
 from grading.formats.reading import text_lines
 from grading.generation.drafting import TextModel
 from grading.segmentation import sentence_spans
@@ -101,6 +99,8 @@ def without_sentence(document: str, sentence: str) -> str:
     >>> without_sentence("The moon pulls. The sun helps a little.", "The sun helps little.")
     'The moon pulls.'
     """
+    from rapidfuzz import fuzz, process  # here: who reads a board compares no sentences
+
     if sentence in document:
         return _joined(document.replace(sentence, " ", 1))
     spans = sentence_spans(document)
@@ -133,6 +133,8 @@ def in_order(facts: Sequence[KeyFact], reply: str) -> list[KeyFact]:
     >>> [fact.text for fact in in_order(facts, "The sun helps, then the moon.")]
     ['The moon pulls.', 'The sun helps.']
     """
+    from rapidfuzz import fuzz, process  # here: who reads a board compares no sentences
+
     left = dict(enumerate(facts))
     ordered = []
     for text in _listed(reply):

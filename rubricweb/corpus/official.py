@@ -6,6 +6,7 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
+from typing import TYPE_CHECKING
 
 from django.db import transaction
 from django.db.models import F
@@ -16,10 +17,11 @@ from grading.statistics.influence import TIED_DECIMALS
 from grading.statistics.rank_correlation import from_ranks
 from rubricweb.accounts.models import User
 from rubricweb.core import audit, events
-from rubricweb.corpus.importers.base import FilePosition, Tally, fitting
-from rubricweb.corpus.importers.runs import TAG_LIMIT
 from rubricweb.corpus.models import OFFICIAL, Collection, OfficialScore, Run, Topic
 from rubricweb.corpus.pseudonyms import shown_names
+
+if TYPE_CHECKING:
+    from rubricweb.corpus.importers.base import FilePosition, Tally
 
 NAME_LIMIT = 80
 REPLACED = ("value", "is_rank", "measure", "source")
@@ -131,9 +133,11 @@ def put_official_board(
 
     `measure` selects one where the file has several. Scores of the collection's topics are stored, too.
     """
-    from rubricweb.corpus.importers.base import FilePosition, fitting_id
+    from rubricweb.corpus.importers.base import (  # here: readers of boards import no files
+        FilePosition,
+        fitting_id,
+    )
     from rubricweb.corpus.importers.runs import TAG_LIMIT
-    from rubricweb.corpus.official import official_rows  # here: who reads boards imports no files
 
     board = read_official(path, measure=measure)
     name = " ".join(name.split())
@@ -194,6 +198,9 @@ def import_official(
     is_replacing: bool,
 ) -> None:
     """Import ranks or scores by run tag as the official leaderboard; unknown runs are allowed."""
+    from rubricweb.corpus.importers.base import FilePosition, fitting
+    from rubricweb.corpus.importers.runs import TAG_LIMIT
+
     board, counts = _read(file, topics, tally), tally.of("official_scores")
     before = {(row.run_tag, row.topic_id): row for row in collection.official_scores.filter(board=OFFICIAL)}
     fresh = []

@@ -1,1 +1,1 @@
-"""A collection's own prompts: written in a form, tried on chosen passages by a worker, and saved for good."""
+"""Graders: which a collection uses, its own prompts, tries on a few passages, and calibration cards."""

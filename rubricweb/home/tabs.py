@@ -112,7 +112,10 @@ TABS = (
                 "How sure are we",
                 "leaderboards:sure",
                 keywords="meta-evaluation correlation tau agreement kappa influence calibration figures",
-                pages=("leaderboards:official-add", "leaderboards:official-remove", "calibration:"),
+                pages=(
+                    *("leaderboards:official-add", "leaderboards:official-remove"),
+                    *("graders:calibrate", "graders:card-file", "graders:badge"),
+                ),
             ),
             Screen(
                 "Support",
@@ -173,7 +176,7 @@ TABS = (
                 "graders:graders",
                 roles.TO_ORGANIZE,
                 "model prompts write try",
-                pages=("prompts:",),
+                pages=("graders:",),
             ),
             Screen(
                 "People",

@@ -224,7 +224,7 @@ def board_context(current: Board, query: str, parameters: Mapping[str, str], bef
         "n_unasked_more": max(len(current.without_items) - NAMED_TOPICS, 0),
         "agreements": [_agreement(entry, current, label) for entry in current.correlations],
         "parting": _parting(current),
-        "check": {"cells": CHECK_CELLS, "seconds": CHECK_CELLS * SECONDS_A_CELL},
+        "check": _check(*current.verified),
         "share_checked": current.verified[0] / (current.verified[1] or 1),
         "all_topics": changed(query, topics=""),
         "statements": provenance.statements(current),
@@ -278,6 +278,12 @@ def _is_mixed(rows: Sequence[BoardRow]) -> bool:
     """Return whether a run that is clearly behind scores higher than one that is not."""
     tested = [row.is_behind for row in rows if row.is_behind is not None]
     return tested != sorted(tested)
+
+
+def _check(checked: int, total: int) -> dict[str, object]:
+    """Return what a check by people would take: how many pairs, whether these are all, and its seconds."""
+    cells = min(CHECK_CELLS, total - checked)
+    return {"cells": cells, "is_all": cells == total - checked, "seconds": cells * SECONDS_A_CELL}
 
 
 def _agreement(other: BoardCorrelation, current: Board, name: str) -> dict[str, object]:

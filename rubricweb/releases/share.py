@@ -81,28 +81,37 @@ def share_page(request: HtmxRequest, collection: Collection, opened: Context | N
     }
     context |= _files(collection, form, labels) if is_valid else {}
     if roles.holds(request.user, collection, roles.TO_ORGANIZE):
-        board = PublishForm(
-            _sent(request, "board"),
-            initial={"title": f"Leaderboard of {collection}"},
-            auto_id="publish_%s",
-        )
-        unsaved = Release(collection=collection, title=collection.name)
-        release = ReleaseForm(_sent(request, "release"), instance=unsaved)
-        preview = selectors.preview(collection)
-        if release.is_bound and release.is_valid() and not preview.refusal:
-            return redirect(actions.start_release(release.save(commit=False), by=request.user))
-        if board.is_bound and is_valid and board.is_valid():
-            made = board.publish(collection, query=query_of(form), by=request.user)
-            if made:
-                return _with_new(request, made)
-        context |= {"publish_form": board, "release_form": release, "preview": preview}
-        context |= {"published": collection.public_boards.all(), "releases": selectors.releases(collection)}
-        if new := new_board(collection, request.GET.get("new", "")):
-            context |= {"new": new, "new_link": request.build_absolute_uri(new.get_absolute_url())}
+        more = _for_organizers(request, collection, form, is_valid)
+        if isinstance(more, HttpResponse):
+            return more
+        context |= more
     response = page_or_part(request, PAGE, context | dict(opened or {}), part="share")
     is_refused = bool(form.graders) and not is_valid
     response.status_code = 422 if is_post or is_refused else 200
     return refused(response) if is_refused else response
+
+
+def _for_organizers(
+    request: HtmxRequest, collection: Collection, form: BoardForm, is_valid: bool
+) -> HttpResponse | dict[str, object]:
+    """Return the forms of a public board and of a release; the answer, where one of them was made."""
+    board = PublishForm(
+        _sent(request, "board"), initial={"title": f"Leaderboard of {collection}"}, auto_id="publish_%s"
+    )
+    unsaved = Release(collection=collection, title=collection.name)
+    release = ReleaseForm(_sent(request, "release"), instance=unsaved)
+    preview = selectors.preview(collection)
+    if release.is_bound and release.is_valid() and not preview.refusal:
+        return redirect(actions.start_release(release.save(commit=False), by=request.user))
+    if board.is_bound and is_valid and board.is_valid():
+        made = board.publish(collection, query=query_of(form), by=request.user)
+        if made:
+            return _with_new(request, made)
+    context: dict[str, object] = {"publish_form": board, "release_form": release, "preview": preview}
+    context |= {"published": collection.public_boards.all(), "releases": selectors.releases(collection)}
+    if new := new_board(collection, request.GET.get("new", "")):
+        context |= {"new": new, "new_link": request.build_absolute_uri(new.get_absolute_url())}
+    return context
 
 
 def _sent(request: HtmxRequest, make: str) -> QueryDict | None:

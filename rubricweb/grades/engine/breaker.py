@@ -13,7 +13,6 @@ from typing import Any
 from django.db.models import Sum
 
 from rubricweb.grades.models import GradingJob
-from rubricweb.jobs import steering
 
 AFTER = {"auth": 1, "quota": 3}
 """Pauses after so many since the job began or was resumed."""
@@ -119,6 +118,8 @@ def note_results(job: GradingJob, error_classes: Iterable[str]) -> None:
 
     Called before the batch's chunk is counted, because whoever changes chunks locks their job first.
     """
+    from rubricweb.jobs import steering  # here: who reads why jobs paused loads no queue
+
     locked = steering.lock(job)
     breaker = Breaker.of(locked.failures)
     breaker.seen = _done(locked) - breaker.base

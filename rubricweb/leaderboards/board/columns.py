@@ -1,9 +1,4 @@
-"""Measures by short names, as addresses and the command line have them: `cover-4`, `P_20:5`, `judgments/map`.
-
-A name may begin with whose labels it scores (`judgments/`, `grader-7/`) and end with the passages that it
-looks at (`@10`, for measures of items) and the lowest grade that counts (`:5`). What it leaves out is the
-board's. Scores of citations are named as `rubricweb.support.board` says: `support/precision`.
-"""
+"""The columns of a board: one list for head, rows, sorting, files, documents, public pages and the API."""
 
 from __future__ import annotations
 
@@ -62,7 +57,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    text: str
+    value: str
     note: str = ""
     note_title: str = ""
 

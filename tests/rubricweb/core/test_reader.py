@@ -105,6 +105,7 @@ def test_nothing_is_rendered_outside_of_the_reader():
     assert named.index("ReaderMiddleware") == named.index("AuthenticationMiddleware") + 1
 
 
+@pytest.mark.django_db(transaction=True)
 def test_the_duties_of_workers_see_everything():
     seen: list[bool] = []
 

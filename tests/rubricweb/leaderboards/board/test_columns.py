@@ -196,4 +196,5 @@ def test_a_column_of_the_list_stands_on_the_page_and_in_all_files(made, viewer, 
     assert any("& Answered &" in line for line in files.tex_lines(board))
     page = client_of(viewer).get("/collections/autumn/leaderboards/", {"sort": "-topics_answered"})
     assert [head.label for head in page.context["heads"]] == ["Score", "Answered"]
-    assert [line.numbers[-1].text for line in page.context["lines"]] == sorted(map(str, values), reverse=True)
+    cells = [line.numbers[-1] for line in page.context["lines"]]
+    assert [cell.value for cell in cells] == sorted(map(str, values), reverse=True)

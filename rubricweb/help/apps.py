@@ -1,6 +1,0 @@
-from django.apps import AppConfig
-
-
-class HelpConfig(AppConfig):
-    name = "rubricweb.help"
-    label = "help"

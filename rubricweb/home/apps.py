@@ -1,6 +1,0 @@
-from django.apps import AppConfig
-
-
-class HomeConfig(AppConfig):
-    name = "rubricweb.home"
-    label = "home"
