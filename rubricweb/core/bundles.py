@@ -105,10 +105,10 @@ def bundle(name: str) -> str:
 
 def imported(path: str) -> list[str]:
     """Return the module after those that it imports, each before what needs it."""
-    found = []
+    modules = []
     for _, name in _IMPORT.findall(_text(path)):
-        found += imported(str(Path(path).with_name(name)))
-    return [*dict.fromkeys(found), path]
+        modules += imported(str(Path(path).with_name(name)))
+    return [*dict.fromkeys(modules), path]
 
 
 def _module(path: str) -> str:
@@ -123,8 +123,8 @@ def _module(path: str) -> str:
     return f"// {path}\nconst {_variable(path)} = (() => {{\n{text}return {{ {exported} }};\n}})();\n"
 
 
-def _from_bundle(found: re.Match[str]) -> str:
-    names, module = found.groups()
+def _from_bundle(match: re.Match[str]) -> str:
+    names, module = match.groups()
     return f"const {{{names.replace(' as ', ': ')}}} = {_variable(module)};\n" if names else ""
 
 
@@ -133,10 +133,10 @@ def _variable(path: str) -> str:
 
 
 def _text(path: str) -> str:
-    found = finders.find(path)
-    if not isinstance(found, str):
+    file = finders.find(path)
+    if not isinstance(file, str):
         raise FileNotFoundError(f"No static file {path}.")
-    return Path(found).read_text(encoding="utf-8")
+    return Path(file).read_text(encoding="utf-8")
 
 
 def _written(path: Path) -> Path:

@@ -73,15 +73,15 @@ def create(objects: Iterable[M], *, batch_size: int | None = None) -> list[M]:
     model = type(made[0])
     fields = model._meta.concrete_fields
     with transaction.atomic():
-        for one, key in zip(made, _new_keys(model, len(made)), strict=True):
-            one.pk = key
+        for row, key in zip(made, _new_keys(model, len(made)), strict=True):
+            row.pk = key
         rows = (
-            [field.get_db_prep_save(field.pre_save(one, add=True), connection) for field in fields]
-            for one in made
+            [field.get_db_prep_save(field.pre_save(row, add=True), connection) for field in fields]
+            for row in made
         )
         copy_rows(model._meta.db_table, [str(field.column) for field in fields], rows)
-    for one in made:
-        one._state.adding, one._state.db = False, connection.alias
+    for row in made:
+        row._state.adding, row._state.db = False, connection.alias
     return made
 
 

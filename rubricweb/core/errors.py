@@ -141,8 +141,8 @@ def server_error(request: HttpRequest) -> HttpResponse:
     reference, is_full = getattr(request, "reference", ""), is_disk_full(sys.exc_info()[1])
     status = HTTPStatus.SERVICE_UNAVAILABLE if is_full else HTTPStatus.INTERNAL_SERVER_ERROR
     headers = {"Retry-After": str(RETRY_SECONDS)} if is_full else {}
-    words = DISK_FULL if is_full else "Something went wrong on the server."
-    if answer := _problem(request, status, f"{words} Reference: {reference}"):
+    message = DISK_FULL if is_full else "Something went wrong on the server."
+    if answer := _problem(request, status, f"{message} Reference: {reference}"):
         for name, value in headers.items():
             answer[name] = value
         return answer
@@ -150,7 +150,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
         page: str = render_to_string("500.html", {"reference": reference, "is_full": is_full})
     except Exception:  # noqa: BLE001 - whatever broke the page must not hide the first error
         logger.error("the page for errors cannot be rendered")
-        page = f"<h1>{words}</h1><p>Reference: {reference}</p>"
+        page = f"<h1>{message}</h1><p>Reference: {reference}</p>"
     return HttpResponse(page, status=status, headers=headers)
 
 

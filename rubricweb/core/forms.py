@@ -75,11 +75,15 @@ def takes_several(field: forms.Field) -> bool:
     return isinstance(field, forms.MultipleChoiceField | forms.ModelMultipleChoiceField)
 
 
-def filled_in(form: forms.Form, sent: Mapping[str, object]) -> dict[str, object]:
+def filled_in(form: forms.Form, submitted: Mapping[str, object]) -> dict[str, object]:
     """Return what an address says, without what it leaves empty: a list where a field takes several."""
     several = {name for name, field in form.base_fields.items() if takes_several(field)}
-    lists = sent if isinstance(sent, QueryDict) else QueryDict()
-    return {name: lists.getlist(name) if name in several else sent[name] for name in sent if sent[name]}
+    lists = submitted if isinstance(submitted, QueryDict) else QueryDict()
+    return {
+        name: lists.getlist(name) if name in several else submitted[name]
+        for name in submitted
+        if submitted[name]
+    }
 
 
 def choice_field(form: forms.BaseForm, name: str) -> forms.ChoiceField:
@@ -189,7 +193,7 @@ class ChipForm(forms.Form):
 
 
 def _in_words(value: object) -> list[str]:
-    return sorted(str(one) for one in value) if isinstance(value, list) else [str(value)]
+    return sorted(str(each) for each in value) if isinstance(value, list) else [str(value)]
 
 
 class LimitedUploads(FileUploadHandler):

@@ -118,27 +118,27 @@ class Undo:
     target: str = ""
 
 
-def offer_undo(request: HtmxRequest, words: str, address: str, **fields: object) -> None:
-    """Say `words` in a toast with an Undo button.
+def offer_undo(request: HtmxRequest, message: str, address: str, **fields: object) -> None:
+    """Say `message` in a toast with an Undo button.
 
     The button asks the view at `address` as its own form would: where the request came from a part of a
     page, the answer replaces that part, else it is a page. What the view refuses, it says there.
     """
     target = f"#{request.htmx.target}" if request.htmx.target else ""
-    _offer(request, words, Undo(address, _sent(fields), target))
+    _offer(request, message, Undo(address, _fields_of(fields), target))
 
 
-def offer_undo_on_page(request: HtmxRequest, words: str, address: str, **fields: object) -> None:
+def offer_undo_on_page(request: HtmxRequest, message: str, address: str, **fields: object) -> None:
     """Likewise, where the part that the request came from leaves the page: the answer is a page."""
-    _offer(request, words, Undo(address, _sent(fields)))
+    _offer(request, message, Undo(address, _fields_of(fields)))
 
 
-def _sent(fields: Mapping[str, object]) -> dict[str, str]:
+def _fields_of(fields: Mapping[str, object]) -> dict[str, str]:
     return {name: str(value) for name, value in fields.items()}
 
 
-def _offer(request: HtmxRequest, words: str, undo: Undo) -> None:
-    messages.success(request, words, extra_tags=json.dumps(asdict(undo)))
+def _offer(request: HtmxRequest, message: str, undo: Undo) -> None:
+    messages.success(request, message, extra_tags=json.dumps(asdict(undo)))
 
 
 def undo_of(message: Message) -> Undo | None:

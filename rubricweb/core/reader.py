@@ -38,7 +38,7 @@ class Reader:
     request: Any = None
     """Its user is looked up lazily; None for a public link."""
     sees_everything: bool = False
-    known: dict[int, Any] = field(default_factory=dict)  # what `grades.visibility` found, by collection
+    hidden: dict[int, Any] = field(default_factory=dict)  # what `grades.visibility` found, by collection
     cells: dict[int, set[tuple[int, int, int]]] = field(default_factory=dict)
     """By collection: what is hidden of what was read, as (topic, revision, passage)."""
     ratings: dict[int, tuple[int, int]] = field(default_factory=dict)

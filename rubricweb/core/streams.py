@@ -84,8 +84,8 @@ class Subscription:
         finally:
             self._leave()
             self.has_begun.set()
-            for one in self.listeners:
-                one.cut_off()
+            for listener in self.listeners:
+                listener.cut_off()
             await connection.aclose()
 
     def _pass_on(self, message: dict[str, Any] | None) -> None:
@@ -95,8 +95,8 @@ class Subscription:
             self.has_begun.set()
             return
         loop, name = asyncio.get_running_loop(), message["data"].decode()
-        for place, one in enumerate(self.listeners):
-            loop.call_later(place / TOLD_A_SECOND, one.tell, name)
+        for place, listener in enumerate(self.listeners):
+            loop.call_later(place / TOLD_A_SECOND, listener.tell, name)
 
     def _leave(self) -> None:
         """Nobody can join it any more."""

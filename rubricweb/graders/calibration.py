@@ -68,16 +68,16 @@ def make(request: HtmxRequest, slug: str) -> HttpResponse:
 @require_safe
 def card_file(request: HtmxRequest, slug: str, card_id: int) -> HttpResponse:
     """The card as JSON."""
-    shown = card_for(request.user, slug, card_id)
-    document = card_document(shown, with_runs=sees_names(request.user, shown.bank.collection))
+    card = card_for(request.user, slug, card_id)
+    document = card_document(card, with_runs=sees_names(request.user, card.bank.collection))
     response = JsonResponse(document, json_dumps_params={"indent": 1, "ensure_ascii": False})
-    response["Content-Disposition"] = f'attachment; filename="calibration-{shown.pk}.json"'
+    response["Content-Disposition"] = f'attachment; filename="calibration-{card.pk}.json"'
     return response
 
 
 @require_safe
 def badge(request: HtmxRequest, slug: str, card_id: int) -> HttpResponse:
     """The card in one line, as a picture."""
-    shown = card_for(request.user, slug, card_id)
-    context = {"status": calibration.status_of(shown), "kappa": shown.found["kappa"]["value"]}
+    card = card_for(request.user, slug, card_id)
+    context = {"status": calibration.status_of(card), "kappa": card.found["kappa"]["value"]}
     return render(request, "graders/badge.svg", context, content_type="image/svg+xml")

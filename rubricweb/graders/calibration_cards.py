@@ -30,14 +30,14 @@ RULE = "step-down max-T over all groups, sign flips over topics"
 def document_of(bank: Bank, config: GraderConfig, sample: RatedSample, *, is_random: bool) -> Json:
     """Return what is known of the grader: on which sample, agreement, worth of each rating, bias by group."""
     min_grade = default_min_grade(config)
-    known = calibration(sample.cells, min_grade=min_grade)
+    measured = calibration(sample.cells, min_grade=min_grade)
     lengths, families = list(by_length(sample).items()), list(by_family(sample, bank).items())
     groups = biases(sample.cells, [*lengths, *families])
     return {
         "sample": {
-            "cells": known.cells,
-            "topics": known.topics,
-            "people": len(sample.people),
+            "cells": measured.cells,
+            "topics": measured.topics,
+            "people": len(sample.all_raters),
             "blind_cells": int(sample.is_blind.sum()),
             "is_random": is_random,
             "from": min(sample.rated_at).date().isoformat(),
@@ -45,8 +45,8 @@ def document_of(bank: Bank, config: GraderConfig, sample: RatedSample, *, is_ran
         },
         "level": LEVEL,
         "min_grade": min_grade,
-        **agreement(known),
-        "by_rating": [_rating(row) for row in known.by_rating],
+        **agreement(measured),
+        "by_rating": [_rating(row) for row in measured.by_rating],
         "groups": {
             "compared": sum(not np.isnan(row.p) for row in groups),
             "rule": RULE,
@@ -57,9 +57,9 @@ def document_of(bank: Bank, config: GraderConfig, sample: RatedSample, *, is_ran
     }
 
 
-def agreement(known: Calibration) -> Json:
+def agreement(measured: Calibration) -> Json:
     """Return the numbers over all cells."""
-    whole = {"kappa": known.kappa, "same": known.same, "near": known.near, "bias": known.bias}
+    whole = {"kappa": measured.kappa, "same": measured.same, "near": measured.near, "bias": measured.bias}
     return {name: _estimate(estimate) for name, estimate in whole.items()}
 
 
@@ -69,16 +69,16 @@ def _estimate(estimate: Estimate) -> Json:
 
 
 def _rating(row: RatingRow) -> Json:
-    known = {"people": _estimate(row.people), "reached": _estimate(row.reached)}
-    return {"rating": row.rating, "cells": row.cells, **known}
+    measured = {"people": _estimate(row.people), "reached": _estimate(row.reached)}
+    return {"rating": row.rating, "cells": row.cells, **measured}
 
 
 def _bias(row: Bias) -> Json:
-    known = {"bias": _estimate(row.bias), "beyond_others": _estimate(row.beyond_others)}
+    measured = {"bias": _estimate(row.bias), "beyond_others": _estimate(row.beyond_others)}
     return {
         "name": row.name,
         "cells": row.cells,
-        **known,
+        **measured,
         "p": none_if_nan(row.p),
         "is_clear": row.is_clear,
     }

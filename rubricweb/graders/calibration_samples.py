@@ -55,7 +55,7 @@ class RatedSample:
         )
 
     @property
-    def people(self) -> frozenset[int]:
+    def all_raters(self) -> frozenset[int]:
         return frozenset[int]().union(*self.raters)
 
     def __len__(self) -> int:
@@ -65,7 +65,7 @@ class RatedSample:
 class _Cell(NamedTuple):
     name: CellName
     grader: int
-    people: int
+    human: int
     is_drawn: bool
 
 
@@ -85,12 +85,12 @@ def sample(bank: Bank, config: GraderConfig) -> RatedSample:
     human, graded = human_matrices(pool), matrices(config, pool)
     whole = Draw.objects.filter(collection=bank.collection_id, design=Draw.Design.CELLS)
     draws = set(whole.values_list("pk", flat=True))
-    asked: dict[str, list[str]] = {}
+    uids_by_query: dict[str, list[str]] = {}
     for query_id, uid in sorted(item_names(bank, config)):
-        asked.setdefault(query_id, []).append(uid)
+        uids_by_query.setdefault(query_id, []).append(uid)
     cells: list[_Cell] = []
     for topic in pool.topics:
-        pk, uids = topic.topic_id, tuple(asked.get(topic.query_id, ()))
+        pk, uids = topic.topic_id, tuple(uids_by_query.get(topic.query_id, ()))
         cells += _of_topic(graded[pk], human[pk], uids, draws)
     return _with_events(cells)
 
@@ -98,7 +98,7 @@ def sample(bank: Bank, config: GraderConfig) -> RatedSample:
 def _of_topic(
     graded: TopicGrades, human: HumanGrades, uids: tuple[str, ...], draws: set[int]
 ) -> Iterator[_Cell]:
-    by_grader, by_people = (known.matrix.columns(uids).ratings for known in (graded, human))
+    by_grader, by_people = (grades.matrix.columns(uids).ratings for grades in (graded, human))
     drawn = [matrix.columns(uids).ratings == 1 for draw, matrix in human.drawn.items() if draw in draws]
     is_drawn = np.any(drawn, axis=0) if drawn else np.zeros(by_people.shape, dtype=np.bool_)
     pool = graded.pool
@@ -113,41 +113,41 @@ def _with_events(cells: list[_Cell]) -> RatedSample:
     rows = HumanGrade.objects.filter(topic__in={cell.name[0] for cell in cells}).order_by("pk")
     fields = ("topic_id", "revision__uid", "passage_id", "at", "by_id", "how")
     last: dict[CellName, datetime] = {}
-    people: dict[CellName, set[int]] = {cell.name: set() for cell in cells}
+    raters: dict[CellName, set[int]] = {cell.name: set() for cell in cells}
     blind: set[CellName] = set()
     for topic, uid, passage, at, by, how in rows.values_list(*fields).iterator():
         name = (topic, uid, passage)
-        if name in people:
+        if name in raters:
             last[name] = at
-            people[name].add(by)
+            raters[name].add(by)
             blind |= {name} if how == HumanGrade.How.BLIND else set()
     return RatedSample(
         cells=RatedCells(
             np.array([cell.grader for cell in cells], dtype=np.int64),
-            np.array([cell.people for cell in cells], dtype=np.int64),
+            np.array([cell.human for cell in cells], dtype=np.int64),
             np.array([cell.name[0] for cell in cells], dtype=np.int64),
         ),
         names=[cell.name for cell in cells],
         is_drawn=np.array([cell.is_drawn for cell in cells], dtype=np.bool_),
         is_blind=np.array([cell.name in blind for cell in cells], dtype=np.bool_),
         rated_at=[last[cell.name] for cell in cells],
-        raters=[frozenset(people[cell.name]) for cell in cells],
+        raters=[frozenset(raters[cell.name]) for cell in cells],
     )
 
 
-def by_length(found: RatedSample) -> Mapping[str, Mask]:
+def by_length(sample: RatedSample) -> Mapping[str, Mask]:
     """The cells in thirds by the length of the passage, in characters."""
-    passages = {passage for _, _, passage in found.names}
+    passages = {passage for _, _, passage in sample.names}
     lengths = dict(Passage.objects.filter(pk__in=passages).values_list("pk", Length("text")))
-    return thirds(np.array([lengths[passage] for _, _, passage in found.names], dtype=np.float64))
+    return thirds(np.array([lengths[passage] for _, _, passage in sample.names], dtype=np.float64))
 
 
-def by_family(found: RatedSample, bank: Bank) -> Mapping[str, Mask]:
+def by_family(sample: RatedSample, bank: Bank) -> Mapping[str, Mask]:
     """The cells whose passage a run of the family has in its ranking; the families with most cells first."""
     pool = collection_pool(bank.collection)
     ranked = {topic.topic_id: _ranked(topic) for topic in pool.topics}
     masks = {
-        name: np.array([bool(runs & ranked[topic].get(passage, set())) for topic, _, passage in found.names])
+        name: np.array([bool(runs & ranked[topic].get(passage, set())) for topic, _, passage in sample.names])
         for name, runs in _families(pool).items()
     }
     some = sorted((name for name, mask in masks.items() if mask.any()), key=lambda name: -masks[name].sum())

@@ -72,7 +72,7 @@ def opened_card(user: User, slug: str, card_id: int) -> Json:
 def card_document(card: CalibrationCard, *, with_runs: bool) -> Json:
     """Return the card for other programs; bias by runs only for readers who may see their names."""
     config, now = card.config, status_of(card)
-    found = {name: value for name, value in card.found.items() if name != "by_runs"}
+    document = {name: value for name, value in card.found.items() if name != "by_runs"}
     return {
         "collection": card.bank.collection.slug,
         "bank": card.bank.name,
@@ -86,6 +86,6 @@ def card_document(card: CalibrationCard, *, with_runs: bool) -> Json:
         "made": card.at.isoformat(),
         "is_current": now.is_current,
         "items_changed": now.n_changed,
-        **found,
+        **document,
         **({"by_runs": bias_by_runs(card)} if with_runs else {}),
     }

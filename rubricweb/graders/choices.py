@@ -274,7 +274,10 @@ class GraderForm(forms.Form):
 
 
 def grader_form(
-    collection: Collection, card: Card, workers: Sequence[WorkerBeat], sent: Mapping[str, Any] | None = None
+    collection: Collection,
+    card: Card,
+    workers: Sequence[WorkerBeat],
+    submitted: Mapping[str, Any] | None = None,
 ) -> GraderForm:
     """As sent; else the collection's own choice where the card is its grader's, or the card's defaults."""
     is_own = card == card_of(collection)
@@ -282,7 +285,7 @@ def grader_form(
     if is_own:
         initial = {"grader_backend": collection.grader_backend, "grader_llm": collection.grader_llm}
         initial["grader_prompts"] = [named(prompt) for prompt in active_prompts(collection)]
-    form = GraderForm(sent, initial=initial)
+    form = GraderForm(submitted, initial=initial)
     backend = str(form["grader_backend"].value())
     if backend not in card.backends:
         backend = card.backends[0]
@@ -310,5 +313,5 @@ def _offered(backend: Backend, own: Iterable[Prompt]) -> list[tuple[str, list[tu
 def _described(prompt: Prompt) -> SafeString:
     kinds = ", ".join(sorted(f"{kind}s" for kind in prompt.kinds if kind is not ItemKind.DIRECT))
     scale = f", {prompt.scale[0]} to {prompt.scale[1]}" if prompt.scale else ""
-    words = f"{prompt.summary or kinds}{scale}"
-    return format_html('<span>{} <span class="muted small">{}</span></span>', words, named(prompt))
+    text = f"{prompt.summary or kinds}{scale}"
+    return format_html('<span>{} <span class="muted small">{}</span></span>', text, named(prompt))

@@ -60,8 +60,8 @@ class Sample:
     @property
     def unknown(self) -> list[str]:
         """Chosen ids that are not in the pool."""
-        known = {choice.doc_id for choice in self.passages}
-        return [doc_id for doc_id in self.doc_ids if doc_id not in known]
+        offered = {choice.doc_id for choice in self.passages}
+        return [doc_id for doc_id in self.doc_ids if doc_id not in offered]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,22 +74,22 @@ class Shown:
     """Why the prompt cannot be asked about it."""
 
 
-def sample_of(collection: Collection, kinds: Iterable[ItemKind], said: Mapping[str, str]) -> Sample | None:
-    """As far as `said` fits; else the first topic, its first item, and passages judged high and low.
+def sample_of(collection: Collection, kinds: Iterable[ItemKind], fields: Mapping[str, str]) -> Sample | None:
+    """As far as `fields` fits; else the first topic, its first item, and passages judged high and low.
 
     None in a collection without topics.
     """
     topics = list(collection.topics.all())
     if not topics:
         return None
-    topic = next((one for one in topics if str(one.pk) == said.get("topic")), topics[0])
+    topic = next((topic for topic in topics if str(topic.pk) == fields.get("topic")), topics[0])
     items = _items(collection, topic, kinds)
     passages = _passages(collection, topic)
-    item = next((one for one in items if str(one.revision_id) == said.get("item")), None)
+    item = next((item for item in items if str(item.revision_id) == fields.get("item")), None)
     chosen = item or (items[0] if items else None)
-    named = [said.get(f"passage_{place}", "").strip() for place in range(1, MOST_PASSAGES + 1)]
+    named = [fields.get(f"passage_{place}", "").strip() for place in range(1, MOST_PASSAGES + 1)]
     doc_ids = [doc_id for doc_id in dict.fromkeys(named) if doc_id]
-    if not doc_ids or (said.get("shown_topic") and said["shown_topic"] != str(topic.pk)):
+    if not doc_ids or (fields.get("shown_topic") and fields["shown_topic"] != str(topic.pk)):
         doc_ids = _telling(passages)
     return Sample(topic, items, passages, chosen.revision if chosen else None, tuple(doc_ids))
 
@@ -108,19 +108,22 @@ def pairs_of(sample: Sample, prompt: Prompt, spec: GraderSpec | None) -> list[ty
     passages = [by_id[doc_id] for doc_id in sample.doc_ids if doc_id in by_id]
     item, answers = _item(sample, prompt), _answers(sample, spec, passages)
     topic = corpus.topic(sample.topic)
-    return [types.CellToGrade(item, corpus.passage(one), topic, answers.get(one.pk)) for one in passages]
+    return [
+        types.CellToGrade(item, corpus.passage(passage), topic, answers.get(passage.pk))
+        for passage in passages
+    ]
 
 
-def shown(prompt: Prompt, pairs: Iterable[types.CellToGrade]) -> list[Shown]:
+def renderings(prompt: Prompt, pairs: Iterable[types.CellToGrade]) -> list[Shown]:
     """Without any model."""
-    return [_shown(prompt, pair) for pair in pairs]
+    return [_rendering(prompt, pair) for pair in pairs]
 
 
 def spec_of_dry_run(collection: Collection, prompt: Prompt, backend: str, llm: str) -> GraderSpec:
     return spec_for(backend, llm, prompt, reading_of(collection), options_of(collection, backend))
 
 
-def _shown(prompt: Prompt, pair: types.CellToGrade) -> Shown:
+def _rendering(prompt: Prompt, pair: types.CellToGrade) -> Shown:
     failure = misfit(prompt, pair)
     return Shown(pair.passage.passage_id, tuple(prompt.messages(pair)), failure.reason if failure else "")
 
@@ -129,8 +132,8 @@ def _item(sample: Sample, prompt: Prompt) -> types.Item:
     kind = min(prompt.kinds)
     if sample.revision is None:
         return types.Item(DIRECT_UID, kind, sample.topic.text if kind is ItemKind.DIRECT else "")
-    asked = [ItemKind(item.kind) for item in sample.items if item.revision_id == sample.revision.pk]
-    return chunks.item(sample.revision, asked[0] if asked else kind)
+    kinds = [ItemKind(item.kind) for item in sample.items if item.revision_id == sample.revision.pk]
+    return chunks.item(sample.revision, kinds[0] if kinds else kind)
 
 
 def _answers(sample: Sample, spec: GraderSpec | None, passages: list[Passage]) -> dict[int, str]:
@@ -138,15 +141,15 @@ def _answers(sample: Sample, spec: GraderSpec | None, passages: list[Passage]) -
     if spec is None or sample.revision is None:
         return {}
     config = GraderConfig(backend=spec.backend, prompt_class=spec.prompt_class, options=dict(spec.options))
-    found = answers_for(config, [sample.revision.pk], [passage.pk for passage in passages])
+    answers = answers_for(config, [sample.revision.pk], [passage.pk for passage in passages])
     hidden = visibility.hidden_cells(sample.topic.collection_id)[sample.topic.pk].graders
-    return {place[1]: answer for place, answer in found.items() if place not in hidden}
+    return {place[1]: answer for place, answer in answers.items() if place not in hidden}
 
 
 def _items(collection: Collection, topic: Topic, kinds: Iterable[ItemKind]) -> tuple[Item, ...]:
     """Each wording once."""
-    found = Item.objects.filter(bank__collection=collection).for_topic(topic).active().of_kinds(kinds)
-    worded = found.exclude(revision__text="").select_related("revision")
+    items = Item.objects.filter(bank__collection=collection).for_topic(topic).active().of_kinds(kinds)
+    worded = items.exclude(revision__text="").select_related("revision")
     items = worded.prefetch_related("revision__answer_keys").order_by("bank__name", "position", "pk")
     return tuple({item.revision_id: item for item in items}.values())
 
@@ -164,10 +167,12 @@ def _passages(collection: Collection, topic: Topic) -> tuple[PassageChoice, ...]
 def _telling(passages: tuple[PassageChoice, ...]) -> list[str]:
     """The passages that are judged highest and lowest, or the first two."""
     judged = sorted(
-        (one for one in passages if one.judgment is not None), key=lambda one: one.judgment or 0, reverse=True
+        (passage for passage in passages if passage.judgment is not None),
+        key=lambda passage: passage.judgment or 0,
+        reverse=True,
     )
     ends = [judged[0], judged[-1]] if len(judged) > 1 else list(passages[:2])
-    return [one.doc_id for one in ends]
+    return [passage.doc_id for passage in ends]
 
 
 KEPT_FOR = timedelta(days=1)
@@ -192,11 +197,11 @@ class DryRunReply:
     def of(cls, result: types.Grade | types.GradeFailure) -> DryRunReply:
         trace = result.trace
         prompt, reply, cut = (trace.prompt, trace.reply, trace.context_chars) if trace else ("", "", None)
-        asked = (result.passage_id, prompt, reply)
+        common = (result.passage_id, prompt, reply)
         if isinstance(result, types.GradeFailure):
-            return cls(*asked, None, Outcome.FAILED.value, "", result.reason, cut, confidence=None)
+            return cls(*common, None, Outcome.FAILED.value, "", result.reason, cut, confidence=None)
         return cls(
-            *asked,
+            *common,
             rating=result.rating,
             outcome=result.outcome.value,
             answer=result.answer,
@@ -237,9 +242,9 @@ def keep(lease: Lease[DryRun], replies: Iterable[DryRunReply], seconds: float) -
 
 def sample_of_dry_run(dry_run: DryRun) -> Sample | None:
     """What was chosen, with what else could have been."""
-    said = {f"passage_{place}": doc_id for place, doc_id in enumerate(dry_run.doc_ids, start=1)}
-    said |= {"topic": str(dry_run.topic_id), "item": str(dry_run.revision_id or "")}
-    return sample_of(dry_run.collection, dry_run.prompt.kinds, said)
+    fields = {f"passage_{place}": doc_id for place, doc_id in enumerate(dry_run.doc_ids, start=1)}
+    fields |= {"topic": str(dry_run.topic_id), "item": str(dry_run.revision_id or "")}
+    return sample_of(dry_run.collection, dry_run.prompt.kinds, fields)
 
 
 def spec_of(dry_run: DryRun) -> GraderSpec:

@@ -124,15 +124,15 @@ class PromptForm(forms.Form):
     def clean_labels(self) -> dict[str, int]:
         labels: dict[str, int] = {}
         for number, line in enumerate(text_lines(self.cleaned_data["labels"]), start=1):
-            found = _LABEL_LINE.fullmatch(line.strip())
-            if line.strip() and not found:
+            match = _LABEL_LINE.fullmatch(line.strip())
+            if line.strip() and not match:
                 raise forms.ValidationError(
                     f"Line {number}: write a rating, a colon and its labels, as in “2: support, supported”."
                 )
-            for name in found[2].split(",") if found else ():
+            for name in match[2].split(",") if match else ():
                 if name.strip() in labels:
                     raise forms.ValidationError(f"Line {number}: {name.strip()} appears twice.")
-                labels[name.strip()] = int(found[1]) if found else 0
+                labels[name.strip()] = int(match[1]) if match else 0
         return labels
 
     def clean(self) -> None:
@@ -189,13 +189,13 @@ class TrialForm(forms.Form):
 
 
 def model_form(
-    collection: Collection, sent: Mapping[str, Any] | None = None, initial: dict[str, Any] | None = None
+    collection: Collection, submitted: Mapping[str, Any] | None = None, initial: dict[str, Any] | None = None
 ) -> TrialForm:
     """By default of the collection's own model; of none where its grader asks in its own way only."""
     able = [backend for backend in registry.known_backends() if backend.asks_any]
     own = {"backend": collection.grader_backend, "llm": collection.grader_llm}
     default = own if any(backend.name == collection.grader_backend for backend in able) else {}
-    form = TrialForm(sent, initial=initial or default)
+    form = TrialForm(submitted, initial=initial or default)
     choices = [("", "no model: only show the prompt"), *((backend.name, backend.label) for backend in able)]
     offer_choices(form, "backend", choices)
     return form

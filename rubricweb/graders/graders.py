@@ -97,7 +97,7 @@ class Consequence:
     """What using the grader would take, before anybody says so."""
 
     pairs: int
-    known: int
+    graded: int
     price: Price | None
     runs: int
 
@@ -165,12 +165,12 @@ def ask_server(request: HtmxRequest, slug: str) -> HttpResponse:
     return redirect(f"{reverse('graders:graders', args=[collection.slug])}?card=server")
 
 
-def _context(request: HtmxRequest, collection: Collection, sent: Any = None) -> Context:
-    query = request.GET if sent is None else sent
+def _context(request: HtmxRequest, collection: Collection, submitted: Any = None) -> Context:
+    query = request.GET if submitted is None else submitted
     card = next((each for each in CARDS if each.key == query.get("card")), card_of(collection))
     workers = monitor.workers().beats
-    form = grader_form(collection, card, workers, sent if sent is not None else _tried(query))
-    has_sent = form.is_bound and sent is None
+    form = grader_form(collection, card, workers, submitted if submitted is not None else _tried(query))
+    has_sent = form.is_bound and submitted is None
     context = {
         "collection": collection,
         "rows": [_row(collection, each, workers) for each in CARDS],
@@ -247,12 +247,12 @@ def _consequence(collection: Collection, form: GraderForm, workers: Sequence[Any
         backend, llm = (str(form[name].value()) for name in ("grader_backend", "grader_llm"))
         collection = _supposed(collection, backend, llm or form.initial["grader_llm"])
     configs = planned_configs(collection)
-    found = stages(collection, configs)
+    plan = stages(collection, configs)
     rating = [config for config in configs if config.purpose != Purpose.EXTRACT] or configs
-    missing = sum(each.cells for each in found.all if each.config in rating)
+    missing = sum(each.cells for each in plan.all if each.config in rating)
     every = sum(each.cells for each in asked_cells(collection, rating, topics=collection.topics.all()))
     runs = collection.runs.accepted().count()
-    time = price(collection, found.all, list(workers)) if missing else None
+    time = price(collection, plan.all, list(workers)) if missing else None
     return Consequence(missing, max(0, every - missing), time, runs)
 
 
@@ -263,14 +263,14 @@ def five_samples(collection: Collection, chosen: Sequence[Prompt], seed: int) ->
     ]
     kinds = {kind: prompt for prompt in reversed(prompts or list(chosen)) for kind in prompt.kinds}
     pairs = _rated_pairs(collection, set(kinds) - {ItemKind.DIRECT}, seed) if kinds else []
-    found = []
+    samples = []
     for item, doc_id in pairs:
-        sent = {"topic": str(item.topic_id), "item": str(item.revision_id), "passage_1": doc_id}
-        if sample := sample_of(collection, {ItemKind(item.kind)}, sent):
-            found.append((kinds[ItemKind(item.kind)], sample))
+        fields = {"topic": str(item.topic_id), "item": str(item.revision_id), "passage_1": doc_id}
+        if sample := sample_of(collection, {ItemKind(item.kind)}, fields):
+            samples.append((kinds[ItemKind(item.kind)], sample))
     topics = list(collection.topics.values_list("pk", flat=True))
     np.random.default_rng(seed).shuffle(topics)
-    for pk in topics[: PAIRS - len(found)]:
+    for pk in topics[: PAIRS - len(samples)]:
         for kind, prompt in sorted(kinds.items(), reverse=True):  # questions before nuggets
             sample = sample_of(collection, {kind}, {"topic": str(pk)})
             if (
@@ -281,9 +281,9 @@ def five_samples(collection: Collection, chosen: Sequence[Prompt], seed: int) ->
                 continue
             sample = sample.only_first()
             if not why_not_ask(sample):
-                found.append((prompt, sample))
+                samples.append((prompt, sample))
                 break
-    return found
+    return samples
 
 
 def _rated_pairs(collection: Collection, kinds: set[ItemKind], seed: int) -> list[tuple[Item, str]]:
@@ -349,6 +349,6 @@ def _pair(dry_run: DryRun, passages: Mapping[str, Any], labels: Mapping[tuple[in
     passage = passages.get(dry_run.doc_ids[0])
     replies = dry_runs.results(dry_run)
     place = (dry_run.revision_id or 0, passage.pk if passage else 0)
-    asked = dry_run.revision.text if dry_run.revision else dry_run.topic.text
+    question = dry_run.revision.text if dry_run.revision else dry_run.topic.text
     text = passage.text[:200] if passage else ""
-    return TriedPair(dry_run, asked, text, labels.get(place), replies[0] if replies else None)
+    return TriedPair(dry_run, question, text, labels.get(place), replies[0] if replies else None)

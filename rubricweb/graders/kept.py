@@ -118,30 +118,32 @@ def _back(request: HtmxRequest, collection: Collection, form: forms.Form) -> Htt
     return redirect("graders:graders", collection.slug)
 
 
-def default_form(collection: Collection, sent: Any = None) -> DefaultGraderForm:
+def default_form(collection: Collection, submitted: Any = None) -> DefaultGraderForm:
     rows = scored_graders(collection)
-    form = DefaultGraderForm(sent, initial={"default_grader": rows[0].config.fingerprint if rows else ""})
+    form = DefaultGraderForm(
+        submitted, initial={"default_grader": rows[0].config.fingerprint if rows else ""}
+    )
     choices = [(row.config.fingerprint, f"{row.config} ({row.grades:,} grades)") for row in rows]
     offer_choices(form, "default_grader", choices)
     return form
 
 
-def answers_form(collection: Collection, sent: Any = None) -> AnswersForm:
-    form = AnswersForm(sent, initial={"answers_by": collection.answers_by})
-    others = [(row.config.fingerprint, _words(row)) for row in answer_sources(collection)]
+def answers_form(collection: Collection, submitted: Any = None) -> AnswersForm:
+    form = AnswersForm(submitted, initial={"answers_by": collection.answers_by})
+    others = [(row.config.fingerprint, _label(row)) for row in answer_sources(collection)]
     offer_choices(form, "answers_by", [("", "Those of the chosen grader"), *others])
     return form
 
 
-def _words(row: GraderRow) -> str:
+def _label(row: GraderRow) -> str:
     backend = registry.BACKENDS.get(row.config.backend)
     whence = "from a file" if row.config.backend == IMPORTED else backend.label if backend else "not here now"
     return f"{row.config} ({whence}, {row.grades:,} answers)"
 
 
-def replies_form(collection: Collection, sent: Any = None) -> RepliesForm:
+def replies_form(collection: Collection, submitted: Any = None) -> RepliesForm:
     policy = ReplyPolicy.objects.filter(collection=collection).first()
-    return RepliesForm(sent, initial={"days": policy.days if policy else None})
+    return RepliesForm(submitted, initial={"days": policy.days if policy else None})
 
 
 def stored(collection: Collection) -> StoredReplies:

@@ -48,7 +48,7 @@ class DryRuns(TaskKind[DryRun]):
         key = f"prompt-{work.backend}-{work.llm}"
         return Need(key, work.llm, *registry.requirement(work.backend))
 
-    def words(self, work: DryRun) -> str:
+    def label(self, work: DryRun) -> str:
         return f"dry run of {work.prompt_class}"
 
     def changed(self, work: DryRun) -> None:

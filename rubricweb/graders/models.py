@@ -58,7 +58,7 @@ class CalibrationCard(models.Model):
     items = models.JSONField()
     """[query id, id of the wording] of each item that the card is of."""
     found = models.JSONField()
-    """What `calibration_documents.found` returns."""
+    """What `calibration_cards.document_of` returns."""
     by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     at = models.DateTimeField(auto_now_add=True)
 

@@ -97,11 +97,11 @@ def human_matrices(pool: CollectionPool) -> dict[int, HumanGrades]:
     """By topic id, for every topic of the pool; cells hidden from the reader are MISSING."""
     by_topic = _all_human_matrices(pool)
     hidden = visibility.without_ratings(pool.collection_id, pool.by_topic)
-    return {pk: _shown(grades, hidden[pk]) for pk, grades in by_topic.items()}
+    return {pk: _visible(grades, hidden[pk]) for pk, grades in by_topic.items()}
 
 
-def _shown(grades: HumanGrades, hidden: Hidden) -> HumanGrades:
-    return _without(grades, hidden.named(hidden.people)) if hidden.people else grades
+def _visible(grades: HumanGrades, hidden: Hidden) -> HumanGrades:
+    return _without(grades, hidden.named(hidden.ratings)) if hidden.ratings else grades
 
 
 @lru_cache(maxsize=CACHED_TOPICS)

@@ -98,7 +98,7 @@ def rate_cell(
     by: User,
     seen: int,
     how: How = How.GRID,
-    shown: ShownRating | None = None,
+    displayed: ShownRating | None = None,
     draw: int | None = None,
     uid: UUID | None = None,
 ) -> HumanGrade:
@@ -109,7 +109,7 @@ def rate_cell(
     """
     with saved_once(cell, by=by, seen=seen):
         return already_saved(cell, by=by, seen=seen, uid=uid) or add_rating(
-            cell, rating=rating, by=by, seen=seen, how=how, shown=shown, draw=draw, uid=uid
+            cell, rating=rating, by=by, seen=seen, how=how, displayed=displayed, draw=draw, uid=uid
         )
 
 
@@ -145,43 +145,43 @@ def add_rating(
     by: User,
     seen: int,
     how: How,
-    shown: ShownRating | None = None,
+    displayed: ShownRating | None = None,
     draw: int | None = None,
     uid: UUID | None = None,
 ) -> HumanGrade:
     """As `rate_cell`, inside `saved_once` and after `already_saved`."""
     _within_scale(rating)
     fields = {"rating": rating, "how": how}
-    return _add(cell, by, seen, uid, _shown(shown) | fields | {"draw_id": draw})
+    return _add(cell, by, seen, uid, _displayed_fields(displayed) | fields | {"draw_id": draw})
 
 
-def judge_grader(
+def record_verdict(
     cell: Cell,
     *,
     verdict: Verdict,
     by: User,
     seen: int,
-    shown: ShownRating,
+    displayed: ShownRating,
     rating: int | None = None,
     draw: int | None = None,
     uid: UUID | None = None,
 ) -> HumanGrade:
     """Mark the shown rating right, which makes it `by`'s own, or wrong, with the right one if known."""
     if verdict == Verdict.RIGHT:
-        rating = shown.rating
+        rating = displayed.rating
     if rating is not None:
         _within_scale(rating)
     elif verdict == Verdict.RIGHT:
         raise UnfitRating("There is no rating here that could be right.")
     fields = {"rating": rating, "verdict": verdict, "how": How.VERIFIED}
-    return _append(cell, by, seen, uid, _shown(shown) | fields | {"draw_id": draw})
+    return _append(cell, by, seen, uid, _displayed_fields(displayed) | fields | {"draw_id": draw})
 
 
 @transaction.atomic
-def find_right(cells: Iterable[tuple[Cell, ShownRating]], *, by: User, uid: UUID) -> list[HumanGrade]:
+def confirm_grades(cells: Iterable[tuple[Cell, ShownRating]], *, by: User, uid: UUID) -> list[HumanGrade]:
     """Mark the shown ratings of many cells right, except those that `by` rated before.
 
-    `uid` makes sending it twice harmless, and identifies them to `take_back_right`.
+    `uid` makes sending it twice harmless, and identifies them to `undo_confirmations`.
     """
     ratings = dict(cells)
     topics = {cell.topic_id for cell in ratings}
@@ -211,8 +211,8 @@ def find_right(cells: Iterable[tuple[Cell, ShownRating]], *, by: User, uid: UUID
 
 
 @transaction.atomic
-def take_back_right(cells: Iterable[Cell], *, by: User, uid: UUID) -> int:
-    """Undo a `find_right` in cells that `by` has not rated since; return how many."""
+def undo_confirmations(cells: Iterable[Cell], *, by: User, uid: UUID) -> int:
+    """Undo a `confirm_grades` in cells that `by` has not rated since; return how many."""
     uids = [_uid_of(uid, cell) for cell in cells]
     done = 0
     for event in HumanGrade.objects.filter(by=by, uid__in=uids):
@@ -312,8 +312,8 @@ def move_stamp(topic_id: int, channel: str = "") -> None:
     events.publish_on_commit(channel or Collection.objects.get(topics=topic_id).channel, "ratings")
 
 
-def _shown(shown: ShownRating | None) -> dict[str, object]:
-    return {"config": shown.config, "seen_rating": shown.rating} if shown else {}
+def _displayed_fields(displayed: ShownRating | None) -> dict[str, object]:
+    return {"config": displayed.config, "seen_rating": displayed.rating} if displayed else {}
 
 
 def _within_scale(rating: int) -> None:

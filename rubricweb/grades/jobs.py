@@ -79,7 +79,7 @@ class Call:
 
     @property
     def error_words(self) -> str:
-        return breaker.words(self.grade.error_class) if self.is_failed else ""
+        return breaker.label(self.grade.error_class) if self.is_failed else ""
 
 
 def failed_calls(job: GradingJob, page: str | None) -> Page[Call]:

@@ -175,7 +175,7 @@ def matrices(config: GraderConfig, pool: CollectionPool) -> dict[int, TopicGrade
     """
     by_topic = _all_matrices(config, pool)
     hidden = visibility.without_grades(pool.collection_id, pool.by_topic)
-    return {pk: _shown(grades, hidden[pk]) for pk, grades in by_topic.items()}
+    return {pk: _visible(grades, hidden[pk]) for pk, grades in by_topic.items()}
 
 
 def _all_matrices(config: GraderConfig, pool: CollectionPool) -> dict[int, TopicGrades]:
@@ -188,7 +188,7 @@ def _all_matrices(config: GraderConfig, pool: CollectionPool) -> dict[int, Topic
     return by_topic
 
 
-def _shown(grades: TopicGrades, hidden: Hidden) -> TopicGrades:
+def _visible(grades: TopicGrades, hidden: Hidden) -> TopicGrades:
     return without(grades, hidden.named(hidden.graders)) if hidden.graders else grades
 
 

@@ -32,17 +32,17 @@ def next_step(user: User, collection: Collection, bank: Bank | None = None) -> N
 
     None if it has some. A fixed number of queries, each of which stops at the first row.
     """
-    role, bank = _asked(user, collection, bank)
+    role, bank = _role_and_bank(user, collection, bank)
     return _material(role, collection, bank) or _grading(role, collection, bank)
 
 
 def material_step(user: User, collection: Collection, bank: Bank | None = None) -> NextStep | None:
     """Return the first step that is missing until there is something to grade; None if there is."""
-    role, bank = _asked(user, collection, bank)
+    role, bank = _role_and_bank(user, collection, bank)
     return _material(role, collection, bank)
 
 
-def _asked(user: User, collection: Collection, bank: Bank | None) -> tuple[Role, Bank | None]:
+def _role_and_bank(user: User, collection: Collection, bank: Bank | None) -> tuple[Role, Bank | None]:
     role = roles.require(user, collection, roles.TO_VIEW)
     return role, bank or next(iter(banks(collection)), None)
 

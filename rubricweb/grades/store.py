@@ -228,8 +228,10 @@ def _insert_values(
     written = 0
     with connection.cursor() as cursor:
         for size, alike in groupby(batches, key=len):
-            one = f"({', '.join(['%s'] * len(columns))})"
-            listed = f"SELECT {', '.join(['%s'] * len(same))}, * FROM (VALUES {', '.join([one] * size)})"  # noqa: S608
+            placeholders = f"({', '.join(['%s'] * len(columns))})"
+            listed = (
+                f"SELECT {', '.join(['%s'] * len(same))}, * FROM (VALUES {', '.join([placeholders] * size)})"  # noqa: S608
+            )
             # SQLite takes ON for that of a join where there is no WHERE.
             statement = _statement(f"{listed} WHERE true", on_conflict, columns=(*same, *columns))
             cursor.executemany(statement, [[*same.values(), *chain.from_iterable(batch)] for batch in alike])

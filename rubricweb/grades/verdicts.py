@@ -69,7 +69,7 @@ def verdict_matrices(config: GraderConfig, pool: CollectionPool) -> dict[int, To
     hidden = visibility.without_ratings(pool.collection_id, pool.by_topic)
     by_topic = _all_verdicts(config, pool)
     return {
-        pk: without(grades, hidden[pk].named(hidden[pk].people)) if hidden[pk].people else grades
+        pk: without(grades, hidden[pk].named(hidden[pk].ratings)) if hidden[pk].ratings else grades
         for pk, grades in by_topic.items()
     }
 

@@ -95,9 +95,9 @@ def verify_again(revision_ids: Iterable[int]) -> VerificationCounts:
 
 
 def with_present_keys(
-    config: GraderConfig, rows: list[GradeRow], *, asked: Mapping[int, Answers]
+    config: GraderConfig, rows: list[GradeRow], *, keys_read: Mapping[int, Answers]
 ) -> list[GradeRow]:
-    """Recompute new grades whose keys changed since the model was asked with the keys `asked`.
+    """Recompute new grades whose keys changed since the model was asked with the keys `keys_read`.
 
     Call it in the transaction that saves them; until its end nobody changes these keys.
     """
@@ -105,7 +105,7 @@ def with_present_keys(
         present = _locked_keys({row.revision_id for row in rows})
         return [
             row
-            if present.get(row.revision_id, ()) == asked.get(row.revision_id, ())
+            if present.get(row.revision_id, ()) == keys_read.get(row.revision_id, ())
             else _outdated(row, what="answer key")
             for row in rows
         ]

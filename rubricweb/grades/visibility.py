@@ -51,10 +51,10 @@ NO_RUN = ""
 class Hidden:
     """The ratings of one topic that a reader must not see."""
 
-    people: Pairs = frozenset()
+    ratings: Pairs = frozenset()
     """Cells whose human ratings are hidden: those that the reader has still to rate."""
     graders: Pairs = frozenset()
-    """Cells whose grades are hidden: the blind ones of `people`, and copies on their passages."""
+    """Cells whose grades are hidden: the blind ones of `ratings`, and copies on their passages."""
     uids: Mapping[int, str] = field(default_factory=dict)
     """The ids of the wordings, by revision."""
 
@@ -106,7 +106,7 @@ def reading_for_everybody() -> AbstractContextManager[None]:
 
 def forget() -> None:
     """Look up again what is hidden, because the reader rated a cell in this request."""
-    reader().known.clear()
+    reader().hidden.clear()
 
 
 def hidden_cells(collection_id: int) -> HiddenByTopic:
@@ -114,10 +114,10 @@ def hidden_cells(collection_id: int) -> HiddenByTopic:
     now = reader()
     if now.sees_everything:
         return HiddenByTopic({}, None)
-    if collection_id not in now.known:
-        now.known[collection_id] = hidden_from(now.user, collection_id)
-    known: HiddenByTopic = now.known[collection_id]
-    return known
+    if collection_id not in now.hidden:
+        now.hidden[collection_id] = hidden_from(now.user, collection_id)
+    hidden: HiddenByTopic = now.hidden[collection_id]
+    return hidden
 
 
 def without_grades(collection_id: int, topics: Iterable[int] | None = None) -> HiddenByTopic:
@@ -127,7 +127,7 @@ def without_grades(collection_id: int, topics: Iterable[int] | None = None) -> H
 
 def without_ratings(collection_id: int, topics: Iterable[int] | None = None) -> HiddenByTopic:
     """Likewise, of ratings by people."""
-    return _counted(collection_id, topics, lambda hidden: hidden.people)
+    return _counted(collection_id, topics, lambda hidden: hidden.ratings)
 
 
 def _counted(
@@ -146,14 +146,14 @@ def _counted(
 
 def hidden_from(user: User | None, collection_id: int, **narrowed: object) -> HiddenByTopic:
     """What is hidden from the user, or for None from a public link. `narrowed` to a passage."""
-    people: dict[int, set[Pair]] = defaultdict(set)
+    ratings: dict[int, set[Pair]] = defaultdict(set)
     graders: dict[int, set[Pair]] = defaultdict(set)
     uids: dict[int, dict[int, str]] = defaultdict(dict)
     since: datetime | None = None
     rows = _cells(user, collection_id).filter(is_rated=False, **narrowed).order_by()
     fields = ("topic_id", "revision_id", "passage_id", "revision__uid", "hides_graders", "since")
     for topic, revision, passage, uid, hides_graders, chosen_at in rows.values_list(*fields):
-        people[topic].add((revision, passage))
+        ratings[topic].add((revision, passage))
         uids[topic][revision] = uid
         if hides_graders:
             graders[topic].add((revision, passage))
@@ -162,7 +162,7 @@ def hidden_from(user: User | None, collection_id: int, **narrowed: object) -> Hi
         for topic, uid, place in _copies(user, collection_id, since, **narrowed):
             graders[topic].add(place)
             uids[topic][place[0]] = uid
-    by_topic = {pk: Hidden(frozenset(people[pk]), frozenset(graders[pk]), uids[pk]) for pk in uids}
+    by_topic = {pk: Hidden(frozenset(ratings[pk]), frozenset(graders[pk]), uids[pk]) for pk in uids}
     return HiddenByTopic(by_topic, since)
 
 
@@ -207,9 +207,9 @@ def hidden_of_cell(user: User, topic: Topic, revision_id: int, passage_id: int) 
     """What is hidden from the user of one cell: the cell itself, or nothing."""
     hidden = hidden_from(user, topic.collection_id, passage=passage_id)[topic.pk]
     cell = frozenset({(revision_id, passage_id)})
-    if (now := reader()).user == user and cell & (hidden.people | hidden.graders):
+    if (now := reader()).user == user and cell & (hidden.ratings | hidden.graders):
         now.cells.setdefault(topic.collection_id, set()).add((topic.pk, revision_id, passage_id))
-    return Hidden(hidden.people & cell, hidden.graders & cell, hidden.uids)
+    return Hidden(hidden.ratings & cell, hidden.graders & cell, hidden.uids)
 
 
 def visible_grades(rows: Rows, collection_id: int) -> Rows:
@@ -221,7 +221,7 @@ def visible_grades(rows: Rows, collection_id: int) -> Rows:
     cells = _cells(user, collection_id)
     blind = cells.filter(is_rated=False, hides_graders=True)
     rows = rows.exclude(Exists(blind.filter(**PLACE)))
-    if not any(in_topic.graders - in_topic.people for in_topic in hidden.values()):
+    if not any(in_topic.graders - in_topic.ratings for in_topic in hidden.values()):
         return rows
     is_rated = Exists(cells.filter(is_rated=True, **PLACE))
     later = _later_wordings(user, collection_id, hidden.since)
@@ -240,7 +240,7 @@ def count_ratings(collection_id: int) -> None:
     Of all that the reader will see, whatever the list selects: else a filter by ratings would tell of them.
     """
     now = reader()
-    if not any(hidden.people for hidden in without_ratings(collection_id).values()):
+    if not any(hidden.ratings for hidden in without_ratings(collection_id).values()):
         return
     rows = readable(HumanGrade.objects.filter(topic__collection=collection_id))
     total = rows.count()
@@ -248,7 +248,7 @@ def count_ratings(collection_id: int) -> None:
 
 
 def _visible_human_grades(rows: Rows, collection_id: int) -> Rows:
-    if not any(hidden.people for hidden in hidden_cells(collection_id).values()):
+    if not any(hidden.ratings for hidden in hidden_cells(collection_id).values()):
         return rows
     cells = _cells(reader().user, collection_id)
     return rows.exclude(Exists(cells.filter(is_rated=False, **PLACE)))
@@ -273,7 +273,7 @@ def what_reader_may_see(collection: Collection) -> list[object]:
     now = reader()
     role = roles.role_in(now.user, collection.pk) if now.user is not None else None
     hidden = [
-        (topic, sorted(cells.people), sorted(cells.graders))
+        (topic, sorted(cells.ratings), sorted(cells.graders))
         for topic, cells in sorted(without_ratings(collection.pk).items())
     ]
     names = shown_names(collection.pk, (NO_RUN,))
@@ -283,7 +283,7 @@ def what_reader_may_see(collection: Collection) -> list[object]:
 
 def hidden_count(collection_id: int) -> int:
     """How many cells are hidden from the reader, at least in part."""
-    return sum(len(hidden.people) for hidden in without_ratings(collection_id).values())
+    return sum(len(hidden.ratings) for hidden in without_ratings(collection_id).values())
 
 
 def refuse_sums(collection: Collection) -> None:

@@ -34,7 +34,7 @@ _unserved_since: dict[str, float] = {}
 def declare() -> None:
     """Declare what this process can run, as far as can be told without loading a model."""
     worker_state.now.backends = tuple(
-        sorted({backend for kind in kinds.known() for backend in kind.backends()})
+        sorted({backend for kind in kinds.registered() for backend in kind.backends()})
     )
 
 
@@ -94,7 +94,7 @@ def refuse(lease: Lease[Any], reason: str) -> None:
     if need is None:
         endings.fail(lease, error=reason)
         return
-    worker_state.now.refuse(handed_over(need), need.words, reason)
+    worker_state.now.refuse(handed_over(need), need.label, reason)
     try:
         queue.beat(worker_state.now.beat())
         if others_can(need):
@@ -112,17 +112,17 @@ def fail_what_nobody_can_run() -> None:
     living = queue.living_workers()
     if not living:
         return
-    for kind in kinds.known():
+    for kind in kinds.registered():
         for work, need in _needs(kind):
             reason = _why_nobody(need, living)
             if reason:
-                words = f"No living worker can run {need.words}. {reason}"
-                endings.fail_unrunnable(work, error=words)
+                message = f"No living worker can run {need.label}. {reason}"
+                endings.fail_unrunnable(work, error=message)
 
 
 def _needs(kind: Kind[Any]) -> list[tuple[Any, Need]]:
-    found = [(work, kind.need(work)) for work in kind.examples(due(kind.waiting()))]
-    return [(work, need) for work, need in found if need]
+    needs = [(work, kind.need(work)) for work in kind.examples(due(kind.waiting()))]
+    return [(work, need) for work, need in needs if need]
 
 
 def _why_nobody(need: Need, living: list[WorkerBeat]) -> str:

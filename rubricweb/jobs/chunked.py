@@ -28,7 +28,7 @@ class ChunkKind(Kind[C]):
     job_related: ClassVar[tuple[str, ...]] = ()
     """What is read with a job."""
 
-    def words(self, work: C) -> str:
+    def label(self, work: C) -> str:
         return f"job {self.job_id(work)}"
 
     def priority(self, work: C) -> str:
@@ -66,18 +66,18 @@ class ChunkKind(Kind[C]):
         rows = self.job_model._default_manager.select_for_update(no_key=True, of=("self",))
         return rows.select_related(*self.job_related).get(pk=job_id)
 
-    def has_begun(self, work: C) -> None:
+    def on_begun(self, work: C) -> None:
         queued = self.job_model._default_manager.filter(pk=self.job_id(work), state=Job.State.QUEUED)
         queued.update(state=Job.State.RUNNING, started_at=Now())
 
-    def has_ended(self, work: C, *, error: str) -> None:
+    def on_ended(self, work: C, *, error: str) -> None:
         job = self.job(work)
         if error and not job.error:  # later ones are in the log
             job.error = error[:2_000]
             job.save(update_fields=["error"])
         finish_if_done(job)
 
-    def cannot_be_run(self, work: C) -> None:
+    def on_unrunnable(self, work: C) -> None:
         """Nor can the chunks that wait."""
         self.close(self.job(work))
         waiting = self.job(work).chunks.filter(state=Chunk.State.QUEUED)
@@ -86,10 +86,10 @@ class ChunkKind(Kind[C]):
     def job_changed(self, job: Any) -> None:
         """It was paused or resumed, or it ended; called once that is committed."""
 
-    def has_finished(self, job: Any) -> None:
+    def on_finished(self, job: Any) -> None:
         """It has ended, in the same transaction."""
 
-    def has_resumed(self, job: Any) -> None:
+    def on_resumed(self, job: Any) -> None:
         """It goes on, in the same transaction; its row is locked."""
 
     def open_more(self, job: Any) -> None:
@@ -130,7 +130,7 @@ def finish_if_done(job: Any) -> None:
     job.ended_at = timezone.now()
     job.save(update_fields=["state", "ended_at", "pause_reason"])
     logger.info("job %s ended: %s", job.pk, job.state)
-    kind.has_finished(job)
+    kind.on_finished(job)
     transaction.on_commit(partial(kind.job_changed, job))
     for waiting in kind.release(job):
         finish_if_done(waiting)

@@ -97,8 +97,8 @@ def fail_unrunnable(work: W, *, error: str, lease: Lease[W] | None = None) -> No
     kind.lock(work)
     rows = lease.held() if lease else kind.model._default_manager.filter(pk=work.pk, state=State.QUEUED)
     if rows.update(state=State.FAILED, lease_until=None):
-        kind.cannot_be_run(work)
-        _has_ended(work, State.FAILED, error)
+        kind.on_unrunnable(work)
+        _on_ended(work, State.FAILED, error)
 
 
 def _end(
@@ -107,15 +107,15 @@ def _end(
     """Only if `rows` still has the work."""
     if not rows.update(state=state, lease_until=None, **fields):
         return False
-    _has_ended(work, state, error)
+    _on_ended(work, state, error)
     return True
 
 
-def _has_ended(work: LeasedWork, state: LeasedWork.State, error: str) -> None:
+def _on_ended(work: LeasedWork, state: LeasedWork.State, error: str) -> None:
     if error:
         logger.error("%s failed: %s", dispatch.rq_id(work), error)
     work.state = state
-    kind_of(work).has_ended(work, error=error)
+    kind_of(work).on_ended(work, error=error)
 
 
 ENQUEUED_WITHIN = timedelta(seconds=5)
@@ -124,9 +124,9 @@ ENQUEUED_WITHIN = timedelta(seconds=5)
 
 def reap() -> int:
     """How much was given out again or given up. Raises redis.RedisError when the queue is away."""
-    taken = sum(_take(lease) for kind in kinds.known() for lease in leases.expired(kind))
+    taken = sum(_take(lease) for kind in kinds.registered() for lease in leases.expired(kind))
     waiting = queue.waiting_ids()
-    return taken + sum(_enqueue_lost(kind, waiting) for kind in kinds.known())
+    return taken + sum(_enqueue_lost(kind, waiting) for kind in kinds.registered())
 
 
 def due(waiting: QuerySet[W]) -> QuerySet[W]:
@@ -137,8 +137,8 @@ def due(waiting: QuerySet[W]) -> QuerySet[W]:
 
 def _take(lease: Lease[Any]) -> bool:
     """From a worker that is gone."""
-    worker, words = lease.work.worker, lease.words
-    is_taken = retry(lease, error=f"The worker {worker} died while it worked on {words}.")
+    worker, label = lease.work.worker, lease.label
+    is_taken = retry(lease, error=f"The worker {worker} died while it worked on {label}.")
     if is_taken:
         logger.warning("worker %s died with %s", worker, dispatch.rq_id(lease.work))
     return is_taken

@@ -26,7 +26,7 @@ class Need(NamedTuple):
 
     key: str
     """Of the model: a worker that could not load it says so by this key."""
-    words: str
+    label: str
     """For people."""
     backend: str = ""
     """Which only workers that declare it can run; empty where every worker can."""
@@ -84,7 +84,7 @@ class Kind(Generic[W]):
         """Return the name of a piece of work, whichever attempt it is: "drafts-12"."""
         return f"{self.name}-{pk}"
 
-    def words(self, work: W) -> str:
+    def label(self, work: W) -> str:
         """For people: "job 7"."""
         return str(work)
 
@@ -122,23 +122,23 @@ class Kind(Generic[W]):
         """Called first in each transaction that ends an attempt: lock what the end changes."""
         return Demand.NOW
 
-    def has_begun(self, work: W) -> None:
+    def on_begun(self, work: W) -> None:
         """A worker has claimed it, in the same transaction."""
 
-    def has_ended(self, work: W, *, error: str) -> None:
+    def on_ended(self, work: W, *, error: str) -> None:
         """It is done, failed or cancelled, in the same transaction; `error` is empty unless it failed."""
 
-    def cannot_be_run(self, work: W) -> None:
+    def on_unrunnable(self, work: W) -> None:
         """No worker can run it, and it has failed for that."""
 
 
 class TaskKind(Kind[T]):
     """Work that stands for itself."""
 
-    def has_begun(self, work: T) -> None:
+    def on_begun(self, work: T) -> None:
         self.changed(work)
 
-    def has_ended(self, work: T, *, error: str) -> None:
+    def on_ended(self, work: T, *, error: str) -> None:
         self.model._default_manager.filter(pk=work.pk).update(error=error, ended_at=timezone.now())
         self.changed(work)
 
@@ -168,10 +168,10 @@ def do_duties() -> None:
 
 
 def get(name: str) -> Kind[Any]:
-    return next(kind for kind in known() if kind.name == name)
+    return next(kind for kind in registered() if kind.name == name)
 
 
-def known() -> tuple[Kind[Any], ...]:
+def registered() -> tuple[Kind[Any], ...]:
     return tuple(map(_made, _classes))
 
 

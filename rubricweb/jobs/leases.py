@@ -50,9 +50,9 @@ class Lease(Generic[W]):
         return self.kind.name_of(self.work.pk)
 
     @property
-    def words(self) -> str:
+    def label(self) -> str:
         """For people: "job 7"."""
-        return self.kind.words(self.work)
+        return self.kind.label(self.work)
 
     def held(self) -> QuerySet[W]:
         """The row if the lease still stands, else nothing."""
@@ -73,7 +73,7 @@ def claim(kind: Kind[W], pk: int) -> Lease[W] | None:
     if not free.update(state=State.LEASED, worker=worker_name(), attempts=attempts, lease_until=expiry()):
         return None
     work = kind.model._default_manager.select_related(*kind.related).get(pk=pk)
-    kind.has_begun(work)
+    kind.on_begun(work)
     return Lease(kind, work)
 
 

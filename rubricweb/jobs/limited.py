@@ -63,7 +63,7 @@ class Limits:
     """None for no limit."""
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """ "4 calls, $2.50"."""
         money = "" if self.dollars is None else f", ${self.dollars:,.2f}"
         return f"{self.calls:,} calls{money}"
@@ -194,13 +194,13 @@ class LimitsForm(forms.Form):
     most_calls = forms.IntegerField(label="Maximum number of model calls", min_value=1, max_value=MOST_CALLS)
     most_dollars = forms.FloatField(label="Maximum cost, in US dollars", min_value=0, max_value=1e6)
 
-    def __init__(self, expected: Expected, sent: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, expected: Expected, submitted: Mapping[str, Any] | None = None) -> None:
         has_price = expected.dollars is not None
         initial = {
             "most_calls": MORE_THAN_EXPECTED * expected.calls if has_price else None,
             "most_dollars": round(MORE_THAN_EXPECTED * (expected.dollars or 0) + 0.005, 2),
         }
-        super().__init__(sent, initial=initial, auto_id="limits-%s")
+        super().__init__(submitted, initial=initial, auto_id="limits-%s")
         if not expected.dollars:
             del self.fields["most_dollars"]
         if not has_price:

@@ -195,24 +195,24 @@ def register(path: str) -> None:
 
 
 @cache
-def _known() -> tuple[Listing | TaskListing, ...]:
+def _registered() -> tuple[Listing | TaskListing, ...]:
     return tuple(map(import_string, _paths))
 
 
 def get(kind: str) -> Listing | TaskListing | None:
     """None for a kind that nobody registered."""
-    return next((listing for listing in _known() if listing.kind == kind), None)
+    return next((listing for listing in _registered() if listing.kind == kind), None)
 
 
 def listed(collection_id: int, *, for_organizers: bool) -> list[JobLine]:
     """The latest of each kind that the reader may see."""
-    kinds = [listing for listing in _known() if for_organizers or not listing.is_for_organizers]
+    kinds = [listing for listing in _registered() if for_organizers or not listing.is_for_organizers]
     return [line for each in kinds for line in lines_of(each, each.jobs(collection_id))]
 
 
 def listed_for_starter(collection_id: int, person_id: int | None) -> list[JobLine]:
     """The latest that the person started, of the kinds that are listed for their starters."""
-    kinds = [each for each in _known() if each.is_for_its_starter]
+    kinds = [each for each in _registered() if each.is_for_its_starter]
     return [line for each in kinds for line in lines_of(each, each.jobs(collection_id).filter(by=person_id))]
 
 

@@ -77,7 +77,7 @@ def _work() -> Iterator[Metric]:
     oldest = GaugeMetricFamily(
         "rubricweb_work_oldest_seconds", "Age of the piece that waits longest.", labels=["kind"]
     )
-    for kind in kinds.known():
+    for kind in kinds.registered():
         counts = _counts(kind)
         waiting.add_metric([kind.name], counts["waiting"])
         leased.add_metric([kind.name], counts["leased"])
@@ -105,12 +105,12 @@ def _attempts() -> Iterator[Metric]:
         "units": "What was done in them: pairs of a grading job, 1 for a piece that stands for itself.",
     }
     families = {
-        counted: CounterMetricFamily(f"rubricweb_work_{counted}", words, labels=["kind", "outcome"])
-        for counted, words in described.items()
+        counted: CounterMetricFamily(f"rubricweb_work_{counted}", description, labels=["kind", "outcome"])
+        for counted, description in described.items()
     }
     with queue.connection() as client:
-        found = client.hgetall(ATTEMPTS)
-    for key, value in sorted(found.items()):
+        counts = client.hgetall(ATTEMPTS)
+    for key, value in sorted(counts.items()):
         kind, outcome, counted = key.decode().split(":")
         families[counted].add_metric([kind, outcome], float(value))
     return iter(families.values())

@@ -152,10 +152,10 @@ def waiting_by_queue(names: Sequence[str]) -> list[list[str]]:
 
 def note_usual(names: Sequence[str], seconds: float) -> None:
     """Take how long work took as a measurement of each of these. Raises redis.RedisError."""
-    before = usual(names)
+    present = usual(names)
     measured = {
-        name: seconds if known is None else known + LATEST_SHARE * (seconds - known)
-        for name, known in zip(names, before, strict=True)
+        name: seconds if before is None else before + LATEST_SHARE * (seconds - before)
+        for name, before in zip(names, present, strict=True)
     }
     with connection() as client:
         client.hset(USUAL, mapping=measured)

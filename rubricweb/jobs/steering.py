@@ -47,14 +47,14 @@ def pause_locked(job: Any, *, reason: str) -> None:
 @transaction.atomic
 def stop_for_room(lease: Lease[Any]) -> None:
     """A job pauses and a task fails, instead of being tried, and paid for, again and again on a full disk."""
-    words = "The disk is full. Make room, then go on."
+    message = "The disk is full. Make room, then go on."
     if not isinstance(lease.work, Chunk):
-        endings.fail(lease, error=words)
+        endings.fail(lease, error=message)
         return
     endings.give_back(lease)
     job = lock(lease.work.job)  # type: ignore[attr-defined]  # the subclass's
     if job.state in Job.WORKED_ON:
-        pause_locked(job, reason=words)
+        pause_locked(job, reason=message)
 
 
 @transaction.atomic
@@ -65,7 +65,7 @@ def resume(job: J) -> J:
         locked.state = State.RUNNING if locked.started_at else State.QUEUED
         locked.pause_reason = ""
         locked.save(update_fields=["state", "pause_reason"])
-        kind_of_job(job).has_resumed(locked)
+        kind_of_job(job).on_resumed(locked)
         dispatch.enqueue(_waiting(locked))
         transaction.on_commit(partial(kind_of_job(job).job_changed, locked))
         logger.info("job %s was resumed", job.pk)

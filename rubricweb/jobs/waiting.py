@@ -114,11 +114,11 @@ class Line:
 
     def waits_of(self, jobs: Sequence[Job]) -> list[Wait | None]:
         """Of each of these jobs of one kind, in two queries; by the chunk that it waits with."""
-        wanted = [job for job in jobs if job.state in Job.WORKED_ON]
-        if not wanted:
+        active = [job for job in jobs if job.state in Job.WORKED_ON]
+        if not active:
             return [None] * len(jobs)
-        kind = kind_of_job(wanted[0])
-        live = kind.model.objects.filter(job__in=[job.pk for job in wanted], state__in=Chunk.LIVE).order_by()
+        kind = kind_of_job(active[0])
+        live = kind.model.objects.filter(job__in=[job.pk for job in active], state__in=Chunk.LIVE).order_by()
         leased, queued = (Q(state=state) for state in (Chunk.State.LEASED, Chunk.State.QUEUED))
         firsts = live.values("job").annotate(
             working=Count("pk", filter=leased), first=Min("pk", filter=queued)
@@ -158,13 +158,13 @@ def _turn(able: Sequence[WorkerBeat], kind: Kind[Any], piece: LeasedWork) -> Wai
             break
     usual = dict(zip(counts, queue.usual(list(counts)), strict=True))
     first = min(able, key=lambda each: (each.seconds_left is None, each.seconds_left or 0))
-    known = first.seconds_left is not None and None not in usual.values()
+    is_known = first.seconds_left is not None and None not in usual.values()
     queued = sum(count * (usual[each] or 0) for each, count in counts.items()) / len(able)
     return Wait(
         ahead=first.doing,
         collection=first.collection,
         more=counts.total(),
-        seconds=(first.seconds_left or 0) + queued if known else None,
+        seconds=(first.seconds_left or 0) + queued if is_known else None,
         so_far=first.seconds_so_far,
     )
 

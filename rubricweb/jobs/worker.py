@@ -80,15 +80,15 @@ def _attempt(lease: Lease[Any]) -> None:
 
 def _end_attempt(lease: Lease[Any], error: Exception) -> None:
     close_dead_connections()
-    words = f"{type(error).__name__}: {error}"
+    message = f"{type(error).__name__}: {error}"
     if is_disk_full(error):
         steering.stop_for_room(lease)
     elif has_lost_connection(error) or is_locked(error):
         endings.give_back(lease, queue_name=dispatch.queue_of(lease.work))
     elif lease.kind.is_retried:
-        endings.retry(lease, error=words)
+        endings.retry(lease, error=message)
     else:
-        endings.fail(lease, error=words)
+        endings.fail(lease, error=message)
 
 
 RETRY_SECONDS = 1.0
@@ -168,15 +168,15 @@ class PatientWorker(SimpleWorker):
                 self.heartbeat()
                 if self.should_run_maintenance_tasks:
                     self.run_maintenance_tasks()  # type: ignore[no-untyped-call]
-                if found := self._next_job():
-                    return found
+                if received := self._next_job():
+                    return received
         except redis.ConnectionError as error:
             raise StopRequested from error
         return None
 
     def _next_job(self) -> tuple[Job, Queue] | None:
         with contextlib.suppress(DequeueTimeout):
-            found = self.queue_class.dequeue_any(
+            received = self.queue_class.dequeue_any(
                 [self.queue_class(name, connection=self.connection) for name in capabilities.queue_names()],
                 IDLE_SECONDS,
                 connection=self.connection,
@@ -184,9 +184,9 @@ class PatientWorker(SimpleWorker):
                 serializer=self.serializer,
                 death_penalty_class=self.death_penalty_class,
             )
-            if found:
-                found[0].redis_server_version = self.get_redis_server_version()  # type: ignore[no-untyped-call]
-            return found
+            if received:
+                received[0].redis_server_version = self.get_redis_server_version()  # type: ignore[no-untyped-call]
+            return received
         return None
 
 

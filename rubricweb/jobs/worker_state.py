@@ -41,7 +41,7 @@ def likely_device() -> str:
 
 class Refusal(NamedTuple):
     since: float
-    words: str
+    label: str
     reason: str
 
     @property
@@ -90,9 +90,9 @@ class Working:
             self.lease = None
 
     @contextmanager
-    def load(self, llm: str, words: str = "") -> Iterator[None]:
-        """Say that the model is being loaded, which may take minutes; `words` name it if not `llm`."""
-        self.loading = words or llm
+    def load(self, llm: str, name: str = "") -> Iterator[None]:
+        """Say that the model is being loaded, which may take minutes, under `name` or else `llm`."""
+        self.loading = name or llm
         is_here, began = llm in loaded_models(), time.monotonic()
         try:
             yield
@@ -117,7 +117,7 @@ class Working:
         lease = self.lease
         if self.loading:
             return f"loading {self.loading}"
-        return lease.words if lease else "idle"
+        return lease.label if lease else "idle"
 
     def stop(self) -> None:
         self.is_stopping, self.stopped_at = True, time.monotonic()
@@ -139,8 +139,8 @@ class Working:
         if lease:
             lease.renew()
 
-    def refuse(self, queue_name: str, words: str, reason: str) -> None:
-        self.refused[queue_name] = Refusal(time.monotonic(), words, reason)
+    def refuse(self, queue_name: str, label: str, reason: str) -> None:
+        self.refused[queue_name] = Refusal(time.monotonic(), label, reason)
 
     def why_not(self, queue_name: str) -> str:
         """Why this worker cannot do what is handed over there, if it tried in the last minutes."""
@@ -149,7 +149,7 @@ class Working:
 
     def cannot(self) -> dict[str, str]:
         """In words, by queue."""
-        return {name: refusal.words for name, refusal in list(self.refused.items()) if refusal.stands}
+        return {name: refusal.label for name, refusal in list(self.refused.items()) if refusal.stands}
 
     def beat(self) -> WorkerBeat:
         lease = self.lease
@@ -189,11 +189,11 @@ def memory() -> str:
         resident = int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
         resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    words = _size(resident)
+    text = _size(resident)
     cuda = getattr(sys.modules.get("torch"), "cuda", None)  # which it lacks while another thread imports it
     if cuda is not None and getattr(cuda, "is_initialized", bool)():
-        words += f", GPU {_size(cuda.memory_reserved())}"
-    return words
+        text += f", GPU {_size(cuda.memory_reserved())}"
+    return text
 
 
 now = Working()

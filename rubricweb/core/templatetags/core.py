@@ -114,8 +114,8 @@ def with_hidden_note(context: Context, content: SafeString) -> str:
 
 
 def _hidden_note(context: Context, sentence: str) -> SafeString:
-    shown = {"sentence": sentence, "note": NOTE, "collection": context.get("collection")}
-    return SafeString(render_to_string("core/_hidden_note.html", shown)) if sentence else SafeString("")
+    note = {"sentence": sentence, "note": NOTE, "collection": context.get("collection")}
+    return SafeString(render_to_string("core/_hidden_note.html", note)) if sentence else SafeString("")
 
 
 @register.filter

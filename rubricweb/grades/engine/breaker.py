@@ -52,7 +52,7 @@ def remedy(error_class: str) -> str:
     return REMEDIES.get(error_class, OTHERWISE)
 
 
-def words(error_class: str) -> str:
+def label(error_class: str) -> str:
     return WORDS.get(error_class, "other errors")
 
 
@@ -111,7 +111,7 @@ class Breaker:
             many = f"{self.row:,} times in a row"
         else:
             many = "once" if self.counts[error_class] == 1 else f"{self.counts[error_class]:,} times"
-        return f"Paused: {words(error_class)}, {many}. {remedy(error_class)} Then resume."
+        return f"Paused: {label(error_class)}, {many}. {remedy(error_class)} Then resume."
 
 
 def note_results(job: GradingJob, error_classes: Iterable[str]) -> None:

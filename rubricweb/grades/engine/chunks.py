@@ -178,7 +178,7 @@ def save(lease: Lease[JobChunk], work: Work, results: list[Result], seconds: flo
     rows, job = work.rows(results), work.chunk.job
     spent = work.seconds + seconds
     with transaction.atomic():
-        rows = verification.with_present_keys(job.config, rows, asked=work.keys())
+        rows = verification.with_present_keys(job.config, rows, keys_read=work.keys())
         rows = verification.of_present_answers(job.config, rows, read=work.answers)
         failed = work.failed + sum(row.outcome == Outcome.FAILED for row in rows)
         done = work.chunk.size - len(work.unanswered) + len(rows)

@@ -85,13 +85,13 @@ class Grading(ChunkKind[JobChunk]):
     def job_changed(self, job: GradingJob) -> None:
         announce_end(job)
 
-    def has_finished(self, job: GradingJob) -> None:
+    def on_finished(self, job: GradingJob) -> None:
         slug = job.collection.slug
         page = format_lazy("{}?job={}", reverse_lazy("grades:jobs", args=[slug]), job.pk)
         api = outbox.api_address("job", slug, job.pk)
         outbox.job_ended(job, job.collection, kind="grading", page=page, api=api)
 
-    def has_resumed(self, job: GradingJob) -> None:
+    def on_resumed(self, job: GradingJob) -> None:
         breaker.reset(job)
 
     def open_more(self, job: GradingJob) -> None:

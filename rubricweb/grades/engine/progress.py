@@ -40,7 +40,7 @@ class Errors:
 
     @property
     def words(self) -> str:
-        return breaker.words(self.error_class)
+        return breaker.label(self.error_class)
 
     @property
     def remedy(self) -> str:

@@ -87,8 +87,8 @@ def waits(context: Context, work: LeasedWork | Job | Wait | None) -> dict[str, o
 def again(context: Context, grade: Grade) -> dict[str, object]:
     """The button on a cell's page, or that the cell is being graded again; the page then refreshes."""
     request, collection = context["request"], context["collection"]
-    shown = again_of(request, grade, collection, address=request.get_full_path())
-    return {"again": shown, "request": request, "csrf_token": context.get("csrf_token")}
+    again_state = again_of(request, grade, collection, address=request.get_full_path())
+    return {"again": again_state, "request": request, "csrf_token": context.get("csrf_token")}
 
 
 def again_of(request: HtmxRequest, grade: Grade, collection: Collection, *, address: str) -> Again:
