@@ -22,7 +22,7 @@ from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, OwnPrompt
 from rubricweb.corpus.prompts import active_prompts
 from rubricweb.graders import access, dry_runs
-from rubricweb.graders.dry_runs import DryRunReply, Sample, pairs_of, sample_of, spec_of_dry_run
+from rubricweb.graders.dry_runs import DryRunReply, Sample, pairs_of, renderings, sample_of, spec_of_dry_run
 from rubricweb.graders.forms import (
     ASKS,
     PromptForm,

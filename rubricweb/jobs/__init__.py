@@ -1,4 +1,4 @@
-"""Work in the background: one model of it for every kind, below the rooms that have such work.
+"""Background work: one model for every kind, below the rooms that have such work.
 
 `models` has what every kind stores; a room describes its kind in a subclass of what `kinds` and `chunked`
 have. `dispatch` puts work into RQ's queues, `leases` says who may do it, `endings` writes every state that

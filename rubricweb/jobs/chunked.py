@@ -21,12 +21,15 @@ C = TypeVar("C", bound=Chunk)
 
 
 class ChunkKind(Kind[C]):
-    """Chunks of a job: whoever ends one locks its job first, so that of two last ones one ends the job."""
+    """A kind whose work is chunks of a job.
+
+    Whoever ends a chunk locks its job first, so that of two last chunks one ends the job.
+    """
 
     is_retried = True
     collection = "job.collection_id"
     job_related: ClassVar[tuple[str, ...]] = ()
-    """What is read with a job."""
+    """Relations that are read with a job."""
 
     def label(self, work: C) -> str:
         return f"job {self.job_id(work)}"
@@ -50,7 +53,7 @@ class ChunkKind(Kind[C]):
         return self.model._default_manager.filter(Exists(worked_on))
 
     def examples(self, waiting: QuerySet[C]) -> QuerySet[C]:
-        """One of each job."""
+        """Return one chunk of each job."""
         first = waiting.order_by().values("job").annotate(first=Min("pk")).values("first")
         return waiting.filter(pk__in=first)
 
@@ -62,7 +65,10 @@ class ChunkKind(Kind[C]):
         return Demand.LATER if job.is_paused else Demand.NOW
 
     def lock_job(self, job_id: int) -> Any:
-        """The job's row, locked until the transaction ends; rows that name the job can still be written."""
+        """Return the job's row, locked until the transaction ends.
+
+        Rows that refer to the job can still be written.
+        """
         rows = self.job_model._default_manager.select_for_update(no_key=True, of=("self",))
         return rows.select_related(*self.job_related).get(pk=job_id)
 
@@ -78,19 +84,19 @@ class ChunkKind(Kind[C]):
         finish_if_done(job)
 
     def on_unrunnable(self, work: C) -> None:
-        """Nor can the chunks that wait."""
+        """Cancel the chunks that wait: no worker can run them either."""
         self.close(self.job(work))
         waiting = self.job(work).chunks.filter(state=Chunk.State.QUEUED)
         waiting.update(state=Chunk.State.CANCELLED)
 
     def job_changed(self, job: Any) -> None:
-        """It was paused or resumed, or it ended; called once that is committed."""
+        """Tell pages that the job was paused or resumed, or ended; called once that is committed."""
 
     def on_finished(self, job: Any) -> None:
-        """It has ended, in the same transaction."""
+        """React to the end of the job, in the same transaction."""
 
     def on_resumed(self, job: Any) -> None:
-        """It goes on, in the same transaction; its row is locked."""
+        """React to the job being resumed, in the same transaction, with its row locked."""
 
     def open_more(self, job: Any) -> None:
         """Make more chunks, if `job`, whose row is locked, has few left and was not closed."""
@@ -99,11 +105,11 @@ class ChunkKind(Kind[C]):
         """Open no more chunks."""
 
     def is_cut_short(self, job: Any) -> bool:
-        """Whether `job`, which has no chunk left to do, has units that are in none."""
+        """Return whether `job`, which has no chunk left to do, has units that are in none."""
         return False
 
     def release(self, job: Any) -> list[Any]:
-        """`job`, whose row is locked, has ended. Return the locked jobs that waited for it in vain."""
+        """Return the locked jobs that waited in vain for `job`, which is locked and has ended."""
         return []
 
 
