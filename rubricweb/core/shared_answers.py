@@ -1,4 +1,4 @@
-"""Answers that many open pages ask for at the same moment: one request computes, the others take its answer.
+"""Responses shared by simultaneous identical requests: one computes, the others take its result.
 
 The first request of each process asks Redis, where processes meet. Without Redis each process computes.
 """
@@ -23,14 +23,14 @@ logger = logging.getLogger(__name__)
 
 PREFIX = "rubricweb:answer:"
 KEPT_SECONDS = 10
-"""An event makes another key; this is for what changes without one."""
+"""Lifetime of a response. Events change the key; this covers changes without an event."""
 LOCK_SECONDS = 10
-"""After which others compute for themselves: who began was killed, or is slow."""
+"""Time after which others compute for themselves, since whoever began was killed or is slow."""
 POLL_SECONDS = 0.03
 SHARED = (200, 204)
-"""Refusals are answered one by one."""
+"""Shared status codes; refusals are answered one by one."""
 _computing: dict[str, Future[bytes | None]] = {}
-"""By name, what a thread of this process computes or waits for: the other threads wait for that one."""
+"""Responses that a thread of this process computes or waits for, by name, for its other threads."""
 _lock = threading.Lock()
 
 
@@ -64,7 +64,7 @@ def _awaited(future: Future[bytes | None]) -> bytes | None:
 
 
 def _shared_by_all(name: str, respond: Callable[[], HttpResponse]) -> HttpResponse:
-    """The answer that any process computed, or will in a moment; else compute it for them."""
+    """Return the response of whichever process computes it; else compute it for all."""
     try:
         content = _content_or_lock(name)
     except redis.RedisError as error:
@@ -85,7 +85,7 @@ def _shared_by_all(name: str, respond: Callable[[], HttpResponse]) -> HttpRespon
 
 
 def _encoded(response: HttpResponse) -> bytes | None:
-    """None for what is not shared."""
+    """Return the response as bytes; None if it is not shared."""
     is_shared = response.status_code in SHARED
     return b"%d\n%b" % (response.status_code, response.content) if is_shared else None
 

@@ -1,1 +1,1 @@
-"""A collection's own prompts: written in a form, tried on chosen passages by a worker, and saved for good."""
+"""Graders and a collection's own prompts: written in a form, tried on chosen passages, and saved for good."""

@@ -1,4 +1,4 @@
-"""The cells that both people and a grader rated."""
+"""Samples of cells that both people and a grader rated."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ from rubricweb.grades.models import GraderConfig
 
 Mask = NDArray[np.bool_]
 CellName = tuple[int, str, int]
-"""Topic, id of the wording, passage."""
+"""Topic, id of the wording and passage of a cell."""
 MOST_FAMILIES = 12
 
 
 @dataclass(frozen=True, eq=False)
 class RatedSample:
-    """One entry a cell in each array and list."""
+    """A sample of cells; each array and list has one entry per cell."""
 
     cells: RatedCells
     names: list[CellName]
     is_drawn: Mask
-    """Drawn at random from all cells, not chosen by a person."""
+    """Whether the cell was drawn at random from all cells, not chosen by a person."""
     is_blind: Mask
-    """Somebody rated the cell before seeing the grader's rating."""
+    """Whether somebody rated the cell before seeing the grader's rating."""
     rated_at: list[datetime]
     """When somebody last rated the cell."""
     raters: list[frozenset[int]]
 
     def only(self, mask: Mask) -> RatedSample:
-        """The sample of some of the cells."""
+        """Return the sample of the cells in the mask."""
         places = np.flatnonzero(mask).tolist()
         return RatedSample(
             cells=RatedCells(self.cells.grader[mask], self.cells.people[mask], self.cells.topics[mask]),
@@ -70,7 +70,10 @@ class _Cell(NamedTuple):
 
 
 def item_names(bank: Bank, config: GraderConfig, version: BankVersion | None = None) -> set[tuple[str, str]]:
-    """Query id and id of the wording of each item that the grader grades, now or as of a version."""
+    """Return (query id, id of the wording) of each item that the grader grades.
+
+    As of a version if one is given.
+    """
     kinds = [str(kind) for kind in kinds_of(config)]
     if version is not None:
         then = version.all_entries.filter(item__kind__in=kinds)
@@ -80,7 +83,7 @@ def item_names(bank: Bank, config: GraderConfig, version: BankVersion | None = N
 
 
 def sample(bank: Bank, config: GraderConfig) -> RatedSample:
-    """All cells of the bank's items that the grader and people rated; of several people, them together."""
+    """Return all cells of the bank's items that the grader and people rated, people's ratings combined."""
     pool = collection_pool(bank.collection)
     human, graded = human_matrices(pool), matrices(config, pool)
     whole = Draw.objects.filter(collection=bank.collection_id, design=Draw.Design.CELLS)
@@ -109,7 +112,7 @@ def _of_topic(
 
 
 def _with_events(cells: list[_Cell]) -> RatedSample:
-    """Add who rated the cells, when, and which of them blind."""
+    """Add who rated the cells, when, and whether blind."""
     rows = HumanGrade.objects.filter(topic__in={cell.name[0] for cell in cells}).order_by("pk")
     fields = ("topic_id", "revision__uid", "passage_id", "at", "by_id", "how")
     last: dict[CellName, datetime] = {}
@@ -136,14 +139,14 @@ def _with_events(cells: list[_Cell]) -> RatedSample:
 
 
 def by_length(sample: RatedSample) -> Mapping[str, Mask]:
-    """The cells in thirds by the length of the passage, in characters."""
+    """Return masks of the cells by thirds of the passage's length in characters."""
     passages = {passage for _, _, passage in sample.names}
     lengths = dict(Passage.objects.filter(pk__in=passages).values_list("pk", Length("text")))
     return thirds(np.array([lengths[passage] for _, _, passage in sample.names], dtype=np.float64))
 
 
 def by_family(sample: RatedSample, bank: Bank) -> Mapping[str, Mask]:
-    """The cells whose passage a run of the family has in its ranking; the families with most cells first."""
+    """Return by family a mask of the cells whose passage one of its runs ranks, largest family first."""
     pool = collection_pool(bank.collection)
     ranked = {topic.topic_id: _ranked(topic) for topic in pool.topics}
     masks = {
@@ -160,7 +163,7 @@ def _families(pool: CollectionPool) -> dict[str, set[int]]:
 
 
 def _ranked(topic: TopicPool) -> dict[int, set[int]]:
-    """By passage: the runs that have it."""
+    """Return by passage the runs that rank it."""
     by_passage: dict[int, set[int]] = {}
     for run, rows in enumerate(topic.ranked_rows.tolist()):
         for row in rows:

@@ -1,4 +1,4 @@
-"""Dry runs: a prompt asked about a few passages, drawn to show what it does."""
+"""Dry runs: a prompt tried on a few passages, to show what it does."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from rubricweb.jobs.leases import Lease
 
 MOST_PASSAGES = 3
 BEGINNING = 70
-"""Characters of a passage by which people know it."""
+"""Characters of a passage that identify it to people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,29 +44,29 @@ class PassageChoice:
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """A topic with what can be chosen of it, and what is."""
+    """A topic with its items and passages, and those that are chosen."""
 
     topic: Topic
     items: tuple[Item, ...]
-    """Its items of the prompt's kinds whose words are known; none in direct grading."""
+    """Items of the prompt's kinds that have a text; none in direct grading."""
     passages: tuple[PassageChoice, ...]
     revision: ItemRevision | None
     doc_ids: tuple[str, ...]
 
     def only_first(self) -> Sample:
-        """The same about its first passage."""
+        """Return the sample with its first passage only."""
         return Sample(self.topic, self.items, self.passages, self.revision, self.doc_ids[:1])
 
     @property
     def unknown(self) -> list[str]:
-        """Chosen ids that are not in the pool."""
+        """Return the chosen ids that are not in the pool."""
         offered = {choice.doc_id for choice in self.passages}
         return [doc_id for doc_id in self.doc_ids if doc_id not in offered]
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a model would be told about one passage."""
+    """What a model would be asked about one passage."""
 
     doc_id: str
     messages: tuple[tuple[str, str], ...]
@@ -75,7 +75,9 @@ class Shown:
 
 
 def sample_of(collection: Collection, kinds: Iterable[ItemKind], fields: Mapping[str, str]) -> Sample | None:
-    """As far as `fields` fits; else the first topic, its first item, and passages judged high and low.
+    """Return the sample that `fields` choose, with defaults for what is missing or does not fit.
+
+    The defaults are the first topic, its first item, and passages judged high and low.
 
     None in a collection without topics.
     """
@@ -95,14 +97,14 @@ def sample_of(collection: Collection, kinds: Iterable[ItemKind], fields: Mapping
 
 
 def blind_ids(collection_id: int, doc_ids: Iterable[str]) -> list[str]:
-    """Return those of passages that the reader has to rate blind: no model answers them before."""
+    """Return the passages that the reader has to rate blind; no model answers about them before that."""
     blind = visibility.blind_passages(collection_id)
     rows = Passage.objects.filter(collection=collection_id, doc_id__in=list(doc_ids) if blind else [])
     return sorted(doc_id for pk, doc_id in rows.values_list("pk", "doc_id") if pk in blind)
 
 
 def pairs_of(sample: Sample, prompt: Prompt, spec: GraderSpec | None) -> list[types.CellToGrade]:
-    """With the answers that the grader of `spec` extracted before, where the prompt asks about such."""
+    """Return the pairs, with answers that the grader of `spec` extracted where the prompt needs them."""
     rows = Passage.objects.filter(collection=sample.topic.collection_id, doc_id__in=sample.doc_ids)
     by_id = {row.doc_id: row for row in rows}
     passages = [by_id[doc_id] for doc_id in sample.doc_ids if doc_id in by_id]
@@ -115,7 +117,7 @@ def pairs_of(sample: Sample, prompt: Prompt, spec: GraderSpec | None) -> list[ty
 
 
 def renderings(prompt: Prompt, pairs: Iterable[types.CellToGrade]) -> list[Shown]:
-    """Without any model."""
+    """Return what a model would be asked about each pair, without calling any."""
     return [_rendering(prompt, pair) for pair in pairs]
 
 
@@ -137,7 +139,7 @@ def _item(sample: Sample, prompt: Prompt) -> types.Item:
 
 
 def _answers(sample: Sample, spec: GraderSpec | None, passages: list[Passage]) -> dict[int, str]:
-    """By passage pk."""
+    """Return the extracted answers by passage pk."""
     if spec is None or sample.revision is None:
         return {}
     config = GraderConfig(backend=spec.backend, prompt_class=spec.prompt_class, options=dict(spec.options))
@@ -147,7 +149,7 @@ def _answers(sample: Sample, spec: GraderSpec | None, passages: list[Passage]) -
 
 
 def _items(collection: Collection, topic: Topic, kinds: Iterable[ItemKind]) -> tuple[Item, ...]:
-    """Each wording once."""
+    """Return the items of these kinds, each wording once."""
     items = Item.objects.filter(bank__collection=collection).for_topic(topic).active().of_kinds(kinds)
     worded = items.exclude(revision__text="").select_related("revision")
     items = worded.prefetch_related("revision__answer_keys").order_by("bank__name", "position", "pk")
@@ -165,7 +167,7 @@ def _passages(collection: Collection, topic: Topic) -> tuple[PassageChoice, ...]
 
 
 def _telling(passages: tuple[PassageChoice, ...]) -> list[str]:
-    """The passages that are judged highest and lowest, or the first two."""
+    """Return the passages that are judged highest and lowest, or the first two."""
     judged = sorted(
         (passage for passage in passages if passage.judgment is not None),
         key=lambda passage: passage.judgment or 0,
@@ -180,7 +182,7 @@ KEPT_FOR = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class DryRunReply:
-    """What came of one passage."""
+    """The result for one passage."""
 
     doc_id: str
     prompt: str
@@ -189,7 +191,7 @@ class DryRunReply:
     outcome: str
     answer: str
     reason: str
-    """Why it failed."""
+    """Reason for its failure."""
     context_chars: int | None
     confidence: float | None
 
@@ -215,7 +217,7 @@ class DryRunReply:
 def start_dry_run(
     collection: Collection, prompt: Prompt, sample: Sample, *, backend: str, llm: str, by: User | None
 ) -> DryRun:
-    """Have a worker ask about the passages of `sample`; without an `llm`, the back-end's default one."""
+    """Queue a dry run on the passages of `sample`; without an `llm`, by the back-end's default model."""
     collection.dry_runs.filter(at__lt=timezone.now() - KEPT_FOR).delete()
     dry_run: DryRun = DryRun.objects.create(
         collection=collection,
@@ -234,14 +236,14 @@ def start_dry_run(
 
 
 def keep(lease: Lease[DryRun], replies: Iterable[DryRunReply], seconds: float) -> None:
-    """Save the replies in the order of the passages, and how long they took. Raises LeaseLost."""
+    """Save the replies in the order of the passages, and the time they took. Raises LeaseLost."""
     order = {doc_id: place for place, doc_id in enumerate(lease.work.doc_ids)}
     ordered = sorted(replies, key=lambda reply: order[reply.doc_id])
     endings.finish(lease, results=[asdict(reply) for reply in ordered], seconds=seconds)
 
 
 def sample_of_dry_run(dry_run: DryRun) -> Sample | None:
-    """What was chosen, with what else could have been."""
+    """Return the sample of the dry run, with its alternatives."""
     fields = {f"passage_{place}": doc_id for place, doc_id in enumerate(dry_run.doc_ids, start=1)}
     fields |= {"topic": str(dry_run.topic_id), "item": str(dry_run.revision_id or "")}
     return sample_of(dry_run.collection, dry_run.prompt.kinds, fields)
@@ -257,6 +259,6 @@ def pairs(dry_run: DryRun) -> list[types.CellToGrade]:
 
 
 def results(dry_run: DryRun) -> list[DryRunReply]:
-    """What came of the passages, without those that whoever reads now is to rate blind."""
+    """Return the results, without those of passages that the reader is to rate blind."""
     hidden = blind_ids(dry_run.collection_id, dry_run.doc_ids)
     return [DryRunReply(**reply) for reply in dry_run.results if reply["doc_id"] not in hidden]

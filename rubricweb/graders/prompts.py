@@ -41,12 +41,12 @@ HOW = dict(Grade.How.choices)
 
 @dataclass(frozen=True, slots=True)
 class PromptRow:
-    """A saved prompt as it is listed."""
+    """A saved prompt in the list."""
 
     row: OwnPrompt
     prompt: Prompt
     is_asked: bool
-    """Re-grade uses it."""
+    """Whether Re-grade uses it."""
 
     @property
     def asks(self) -> str:
@@ -55,11 +55,11 @@ class PromptRow:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What a worker brought for one passage, and how the reply was read."""
+    """A worker's result for one passage, with its reading."""
 
     result: DryRunReply
     label: str
-    """The rating's name, where it has one besides the number."""
+    """The rating's label, where it has one."""
 
     @property
     def is_failed(self) -> bool:
@@ -71,14 +71,14 @@ class Read:
 
     @property
     def outcome(self) -> str:
-        """In few words: "rating 3", "failed"."""
+        """Return a short outcome: "rating 3", "failed"."""
         if self.is_failed or self.result.rating is None:
             return self.how
         return f"rating {self.label or self.result.rating}"
 
 
 def listed(collection: Collection) -> dict[str, object]:
-    """The saved prompts, and the published ones to start from."""
+    """Return the saved prompts, and the published ones to start from."""
     active = {prompt.prompt_id for prompt in active_prompts(collection)}
     rows = [
         PromptRow(row, row.prompt, row.prompt_id in active)
@@ -94,7 +94,7 @@ def listed(collection: Collection) -> dict[str, object]:
 def tried(
     collection: Collection, form: PromptForm, fields: Mapping[str, Any], dry_run: DryRun | None = None
 ) -> dict[str, object]:
-    """Beside the form: the sample, the prompt as a model would be told it, and the last dry run."""
+    """Return the context beside the form: the sample, the rendered prompt, and the last dry run."""
     _, kind, _ = ASKS.get(str(form["asks"].value()), ASKS["questions"])
     sample = dry_runs.sample_of_dry_run(dry_run) if dry_run else sample_of(collection, {kind}, fields)
     model = (
@@ -114,7 +114,7 @@ def tried(
 
 
 def dry_run_context(dry_run: DryRun) -> dict[str, object]:
-    """A dry run with what was replied."""
+    """Return the context of a dry run with its replies."""
     prompt = dry_run.prompt
     read = [Read(reply, _label(prompt, reply.rating)) for reply in dry_runs.results(dry_run)]
     return {
@@ -126,7 +126,7 @@ def dry_run_context(dry_run: DryRun) -> dict[str, object]:
 
 
 def _news(dry_run: DryRun, read: list[Read]) -> str:
-    """Return the one sentence that is announced."""
+    """Return the sentence that is announced."""
     if dry_run.is_live:
         return f"Asking {dry_run.llm}…"
     if dry_run.state == DryRun.State.FAILED:
@@ -138,7 +138,10 @@ def _news(dry_run: DryRun, read: list[Read]) -> str:
 
 
 def start_from(collection: Collection, fields: Mapping[str, str]) -> PromptForm:
-    """Empty, or like the saved prompt `from` or the published class `like`; that then needs its own name."""
+    """Return a form that is empty, or a copy of the saved prompt `from` or the published class `like`.
+
+    A copy of a published class needs a name of its own.
+    """
     row = collection.prompts.filter(pk=parse_id(fields.get("from", ""))).first()
     published = next(
         (prompt for prompt in prompts.published() if prompt.prompt_class == fields.get("like")), None
@@ -153,7 +156,7 @@ def start_from(collection: Collection, fields: Mapping[str, str]) -> PromptForm:
 def _rendering(
     collection: Collection, form: PromptForm, sample: Sample | None, model: TrialForm
 ) -> list[object] | None:
-    """None while the prompt cannot be asked."""
+    """Return what a model would be asked; None while the prompt cannot be asked."""
     bound = form if form.is_bound else PromptForm(form.initial)
     if sample is None or not bound.is_valid():
         return None
@@ -172,7 +175,7 @@ PAGE = "graders/graders.html"
 
 @require_safe
 def write(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Open the form on the page of graders, empty or like the prompt `from` or `like` of the address."""
+    """Open the form on the page of graders, empty or as a copy of the prompt `from` or `like`."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     form = start_from(collection, request.GET.dict())
     return form_response(
@@ -201,7 +204,7 @@ def save(request: HtmxRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def preview(request: HtmxRequest, slug: str) -> HttpResponse:
-    """The prompt as a model would be told it; no model is asked."""
+    """Render the prompt as a model would get it, without calling one."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     form = PromptForm(request.POST)
     context = _writing(request, collection, form, request.POST.dict())
@@ -210,7 +213,7 @@ def preview(request: HtmxRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def try_out(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Have a worker ask the prompt; what comes of it is fetched when it is there."""
+    """Queue a dry run of the prompt; its results are fetched once they exist."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     fields = request.POST.dict()
     form, model = PromptForm(fields), model_form(collection, fields)
@@ -232,7 +235,7 @@ def try_out(request: HtmxRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def dry_run(request: HtmxRequest, slug: str, dry_run_id: int) -> HttpResponse:
-    """The last dry run; alone it is the whole page with the form as it was then."""
+    """Show the last dry run; without htmx, on the whole page with the form as it was then."""
     dry_run = access.dry_run_for(request.user, slug, dry_run_id)
     if request.htmx:
         context = _place(dry_run.collection) | dry_run_context(dry_run)
@@ -275,7 +278,7 @@ def _writing(
 
 
 def _page(request: HtmxRequest, collection: Collection) -> dict[str, object]:
-    """Return the page of graders with the form opened; its parts need nothing of the lists below."""
+    """Return the context of the page with the form opened; its parts need nothing of the lists below."""
     lists = {} if request.htmx else listed(collection)
     return _place(collection) | {"is_writing": True} | lists
 

@@ -1,4 +1,4 @@
-"""Estimates with their intervals, as people read them."""
+"""Format estimates with their intervals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ register = template.Library()
 
 @register.filter
 def estimate(interval: Mapping[str, float | None]) -> str:
-    """Two decimals with the interval; a dash for what is undefined.
+    """Return two decimals with the interval; a dash for what is undefined.
 
     >>> estimate({"value": 0.617, "low": -0.1, "high": 0.7})
     '0.62 (\u22120.10 to 0.70)'
