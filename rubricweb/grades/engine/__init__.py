@@ -1,4 +1,4 @@
-"""From missing cells to grades: cut into chunks, leased, dispatched, ended, found again when a worker dies.
+"""From missing cells to grades: planned, cut into chunks, graded by workers, and saved.
 
 `missing` says what to grade, as `gaps`, and `stages` in which order; `parts` keeps it and opens chunks of it,
 which `chunks` reads and saves; `kind` is what a worker calls, and lets go what waited for a job that ended;
