@@ -66,7 +66,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a model would be asked about one passage."""
+    """The messages that a model would get about one passage."""
 
     doc_id: str
     messages: tuple[tuple[str, str], ...]

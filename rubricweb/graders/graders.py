@@ -94,7 +94,7 @@ class TriedPair:
 
 @dataclass(frozen=True, slots=True)
 class Consequence:
-    """What using the grader would take, shown before the choice is made."""
+    """The work that using the grader would take, shown before the choice is made."""
 
     pairs: int
     graded: int

@@ -85,7 +85,7 @@ class HumanGrade(models.Model):
     config = models.ForeignKey("grades.GraderConfig", null=True, on_delete=models.PROTECT, related_name="+")
     """Grader whose rating the person had seen, or gave a verdict of."""
     seen_rating = models.SmallIntegerField(null=True)
-    """That rating, as it was then."""
+    """The grader's rating, as it was then."""
     uid = models.UUIDField(unique=True, default=uuid.uuid4)
     """Id made by the client, so that what is submitted twice is saved once."""
     at = models.DateTimeField(auto_now_add=True)

@@ -40,7 +40,7 @@ TYPES = tuple(filter(None, Run.Type.values))
 class PoolPreview:
     plan: PoolPlan
     price: Price
-    """Of the new passages by the graders that Re-grade runs, for every bank; graded ones are not counted.
+    """Price of the new passages by the graders that Re-grade runs, for every bank, without graded ones.
 
     Answers are verified after their extraction, which is counted too: at most so much, since some questions
     have no answer in a passage.

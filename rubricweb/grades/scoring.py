@@ -46,7 +46,7 @@ Scores = NDArray[np.float64]
 
 
 class Definition(StrEnum):
-    """Whose definition of a measure: PAPERS is ours, the others are the published Workbench's.
+    """The definition of a measure: PAPERS is ours, the others are the published Workbench's.
 
     They differ: see docs/measures.md.
     """

@@ -1,4 +1,4 @@
-"""Which ratings a reader must not see yet: used by everything that reads ratings.
+"""Visibility of ratings to the reader, for everything that reads ratings.
 
 Whoever has to rate a cell independently must not see graders' or other people's ratings of it, nor any number
 from which these could be computed, nor what a grader says of a copy of its item (`_copies`). The rooms above

@@ -1,4 +1,4 @@
-"""Which living worker can run what.
+"""Capabilities: which living worker can run which work.
 
 A worker declares its back-ends when it starts, and listens on the queues that are named after them. Work that
 needs no back-end is short: import checks, releases, exports, grading without a model. A worker that declares

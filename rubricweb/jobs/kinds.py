@@ -35,7 +35,7 @@ class Need(NamedTuple):
 
 
 class Demand(Enum):
-    """What becomes of work that a worker hands back."""
+    """The fate of work that a worker hands back."""
 
     NOW = "the next worker shall do it"
     LATER = "its job is paused"

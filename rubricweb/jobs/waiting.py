@@ -1,4 +1,4 @@
-"""What work waits for, as one sentence: who does it, what comes before it, how long it takes.
+"""Waiting times: a sentence on who does the work, what comes before it, and how long it takes.
 
 Times go by what workers measured (`queue.usual`), and are left out where nobody has measured anything.
 """
