@@ -1,8 +1,8 @@
-"""The reader, on whom it depends what may be shown.
+"""The reader, who determines what may be shown.
 
 Like Django's active language and time zone, the reader is set once around a piece of work: `ReaderMiddleware`
-sets that of a request, `jobs.worker` and `OperatorCommand` say `everything()`. Code that nobody set a reader
-for reads nothing: `reader` raises NoReader.
+sets the user of a request, `jobs.worker` and `OperatorCommand` use `everything()`. Code without a reader
+reads nothing: `reader` raises NoReader.
 """
 
 from __future__ import annotations

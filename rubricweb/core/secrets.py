@@ -1,8 +1,8 @@
 """The secrets of this server, and columns of messages from which they are redacted.
 
-What a library or a server says of an error may quote a key or a password, in a spelling of its own. Messages
-of calls of a model are redacted where they arise (`grading.graders.connection`); all others go through here:
-what is stored in a `MessageField`, what is logged, and what Django's page of an error shows.
+An error message of a library or a server may quote a key or a password, in a spelling of its own. Messages
+from calls of a model are redacted where they arise (`grading.graders.connection`); all others are redacted
+here: values stored in a `MessageField`, log lines, and Django's page of an error.
 """
 
 from __future__ import annotations

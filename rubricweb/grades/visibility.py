@@ -1,10 +1,10 @@
 """Visibility of ratings to the reader, for everything that reads ratings.
 
-Whoever has to rate a cell independently must not see graders' or other people's ratings of it, nor any number
-from which these could be computed, nor what a grader says of a copy of its item (`_copies`). The rooms above
-say which cells these are (`register`). `ReaderMiddleware` sets the reader; the matrices of graders and people
-and the rows of single grades, then lack the cells hidden from that person, and so does whatever is computed
-from them. Workers and commands say `everything()`; where nobody said who reads, these raise `NoReader`.
+Somebody who has to rate a cell independently must not see graders' or other people's ratings of it, nor any
+number from which these could be computed, nor a grader's rating of a copy of its item (`_copies`). The rooms
+above define these cells (`register`). `ReaderMiddleware` sets the reader; the matrices of graders and people
+and the rows of single grades then lack the cells hidden from that person, and so does whatever is computed
+from them. Workers and commands use `everything()`; without a reader these functions raise `NoReader`.
 """
 
 from __future__ import annotations
