@@ -174,7 +174,7 @@ def cancel_restoration(work: Restoration) -> None:
     """End it with nothing restored; a worker that is at it stops within a second or at its next rows."""
     live = Restoration.objects.filter(pk=work.pk, state__in=Restoration.LIVE)
     if live.update(state=Restoration.State.CANCELLED, lease_until=None):
-        kind_of(work).has_ended(work, error="")
+        kind_of(work).on_ended(work, error="")
 
 
 def restore(lease: Lease[Restoration]) -> None:

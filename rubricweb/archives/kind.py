@@ -46,7 +46,7 @@ class Archives(TaskKind[Archive]):
     def need(self, work: Archive) -> Need:
         return Need("archives", "an archive of a collection")
 
-    def words(self, work: Archive) -> str:
+    def label(self, work: Archive) -> str:
         return f"archive of {work.slug}"
 
     def changed(self, work: Archive) -> None:
@@ -77,8 +77,8 @@ class Deletions(TaskKind[Deletion]):
     def need(self, work: Deletion) -> Need:
         return Need("deletions", "the deletion of a collection")
 
-    def has_ended(self, work: Deletion, *, error: str) -> None:
-        super().has_ended(work, error=error)
+    def on_ended(self, work: Deletion, *, error: str) -> None:
+        super().on_ended(work, error=error)
         Collection.objects.filter(pk=work.collection_key).update(is_being_deleted=False)
 
     def _delete(self, lease: Lease[Deletion]) -> bool:
@@ -120,8 +120,8 @@ class Restorations(TaskKind[Restoration]):
     def need(self, work: Restoration) -> Need:
         return Need("restorations", "the restoration of an archive")
 
-    def has_ended(self, work: Restoration, *, error: str) -> None:
-        super().has_ended(work, error=error)
+    def on_ended(self, work: Restoration, *, error: str) -> None:
+        super().on_ended(work, error=error)
         actions.clear_on_commit(work)
 
 

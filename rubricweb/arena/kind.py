@@ -48,11 +48,11 @@ class FreshAnswers(ChunkKind[FreshAnswer]):
         spec = work.made_by
         return limited.need_of(spec.backend, spec.llm) if spec.needs_model else None
 
-    def words(self, work: FreshAnswer) -> str:
+    def label(self, work: FreshAnswer) -> str:
         return f"an answer to question {work.job_id} of the arena"
 
-    def has_ended(self, work: FreshAnswer, *, error: str) -> None:
-        super().has_ended(work, error=error)
+    def on_ended(self, work: FreshAnswer, *, error: str) -> None:
+        super().on_ended(work, error=error)
         question: Question = self.job(work)
         if question.state == Job.State.DONE:
             battles.keep_digests(question)

@@ -85,7 +85,7 @@ def place_for(user: User, slug: str, revision_id: int, passage_id: int) -> tuple
     revisions = ItemRevision.objects.filter(topic__collection=collection).select_related("topic")
     revision = get_object_or_404(revisions, pk=revision_id)
     pooled_passage(collection, revision.topic_id, passage_id)
-    if hidden_of_cell(user, revision.topic, revision.pk, passage_id).people:
+    if hidden_of_cell(user, revision.topic, revision.pk, passage_id).ratings:
         raise PermissionDenied("Rate this pair before you see other people's ratings.")
     return collection, CellKey(revision.topic_id, revision.pk, passage_id)
 

@@ -260,7 +260,7 @@ def _say(turn: Turn, cell: CampaignCell, *, rating: int, by: User, state: CellSt
         by=by,
         seen=state.last_number,
         how=How.BLIND if is_blind else How.ASSISTED,
-        shown=None
+        displayed=None
         if is_blind or cell.config is None
         else human_ratings.ShownRating(cell.config, state.grader_rating),
         draw=cell.campaign.draw_id if cell.is_random else None,

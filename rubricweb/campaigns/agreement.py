@@ -286,7 +286,7 @@ def anchoring(collection: Collection, *, campaign: Campaign | None = None) -> An
         turns = turns.filter(campaign=campaign)
     fields = ("cell__topic", "cell__revision", "cell__passage", "cell__config", "mode", "rating")
     hidden = visibility.without_ratings(collection.pk)
-    rows = [row for row in turns.values_list(*fields) if row[1:3] not in hidden[row[0]].people]
+    rows = [row for row in turns.values_list(*fields) if row[1:3] not in hidden[row[0]].ratings]
     by_graders = _grader_ratings({row[3] for row in rows}, {row[1] for row in rows})
     tables: dict[int, Tables] = {}
     for topic, revision, passage, config, mode, rating in rows:

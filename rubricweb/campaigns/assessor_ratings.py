@@ -73,7 +73,9 @@ def ratings(
     visibility.count_ratings(collection.pk)
     hidden = visibility.without_ratings(collection.pk)
     visible = {
-        place: by_person for place, by_person in events.items() if place[1:] not in hidden[place.topic].people
+        place: by_person
+        for place, by_person in events.items()
+        if place[1:] not in hidden[place.topic].ratings
     }
     settled_ratings = {place: _settled(by_person, which) for place, by_person in visible.items()}
     return {place: by_person for place, by_person in settled_ratings.items() if len(by_person) >= at_least}

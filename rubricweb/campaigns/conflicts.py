@@ -69,7 +69,7 @@ def conflicts(collection: Collection, query: Query, person: User | None) -> Conf
     visible = {
         place: by_person
         for place, by_person in by_cell.items()
-        if place[1:] not in hidden[place.topic].people
+        if place[1:] not in hidden[place.topic].ratings
     }
     differing = {place: by_person for place, by_person in visible.items() if query.is_conflict(by_person)}
     agreed = {place: by_person for place, by_person in visible.items() if place not in differing}

@@ -1,4 +1,4 @@
-"""Write the audit trail."""
+"""The audit trail: one entry per action."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rubricweb.corpus.models import Collection
 
 PARENTS = ("bank", "topic", "request")
-"""Attributes that lead from a thing to its collection."""
+"""Attributes that lead from an object to its collection."""
 
 
 def record(

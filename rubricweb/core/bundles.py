@@ -1,4 +1,4 @@
-"""Bundles: all that a family of pages loads as one style sheet and one script, made from `static/`.
+"""Bundles: one style sheet and one script per family of pages, made from `static/`.
 
 A first visit makes few requests that way. Django's own machinery does the rest: `collectstatic` and
 whitenoise find a bundle like any other static file, so names are hashed and contents compressed.
@@ -28,7 +28,7 @@ SCRIPTS: dict[str, tuple[str, ...]] = {
     "outbox.js": ("js/app.js", "js/outbox.js"),
     "queue.js": ("js/app.js", "js/queue.js", "js/break.js"),
 }
-"""Modules, after htmx, which all pages have; what they import comes with them, once."""
+"""Modules that follow htmx, which all pages have; each comes with its imports, once."""
 _EVERY_PAGE = (
     "css/tokens.css",
     "css/base.css",
@@ -67,11 +67,11 @@ _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const) (\w+))", r
 
 
 class UnbundledSyntax(ValueError):
-    """A module imports or exports in a way that a bundle cannot have: its file is named."""
+    """Raised for a module whose imports or exports a bundle cannot have; it names the file."""
 
 
 class BundleFinder(finders.BaseFinder):
-    """Finds `bundles/NAME`, made anew from its files whenever one of them has changed."""
+    """A finder of `bundles/NAME`, rebuilt whenever one of its files has changed."""
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         self.folder = Path(settings.DATA_DIR) / "bundles"
@@ -104,15 +104,15 @@ def bundle(name: str) -> str:
 
 
 def imported(path: str) -> list[str]:
-    """Return the module after those that it imports, each before what needs it."""
-    found = []
+    """Return the module after those that it imports, each before those that need it."""
+    modules = []
     for _, name in _IMPORT.findall(_text(path)):
-        found += imported(str(Path(path).with_name(name)))
-    return [*dict.fromkeys(found), path]
+        modules += imported(str(Path(path).with_name(name)))
+    return [*dict.fromkeys(modules), path]
 
 
 def _module(path: str) -> str:
-    """The module as a function that is called at once, whose result has what it exports."""
+    """Return the module as a function called at once, whose result holds its exports."""
     text = _IMPORT.sub(_from_bundle, _text(path))
     exported = ", ".join(_EXPORT.findall(text))
     text = _EXPORT.sub("", text)
@@ -123,8 +123,8 @@ def _module(path: str) -> str:
     return f"// {path}\nconst {_variable(path)} = (() => {{\n{text}return {{ {exported} }};\n}})();\n"
 
 
-def _from_bundle(found: re.Match[str]) -> str:
-    names, module = found.groups()
+def _from_bundle(match: re.Match[str]) -> str:
+    names, module = match.groups()
     return f"const {{{names.replace(' as ', ': ')}}} = {_variable(module)};\n" if names else ""
 
 
@@ -133,14 +133,14 @@ def _variable(path: str) -> str:
 
 
 def _text(path: str) -> str:
-    found = finders.find(path)
-    if not isinstance(found, str):
+    file = finders.find(path)
+    if not isinstance(file, str):
         raise FileNotFoundError(f"No static file {path}.")
-    return Path(found).read_text(encoding="utf-8")
+    return Path(file).read_text(encoding="utf-8")
 
 
 def _written(path: Path) -> Path:
-    """Write the bundle, unless the file has it already; processes that do so at once do no harm."""
+    """Write the bundle, unless the file has it already; concurrent processes do no harm."""
     text = bundle(path.name).encode()
     if not path.exists() or path.read_bytes() != text:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What differs between SQLite and PostgreSQL: the write lock, and many new rows at once.
+"""Differences between SQLite and PostgreSQL: the write lock, and bulk inserts.
 
 Many new rows go in by COPY on PostgreSQL, which takes several times as many a second as INSERT, and by INSERT
 elsewhere: all or nothing, and with the same errors, either way.
@@ -22,7 +22,7 @@ def is_locked(error: BaseException | None) -> bool:
 
 @contextmanager
 def short_wait(seconds: float = WAIT_SECONDS) -> Iterator[None]:
-    """Wait for the lock this long only, instead of the settings' minute. PostgreSQL has no such lock."""
+    """Wait for SQLite's lock this long only, instead of the settings' minute. PostgreSQL has no such lock."""
     if connection.vendor != "sqlite":
         yield
         return
@@ -46,7 +46,7 @@ LOOKED_UP = 500
 
 
 def is_possible() -> bool:
-    """Whether the database has COPY."""
+    """Return whether the database has COPY."""
     return bool(connection.vendor == "postgresql")
 
 
@@ -66,27 +66,27 @@ def copy_rows(
 
 
 def create(objects: Iterable[M], *, batch_size: int | None = None) -> list[M]:
-    """As `bulk_create` of objects of one model, which have no keys yet and get them."""
+    """Insert objects of one model like `bulk_create`, and give them their keys."""
     made = list(objects)
     if not made or not is_possible():
         return type(made[0])._base_manager.bulk_create(made, batch_size=batch_size) if made else []
     model = type(made[0])
     fields = model._meta.concrete_fields
     with transaction.atomic():
-        for one, key in zip(made, _new_keys(model, len(made)), strict=True):
-            one.pk = key
+        for row, key in zip(made, _new_keys(model, len(made)), strict=True):
+            row.pk = key
         rows = (
-            [field.get_db_prep_save(field.pre_save(one, add=True), connection) for field in fields]
-            for one in made
+            [field.get_db_prep_save(field.pre_save(row, add=True), connection) for field in fields]
+            for row in made
         )
         copy_rows(model._meta.db_table, [str(field.column) for field in fields], rows)
-    for one in made:
-        one._state.adding, one._state.db = False, connection.alias
+    for row in made:
+        row._state.adding, row._state.db = False, connection.alias
     return made
 
 
 def _new_keys(model: type[Model], number: int) -> list[int]:
-    """From the sequence of the table's keys: nobody else gets one of them."""
+    """Reserve keys from the table's sequence, so that nobody else gets one of them."""
     table, column = connection.ops.quote_name(model._meta.db_table), model._meta.pk.column
     with connection.cursor() as cursor:
         cursor.execute(

@@ -25,10 +25,10 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 DISK_FULL = "The server's disk is full, and nothing was saved. Tell its administrator, and try again later."
 UNCHANGED = "Nothing was changed."
 API = "/api/"
-"""Below this address answers are for machines."""
+"""Prefix of addresses whose answers are for machines."""
 PROBLEM = "application/problem+json"
 SESSION_ENDED = "X-Session-Ended"
-"""Header of an answer to a person who is not signed in, or not as the page was that sent the request."""
+"""Header of an answer to somebody who is not, or no longer, signed in as when the page was loaded."""
 
 
 def problem(status: HTTPStatus, detail: str) -> dict[str, object]:
@@ -118,8 +118,9 @@ def method_refused(request: HttpRequest) -> HttpResponse:
 
 
 def token_refused(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """Answer 403 to a missing CSRF token, or one of another sign-in; a script sees by the header that it
-    has to renew its token.
+    """Answer 403 to a missing CSRF token, or one of another sign-in.
+
+    By the header, a script sees that it has to renew its token.
     """
     response = page(
         HTTPStatus.FORBIDDEN,
@@ -141,8 +142,8 @@ def server_error(request: HttpRequest) -> HttpResponse:
     reference, is_full = getattr(request, "reference", ""), is_disk_full(sys.exc_info()[1])
     status = HTTPStatus.SERVICE_UNAVAILABLE if is_full else HTTPStatus.INTERNAL_SERVER_ERROR
     headers = {"Retry-After": str(RETRY_SECONDS)} if is_full else {}
-    words = DISK_FULL if is_full else "Something went wrong on the server."
-    if answer := _problem(request, status, f"{words} Reference: {reference}"):
+    message = DISK_FULL if is_full else "Something went wrong on the server."
+    if answer := _problem(request, status, f"{message} Reference: {reference}"):
         for name, value in headers.items():
             answer[name] = value
         return answer
@@ -150,12 +151,12 @@ def server_error(request: HttpRequest) -> HttpResponse:
         page: str = render_to_string("500.html", {"reference": reference, "is_full": is_full})
     except Exception:  # noqa: BLE001 - whatever broke the page must not hide the first error
         logger.error("the page for errors cannot be rendered")
-        page = f"<h1>{words}</h1><p>Reference: {reference}</p>"
+        page = f"<h1>{message}</h1><p>Reference: {reference}</p>"
     return HttpResponse(page, status=status, headers=headers)
 
 
 def busy(request: HttpRequest) -> HttpResponse:
-    """503 with a Retry-After."""
+    """Answer 503 with a Retry-After."""
     status = HTTPStatus.SERVICE_UNAVAILABLE
     response = _problem(request, status, "The database is busy. Try again in a minute.") or page(
         status,

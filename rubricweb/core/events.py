@@ -1,4 +1,4 @@
-"""Live events: a name without data, over Redis. The browser fetches what changed through an ordinary view."""
+"""Live events: a name without data, sent over Redis. Browsers fetch what changed by ordinary views."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from rubricweb.core.servers import kept_client, redis_client
 logger = logging.getLogger(__name__)
 
 KEPT_SECONDS = 3_600
-"""How long Redis remembers when a channel had its last event."""
+"""Time for which Redis remembers a channel's last event."""
 NAMED = "rubricweb:last-event:"
-"""What the keys begin with that name the last event of each channel."""
+"""Prefix of the keys that hold each channel's last event."""
 NAME_BYTES = 8
 
 

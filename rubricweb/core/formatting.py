@@ -1,4 +1,4 @@
-"""Numbers, counts and tables as people and spreadsheets read them."""
+"""Formatting of numbers, counts and tables."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ CONTENT_TYPES = {"csv": "text/csv; charset=utf-8", "tsv": "text/tab-separated-va
 
 
 def safe_cell(value: object) -> str:
-    """Return a number as it is, and anything else as one line of text that no spreadsheet computes.
+    r"""Return a number as it is, and anything else as one line of text that no spreadsheet computes.
 
-    >>> [safe_cell(value) for value in (-0.5, "-0.5", "a\\nb")]
+    >>> [safe_cell(value) for value in (-0.5, "-0.5", "a\nb")]
     ['-0.5', "'-0.5", 'a b']
     """
     text = " ".join(str(value).split())
@@ -45,7 +45,7 @@ def safe_cell(value: object) -> str:
 
 
 def lines(rows: Iterable[Sequence[object]], form: str) -> Iterator[str]:
-    """The rows as `csv` or `tsv`, each with its line break."""
+    """Yield the rows as `csv` or `tsv`, each with its line break."""
     for row in rows:
         cells = [safe_cell(value) for value in row]
         if form == "tsv":

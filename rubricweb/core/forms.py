@@ -1,4 +1,4 @@
-"""Forms: their fields and templates, chips that filter a list, and uploads with a limit."""
+"""Form fields and templates, filter chips, and uploads with a limit."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ Choices = Iterable[tuple[object, str | Iterable[tuple[object, str]]]]
 
 
 TYPED = {"text", "search"}
-"""Types of inputs that take words."""
+"""Types of inputs that take text."""
 
 
 class ProjectRenderer(TemplatesSetting):
-    """Renders fields with the project's field template; what is typed or chosen has its own direction."""
+    """A renderer with the project's field template; typed or chosen text has its own direction."""
 
     field_template_name = "core/field.html"
 
     def render(self, template_name: str, context: dict[str, Any], request: HttpRequest | None = None) -> str:
-        """Give what takes words `dir="auto"`, and isolate the labels of boxes and radio buttons."""
+        """Render the field with `dir="auto"` for typed text, and with isolated labels of boxes."""
         widget = context.get("widget") or {}
         if template_name.endswith("/textarea.html") or widget.get("type") in TYPED:
             widget["attrs"].setdefault("dir", "auto")
@@ -48,7 +48,7 @@ class ProjectRenderer(TemplatesSetting):
 
 
 class RowsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]  # of any model
-    """Several rows by their ids; a number beyond every id is refused before it reaches the database."""
+    """A choice of rows by ids that refuses numbers beyond every id before they reach the database."""
 
     def clean(self, value: Any) -> Any:  # Any: as Django has it
         for pk in value or ():
@@ -57,7 +57,7 @@ class RowsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]  # of
 
 
 class RenamedChoiceField(forms.ChoiceField):
-    """A choice whose values had other names, which kept addresses still have: `renamed` has the new ones."""
+    """A choice whose values had other names, which old addresses still use: `renamed` maps them."""
 
     def __init__(self, *, renamed: Mapping[str, str], **options: Any) -> None:  # Any: as Django has it
         super().__init__(**options)
@@ -71,15 +71,19 @@ class RenamedChoiceField(forms.ChoiceField):
 
 
 def takes_several(field: forms.Field) -> bool:
-    """Whether the field's value is a list."""
+    """Return whether the field's value is a list."""
     return isinstance(field, forms.MultipleChoiceField | forms.ModelMultipleChoiceField)
 
 
-def filled_in(form: forms.Form, sent: Mapping[str, object]) -> dict[str, object]:
-    """Return what an address says, without what it leaves empty: a list where a field takes several."""
+def filled_in(form: forms.Form, submitted: Mapping[str, object]) -> dict[str, object]:
+    """Return the parameters that have a value: a list where a field takes several."""
     several = {name for name, field in form.base_fields.items() if takes_several(field)}
-    lists = sent if isinstance(sent, QueryDict) else QueryDict()
-    return {name: lists.getlist(name) if name in several else sent[name] for name in sent if sent[name]}
+    lists = submitted if isinstance(submitted, QueryDict) else QueryDict()
+    return {
+        name: lists.getlist(name) if name in several else submitted[name]
+        for name in submitted
+        if submitted[name]
+    }
 
 
 def choice_field(form: forms.BaseForm, name: str) -> forms.ChoiceField:
@@ -109,7 +113,7 @@ def offer_rows(form: forms.BaseForm, name: str, rows: QuerySet[Model] | None) ->
 
 
 def keep_choices(form: forms.BaseForm, name: str) -> None:
-    """Read the rows that the field offers now, so that a page that shows them twice asks once."""
+    """Read the rows that the field offers now, so that rendering it twice runs one query."""
     field = rows_field(form, name)
     rows: Any = field.choices  # Any: an iterator that would count its rows for list()
     field.choices = [choice for choice in rows]  # noqa: C416
@@ -121,13 +125,13 @@ AT_ONCE = {"data-submits": ""}
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """One choice of what a screen shows."""
+    """A choice in a toolbar."""
 
     field: forms.BoundField
     is_on: bool
-    """Whether something else than the default is chosen."""
+    """Whether a value other than the default is chosen."""
     is_chosen_here: bool
-    """In the toolbar itself, else in its menu."""
+    """Whether it is chosen in the toolbar itself, else in its menu."""
     address_without: str
 
     @property
@@ -136,7 +140,7 @@ class Chip:
 
     @property
     def shown(self) -> str:
-        """The chosen value in words."""
+        """Return the label of the chosen value."""
         choices = getattr(self.field.field.widget, "choices", ())
         if self.takes_several:
             return f"{len(self.field.value() or ())} of {len(choices)}"
@@ -150,7 +154,7 @@ class ChipForm(forms.Form):
     in_toolbar: tuple[str, ...] = ()
     in_menu: tuple[str, ...] = ()
     outdated: tuple[str, ...] = ()
-    """Parameters that lose their meaning when a choice is taken back, as the number of a page."""
+    """Parameters that a removed choice makes meaningless, such as the number of a page."""
     address: QueryDict
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # Any: as its form has them
@@ -160,13 +164,13 @@ class ChipForm(forms.Form):
                 self.fields[name].widget.attrs |= AT_ONCE
 
     def default_value(self, name: str) -> object:
-        """What the field stands for where the address leaves it out: a list where it takes several."""
+        """Return the value that the address may leave out: a list where the field takes several."""
         initial = self.fields[name].initial
         return "" if initial is None else initial
 
     @property
     def chips(self) -> list[Chip]:
-        """The choices of the toolbar, and those of its menu that are in effect."""
+        """Return the choices of the toolbar, and those of its menu that are in effect."""
         offered = [self._chip(name) for name in self.in_toolbar if self._has_choice(name)]
         return offered + [chip for chip in map(self._chip, self.in_menu) if chip.is_on]
 
@@ -189,11 +193,14 @@ class ChipForm(forms.Form):
 
 
 def _in_words(value: object) -> list[str]:
-    return sorted(str(one) for one in value) if isinstance(value, list) else [str(value)]
+    return sorted(str(each) for each in value) if isinstance(value, list) else [str(value)]
 
 
 class LimitedUploads(FileUploadHandler):
-    """Comes before the handlers that keep files; `too_large` has the names of those that were left out."""
+    """An upload handler for files beyond the limit, before those that keep files.
+
+    `too_large` holds the names of the files that were left out.
+    """
 
     def __init__(self, request: HttpRequest | None = None) -> None:
         super().__init__(request)
@@ -208,7 +215,7 @@ class LimitedUploads(FileUploadHandler):
         return raw_data
 
     def file_complete(self, file_size: int) -> UploadedFile[bytes] | None:
-        """The next handler has the file."""
+        """Leave the file to the next handler."""
         return None
 
 

@@ -1,4 +1,4 @@
-"""Requests of htmx and their answers: a page or its part, ids in addresses, and Undo in a toast."""
+"""Requests of htmx and their responses: a page or its part, ids in addresses, and Undo in a toast."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class HtmxRequest(HttpRequest):
 
 
 def shows_a_secret(view: Callable[P, HttpResponse]) -> Callable[P, HttpResponse]:
-    """Mark a view whose page shows a secret other than the CSRF token: it is sent uncompressed (BREACH)."""
+    """Mark a view whose page shows a secret other than the CSRF token, to send it uncompressed (BREACH)."""
 
     @wraps(view)
     def uncompressed(*args: P.args, **kwargs: P.kwargs) -> HttpResponse:
@@ -78,19 +78,19 @@ def form_response(
 
 
 def after_post(request: HtmxRequest, template: str, context: Context, *, to: str) -> HttpResponse:
-    """After a change: render the fragment `template` for htmx, else redirect to `to`."""
+    """Respond to a change: render the fragment `template` for htmx, else redirect to `to`."""
     if not request.htmx:
         return redirect(to)
     return _vary(render(request, template, dict(context)))
 
 
 MAX_ID = 2**63 - 1
-"""The largest number that a database column holds."""
+"""Largest number that a database column holds."""
 MAX_DIGITS = len(str(MAX_ID))
 
 
 def parse_id(text: object) -> int:
-    """The number, or 0, which no row has, where the text is none. BadRequest (400) beyond `MAX_ID`.
+    """Return the number, or 0, which no row has, for other text. BadRequest (400) beyond `MAX_ID`.
 
     >>> parse_id("17"), parse_id(""), parse_id("-3"), parse_id("seven")
     (17, 0, 0, 0)
@@ -105,42 +105,42 @@ def parse_id(text: object) -> int:
 
 
 def parse_ids(texts: Iterable[object]) -> frozenset[int]:
-    """The numbers among the texts; BadRequest as in `parse_id`."""
+    """Return the numbers among the texts; BadRequest as in `parse_id`."""
     return frozenset(number for number in map(parse_id, texts) if number)
 
 
 @dataclass(frozen=True, slots=True)
 class Undo:
-    """A POST to `address` with `fields`; `target`, an id with #, is what its answer replaces under htmx."""
+    """A POST to `address` with `fields`; under htmx its answer replaces `target`, an id with #."""
 
     address: str
     fields: Mapping[str, str]
     target: str = ""
 
 
-def offer_undo(request: HtmxRequest, words: str, address: str, **fields: object) -> None:
-    """Say `words` in a toast with an Undo button.
+def offer_undo(request: HtmxRequest, message: str, address: str, **fields: object) -> None:
+    """Say `message` in a toast with an Undo button.
 
     The button asks the view at `address` as its own form would: where the request came from a part of a
     page, the answer replaces that part, else it is a page. What the view refuses, it says there.
     """
     target = f"#{request.htmx.target}" if request.htmx.target else ""
-    _offer(request, words, Undo(address, _sent(fields), target))
+    _offer(request, message, Undo(address, _fields_of(fields), target))
 
 
-def offer_undo_on_page(request: HtmxRequest, words: str, address: str, **fields: object) -> None:
-    """Likewise, where the part that the request came from leaves the page: the answer is a page."""
-    _offer(request, words, Undo(address, _sent(fields)))
+def offer_undo_on_page(request: HtmxRequest, message: str, address: str, **fields: object) -> None:
+    """Offer Undo where the requesting part leaves the page: the answer is a whole page."""
+    _offer(request, message, Undo(address, _fields_of(fields)))
 
 
-def _sent(fields: Mapping[str, object]) -> dict[str, str]:
+def _fields_of(fields: Mapping[str, object]) -> dict[str, str]:
     return {name: str(value) for name, value in fields.items()}
 
 
-def _offer(request: HtmxRequest, words: str, undo: Undo) -> None:
-    messages.success(request, words, extra_tags=json.dumps(asdict(undo)))
+def _offer(request: HtmxRequest, message: str, undo: Undo) -> None:
+    messages.success(request, message, extra_tags=json.dumps(asdict(undo)))
 
 
 def undo_of(message: Message) -> Undo | None:
-    """Return the action that the message offers to undo its own."""
+    """Return the message's Undo."""
     return Undo(**json.loads(message.extra_tags)) if message.extra_tags else None

@@ -1,4 +1,4 @@
-"""Log lines with the reference of their request; tracebacks without texts or secrets."""
+"""Log lines with the reference of their request, and tracebacks without texts or secrets."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from grading.secret import MASK
 
 NO_REQUEST = "-"
 SAFE_CHARACTERS = 60
-"""A longer exception message may quote a passage."""
+"""Length beyond which an exception message may quote a passage."""
 LINE_CHARACTERS = 300
 TOKEN = re.compile(r"(?<=/)[A-Za-z0-9_-]{24,}(?=/)|(?<=/password/set/)[A-Za-z0-9_/-]+|(?<=/join/)[^/\s]+")
-"""Paths that give access to whoever has them: published boards, links for passwords and invitations."""
+"""Paths that give access to their holders: published boards, links for passwords and invitations."""
 
 reference: ContextVar[str] = ContextVar("reference", default=NO_REQUEST)
 
@@ -27,7 +27,7 @@ ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tupl
 
 
 class WithReference(logging.Filter):
-    """Add `reference`, the one on the error page, and redact tokens."""
+    """A filter that adds `reference`, the one on the error page, and redacts tokens."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         request = getattr(record, "request", None)
@@ -38,7 +38,7 @@ class WithReference(logging.Filter):
 
 
 class PrivateFormatter(logging.Formatter):
-    """Tracebacks with files, lines and types; messages that may quote a passage or a secret are left out."""
+    """A formatter of tracebacks that omits messages that may quote a passage or a secret."""
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - the name that logging calls; Any: as its stub
         error = ei[1]
@@ -49,7 +49,7 @@ class PrivateFormatter(logging.Formatter):
 
 
 class JsonFormatter(PrivateFormatter):
-    """A line of JSON for each record, with as little in it."""
+    """A formatter with one line of JSON per record, and equally little content."""
 
     def format(self, record: logging.LogRecord) -> str:
         moment = datetime.fromtimestamp(record.created, UTC)
@@ -67,7 +67,7 @@ class JsonFormatter(PrivateFormatter):
 
 @contextmanager
 def about(name: str) -> Iterator[None]:
-    """Lines within have `name` as their reference: a worker's lines that of its work."""
+    """Set `name` as the reference of log lines inside the block, such as the name of a worker's task."""
     token = reference.set(name)
     try:
         yield
@@ -82,7 +82,7 @@ def _without_secrets(text: str) -> str:
 
 
 def _traceback_lines(error: BaseException) -> Iterator[str]:
-    """The lines of `error`, after those of its causes."""
+    """Yield the lines of `error`, after those of its causes."""
     import traceback
 
     earlier = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
@@ -95,7 +95,7 @@ def _traceback_lines(error: BaseException) -> Iterator[str]:
 
 
 def safe_message(error: BaseException) -> str:
-    """The first line of the message, unless it is so long that it may quote a text."""
+    """Return the first line of the message, or a placeholder if the message may quote a text."""
     text = str(error)
     first = text.partition("\n")[0]
     if isinstance(error, _safe_errors()):
@@ -106,7 +106,7 @@ def safe_message(error: BaseException) -> str:
 
 
 def _safe_errors() -> tuple[type[BaseException], ...]:
-    """Errors whose first line names code, hosts and tables, never rows."""
+    """Return the errors whose first line names code, hosts and tables, never rows."""
     from django.core.exceptions import ImproperlyConfigured
     from django.db import IntegrityError, InterfaceError, OperationalError, ProgrammingError
     from django.template import TemplateSyntaxError

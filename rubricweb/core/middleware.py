@@ -37,7 +37,7 @@ from rubricweb.core.database import is_locked
 from rubricweb.core.reader import Reader, reading_as
 
 COMPRESSED = {"application/json", "image/svg+xml"}
-"""In addition to text/*."""
+"""Compressed content types, in addition to text/*."""
 Answer = Callable[[HttpRequest], HttpResponse]
 REFERENCE_BYTES = 5
 PAGES = ("GET", "HEAD")
@@ -45,7 +45,7 @@ PAGES = ("GET", "HEAD")
 CHUNK = 256 * 1024
 """Bytes of a download that are in memory at once."""
 SPOOLED = 1024 * 1024
-"""Bytes up to which rows that become a download stay in memory; larger downloads go to a temporary file."""
+"""Most bytes of generated rows held in memory; larger downloads go to a temporary file."""
 
 
 class Streaming:
@@ -119,7 +119,7 @@ class RequestReference:
         return response
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
-        """A request that timed out waiting for SQLite's lock gets a page that says so; that is no error."""
+        """Answer a request that timed out waiting for SQLite's lock with a page that says so."""
         return errors.busy(request) if is_locked(exception) else None
 
 

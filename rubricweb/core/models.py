@@ -1,4 +1,4 @@
-"""The audit trail, and helpers for the models of every room."""
+"""The audit trail, and shared parts of other models."""
 
 import secrets
 from typing import Any
@@ -11,12 +11,12 @@ STAMP_BITS = 62
 
 
 def new_stamp() -> int:
-    """A number that no other state of any database has, as a key for caches."""
+    """Return a number that no other state of any database has, as a key for caches."""
     return secrets.randbits(STAMP_BITS)
 
 
 def is_duplicate(error: IntegrityError, model: type[models.Model]) -> bool:
-    """Whether a unique constraint of the model's table refused a row."""
+    """Return whether a unique constraint of the model's table refused a row."""
     refused = getattr(error.__cause__, "diag", None)  # PostgreSQL's
     if refused is not None:
         return bool(refused.sqlstate == "23505" and refused.table_name == model._meta.db_table)
@@ -24,7 +24,7 @@ def is_duplicate(error: IntegrityError, model: type[models.Model]) -> bool:
 
 
 class JsonList(models.Aggregate):
-    """The values of a group as a JSON list; None without rows."""
+    """An aggregate of a group's values as a JSON list; None without rows."""
 
     function = "JSONB_AGG"
     output_field = models.JSONField()
@@ -34,7 +34,7 @@ class JsonList(models.Aggregate):
 
 
 class AuditEntry(models.Model):
-    """Who did what to which thing, and when."""
+    """An entry of the audit trail: who did what to which object, and when."""
 
     at = models.DateTimeField(auto_now_add=True)
     by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
@@ -45,7 +45,7 @@ class AuditEntry(models.Model):
     collection = models.ForeignKey(
         "corpus.Collection", null=True, on_delete=models.SET_NULL, related_name="audit_entries"
     )
-    """The collection whose organizers may read it; none for changes to a person's own account."""
+    """Collection whose organizers may read it; None for changes to a person's own account."""
 
     class Meta:
         ordering = ("-pk",)
@@ -56,6 +56,6 @@ class AuditEntry(models.Model):
 
     @property
     def kind_name(self) -> str:
-        """The kind in words, "grading job"; as it was written where no model has it any more."""
+        """Return the name of the kind, "grading job"; the stored name where no model has it any more."""
         names = (str(m._meta.verbose_name) for m in apps.get_models() if m._meta.model_name == self.kind)
         return next(names, self.kind)

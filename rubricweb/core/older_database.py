@@ -1,4 +1,4 @@
-"""A database of a development version: its tables were made by migrations that 0.1.0 no longer has.
+"""Databases of development versions, whose migrations 0.1.0 no longer has.
 
 Nothing was released before 0.1.0, so its migrations begin anew and no path leads there.
 """
@@ -33,7 +33,7 @@ def unknown_migrations(alias: str = "default") -> list[str]:
 
 @register(Tags.database)
 def database_of_this_version(databases: Sequence[str] | None = None, **options: Any) -> list[CheckMessage]:
-    """Refuse, before `migrate` changes anything, a database that another version made."""
+    """Refuse a database of another version before `migrate` changes it."""
     unknown = [name for alias in databases or () for name in unknown_migrations(alias)]
     if not unknown:
         return []

@@ -1,4 +1,4 @@
-"""Arrays as compact bytes, which say themselves whether they are whole and what they are of."""
+"""Checksummed, compressed arrays bound to a key."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ Arrays = Mapping[str, NDArray[Any]]  # Any: numbers of each kind
 DIGEST_BYTES = 16
 LENGTH_BYTES = 4
 SMALL, PLAIN = b"z", b"-"
-"""Whether the content is compressed."""
+"""First byte of compressed and of plain content."""
 LEVEL = 1
-"""Of zlib: the fastest. Ratings take a third of their size with it, and little less with a higher one."""
+"""zlib's fastest level. Ratings shrink to a third, and hardly further at higher levels."""
 WORTHWHILE = 2
-"""What does not become so many times smaller is kept as it is: scores would take longer to read."""
+"""Least compression ratio; less compressible content stays plain, since reading it would be slower."""
 
 
 class Damaged(ValueError):
-    """Bytes that are not what was packed, or that were packed for something else."""
+    """Raised for bytes that are damaged, or packed for something else."""
 
 
 def pack(key: str, arrays: Arrays) -> bytes:

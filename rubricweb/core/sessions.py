@@ -15,7 +15,7 @@ PREFIX = "rubricweb:session:"
 
 
 class SessionStore(db.SessionStore):
-    """A session that waits in Redis moves to the database with the first request that can write."""
+    """A session store; a session in Redis moves to the database with the first request that can write."""
 
     def save(self, must_create: bool = False) -> None:
         if self.session_key is None:

@@ -1,4 +1,4 @@
-"""Answers that many open pages ask for at the same moment: one request computes, the others take its answer.
+"""Responses shared by simultaneous identical requests: one computes, the others take its result.
 
 The first request of each process asks Redis, where processes meet. Without Redis each process computes.
 """
@@ -23,14 +23,14 @@ logger = logging.getLogger(__name__)
 
 PREFIX = "rubricweb:answer:"
 KEPT_SECONDS = 10
-"""An event makes another key; this is for what changes without one."""
+"""Lifetime of a response. Events change the key; this covers changes without an event."""
 LOCK_SECONDS = 10
-"""After which others compute for themselves: who began was killed, or is slow."""
+"""Time after which others compute for themselves, since whoever began was killed or is slow."""
 POLL_SECONDS = 0.03
 SHARED = (200, 204)
-"""Refusals are answered one by one."""
-_asked: dict[str, Future[bytes | None]] = {}
-"""By name, what a thread of this process computes or waits for: the other threads wait for that one."""
+"""Shared status codes; refusals are answered one by one."""
+_computing: dict[str, Future[bytes | None]] = {}
+"""Responses that a thread of this process computes or waits for, by name, for its other threads."""
 _lock = threading.Lock()
 
 
@@ -42,35 +42,35 @@ def shared_answer(key: str, respond: Callable[[], HttpResponse]) -> HttpResponse
     """
     name = PREFIX + hashlib.sha256(key.encode()).hexdigest()
     with _lock:
-        asked, is_first = _asked.get(name), name not in _asked
-        asked = asked or _asked.setdefault(name, Future())
+        future, is_first = _computing.get(name), name not in _computing
+        future = future or _computing.setdefault(name, Future())
     if not is_first:
-        return _decoded(_awaited(asked)) or _shared_by_all(name, respond)
+        return _decoded(_awaited(future)) or _shared_by_all(name, respond)
     response = None
     try:
         response = _shared_by_all(name, respond)
         return response
     finally:
         with _lock:
-            del _asked[name]
-        asked.set_result(None if response is None else _encoded(response))
+            del _computing[name]
+        future.set_result(None if response is None else _encoded(response))
 
 
-def _awaited(asked: Future[bytes | None]) -> bytes | None:
+def _awaited(future: Future[bytes | None]) -> bytes | None:
     try:
-        return asked.result(LOCK_SECONDS)
+        return future.result(LOCK_SECONDS)
     except TimeoutError:
         return None
 
 
 def _shared_by_all(name: str, respond: Callable[[], HttpResponse]) -> HttpResponse:
-    """The answer that any process computed, or will in a moment; else compute it for them."""
+    """Return the response of whichever process computes it; else compute it for all."""
     try:
-        known = _known_or_locked(name)
+        content = _content_or_lock(name)
     except redis.RedisError as error:
         logger.debug("an answer is not shared: %s", error)
         return respond()
-    if (response := _decoded(known)) is not None:
+    if (response := _decoded(content)) is not None:
         return response
     try:
         response = respond()
@@ -85,24 +85,24 @@ def _shared_by_all(name: str, respond: Callable[[], HttpResponse]) -> HttpRespon
 
 
 def _encoded(response: HttpResponse) -> bytes | None:
-    """None for what is not shared."""
+    """Return the response as bytes; None if it is not shared."""
     is_shared = response.status_code in SHARED
     return b"%d\n%b" % (response.status_code, response.content) if is_shared else None
 
 
-def _decoded(known: bytes | None) -> HttpResponse | None:
-    if known is None:
+def _decoded(content: bytes | None) -> HttpResponse | None:
+    if content is None:
         return None
-    status, _, content = known.partition(b"\n")
+    status, _, content = content.partition(b"\n")
     return HttpResponse(content, status=int(status))
 
 
-def _known_or_locked(name: str) -> bytes | None:
+def _content_or_lock(name: str) -> bytes | None:
     """Return the content, waiting for whoever computes it; None if this request shall compute it."""
     client, ends = kept_client(settings.REDIS_URL), time.monotonic() + LOCK_SECONDS
     while time.monotonic() < ends:
-        if isinstance(known := client.get(name), bytes):
-            return known
+        if isinstance(content := client.get(name), bytes):
+            return content
         if client.set(_lock_of(name), b"", nx=True, ex=LOCK_SECONDS):
             if not client.exists(name):
                 return None

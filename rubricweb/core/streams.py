@@ -1,4 +1,4 @@
-"""Live events on their way to a browser: a response a page, a Redis subscription a channel and process."""
+"""Live events on their way to a browser: one response per page, one Redis subscription per channel."""
 
 from __future__ import annotations
 
@@ -18,22 +18,24 @@ from rubricweb.core.events import KEPT_SECONDS, last_key
 from rubricweb.core.telemetry import OPEN_STREAMS
 
 TOLD_A_SECOND = 50
-"""How many pages of a process hear of an event in a second: each fetches its parts again, and of hundreds
-that did so at once most would wait."""
+"""Pages of a process that learn of an event per second. Each fetches its parts again, and of hundreds that
+did so at once most would wait.
+"""
 WAKES_SECONDS = 5.0
-"""How often a subscription looks whether its connection still stands."""
+"""Interval at which a subscription checks its connection."""
 
 
 def is_cancelled() -> bool:
-    """Return whether this task was cancelled. Python 3.11's `asyncio.wait_for`, which redis uses, may swallow
-    the exception; whoever loops must ask.
+    """Return whether this task was cancelled.
+
+    Python 3.11's `asyncio.wait_for`, which redis uses, may swallow the exception, so that loops must check.
     """
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
 
 class Listener:
-    """One page: which events it has not been told of yet, each name once, in the order of their first."""
+    """A page with its pending events, each name once, in order of first occurrence."""
 
     def __init__(self) -> None:
         self.is_cut_off = False
@@ -50,7 +52,7 @@ class Listener:
         self._has_news.set()
 
     async def news(self, seconds: float) -> list[str]:
-        """What was published since it last asked; empty when nothing was for so long, or it was cut off."""
+        """Return events since the last call; empty after the timeout, or once it was cut off."""
         try:
             async with asyncio.timeout(seconds):
                 await self._has_news.wait()
@@ -62,7 +64,7 @@ class Listener:
 
 
 class Subscription:
-    """One channel, and who listens to it."""
+    """A channel with its listeners."""
 
     def __init__(self, channel: str) -> None:
         self.channel = channel
@@ -84,8 +86,8 @@ class Subscription:
         finally:
             self._leave()
             self.has_begun.set()
-            for one in self.listeners:
-                one.cut_off()
+            for listener in self.listeners:
+                listener.cut_off()
             await connection.aclose()
 
     def _pass_on(self, message: dict[str, Any] | None) -> None:
@@ -95,23 +97,23 @@ class Subscription:
             self.has_begun.set()
             return
         loop, name = asyncio.get_running_loop(), message["data"].decode()
-        for place, one in enumerate(self.listeners):
-            loop.call_later(place / TOLD_A_SECOND, one.tell, name)
+        for place, listener in enumerate(self.listeners):
+            loop.call_later(place / TOLD_A_SECOND, listener.tell, name)
 
     def _leave(self) -> None:
-        """Nobody can join it any more."""
+        """Remove the subscription, so that nobody can join it any more."""
         subscriptions = _subscriptions()
         if subscriptions.get(self.channel) is self:
             del subscriptions[self.channel]
 
     def end(self) -> None:
-        """Nobody listens any more."""
+        """End the subscription, which nobody listens to any more."""
         self._leave()
         self._task.cancel()
 
 
 _of_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Subscription]] = WeakKeyDictionary()
-"""The subscriptions of each event loop, by channel."""
+"""Subscriptions of each event loop, by channel."""
 
 
 def _subscriptions() -> dict[str, Subscription]:
@@ -120,7 +122,7 @@ def _subscriptions() -> dict[str, Subscription]:
 
 @asynccontextmanager
 async def listening(channel: str) -> AsyncIterator[Listener]:
-    """A listener that hears whatever is published from now on; cut off where Redis cannot be reached."""
+    """Yield a listener for what is published from now on, cut off where Redis cannot be reached."""
     subscriptions = _subscriptions()
     subscription = subscriptions.get(channel) or subscriptions.setdefault(channel, Subscription(channel))
     listener = Listener()
@@ -136,17 +138,17 @@ async def listening(channel: str) -> AsyncIterator[Listener]:
 
 PING_SECONDS = 5.0
 GATHER_SECONDS = 1.0
-"""After it was told something a page is left alone so long: what is said twice meanwhile, it is told once."""
+"""Pause after a message to a page, in which repeated events are gathered into one."""
 OPEN_SECONDS = 900.0
-"""Then a stream ends, and the page opens another, for which access is checked again."""
+"""Lifetime of a stream. The page then opens another, for which access is checked again."""
 CLOCK_SKEW = 0.5
 """Seconds by which the clocks of web servers may differ."""
 MISSED = "missed"
-"""Sent first to a page that may have missed an event: its live parts refresh."""
+"""First event of a page that may have missed one: its live parts refresh."""
 
 
 def stream(channel: str, *, since: float | None = None) -> StreamingHttpResponse:
-    """The streaming response of an event view, for a page requested at `since` (Unix time).
+    """Return the streaming response of an event view, for a page requested at `since` (Unix time).
 
     Without `since`, the first event is MISSED. Check access before; nothing here touches the database.
     """
@@ -157,7 +159,7 @@ def stream(channel: str, *, since: float | None = None) -> StreamingHttpResponse
 
 
 async def _is_missed(channel: str, since: float | None) -> bool:
-    """Whether anything was published on `channel` since then, as far as Redis remembers."""
+    """Return whether anything was published on `channel` since then, as far as Redis remembers."""
     age = None if since is None else time.time() - since + CLOCK_SKEW
     if age is None or not 0 <= age < KEPT_SECONDS:
         return True
@@ -167,7 +169,7 @@ async def _is_missed(channel: str, since: float | None) -> bool:
 
 
 async def _messages(channel: str, since: float | None) -> AsyncIterator[str]:
-    """Server-sent events from `channel`, with a comment line every few seconds to keep proxies awake."""
+    """Yield server-sent events from `channel`, and a comment every few seconds that keeps proxies awake."""
     OPEN_STREAMS.inc()
     try:
         async with listening(channel) as listener:

@@ -1,4 +1,4 @@
-"""What a process measures of itself: figures for Prometheus, spans for OpenTelemetry.
+"""Measurements of a process: metrics for Prometheus, spans for OpenTelemetry.
 
 The figures are of requests and open streams; several processes of one uvicorn share them through the folder
 PROMETHEUS_MULTIPROC_DIR. Where OTEL_EXPORTER_OTLP_ENDPOINT names a collector, it gets a span for each request
@@ -48,7 +48,7 @@ class RequestMetrics:
 
 
 def registry() -> CollectorRegistry:
-    """Of this process, or of all that share a folder with it."""
+    """Return the metrics of this process, or of all that share a folder with it."""
     if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
         return REGISTRY
     shared = CollectorRegistry()
@@ -62,7 +62,7 @@ Answer = Callable[[HttpRequest], HttpResponse]
 
 
 def start() -> None:
-    """Send spans from now on; call it once a process. Raises ImproperlyConfigured without the library."""
+    """Start sending spans; call it once a process. Raises ImproperlyConfigured without the library."""
     if not os.environ.get(ENDPOINT):
         return
     try:
@@ -82,7 +82,7 @@ def start() -> None:
 
 
 def span(name: str) -> AbstractContextManager[Any]:
-    """Around a piece of work; nothing where no collector is named."""
+    """Record a span around a piece of work, if a collector is configured."""
     if not os.environ.get(ENDPOINT):
         return nullcontext()
     from opentelemetry import trace
@@ -91,7 +91,7 @@ def span(name: str) -> AbstractContextManager[Any]:
 
 
 class Statements:
-    """How many statements a request sent to the database, and how long it waited for them."""
+    """A counter of a request's database statements, and of the time spent waiting for them."""
 
     def __init__(self) -> None:
         self.count, self.seconds = 0, 0.0
@@ -106,7 +106,7 @@ class Statements:
 
 
 class RequestSpans:
-    """A span for each request, within the trace that its `traceparent` names, if any."""
+    """Record a span for each request, within the trace of its `traceparent`, if any."""
 
     def __init__(self, get_response: Answer) -> None:
         if not os.environ.get(ENDPOINT):

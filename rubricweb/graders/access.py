@@ -1,4 +1,4 @@
-"""Fetch and authorise in one call: prompts are their organizers' business, cards are for members."""
+"""Fetch and authorise in one call: prompts for their organizers, calibration cards for members."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def dry_run_for(user: User, slug: str, dry_run_id: int) -> DryRun:
 
 
 def card_for(user: User, slug: str, card_id: int) -> CalibrationCard:
-    """Return the card. Raises Refused for readers from whom cells are hidden, which a card counts."""
+    """Return the card. Raises Refused for readers from whom cells that it counts are hidden."""
     collection = collection_for(user, slug)
     cards = CalibrationCard.objects.select_related("bank__collection", "config", "by")
     card: CalibrationCard = get_object_or_404(cards, pk=card_id, bank__collection=collection)

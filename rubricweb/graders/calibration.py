@@ -1,4 +1,4 @@
-"""A grader beside people: make a card, its file and its badge. "How sure are we" shows it."""
+"""Calibration cards for a grader beside people: make one, download it, show its badge."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ else:
 
 
 class CardForm(forms.Form):
-    """A bank of the collection, and a grader with grades of its items."""
+    """Choice of a bank of the collection, and of a grader with grades of its items."""
 
     bank = BankChoice(Bank.objects.none())
     config = GraderChoice(GraderConfig.objects.none())
@@ -50,7 +50,7 @@ class CardForm(forms.Form):
 
 @require_POST
 def make(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Compare a grader with people, now."""
+    """Compare a grader with people as of now."""
     collection = collection_for(request.user, slug, needed=roles.TO_EDIT_BANK)
     form = CardForm(request.POST)
     form.offer(collection)
@@ -67,17 +67,17 @@ def make(request: HtmxRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def card_file(request: HtmxRequest, slug: str, card_id: int) -> HttpResponse:
-    """The card as JSON."""
-    shown = card_for(request.user, slug, card_id)
-    document = card_document(shown, with_runs=sees_names(request.user, shown.bank.collection))
+    """Return the card as JSON."""
+    card = card_for(request.user, slug, card_id)
+    document = card_document(card, with_runs=sees_names(request.user, card.bank.collection))
     response = JsonResponse(document, json_dumps_params={"indent": 1, "ensure_ascii": False})
-    response["Content-Disposition"] = f'attachment; filename="calibration-{shown.pk}.json"'
+    response["Content-Disposition"] = f'attachment; filename="calibration-{card.pk}.json"'
     return response
 
 
 @require_safe
 def badge(request: HtmxRequest, slug: str, card_id: int) -> HttpResponse:
-    """The card in one line, as a picture."""
-    shown = card_for(request.user, slug, card_id)
-    context = {"status": calibration.status_of(shown), "kappa": shown.found["kappa"]["value"]}
+    """Return the card's one-line summary as a picture."""
+    card = card_for(request.user, slug, card_id)
+    context = {"status": calibration.status_of(card), "kappa": card.found["kappa"]["value"]}
     return render(request, "graders/badge.svg", context, content_type="image/svg+xml")

@@ -1,4 +1,4 @@
-"""Calibration cards: how far a grader's ratings are those of people, and how fresh that is."""
+"""Calibration cards: how far a grader's ratings agree with people's, and how current that is."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from rubricweb.grades.models import GraderConfig
 
 Json = dict[str, object]
 RULE = "step-down max-T over all groups, sign flips over topics"
-"""By which a group is called clear, with the level `alpha` for all groups together."""
+"""Test by which a group counts as clear, with the level `alpha` for all groups together."""
 
 
 def document_of(bank: Bank, config: GraderConfig, sample: RatedSample, *, is_random: bool) -> Json:
-    """Return what is known of the grader: on which sample, agreement, worth of each rating, bias by group."""
+    """Return the measured agreement: the sample, the numbers, each rating's worth, the bias by group."""
     min_grade = default_min_grade(config)
-    known = calibration(sample.cells, min_grade=min_grade)
+    measured = calibration(sample.cells, min_grade=min_grade)
     lengths, families = list(by_length(sample).items()), list(by_family(sample, bank).items())
     groups = biases(sample.cells, [*lengths, *families])
     return {
         "sample": {
-            "cells": known.cells,
-            "topics": known.topics,
-            "people": len(sample.people),
+            "cells": measured.cells,
+            "topics": measured.topics,
+            "people": len(sample.all_raters),
             "blind_cells": int(sample.is_blind.sum()),
             "is_random": is_random,
             "from": min(sample.rated_at).date().isoformat(),
@@ -45,8 +45,8 @@ def document_of(bank: Bank, config: GraderConfig, sample: RatedSample, *, is_ran
         },
         "level": LEVEL,
         "min_grade": min_grade,
-        **agreement(known),
-        "by_rating": [_rating(row) for row in known.by_rating],
+        **agreement(measured),
+        "by_rating": [_rating(row) for row in measured.by_rating],
         "groups": {
             "compared": sum(not np.isnan(row.p) for row in groups),
             "rule": RULE,
@@ -57,9 +57,9 @@ def document_of(bank: Bank, config: GraderConfig, sample: RatedSample, *, is_ran
     }
 
 
-def agreement(known: Calibration) -> Json:
+def agreement(measured: Calibration) -> Json:
     """Return the numbers over all cells."""
-    whole = {"kappa": known.kappa, "same": known.same, "near": known.near, "bias": known.bias}
+    whole = {"kappa": measured.kappa, "same": measured.same, "near": measured.near, "bias": measured.bias}
     return {name: _estimate(estimate) for name, estimate in whole.items()}
 
 
@@ -69,37 +69,37 @@ def _estimate(estimate: Estimate) -> Json:
 
 
 def _rating(row: RatingRow) -> Json:
-    known = {"people": _estimate(row.people), "reached": _estimate(row.reached)}
-    return {"rating": row.rating, "cells": row.cells, **known}
+    measured = {"people": _estimate(row.people), "reached": _estimate(row.reached)}
+    return {"rating": row.rating, "cells": row.cells, **measured}
 
 
 def _bias(row: Bias) -> Json:
-    known = {"bias": _estimate(row.bias), "beyond_others": _estimate(row.beyond_others)}
+    measured = {"bias": _estimate(row.bias), "beyond_others": _estimate(row.beyond_others)}
     return {
         "name": row.name,
         "cells": row.cells,
-        **known,
+        **measured,
         "p": none_if_nan(row.p),
         "is_clear": row.is_clear,
     }
 
 
 ENOUGH_RANDOM = 50
-"""Cells drawn at random, from which on a card stands on them alone."""
+"""Number of randomly drawn cells from which on a card uses them alone."""
 
 
 class TooFewCells(Exception):
-    """The text says how many there are."""
+    """Raised where too few cells were rated; the text says how many there are."""
 
 
 @dataclass(frozen=True, slots=True)
 class CalibrationStatus:
-    """Whether a grader is calibrated for a bank."""
+    """The calibration of a grader for a bank, as of now."""
 
     card: CalibrationCard | None
-    """The latest; None without any."""
+    """Latest card; None without any."""
     n_changed: int = 0
-    """Items that came or went since, rewordings counted twice."""
+    """Items added or removed since, rewordings counted twice."""
 
     @property
     def is_current(self) -> bool:
@@ -107,7 +107,7 @@ class CalibrationStatus:
 
     @property
     def words(self) -> str:
-        """In words, with the weighted kappa where the reader has nothing left to rate blind."""
+        """Describe the status, with the weighted kappa if the reader has nothing left to rate blind."""
         if self.card is None:
             return "not calibrated: it has no card for these items"
         day = f"{self.card.at:%Y-%m-%d}"
@@ -128,18 +128,18 @@ def _kappa(card: CalibrationCard) -> str:
 
 
 def hides_numbers(bank: Bank) -> bool:
-    """Whether cells are hidden from the reader; a card counts them, so its numbers would tell of them."""
+    """Return whether cells that a card counts are hidden from the reader."""
     return bool(visibility.hidden_count(bank.collection_id))
 
 
 def status(bank: Bank, config: GraderConfig, version: BankVersion | None = None) -> CalibrationStatus:
-    """Of the grader and the bank's items, now or as of a version."""
+    """Return the status for the grader and the bank's items, now or as of a version."""
     card = CalibrationCard.objects.filter(bank=bank, config=config).select_related("bank", "config").first()
     return status_of(card, version) if card else CalibrationStatus(None)
 
 
 def status_of(card: CalibrationCard, version: BankVersion | None = None) -> CalibrationStatus:
-    """Of one card; stale by itself as soon as the items are others."""
+    """Return the status of one card, which is stale as soon as the items differ."""
     return CalibrationStatus(
         card, len(item_names(card.bank, card.config, version) ^ set(map(tuple, card.items)))
     )
@@ -147,7 +147,10 @@ def status_of(card: CalibrationCard, version: BankVersion | None = None) -> Cali
 
 @transaction.atomic
 def make_card(bank: Bank, config: GraderConfig, *, by: User | None) -> CalibrationCard:
-    """Compare the grader with people. Raises TooFewCells, also while cells are hidden from the reader."""
+    """Compare the grader with people.
+
+    Raises TooFewCells, also while cells are hidden from the reader.
+    """
     if hides_numbers(bank):
         raise TooFewCells("First rate your blind pairs: a card counts them.")
     chosen, is_random = standing_on(sample(bank, config))
@@ -167,13 +170,13 @@ def make_card(bank: Bank, config: GraderConfig, *, by: User | None) -> Calibrati
 
 
 def standing_on(rated: RatedSample) -> tuple[RatedSample, bool]:
-    """The cells drawn at random where there are enough, else all; and which it is."""
+    """Return the randomly drawn cells if there are enough, else all, and whether they are drawn."""
     is_random = int(rated.is_drawn.sum()) >= ENOUGH_RANDOM
     return (rated.only(rated.is_drawn), True) if is_random else (rated, False)
 
 
 def since(card: CalibrationCard) -> Calibration | None:
-    """The grader beside what people rated after the card was made; None where that is too little."""
+    """Return the agreement on what people rated after the card; None where that is too little."""
     rated = sample(card.bank, card.config)
     later = rated.only(np.array([at > card.at for at in rated.rated_at], dtype=np.bool_))
     if len(later) < ENOUGH_CELLS:

@@ -1,4 +1,4 @@
-"""The cells that both people and a grader rated."""
+"""Samples of cells that both people and a grader rated."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ from rubricweb.grades.models import GraderConfig
 
 Mask = NDArray[np.bool_]
 CellName = tuple[int, str, int]
-"""Topic, id of the wording, passage."""
+"""Topic, id of the wording and passage of a cell."""
 MOST_FAMILIES = 12
 
 
 @dataclass(frozen=True, eq=False)
 class RatedSample:
-    """One entry a cell in each array and list."""
+    """A sample of cells; each array and list has one entry per cell."""
 
     cells: RatedCells
     names: list[CellName]
     is_drawn: Mask
-    """Drawn at random from all cells, not chosen by a person."""
+    """Whether the cell was drawn at random from all cells, not chosen by a person."""
     is_blind: Mask
-    """Somebody rated the cell before seeing the grader's rating."""
+    """Whether somebody rated the cell before seeing the grader's rating."""
     rated_at: list[datetime]
     """When somebody last rated the cell."""
     raters: list[frozenset[int]]
 
     def only(self, mask: Mask) -> RatedSample:
-        """The sample of some of the cells."""
+        """Return the sample of the cells in the mask."""
         places = np.flatnonzero(mask).tolist()
         return RatedSample(
             cells=RatedCells(self.cells.grader[mask], self.cells.people[mask], self.cells.topics[mask]),
@@ -55,7 +55,7 @@ class RatedSample:
         )
 
     @property
-    def people(self) -> frozenset[int]:
+    def all_raters(self) -> frozenset[int]:
         return frozenset[int]().union(*self.raters)
 
     def __len__(self) -> int:
@@ -65,12 +65,15 @@ class RatedSample:
 class _Cell(NamedTuple):
     name: CellName
     grader: int
-    people: int
+    human: int
     is_drawn: bool
 
 
 def item_names(bank: Bank, config: GraderConfig, version: BankVersion | None = None) -> set[tuple[str, str]]:
-    """Query id and id of the wording of each item that the grader grades, now or as of a version."""
+    """Return (query id, id of the wording) of each item that the grader grades.
+
+    As of a version if one is given.
+    """
     kinds = [str(kind) for kind in kinds_of(config)]
     if version is not None:
         then = version.all_entries.filter(item__kind__in=kinds)
@@ -80,17 +83,17 @@ def item_names(bank: Bank, config: GraderConfig, version: BankVersion | None = N
 
 
 def sample(bank: Bank, config: GraderConfig) -> RatedSample:
-    """All cells of the bank's items that the grader and people rated; of several people, them together."""
+    """Return all cells of the bank's items that the grader and people rated, people's ratings combined."""
     pool = collection_pool(bank.collection)
     human, graded = human_matrices(pool), matrices(config, pool)
     whole = Draw.objects.filter(collection=bank.collection_id, design=Draw.Design.CELLS)
     draws = set(whole.values_list("pk", flat=True))
-    asked: dict[str, list[str]] = {}
+    uids_by_query: dict[str, list[str]] = {}
     for query_id, uid in sorted(item_names(bank, config)):
-        asked.setdefault(query_id, []).append(uid)
+        uids_by_query.setdefault(query_id, []).append(uid)
     cells: list[_Cell] = []
     for topic in pool.topics:
-        pk, uids = topic.topic_id, tuple(asked.get(topic.query_id, ()))
+        pk, uids = topic.topic_id, tuple(uids_by_query.get(topic.query_id, ()))
         cells += _of_topic(graded[pk], human[pk], uids, draws)
     return _with_events(cells)
 
@@ -98,7 +101,7 @@ def sample(bank: Bank, config: GraderConfig) -> RatedSample:
 def _of_topic(
     graded: TopicGrades, human: HumanGrades, uids: tuple[str, ...], draws: set[int]
 ) -> Iterator[_Cell]:
-    by_grader, by_people = (known.matrix.columns(uids).ratings for known in (graded, human))
+    by_grader, by_people = (grades.matrix.columns(uids).ratings for grades in (graded, human))
     drawn = [matrix.columns(uids).ratings == 1 for draw, matrix in human.drawn.items() if draw in draws]
     is_drawn = np.any(drawn, axis=0) if drawn else np.zeros(by_people.shape, dtype=np.bool_)
     pool = graded.pool
@@ -109,45 +112,45 @@ def _of_topic(
 
 
 def _with_events(cells: list[_Cell]) -> RatedSample:
-    """Add who rated the cells, when, and which of them blind."""
+    """Add who rated the cells, when, and whether blind."""
     rows = HumanGrade.objects.filter(topic__in={cell.name[0] for cell in cells}).order_by("pk")
     fields = ("topic_id", "revision__uid", "passage_id", "at", "by_id", "how")
     last: dict[CellName, datetime] = {}
-    people: dict[CellName, set[int]] = {cell.name: set() for cell in cells}
+    raters: dict[CellName, set[int]] = {cell.name: set() for cell in cells}
     blind: set[CellName] = set()
     for topic, uid, passage, at, by, how in rows.values_list(*fields).iterator():
         name = (topic, uid, passage)
-        if name in people:
+        if name in raters:
             last[name] = at
-            people[name].add(by)
+            raters[name].add(by)
             blind |= {name} if how == HumanGrade.How.BLIND else set()
     return RatedSample(
         cells=RatedCells(
             np.array([cell.grader for cell in cells], dtype=np.int64),
-            np.array([cell.people for cell in cells], dtype=np.int64),
+            np.array([cell.human for cell in cells], dtype=np.int64),
             np.array([cell.name[0] for cell in cells], dtype=np.int64),
         ),
         names=[cell.name for cell in cells],
         is_drawn=np.array([cell.is_drawn for cell in cells], dtype=np.bool_),
         is_blind=np.array([cell.name in blind for cell in cells], dtype=np.bool_),
         rated_at=[last[cell.name] for cell in cells],
-        raters=[frozenset(people[cell.name]) for cell in cells],
+        raters=[frozenset(raters[cell.name]) for cell in cells],
     )
 
 
-def by_length(found: RatedSample) -> Mapping[str, Mask]:
-    """The cells in thirds by the length of the passage, in characters."""
-    passages = {passage for _, _, passage in found.names}
+def by_length(sample: RatedSample) -> Mapping[str, Mask]:
+    """Return masks of the cells by thirds of the passage's length in characters."""
+    passages = {passage for _, _, passage in sample.names}
     lengths = dict(Passage.objects.filter(pk__in=passages).values_list("pk", Length("text")))
-    return thirds(np.array([lengths[passage] for _, _, passage in found.names], dtype=np.float64))
+    return thirds(np.array([lengths[passage] for _, _, passage in sample.names], dtype=np.float64))
 
 
-def by_family(found: RatedSample, bank: Bank) -> Mapping[str, Mask]:
-    """The cells whose passage a run of the family has in its ranking; the families with most cells first."""
+def by_family(sample: RatedSample, bank: Bank) -> Mapping[str, Mask]:
+    """Return by family a mask of the cells whose passage one of its runs ranks, largest family first."""
     pool = collection_pool(bank.collection)
     ranked = {topic.topic_id: _ranked(topic) for topic in pool.topics}
     masks = {
-        name: np.array([bool(runs & ranked[topic].get(passage, set())) for topic, _, passage in found.names])
+        name: np.array([bool(runs & ranked[topic].get(passage, set())) for topic, _, passage in sample.names])
         for name, runs in _families(pool).items()
     }
     some = sorted((name for name, mask in masks.items() if mask.any()), key=lambda name: -masks[name].sum())
@@ -160,7 +163,7 @@ def _families(pool: CollectionPool) -> dict[str, set[int]]:
 
 
 def _ranked(topic: TopicPool) -> dict[int, set[int]]:
-    """By passage: the runs that have it."""
+    """Return by passage the runs that rank it."""
     by_passage: dict[int, set[int]] = {}
     for run, rows in enumerate(topic.ranked_rows.tolist()):
         for row in rows:

@@ -1,4 +1,4 @@
-"""What the pages of calibration list, and a card as a file."""
+"""Queries for the calibration pages, and a card as a file."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ class CalibratedGrader:
     config: GraderConfig
     status: CalibrationStatus
     cells: int | None
-    """Cells that both the grader and people rated; None for readers from whom cells are hidden."""
+    """Number of cells that the grader and people rated; None for readers from whom cells are hidden."""
 
 
 def pairs(collection: Collection) -> Iterator[tuple[Bank, GraderConfig]]:
-    """Each bank with each grader that rates its items."""
+    """Return each bank with each grader that rates its items."""
     for bank in collection.banks.select_related("collection"):
         for config in graders_of(bank, (Purpose.RATE,)):
             yield bank, config
 
 
 def calibrated(collection: Collection) -> list[CalibratedGrader]:
-    """Return each grader of each bank with its card, and with what a new card would stand on."""
+    """Return each grader of each bank with its card, and the size of a new card's sample."""
     is_hidden = bool(visibility.hidden_count(collection.pk))
     return [
         CalibratedGrader(bank, config, status(bank, config), None if is_hidden else len(sample(bank, config)))
@@ -51,13 +51,13 @@ def calibrated(collection: Collection) -> list[CalibratedGrader]:
 
 
 def bias_by_runs(card: CalibrationCard) -> list[Json]:
-    """Return the card's families of runs, of those that count now."""
+    """Return the card's bias for those families of runs that count now."""
     counting = families(collection_pool(card.bank.collection).run_tags)
     return [row for row in card.found["by_runs"] if row["name"] in counting]
 
 
 def opened_card(user: User, slug: str, card_id: int) -> Json:
-    """Return a card for "How sure are we": what was measured, on which sample, and what is known since."""
+    """Return a card for "How sure are we": its sample, its numbers, and the agreement since."""
     card = card_for(user, slug, card_id)
     later = since(card)
     return {
@@ -70,9 +70,9 @@ def opened_card(user: User, slug: str, card_id: int) -> Json:
 
 
 def card_document(card: CalibrationCard, *, with_runs: bool) -> Json:
-    """Return the card for other programs; bias by runs only for readers who may see their names."""
+    """Return the card for other programs, with bias by runs only for readers who may see their names."""
     config, now = card.config, status_of(card)
-    found = {name: value for name, value in card.found.items() if name != "by_runs"}
+    document = {name: value for name, value in card.found.items() if name != "by_runs"}
     return {
         "collection": card.bank.collection.slug,
         "bank": card.bank.name,
@@ -86,6 +86,6 @@ def card_document(card: CalibrationCard, *, with_runs: bool) -> Json:
         "made": card.at.isoformat(),
         "is_current": now.is_current,
         "items_changed": now.n_changed,
-        **found,
+        **document,
         **({"by_runs": bias_by_runs(card)} if with_runs else {}),
     }

@@ -1,4 +1,4 @@
-"""Which grader: the model, whether it can be run here, what it is asked and its options."""
+"""The choice of a grader: the model, whether it runs here, its prompts and options."""
 
 from __future__ import annotations
 
@@ -36,24 +36,24 @@ ASKED = {
     Purpose.VERIFY: "Does the answer match the answer key?",
     Purpose.DIRECT: "Is the passage relevant to the topic, without questions?",
 }
-"""The groups of prompts, by what they ask."""
+"""The groups of prompts by purpose."""
 OF_A_HUB = re.compile(r"[\w.-]+/[\w.-]+")
 SERVER_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A grader to choose."""
+    """A grader that can be chosen."""
 
     key: str
     name: str
     backends: tuple[str, ...]
     llm: str
-    """Empty where a person names the model."""
+    """Name of the model; empty where a person enters it."""
     use: str
     avoid: str
     download: str = ""
-    """How much there is to download."""
+    """Size of the download."""
 
     @property
     def backend(self) -> Backend:
@@ -107,7 +107,7 @@ FILE = "Grades from elsewhere"
 
 
 def card_of(collection: Collection) -> Card:
-    """The card of the collection's grader; that of its back-end where no card names its model."""
+    """Return the card of the collection's grader, or its back-end's card if no card has its model."""
     backend, llm = collection.grader_backend, collection.grader_llm
     exact = (card for card in CARDS if backend in card.backends and card.llm == llm)
     free = (card for card in CARDS if backend in card.backends and not card.llm)
@@ -116,7 +116,7 @@ def card_of(collection: Collection) -> Card:
 
 @dataclass(frozen=True, slots=True)
 class CardState:
-    """Whether a card's grader can be run on this server."""
+    """Whether a card's grader can run on this server."""
 
     tone: str
     words: str
@@ -141,7 +141,7 @@ def state_of(card: Card, workers: Sequence[WorkerBeat]) -> CardState:
 
 
 def is_here(llm: str) -> bool:
-    """Whether the model is on this machine: in a package, a folder, a file or the cache of downloads."""
+    """Return whether the model is on this machine: in a package, a folder, a file or the download cache."""
     try:
         if gguf_file(llm) is not None or Path(llm).expanduser().exists():
             return True
@@ -183,7 +183,7 @@ def _server_problem(llm: str) -> str:
 
 
 def server_models() -> tuple[list[str], str]:
-    """The names of the server's models, and why there are none: it is asked at once."""
+    """Return the names of the server's models, and why there are none. The server is asked at once."""
     connection = model_server()
     if connection is None:
         return (
@@ -205,7 +205,7 @@ def server_models() -> tuple[list[str], str]:
 
 
 class GraderForm(forms.Form):
-    """A model with what it is asked and its options; the workers know which names can be run."""
+    """A model with its prompts and options."""
 
     grader_backend = forms.ChoiceField(label="It is")
     grader_llm = forms.CharField(label="Model", required=False, max_length=200)
@@ -218,7 +218,7 @@ class GraderForm(forms.Form):
 
     own: tuple[Prompt, ...] = ()
     reads_others = False
-    """The answers that are verified come from another grader."""
+    """Whether the answers that are verified come from another grader."""
     workers: Sequence[WorkerBeat] = ()
 
     @property
@@ -251,11 +251,11 @@ class GraderForm(forms.Form):
 
     @property
     def shows_options(self) -> bool:
-        """Whether an option was set, or is wrong."""
+        """Return whether an option was set, or is wrong."""
         return any(field.errors or is_chosen(field) for field in self.option_fields)
 
     def settings(self, collection: Collection) -> CollectionSettings:
-        """The collection's settings with this grader."""
+        """Return the collection's settings with this grader."""
         chosen = tuple(map(named, self.chosen()))
         return replace(
             settings_of(collection),
@@ -266,7 +266,7 @@ class GraderForm(forms.Form):
         )
 
     def applied(self, collection: Collection) -> Collection:
-        """The collection as it would be with this grader; not to be saved."""
+        """Return an unsaved copy of the collection with this grader."""
         supposed = copy(collection)
         for name in ("grader_backend", "grader_llm", "grader_prompts", "grader_options"):
             setattr(supposed, name, getattr(self.settings(collection), name))
@@ -274,15 +274,21 @@ class GraderForm(forms.Form):
 
 
 def grader_form(
-    collection: Collection, card: Card, workers: Sequence[WorkerBeat], sent: Mapping[str, Any] | None = None
+    collection: Collection,
+    card: Card,
+    workers: Sequence[WorkerBeat],
+    submitted: Mapping[str, Any] | None = None,
 ) -> GraderForm:
-    """As sent; else the collection's own choice where the card is its grader's, or the card's defaults."""
+    """Return the form as submitted, else with the collection's own choice or the card's defaults.
+
+    The collection's choice is used where the card is its grader's.
+    """
     is_own = card == card_of(collection)
     initial: dict[str, Any] = {"grader_backend": card.backend.name, "grader_llm": card.llm}
     if is_own:
         initial = {"grader_backend": collection.grader_backend, "grader_llm": collection.grader_llm}
         initial["grader_prompts"] = [named(prompt) for prompt in active_prompts(collection)]
-    form = GraderForm(sent, initial=initial)
+    form = GraderForm(submitted, initial=initial)
     backend = str(form["grader_backend"].value())
     if backend not in card.backends:
         backend = card.backends[0]
@@ -297,7 +303,7 @@ def grader_form(
 
 
 def _offered(backend: Backend, own: Iterable[Prompt]) -> list[tuple[str, list[tuple[str, SafeString]]]]:
-    """The prompts that the back-end can ask, by what they ask."""
+    """Return the prompts that the back-end can ask, by purpose."""
     offered = [*backend.choices, *(prompt for prompt in own if backend.asks(prompt))]
     groups = {purpose: [each for each in offered if each.purpose is purpose] for purpose in ASKED}
     return [
@@ -310,5 +316,5 @@ def _offered(backend: Backend, own: Iterable[Prompt]) -> list[tuple[str, list[tu
 def _described(prompt: Prompt) -> SafeString:
     kinds = ", ".join(sorted(f"{kind}s" for kind in prompt.kinds if kind is not ItemKind.DIRECT))
     scale = f", {prompt.scale[0]} to {prompt.scale[1]}" if prompt.scale else ""
-    words = f"{prompt.summary or kinds}{scale}"
-    return format_html('<span>{} <span class="muted small">{}</span></span>', words, named(prompt))
+    text = f"{prompt.summary or kinds}{scale}"
+    return format_html('<span>{} <span class="muted small">{}</span></span>', text, named(prompt))

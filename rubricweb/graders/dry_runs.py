@@ -1,4 +1,4 @@
-"""Dry runs: a prompt asked about a few passages, drawn to show what it does."""
+"""Dry runs: a prompt tried on a few passages, to show what it does."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from rubricweb.jobs.leases import Lease
 
 MOST_PASSAGES = 3
 BEGINNING = 70
-"""Characters of a passage by which people know it."""
+"""Characters of a passage that identify it to people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,29 +44,29 @@ class PassageChoice:
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """A topic with what can be chosen of it, and what is."""
+    """A topic with its items and passages, and those that are chosen."""
 
     topic: Topic
     items: tuple[Item, ...]
-    """Its items of the prompt's kinds whose words are known; none in direct grading."""
+    """Items of the prompt's kinds that have a text; none in direct grading."""
     passages: tuple[PassageChoice, ...]
     revision: ItemRevision | None
     doc_ids: tuple[str, ...]
 
     def only_first(self) -> Sample:
-        """The same about its first passage."""
+        """Return the sample with its first passage only."""
         return Sample(self.topic, self.items, self.passages, self.revision, self.doc_ids[:1])
 
     @property
     def unknown(self) -> list[str]:
-        """Chosen ids that are not in the pool."""
-        known = {choice.doc_id for choice in self.passages}
-        return [doc_id for doc_id in self.doc_ids if doc_id not in known]
+        """Return the chosen ids that are not in the pool."""
+        offered = {choice.doc_id for choice in self.passages}
+        return [doc_id for doc_id in self.doc_ids if doc_id not in offered]
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a model would be told about one passage."""
+    """The messages that a model would get about one passage."""
 
     doc_id: str
     messages: tuple[tuple[str, str], ...]
@@ -74,53 +74,58 @@ class Shown:
     """Why the prompt cannot be asked about it."""
 
 
-def sample_of(collection: Collection, kinds: Iterable[ItemKind], said: Mapping[str, str]) -> Sample | None:
-    """As far as `said` fits; else the first topic, its first item, and passages judged high and low.
+def sample_of(collection: Collection, kinds: Iterable[ItemKind], fields: Mapping[str, str]) -> Sample | None:
+    """Return the sample that `fields` choose, with defaults for what is missing or does not fit.
+
+    The defaults are the first topic, its first item, and passages judged high and low.
 
     None in a collection without topics.
     """
     topics = list(collection.topics.all())
     if not topics:
         return None
-    topic = next((one for one in topics if str(one.pk) == said.get("topic")), topics[0])
+    topic = next((topic for topic in topics if str(topic.pk) == fields.get("topic")), topics[0])
     items = _items(collection, topic, kinds)
     passages = _passages(collection, topic)
-    item = next((one for one in items if str(one.revision_id) == said.get("item")), None)
+    item = next((item for item in items if str(item.revision_id) == fields.get("item")), None)
     chosen = item or (items[0] if items else None)
-    named = [said.get(f"passage_{place}", "").strip() for place in range(1, MOST_PASSAGES + 1)]
+    named = [fields.get(f"passage_{place}", "").strip() for place in range(1, MOST_PASSAGES + 1)]
     doc_ids = [doc_id for doc_id in dict.fromkeys(named) if doc_id]
-    if not doc_ids or (said.get("shown_topic") and said["shown_topic"] != str(topic.pk)):
+    if not doc_ids or (fields.get("shown_topic") and fields["shown_topic"] != str(topic.pk)):
         doc_ids = _telling(passages)
     return Sample(topic, items, passages, chosen.revision if chosen else None, tuple(doc_ids))
 
 
 def blind_ids(collection_id: int, doc_ids: Iterable[str]) -> list[str]:
-    """Return those of passages that the reader has to rate blind: no model answers them before."""
+    """Return the passages that the reader has to rate blind; no model answers about them before that."""
     blind = visibility.blind_passages(collection_id)
     rows = Passage.objects.filter(collection=collection_id, doc_id__in=list(doc_ids) if blind else [])
     return sorted(doc_id for pk, doc_id in rows.values_list("pk", "doc_id") if pk in blind)
 
 
 def pairs_of(sample: Sample, prompt: Prompt, spec: GraderSpec | None) -> list[types.CellToGrade]:
-    """With the answers that the grader of `spec` extracted before, where the prompt asks about such."""
+    """Return the pairs, with answers that the grader of `spec` extracted where the prompt needs them."""
     rows = Passage.objects.filter(collection=sample.topic.collection_id, doc_id__in=sample.doc_ids)
     by_id = {row.doc_id: row for row in rows}
     passages = [by_id[doc_id] for doc_id in sample.doc_ids if doc_id in by_id]
     item, answers = _item(sample, prompt), _answers(sample, spec, passages)
     topic = corpus.topic(sample.topic)
-    return [types.CellToGrade(item, corpus.passage(one), topic, answers.get(one.pk)) for one in passages]
+    return [
+        types.CellToGrade(item, corpus.passage(passage), topic, answers.get(passage.pk))
+        for passage in passages
+    ]
 
 
-def shown(prompt: Prompt, pairs: Iterable[types.CellToGrade]) -> list[Shown]:
-    """Without any model."""
-    return [_shown(prompt, pair) for pair in pairs]
+def renderings(prompt: Prompt, pairs: Iterable[types.CellToGrade]) -> list[Shown]:
+    """Return what a model would be asked about each pair, without calling any."""
+    return [_rendering(prompt, pair) for pair in pairs]
 
 
 def spec_of_dry_run(collection: Collection, prompt: Prompt, backend: str, llm: str) -> GraderSpec:
     return spec_for(backend, llm, prompt, reading_of(collection), options_of(collection, backend))
 
 
-def _shown(prompt: Prompt, pair: types.CellToGrade) -> Shown:
+def _rendering(prompt: Prompt, pair: types.CellToGrade) -> Shown:
     failure = misfit(prompt, pair)
     return Shown(pair.passage.passage_id, tuple(prompt.messages(pair)), failure.reason if failure else "")
 
@@ -129,24 +134,24 @@ def _item(sample: Sample, prompt: Prompt) -> types.Item:
     kind = min(prompt.kinds)
     if sample.revision is None:
         return types.Item(DIRECT_UID, kind, sample.topic.text if kind is ItemKind.DIRECT else "")
-    asked = [ItemKind(item.kind) for item in sample.items if item.revision_id == sample.revision.pk]
-    return chunks.item(sample.revision, asked[0] if asked else kind)
+    kinds = [ItemKind(item.kind) for item in sample.items if item.revision_id == sample.revision.pk]
+    return chunks.item(sample.revision, kinds[0] if kinds else kind)
 
 
 def _answers(sample: Sample, spec: GraderSpec | None, passages: list[Passage]) -> dict[int, str]:
-    """By passage pk."""
+    """Return the extracted answers by passage pk."""
     if spec is None or sample.revision is None:
         return {}
     config = GraderConfig(backend=spec.backend, prompt_class=spec.prompt_class, options=dict(spec.options))
-    found = answers_for(config, [sample.revision.pk], [passage.pk for passage in passages])
+    answers = answers_for(config, [sample.revision.pk], [passage.pk for passage in passages])
     hidden = visibility.hidden_cells(sample.topic.collection_id)[sample.topic.pk].graders
-    return {place[1]: answer for place, answer in found.items() if place not in hidden}
+    return {place[1]: answer for place, answer in answers.items() if place not in hidden}
 
 
 def _items(collection: Collection, topic: Topic, kinds: Iterable[ItemKind]) -> tuple[Item, ...]:
-    """Each wording once."""
-    found = Item.objects.filter(bank__collection=collection).for_topic(topic).active().of_kinds(kinds)
-    worded = found.exclude(revision__text="").select_related("revision")
+    """Return the items of these kinds, each wording once."""
+    items = Item.objects.filter(bank__collection=collection).for_topic(topic).active().of_kinds(kinds)
+    worded = items.exclude(revision__text="").select_related("revision")
     items = worded.prefetch_related("revision__answer_keys").order_by("bank__name", "position", "pk")
     return tuple({item.revision_id: item for item in items}.values())
 
@@ -162,12 +167,14 @@ def _passages(collection: Collection, topic: Topic) -> tuple[PassageChoice, ...]
 
 
 def _telling(passages: tuple[PassageChoice, ...]) -> list[str]:
-    """The passages that are judged highest and lowest, or the first two."""
+    """Return the passages that are judged highest and lowest, or the first two."""
     judged = sorted(
-        (one for one in passages if one.judgment is not None), key=lambda one: one.judgment or 0, reverse=True
+        (passage for passage in passages if passage.judgment is not None),
+        key=lambda passage: passage.judgment or 0,
+        reverse=True,
     )
     ends = [judged[0], judged[-1]] if len(judged) > 1 else list(passages[:2])
-    return [one.doc_id for one in ends]
+    return [passage.doc_id for passage in ends]
 
 
 KEPT_FOR = timedelta(days=1)
@@ -175,7 +182,7 @@ KEPT_FOR = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class DryRunReply:
-    """What came of one passage."""
+    """The result for one passage."""
 
     doc_id: str
     prompt: str
@@ -184,7 +191,7 @@ class DryRunReply:
     outcome: str
     answer: str
     reason: str
-    """Why it failed."""
+    """Reason for its failure."""
     context_chars: int | None
     confidence: float | None
 
@@ -192,11 +199,11 @@ class DryRunReply:
     def of(cls, result: types.Grade | types.GradeFailure) -> DryRunReply:
         trace = result.trace
         prompt, reply, cut = (trace.prompt, trace.reply, trace.context_chars) if trace else ("", "", None)
-        asked = (result.passage_id, prompt, reply)
+        common = (result.passage_id, prompt, reply)
         if isinstance(result, types.GradeFailure):
-            return cls(*asked, None, Outcome.FAILED.value, "", result.reason, cut, confidence=None)
+            return cls(*common, None, Outcome.FAILED.value, "", result.reason, cut, confidence=None)
         return cls(
-            *asked,
+            *common,
             rating=result.rating,
             outcome=result.outcome.value,
             answer=result.answer,
@@ -210,7 +217,7 @@ class DryRunReply:
 def start_dry_run(
     collection: Collection, prompt: Prompt, sample: Sample, *, backend: str, llm: str, by: User | None
 ) -> DryRun:
-    """Have a worker ask about the passages of `sample`; without an `llm`, the back-end's default one."""
+    """Queue a dry run on the passages of `sample`; without an `llm`, by the back-end's default model."""
     collection.dry_runs.filter(at__lt=timezone.now() - KEPT_FOR).delete()
     dry_run: DryRun = DryRun.objects.create(
         collection=collection,
@@ -229,17 +236,17 @@ def start_dry_run(
 
 
 def keep(lease: Lease[DryRun], replies: Iterable[DryRunReply], seconds: float) -> None:
-    """Save the replies in the order of the passages, and how long they took. Raises LeaseLost."""
+    """Save the replies in the order of the passages, and the time they took. Raises LeaseLost."""
     order = {doc_id: place for place, doc_id in enumerate(lease.work.doc_ids)}
     ordered = sorted(replies, key=lambda reply: order[reply.doc_id])
     endings.finish(lease, results=[asdict(reply) for reply in ordered], seconds=seconds)
 
 
 def sample_of_dry_run(dry_run: DryRun) -> Sample | None:
-    """What was chosen, with what else could have been."""
-    said = {f"passage_{place}": doc_id for place, doc_id in enumerate(dry_run.doc_ids, start=1)}
-    said |= {"topic": str(dry_run.topic_id), "item": str(dry_run.revision_id or "")}
-    return sample_of(dry_run.collection, dry_run.prompt.kinds, said)
+    """Return the sample of the dry run, with its alternatives."""
+    fields = {f"passage_{place}": doc_id for place, doc_id in enumerate(dry_run.doc_ids, start=1)}
+    fields |= {"topic": str(dry_run.topic_id), "item": str(dry_run.revision_id or "")}
+    return sample_of(dry_run.collection, dry_run.prompt.kinds, fields)
 
 
 def spec_of(dry_run: DryRun) -> GraderSpec:
@@ -252,6 +259,6 @@ def pairs(dry_run: DryRun) -> list[types.CellToGrade]:
 
 
 def results(dry_run: DryRun) -> list[DryRunReply]:
-    """What came of the passages, without those that whoever reads now is to rate blind."""
+    """Return the results, without those of passages that the reader is to rate blind."""
     hidden = blind_ids(dry_run.collection_id, dry_run.doc_ids)
     return [DryRunReply(**reply) for reply in dry_run.results if reply["doc_id"] not in hidden]

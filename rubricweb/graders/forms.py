@@ -1,4 +1,4 @@
-"""What people send to write a prompt and to try it."""
+"""Forms to write a prompt and to try it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _LABEL_LINE = re.compile(r"\s*([0-9])\s*[:=]\s*(\S.*)")
 
 
 class PromptForm(forms.Form):
-    """A prompt in somebody's own words. Once valid it has a `prompt`."""
+    """A collection's own prompt. Once valid it has a `prompt`."""
 
     name = forms.CharField(
         label="Name",
@@ -124,15 +124,15 @@ class PromptForm(forms.Form):
     def clean_labels(self) -> dict[str, int]:
         labels: dict[str, int] = {}
         for number, line in enumerate(text_lines(self.cleaned_data["labels"]), start=1):
-            found = _LABEL_LINE.fullmatch(line.strip())
-            if line.strip() and not found:
+            match = _LABEL_LINE.fullmatch(line.strip())
+            if line.strip() and not match:
                 raise forms.ValidationError(
                     f"Line {number}: write a rating, a colon and its labels, as in “2: support, supported”."
                 )
-            for name in found[2].split(",") if found else ():
+            for name in match[2].split(",") if match else ():
                 if name.strip() in labels:
                     raise forms.ValidationError(f"Line {number}: {name.strip()} appears twice.")
-                labels[name.strip()] = int(found[1]) if found else 0
+                labels[name.strip()] = int(match[1]) if match else 0
         return labels
 
     def clean(self) -> None:
@@ -153,7 +153,7 @@ class PromptForm(forms.Form):
             self.add_error("template", _OTHER_PURPOSE[purpose is Purpose.VERIFY])
 
     def _reading(self, purpose: Purpose) -> dict[str, Any]:  # Any: the keywords of from_template
-        """Scale, rule and labels, as far as they mean something for what is asked."""
+        """Return scale, rule and labels, as far as they apply to the purpose."""
         fields = self.cleaned_data
         if purpose is Purpose.EXTRACT:
             return {}
@@ -177,7 +177,7 @@ _OTHER_PURPOSE = {
 
 
 class TrialForm(forms.Form):
-    """By which model the prompt is tried; the sample is read by `samples.sample_of`."""
+    """The model that tries the prompt; `dry_runs.sample_of` reads the sample."""
 
     backend = forms.ChoiceField(label="Asked of", required=False)
     llm = forms.CharField(
@@ -189,20 +189,20 @@ class TrialForm(forms.Form):
 
 
 def model_form(
-    collection: Collection, sent: Mapping[str, Any] | None = None, initial: dict[str, Any] | None = None
+    collection: Collection, submitted: Mapping[str, Any] | None = None, initial: dict[str, Any] | None = None
 ) -> TrialForm:
-    """By default of the collection's own model; of none where its grader asks in its own way only."""
+    """Return the form, by default with the collection's model, unless that has only prompts of its own."""
     able = [backend for backend in registry.known_backends() if backend.asks_any]
     own = {"backend": collection.grader_backend, "llm": collection.grader_llm}
     default = own if any(backend.name == collection.grader_backend for backend in able) else {}
-    form = TrialForm(sent, initial=initial or default)
+    form = TrialForm(submitted, initial=initial or default)
     choices = [("", "no model: only show the prompt"), *((backend.name, backend.label) for backend in able)]
     offer_choices(form, "backend", choices)
     return form
 
 
 def initial_of(prompt: Prompt) -> dict[str, Any]:
-    """The form's values for other words like those of `prompt`."""
+    """Return initial values for a new prompt like `prompt`."""
     asks = next(
         (
             name
@@ -227,7 +227,7 @@ def initial_of(prompt: Prompt) -> dict[str, Any]:
 
 
 def why_not_ask(sample: Sample) -> str:
-    """Return why no model is asked about the chosen passages; empty if one may be."""
+    """Return why no model may be asked about the chosen passages; empty if one may be."""
     if sample.unknown:
         return f"The pool of topic {sample.topic.query_id} has no passage {', '.join(sample.unknown)}."
     if blind := blind_ids(sample.topic.collection_id, sample.doc_ids):
@@ -236,7 +236,7 @@ def why_not_ask(sample: Sample) -> str:
 
 
 def passage_fields(sample: Sample) -> list[tuple[str, str]]:
-    """Pairs of a field's name and its value."""
+    """Return pairs of a field's name and its value."""
     ids = (*sample.doc_ids, *[""] * MOST_PASSAGES)
     return [(f"passage_{place}", ids[place - 1]) for place in range(1, MOST_PASSAGES + 1)]
 

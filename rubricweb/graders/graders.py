@@ -1,4 +1,4 @@
-"""The graders: how each stands here, a try on five pairs beside people's grades, and the choice."""
+"""The graders' page: the state of each here, a try on five pairs beside people's grades, and the choice."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ PAIRS = 5
 
 @dataclass(frozen=True, slots=True)
 class CardRow:
-    """A card as it is listed."""
+    """A card in the list."""
 
     card: Card
     state: CardState
     rate: float | None
-    """Pairs a second that it was measured at here."""
+    """Pairs per second measured here."""
     kappa: Mapping[str, Any] | None
-    """With people on one bank: value, low, high, cells; None where nobody made a calibration card."""
+    """Agreement with people on one bank: value, low, high, cells; None without a calibration card."""
     is_in_use: bool
 
     @property
@@ -76,13 +76,13 @@ class CardRow:
 
 @dataclass(frozen=True, slots=True)
 class TriedPair:
-    """One pair of the try: what people said and what the grader says."""
+    """One pair of the try, with people's label and the grader's reply."""
 
     dry_run: DryRun
     item: str
     passage: str
     label: int | None
-    """By people; None where nobody rated the pair."""
+    """People's label; None where nobody rated the pair."""
     reply: DryRunReply | None
 
     @property
@@ -94,31 +94,31 @@ class TriedPair:
 
 @dataclass(frozen=True, slots=True)
 class Consequence:
-    """What using the grader would take, before anybody says so."""
+    """The work that using the grader would take, shown before the choice is made."""
 
     pairs: int
-    known: int
+    graded: int
     price: Price | None
     runs: int
 
 
 @require_safe
 def graders(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Every grader with its state; the one of the address, or in use, opened, with its last try."""
+    """List every grader with its state, opening the chosen one, or the one in use, with its last try."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     return page_or_part(request, PAGE, _context(request, collection), part="grader")
 
 
 @require_safe
 def trial(request: HtmxRequest, slug: str) -> HttpResponse:
-    """How far a try is."""
+    """Show the progress of a try."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     return render(request, "graders/_trial.html", _trial(collection, request.GET))
 
 
 @require_POST
 def attempt(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Have a worker grade five pairs; nothing of it is kept as a grade."""
+    """Queue a try on five pairs; none of its results are kept as grades."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     context = _context(request, collection, request.POST)
     form: GraderForm = context["form"]
@@ -143,7 +143,7 @@ def attempt(request: HtmxRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def use(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Let the collection be graded by this grader from now on; earlier grades are kept."""
+    """Grade the collection with this grader from now on; earlier grades are kept."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     context = _context(request, collection, request.POST)
     form: GraderForm = context["form"]
@@ -155,7 +155,7 @@ def use(request: HtmxRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def ask_server(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Ask the model server which models it has."""
+    """List the models of the model server."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     names, problem = server_models()
     if problem:
@@ -165,12 +165,12 @@ def ask_server(request: HtmxRequest, slug: str) -> HttpResponse:
     return redirect(f"{reverse('graders:graders', args=[collection.slug])}?card=server")
 
 
-def _context(request: HtmxRequest, collection: Collection, sent: Any = None) -> Context:
-    query = request.GET if sent is None else sent
+def _context(request: HtmxRequest, collection: Collection, submitted: Any = None) -> Context:
+    query = request.GET if submitted is None else submitted
     card = next((each for each in CARDS if each.key == query.get("card")), card_of(collection))
     workers = monitor.workers().beats
-    form = grader_form(collection, card, workers, sent if sent is not None else _tried(query))
-    has_sent = form.is_bound and sent is None
+    form = grader_form(collection, card, workers, submitted if submitted is not None else _tried(query))
+    has_sent = form.is_bound and submitted is None
     context = {
         "collection": collection,
         "rows": [_row(collection, each, workers) for each in CARDS],
@@ -190,7 +190,7 @@ def _context(request: HtmxRequest, collection: Collection, sent: Any = None) -> 
 
 
 def _tried(query: Any) -> dict[str, Any] | None:
-    """What was tried, as the form was sent then; None without a try."""
+    """Return the fields of the last try as submitted; None without a try."""
     if not query.get("tries"):
         return None
     return {
@@ -220,7 +220,7 @@ def _supposed(collection: Collection, backend: str, llm: str) -> Collection:
 
 
 def _kappa(collection: Collection, llm: str) -> Mapping[str, Any] | None:
-    """Of the latest calibration card of the model here, where the reader has nothing left to rate blind."""
+    """Return kappa from the latest card of the model, if the reader has nothing left to rate blind."""
     cards = CalibrationCard.objects.filter(bank__collection=collection, config__llm=llm).select_related(
         "bank"
     )
@@ -231,7 +231,7 @@ def _kappa(collection: Collection, llm: str) -> Mapping[str, Any] | None:
 
 
 def _recommended(card: Card) -> list[str]:
-    """What the back-end's own prompts ask that end in a rating, in short: "How far ..., 0 to 5"."""
+    """Return short labels of the back-end's own rating prompts: "How far ..., 0 to 5"."""
     own = (prompt for prompt in card.backend.choices if prompt.prompt_class in card.backend.prompt_classes)
     return [
         f"{re.split('[,;:]', prompt.summary)[0]}{', {} to {}'.format(*prompt.scale) if prompt.scale else ''}"
@@ -247,30 +247,30 @@ def _consequence(collection: Collection, form: GraderForm, workers: Sequence[Any
         backend, llm = (str(form[name].value()) for name in ("grader_backend", "grader_llm"))
         collection = _supposed(collection, backend, llm or form.initial["grader_llm"])
     configs = planned_configs(collection)
-    found = stages(collection, configs)
+    plan = stages(collection, configs)
     rating = [config for config in configs if config.purpose != Purpose.EXTRACT] or configs
-    missing = sum(each.cells for each in found.all if each.config in rating)
+    missing = sum(each.cells for each in plan.all if each.config in rating)
     every = sum(each.cells for each in asked_cells(collection, rating, topics=collection.topics.all()))
     runs = collection.runs.accepted().count()
-    time = price(collection, found.all, list(workers)) if missing else None
+    time = price(collection, plan.all, list(workers)) if missing else None
     return Consequence(missing, max(0, every - missing), time, runs)
 
 
 def five_samples(collection: Collection, chosen: Sequence[Prompt], seed: int) -> list[tuple[Prompt, Sample]]:
-    """Five pairs with the prompt that rates them; where people rated some, these, over all grades."""
+    """Return five pairs with the prompt that rates them, preferring pairs that people rated."""
     prompts = [
         prompt for prompt in chosen if prompt.purpose is not Purpose.EXTRACT and not prompt.needs_answer
     ]
     kinds = {kind: prompt for prompt in reversed(prompts or list(chosen)) for kind in prompt.kinds}
     pairs = _rated_pairs(collection, set(kinds) - {ItemKind.DIRECT}, seed) if kinds else []
-    found = []
+    samples = []
     for item, doc_id in pairs:
-        sent = {"topic": str(item.topic_id), "item": str(item.revision_id), "passage_1": doc_id}
-        if sample := sample_of(collection, {ItemKind(item.kind)}, sent):
-            found.append((kinds[ItemKind(item.kind)], sample))
+        fields = {"topic": str(item.topic_id), "item": str(item.revision_id), "passage_1": doc_id}
+        if sample := sample_of(collection, {ItemKind(item.kind)}, fields):
+            samples.append((kinds[ItemKind(item.kind)], sample))
     topics = list(collection.topics.values_list("pk", flat=True))
     np.random.default_rng(seed).shuffle(topics)
-    for pk in topics[: PAIRS - len(found)]:
+    for pk in topics[: PAIRS - len(samples)]:
         for kind, prompt in sorted(kinds.items(), reverse=True):  # questions before nuggets
             sample = sample_of(collection, {kind}, {"topic": str(pk)})
             if (
@@ -281,13 +281,13 @@ def five_samples(collection: Collection, chosen: Sequence[Prompt], seed: int) ->
                 continue
             sample = sample.only_first()
             if not why_not_ask(sample):
-                found.append((prompt, sample))
+                samples.append((prompt, sample))
                 break
-    return found
+    return samples
 
 
 def _rated_pairs(collection: Collection, kinds: set[ItemKind], seed: int) -> list[tuple[Item, str]]:
-    """Five pairs that people rated, one of each grade as far as there are, and in another order by `seed`."""
+    """Return five pairs that people rated, spread over the grades, in an order that `seed` shuffles."""
     items = Item.objects.filter(bank__collection=collection).active().of_kinds(kinds)
     by_revision = {item.revision_id: item for item in items.exclude(revision__text="")}
     labels = human_labels(collection)
@@ -311,7 +311,7 @@ def _rated_pairs(collection: Collection, kinds: set[ItemKind], seed: int) -> lis
 
 
 def human_labels(collection: Collection) -> dict[tuple[int, int], int]:
-    """By (wording, passage): what people said last, without passages that the reader has to rate blind."""
+    """Return people's latest ratings by (wording, passage), without passages to rate blind."""
     rows = HumanGrade.objects.filter(topic__collection=collection).order_by("pk")
     rows = rows.exclude(passage__in=visibility.blind_passages(collection.pk))
     labels: dict[tuple[int, int], int | None] = {}
@@ -349,6 +349,6 @@ def _pair(dry_run: DryRun, passages: Mapping[str, Any], labels: Mapping[tuple[in
     passage = passages.get(dry_run.doc_ids[0])
     replies = dry_runs.results(dry_run)
     place = (dry_run.revision_id or 0, passage.pk if passage else 0)
-    asked = dry_run.revision.text if dry_run.revision else dry_run.topic.text
+    question = dry_run.revision.text if dry_run.revision else dry_run.topic.text
     text = passage.text[:200] if passage else ""
-    return TriedPair(dry_run, asked, text, labels.get(place), replies[0] if replies else None)
+    return TriedPair(dry_run, question, text, labels.get(place), replies[0] if replies else None)

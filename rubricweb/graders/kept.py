@@ -1,4 +1,4 @@
-"""What pages show and keep of grades: the grader shown first, whose answers are verified, and the replies."""
+"""Settings of stored grades: default grader, source of verified answers, and retention of replies."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ from rubricweb.grades.selectors import GraderRow, answer_sources, scored_graders
 
 MOST_DAYS = 36_500
 AGES = (30, 90, 365)
-"""Days, for which the page says how much is older."""
+"""Days, for each of which the page says how many replies are older."""
 
 
 class DefaultGraderForm(forms.Form):
-    """The fingerprint of a grader with grades here."""
+    """Choice of the default grader by its fingerprint, among those with grades here."""
 
     default_grader = forms.ChoiceField(label="Grades shown first", widget=forms.RadioSelect)
 
 
 class AnswersForm(forms.Form):
-    """The fingerprint of a grader, or nothing."""
+    """Choice of the grader whose answers are verified, by its fingerprint, or of none."""
 
     answers_by = forms.ChoiceField(label="Answers to verify", required=False, widget=forms.RadioSelect)
 
 
 class RepliesForm(forms.Form):
-    """After how many days replies are dropped."""
+    """Number of days after which replies are dropped."""
 
     days = forms.IntegerField(
         label="Drop replies after (days)",
@@ -58,20 +58,20 @@ class RepliesForm(forms.Form):
 
 @dataclass(frozen=True, slots=True)
 class StoredReplies:
-    """What a collection has of long replies."""
+    """Statistics of a collection's long replies."""
 
     number: int
     content_bytes: int
-    """Compressed."""
+    """Bytes, compressed."""
     dropped: int
     dropped_at: datetime | None
-    """The latest time."""
+    """Latest time at which replies were dropped."""
     older: tuple[tuple[int, int], ...]
-    """(days, replies that are older)."""
+    """Pairs of days and the number of older replies."""
 
 
 def kept_context(collection: Collection) -> Context:
-    """The three forms, and what there is of replies."""
+    """Return the three forms, and the statistics of replies."""
     return {
         "default_form": default_form(collection),
         "answers_form": answers_form(collection),
@@ -82,7 +82,7 @@ def kept_context(collection: Collection) -> Context:
 
 @require_POST
 def default_grader(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Choose whose grades pages show unless their address names a grader."""
+    """Set the grader whose grades pages show unless their address names another."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     form = default_form(collection, request.POST)
     if form.is_valid():
@@ -92,7 +92,7 @@ def default_grader(request: HtmxRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def answers(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Choose whose extracted answers are verified; earlier verdicts stay with the answers they are about."""
+    """Set the grader whose extracted answers are verified; earlier verdicts stay with their answers."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     form = answers_form(collection, request.POST)
     if form.is_valid():
@@ -102,7 +102,7 @@ def answers(request: HtmxRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def replies(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Say how long replies are kept; a worker drops what is older."""
+    """Set how long replies are kept; a worker drops older ones."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     form = replies_form(collection, request.POST)
     if form.is_valid():
@@ -118,34 +118,36 @@ def _back(request: HtmxRequest, collection: Collection, form: forms.Form) -> Htt
     return redirect("graders:graders", collection.slug)
 
 
-def default_form(collection: Collection, sent: Any = None) -> DefaultGraderForm:
+def default_form(collection: Collection, submitted: Any = None) -> DefaultGraderForm:
     rows = scored_graders(collection)
-    form = DefaultGraderForm(sent, initial={"default_grader": rows[0].config.fingerprint if rows else ""})
+    form = DefaultGraderForm(
+        submitted, initial={"default_grader": rows[0].config.fingerprint if rows else ""}
+    )
     choices = [(row.config.fingerprint, f"{row.config} ({row.grades:,} grades)") for row in rows]
     offer_choices(form, "default_grader", choices)
     return form
 
 
-def answers_form(collection: Collection, sent: Any = None) -> AnswersForm:
-    form = AnswersForm(sent, initial={"answers_by": collection.answers_by})
-    others = [(row.config.fingerprint, _words(row)) for row in answer_sources(collection)]
+def answers_form(collection: Collection, submitted: Any = None) -> AnswersForm:
+    form = AnswersForm(submitted, initial={"answers_by": collection.answers_by})
+    others = [(row.config.fingerprint, _label(row)) for row in answer_sources(collection)]
     offer_choices(form, "answers_by", [("", "Those of the chosen grader"), *others])
     return form
 
 
-def _words(row: GraderRow) -> str:
+def _label(row: GraderRow) -> str:
     backend = registry.BACKENDS.get(row.config.backend)
     whence = "from a file" if row.config.backend == IMPORTED else backend.label if backend else "not here now"
     return f"{row.config} ({whence}, {row.grades:,} answers)"
 
 
-def replies_form(collection: Collection, sent: Any = None) -> RepliesForm:
+def replies_form(collection: Collection, submitted: Any = None) -> RepliesForm:
     policy = ReplyPolicy.objects.filter(collection=collection).first()
-    return RepliesForm(sent, initial={"days": policy.days if policy else None})
+    return RepliesForm(submitted, initial={"days": policy.days if policy else None})
 
 
 def stored(collection: Collection) -> StoredReplies:
-    """Count the replies in blocks; those in rows of grades are not counted."""
+    """Count the replies in blocks, not those in rows of grades."""
     now = timezone.now()
     older = {
         f"older_{days}": Sum(

@@ -1,4 +1,4 @@
-"""Dry runs as a kind of background work: a prompt is asked about a few passages."""
+"""The job kind of dry runs: a prompt is tried on a few passages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class DryRuns(TaskKind[DryRun]):
     related = ("collection", "topic", "revision")
 
     def run(self, lease: Lease[DryRun]) -> None:
-        """The same grader as a job's, on the same path; nothing is kept as a grade."""
+        """Run the dry run with the same grader as a job, but save no grades."""
         dry_run = lease.work
         try:
             with worker_state.now.load(dry_run.llm):
@@ -48,7 +48,7 @@ class DryRuns(TaskKind[DryRun]):
         key = f"prompt-{work.backend}-{work.llm}"
         return Need(key, work.llm, *registry.requirement(work.backend))
 
-    def words(self, work: DryRun) -> str:
+    def label(self, work: DryRun) -> str:
         return f"dry run of {work.prompt_class}"
 
     def changed(self, work: DryRun) -> None:

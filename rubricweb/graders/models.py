@@ -1,4 +1,4 @@
-"""Dry runs of prompts, and calibration cards: what graders were found to be beside people."""
+"""Models of dry runs and calibration cards."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from rubricweb.jobs.models import Task
 
 
 class DryRun(Task):
-    """A prompt that may not be saved yet, asked by a worker about a few passages. It makes no grades.
+    """A trial of a prompt, saved or not, on a few passages by a worker. It makes no grades.
 
-    What came of it is kept for a day.
+    Its results are kept for a day.
     """
 
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="dry_runs")
     prompt_class = models.CharField(max_length=64)
     definition = models.JSONField()
-    """As `grading.prompts.as_options` writes it; empty for a published prompt."""
+    """The prompt as `grading.prompts.as_options` writes it; empty for a published prompt."""
     backend = models.CharField(max_length=40)
     llm = models.CharField(max_length=200)
     topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="+")
     revision = models.ForeignKey(ItemRevision, null=True, on_delete=models.CASCADE, related_name="+")
-    """What is asked; None where a direct prompt asks about the query."""
+    """Wording that is asked; None where a direct prompt asks about the query."""
     doc_ids = models.JSONField()
     seconds = models.FloatField(null=True)
-    """That the grader took for all passages, its model loaded; None until it is done."""
+    """Time that the grader took for all passages once loaded; None until it is done."""
     results = models.JSONField(default=list)
-    """One object a passage: `dry_runs.DryRunReply`."""
+    """One `dry_runs.DryRunReply` per passage, as objects."""
     at = models.DateTimeField(auto_now_add=True)
 
     objects = ReadableManager()
@@ -51,14 +51,14 @@ class DryRun(Task):
 
 
 class CalibrationCard(models.Model):
-    """How far a grader's ratings of a bank's items are those of people. It never changes."""
+    """The measured agreement of a grader with people on a bank's items. It never changes."""
 
     bank = models.ForeignKey(Bank, on_delete=models.CASCADE, related_name="calibration_cards")
     config = models.ForeignKey(GraderConfig, on_delete=models.PROTECT, related_name="+")
     items = models.JSONField()
-    """[query id, id of the wording] of each item that the card is of."""
+    """[query id, id of the wording] of each item in the card."""
     found = models.JSONField()
-    """What `calibration_documents.found` returns."""
+    """The result of `calibration_cards.document_of`."""
     by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     at = models.DateTimeField(auto_now_add=True)
 

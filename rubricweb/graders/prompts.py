@@ -22,7 +22,7 @@ from rubricweb.corpus.access import collection_for
 from rubricweb.corpus.models import Collection, OwnPrompt
 from rubricweb.corpus.prompts import active_prompts
 from rubricweb.graders import access, dry_runs
-from rubricweb.graders.dry_runs import DryRunReply, Sample, pairs_of, sample_of, shown, spec_of_dry_run
+from rubricweb.graders.dry_runs import DryRunReply, Sample, pairs_of, renderings, sample_of, spec_of_dry_run
 from rubricweb.graders.forms import (
     ASKS,
     PromptForm,
@@ -41,12 +41,12 @@ HOW = dict(Grade.How.choices)
 
 @dataclass(frozen=True, slots=True)
 class PromptRow:
-    """A saved prompt as it is listed."""
+    """A saved prompt in the list."""
 
     row: OwnPrompt
     prompt: Prompt
     is_asked: bool
-    """Re-grade uses it."""
+    """Whether Re-grade uses it."""
 
     @property
     def asks(self) -> str:
@@ -55,11 +55,11 @@ class PromptRow:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What a worker brought for one passage, and how the reply was read."""
+    """A worker's result for one passage, with its reading."""
 
     result: DryRunReply
     label: str
-    """The rating's name, where it has one besides the number."""
+    """The rating's label, where it has one."""
 
     @property
     def is_failed(self) -> bool:
@@ -71,17 +71,17 @@ class Read:
 
     @property
     def outcome(self) -> str:
-        """In few words: "rating 3", "failed"."""
+        """Return a short outcome: "rating 3", "failed"."""
         if self.is_failed or self.result.rating is None:
             return self.how
         return f"rating {self.label or self.result.rating}"
 
 
 def listed(collection: Collection) -> dict[str, object]:
-    """The saved prompts, and the published ones to start from."""
-    asked = {prompt.prompt_id for prompt in active_prompts(collection)}
+    """Return the saved prompts, and the published ones to start from."""
+    active = {prompt.prompt_id for prompt in active_prompts(collection)}
     rows = [
-        PromptRow(row, row.prompt, row.prompt_id in asked)
+        PromptRow(row, row.prompt, row.prompt_id in active)
         for row in collection.prompts.select_related("by").order_by("-pk")
     ]
     return {
@@ -92,15 +92,15 @@ def listed(collection: Collection) -> dict[str, object]:
 
 
 def tried(
-    collection: Collection, form: PromptForm, said: Mapping[str, Any], dry_run: DryRun | None = None
+    collection: Collection, form: PromptForm, fields: Mapping[str, Any], dry_run: DryRun | None = None
 ) -> dict[str, object]:
-    """Beside the form: the sample, the prompt as a model would be told it, and the last dry run."""
+    """Return the context beside the form: the sample, the rendered prompt, and the last dry run."""
     _, kind, _ = ASKS.get(str(form["asks"].value()), ASKS["questions"])
-    sample = dry_runs.sample_of_dry_run(dry_run) if dry_run else sample_of(collection, {kind}, said)
+    sample = dry_runs.sample_of_dry_run(dry_run) if dry_run else sample_of(collection, {kind}, fields)
     model = (
         model_form(collection, initial={"backend": dry_run.backend, "llm": dry_run.llm})
         if dry_run
-        else model_form(collection, said if form.is_bound else None)
+        else model_form(collection, fields if form.is_bound else None)
     )
     context: dict[str, object] = {
         "sample": sample,
@@ -108,15 +108,15 @@ def tried(
         "passage_fields": passage_fields(sample) if sample else [],
         "model_form": model,
         "is_direct": kind is ItemKind.DIRECT,
-        "shown": _shown(collection, form, sample, model),
+        "shown": _rendering(collection, form, sample, model),
     }
     return context | (dry_run_context(dry_run) if dry_run else {})
 
 
 def dry_run_context(dry_run: DryRun) -> dict[str, object]:
-    """A dry run with what was replied."""
+    """Return the context of a dry run with its replies."""
     prompt = dry_run.prompt
-    read = [Read(said, _label(prompt, said.rating)) for said in dry_runs.results(dry_run)]
+    read = [Read(reply, _label(prompt, reply.rating)) for reply in dry_runs.results(dry_run)]
     return {
         "dry_run": dry_run,
         "read": read,
@@ -126,7 +126,7 @@ def dry_run_context(dry_run: DryRun) -> dict[str, object]:
 
 
 def _news(dry_run: DryRun, read: list[Read]) -> str:
-    """Return the one sentence that is announced."""
+    """Return the sentence that is announced."""
     if dry_run.is_live:
         return f"Asking {dry_run.llm}…"
     if dry_run.state == DryRun.State.FAILED:
@@ -137,10 +137,15 @@ def _news(dry_run: DryRun, read: list[Read]) -> str:
     return f"{dry_run.llm} replied: {outcomes}."
 
 
-def start_from(collection: Collection, said: Mapping[str, str]) -> PromptForm:
-    """Empty, or like the saved prompt `from` or the published class `like`; that then needs its own name."""
-    row = collection.prompts.filter(pk=parse_id(said.get("from", ""))).first()
-    published = next((one for one in prompts.published() if one.prompt_class == said.get("like")), None)
+def start_from(collection: Collection, fields: Mapping[str, str]) -> PromptForm:
+    """Return a form that is empty, or a copy of the saved prompt `from` or the published class `like`.
+
+    A copy of a published class needs a name of its own.
+    """
+    row = collection.prompts.filter(pk=parse_id(fields.get("from", ""))).first()
+    published = next(
+        (prompt for prompt in prompts.published() if prompt.prompt_class == fields.get("like")), None
+    )
     if row:
         return PromptForm(initial=initial_of(row.prompt))
     if published and published.placeholders:
@@ -148,16 +153,16 @@ def start_from(collection: Collection, said: Mapping[str, str]) -> PromptForm:
     return PromptForm()
 
 
-def _shown(
+def _rendering(
     collection: Collection, form: PromptForm, sample: Sample | None, model: TrialForm
 ) -> list[object] | None:
-    """None while the prompt cannot be asked."""
+    """Return what a model would be asked; None while the prompt cannot be asked."""
     bound = form if form.is_bound else PromptForm(form.initial)
     if sample is None or not bound.is_valid():
         return None
     backend, llm = str(model["backend"].value() or ""), str(model["llm"].value() or "")
     spec = spec_of_dry_run(collection, bound.prompt, backend, llm)
-    return list(shown(bound.prompt, pairs_of(sample, bound.prompt, spec)))
+    return list(renderings(bound.prompt, pairs_of(sample, bound.prompt, spec)))
 
 
 def _label(prompt: Prompt, rating: int | None) -> str:
@@ -170,7 +175,7 @@ PAGE = "graders/graders.html"
 
 @require_safe
 def write(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Open the form on the page of graders, empty or like the prompt `from` or `like` of the address."""
+    """Open the form on the page of graders, empty or as a copy of the prompt `from` or `like`."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     form = start_from(collection, request.GET.dict())
     return form_response(
@@ -192,14 +197,14 @@ def save(request: HtmxRequest, slug: str) -> HttpResponse:
             request, PAGE, _writing(request, collection, form, request.POST.dict()), part="writing"
         )
     row, is_new = corpus.save_prompt(collection, form.prompt, by=request.user)
-    words = "Saved as" if is_new else "This text was already saved as"
-    messages.success(request, f"{words} {row.prompt_id}. Tick it under Other prompts to use it.")
+    message = "Saved as" if is_new else "This text was already saved as"
+    messages.success(request, f"{message} {row.prompt_id}. Tick it under Other prompts to use it.")
     return redirect("graders:graders", slug)
 
 
 @require_POST
 def preview(request: HtmxRequest, slug: str) -> HttpResponse:
-    """The prompt as a model would be told it; no model is asked."""
+    """Render the prompt as a model would get it, without calling one."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
     form = PromptForm(request.POST)
     context = _writing(request, collection, form, request.POST.dict())
@@ -208,20 +213,20 @@ def preview(request: HtmxRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def try_out(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Have a worker ask the prompt; what comes of it is fetched when it is there."""
+    """Queue a dry run of the prompt; its results are fetched once they exist."""
     collection = collection_for(request.user, slug, needed=roles.TO_ORGANIZE)
-    said = request.POST.dict()
-    form, model = PromptForm(said), model_form(collection, said)
-    sample = sample_of(collection, form.prompt.kinds, said) if form.is_valid() else None
+    fields = request.POST.dict()
+    form, model = PromptForm(fields), model_form(collection, fields)
+    sample = sample_of(collection, form.prompt.kinds, fields) if form.is_valid() else None
     reason = _why_not(form, model.is_valid() and bool(model.cleaned_data["backend"]))
     if sample is None or reason or (reason := why_not_ask(sample)):
-        context = _writing(request, collection, form, said) | {
+        context = _writing(request, collection, form, fields) | {
             "reason": reason or "There is no topic to try the prompt on."
         }
         return form_response(request, PAGE, context, part="dry_run")
-    asked = model.cleaned_data["backend"], model.cleaned_data["llm"].strip()
+    choice = model.cleaned_data["backend"], model.cleaned_data["llm"].strip()
     dry_run = dry_runs.start_dry_run(
-        collection, form.prompt, sample, backend=asked[0], llm=asked[1], by=request.user
+        collection, form.prompt, sample, backend=choice[0], llm=choice[1], by=request.user
     )
     context = _place(collection) | dry_run_context(dry_run)
     to = reverse("graders:dry-run", args=[slug, dry_run.pk])
@@ -230,13 +235,15 @@ def try_out(request: HtmxRequest, slug: str) -> HttpResponse:
 
 @require_safe
 def dry_run(request: HtmxRequest, slug: str, dry_run_id: int) -> HttpResponse:
-    """The last dry run; alone it is the whole page with the form as it was then."""
-    found = access.dry_run_for(request.user, slug, dry_run_id)
+    """Show the last dry run; without htmx, on the whole page with the form as it was then."""
+    dry_run = access.dry_run_for(request.user, slug, dry_run_id)
     if request.htmx:
-        context = _place(found.collection) | dry_run_context(found)
+        context = _place(dry_run.collection) | dry_run_context(dry_run)
         return page_or_part(request, PAGE, context, part="dry_run")
-    form = PromptForm(initial=initial_of(found.prompt))
-    context = _page(request, found.collection) | {"form": form} | tried(found.collection, form, {}, found)
+    form = PromptForm(initial=initial_of(dry_run.prompt))
+    context = (
+        _page(request, dry_run.collection) | {"form": form} | tried(dry_run.collection, form, {}, dry_run)
+    )
     return page_or_part(request, PAGE, context, part="dry_run")
 
 
@@ -265,13 +272,13 @@ def _after_change(request: HtmxRequest, collection: Collection) -> HttpResponse:
 
 
 def _writing(
-    request: HtmxRequest, collection: Collection, form: PromptForm, said: Context
+    request: HtmxRequest, collection: Collection, form: PromptForm, fields: Context
 ) -> dict[str, object]:
-    return _page(request, collection) | {"form": form} | tried(collection, form, said)
+    return _page(request, collection) | {"form": form} | tried(collection, form, fields)
 
 
 def _page(request: HtmxRequest, collection: Collection) -> dict[str, object]:
-    """Return the page of graders with the form opened; its parts need nothing of the lists below."""
+    """Return the context of the page with the form opened; its parts need nothing of the lists below."""
     lists = {} if request.htmx else listed(collection)
     return _place(collection) | {"is_writing": True} | lists
 

@@ -34,7 +34,7 @@ def collection_to_grade(user: User, slug: str) -> Collection:
 
 
 def price_refusal(user: User, collection: Collection, find: Callable[[], list[Missing]]) -> str:
-    """Why an assessor may not spend the estimated price of the cells that `find` finds; empty if they may."""
+    """Return why an assessor may not spend the price of the cells that `find` finds, or ""."""
     if roles.role_of(user, collection) != Role.ASSESSOR:
         return ""
     limit, dollars = float(collection.assessors_grade_up_to), price.dollars_of(collection, find())

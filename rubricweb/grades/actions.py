@@ -1,4 +1,4 @@
-"""Start, retry, pause, resume, hurry and cancel grading jobs."""
+"""Actions on grading jobs: start, retry, pause, resume, change priority and cancel."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from rubricweb.jobs import steering
 logger = logging.getLogger(__name__)
 
 SECONDS_TO_WAIT_FOR = 120.0
-"""A person who starts a job that takes one worker up to so long is taken to wait for it."""
+"""Longest time on one worker for which the person who starts a job is taken to wait for it."""
 
 
 class CannotRegrade(Exception):
-    """The grade's cell cannot be graded again by its grader; the text says why."""
+    """Raised where a grade's cell cannot be graded again by its grader; the text says why."""
 
 
 def start_grading(
@@ -51,7 +51,7 @@ def start_grading(
     configs: Iterable[GraderConfig] | None = None,
     priority: GradingJob.Priority | None = None,
 ) -> list[GradingJob]:
-    """Start a job for each config with cells that are missing and in no live job; none if nothing is.
+    """Start a job for each config with missing cells that no live job holds; none if there are none.
 
     What verifies answers that are not extracted yet has a job of its own, which waits for the job that
     extracts them; that is started too where it lacks. `configs` are the collection's own by default, and
@@ -65,7 +65,7 @@ def start_grading(
 def start_plan(
     plan: Stages, *, by: User | None, priority: GradingJob.Priority | None = None
 ) -> list[GradingJob]:
-    """Start what `start_grading` does by a plan that was made before the collection's row is held.
+    """Start what `start_grading` does, by a plan made before the collection's row is locked.
 
     The plan is made anew where a job began or ended since.
     """
@@ -93,7 +93,7 @@ def retry_failed(
     items: ItemQuerySet | None = None,
     configs: Iterable[GraderConfig] | None = None,
 ) -> list[GradingJob]:
-    """A job for each config with failed grades, of items that are asked now, that no live job retries.
+    """Start a job for each config with failed grades of current items that no live job retries.
 
     A failed grade stays until the new one is there. Extracted answers are verified as after `start_grading`,
     where the collection's own graders do that.
@@ -110,7 +110,7 @@ def retry_failed(
 def grade_cells(
     collection: Collection, *, missing: list[Missing], failed: list[Missing], by: User | None
 ) -> list[GradingJob]:
-    """Jobs for exactly these cells, which lack a grade or have a failed one, and which no live job holds."""
+    """Start jobs for exactly these cells, unless graded already or held by a live job."""
     with transaction.atomic():
         _lock(collection)
         press, left = uuid4(), left_to_start(collection, missing)
@@ -119,7 +119,7 @@ def grade_cells(
 
 
 def retry_failed_of(job: GradingJob, *, by: User | None) -> list[GradingJob]:
-    """One job for the failed grades that `job` made, and what verifies the answers that it brings.
+    """Start a job for the failed grades that `job` made, and one to verify the new answers.
 
     None if nothing of it is failed any more.
     """
@@ -128,7 +128,7 @@ def retry_failed_of(job: GradingJob, *, by: User | None) -> list[GradingJob]:
 
 @transaction.atomic
 def ask_again(grade: Grade, *, by: User | None) -> list[GradingJob]:
-    """Grade one cell once more, because somebody doubts its grade; nobody else is ever asked twice.
+    """Grade one cell once more, because somebody doubts its grade.
 
     The new grade takes the place of the old one, unless it fails. None if a live job is at it already. Raises
     CannotRegrade.
@@ -148,7 +148,7 @@ def ask_again(grade: Grade, *, by: User | None) -> list[GradingJob]:
 
 
 def go_on(jobs: list[GradingJob], *, by: User | None) -> list[GradingJob]:
-    """Start what jobs of one collection that ended early have left; none where nothing of it is missing."""
+    """Start what is left of jobs of one collection that ended early; none where nothing is missing."""
     rows = JobPart.objects.filter(job__in=jobs)
     wordings = {pk for pks in rows.values_list("revisions", flat=True) for pk in pks}
     collection = jobs[0].collection
@@ -162,34 +162,34 @@ def go_on(jobs: list[GradingJob], *, by: User | None) -> list[GradingJob]:
 
 
 def pause_job(job: GradingJob, *, by: User | None) -> GradingJob:
-    """Let workers save what they are at, and take no more of the job. Nothing happens if it has ended."""
+    """Let workers save what they are at, and take no more of the job. A job that has ended stays as it is."""
     return _steered(job, steering.pause, "grading paused", by)
 
 
 def resume_job(job: GradingJob, *, by: User | None) -> GradingJob:
-    """Go on with a paused job."""
+    """Resume a paused job."""
     return _steered(job, steering.resume, "grading resumed", by)
 
 
 def go_first(job: GradingJob, *, by: User | None) -> GradingJob:
-    """Somebody waits for this job. Nothing happens if it has ended."""
+    """Give the job high priority, because somebody waits for it, unless it has ended."""
     first = partial(steering.set_priority, priority=GradingJob.Priority.HIGH)
     return _steered(job, first, "grading put first", by)
 
 
 def go_in_turn(job: GradingJob, *, by: User | None) -> GradingJob:
-    """Nobody waits for this job any more."""
+    """Give the job normal priority again, because nobody waits for it any more."""
     in_turn = partial(steering.set_priority, priority=GradingJob.Priority.DEFAULT)
     return _steered(job, in_turn, "grading put in turn", by)
 
 
 def cancel_job(job: GradingJob, *, by: User | None) -> GradingJob:
-    """Stop the job now; the grades that are saved stay. Nothing happens if it has ended."""
+    """Stop the job now; grades that are saved stay. A job that has ended stays as it is."""
     return _steered(job, steering.cancel, "grading cancelled", by)
 
 
 def cancel_job_after_batch(job: GradingJob, *, by: User | None) -> GradingJob:
-    """Stop the job, but let workers save what they are at, which may have been paid for."""
+    """Stop the job once workers have saved what they are at, which may have been paid for."""
     return _steered(job, steering.cancel_waiting, "grading cancelled", by)
 
 
@@ -236,7 +236,7 @@ def _start(
     after: GradingJob | None = None,
     priority: GradingJob.Priority | None = None,
 ) -> GradingJob:
-    """The job waits for the end of `after`, whose row is locked, if there is one."""
+    """Create the job and its parts. It waits for the end of `after`, whose row is locked, if there is one."""
     job = GradingJob.objects.create(
         collection=collection,
         config=saved_config(missing.config),
@@ -258,14 +258,14 @@ def _start(
 
 
 def _priority(missing: Missing, by: User | None) -> GradingJob.Priority:
-    """By the time that one worker is expected to take; a server's batch takes a worker none."""
+    """Return the priority by the expected time on one worker; a server's batch takes a worker none."""
     rate = expected_rate(missing.config).cells
     is_awaited = by is not None and (not rate or missing.cells / rate <= SECONDS_TO_WAIT_FOR)
     return GradingJob.Priority.HIGH if is_awaited else GradingJob.Priority.DEFAULT
 
 
 def _make_direct_wordings(collection: Collection) -> bool:
-    """Make the synthetic item of each topic, whose text is the query, and return whether one was absent.
+    """Make the synthetic item of each topic, whose text is the query; return whether one was absent.
 
     A topic without text has none to ask.
     """

@@ -1,4 +1,4 @@
-"""Grader configs: what one asks with which options, and the scale of its ratings."""
+"""Grader configs: back-end, model, prompt and options, and the scale of the ratings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Chosen = Mapping[str, Value]
 """Options of a back-end that people chose, by name."""
 NOTHING_CHOSEN: Chosen = MappingProxyType({})
 MOST_VERSIONS = 99
-"""Of a prompt. A config does not say which it asks; its fingerprint does."""
+"""Most versions of a prompt. A config does not record the version; its fingerprint depends on it."""
 Scale = tuple[int, int]
 WHOLE_SCALE: Scale = (MIN_RATING, MAX_RATING)
 
@@ -40,7 +40,7 @@ def config_of(spec: GraderSpec) -> GraderConfig:
 
 
 def config_draft(spec: GraderSpec) -> GraderConfig:
-    """Return the config of `spec`; where nobody has saved it yet, unsaved and under a key that no row has.
+    """Return the config of `spec`, unsaved and under a key of no row where nobody has saved it yet.
 
     Readers compare, count and price with it, and nothing is written because somebody looked.
     """
@@ -58,7 +58,7 @@ def config_draft(spec: GraderSpec) -> GraderConfig:
 
 
 def saved_config(config: GraderConfig) -> GraderConfig:
-    """Return the config, saved where it is a draft so far."""
+    """Return the config, saved if it was a draft."""
     if config.pk > 0:
         return config
     if config.extraction:
@@ -68,10 +68,10 @@ def saved_config(config: GraderConfig) -> GraderConfig:
 
 @dataclass(frozen=True, slots=True)
 class AnswerSource:
-    """Whose extracted answers a verifying prompt reads."""
+    """The source of the extracted answers that a verifying prompt reads."""
 
     among: tuple[Prompt, ...] = ()
-    """The prompts that are asked: the first that extracts fitting answers is used, else the published one."""
+    """Active prompts: the first that extracts fitting answers is used, else the published one."""
     source: GraderConfig | None = None
     """Another grader, used for the kinds of items that it has answers to."""
 
@@ -83,7 +83,7 @@ def spec_for(
     reading: AnswerSource = AnswerSource(),
     chosen: Chosen = NOTHING_CHOSEN,
 ) -> GraderSpec:
-    """Return the spec that asks this prompt, with those `chosen` options that can change its grades.
+    """Return the spec of this prompt, with those `chosen` options that can change its grades.
 
     The spec of a verifying prompt names who extracted the answers, so that verdicts on different graders'
     answers stay apart.
@@ -112,25 +112,25 @@ def config_asking(
     reading: AnswerSource = AnswerSource(),
     chosen: Chosen = NOTHING_CHOSEN,
 ) -> GraderConfig:
-    """Return the config that asks this prompt; for a verifying one, the extracting config is made too."""
+    """Return the config of this prompt; for a verifying one, the extracting config is made too."""
     if prompt.needs_answer:
         config_of(spec_for(backend, llm, _extraction(prompt, reading.among), chosen=chosen))
     return config_of(spec_for(backend, llm, prompt, reading, chosen))
 
 
 def reading_of(collection: Collection) -> AnswerSource:
-    """The answer source that the settings choose."""
+    """Return the answer source that the settings choose."""
     chosen = GraderConfig.objects.filter(fingerprint=collection.answers_by) if collection.answers_by else None
     return AnswerSource(active_prompts(collection), chosen.first() if chosen else None)
 
 
 def options_of(collection: Collection, backend: str) -> Chosen:
-    """The collection's options for this back-end; none for another than its own."""
+    """Return the collection's options for this back-end; none for a back-end other than its own."""
     return collection.grader_options if backend == collection.grader_backend else NOTHING_CHOSEN
 
 
 def running_spec(job: GradingJob) -> GraderSpec:
-    """How a worker runs the job: the frozen config, with options for speed and device.
+    """Return the spec that a worker runs: the frozen config, with options for speed and device.
 
     The job's options take precedence over the collection's present ones.
     """
@@ -154,7 +154,7 @@ def imported_config(
 
 
 def _of_imported(spec: GraderSpec, purpose: str) -> str:
-    """The fingerprint of the config of grades from a file."""
+    """Return the fingerprint of the config of grades from a file."""
     parts = [IMPORTED, spec.llm, spec.prompt_class, purpose]
     if spec.frozen:
         parts.append(json.dumps(spec.frozen, sort_keys=True))
@@ -174,7 +174,7 @@ def _get(spec: GraderSpec, purpose: Purpose, fingerprint: str) -> GraderConfig:
 
 
 def require_genuine(config: GraderConfig) -> None:
-    """Raise ValueError for a config that is not what its fingerprint says: one from an archive may not be."""
+    """Raise ValueError for a config that differs from its fingerprint, as one from an archive may."""
     options, own = dict(config.options), config.options.get(PROMPT)
     if config.backend == IMPORTED:
         spec = GraderSpec(IMPORTED, config.llm, config.prompt_class, options)
@@ -212,7 +212,7 @@ def active_configs(collection: Collection) -> list[GraderConfig]:
 
 
 def planned_configs(collection: Collection) -> list[GraderConfig]:
-    """Return what `active_configs` returns, for readers: those that nobody has saved yet are drafts."""
+    """Return what `active_configs` returns, for readers: configs nobody has saved yet are drafts."""
     backend, llm, reading = collection.grader_backend, collection.grader_llm, reading_of(collection)
     chosen = options_of(collection, backend)
     drafts = [config_draft(spec_for(backend, llm, prompt, reading, chosen)) for prompt in reading.among]
@@ -226,7 +226,7 @@ def planned_configs(collection: Collection) -> list[GraderConfig]:
 
 
 def kinds_of(config: GraderConfig) -> frozenset[ItemKind]:
-    """The kinds of items that the config grades; guessed from the name of an unknown prompt class."""
+    """Return the kinds of items that the config grades, guessed from the name of an unknown prompt class."""
     try:
         return spec_of(config).prompt.kinds
     except UnknownPrompt:
@@ -237,7 +237,7 @@ def kinds_of(config: GraderConfig) -> frozenset[ItemKind]:
 
 
 def scale_of(config: GraderConfig) -> Scale:
-    """Lowest and highest rating; the whole scale for an unknown prompt."""
+    """Return the lowest and the highest rating; the whole scale for an unknown prompt."""
     if config.prompt_class in SCALES:
         return SCALES[config.prompt_class][0]
     prompt = _prompt(config)
@@ -245,7 +245,7 @@ def scale_of(config: GraderConfig) -> Scale:
 
 
 def default_min_grade(config: GraderConfig) -> int:
-    """The threshold that the prompt states.
+    """Return the threshold that the prompt states.
 
     Every screen, form, command and file takes its default from here. Unknown prompts, which came with a file,
     have 4 if they rate, and 1 if they label or verify.
@@ -259,7 +259,7 @@ def default_min_grade(config: GraderConfig) -> int:
 
 
 def threshold_note(config: GraderConfig) -> str:
-    """A sentence beside the default threshold of an unknown prompt; else empty."""
+    """Return a sentence beside the default threshold of an unknown prompt; else empty."""
     if config.prompt_class in SCALES or _prompt(config):
         return ""
     graded = "grades" if config.purpose == Purpose.RATE else "labels"
@@ -275,7 +275,7 @@ def within_scale(config: GraderConfig, min_grade: int | None) -> int:
 
 
 def name_of(config: GraderConfig, rating: int | None) -> str:
-    """The prompt's name of the rating; empty if it has only the number."""
+    """Return the prompt's name of the rating; empty if it has only the number."""
     prompt = _prompt(config)
     name = prompt.label_of(rating) if prompt and rating is not None else ""
     return "" if name == str(rating) else name.replace("_", " ")

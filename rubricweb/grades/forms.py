@@ -30,7 +30,7 @@ class AddressForm(forms.Form):
         self.data, self.is_bound = {**initial, **self.sent}, True
 
     def value(self, name: str, default: Any) -> Any:  # Any: as the field cleans it
-        """The field's value, or `default` if it is missing or wrong."""
+        """Return the field's value, or `default` if it is missing or wrong."""
         self.is_valid()
         value = self.cleaned_data.get(name)
         return default if value in (None, "") else value
@@ -39,7 +39,7 @@ class AddressForm(forms.Form):
 def select_at_once(
     label: Any, choices: Iterable[tuple[str, Any]], *, initial: str | None = None
 ) -> forms.ChoiceField:
-    """A choice that takes effect at once."""
+    """Return a choice that takes effect at once."""
     widget = forms.Select(attrs=AT_ONCE)
     return forms.ChoiceField(
         label=label, choices=list(choices), initial=initial, required=False, widget=widget
@@ -47,7 +47,7 @@ def select_at_once(
 
 
 def covered_from() -> forms.IntegerField:
-    """The threshold; GraderForm limits it to the scale of its grader."""
+    """Return the field of the threshold, which GraderForm limits to the scale of its grader."""
     return forms.IntegerField(
         label="Threshold",
         min_value=1,
@@ -59,7 +59,7 @@ def covered_from() -> forms.IntegerField:
 
 
 def rater_choices(raters: Iterable[Rater]) -> list[tuple[str, str]]:
-    """One choice per rater, with prompt classes where names repeat."""
+    """Return one choice per rater, with prompt classes where names repeat."""
     listed = list(raters)
     names = [rater.name for rater in listed]
     return [
@@ -85,7 +85,7 @@ class GraderForm(AddressForm):
     grader = select_at_once("Grader", ())
     default_min_grade = USUAL_MIN_GRADE
     grader_note = ""
-    """What to know of the grader's grades, where it gives items none."""
+    """Note on the grader's grades, where it gives items none."""
 
     def offer(self, raters: tuple[Rater, ...]) -> Rater:
         """Offer these raters, and return the one in the address."""

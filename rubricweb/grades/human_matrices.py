@@ -1,4 +1,4 @@
-"""Human ratings as matrices, a grader's ratings with people's corrections, and which cells a draw selected.
+"""Matrices of human ratings, a grader's ratings with human corrections, and masks of drawn cells.
 
 The rating of people together is the last adjudication if there is one, else the lower median.
 """
@@ -26,48 +26,48 @@ from rubricweb.grades.visibility import Hidden, Names
 
 CACHED_TOPICS = 4_000
 Key = tuple[int, int, int]
-"""(topic, stamp of its human grades, stamp of the collection)."""
+"""Topic, stamp of its human grades, and stamp of the collection."""
 Drawn = tuple[int, int, str]
-"""(draw, passage, uid of the wording)."""
+"""Draw, passage, and uid of the wording."""
 
 
 class Source(StrEnum):
-    """Whose ratings a board uses."""
+    """The source of a board's ratings."""
 
     GRADER = "grader"
     HUMANS = "humans"
     CORRECTED = "corrected"
-    """The grader's, replaced by people's where there are any."""
+    """A grader's ratings, replaced by human ones where there are any."""
 
 
 @dataclass(frozen=True, eq=False)
 class HumanGrades(TopicGrades):
-    """One topic's ratings by people together; MISSING without one. A cache key by identity."""
+    """The combined human ratings of one topic; MISSING without one. A cache key by identity."""
 
     wrong: tuple[tuple[int, int, str, int | None], ...]
-    """(config, row, uid, rating shown): found wrong by somebody, and rated by nobody."""
+    """(config, row, uid, displayed rating) of cells found wrong by somebody, and rated by nobody."""
     drawn: Mapping[int, GradeMatrix]
-    """By draw, the same cells: 1 where somebody rated a cell of this draw, else 0."""
+    """Matrices of the same cells by draw: 1 where somebody rated a cell of this draw, else 0."""
 
 
 @dataclass(frozen=True, eq=False)
 class CheckedGrades(TopicGrades):
-    """A grader's ratings, corrected. A cell found wrong without a human rating is MISSING."""
+    """A grader's corrected ratings. A cell found wrong without a human rating is MISSING."""
 
     checked: GradeMatrix
-    """The same cells: 1 with a human rating or verdict, else 0."""
+    """Matrix of the same cells: 1 with a human rating or verdict, else 0."""
 
     drawn: Mapping[int, GradeMatrix]
-    """As `HumanGrades.drawn`; may have cells that the grader's lack."""
+    """Masks as in `HumanGrades.drawn`; may have cells that the grader's lack."""
 
     def drawn_in(self, uids: tuple[str, ...], draws: Iterable[int]) -> NDArray[np.bool_]:
-        """Shape (passages, items): the checked cells that a draw selected."""
+        """Return a mask of the checked cells that a draw selected, shape (passages, items)."""
         checked = self.checked_in(uids)
         drawn = [self.drawn[draw].columns(uids).ratings == 1 for draw in draws if draw in self.drawn]
         return np.asarray(checked & np.any(drawn, axis=0)) if drawn else np.zeros_like(checked)
 
     def checked_in(self, uids: tuple[str, ...]) -> NDArray[np.bool_]:
-        """Shape (passages, items): the checked cells of these items."""
+        """Return a mask of the checked cells of these items, shape (passages, items)."""
         return np.asarray(self.checked.columns(uids).ratings == 1)
 
 
@@ -75,15 +75,16 @@ _cache: StampedCache[Key, HumanGrades] = StampedCache(CACHED_TOPICS)
 
 
 def ratings_by(source: Source, config: GraderConfig, pool: CollectionPool) -> Mapping[int, TopicGrades]:
-    """By topic id: the ratings of `source`."""
+    """Return the ratings of `source` by topic id."""
     if source is Source.GRADER:
         return matrices(config, pool)
     return human_matrices(pool) if source is Source.HUMANS else corrected(config, pool)
 
 
 def corrected(config: GraderConfig, pool: CollectionPool) -> dict[int, CheckedGrades]:
-    """By topic id: the grader's ratings, replaced by people's where there are any; of a grader that verifies
-    answers, its verdicts, replaced by people's.
+    """Return by topic id the grader's ratings, replaced by human ones where there are any.
+
+    For a grader that verifies answers: its verdicts, replaced by people's.
     """
     graded = matrices(config, pool)
     if config.purpose == Purpose.VERIFY:
@@ -94,19 +95,19 @@ def corrected(config: GraderConfig, pool: CollectionPool) -> dict[int, CheckedGr
 
 
 def human_matrices(pool: CollectionPool) -> dict[int, HumanGrades]:
-    """By topic id, for every topic of the pool; cells hidden from the reader are MISSING."""
+    """Return matrices by topic id, for every topic of the pool; hidden cells are MISSING."""
     by_topic = _all_human_matrices(pool)
     hidden = visibility.without_ratings(pool.collection_id, pool.by_topic)
-    return {pk: _shown(grades, hidden[pk]) for pk, grades in by_topic.items()}
+    return {pk: _visible(grades, hidden[pk]) for pk, grades in by_topic.items()}
 
 
-def _shown(grades: HumanGrades, hidden: Hidden) -> HumanGrades:
-    return _without(grades, hidden.named(hidden.people)) if hidden.people else grades
+def _visible(grades: HumanGrades, hidden: Hidden) -> HumanGrades:
+    return _without(grades, hidden.named(hidden.ratings)) if hidden.ratings else grades
 
 
 @lru_cache(maxsize=CACHED_TOPICS)
 def _without(grades: HumanGrades, cells: Names) -> HumanGrades:
-    """The matrices as if nobody had rated these cells."""
+    """Return the matrices as if nobody had rated these cells."""
     matrix, pool = grades.matrix, grades.pool
     hidden = visibility.mask_of(pool, matrix.item_ids, cells)
     return HumanGrades(
@@ -135,7 +136,7 @@ def _all_human_matrices(pool: CollectionPool) -> dict[int, HumanGrades]:
 
 
 def _current(topic_ids: set[int]) -> dict[int, list[HumanGrade]]:
-    """By topic: each person's latest event for each cell."""
+    """Return by topic each person's latest event for each cell."""
     rows = HumanGrade.objects.filter(topic__in=topic_ids).select_related("revision").order_by("number")
     now = {(row.revision_id, row.passage_id, row.by_id): row for row in rows}
     by_topic: dict[int, list[HumanGrade]] = {}
@@ -146,7 +147,7 @@ def _current(topic_ids: set[int]) -> dict[int, list[HumanGrade]]:
 
 
 def _drawn(topic_ids: set[int]) -> dict[int, set[Drawn]]:
-    """By topic: the cells of draws that somebody rated, whether or not they changed it since."""
+    """Return by topic the rated cells of draws, whether or not they changed since."""
     rows = HumanGrade.objects.filter(topic__in=topic_ids, draw__isnull=False)
     by_topic: dict[int, set[Drawn]] = {}
     fields = rows.values_list("topic_id", "draw_id", "passage_id", "revision__uid")
@@ -181,7 +182,7 @@ def _decided(topic: TopicPool, rows: Iterable[HumanGrade], from_draws: Iterable[
 
 
 def decided(events: Iterable[HumanGrade]) -> int | None:
-    """The one rating of these latest events, oldest first; None without any."""
+    """Return the one rating of these latest events, oldest first; None without any."""
     rated = [(row.how, row.rating) for row in events if row.rating is not None]
     decisions = [rating for how, rating in rated if how == HumanGrade.How.ADJUDICATED]
     if decisions:
@@ -222,7 +223,7 @@ def _correct(config_id: int, graded: TopicGrades, human: HumanGrades) -> Checked
 
 
 def uniform_draws(collection: Collection, revisions: Container[int]) -> tuple[frozenset[int], frozenset[int]]:
-    """By primary key: the draws that sampled all cells of these wordings alike, and the others."""
+    """Return the draws, by primary key, that sampled all cells of these wordings alike, and the others."""
     draws = Draw.objects.filter(collection=collection).values_list("pk", "design", "revisions")
     wordings = set(revisions)
     uniform = {pk for pk, design, drawn in draws if design == Draw.Design.CELLS and wordings <= set(drawn)}
@@ -230,7 +231,7 @@ def uniform_draws(collection: Collection, revisions: Container[int]) -> tuple[fr
 
 
 def drawn_mask(human: HumanGrades, uids: tuple[str, ...], draws: Iterable[int]) -> NDArray[np.bool_]:
-    """Shape (passages, items): cells of these draws that somebody rated."""
+    """Return a mask of the rated cells of these draws, shape (passages, items)."""
     mask = np.zeros((len(human.pool.doc_ids), len(uids)), dtype=np.bool_)
     for draw in draws:
         if draw in human.drawn:

@@ -1,4 +1,4 @@
-"""What people say of cells: their ratings, their verdicts on answers, and the random draws of cells."""
+"""Models of human ratings of cells, verdicts on answers, and random draws of cells."""
 
 import uuid
 from hashlib import blake2b
@@ -14,7 +14,7 @@ from rubricweb.corpus.models import Collection, Passage, Topic
 
 
 class Draw(models.Model):
-    """A random draw of cells for people to rate. Estimates stand on the cells of draws, and on no others.
+    """A random draw of cells for people to rate. Estimates use the cells of draws only.
 
     The chance of each cell is kept with it (`CampaignCell.draw_probability`).
     """
@@ -29,11 +29,11 @@ class Draw(models.Model):
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="draws")
     design = models.CharField(max_length=20, choices=Design)
     configs = models.ManyToManyField("grades.GraderConfig", related_name="+")
-    """The graders whose ratings split the cells at the threshold; none where it serves all graders."""
+    """Graders whose ratings split the cells at the threshold; none where it serves all graders."""
     cutoff = models.PositiveSmallIntegerField(null=True)
-    """None for all cells alike."""
+    """Cutoff of the draw; None for all cells alike."""
     min_grade = models.PositiveSmallIntegerField(null=True)
-    """None where it serves all thresholds."""
+    """Threshold of the draw; None where it serves all thresholds."""
     revisions = models.JSONField(default=list)
     """Primary keys of the wordings whose cells could be drawn."""
     passages = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
@@ -48,14 +48,14 @@ class Draw(models.Model):
 
 
 class HumanGrade(models.Model):
-    """What a person said of one wording and one passage. Append-only: the highest number is what counts.
+    """A person's rating of one wording and one passage. Append-only: the highest number counts.
 
-    `number` counts what this person said of this cell, so that of two writers who saw the same number one is
+    `number` counts the person's events for the cell, so that of two writers who saw the same number one is
     refused. A change of mind, an undo (`is_withdrawn`) and an adjudication are events of their own.
     """
 
     class How(models.TextChoices):
-        """In which work it was said, and so what the person had seen."""
+        """The kind of work in which a rating was made, and so what the person had seen."""
 
         GRID = "grid", "own rating in the grid"
         BLIND = "blind", "rated before seeing the grader's rating"
@@ -65,7 +65,7 @@ class HumanGrade(models.Model):
         IMPORTED = "imported", "rated in another tool"
 
     class Verdict(models.TextChoices):
-        """Of the grader's rating that was shown."""
+        """A person's verdict on the displayed rating of a grader."""
 
         RIGHT = "right", "right"
         WRONG = "wrong", "wrong"
@@ -76,18 +76,18 @@ class HumanGrade(models.Model):
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="human_grades")
     number = models.PositiveIntegerField()
     rating = models.SmallIntegerField(null=True)
-    """None where the grader was only found wrong, or where the person took back what they said."""
+    """Rating; None where the grader was only found wrong, or the person withdrew the rating."""
     verdict = models.CharField(max_length=10, choices=Verdict, blank=True)
     how = models.CharField(max_length=20, choices=How)
     is_withdrawn = models.BooleanField(default=False)
     draw = models.ForeignKey(Draw, null=True, on_delete=models.RESTRICT, related_name="ratings")
-    """The random draw that brought the cell up; None where a person chose it."""
+    """Random draw that selected the cell; None where a person chose it."""
     config = models.ForeignKey("grades.GraderConfig", null=True, on_delete=models.PROTECT, related_name="+")
-    """The grader whose rating the person had seen, or gave a verdict of."""
+    """Grader whose rating the person had seen, or gave a verdict of."""
     seen_rating = models.SmallIntegerField(null=True)
-    """That rating, as it was then."""
+    """The grader's rating, as it was then."""
     uid = models.UUIDField(unique=True, default=uuid.uuid4)
-    """Made where the person rated: what is sent twice is saved once."""
+    """Id made by the client, so that what is submitted twice is saved once."""
     at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -113,7 +113,7 @@ class HumanGrade(models.Model):
 
 
 class HumanStamp(models.Model):
-    """Moves with every human grade and verdict of a topic; matrices by humans are keyed by it."""
+    """A stamp that moves with every human grade and verdict of a topic, as the key of human matrices."""
 
     topic = models.OneToOneField(Topic, on_delete=models.CASCADE, related_name="human_stamp")
     number = models.PositiveBigIntegerField(default=new_stamp)
@@ -123,32 +123,32 @@ class HumanStamp(models.Model):
 
 
 def answer_digest(answer: str) -> str:
-    """Return a short digest, by which a page and its server know whether they mean the same answer."""
+    """Return a short digest by which a page and its server recognize the same answer."""
     return blake2b(answer.encode(), digest_size=8).hexdigest()
 
 
 class AnswerVerdict(models.Model):
-    """What a person said of an answer that a grader verified. Append-only: the highest number counts.
+    """A person's verdict on an answer that a grader verified. Append-only: the highest number counts.
 
-    Apart from `HumanGrade`, whose ratings are of the passage: an answer may be wrong where the passage has a
-    right one. `number` counts what this person said of this grader's verdict on this cell.
+    Separate from `HumanGrade`, which rates the passage: an answer may be wrong where the passage has a right
+    one. `number` counts the person's events for this grader's verdict on this cell.
     """
 
     config = models.ForeignKey("grades.GraderConfig", on_delete=models.PROTECT, related_name="+")
-    """The grader that verified the answer."""
+    """Grader that verified the answer."""
     topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="answer_verdicts")
     revision = models.ForeignKey(ItemRevision, on_delete=models.CASCADE, related_name="answer_verdicts")
     passage = models.ForeignKey(Passage, on_delete=models.CASCADE, related_name="answer_verdicts")
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="answer_verdicts")
     number = models.PositiveIntegerField()
     is_right = models.BooleanField(null=True)
-    """Whether the answer is right; None where the person took back what they said."""
+    """Whether the answer is right; None where the person withdrew the verdict."""
     answer = models.TextField()
     """The answer that the person read: the verdict holds for no other."""
     seen_rating = models.SmallIntegerField()
     """The grader's verdict as it was then: 1 right, 0 wrong."""
     uid = models.UUIDField(unique=True, default=uuid.uuid4)
-    """Made where the person decided: what is sent twice is saved once."""
+    """Id made by the client, so that what is submitted twice is saved once."""
     at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -169,7 +169,7 @@ class AnswerVerdict(models.Model):
 
     @property
     def verdict(self) -> str:
-        """Of the grader's verdict: "right" or "wrong"; empty where it was taken back."""
+        """Return "right" or "wrong" for the grader's verdict; empty where it was withdrawn."""
         if self.is_right is None:
             return ""
         agrees = self.is_right == bool(self.seen_rating)

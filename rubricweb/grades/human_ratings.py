@@ -1,4 +1,4 @@
-"""Ratings by people: saved as events, of which each person's latest counts."""
+"""Human ratings, saved as events of which each person's latest counts."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ How = HumanGrade.How
 Verdict = HumanGrade.Verdict
 BATCH = 500
 SAME = ("rating", "verdict", "how", "is_withdrawn", "draw_id", "config_id", "seen_rating")
-"""The fields that an undo copies from the event before."""
+"""Fields that an undo copies from the event before."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One wording and one passage, by primary keys."""
+    """A wording and a passage, by primary keys."""
 
     topic_id: int
     revision_id: int
     passage_id: int
     channel: str = field(default="", compare=False)
-    """Of its collection's live events; looked up if empty."""
+    """Channel of the collection's live events; looked up if empty."""
 
     @classmethod
     def of(cls, item: Item, passage: Passage) -> Cell:
@@ -44,7 +44,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class ShownRating:
-    """The grader's rating that the person saw."""
+    """A grader's rating as it was displayed to the person."""
 
     config: GraderConfig
     rating: int | None
@@ -80,11 +80,11 @@ class HumanGradeError(Exception):
 
 
 class UnfitRating(HumanGradeError):
-    """A rating off the scale, or neither rating nor verdict."""
+    """Raised for a rating off the scale, or for neither rating nor verdict."""
 
 
 class RatedMeanwhile(HumanGradeError):
-    """The same person rated the cell elsewhere since; `now` is that event."""
+    """Raised where the same person rated the cell elsewhere since; `now` is that event."""
 
     def __init__(self, now: HumanGrade | AnswerVerdict | None, seen: int) -> None:
         self.now, self.seen = now, seen
@@ -98,7 +98,7 @@ def rate_cell(
     by: User,
     seen: int,
     how: How = How.GRID,
-    shown: ShownRating | None = None,
+    displayed: ShownRating | None = None,
     draw: int | None = None,
     uid: UUID | None = None,
 ) -> HumanGrade:
@@ -109,13 +109,13 @@ def rate_cell(
     """
     with saved_once(cell, by=by, seen=seen):
         return already_saved(cell, by=by, seen=seen, uid=uid) or add_rating(
-            cell, rating=rating, by=by, seen=seen, how=how, shown=shown, draw=draw, uid=uid
+            cell, rating=rating, by=by, seen=seen, how=how, displayed=displayed, draw=draw, uid=uid
         )
 
 
 @contextmanager
 def saved_once(cell: Cell, *, by: User, seen: int) -> Iterator[None]:
-    """A transaction; raises RatedMeanwhile if `by` rates the cell at the same time."""
+    """Run a transaction; raises RatedMeanwhile if `by` rates the cell at the same time."""
     try:
         with transaction.atomic():
             yield
@@ -145,43 +145,43 @@ def add_rating(
     by: User,
     seen: int,
     how: How,
-    shown: ShownRating | None = None,
+    displayed: ShownRating | None = None,
     draw: int | None = None,
     uid: UUID | None = None,
 ) -> HumanGrade:
-    """As `rate_cell`, inside `saved_once` and after `already_saved`."""
+    """Save a rating like `rate_cell`, inside `saved_once` and after `already_saved`."""
     _within_scale(rating)
     fields = {"rating": rating, "how": how}
-    return _add(cell, by, seen, uid, _shown(shown) | fields | {"draw_id": draw})
+    return _add(cell, by, seen, uid, _displayed_fields(displayed) | fields | {"draw_id": draw})
 
 
-def judge_grader(
+def record_verdict(
     cell: Cell,
     *,
     verdict: Verdict,
     by: User,
     seen: int,
-    shown: ShownRating,
+    displayed: ShownRating,
     rating: int | None = None,
     draw: int | None = None,
     uid: UUID | None = None,
 ) -> HumanGrade:
-    """Mark the shown rating right, which makes it `by`'s own, or wrong, with the right one if known."""
+    """Mark the displayed rating right, which makes it `by`'s own, or wrong, with the right one if given."""
     if verdict == Verdict.RIGHT:
-        rating = shown.rating
+        rating = displayed.rating
     if rating is not None:
         _within_scale(rating)
     elif verdict == Verdict.RIGHT:
         raise UnfitRating("There is no rating here that could be right.")
     fields = {"rating": rating, "verdict": verdict, "how": How.VERIFIED}
-    return _append(cell, by, seen, uid, _shown(shown) | fields | {"draw_id": draw})
+    return _append(cell, by, seen, uid, _displayed_fields(displayed) | fields | {"draw_id": draw})
 
 
 @transaction.atomic
-def find_right(cells: Iterable[tuple[Cell, ShownRating]], *, by: User, uid: UUID) -> list[HumanGrade]:
-    """Mark the shown ratings of many cells right, except those that `by` rated before.
+def confirm_grades(cells: Iterable[tuple[Cell, ShownRating]], *, by: User, uid: UUID) -> list[HumanGrade]:
+    """Mark the displayed ratings of many cells right, except those that `by` rated before.
 
-    `uid` makes sending it twice harmless, and identifies them to `take_back_right`.
+    `uid` makes sending it twice harmless, and identifies them to `undo_confirmations`.
     """
     ratings = dict(cells)
     topics = {cell.topic_id for cell in ratings}
@@ -211,8 +211,8 @@ def find_right(cells: Iterable[tuple[Cell, ShownRating]], *, by: User, uid: UUID
 
 
 @transaction.atomic
-def take_back_right(cells: Iterable[Cell], *, by: User, uid: UUID) -> int:
-    """Undo a `find_right` in cells that `by` has not rated since; return how many."""
+def undo_confirmations(cells: Iterable[Cell], *, by: User, uid: UUID) -> int:
+    """Undo `confirm_grades` in cells that `by` has not rated since; return how many."""
     uids = [_uid_of(uid, cell) for cell in cells]
     done = 0
     for event in HumanGrade.objects.filter(by=by, uid__in=uids):
@@ -226,7 +226,7 @@ def take_back_right(cells: Iterable[Cell], *, by: User, uid: UUID) -> int:
 
 @transaction.atomic
 def add_imported(rows: Iterable[tuple[Cell, User, int]], *, channel: str) -> tuple[int, int, int]:
-    """Save ratings of a file: (cell, who rated it, rating), each cell of a person once.
+    """Save ratings of a file as (cell, rater, rating), each cell of a person once.
 
     Return how many are new, how many follow another rating of the same person, and how many were there.
     """
@@ -248,7 +248,7 @@ def add_imported(rows: Iterable[tuple[Cell, User, int]], *, channel: str) -> tup
 
 @transaction.atomic
 def save_events(events: Iterable[HumanGrade], *, channel: str) -> None:
-    """Save events of a file as they were, with their numbers, ids and times."""
+    """Save events of a file unchanged, with their numbers, ids and times."""
     rows = list(events)
     times = [row.at for row in rows]
     HumanGrade.objects.bulk_create(rows, batch_size=BATCH)
@@ -303,7 +303,7 @@ def _add(cell: Cell, by: User, seen: int, uid: UUID | None, fields: dict[str, ob
 
 
 def move_stamp(topic_id: int, channel: str = "") -> None:
-    """Say that people said something of the topic: caches go, and open pages refresh."""
+    """Record a change of the topic's human ratings: caches expire, and open pages refresh."""
     visibility.forget()
     stamp = HumanStamp.objects.filter(topic=topic_id)
     if not stamp.update(number=new_stamp()):
@@ -312,8 +312,8 @@ def move_stamp(topic_id: int, channel: str = "") -> None:
     events.publish_on_commit(channel or Collection.objects.get(topics=topic_id).channel, "ratings")
 
 
-def _shown(shown: ShownRating | None) -> dict[str, object]:
-    return {"config": shown.config, "seen_rating": shown.rating} if shown else {}
+def _displayed_fields(displayed: ShownRating | None) -> dict[str, object]:
+    return {"config": displayed.config, "seen_rating": displayed.rating} if displayed else {}
 
 
 def _within_scale(rating: int) -> None:

@@ -1,4 +1,4 @@
-"""The page of jobs: a line for everything that people started, the workers, and one opened with its calls."""
+"""The page of jobs: a line for each thing that people started, the workers, and one job opened."""
 
 from __future__ import annotations
 
@@ -51,18 +51,18 @@ EACH: Mapping[str, Callable[..., Any]] = {
     "cancel-now": actions.cancel_job,
     "retry": actions.retry_failed_of,
 }
-"""What is done to each job of a press."""
+"""Actions on each job of a press."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
     grade: Grade
     item: Item | None
-    """One that asks these words now, to link to its cell; None where no item does any more."""
+    """Current item with this wording, to link to its cell; None where no item has it any more."""
     price: Price
-    """Of asking once more."""
+    """Price of asking once more."""
     prompt: str
-    """Written again from the same parts; empty where its wording is not known any more."""
+    """Prompt rendered again from the same parts; empty where its wording is lost."""
     reply: RawReply
 
     @property
@@ -79,7 +79,7 @@ class Call:
 
     @property
     def error_words(self) -> str:
-        return breaker.words(self.grade.error_class) if self.is_failed else ""
+        return breaker.label(self.grade.error_class) if self.is_failed else ""
 
 
 def failed_calls(job: GradingJob, page: str | None) -> Page[Call]:
@@ -87,7 +87,7 @@ def failed_calls(job: GradingJob, page: str | None) -> Page[Call]:
 
 
 def latest_calls(job: GradingJob, page: str | None) -> Page[Call]:
-    """The newest grades of the job, of the topics that it worked on last."""
+    """Return the job's newest grades, of the topics that it worked on last."""
     chunks = job.chunks.filter(done__gt=0).order_by("-number")
     topics = list(dict.fromkeys(chunks.values_list("topic_id", flat=True)[:LATEST_CALLS]))[:3]
     grades = _grades_of(job).by(job.config).for_topics(topics)
@@ -96,7 +96,7 @@ def latest_calls(job: GradingJob, page: str | None) -> Page[Call]:
 
 
 def _grades_of(job: GradingJob) -> GradeQuerySet:
-    """Without those of cells that the reader is to rate blind."""
+    """Return the job's grades, without those of cells that the reader is to rate blind."""
     return visible_grades(Grade.objects.filter(job=job), job.collection_id)
 
 
@@ -121,7 +121,7 @@ def _page(job: GradingJob, grades: GradeQuerySet, number: str | None) -> Page[Ca
 
 
 def _items(job: GradingJob, rows: list[Grade]) -> dict[int, Item]:
-    """By revision."""
+    """Return the current items by revision."""
     asking = Item.objects.filter(
         bank__collection=job.collection_id, revision__in={row.revision_id for row in rows}
     )
@@ -129,7 +129,7 @@ def _items(job: GradingJob, rows: list[Grade]) -> dict[int, Item]:
 
 
 def _prompt(grade: Grade, items: dict[int, Item]) -> str:
-    """A prompt class in another version than that which was asked is not shown for it."""
+    """Return the prompt that was asked; empty where only another version of it is known."""
     try:
         prompt = spec_of(grade.config).prompt
         if spec_of(grade.config).fingerprint != grade.config.fingerprint:
@@ -152,8 +152,10 @@ def _kind(grade: Grade, items: dict[int, Item]) -> ItemKind:
 
 @require_safe
 def jobs(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Every line of the collection and every worker, live; with `job` in the address, that one's parts and
-    calls. With `missing` also what is missing, for browsers without JavaScript.
+    """Show every line of the collection and every worker, live.
+
+    With `job` in the address, that job's parts and calls; with `missing` also what is missing, for browsers
+    without JavaScript.
     """
     collection = collection_for(request.user, slug)
     context = jobs_context(request, collection)
@@ -165,7 +167,7 @@ def jobs(request: HtmxRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def steer(request: HtmxRequest, slug: str, kind: str, job_id: int, act: str) -> HttpResponse:
-    """Cancel a line, go on with it, pause it, or grade again what failed of it."""
+    """Cancel, resume or pause a line, or grade again what failed of it."""
     if kind == GRADING:
         job = access.job_for(request.user, slug, job_id, needed=roles.TO_GRADE)
         _steer_press(request, job, act)
@@ -240,14 +242,14 @@ def jobs_context(request: HtmxRequest, collection: Collection) -> Context:
 
 
 def _address(collection: Collection, query: QueryDict) -> str:
-    """Of what is shown, also after a POST."""
+    """Return the address of what is displayed, also after a POST."""
     names = ("job", "show", "page", "who", "bank", "topic")
     kept = {name: query[name] for name in names if query.get(name)}
     return f"{reverse('grades:jobs', args=[collection.slug])}?{urlencode(kept)}"
 
 
 def _lines(request: HtmxRequest, collection: Collection) -> list[JobLine]:
-    """What waits in the order in which it was asked for, all else latest first."""
+    """Return the lines: what waits in the order of requests, all else latest first."""
     lines = progress.press_lines(progress.job_rows(collection))
     if roles.holds(request.user, collection, roles.TO_SEE_RUNS):
         may_organize = roles.holds(request.user, collection, roles.TO_ORGANIZE)
@@ -267,7 +269,7 @@ def _lines(request: HtmxRequest, collection: Collection) -> list[JobLine]:
 
 
 def _opened(request: HtmxRequest, collection: Collection, job_id: str) -> Context:
-    """The job of the address, with its calls: failed ones, or with `show=latest` the latest."""
+    """Return the job of the address with its calls: failed ones, or with `show=latest` the latest."""
     if not job_id:
         return {"opened": None}
     job = access.job_for(request.user, collection.slug, parse_id(job_id))

@@ -37,25 +37,26 @@ logger = logging.getLogger(__name__)
 SNAPSHOTS_AT_ONCE = 100
 WRITTEN_AT_ONCE = 200
 LAYOUT = 2
-"""Added to a stamp's number. Raised, it puts all earlier snapshots out of date, also those of workers that
-still run the version before: at 0 some held the ratings of other topics, at 1 extracted answers were absent.
+"""Version added to a stamp's number. Raising it outdates all earlier snapshots, also those of workers that
+still run the version before: at 0 some held the ratings of other topics, at 1 extracted answers were
+absent.
 """
 CACHED_MATRICES = 4_000
 READ_AT_ONCE = 1_000_000
-"""Grades, as rows: one query reads about so many."""
+"""Approximate number of grades that one query reads as rows."""
 KEPT_AT_ONCE = 200_000
 """Grades that one call of `keep_snapshots` reads, so that it takes about a second."""
 Key = tuple[int, int, int, int]
-"""(config, topic, stamp of its grades, stamp of the collection)."""
+"""Config, topic, stamp of its grades, and stamp of the collection."""
 Stamps = Mapping[int, tuple[int, int]]
-"""By topic: the stamp of its grades, and how many they are."""
+"""Stamp and number of grades, by topic."""
 Loaded = Iterator[tuple[TopicPool, GradeMatrix]]
 _seen_out_of_date: dict[int, int] = {}
-"""Numbers of stamps, as `keep_snapshots` found them the last time."""
+"""Numbers of outdated stamps at the last call of `keep_snapshots`."""
 
 
 class StampedCache(Generic[CacheKey, Value]):
-    """Keeps the `size` values used last."""
+    """A cache of the `size` values used last."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -90,7 +91,7 @@ class TopicRatings:
     passages: NDArray[np.int64]
     """Primary keys in rising order, shape (passages,)."""
     ratings: Ratings
-    """Shape (passages, items)."""
+    """Ratings, shape (passages, items)."""
 
 
 def of_cells(cells: NDArray[np.int64]) -> TopicRatings:
@@ -104,7 +105,7 @@ def of_cells(cells: NDArray[np.int64]) -> TopicRatings:
 
 
 def read_snapshots(config_id: int, numbers: Mapping[int, int]) -> Iterator[tuple[int, TopicRatings]]:
-    """Yield (topic, its ratings) of those topics whose snapshot is whole and has the number that is given."""
+    """Yield (topic, ratings) of topics whose snapshot is whole and has the given number."""
     rows = MatrixSnapshot.objects.filter(config=config_id, topic__in=list(numbers))
     fields = rows.values_list("topic_id", "number", "content").iterator(chunk_size=SNAPSHOTS_AT_ONCE)
     for topic_id, number, content in fields:
@@ -117,7 +118,7 @@ def read_snapshots(config_id: int, numbers: Mapping[int, int]) -> Iterator[tuple
 
 
 def write_snapshots(config_id: int, ratings: Iterable[tuple[int, int, TopicRatings]]) -> None:
-    """Write snapshots, (topic, number, ratings); the number of each stamp was read before its rows."""
+    """Write snapshots (topic, number, ratings), each number read before the rows."""
     rows = [
         MatrixSnapshot(
             config_id=config_id,
@@ -169,13 +170,13 @@ _cache: StampedCache[Key, TopicGrades] = StampedCache(CACHED_MATRICES)
 
 
 def matrices(config: GraderConfig, pool: CollectionPool) -> dict[int, TopicGrades]:
-    """By topic id, for every topic of the pool; a topic without grades has a matrix without columns.
+    """Return matrices by topic id, for every topic of the pool; without grades they have no columns.
 
     Cells hidden from the reader are MISSING.
     """
     by_topic = _all_matrices(config, pool)
     hidden = visibility.without_grades(pool.collection_id, pool.by_topic)
-    return {pk: _shown(grades, hidden[pk]) for pk, grades in by_topic.items()}
+    return {pk: _visible(grades, hidden[pk]) for pk, grades in by_topic.items()}
 
 
 def _all_matrices(config: GraderConfig, pool: CollectionPool) -> dict[int, TopicGrades]:
@@ -188,13 +189,13 @@ def _all_matrices(config: GraderConfig, pool: CollectionPool) -> dict[int, Topic
     return by_topic
 
 
-def _shown(grades: TopicGrades, hidden: Hidden) -> TopicGrades:
+def _visible(grades: TopicGrades, hidden: Hidden) -> TopicGrades:
     return without(grades, hidden.named(hidden.graders)) if hidden.graders else grades
 
 
 @lru_cache(maxsize=CACHED_MATRICES)
 def without(grades: TopicGrades, cells: Names) -> TopicGrades:
-    """A copy with these cells MISSING. Readers from whom cells are hidden have caches of their own."""
+    """Return a copy with these cells MISSING. Readers from whom cells are hidden have caches of their own."""
     matrix = grades.matrix
     hidden = visibility.mask_of(grades.pool, matrix.item_ids, cells)
     ratings = np.where(hidden, MISSING, matrix.ratings).astype(np.int8)
@@ -202,7 +203,7 @@ def without(grades: TopicGrades, cells: Names) -> TopicGrades:
 
 
 def topic_grades(config: GraderConfig, pool: CollectionPool, topic_id: int) -> TopicGrades:
-    """One topic of `matrices`."""
+    """Return one topic of `matrices`."""
     return matrices(config, pool.only(topic_id))[topic_id]
 
 
@@ -220,8 +221,9 @@ def _key(config: GraderConfig, topic_id: int, stamps: Stamps, stamp: int) -> Key
 
 
 def _load(config: GraderConfig, topics: list[TopicPool], stamps: Stamps) -> Loaded:
-    """Read the ratings of these topics from their snapshots, and the others from their rows; a topic without
-    a stamp has none.
+    """Read the ratings of these topics from their snapshots, and the others from their rows.
+
+    A topic without a stamp has none.
     """
     ids = sorted(topic.topic_id for topic in topics if topic.topic_id in stamps)
     of_topics = dict(read_snapshots(config.pk, {pk: stamps[pk][0] for pk in ids}))
@@ -234,7 +236,7 @@ def _load(config: GraderConfig, topics: list[TopicPool], stamps: Stamps) -> Load
 
 
 def _groups(grades: Mapping[int, int]) -> Iterator[list[int]]:
-    """The topics in their order, some at a time: of so many grades that their rows take little memory."""
+    """Yield the topics in their order, in groups of so many grades that their rows take little memory."""
     before = accumulate(grades.values(), initial=0)
     pairs = zip(grades, before, strict=False)
     for _, group in groupby(pairs, key=lambda pair: pair[1] // READ_AT_ONCE):
@@ -242,8 +244,9 @@ def _groups(grades: Mapping[int, int]) -> Iterator[list[int]]:
 
 
 def from_rows(config: GraderConfig, topic_ids: Sequence[int]) -> dict[int, TopicRatings]:
-    """Return the ratings of these topics in one query. A grade without a rating is ANSWERED where it is an
-    extracted answer, else FAILED.
+    """Return the ratings of these topics in one query.
+
+    A grade without a rating is ANSWERED where it is an extracted answer, else FAILED.
     """
     if not topic_ids:
         return {}
@@ -260,7 +263,7 @@ def from_rows(config: GraderConfig, topic_ids: Sequence[int]) -> dict[int, Topic
 
 
 def _in_pool(topic: TopicPool, of_topic: TopicRatings, uids: Mapping[int, str]) -> GradeMatrix:
-    """Passages outside the pool are left out, and items that have ratings of no other."""
+    """Leave out passages outside the pool, and items that have ratings of no other."""
     pool = np.array(topic.passage_pks, dtype=np.int64)
     if len(of_topic.passages):
         places = np.minimum(np.searchsorted(of_topic.passages, pool), len(of_topic.passages) - 1)
@@ -278,7 +281,7 @@ def _in_pool(topic: TopicPool, of_topic: TopicRatings, uids: Mapping[int, str]) 
 
 
 def keep_snapshots() -> None:
-    """Write snapshots of ratings that nobody has changed since the last call, at most of KEPT_AT_ONCE grades.
+    """Write snapshots of ratings that nobody changed since the last call, of at most KEPT_AT_ONCE grades.
 
     A duty of workers: a web request only reads, and while a job grades its topics change with every batch.
     """

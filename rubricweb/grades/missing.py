@@ -1,4 +1,4 @@
-"""What is missing, what grading it takes, and the button that starts it: a part of many pages."""
+"""The fragment on missing grades: their number, the cost of grading, and the button that starts it."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def retry_failed(request: HtmxRequest, slug: str) -> HttpResponse:
 
 
 def _refused(request: HtmxRequest, collection: Collection, refusal: Context) -> HttpResponse:
-    """Render the part again, with the refusal beside the button; a plain browser is told on its page."""
+    """Render the fragment again, with the refusal beside the button; plain browsers get it on their page."""
     if not request.htmx:
         messages.error(request, f"Not started. {' '.join(map(str, refusal.values()))}")
         return redirect(back_to(request, collection))
@@ -79,7 +79,7 @@ def _refused(request: HtmxRequest, collection: Collection, refusal: Context) -> 
 
 
 def _announced(started: list[GradingJob]) -> str:
-    """What is said to those who do not see the line that takes the button's place."""
+    """Return the message for those who do not see the line that replaces the button."""
     pairs = progress.pairs_of(started)
     return f"Grading {number(pairs)} {'pair' if pairs == 1 else 'pairs'}." if started else ""
 
@@ -87,8 +87,9 @@ def _announced(started: list[GradingJob]) -> str:
 def after(
     request: HtmxRequest, collection: Collection, *, announced: str = "", plan: Stages | None = None
 ) -> HttpResponse:
-    """Render what is missing in the scope of the form, by the plan if there is one; redirect a plain browser
-    to `next`.
+    """Render what is missing in the form's scope, by the plan if given.
+
+    Redirect a plain browser to `next`.
     """
     if not request.htmx:
         return redirect(back_to(request, collection))
@@ -98,14 +99,14 @@ def after(
 
 
 def back_to(request: HtmxRequest, collection: Collection) -> str:
-    """The URL in `next`, if it is one of ours."""
+    """Return the URL in `next`, if it is one of ours."""
     to = request.POST.get("next", "")
     is_ours = url_has_allowed_host_and_scheme(to, {request.get_host()}, require_https=request.is_secure())
     return to if is_ours else reverse("grades:jobs", args=[collection.slug])
 
 
 def scope_of(collection: Collection, query: Context) -> Scope:
-    """404 for a bank or topic of another collection."""
+    """Return the scope; 404 for a bank or topic of another collection."""
     bank_id, topic_id = (_number(query.get(name, "")) for name in ("bank", "topic"))
     bank = get_object_or_404(collection.banks, pk=bank_id) if bank_id is not None else None
     topic = get_object_or_404(collection.topics, pk=topic_id) if topic_id is not None else None
@@ -113,7 +114,7 @@ def scope_of(collection: Collection, query: Context) -> Scope:
 
 
 def _number(text: str) -> int | None:
-    """None for an empty field; 0, which no row has, for a text that is no number."""
+    """Return the number; None for an empty field, and 0, which no row has, for other text."""
     return parse_id(text) if text else None
 
 
@@ -135,9 +136,7 @@ def missing_context(
 
 
 def _look_at(page: str, gap: Gap) -> str:
-    """The address of the page with the grades that were made here, where it shows others by default; else
-    empty.
-    """
+    """Return the address of grades made here, if the page shows others by default; else ""."""
     path, _, query = page.partition("?")
     address = QueryDict(query, mutable=True)
     if gap.regraded is None or address.get("grader"):

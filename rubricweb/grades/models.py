@@ -1,4 +1,4 @@
-"""Grades, who gave them, and the jobs that make them."""
+"""Models of grades, graders, and the jobs that grade."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -23,7 +23,7 @@ from rubricweb.grades.reply_models import ReplyBlock
 from rubricweb.jobs.models import Chunk, Job
 
 Pair = tuple[int, int]
-"""A wording and a passage, by primary keys: what a grade is of, within one topic."""
+"""Primary keys of a wording and a passage: what a grade is of, within one topic."""
 MODEL_NAMES = {"lexical": "word overlap", SMOLLM2: "SmolLM2 135M", "google/flan-t5-large": "FLAN-T5 large"}
 
 
@@ -37,7 +37,7 @@ class GraderConfig(models.Model):
         DIRECT = Purpose.DIRECT.value, "labels passages"
 
     backend = models.CharField(max_length=40)
-    """A name of `grading.graders.registry`, or `imported` for grades that came in a file."""
+    """A name of `grading.graders.registry`, or `imported` for grades from a file."""
     llm = models.CharField(max_length=200)
     prompt_class = models.CharField(max_length=200)
     purpose = models.CharField(max_length=20, choices=Goal)
@@ -45,7 +45,7 @@ class GraderConfig(models.Model):
     fingerprint = models.CharField(max_length=64, unique=True)
     """`grading.graders.GraderSpec.fingerprint`: a digest of everything above and of the prompt's version."""
     extraction: "GraderConfig | None" = None
-    """Of a draft that verifies (see `configs.config_draft`): the draft that extracts the answers."""
+    """For a verifying draft (see `configs.config_draft`): the draft that extracts the answers."""
 
     class Meta:
         ordering = ("llm", "prompt_class", "pk")
@@ -55,23 +55,23 @@ class GraderConfig(models.Model):
 
     @property
     def label(self) -> str:
-        """Its name with the prompt first, for tables of prompts."""
+        """Return its name with the prompt first, for tables of prompts."""
         return f"{self.prompt_name} ({self.llm}{self.of_answers}{self.settings_words})"
 
     @property
     def prompt_name(self) -> str:
-        """The class; of a collection's own prompt the id, since others of its class may have other words."""
+        """Return the class, or the id of a collection's own prompt, since others may share its class."""
         own = self.options.get(PROMPT)
         return prompts.from_options(self.prompt_class, own).prompt_id if own else self.prompt_class
 
     @property
     def of_answers(self) -> str:
-        """The end of its name, where it verifies another's answers."""
+        """Return " of <extractor>" for a verifier of another's answers, else ""."""
         return f" of the answers of {self.answers_by}" if self.answers_by else ""
 
     @property
     def answers_by(self) -> str:
-        """Whose answers it verifies, unless these are its own back-end's and model's."""
+        """Return whose answers it verifies, unless these are its own back-end's and model's."""
         try:
             backend, llm = _asker(self.options[ANSWERS_BY])
         except (KeyError, GraderConfig.DoesNotExist):
@@ -82,23 +82,23 @@ class GraderConfig(models.Model):
 
     @property
     def settings(self) -> dict[str, Value]:
-        """Its options other than the prompt and the source of answers."""
+        """Return its options other than the prompt and the source of answers."""
         return {name: value for name, value in self.options.items() if name not in (PROMPT, ANSWERS_BY)}
 
     @property
     def settings_words(self) -> str:
-        """The end of its name, if it has such options: ", attempt 2, max_new_tokens 100"."""
+        """Return the name's end for such options: ", attempt 2, max_new_tokens 100"."""
         ordered = sorted(self.settings.items(), key=lambda setting: (setting[0] != ATTEMPT, setting[0]))
         return "".join(f", {name} {_word(value)}" for name, value in ordered)
 
     @property
     def model_name(self) -> str:
-        """Its model for people, without the folder or the owner: "flan-t5-large"."""
+        """Return its model for people, without the folder or the owner: "flan-t5-large"."""
         return MODEL_NAMES.get(self.llm) or self.llm.rstrip("/").rpartition("/")[2]
 
     @property
     def team(self) -> tuple[str, str, str]:
-        """Equal for configs of a model that grade together, such as those of questions and of nuggets."""
+        """Return a key shared by configs of a model that grade together, such as questions and nuggets."""
         return self.backend, self.llm, self.settings_words
 
 
@@ -108,13 +108,13 @@ def _word(value: Value) -> str:
 
 @lru_cache(maxsize=1_000)
 def _asker(fingerprint: str) -> tuple[str, str]:
-    """Back-end and model, which a fingerprint has for ever."""
+    """Return back-end and model as a fingerprint has them for ever."""
     source = GraderConfig.objects.only("backend", "llm").get(fingerprint=fingerprint)
     return source.backend, source.llm
 
 
 class GradingJob(Job):
-    """What one config grades after one press: exactly the cells that were missing then.
+    """The cells that one config grades after one press: exactly those that were missing then.
 
     A press starts a job for each config that has something to do. Chunks are opened of the job's parts.
     """
@@ -122,21 +122,21 @@ class GradingJob(Job):
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="jobs")
     config = models.ForeignKey(GraderConfig, on_delete=models.PROTECT, related_name="jobs")
     scope = models.CharField(max_length=200)
-    """In words, for people: "5 items of 2 topics"."""
+    """Description for people: "5 items of 2 topics"."""
     press = models.UUIDField(null=True, editable=False)
-    """Equal for the jobs that one press started, which people see as one; None in old jobs."""
+    """Id shared by the jobs that one press started, which people see as one; None in old jobs."""
     after = models.ForeignKey("self", null=True, on_delete=models.RESTRICT, related_name="followers")
-    """The job that extracts the answers which this one verifies: until it has ended, this one waits."""
+    """Job that extracts the answers which this one verifies, and for whose end it waits."""
     options = models.JSONField(default=dict, blank=True)
-    """How fast and where to grade, if not as the collection's settings say: see `configs.running_spec`."""
+    """Options of speed and place that differ from the collection's: see `configs.running_spec`."""
     is_retry = models.BooleanField(default=False)
-    """Its cells have failed grades, which new ones replace."""
+    """Whether its cells have failed grades, which new ones replace."""
     is_again = models.BooleanField(default=False)
-    """A retry of one cell whose grade somebody doubts: also one that did not fail is replaced."""
+    """Whether it retries one cell whose grade somebody doubts, and replaces it even if not failed."""
     is_closed = models.BooleanField(default=False, db_default=False)
-    """It was cancelled, or nobody can run it: no more chunks are opened."""
+    """Whether it was cancelled, or cannot be run: no more chunks are opened."""
     failures = models.JSONField(default=dict, blank=True)
-    """What the circuit breaker has seen since the job began or was resumed: see `engine.breaker`."""
+    """Counts of the circuit breaker since the job began or was resumed: see `engine.breaker`."""
 
     class Meta:
         ordering = ("-pk",)
@@ -156,20 +156,20 @@ class GradingJob(Job):
 class JobPart(models.Model):
     """The cells of one topic that a job grades: wordings, passages, and a bit for each pair of them.
 
-    Passages are rows, those that `opened` counts are in chunks. Where the job grades the whole topic, which
-    they are is written when the first chunk is opened.
+    The first `opened` rows, each a passage, are in chunks. Where the job grades the whole topic, its passages
+    are written when the first chunk is opened.
     """
 
     job = models.ForeignKey(GradingJob, on_delete=models.CASCADE, related_name="parts")
     topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="+")
     number = models.PositiveIntegerField()
-    """Its place in the job."""
+    """Position in the job."""
     revisions = models.JSONField()
     """Primary keys of the wordings."""
     passages = models.TextField()
     """Primary keys of the passages: see `engine.gaps.pack_keys`; empty while it `is_whole`."""
     mask = models.TextField(blank=True)
-    """Which cells of these passages and wordings are wanted: see `engine.gaps.pack_mask`."""
+    """Mask of the cells to grade: see `engine.gaps.pack_mask`."""
     rows = models.PositiveIntegerField()
     opened = models.PositiveIntegerField(default=0)
 
@@ -188,7 +188,7 @@ class JobPart(models.Model):
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is every wording with the first `rows` passages of the pool, which nobody read yet."""
+        """Return whether it has every wording and the first `rows` passages of the pool, still unlisted."""
         return not self.passages
 
 
@@ -198,16 +198,16 @@ class JobChunk(Chunk):
     job = models.ForeignKey(GradingJob, on_delete=models.CASCADE, related_name="chunks")
     topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="+")
     part = models.ForeignKey(JobPart, null=True, on_delete=models.CASCADE, related_name="chunks")
-    """None in jobs of earlier versions, whose chunks list their cells."""
+    """Its part; None in jobs of earlier versions, whose chunks list their cells."""
     first = models.PositiveIntegerField(default=0, db_default=0)
     last = models.PositiveIntegerField(default=0, db_default=0)
-    """The row after its last one."""
+    """Row after its last one."""
     cells = models.JSONField(null=True, default=None)
-    """Where it has no part: pairs [revision pk, passage pk]."""
+    """Pairs [revision pk, passage pk], where it has no part."""
     batch = models.CharField(max_length=200, blank=True, default="", db_default="")
-    """The id of the batch that asks its cells; empty where none does now."""
+    """Id of the batch that asks its cells; empty where none does now."""
     not_before = models.DateTimeField(null=True, blank=True)
-    """When somebody shall look whether its batch was answered."""
+    """When to check whether its batch was answered."""
 
     class Meta:
         ordering = ("number",)
@@ -239,11 +239,11 @@ class GradeQuerySet(models.QuerySet[Any]):
 
 
 class Grade(models.Model):
-    """What one grader config said of one wording and one passage.
+    """The result of one grader config for one wording and one passage.
 
-    Millions of rows: the database checks only the keys that nothing else vouches for. The wording vouches for
-    the topic and the passage, which go with the collection; the stamp of the same transaction for the config,
-    and the leased chunk for the job.
+    Millions of rows: the database checks only the keys that nothing else guarantees. The wording guarantees
+    the topic and the passage, which are deleted with the collection; the stamp of the same transaction
+    guarantees the config, and the leased chunk the job.
     """
 
     class How(models.TextChoices):
@@ -267,19 +267,19 @@ class Grade(models.Model):
     rating = models.SmallIntegerField(null=True)
     outcome = models.CharField(max_length=20, choices=How)
     answer = models.TextField(blank=True)
-    """The extracted answer, or for a failed grade the raw reply."""
+    """Extracted answer, or for a failed grade the raw reply."""
     reply = MessageField(blank=True)
-    """The raw reply unless it is in a block, or for a failed grade the reason."""
+    """Raw reply unless it is in a block, or for a failed grade the reason."""
     reply_block = models.ForeignKey(
         ReplyBlock, models.DO_NOTHING, null=True, related_name="+", db_index=False, db_constraint=False
     )
     error_class = models.CharField(max_length=20, blank=True)
-    """For a failed grade: a `grading.types.ErrorClass`, where known."""
+    """`grading.types.ErrorClass` of a failed grade, where known."""
     attempts = models.PositiveSmallIntegerField(default=1)
-    """How often the cell was graded until this grade: a failed one can be retried."""
+    """Number of times the cell was graded until this grade: a failed one can be retried."""
     confidence = models.FloatField(null=True)
     expectation = models.FloatField(null=True)
-    """The mean of the grader's distribution over the ratings, where the back-end has one."""
+    """Mean of the grader's distribution over the ratings, where the back-end has one."""
     context_chars = models.PositiveIntegerField(null=True)
     """Characters of the passage that the model saw, where it had to be cut."""
     job = models.ForeignKey(
@@ -315,13 +315,13 @@ class Grade(models.Model):
 
 
 class MatrixStamp(models.Model):
-    """Moves with every write to the grades of (config, topic); cached matrices are keyed by it."""
+    """A stamp that moves with every write to the grades of (config, topic), as the key of matrices."""
 
     config = models.ForeignKey(GraderConfig, on_delete=models.CASCADE, related_name="stamps")
     topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="stamps")
     number = models.PositiveBigIntegerField(default=new_stamp)
     grades = models.PositiveIntegerField(default=0)
-    """How many grades there are: counters are maintained, not counted."""
+    """Number of grades: counters are maintained, not counted."""
 
     class Meta:
         constraints = (
@@ -333,12 +333,12 @@ class MatrixStamp(models.Model):
 
 
 class MatrixSnapshot(models.Model):
-    """The ratings of (config, topic) as `snapshots` packs them: derived, and never the truth."""
+    """The ratings of (config, topic) as `matrices` packs them: derived, and never the truth."""
 
     config = models.ForeignKey(GraderConfig, on_delete=models.CASCADE, related_name="snapshots")
     topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="snapshots")
     number = models.PositiveBigIntegerField()
-    """Of the `MatrixStamp` when it was made, plus `snapshots.LAYOUT`; with another it is out of date."""
+    """Number of the `MatrixStamp` when it was made, plus `matrices.LAYOUT`; with another it is outdated."""
     content = models.BinaryField()
 
     class Meta:

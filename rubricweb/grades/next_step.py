@@ -1,4 +1,4 @@
-"""What a collection lacks before its passages have grades, and the one step that supplies it."""
+"""The next step towards grades: what a collection lacks, and the link that supplies it."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from rubricweb.jobs.waiting import Line
 @dataclass(frozen=True, slots=True)
 class NextStep:
     lacks: str
-    """One sentence: what is missing."""
+    """One sentence on what is missing."""
     verb: str
-    """What the link says; of a reader who may not take the step, who takes it."""
+    """Text of the link, or for readers who may not take the step, who takes it."""
     address: str = ""
-    """Empty where the reader may not take the step."""
+    """Address of the step; empty where the reader may not take it."""
 
 
 def next_step(user: User, collection: Collection, bank: Bank | None = None) -> NextStep | None:
@@ -32,17 +32,17 @@ def next_step(user: User, collection: Collection, bank: Bank | None = None) -> N
 
     None if it has some. A fixed number of queries, each of which stops at the first row.
     """
-    role, bank = _asked(user, collection, bank)
+    role, bank = _role_and_bank(user, collection, bank)
     return _material(role, collection, bank) or _grading(role, collection, bank)
 
 
 def material_step(user: User, collection: Collection, bank: Bank | None = None) -> NextStep | None:
     """Return the first step that is missing until there is something to grade; None if there is."""
-    role, bank = _asked(user, collection, bank)
+    role, bank = _role_and_bank(user, collection, bank)
     return _material(role, collection, bank)
 
 
-def _asked(user: User, collection: Collection, bank: Bank | None) -> tuple[Role, Bank | None]:
+def _role_and_bank(user: User, collection: Collection, bank: Bank | None) -> tuple[Role, Bank | None]:
     role = roles.require(user, collection, roles.TO_VIEW)
     return role, bank or next(iter(banks(collection)), None)
 
@@ -85,7 +85,7 @@ def _grading(role: Role, collection: Collection, bank: Bank | None) -> NextStep 
 
 
 def _of_first_passages(role: Role, job: GradingJob) -> str:
-    """Whether the first passages are being graded, or what comes first."""
+    """Return the sentence while the first passages are graded, or what comes first."""
     wait = Line.now().wait_of(job)
     if wait is None:
         return "The first passages are being graded."

@@ -40,7 +40,7 @@ TYPES = tuple(filter(None, Run.Type.values))
 class PoolPreview:
     plan: PoolPlan
     price: Price
-    """Of the new passages by the graders that Re-grade runs, for every bank; graded ones are not counted.
+    """Price of the new passages by the graders that Re-grade runs, for every bank, without graded ones.
 
     Answers are verified after their extraction, which is counted too: at most so much, since some questions
     have no answer in a passage.
@@ -48,12 +48,12 @@ class PoolPreview:
 
 
 def preview_pool(collection: Collection, rule: PoolRule, workers: Sequence[WorkerBeat]) -> PoolPreview:
-    """What the rule would add, and what grading that takes these living workers."""
+    """Return what the rule would add, and the cost of grading it on these living workers."""
     configs = planned_configs(collection)
     sought: dict[tuple[int, int], list[Missing]] = defaultdict(list)
 
     def count(topic: TopicPlan) -> None:
-        """What is missing of one topic, by stage and grader."""
+        """Count what is missing of one topic, by stage and grader."""
         find = partial(missing_over, collection, pool=_new_passages(collection, topic))
         direct = find(configs) if topic.added else []
         by_stage = extractions(collection, direct, find), direct, unanswered(direct)
@@ -67,12 +67,12 @@ def preview_pool(collection: Collection, rule: PoolRule, workers: Sequence[Worke
 
 
 def _joined(parts: list[Missing]) -> Missing:
-    """What one grader lacks of several topics."""
+    """Combine what one grader lacks of several topics."""
     return replace(parts[0], gaps=tuple(gap for each in parts for gap in each.gaps), unanswered=())
 
 
 def _new_passages(collection: Collection, plan: TopicPlan) -> CollectionPool:
-    """The pool of the topic as if it held nothing else."""
+    """Return the pool of the topic as if it held nothing else."""
     pks, doc_ids = tuple(plan.added.values()), tuple(plan.added)
     topic = TopicPool(plan.topic_id, plan.query_id, pks, doc_ids, rankings_of(doc_ids, (), ()))
     return CollectionPool(collection.pk, new_stamp(), (), (), (topic,))
@@ -85,7 +85,7 @@ def _depth(label: str, *, required: bool = False, help_text: str = "") -> forms.
 
 
 class PoolForm(forms.Form):
-    """A pool rule."""
+    """A form for a pool rule."""
 
     depth = _depth("Passages of each run and topic", required=True)
     automatic = _depth("Of automatic runs", help_text="Empty: as above.")
@@ -105,7 +105,7 @@ class PoolForm(forms.Form):
 
     @property
     def rule(self) -> PoolRule:
-        """What the valid form says."""
+        """Return the rule of the valid form."""
         chosen = self.cleaned_data
         by_type = {name: chosen[name] for name in TYPES if chosen[name] is not None}
         return PoolRule(chosen["depth"], by_type, tuple(chosen["runs"]))

@@ -20,26 +20,26 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class RankIntervals:
-    """Which rows of a table of scores are clearly ahead of which."""
+    """Pairwise comparisons of the rows of a table of scores."""
 
     order: Order
     p: Floats
-    """Shape (runs, runs): of each pair, adjusted for all pairs."""
+    """P-value of each pair, adjusted for all pairs, shape (runs, runs)."""
     test: PairedTest
     topics: int
 
     @property
     def can_tell(self) -> bool:
-        """Whether there are enough topics for any run to be clearly ahead of another."""
+        """Return whether there are enough topics for any run to be clearly ahead of another."""
         return self.topics >= MIN_TOPICS
 
     def possible(self, run: int) -> tuple[int, int]:
-        """The first and the last rank that the topics leave possible."""
+        """Return the first and the last rank that the topics leave possible."""
         return int(self.order.first_possible[run]), int(self.order.last_possible[run])
 
 
 def rank_intervals(scores: Floats, test: PairedTest = PairedTest.SIGN_FLIPS) -> RankIntervals | None:
-    """Of scores (runs, topics); None with fewer than two topics or runs."""
+    """Return the intervals for scores (runs, topics); None with fewer than two topics or runs."""
     topics = int((~np.isnan(scores)).any(axis=0).sum()) if scores.size else 0
     if topics < 2 or len(scores) < 2:
         return None
@@ -48,14 +48,12 @@ def rank_intervals(scores: Floats, test: PairedTest = PairedTest.SIGN_FLIPS) -> 
 
 
 def resolved(scores: Floats, test: PairedTest) -> float | None:
-    """Return the difference that the topics tell apart with the power of `max_t.POWER`; None if they tell
-    none.
-    """
+    """Return the difference that the topics detect with the power of `max_t.POWER`; None if none."""
     return none_if_nan(_resolution(scores.tobytes(), scores.shape, test))
 
 
 def span(first: int, last: int) -> str:
-    """Ranks from the first to the last, as people read them.
+    """Format a range of ranks for people.
 
     >>> span(3, 3)
     '3'

@@ -1,4 +1,4 @@
-"""Raters: what a collection's graders give on the screens of a bank, and by which config for each kind.
+"""Raters: a collection's graders on the screens of a bank, with their config for each kind of item.
 
 There is always one: the screens show ratings or verdicts of items, and where no grader gives any, the answers
 that one extracts or the labels that one gives whole passages.
@@ -35,7 +35,7 @@ _DOES = {
     Purpose.EXTRACT: ", extracting answers",
     Purpose.DIRECT: ", labelling passages",
 }
-"""The end of a rater's name."""
+"""End of a rater's name, by purpose."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,13 +43,13 @@ class Rater:
     """The configs of one model and purpose by the kind of item that they grade, often one prompt each."""
 
     by_kind: dict[ItemKind, GraderConfig]
-    """Never empty; of a grader that labels passages, the kind is DIRECT."""
+    """Config by kind, never empty; for a grader that labels passages, the kind is DIRECT."""
     is_active: bool
-    """Re-grade runs it in this collection."""
+    """Whether Re-grade runs it in this collection."""
 
     @property
     def pk(self) -> int:
-        """The config that identifies it in addresses."""
+        """Return the key of the config that identifies it in addresses."""
         return next(config.pk for config in self.by_kind.values())
 
     @property
@@ -58,20 +58,20 @@ class Rater:
 
     @property
     def purpose(self) -> Purpose:
-        """What it gives: ratings or verdicts of cells, extracted answers, or labels of whole passages."""
+        """Return what it gives: ratings or verdicts of cells, extracted answers, or passages' labels."""
         return Purpose(self.configs[0].purpose)
 
     @property
     def grades_items(self) -> bool:
-        """Its grades say whether a passage covers an item."""
+        """Return whether its grades say if a passage covers an item."""
         return self.purpose in ON_ITEMS
 
     def rating_config(self, kind: ItemKind) -> GraderConfig | None:
-        """The config whose ratings of this kind of item can stand beside people's; None of other purposes."""
+        """Return the config whose ratings of this kind can stand beside people's; None for other purposes."""
         return self.by_kind.get(kind) if self.purpose is Purpose.RATE else None
 
     def saved(self) -> Rater:
-        """Return the same rater, its configs saved where they are drafts so far."""
+        """Return the same rater, its drafts of configs saved."""
         return replace(self, by_kind={kind: saved_config(config) for kind, config in self.by_kind.items()})
 
     @property
@@ -91,7 +91,7 @@ class Rater:
         return (DIRECT_COLUMN,) if self.labels_passages else items
 
     def can_grade(self, column: ItemColumn) -> bool:
-        """Whether the cells of this column get a grade from it; an answer is verified against a key."""
+        """Return whether it can grade the cells of this column; an answer is verified against a key."""
         return column.kind in self.by_kind and column.has_text and (column.has_key or not self.verifies)
 
     def graded_items(self, items: tuple[ItemColumn, ...]) -> GradedItems:
@@ -117,16 +117,16 @@ class Rater:
 
     @property
     def min_grade(self) -> int:
-        """The threshold that forms show: the first config's."""
+        """Return the threshold that forms show: the first config's."""
         return default_min_grade(self.configs[0])
 
     @property
     def highest(self) -> int:
-        """The highest rating of its scales."""
+        """Return the highest rating of its scales."""
         return max(scale_of(config)[1] for config in self.configs)
 
     def min_grade_of(self, kind: ItemKind, chosen: int | None = None) -> int:
-        """The threshold for this kind of item.
+        """Return the threshold for this kind of item.
 
         `chosen` is the form's threshold, limited to the scale of the kind; if it is the default shown, or
         None, each kind has its own.
@@ -135,12 +135,12 @@ class Rater:
         return within_scale(config, None if chosen == self.min_grade else chosen)
 
     def min_grades_of(self, kinds: Iterable[ItemKind], chosen: int | None = None) -> NDArray[np.int8]:
-        """By item, of their kinds."""
+        """Return the thresholds of items of these kinds, shape (items,)."""
         return np.array([self.min_grade_of(kind, chosen) for kind in kinds], dtype=np.int8)
 
     @property
     def min_grade_words(self) -> str:
-        """ "4", or "4 (questions) and 2 (nuggets)"."""
+        """Return the thresholds as text: "4", or "4 (questions) and 2 (nuggets)"."""
         by_kind = {kind: self.min_grade_of(kind) for kind in self.by_kind}
         if len(set(by_kind.values())) == 1:
             return str(self.min_grade)
@@ -148,7 +148,7 @@ class Rater:
 
     @property
     def note(self) -> str:
-        """What to know where the screens show no grades of items; empty where they do."""
+        """Return a note where the screens show no grades of items; empty where they do."""
         notes = {
             Purpose.EXTRACT: (
                 "This grader extracts answers. Which items a passage covers, only a grader says that rates "
@@ -163,7 +163,7 @@ class Rater:
 
     @property
     def is_imported(self) -> bool:
-        """Its grades came from a file, so it cannot be run."""
+        """Return whether its grades came from a file, so that it cannot be run."""
         return self.configs[0].backend == registry.IMPORTED
 
     @property
@@ -225,8 +225,9 @@ def _preferred(listed: tuple[Rater, ...]) -> tuple[Rater, ...]:
 
 
 def _teams(configs: Iterable[GraderConfig], *, is_active: bool) -> tuple[Rater, ...]:
-    """Group the configs of one model and purpose; a model with several prompts for a kind makes several
-    raters.
+    """Group the configs of one model and purpose into raters.
+
+    A model with several prompts for a kind makes several raters.
     """
     kinds = (*KINDS, ItemKind.DIRECT)
     teams: dict[tuple[str, ...], dict[ItemKind, list[GraderConfig]]] = {}

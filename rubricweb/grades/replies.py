@@ -1,4 +1,4 @@
-"""What models wrote, word for word: long replies lie together in compressed blocks, beside their grades.
+"""Raw replies of models: long ones are kept in compressed blocks, beside their grades.
 
 A short reply is a column of its grade. Compressed together, replies take a fraction of their length. A grade
 without a block has its reply in `Grade.reply`, whatever its length: so it is in rows of earlier versions, and
@@ -33,19 +33,19 @@ from rubricweb.grades.reply_models import ReplyBlock, ReplyPolicy
 logger = logging.getLogger(__name__)
 
 LONGEST_IN_ROW = 32
-"""Characters. A shorter reply takes no more room than the name of its block and its cell there."""
+"""Characters up to which a reply takes no more room than the name of its block and its cell there."""
 BLOCK_REPLIES = 256
 BLOCK_CHARS = 250_000
-"""A block is full with so many, or with its first reply that goes beyond: to show one, a block is read."""
+"""Characters from which a block is full. To show one reply, its block is read."""
 KEY = "replies"
-"""To `core.packed`, which tells bytes of other things by it."""
+"""Key for `core.packed`, which tells it from bytes of other things."""
 
 Texts = dict[Pair, str]
 
 
 @dataclass(frozen=True, slots=True)
 class RawReply:
-    """What is kept of a reply."""
+    """The stored part of a reply."""
 
     text: str
     dropped_at: datetime | None = None
@@ -53,7 +53,7 @@ class RawReply:
 
 
 def is_long(outcome: str, reply: str) -> bool:
-    """Whether a grade's column `reply` belongs into a block; of a failed grade it is the reason."""
+    """Return whether a grade's reply belongs into a block; a failed grade has the reason there."""
     return len(reply) > LONGEST_IN_ROW and outcome != Outcome.FAILED
 
 
@@ -101,7 +101,7 @@ def remove_unused(config_id: int, topic_id: int, blocks: Iterable[int]) -> None:
 
 
 def content_of(texts: Texts) -> bytes:
-    """Return the bytes from which `texts_of` reads them again."""
+    """Return the replies as bytes, from which `texts_of` reads them."""
     revisions, passages = zip(*texts, strict=True) if texts else ((), ())
     arrays: packed.Arrays = {
         "revisions": np.array(revisions, dtype=np.int64),
@@ -123,7 +123,7 @@ def texts_of(content: bytes | memoryview) -> Texts:
 
 
 def _portions(replies: Texts) -> Iterator[Texts]:
-    """By passage: replies to one passage have many words in common, and take a fraction of the room then."""
+    """Yield replies in portions, ordered by passage, because similar replies compress well together."""
     portion: Texts = {}
     chars = 0
     for cell in sorted(replies, key=_by_passage):
@@ -152,21 +152,21 @@ def _raw_reply(row: Grade, blocks: Mapping[int, ReplyBlock], texts: Mapping[int,
 # Moving replies from rows of grades into blocks, while people work.
 
 AT_ONCE = 5_000
-"""Grades of one transaction, looked at by their keys: a quarter of a second if all have long replies."""
+"""Grades that one transaction examines by key: a quarter of a second if all have long replies."""
 
 
 class Packed(NamedTuple):
-    """What one step did."""
+    """The counts of one step of packing."""
 
     looked_at: int
-    """Grades, of other collections too; 0 at the end."""
+    """Grades examined, of other collections too; 0 at the end."""
     moved: int
-    """Replies."""
+    """Replies moved."""
 
 
 @transaction.atomic
 def pack_some(collection: Collection, *, before: datetime) -> Packed:
-    """Move the long replies of the next grades, as far as those of the collection were made `before`.
+    """Move the long replies of the next grades, if the collection's were made `before` that time.
 
     0 of 0 where another process is at it, or nothing is left.
     """
@@ -211,36 +211,36 @@ def _cell(row: Grade) -> Pair:
 # Dropping replies: never those that people may want to look at again.
 
 Rule = Callable[[int, Iterable[int], Iterable[int]], Iterable[tuple[int, int]]]
-"""From a topic, wordings and passages to those of their cells whose replies are never dropped."""
+"""Function from a topic, wordings and passages to those of their cells whose replies are never dropped."""
 
 _rules = ["rubricweb.grades.replies.rated_cells"]
 
 
 def keep_also(rule: str) -> None:
-    """Let a room above say which replies stay, when its app is ready; `rule` is the full name of a Rule."""
+    """Let a room above name replies that stay, when its app is ready; `rule` is the full name of a Rule."""
     if rule not in _rules:
         _rules.append(rule)
 
 
 def rules() -> list[Rule]:
-    """Import the rules: whoever drops nothing never loads them."""
+    """Import the rules, which are loaded only where replies are dropped."""
     return [cast("Rule", import_string(name)) for name in _rules]
 
 
 BLOCKS_AT_ONCE = 20
-"""That one call looks at: some hundredths of a second each."""
+"""Blocks that one call examines: some hundredths of a second each."""
 
 
 class Dropped(NamedTuple):
-    """What one step did."""
+    """The counts of one step of dropping."""
 
     replies: int
     steps: int
-    """Blocks and grades looked at; 0 where nothing is left to do now."""
+    """Blocks and grades examined; 0 where nothing is left to do now."""
 
 
 def rated_cells(topic_id: int, revisions: Iterable[int], passages: Iterable[int]) -> Iterable[Pair]:
-    """Those of which a person ever said something."""
+    """Return those of the cells that people ever rated or gave a verdict of."""
     place = {"topic": topic_id, "revision__in": list(revisions), "passage__in": list(passages)}
     cells: set[Pair] = set()
     for model in (HumanGrade, AnswerVerdict):
@@ -250,7 +250,7 @@ def rated_cells(topic_id: int, revisions: Iterable[int], passages: Iterable[int]
 
 @transaction.atomic
 def keep_replies(collection: Collection, days: int | None, *, by: User | None) -> ReplyPolicy:
-    """Keep the collection's replies for so many days; for ever with None. A worker drops what is older."""
+    """Set how many days replies are kept, for ever with None. A worker drops older ones."""
     policy, _ = ReplyPolicy.objects.select_for_update().get_or_create(collection=collection)
     if policy.days == days:
         return policy
@@ -268,7 +268,7 @@ def drop_due() -> None:
 
 
 def with_an_end() -> list[ReplyPolicy]:
-    """The policies by which replies are dropped at all."""
+    """Return the policies that limit how long replies are kept."""
     here = ReplyPolicy.objects.filter(collection__is_gone=False, collection__is_being_deleted=False)
     return list(here.exclude(days=None).select_related("collection").order_by("collection"))
 

@@ -1,4 +1,4 @@
-"""Blocks of raw replies, and how long a collection keeps them."""
+"""Models of blocks of raw replies, and of how long a collection keeps them."""
 
 from django.db import models
 from django.db.models import Q
@@ -8,9 +8,9 @@ from rubricweb.corpus.models import Collection, Topic
 
 
 class ReplyBlock(models.Model):
-    """Replies of one grader to cells of one topic, compressed. A grade names its block (`Grade.reply_block`).
+    """Compressed replies of one grader to cells of one topic. A grade names its block (`Grade.reply_block`).
 
-    A block stays when its replies are dropped, so that it can be said when that was.
+    A block stays when its replies are dropped, as a record of when that was.
     """
 
     collection = models.ForeignKey(Collection, on_delete=models.CASCADE, related_name="reply_blocks")
@@ -19,13 +19,13 @@ class ReplyBlock(models.Model):
     )
     topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="reply_blocks", db_index=False)
     content = models.BinaryField()
-    """Cells and their replies, as `blocks.packed` makes it."""
+    """Cells and their replies, as `replies.content_of` packs them."""
     number = models.PositiveIntegerField()
-    """Of replies in it."""
+    """Number of replies in it."""
     at = models.DateTimeField(default=timezone.now)
     """When the youngest of its grades was made."""
     dropped = models.PositiveIntegerField(default=0)
-    """How many replies the policy has dropped."""
+    """Number of replies that the policy has dropped."""
     dropped_at = models.DateTimeField(null=True)
 
     class Meta:
@@ -45,9 +45,9 @@ class ReplyPolicy(models.Model):
 
     collection = models.OneToOneField(Collection, on_delete=models.CASCADE, related_name="reply_policy")
     days = models.PositiveIntegerField(null=True)
-    """None for ever."""
+    """Days; None for ever."""
     packed_to = models.BigIntegerField(default=0)
-    """Up to this key, grades have their long replies in blocks: see `packing`."""
+    """Key up to which grades have their long replies in blocks: see `replies.pack_some`."""
 
     def __str__(self) -> str:
         return f"{self.days} days" if self.days is not None else "for ever"

@@ -41,12 +41,15 @@ CACHED_ORDERS = 2_000
 
 Uids = tuple[str, ...]
 Weights = tuple[Weighed, ...]
-"""Of a topic's items, in their order."""
+"""Weights of a topic's items, in their order."""
 Scores = NDArray[np.float64]
 
 
 class Definition(StrEnum):
-    """PAPERS is ours; the others are the published Workbench's, which differs (see docs/measures.md)."""
+    """The definition of a measure: PAPERS is ours, the others are the published Workbench's.
+
+    They differ: see docs/measures.md.
+    """
 
     PAPERS = "papers"
     WORKBENCH = "workbench"
@@ -56,7 +59,7 @@ class Definition(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MeasureSpec:
-    """A measure with the values of its parameters: what a score depends on besides grades, bank and runs."""
+    """A measure with its parameters: what a score depends on besides grades, bank and runs."""
 
     name: str = registry.DEFAULT
     min_grade: int = MIN_GRADE.default
@@ -64,10 +67,10 @@ class MeasureSpec:
     mode: LabelMode = LabelMode.MAX
     min_answers: int = MIN_ANSWERS.default
     relevant: int = 0
-    """The first relevant label; 0 for what follows from the mode."""
+    """First relevant label; 0 for what follows from the mode."""
     definition: Definition = Definition.PAPERS
     trec_eval: TrecEval = TrecEval.NINE
-    """Whose order of a run's passages counts for measures of labels."""
+    """Version whose order of a run's passages counts for measures of labels."""
 
     @property
     def registered(self) -> Measure:
@@ -76,12 +79,12 @@ class MeasureSpec:
 
     @property
     def uses_labels(self) -> bool:
-        """It looks at labels of passages; the others look at items."""
+        """Return whether it uses labels of passages; other measures use items."""
         return not isinstance(self.registered, ItemMeasure)
 
     @property
     def takes_gains(self) -> bool:
-        """It takes labels as gains, so that there is no first relevant label."""
+        """Return whether it takes labels as gains, so that there is no first relevant label."""
         return self.registered.threshold is Threshold.NONE
 
     @property
@@ -94,7 +97,10 @@ class MeasureSpec:
 
     @property
     def formula(self) -> Formula:
-        """What a measure of items computes. Raise `UnknownMeasure` where the Workbench does not define it."""
+        """Return what a measure of items computes.
+
+        Raise `UnknownMeasure` where the Workbench does not define it.
+        """
         measure = self.registered
         formula = None
         if isinstance(measure, ItemMeasure):
@@ -105,12 +111,12 @@ class MeasureSpec:
 
     @property
     def is_sum_over_items(self) -> bool:
-        """What each item adds to the score is known."""
+        """Return whether the score is a sum over items, so that each item's part is known."""
         return not self.uses_labels and self.formula.worths is not None
 
     @property
     def has_estimate(self) -> bool:
-        """What people's ratings of all cells would give can be estimated."""
+        """Return whether it can be estimated what people's ratings of all cells would give."""
         measure = self.registered
         if self.is_workbench:
             return False
@@ -120,13 +126,13 @@ class MeasureSpec:
 
     @property
     def denominator(self) -> str:
-        """What is divided by what, of measures of items."""
+        """Return the denominator of a measure of items."""
         partial = partial_grade(self.min_grade)
         return self.formula.denominator.format(min_grade=self.min_grade, partial_grade=partial)
 
     @property
     def label(self) -> str:
-        """As people write it: Rubric-Cover@20, or trec_eval's name."""
+        """Return its usual name: Rubric-Cover@20, or trec_eval's name."""
         return self.name if self.uses_labels else f"{self.registered.label}@{self.cutoff}"
 
     @property
@@ -137,23 +143,23 @@ class MeasureSpec:
 
     @property
     def level(self) -> int:
-        """The first label that counts as relevant; trec_eval's `level_for_rel`."""
+        """Return the first label that counts as relevant; trec_eval's `level_for_rel`."""
         return self.relevant or (self.min_grade if self.mode is LabelMode.MAX else 1)
 
     @property
     def order(self) -> str:
-        """By what measures of labels order the passages of a run."""
+        """Return by what measures of labels order the passages of a run."""
         precision = "single" if self.trec_eval is TrecEval.NINE else "double"
         return f"by score in {precision} precision, then passage id, as trec_eval {self.trec_eval}"
 
     @property
     def depth(self) -> int:
-        """How many passages of a run a measure of items uses."""
+        """Return how many passages of a run a measure of items uses."""
         return self.cutoff + (self.definition is Definition.WORKBENCH_0)
 
     @property
     def judged_at(self) -> int:
-        """The depth that `judged@k` looks at: the measure's own where it has one, else the cutoff."""
+        """Return the depth that `judged@k` uses: the measure's own where it has one, else the cutoff."""
         return registry.find(self.name).cutoff or self.cutoff
 
 
@@ -166,9 +172,7 @@ class ScoreTable:
     scores: Scores
 
     def means(self) -> Scores:
-        """Return an array of shape (runs,): the mean over the topics that count for the run; NaN if none
-        does.
-        """
+        """Return the mean over the topics that count for each run, shape (runs,); NaN if none does."""
         return mean_and_stderr(self.scores).mean
 
 
@@ -205,12 +209,12 @@ def _table(pool: CollectionPool, columns: list[Scores]) -> ScoreTable:
 
 @lru_cache(maxsize=CACHED_TOPIC_SCORES)
 def topic_scores(grades: TopicGrades, uids: Uids, measure: MeasureSpec, weights: Weights = ()) -> Scores:
-    """Shape (runs,). NaN where the topic has no items or, for trec_eval's measures, no labels."""
+    """Return scores of shape (runs,), NaN where the topic lacks items or trec_eval's labels."""
     return fresh_scores(grades, uids, measure, weights)
 
 
 def fresh_scores(grades: TopicGrades, uids: Uids, measure: MeasureSpec, weights: Weights = ()) -> Scores:
-    """Return the scores of a topic without keeping them: for grades that are only supposed."""
+    """Return the scores of a topic from hypothetical grades, without caching them."""
     if measure.is_workbench:
         uids, weights = grades.matrix.item_ids, ()
     if measure.uses_labels:
@@ -227,29 +231,26 @@ def item_scores(pool: TopicPool, ratings: Ratings, measure: MeasureSpec, weights
 def graded_topic(
     pool: TopicPool, ratings: Ratings, measure: MeasureSpec, weights: Weights = ()
 ) -> GradedTopic:
-    """Return the topic as measures of items look at it; without `weights` each item is vital and weighs 1."""
+    """Return the topic as measures of items see it; without `weights` each item is vital and weighs 1."""
     items = weights or ((Importance.VITAL, 1.0),) * ratings.shape[1]
     return GradedTopic(ratings, pool.ranked_rows, items, measure.depth, measure.min_grade, pool.doc_ids)
 
 
 @lru_cache(maxsize=CACHED_TOPIC_SCORES)
 def judged_counts(grades: TopicGrades, uids: Uids, k: int) -> NDArray[np.int64]:
-    """Return an array of shape (2, runs): of each run's first k passages, how many have a grade for any item,
-    and how many there are.
-    """
+    """Return the graded passages among each run's first k, and their total, shape (2, runs)."""
     is_graded = np.asarray((grades.matrix.columns(uids).ratings >= MIN_RATING).any(axis=1))
     graded = take_rows(is_graded, grades.pool.ranked_rows[:, :k]).sum(axis=1)
     return np.array([graded, np.minimum(k, grades.pool.lengths)], dtype=np.int64)
 
 
 def topic_labels(grades: TopicGrades, uids: Uids, measure: MeasureSpec) -> dict[str, int]:
-    """By doc id, in pool order: the Rubric-Qrels label; passages without a grade are left out (unjudged)."""
+    """Return Rubric-Qrels labels by doc id, in pool order, without ungraded passages."""
     return _known_labels(grades.pool, passage_labels(grades, uids, measure))
 
 
 def passage_labels(grades: TopicGrades, uids: Uids, measure: MeasureSpec) -> NDArray[np.int16]:
-    """Return an array of shape (passages,): the Rubric-Qrels label of each passage of the pool, below 0
-    without a grade.
+    """Return the Rubric-Qrels label of each passage of the pool, below 0 without a grade.
 
     The Workbench takes all items that the grader rated, whatever is asked.
     """
@@ -300,7 +301,7 @@ def trec_rows(topic: TopicPool, version: TrecEval) -> NDArray[np.int32]:
 
 @lru_cache(maxsize=CACHED_ORDERS)
 def ordered_otherwise(topic: TopicPool) -> NDArray[np.bool_]:
-    """Return an array of shape (runs,): whether trec_eval 9 and 10 order the run's passages differently."""
+    """Return whether trec_eval 9 and 10 order each run's passages differently, shape (runs,)."""
     scores = np.sort(topic.rankings.scores, axis=1)
     with np.errstate(over="ignore"):
         single = scores.astype(np.float32)

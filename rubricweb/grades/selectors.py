@@ -1,4 +1,4 @@
-"""The graders of a collection, the items that each is scored on, and the default grader and bank.
+"""Queries of a collection's graders, the items that each is scored on, and the default grader and bank.
 
 Every room asks here for the default, when an address, a form or a command names no grader or bank. The grader
 stored for the collection comes first: an import stores the one with the most grades, and an
@@ -23,14 +23,14 @@ from rubricweb.grades.models import Grade, GraderConfig, MatrixStamp
 from rubricweb.grades.scoring import Uids
 
 ON_ITEMS = (Purpose.RATE, Purpose.VERIFY)
-"""The purposes whose grades say whether a passage covers an item: by a rating, or by a right answer."""
+"""Purposes whose grades say whether a passage covers an item: by a rating, or by a right answer."""
 ORDER = (*ON_ITEMS, Purpose.EXTRACT, Purpose.DIRECT)
-"""Graders that rate items come before those that verify answers, extract them, or label passages."""
+"""Order of graders: those that rate items, verify answers, extract them, or label passages."""
 
 
 @dataclass(frozen=True, slots=True)
 class GraderRow:
-    """One grader that has grades in a collection."""
+    """A grader that has grades in a collection."""
 
     config: GraderConfig
     grades: int
@@ -53,14 +53,14 @@ def answer_sources(collection: Collection) -> list[GraderRow]:
 def items_by_topic(
     bank: Bank, kinds: Iterable[ItemKind], version: BankVersion | None = None
 ) -> dict[int, Uids]:
-    """By topic id: the uids of the bank's active items of these kinds, in their order, or a version's."""
+    """Return by topic id the uids of the bank's active items of these kinds, or a version's, in order."""
     return {topic_id: tuple(weights) for topic_id, weights in weights_by_topic(bank, kinds, version).items()}
 
 
 def weights_by_topic(
     bank: Bank, kinds: Iterable[ItemKind], version: BankVersion | None = None
 ) -> dict[int, dict[str, float]]:
-    """The same items, each with its weight; of two with the same wording the first counts."""
+    """Return the same items with their weights; of two with the same wording the first counts."""
     kind_names = [str(kind) for kind in kinds]
     if version is None:
         rows = bank.all_items.active().filter(kind__in=kind_names).order_by("topic_id", "position", "pk")
@@ -77,14 +77,17 @@ def weights_by_topic(
 
 
 def graded_items(config: GraderConfig, bank: Bank | None, collection: Collection) -> dict[int, Uids]:
-    """By topic id: the items that `config` is scored on: the bank's of its kinds, or the direct item."""
+    """Return by topic id the items that `config` is scored on.
+
+    These are the bank's items of its kinds, or the direct item.
+    """
     if config.purpose == Purpose.DIRECT or bank is None:
         return dict.fromkeys(collection.topics.values_list("pk", flat=True), (DIRECT_UID,))
     return items_by_topic(bank, kinds_of(config))
 
 
 def banks_graded_by(config: GraderConfig, collection: Collection) -> list[Bank]:
-    """The banks with at least one active item that has a grade of `config`."""
+    """Return the banks with at least one active item that has a grade of `config`."""
     has_grade = Exists(Grade.objects.by(config).filter(revision=OuterRef("revision")))
     graded = Item.including_secret.active().filter(has_grade, bank=OuterRef("pk"))
     return list(collection.banks.filter(Exists(graded)))
@@ -110,7 +113,7 @@ def _key(collection: Collection, row: GraderRow) -> tuple[bool, int, int, int]:
 
 
 def default_grader(collection: Collection) -> GraderConfig | None:
-    """The first of `scored_graders`."""
+    """Return the first of `scored_graders`."""
     rows = scored_graders(collection)
     return rows[0].config if rows else None
 
@@ -138,13 +141,14 @@ def labellers_of(collection: Collection) -> list[GraderConfig]:
 
 
 def is_stored(collection: Collection, config: GraderConfig) -> bool:
-    """Whether the config is the default that the collection stores."""
+    """Return whether the config is the default that the collection stores."""
     return bool(collection.default_grader) and config.fingerprint == collection.default_grader
 
 
 def default_bank(collection: Collection, config: GraderConfig | None) -> Bank | None:
-    """Of the banks that the grader graded, or else of all: the one with most items, then `main`, then the
-    oldest.
+    """Return the default among the banks that the grader graded, or else among all.
+
+    It is the one with most items, then `main`, then the oldest.
     """
     banks = (banks_graded_by(config, collection) if config else []) or list(collection.banks.all())
     sizes = dict(
@@ -175,7 +179,7 @@ def _store(collection: Collection, config: GraderConfig) -> None:
 
 
 def banks(collection: Collection) -> list[Bank]:
-    """By name; the default grader's bank first, or without grades `main`."""
+    """Return the banks by name, first that of the default grader, or without grades `main`."""
     ordered = sorted(collection.banks.all(), key=lambda bank: (bank.name != MAIN, bank.name))
     if len(ordered) > 1 and (grader := default_grader(collection)):
         default = default_bank(collection, grader)

@@ -39,20 +39,21 @@ class GradeRow(NamedTuple):
 
 
 NewGrade = tuple[int, int, int | None, str, str, str]
-"""The columns that differ from grade to grade of one grader, topic and file; named in NEW."""
+"""Columns that differ from grade to grade of one grader, topic and file; named in NEW."""
 FAILED = Outcome.FAILED.value
 NEW = ("revision_id", "passage_id", "rating", "outcome", "answer", "reply")
 COLUMNS = ("config_id", "job_id", "attempts", "at", *GradeRow._fields)
 CELL = ("config_id", "revision_id", "passage_id")
 REPLACED = (*GradeRow._fields[3:], "job_id", "at")
 NEW_ROWS = "new_grades"
-"""The temporary table from which PostgreSQL inserts grades whose cells may have one."""
+"""Temporary table from which PostgreSQL inserts grades whose cells may have one."""
 TOGETHER = 16
-"""Fewer long replies than these stay in their rows until `replies.packing` finds more: slow graders save each
-grade by itself, and a reply alone in its block takes more room than in its row.
+"""Least number of long replies that go into a block. Fewer stay in their rows until `replies.pack_some` finds
+more: slow graders save each grade by itself, and a reply alone in its block takes more room than in its
+row.
 """
 ROWS_AT_ONCE = 60
-"""Of one statement; SQLite may be built to take no more than 999 values."""
+"""Rows of one statement; SQLite may be built to take no more than 999 values."""
 _values = attrgetter(*GradeRow._fields)
 _topic = attrgetter("topic_id")
 
@@ -75,7 +76,7 @@ def save_grades(
 
 @transaction.atomic
 def save_new_grades(config: GraderConfig, topic_id: int, grades: Sequence[NewGrade]) -> int:
-    """As `save_grades`, faster: for the many grades of one topic that an import has."""
+    """Save many grades of one topic like `save_grades`, but faster, for imports."""
     _move_stamp(config, topic_id, expected=len(grades))
     same = {"config_id": config.pk, "topic_id": topic_id, "attempts": 1, "error_class": "", "at": _now()}
     insert = _copy_new if database.is_possible() else _insert_values
@@ -98,7 +99,7 @@ def replace_failed(config: GraderConfig, grades: Iterable[GradeRow], *, job: Gra
 
 @transaction.atomic
 def replace_grades(config: GraderConfig, grades: Iterable[GradeRow], *, job: GradingJob) -> int:
-    """Replace any grades; but a failure never replaces a rating or answer."""
+    """Replace any grades, except that a failure never replaces a rating or answer."""
     return _replace(config, grades, job, where=f"({_is_failed()} OR excluded.outcome <> '{FAILED}')")
 
 
@@ -172,7 +173,7 @@ def _in_block(row: GradeRow | Grade, block_id: int | None) -> GradeRow | Grade:
 
 
 def _by_topic(grades: Iterable[GradeRow | Grade]) -> list[tuple[int, list[GradeRow | Grade]]]:
-    """In the order of the topics, so that concurrent writers lock them in the same order."""
+    """Group the rows in the order of topics, so that concurrent writers lock them in the same order."""
     rows = sorted(grades, key=_topic)
     return [(topic_id, list(of_topic)) for topic_id, of_topic in groupby(rows, key=_topic)]
 
@@ -200,7 +201,7 @@ def _counted(config: GraderConfig | int, topic_id: int) -> int:
 def _insert(
     config: GraderConfig, grades: list[GradeRow | Grade], job: GradingJob | None, *, on_conflict: str
 ) -> int:
-    """Return how many rows were written. Creating model instances would take most of the time.
+    """Insert rows, and return how many were written. Creating model instances would take most of the time.
 
     PostgreSQL gets them as one JSON text: psycopg is slow with a placeholder, or an array element, per value.
     """
@@ -228,8 +229,10 @@ def _insert_values(
     written = 0
     with connection.cursor() as cursor:
         for size, alike in groupby(batches, key=len):
-            one = f"({', '.join(['%s'] * len(columns))})"
-            listed = f"SELECT {', '.join(['%s'] * len(same))}, * FROM (VALUES {', '.join([one] * size)})"  # noqa: S608
+            placeholders = f"({', '.join(['%s'] * len(columns))})"
+            listed = (
+                f"SELECT {', '.join(['%s'] * len(same))}, * FROM (VALUES {', '.join([placeholders] * size)})"  # noqa: S608
+            )
             # SQLite takes ON for that of a join where there is no WHERE.
             statement = _statement(f"{listed} WHERE true", on_conflict, columns=(*same, *columns))
             cursor.executemany(statement, [[*same.values(), *chain.from_iterable(batch)] for batch in alike])
@@ -240,8 +243,10 @@ def _insert_values(
 def _copy_new(
     rows: Sequence[tuple[Any, ...]], columns: Sequence[str], same: dict[str, Any], on_conflict: str
 ) -> int:
-    """As `_insert_values`. COPY knows no conflicts: where the config has graded the topic before, or a row
-    comes twice, the rows go through a table of their own.
+    """Insert rows like `_insert_values`, by COPY where possible.
+
+    COPY knows no conflicts: where the config has graded the topic before, or a row comes twice, the rows go
+    through a table of their own.
     """
     names, alike = (*same, *columns), tuple(same.values())
     full = [alike + row for row in rows]
@@ -266,7 +271,10 @@ def _now() -> Any:  # a text or a datetime: what the database takes
 
 
 def _statement(rows: str, on_conflict: str, *, columns: Iterable[str] = COLUMNS) -> str:
-    """Made of our own names and numbers only. SQLite and PostgreSQL both support this ON CONFLICT."""
+    """Return the INSERT, made of our own names and numbers only.
+
+    SQLite and PostgreSQL both support this ON CONFLICT.
+    """
     quote = connection.ops.quote_name
     names, cell = (", ".join(map(quote, some)) for some in (columns, CELL))
     table = quote(Grade._meta.db_table)
@@ -287,7 +295,10 @@ def _is_failed() -> str:
 
 
 def _replacing(where: str) -> str:
-    """A grade that this job wrote stays: a batch may be saved twice."""
+    """Return the ON CONFLICT clause that replaces grades.
+
+    A grade that this job wrote stays: a batch may be saved twice.
+    """
     quote = connection.ops.quote_name
     table = quote(Grade._meta.db_table)
     new = ", ".join(f"{quote(name)} = excluded.{quote(name)}" for name in REPLACED)

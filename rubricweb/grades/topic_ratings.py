@@ -1,4 +1,4 @@
-"""The ratings of raters and the extracted answers of a topic, cell by cell."""
+"""Ratings and extracted answers of a topic, cell by cell."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from rubricweb.grades.matrices import TopicGrades
 from rubricweb.grades.models import Grade, GraderConfig
 
 CACHED_ANSWERS = 4_000
-"""Topics."""
+"""Number of topics whose answers are cached."""
 AcceptedAnswers = tuple[tuple[str, tuple[str, ...]], ...]
-"""By the id of the wording."""
+"""Accepted answers by the id of the wording."""
 SPURIOUS_SHARE = 0.2
-"""An item that covers this share of the passages judged not relevant is a spurious suspect."""
+"""Covered share of the passages judged not relevant from which an item is a spurious suspect."""
 SEPARATES_WELL, SEPARATES_SOMEWHAT = 0.3, 0.1
-"""From which correlation with a passage's other ratings an item separates passages, as in item analysis."""
+"""Least correlations with a passage's other ratings at which an item separates passages."""
 UNJUDGED = np.iinfo(np.int16).min
 CACHED_TOPICS = 8_000
 Mask = NDArray[np.bool_]
@@ -43,7 +43,9 @@ def empty_answers(config: GraderConfig, grades: TopicGrades) -> TopicGrades:
 
 @lru_cache(maxsize=CACHED_ANSWERS)
 def answer_closeness(config: GraderConfig, grades: TopicGrades, keys: AcceptedAnswers) -> TopicGrades:
-    """Return in percent how near each answer is to the nearest accepted one: see `grading.verify.closeness`.
+    """Return how near each answer is to the nearest accepted one, in percent.
+
+    See `grading.verify.closeness`.
 
     It takes about 0.03 ms an answer, and is cached by `grades` and the keys.
     """
@@ -73,11 +75,11 @@ class ItemColumn:
     revision_pk: int
     has_text: bool
     has_key: bool = False
-    """There are accepted answers, with which an extracted one can be compared."""
+    """Whether there are accepted answers to compare an extracted one with."""
 
 
 DIRECT_COLUMN = ItemColumn(ItemKind.DIRECT, DIRECT_UID, revision_pk=0, has_text=True)
-"""What direct graders label passages by, whatever the bank asks."""
+"""Column by which direct graders label passages, whatever the bank asks."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,15 +88,15 @@ class Sheet:
 
     ratings: Ratings
     judged: NDArray[np.int16]
-    """By passage: the human judgment, or UNJUDGED."""
+    """Human judgments by passage, or UNJUDGED."""
     min_relevant: int
     min_grades: NDArray[np.int8]
-    """By item: the rating from which it is covered."""
+    """Rating from which each item is covered."""
     passage_labels: Ratings | None = None
-    """By passage: the label of a grader that grades no items; None where labels are made of the ratings."""
+    """Labels by passage of a grader that grades no items; None where labels are made of the ratings."""
     min_label: int = 0
     highest: int = MAX_RATING
-    """Of the grader's scale."""
+    """Highest rating of the grader's scale."""
 
     @cached_property
     def rated(self) -> Mask:
@@ -106,7 +108,7 @@ class Sheet:
 
     @cached_property
     def labels(self) -> Ratings:
-        """By passage: the Rubric-Qrels label (highest rating), MISSING without a rating."""
+        """Return Rubric-Qrels labels (highest rating) by passage, MISSING without a rating."""
         if self.passage_labels is not None:
             return np.maximum(self.passage_labels, MISSING)
         return np.asarray(np.maximum(self.ratings.max(axis=1, initial=MISSING), MISSING), dtype=np.int8)
@@ -125,7 +127,7 @@ class Sheet:
 
     @cached_property
     def uncovered(self) -> Mask:
-        """Judged relevant and graded, but no item reaches the threshold, or the label does not."""
+        """Return passages judged relevant and graded where no item, or label, reaches its threshold."""
         ratings, min_grades = self._by_passage
         return diagnostics.is_uncovered(ratings, self.relevance, min_grade=min_grades)
 
@@ -135,21 +137,21 @@ class Sheet:
 
     @property
     def _by_passage(self) -> tuple[Ratings, NDArray[np.int8]]:
-        """The ratings that say whether a passage is covered, with their thresholds by column."""
+        """Return the ratings that say whether a passage is covered, with their thresholds by column."""
         if self.passage_labels is None:
             return self.ratings, self.min_grades
         return self.passage_labels[:, np.newaxis], np.array([self.min_label], dtype=np.int8)
 
     @cached_property
     def disagree(self) -> Mask:
-        """Judged and graded, and relevant by only one of the two."""
+        """Return passages judged and graded that are relevant by only one of the two."""
         is_both = (self.judged != UNJUDGED) & (self.labels != MISSING)
         ratings, min_grades = self._by_passage
         return np.asarray(is_both & (self.relevant != (ratings >= min_grades).any(axis=1)))
 
     @cached_property
     def disagreement(self) -> NDArray[np.float64]:
-        """By passage: the distance of judgment and label, each as a share of its highest value.
+        """Return by passage the distance of judgment and label, each as a share of its highest value.
 
         -1 if one of the two is missing.
         """
@@ -160,17 +162,17 @@ class Sheet:
 
     @cached_property
     def covered_shares(self) -> NDArray[np.float64]:
-        """By item: covering / rated passages; NaN without rated ones."""
+        """Return covering / rated passages by item; NaN without rated ones."""
         return diagnostics.covered_shares(self.ratings, min_grade=self.min_grades)
 
     @cached_property
     def spurious_rates(self) -> NDArray[np.float64]:
-        """By item: the same, among passages judged not relevant."""
+        """Return covering / rated passages by item, among passages judged not relevant."""
         return diagnostics.covered_shares(self.ratings[self.not_relevant], min_grade=self.min_grades)
 
     @cached_property
     def discriminations(self) -> NDArray[np.float64]:
-        """By item: Pearson's r of its ratings with the mean of the passages' other ratings."""
+        """Return by item Pearson's r of its ratings with the mean of the passages' other ratings."""
         ratings = np.where(self.rated, self.ratings.astype(np.float64), np.nan)
         return diagnostics.discrimination(ratings, diagnostics.rest_means(ratings))
 
@@ -180,12 +182,12 @@ class Sheet:
 
     @cached_property
     def covering_nobody(self) -> Mask:
-        """Items with ratings that cover no passage."""
+        """Return the items with ratings that cover no passage."""
         return np.asarray(self.rated.any(axis=0) & ~self.covers.any(axis=0))
 
 
 def separation(discrimination: float) -> str:
-    """How an item of this discrimination parts good passages from bad ones; empty where it is undefined.
+    """Return how an item of this discrimination separates good from bad passages; empty if undefined.
 
     >>> [separation(value) for value in (0.5, 0.2, -0.1, float("nan"))]
     ['well', 'somewhat', 'hardly', '']
@@ -212,12 +214,12 @@ class TopicFacts:
 
 @lru_cache(maxsize=CACHED_TOPICS)
 def judged(pool: TopicPool) -> NDArray[np.int16]:
-    """By passage of the pool: its judgment, or UNJUDGED."""
+    """Return the judgment of each passage of the pool, or UNJUDGED."""
     return pool.judgments_by_row(UNJUDGED)[: len(pool.doc_ids)].astype(np.int16)
 
 
 def ratings_of(grades: Mapping[ItemKind, TopicGrades], items: Sequence[ItemColumn], passages: int) -> Ratings:
-    """Shape (passages, items), each kind from its own config."""
+    """Return ratings of shape (passages, items), each kind from its own config."""
     ratings = np.full((passages, len(items)), MISSING, dtype=np.int8)
     for kind, of_kind in grades.items():
         columns = [number for number, item in enumerate(items) if item.kind == kind]
@@ -228,17 +230,17 @@ def ratings_of(grades: Mapping[ItemKind, TopicGrades], items: Sequence[ItemColum
 
 @dataclass(frozen=True, slots=True)
 class GradedItems:
-    """What a grader is asked of the passages of one topic."""
+    """The items that a grader is asked about on the passages of one topic."""
 
     columns: tuple[ItemColumn, ...]
     min_grades: tuple[int, ...]
-    """By column: the rating from which it is covered."""
+    """Rating from which each column is covered."""
     can_be_graded: tuple[bool, ...]
-    """By column: whether cells without a grade are missing one."""
+    """Whether cells of each column without a grade are missing one."""
     unknown: int
     """Items of the topic without text."""
     are_items: bool = True
-    """The columns are items, and not the topic itself, which cannot be spurious."""
+    """Whether the columns are items, and not the topic itself, which cannot be spurious."""
 
 
 @lru_cache(maxsize=CACHED_TOPICS)
@@ -275,7 +277,7 @@ def count_cells(ratings: Ratings, can_be_graded: Sequence[bool]) -> tuple[int, i
 
 
 def item_columns(bank: Bank) -> dict[int, tuple[ItemColumn, ...]]:
-    """By topic id: the bank's active items, each wording of a kind once, without their texts."""
+    """Return by topic id the bank's active items without texts, each wording of a kind once."""
     keys = AnswerKey.including_secret.filter(revision=OuterRef("revision"))
     rows = bank.items.active().order_by("topic_id", "position", "pk")
     rows = rows.annotate(has_text=~Q(revision__text=""), has_key=Exists(keys))

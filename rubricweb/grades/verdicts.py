@@ -1,4 +1,4 @@
-"""Verdicts of people on answers that a grader verified: saved as events, read as matrices beside its own.
+"""Human verdicts on answers that a grader verified: saved as events, read as matrices.
 
 The verdict of people together is the lower median: with two who differ, the answer is wrong. It holds for the
 answer that they read, and no longer once the grader has another one.
@@ -25,17 +25,19 @@ from rubricweb.grades.models import Grade, GraderConfig, MatrixStamp
 
 CACHED_TOPICS = 4_000
 Key = tuple[int, int, int, int, int]
-"""(config, topic, stamp of what people said, stamp of its grades, stamp of the collection)."""
+"""Config, topic, stamp of human grades, stamp of its grades, and stamp of the collection."""
 _cache: StampedCache[Key, TopicGrades] = StampedCache(CACHED_TOPICS)
 Verdicts = dict[tuple[int, str], list[bool]]
-"""(passage, id of the wording) -> what each person says now of the present answer."""
+"""Verdicts of all people on the present answer, by (passage, id of the wording)."""
 
 
 def judge_answer(
     cell: Cell, verified: Grade, *, is_right: bool, by: User, seen: int, uid: UUID | None = None
 ) -> AnswerVerdict:
-    """Save whether the answer of this `verified` grade is right, where `seen` is the number of `by`'s latest
-    event for it. `uid` makes sending it twice harmless. Raises RatedMeanwhile or UnfitRating.
+    """Save whether the answer of this `verified` grade is right.
+
+    `seen` is the number of `by`'s latest event for it. `uid` makes sending it twice harmless. Raises
+    RatedMeanwhile or UnfitRating.
     """
     if verified.rating is None:
         raise UnfitRating("The answer has no verdict that could be right or wrong.")
@@ -44,8 +46,9 @@ def judge_answer(
 
 
 def undo_verdict(event: AnswerVerdict, *, by: User, uid: UUID | None = None) -> AnswerVerdict:
-    """Restore `by`'s event before this one, or withdraw the first. `uid` makes sending it twice harmless.
-    Raises RatedMeanwhile.
+    """Restore `by`'s event before this one, or withdraw the first.
+
+    `uid` makes sending it twice harmless. Raises RatedMeanwhile.
     """
     cell = Cell(event.topic_id, event.revision_id, event.passage_id)
     before = _of_cell(cell, event.config, by).filter(number=event.number - 1).first()
@@ -63,13 +66,15 @@ def verdicts_on(cell: Cell, config: GraderConfig) -> list[AnswerVerdict]:
 
 
 def verdict_matrices(config: GraderConfig, pool: CollectionPool) -> dict[int, TopicGrades]:
-    """By topic id, for every topic of the pool: 1 where people find the answer right, 0 where wrong, else
-    MISSING. Cells hidden from the reader are MISSING.
+    """Return verdict matrices by topic id, for every topic of the pool.
+
+    A cell is 1 where people find the answer right, 0 where wrong, else MISSING, as are cells hidden from the
+    reader.
     """
     hidden = visibility.without_ratings(pool.collection_id, pool.by_topic)
     by_topic = _all_verdicts(config, pool)
     return {
-        pk: without(grades, hidden[pk].named(hidden[pk].people)) if hidden[pk].people else grades
+        pk: without(grades, hidden[pk].named(hidden[pk].ratings)) if hidden[pk].ratings else grades
         for pk, grades in by_topic.items()
     }
 

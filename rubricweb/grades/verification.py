@@ -33,7 +33,7 @@ WRITTEN_ROWS = 200
 """Grades of one UPDATE."""
 Answers = tuple[str, ...]
 Verdict = tuple[int | None, str]
-"""(rating, outcome), as a row has them."""
+"""Rating and outcome, as a row has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +64,14 @@ class VerificationCounts:
 
     answers: int
     changed: int
-    """Of them: with a different verdict now."""
+    """Verified answers whose verdict changed."""
     removed: int = 0
-    """Grades of models that had read the old key."""
+    """Grades removed because their models had read the old key."""
 
 
 @transaction.atomic
 def change_answer_key(item: Item, *, texts: Iterable[str], seen: int, by: User | None) -> VerificationCounts:
-    """Call `banks.actions.set_answer_keys`, and verify the stored answers to these wordings."""
+    """Set answer keys by `banks.actions.set_answer_keys`, and verify stored answers to the wordings."""
     before = item.version
     set_answer_keys(item, texts=texts, seen=seen, by=by)
     return verify_again([item.revision_id]) if item.version != before else VerificationCounts(0, 0)
@@ -95,9 +95,9 @@ def verify_again(revision_ids: Iterable[int]) -> VerificationCounts:
 
 
 def with_present_keys(
-    config: GraderConfig, rows: list[GradeRow], *, asked: Mapping[int, Answers]
+    config: GraderConfig, rows: list[GradeRow], *, keys_read: Mapping[int, Answers]
 ) -> list[GradeRow]:
-    """Recompute new grades whose keys changed since the model was asked with the keys `asked`.
+    """Recompute new grades whose keys differ from `keys_read`, which the model was given.
 
     Call it in the transaction that saves them; until its end nobody changes these keys.
     """
@@ -105,7 +105,7 @@ def with_present_keys(
         present = _locked_keys({row.revision_id for row in rows})
         return [
             row
-            if present.get(row.revision_id, ()) == asked.get(row.revision_id, ())
+            if present.get(row.revision_id, ()) == keys_read.get(row.revision_id, ())
             else _outdated(row, what="answer key")
             for row in rows
         ]
@@ -139,7 +139,7 @@ def of_present_answers(
 
 
 def drop_verdicts(source: GraderConfig, topic_id: int, answers: Mapping[Pair, str | None]) -> None:
-    """Before new answers by `source` are saved: delete the verdicts on those that change."""
+    """Delete the verdicts on answers that change, before new answers by `source` are saved."""
     verifying = GraderConfig.objects.filter(**{f"options__{ANSWERS_BY}": source.fingerprint})
     verifiers = list(verifying) if source.purpose == Purpose.EXTRACT else []
     if not verifiers:
@@ -159,7 +159,7 @@ def drop_verdicts(source: GraderConfig, topic_id: int, answers: Mapping[Pair, st
 
 
 def _prompt_by_key(config: GraderConfig) -> Prompt | None:
-    """The prompt of a config that compares answers with the key by rule; None for grades of a file."""
+    """Return the prompt of a config that compares answers with the key by rule; None for imported grades."""
     if config.backend == IMPORTED or config.purpose != Purpose.VERIFY:
         return None
     try:
@@ -205,7 +205,7 @@ def _outdated(row: GradeRow, *, what: str) -> GradeRow:
 
 
 def _locked_keys(revision_ids: set[int]) -> Mapping[int, Answers]:
-    """The accepted answers by wording, locked, so that changing them and saving verdicts take turns."""
+    """Return accepted answers by wording, locked, so that key changes and saved verdicts take turns."""
     list(
         ItemRevision.including_secret.select_for_update()
         .filter(pk__in=revision_ids)
@@ -226,7 +226,7 @@ def _checked(prompt: Prompt, row: GradeRow, keys: Answers) -> GradeRow:
 
 
 def _verdict(prompt: Prompt, answer: str, keys: Answers) -> Verdict:
-    """Without a key the answer is kept unrated, for a later key."""
+    """Return the verdict; without a key the answer is kept unrated, for a later key."""
     if not keys:
         return None, Outcome.EXTRACTED.value
     item = types.Item("", ItemKind.QUESTION, "", keys)

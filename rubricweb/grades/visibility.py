@@ -1,10 +1,10 @@
-"""Which ratings a reader must not see yet: used by everything that reads ratings.
+"""Visibility of ratings to the reader, for everything that reads ratings.
 
-Whoever has to rate a cell independently must not see graders' or other people's ratings of it, nor any number
-from which these could be computed, nor what a grader says of a copy of its item (`_copies`). The rooms above
-say which cells these are (`register`). `ReaderMiddleware` sets the reader; the matrices of graders and people
-and the rows of single grades, then lack the cells hidden from that person, and so does whatever is computed
-from them. Workers and commands say `everything()`; where nobody said who reads, these raise `NoReader`.
+Somebody who has to rate a cell independently must not see graders' or other people's ratings of it, nor any
+number from which these could be computed, nor a grader's rating of a copy of its item (`_copies`). The rooms
+above define these cells (`register`). `ReaderMiddleware` sets the reader; the matrices of graders and people
+and the rows of single grades then lack the cells hidden from that person, and so does whatever is computed
+from them. Workers and commands use `everything()`; without a reader these functions raise `NoReader`.
 """
 
 from __future__ import annotations
@@ -37,26 +37,26 @@ if TYPE_CHECKING:
 
 Pairs = frozenset[Pair]
 Names = frozenset[tuple[str, int]]
-"""(id of the wording, primary key of the passage)."""
+"""Cells by id of the wording and primary key of the passage."""
 Mask = NDArray[np.bool_]
-"""Shape (passages, items): which cells are hidden."""
+"""Hidden cells, shape (passages, items)."""
 PLACE = {"revision": OuterRef("revision"), "passage": OuterRef("passage")}
-"""Of the row that a query asks about."""
+"""Filter for the cell of the row in an outer query."""
 CACHED_MASKS = 2_000
 NO_RUN = ""
-"""Its pseudonym stands for all of them: both change with the collection's salt."""
+"""Tag whose pseudonym stands for all of them: both change with the collection's salt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
     """The ratings of one topic that a reader must not see."""
 
-    people: Pairs = frozenset()
+    ratings: Pairs = frozenset()
     """Cells whose human ratings are hidden: those that the reader has still to rate."""
     graders: Pairs = frozenset()
-    """Cells whose grades are hidden: the blind ones of `people`, and copies on their passages."""
+    """Cells whose grades are hidden: the blind ones of `ratings`, and copies on their passages."""
     uids: Mapping[int, str] = field(default_factory=dict)
-    """The ids of the wordings, by revision."""
+    """Ids of the wordings, by revision."""
 
     def named(self, places: Pairs) -> Names:
         return frozenset((self.uids[revision], passage) for revision, passage in places)
@@ -66,10 +66,10 @@ NOTHING = Hidden()
 
 
 class HiddenByTopic(defaultdict[int, Hidden]):
-    """By topic id; topics without hidden cells have nothing hidden."""
+    """Hidden ratings by topic id; topics without hidden cells have nothing hidden."""
 
     def __init__(self, by_topic: Mapping[int, Hidden], since: datetime | None) -> None:
-        """`since`: when the first of the blind cells was chosen; None without any."""
+        """Store when the first of the blind cells was chosen as `since`, None without any."""
         super().__init__(Hidden, by_topic)
         self.since = since
 
@@ -81,13 +81,13 @@ Rule = Callable[["User | None", int], QuerySet[Any]]
 whether graders are hidden besides people. The reader is None for whoever has a public link.
 """
 _rules: list[Rule] = []
-"""The one that was registered."""
+"""The registered rule, if any."""
 WORDED = (ItemChange.Verb.IMPORTED, ItemChange.Verb.ADDED, ItemChange.Verb.REWORDED)
-"""The changes that give an item its words."""
+"""Changes that give an item its wording."""
 
 
 class Refused(PermissionDenied):
-    """The collection shows no sums to readers who have cells to rate blind."""
+    """Raised where the collection shows no sums to readers who have cells to rate blind."""
 
 
 def register(rule: Rule) -> None:
@@ -105,35 +105,35 @@ def reading_for_everybody() -> AbstractContextManager[None]:
 
 
 def forget() -> None:
-    """Look up again what is hidden, because the reader rated a cell in this request."""
-    reader().known.clear()
+    """Discard what was looked up, because the reader rated a cell in this request."""
+    reader().hidden.clear()
 
 
 def hidden_cells(collection_id: int) -> HiddenByTopic:
-    """What is hidden from the reader."""
+    """Return what is hidden from the reader."""
     now = reader()
     if now.sees_everything:
         return HiddenByTopic({}, None)
-    if collection_id not in now.known:
-        now.known[collection_id] = hidden_from(now.user, collection_id)
-    known: HiddenByTopic = now.known[collection_id]
-    return known
+    if collection_id not in now.hidden:
+        now.hidden[collection_id] = hidden_from(now.user, collection_id)
+    hidden: HiddenByTopic = now.hidden[collection_id]
+    return hidden
 
 
 def without_grades(collection_id: int, topics: Iterable[int] | None = None) -> HiddenByTopic:
-    """Return what is hidden from the reader, who is shown grades of these topics, or what is made of them."""
+    """Return what is hidden from the reader, who is shown these topics' grades, or something derived."""
     return _counted(collection_id, topics, lambda hidden: hidden.graders)
 
 
 def without_ratings(collection_id: int, topics: Iterable[int] | None = None) -> HiddenByTopic:
-    """Likewise, of ratings by people."""
-    return _counted(collection_id, topics, lambda hidden: hidden.people)
+    """Return what is hidden from the reader, who is shown ratings by people, or something derived."""
+    return _counted(collection_id, topics, lambda hidden: hidden.ratings)
 
 
 def _counted(
     collection_id: int, topics: Iterable[int] | None, places: Callable[[Hidden], Pairs]
 ) -> HiddenByTopic:
-    """Note which cells these are: the page, or a header of the file, will say how many."""
+    """Note the hidden cells: the page, or a header of the file, will say how many."""
     hidden = hidden_cells(collection_id)
     if not hidden:
         return hidden
@@ -145,15 +145,18 @@ def _counted(
 
 
 def hidden_from(user: User | None, collection_id: int, **narrowed: object) -> HiddenByTopic:
-    """What is hidden from the user, or for None from a public link. `narrowed` to a passage."""
-    people: dict[int, set[Pair]] = defaultdict(set)
+    """Return what is hidden from the user, or with None from a public link.
+
+    `narrowed` limits it, for example to a passage.
+    """
+    ratings: dict[int, set[Pair]] = defaultdict(set)
     graders: dict[int, set[Pair]] = defaultdict(set)
     uids: dict[int, dict[int, str]] = defaultdict(dict)
     since: datetime | None = None
     rows = _cells(user, collection_id).filter(is_rated=False, **narrowed).order_by()
     fields = ("topic_id", "revision_id", "passage_id", "revision__uid", "hides_graders", "since")
     for topic, revision, passage, uid, hides_graders, chosen_at in rows.values_list(*fields):
-        people[topic].add((revision, passage))
+        ratings[topic].add((revision, passage))
         uids[topic][revision] = uid
         if hides_graders:
             graders[topic].add((revision, passage))
@@ -162,7 +165,7 @@ def hidden_from(user: User | None, collection_id: int, **narrowed: object) -> Hi
         for topic, uid, place in _copies(user, collection_id, since, **narrowed):
             graders[topic].add(place)
             uids[topic][place[0]] = uid
-    by_topic = {pk: Hidden(frozenset(people[pk]), frozenset(graders[pk]), uids[pk]) for pk in uids}
+    by_topic = {pk: Hidden(frozenset(ratings[pk]), frozenset(graders[pk]), uids[pk]) for pk in uids}
     return HiddenByTopic(by_topic, since)
 
 
@@ -199,17 +202,17 @@ def _later_wordings(user: User | None, collection_id: int, since: datetime) -> Q
 
 
 def hidden_in_topic(user: User, topic: Topic) -> Hidden:
-    """What is hidden from the user in one topic."""
+    """Return what is hidden from the user in one topic."""
     return hidden_from(user, topic.collection_id)[topic.pk]
 
 
 def hidden_of_cell(user: User, topic: Topic, revision_id: int, passage_id: int) -> Hidden:
-    """What is hidden from the user of one cell: the cell itself, or nothing."""
+    """Return what is hidden from the user of one cell: the cell itself, or nothing."""
     hidden = hidden_from(user, topic.collection_id, passage=passage_id)[topic.pk]
     cell = frozenset({(revision_id, passage_id)})
-    if (now := reader()).user == user and cell & (hidden.people | hidden.graders):
+    if (now := reader()).user == user and cell & (hidden.ratings | hidden.graders):
         now.cells.setdefault(topic.collection_id, set()).add((topic.pk, revision_id, passage_id))
-    return Hidden(hidden.people & cell, hidden.graders & cell, hidden.uids)
+    return Hidden(hidden.ratings & cell, hidden.graders & cell, hidden.uids)
 
 
 def visible_grades(rows: Rows, collection_id: int) -> Rows:
@@ -221,7 +224,7 @@ def visible_grades(rows: Rows, collection_id: int) -> Rows:
     cells = _cells(user, collection_id)
     blind = cells.filter(is_rated=False, hides_graders=True)
     rows = rows.exclude(Exists(blind.filter(**PLACE)))
-    if not any(in_topic.graders - in_topic.people for in_topic in hidden.values()):
+    if not any(in_topic.graders - in_topic.ratings for in_topic in hidden.values()):
         return rows
     is_rated = Exists(cells.filter(is_rated=True, **PLACE))
     later = _later_wordings(user, collection_id, hidden.since)
@@ -240,7 +243,7 @@ def count_ratings(collection_id: int) -> None:
     Of all that the reader will see, whatever the list selects: else a filter by ratings would tell of them.
     """
     now = reader()
-    if not any(hidden.people for hidden in without_ratings(collection_id).values()):
+    if not any(hidden.ratings for hidden in without_ratings(collection_id).values()):
         return
     rows = readable(HumanGrade.objects.filter(topic__collection=collection_id))
     total = rows.count()
@@ -248,7 +251,7 @@ def count_ratings(collection_id: int) -> None:
 
 
 def _visible_human_grades(rows: Rows, collection_id: int) -> Rows:
-    if not any(hidden.people for hidden in hidden_cells(collection_id).values()):
+    if not any(hidden.ratings for hidden in hidden_cells(collection_id).values()):
         return rows
     cells = _cells(reader().user, collection_id)
     return rows.exclude(Exists(cells.filter(is_rated=False, **PLACE)))
@@ -261,19 +264,19 @@ def blind_passages(collection_id: int) -> frozenset[int]:
 
 
 def is_hidden(collection_id: int, topic_id: int, place: tuple[int, int]) -> bool:
-    """Whether the grades of (revision, passage) are hidden from the reader."""
+    """Return whether the grades of (revision, passage) are hidden from the reader."""
     return place in hidden_cells(collection_id)[topic_id].graders
 
 
 def what_reader_may_see(collection: Collection) -> list[object]:
-    """Return all that pages of ratings and runs depend on in their reader, as JSON takes it.
+    """Return all properties of the reader on which pages of ratings and runs depend, as JSON.
 
     Readers of whom it is equal get the same page: role, secret items, names of runs, hidden cells.
     """
     now = reader()
     role = roles.role_in(now.user, collection.pk) if now.user is not None else None
     hidden = [
-        (topic, sorted(cells.people), sorted(cells.graders))
+        (topic, sorted(cells.ratings), sorted(cells.graders))
         for topic, cells in sorted(without_ratings(collection.pk).items())
     ]
     names = shown_names(collection.pk, (NO_RUN,))
@@ -282,8 +285,8 @@ def what_reader_may_see(collection: Collection) -> list[object]:
 
 
 def hidden_count(collection_id: int) -> int:
-    """How many cells are hidden from the reader, at least in part."""
-    return sum(len(hidden.people) for hidden in without_ratings(collection_id).values())
+    """Return how many cells are hidden from the reader, at least in part."""
+    return sum(len(hidden.ratings) for hidden in without_ratings(collection_id).values())
 
 
 def refuse_sums(collection: Collection) -> None:
@@ -298,7 +301,7 @@ def refuse_sums(collection: Collection) -> None:
 
 
 def mask(hidden: Iterable[tuple[int, int]], passages: Iterable[int], revisions: Iterable[int]) -> Mask:
-    """Which cells of these rows and columns are hidden."""
+    """Return which cells of these rows and columns are hidden."""
     row_of = {pk: row for row, pk in enumerate(passages)}
     columns_of: dict[int, list[int]] = defaultdict(list)
     for column, revision in enumerate(revisions):
@@ -312,7 +315,7 @@ def mask(hidden: Iterable[tuple[int, int]], passages: Iterable[int], revisions: 
 
 @lru_cache(maxsize=CACHED_MASKS)
 def mask_of(pool: TopicPool, uids: tuple[str, ...], hidden: Names) -> Mask:
-    """As `mask`, for a matrix of the whole pool, by the ids of its items."""
+    """Return `mask` for a matrix of the whole pool, by the ids of its items."""
     row_of = {pk: row for row, pk in enumerate(pool.passage_pks)}
     column_of = {uid: column for column, uid in enumerate(uids)}
     mask = np.zeros((len(row_of), len(uids)), dtype=np.bool_)

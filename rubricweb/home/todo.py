@@ -186,7 +186,7 @@ def conflict_topics(user: User | None, collections: Sequence[Collection]) -> Ite
     across = Q(low__lt=rule.min_grade, high__gte=rule.min_grade)
     spans = by_cell.annotate(low=Min("rating"), high=Max("rating")).filter(apart | across)
     for collection, topic, revision, passage, *_ in spans.filter(~Exists(decided)):
-        if (revision, passage) not in visibility.without_ratings(collection)[topic].people:
+        if (revision, passage) not in visibility.without_ratings(collection)[topic].ratings:
             yield collection, topic
 
 

@@ -45,7 +45,7 @@ class Imports(TaskKind[Import]):
     def need(self, work: Import) -> Need:
         return Need("uploads", "an import of uploaded files")
 
-    def words(self, work: Import) -> str:
+    def label(self, work: Import) -> str:
         return f"import {work.pk}"
 
     def changed(self, work: Import) -> None:

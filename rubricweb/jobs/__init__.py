@@ -1,8 +1,8 @@
-"""Work in the background: one model of it for every kind, below the rooms that have such work.
+"""Background work: one model for every kind, below the rooms that have such work.
 
-`models` has what every kind stores; a room describes its kind in a subclass of what `kinds` and `chunked`
-have. `dispatch` puts work into RQ's queues, `leases` says who may do it, `endings` writes every state that
-follows and gives out again what was lost, `steering` pauses and reorders whole jobs, `capabilities` says
-which worker can run what, `progress` is what people see. `worker` is the process and what RQ calls in it,
-`worker_state` what it is at.
+`models` stores what all kinds share; each room describes its kind by a subclass of `kinds.Kind` or
+`chunked.ChunkKind`. `dispatch` puts work into RQ's queues, `leases` gives a worker the right to do it,
+`endings` records how attempts end and requeues lost work, `steering` pauses and reorders whole jobs,
+`capabilities` finds the workers for a kind of work, and `progress` computes what pages show. `worker` is the
+process and the entry point that RQ calls, `worker_state` its present state.
 """

@@ -1,4 +1,4 @@
-"""Which living worker can run what.
+"""Capabilities: which living worker can run which work.
 
 A worker declares its back-ends when it starts, and listens on the queues that are named after them. Work that
 needs no back-end is short: import checks, releases, exports, grading without a model. A worker that declares
@@ -28,13 +28,13 @@ logger = logging.getLogger(__name__)
 
 HANDED_OVER = "for-"
 _unserved_since: dict[str, float] = {}
-"""By back-end: since when this worker knows of none that has it."""
+"""Times since when this worker knows of no worker with each back-end."""
 
 
 def declare() -> None:
     """Declare what this process can run, as far as can be told without loading a model."""
     worker_state.now.backends = tuple(
-        sorted({backend for kind in kinds.known() for backend in kind.backends()})
+        sorted({backend for kind in kinds.registered() for backend in kind.backends()})
     )
 
 
@@ -53,13 +53,16 @@ def names_for(backends: Iterable[str]) -> list[str]:
 
 
 def is_preceded(work: LeasedWork) -> bool:
-    """Whether something waits that this worker would take before `work`. Raises redis.RedisError."""
+    """Return whether something waits that this worker would take before `work`.
+
+    Raises redis.RedisError.
+    """
     names, own = names_for(worker_state.now.backends), dispatch.queue_of(work)
     return own in names and any(queue.waiting_by_queue(names[: names.index(own)]))
 
 
 def handed_over(need: Need) -> str:
-    """The queue in which such work waits for another worker."""
+    """Return the queue in which such work waits for another worker."""
     return f"{_prefix(need.backend)}{need.key}"
 
 
@@ -72,7 +75,7 @@ def can_run(worker: WorkerBeat, need: Need) -> bool:
 
 
 def others_can(need: Need) -> bool:
-    """Is there a living worker, besides this one, that may be able to? Raises redis.RedisError."""
+    """Return whether a living worker besides this one may be able to. Raises redis.RedisError."""
     others = (worker for worker in queue.living_workers() if worker.name != worker_name())
     return any(can_run(worker, need) for worker in others)
 
@@ -89,12 +92,12 @@ def raise_if_refused(lease: Lease[Any]) -> None:
 
 
 def refuse(lease: Lease[Any], reason: str) -> None:
-    """This worker cannot: others get the work, or it fails where no other can."""
+    """Hand over work that this worker cannot do, or fail it where no other worker can."""
     need = lease.kind.need(lease.work)
     if need is None:
         endings.fail(lease, error=reason)
         return
-    worker_state.now.refuse(handed_over(need), need.words, reason)
+    worker_state.now.refuse(handed_over(need), need.label, reason)
     try:
         queue.beat(worker_state.now.beat())
         if others_can(need):
@@ -108,25 +111,25 @@ def refuse(lease: Lease[Any], reason: str) -> None:
 
 
 def fail_what_nobody_can_run() -> None:
-    """What waits for a back-end or a model that no living worker has. Raises redis.RedisError."""
+    """Fail work that needs a back-end or a model of no living worker. Raises redis.RedisError."""
     living = queue.living_workers()
     if not living:
         return
-    for kind in kinds.known():
+    for kind in kinds.registered():
         for work, need in _needs(kind):
             reason = _why_nobody(need, living)
             if reason:
-                words = f"No living worker can run {need.words}. {reason}"
-                endings.fail_unrunnable(work, error=words)
+                message = f"No living worker can run {need.label}. {reason}"
+                endings.fail_unrunnable(work, error=message)
 
 
 def _needs(kind: Kind[Any]) -> list[tuple[Any, Need]]:
-    found = [(work, kind.need(work)) for work in kind.examples(due(kind.waiting()))]
-    return [(work, need) for work, need in found if need]
+    needs = [(work, kind.need(work)) for work in kind.examples(due(kind.waiting()))]
+    return [(work, need) for work, need in needs if need]
 
 
 def _why_nobody(need: Need, living: list[WorkerBeat]) -> str:
-    """Why none of them can; empty where one can, or where another worker knows better why not."""
+    """Return why no worker can; empty where one can, or where another worker knows the reason better."""
     if any(can_run(worker, need) for worker in living):
         _unserved_since.pop(need.backend, None)
         return ""

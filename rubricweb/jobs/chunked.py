@@ -21,14 +21,17 @@ C = TypeVar("C", bound=Chunk)
 
 
 class ChunkKind(Kind[C]):
-    """Chunks of a job: whoever ends one locks its job first, so that of two last ones one ends the job."""
+    """A kind whose work is chunks of a job.
+
+    Whoever ends a chunk locks its job first, so that of two last chunks one ends the job.
+    """
 
     is_retried = True
     collection = "job.collection_id"
     job_related: ClassVar[tuple[str, ...]] = ()
-    """What is read with a job."""
+    """Relations that are read with a job."""
 
-    def words(self, work: C) -> str:
+    def label(self, work: C) -> str:
         return f"job {self.job_id(work)}"
 
     def priority(self, work: C) -> str:
@@ -50,7 +53,7 @@ class ChunkKind(Kind[C]):
         return self.model._default_manager.filter(Exists(worked_on))
 
     def examples(self, waiting: QuerySet[C]) -> QuerySet[C]:
-        """One of each job."""
+        """Return one chunk of each job."""
         first = waiting.order_by().values("job").annotate(first=Min("pk")).values("first")
         return waiting.filter(pk__in=first)
 
@@ -62,35 +65,38 @@ class ChunkKind(Kind[C]):
         return Demand.LATER if job.is_paused else Demand.NOW
 
     def lock_job(self, job_id: int) -> Any:
-        """The job's row, locked until the transaction ends; rows that name the job can still be written."""
+        """Return the job's row, locked until the transaction ends.
+
+        Rows that refer to the job can still be written.
+        """
         rows = self.job_model._default_manager.select_for_update(no_key=True, of=("self",))
         return rows.select_related(*self.job_related).get(pk=job_id)
 
-    def has_begun(self, work: C) -> None:
+    def on_begun(self, work: C) -> None:
         queued = self.job_model._default_manager.filter(pk=self.job_id(work), state=Job.State.QUEUED)
         queued.update(state=Job.State.RUNNING, started_at=Now())
 
-    def has_ended(self, work: C, *, error: str) -> None:
+    def on_ended(self, work: C, *, error: str) -> None:
         job = self.job(work)
         if error and not job.error:  # later ones are in the log
             job.error = error[:2_000]
             job.save(update_fields=["error"])
         finish_if_done(job)
 
-    def cannot_be_run(self, work: C) -> None:
-        """Nor can the chunks that wait."""
+    def on_unrunnable(self, work: C) -> None:
+        """Cancel the chunks that wait: no worker can run them either."""
         self.close(self.job(work))
         waiting = self.job(work).chunks.filter(state=Chunk.State.QUEUED)
         waiting.update(state=Chunk.State.CANCELLED)
 
     def job_changed(self, job: Any) -> None:
-        """It was paused or resumed, or it ended; called once that is committed."""
+        """Tell pages that the job was paused or resumed, or ended; called once that is committed."""
 
-    def has_finished(self, job: Any) -> None:
-        """It has ended, in the same transaction."""
+    def on_finished(self, job: Any) -> None:
+        """React to the end of the job, in the same transaction."""
 
-    def has_resumed(self, job: Any) -> None:
-        """It goes on, in the same transaction; its row is locked."""
+    def on_resumed(self, job: Any) -> None:
+        """React to the job being resumed, in the same transaction, with its row locked."""
 
     def open_more(self, job: Any) -> None:
         """Make more chunks, if `job`, whose row is locked, has few left and was not closed."""
@@ -99,11 +105,11 @@ class ChunkKind(Kind[C]):
         """Open no more chunks."""
 
     def is_cut_short(self, job: Any) -> bool:
-        """Whether `job`, which has no chunk left to do, has units that are in none."""
+        """Return whether `job`, which has no chunk left to do, has units that are in none."""
         return False
 
     def release(self, job: Any) -> list[Any]:
-        """`job`, whose row is locked, has ended. Return the locked jobs that waited for it in vain."""
+        """Return the locked jobs that waited in vain for `job`, which is locked and has ended."""
         return []
 
 
@@ -130,7 +136,7 @@ def finish_if_done(job: Any) -> None:
     job.ended_at = timezone.now()
     job.save(update_fields=["state", "ended_at", "pause_reason"])
     logger.info("job %s ended: %s", job.pk, job.state)
-    kind.has_finished(job)
+    kind.on_finished(job)
     transaction.on_commit(partial(kind.job_changed, job))
     for waiting in kind.release(job):
         finish_if_done(waiting)

@@ -1,4 +1,4 @@
-"""Database connections of a process that lives long, and what of their errors is not the work's own fault."""
+"""Database connections of long-lived processes, and errors that mean a lost connection."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from django.db import InterfaceError, OperationalError, ProgrammingError, connec
 from rubricweb.core.errors import sqlstate
 
 CONNECTION_LOST = (OperationalError, InterfaceError, ProgrammingError)
-"""The last is what SQLite says of a closed connection."""
+"""Errors of a lost connection; the last is SQLite's for a closed one."""
 
 
 def close_dead_connections() -> None:
-    """Database connections that broke are closed, and the next query opens new ones."""
+    """Close database connections that broke; the next query opens new ones."""
     for connection in connections.all(initialized_only=True):
         if connection.connection is not None and not connection.is_usable():
             connection.close()
 
 
 def has_lost_connection(error: Exception) -> bool:
-    """Whether PostgreSQL went away, rather than refused what was asked.
+    """Return whether PostgreSQL went away, rather than refused a statement.
 
     Source: PostgreSQL documentation, Appendix A: classes 08 and 57P; what the client itself notices has none.
     """

@@ -20,7 +20,7 @@ ENTRY_POINT = "rubricweb.jobs.worker.work_on"
 
 
 def rq_id(work: LeasedWork) -> str:
-    """The id of the RQ job that makes the work's next attempt."""
+    """Return the id of the RQ job that makes the work's next attempt."""
     return f"{kind_of(work).name_of(work.pk)}-{work.attempts}"
 
 
@@ -30,19 +30,19 @@ def name_in(rq_id: str) -> str:
 
 
 def queue_of(work: LeasedWork) -> str:
-    """The queue of its priority, and of its back-end where not every worker has that."""
+    """Return the queue of the work's priority, or of its back-end where not every worker has that."""
     kind = kind_of(work)
     need = kind.need(work)
     return queue.name_for(kind.priority(work), need.backend if need else "")
 
 
 def enqueue(works: Iterable[LeasedWork], queue_name: str = "") -> None:
-    """Once the surrounding transaction has committed."""
+    """Enqueue work once the surrounding transaction has committed."""
     transaction.on_commit(partial(enqueue_now, list(works), queue_name))
 
 
 def enqueue_now(works: list[LeasedWork], queue_name: str = "") -> None:
-    """In `queue_name`, or each in its own queue."""
+    """Enqueue work at once, in `queue_name` or each in its own queue."""
     by_queue: dict[str, list[LeasedWork]] = defaultdict(list)
     for work in works:
         by_queue[queue_name or queue_of(work)].append(work)
@@ -54,12 +54,12 @@ def enqueue_now(works: list[LeasedWork], queue_name: str = "") -> None:
 
 
 def move(works: Iterable[LeasedWork], before: str, after: str) -> None:
-    """From queue to queue, once the surrounding transaction has committed."""
+    """Move work from queue to queue, once the surrounding transaction has committed."""
     transaction.on_commit(partial(_move_now, list(works), before, after))
 
 
 def _move_now(works: list[LeasedWork], before: str, after: str) -> None:
-    """What waits elsewhere, for a worker that can, stays there."""
+    """Move work at once; work handed over to a more capable worker stays where it is."""
     try:
         queue.move_now(ENTRY_POINT, map(_call, works), before, after)
     except redis.RedisError as error:

@@ -1,4 +1,4 @@
-"""Every way in which an attempt ends, also that of a worker that is gone."""
+"""The ends of attempts, including those whose worker died."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WAITS = {"state": State.QUEUED, "worker": "", "lease_until": None, "queued_at": 
 
 @transaction.atomic
 def finish(lease: Lease[W], **fields: Any) -> None:
-    """The work is done; `fields` are saved with that. Raises LeaseLost."""
+    """End the work as done, and save `fields` with it. Raises LeaseLost."""
     lease.kind.lock(lease.work)
     if not _end(lease.work, lease.held(), State.DONE, **fields):
         raise LeaseLost
@@ -31,7 +31,7 @@ def finish(lease: Lease[W], **fields: Any) -> None:
 
 @transaction.atomic
 def retry(lease: Lease[W], *, error: str) -> bool:
-    """After a failed attempt the work waits for the next, or is given up. False if the lease is lost."""
+    """Requeue the work after a failed attempt, or give it up. Return False if the lease is lost."""
     demand = lease.kind.lock(lease.work)
     if demand is Demand.NONE:
         return _end(lease.work, lease.held(), State.CANCELLED)
@@ -45,8 +45,9 @@ def retry(lease: Lease[W], *, error: str) -> bool:
 
 @transaction.atomic
 def postpone(lease: Lease[W], **fields: Any) -> None:
-    """It is done as far as it goes now, and waits again; `fields`, which say until when, are saved with that.
-    Raises LeaseLost.
+    """Put work that can go no further now back to waiting.
+
+    `fields`, which say until when, are saved with it. Raises LeaseLost.
     """
     lease.kind.lock(lease.work)
     if not lease.held().update(**WAITS, attempts=0, **fields):
@@ -55,7 +56,7 @@ def postpone(lease: Lease[W], **fields: Any) -> None:
 
 @transaction.atomic
 def give_back(lease: Lease[W], *, queue_name: str = "") -> None:
-    """Another worker shall do it, and this counts as no attempt.
+    """Return the work for another worker, without counting an attempt.
 
     It goes to `queue_name` if given; else its resumed job, or a reaper, enqueues it. What nobody wants any
     more ends.
@@ -72,16 +73,16 @@ def give_back(lease: Lease[W], *, queue_name: str = "") -> None:
 
 @transaction.atomic
 def fail(lease: Lease[W], *, error: str, **fields: Any) -> bool:
-    """Do not try it again; `error` is for people to read. False if the lease is lost."""
+    """Fail the work for good; `error` is for people to read. Return False if the lease is lost."""
     lease.kind.lock(lease.work)
     return _end(lease.work, lease.held(), State.FAILED, error=error, **fields)
 
 
 @transaction.atomic
 def cancel(work: LeasedWork) -> bool:
-    """Nobody waits for it any more. A worker that is at it loses its lease, and so writes nothing.
+    """Cancel the work, and return whether it had not ended yet.
 
-    False if it has ended.
+    A worker that is at it loses its lease, and so writes nothing.
     """
     kind = kind_of(work)
     kind.lock(work)
@@ -92,60 +93,60 @@ def cancel(work: LeasedWork) -> bool:
 
 @transaction.atomic
 def fail_unrunnable(work: W, *, error: str, lease: Lease[W] | None = None) -> None:
-    """No living worker can run it: neither this one, if it has a `lease`, nor any other."""
+    """Fail work that no living worker can run: neither the holder of `lease`, if any, nor another."""
     kind = kind_of(work)
     kind.lock(work)
     rows = lease.held() if lease else kind.model._default_manager.filter(pk=work.pk, state=State.QUEUED)
     if rows.update(state=State.FAILED, lease_until=None):
-        kind.cannot_be_run(work)
-        _has_ended(work, State.FAILED, error)
+        kind.on_unrunnable(work)
+        _on_ended(work, State.FAILED, error)
 
 
 def _end(
     work: LeasedWork, rows: QuerySet[Any], state: LeasedWork.State, *, error: str = "", **fields: Any
 ) -> bool:
-    """Only if `rows` still has the work."""
+    """End the work if it is still among `rows`, and return whether it was."""
     if not rows.update(state=state, lease_until=None, **fields):
         return False
-    _has_ended(work, state, error)
+    _on_ended(work, state, error)
     return True
 
 
-def _has_ended(work: LeasedWork, state: LeasedWork.State, error: str) -> None:
+def _on_ended(work: LeasedWork, state: LeasedWork.State, error: str) -> None:
     if error:
         logger.error("%s failed: %s", dispatch.rq_id(work), error)
     work.state = state
-    kind_of(work).has_ended(work, error=error)
+    kind_of(work).on_ended(work, error=error)
 
 
 ENQUEUED_WITHIN = timedelta(seconds=5)
-"""Seconds after which what is in no queue was lost."""
+"""Time after which work that is in no queue counts as lost."""
 
 
 def reap() -> int:
-    """How much was given out again or given up. Raises redis.RedisError when the queue is away."""
-    taken = sum(_take(lease) for kind in kinds.known() for lease in leases.expired(kind))
+    """Requeue or give up lost work, and return how much. Raises redis.RedisError without Redis."""
+    taken = sum(_take(lease) for kind in kinds.registered() for lease in leases.expired(kind))
     waiting = queue.waiting_ids()
-    return taken + sum(_enqueue_lost(kind, waiting) for kind in kinds.known())
+    return taken + sum(_enqueue_lost(kind, waiting) for kind in kinds.registered())
 
 
 def due(waiting: QuerySet[W]) -> QuerySet[W]:
-    """Without what may still be on its way to a queue; with what a clock that is ahead dated."""
+    """Return waiting work that must be in a queue by now, including work dated by a clock that is ahead."""
     is_old = Q(queued_at__lt=Now() - ENQUEUED_WITHIN)
     return waiting.filter(is_old | Q(queued_at__gt=Now() + ENQUEUED_WITHIN))
 
 
 def _take(lease: Lease[Any]) -> bool:
-    """From a worker that is gone."""
-    worker, words = lease.work.worker, lease.words
-    is_taken = retry(lease, error=f"The worker {worker} died while it worked on {words}.")
+    """Requeue work whose worker died."""
+    worker, label = lease.work.worker, lease.label
+    is_taken = retry(lease, error=f"The worker {worker} died while it worked on {label}.")
     if is_taken:
         logger.warning("worker %s died with %s", worker, dispatch.rq_id(lease.work))
     return is_taken
 
 
 def _enqueue_lost(kind: Kind[Any], waiting: set[str]) -> int:
-    """What waits in the database and not in Redis. What is enqueued twice is still done once."""
+    """Enqueue what waits in the database but not in Redis. Work enqueued twice is still done once."""
     present = set(map(dispatch.name_in, waiting))
     old = due(kind.waiting())
     lost = [pk for pk in old.values_list("pk", flat=True) if kind.name_of(pk) not in present]

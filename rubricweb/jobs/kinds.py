@@ -1,4 +1,4 @@
-"""The kinds of work: each room names one class for each of its kinds when its app is ready."""
+"""The kinds of work: each room registers one class for each of its kinds when its app is ready."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ T = TypeVar("T", bound=Task)
 
 
 class Need(NamedTuple):
-    """What a piece of work needs of its worker."""
+    """The requirements of a piece of work on its worker."""
 
     key: str
-    """Of the model: a worker that could not load it says so by this key."""
-    words: str
-    """For people."""
+    """Key of the model, by which a worker reports that it could not load it."""
+    label: str
+    """Name for people."""
     backend: str = ""
-    """Which only workers that declare it can run; empty where every worker can."""
+    """Back-end that a worker must declare; empty where every worker can do the work."""
     remedy: str = ""
-    """What to do where no worker declares the back-end."""
+    """Advice where no worker declares the back-end."""
 
 
 class Demand(Enum):
-    """What shall become of work that a worker hands back."""
+    """The fate of work that a worker hands back."""
 
     NOW = "the next worker shall do it"
     LATER = "its job is paused"
@@ -43,49 +43,49 @@ class Demand(Enum):
 
 
 class CannotRun(Exception):
-    """This worker cannot do the work; another may. The text is for people."""
+    """Raised when this worker cannot do the work, but another may. The text is for people."""
 
 
 class Stopping(Exception):
-    """The worker was asked to stop, or nobody wants the work for now: it is handed back."""
+    """Raised to hand work back: the worker was asked to stop, or nobody wants the work for now."""
 
 
 def usual_name(work: str, backend: str) -> str:
-    """Return under which name workers keep how long work of this kind takes; "drafts:hf" for "drafts-12"."""
+    """Return the name under which the usual duration of this work is kept; "drafts:hf" for "drafts-12"."""
     return f"{work.rpartition('-')[0]}:{backend}"
 
 
 class Kind(Generic[W]):
-    """What leases, queues and workers must know of one kind of work."""
+    """A kind of work, as leases, queues and workers see it."""
 
     name: ClassVar[str]
-    """Of its RQ jobs: "chunk" for "chunk-12-0"."""
+    """Prefix of its RQ jobs: "chunk" for "chunk-12-0"."""
     model: type[W]
     related: ClassVar[tuple[str, ...]] = ()
-    """What is read with the work."""
+    """Relations that are read with the work."""
     payload: ClassVar[tuple[str, ...]] = ()
     """Large fields that only the worker reads."""
     is_retried: ClassVar[bool] = False
-    """Is an error that is not a lost connection tried again?"""
+    """Whether errors other than a lost connection are tried again."""
     collection: ClassVar[str] = "collection_id"
-    """The key of the collection that it is for, from the work: "job.collection_id"."""
+    """Attribute path from the work to the key of its collection: "job.collection_id"."""
     is_timed: ClassVar[bool] = False
-    """Does it wait for its time, outside of the queue, so that only the reaper enqueues it?"""
+    """Whether it waits for its time outside of the queue, so that only the reaper enqueues it."""
 
     def run(self, lease: Lease[W]) -> None:
         """Do the work and end it. Raises CannotRun, Stopping or LeaseLost; another error ends the attempt."""
         raise NotImplementedError
 
     def need(self, work: W) -> Need | None:
-        """None where every worker can do it."""
+        """Return what the work needs; None where every worker can do it."""
         return None
 
     def name_of(self, pk: int) -> str:
         """Return the name of a piece of work, whichever attempt it is: "drafts-12"."""
         return f"{self.name}-{pk}"
 
-    def words(self, work: W) -> str:
-        """For people: "job 7"."""
+    def label(self, work: W) -> str:
+        """Return the work's name for people: "job 7"."""
         return str(work)
 
     def collection_id(self, work: W) -> int | None:
@@ -93,21 +93,21 @@ class Kind(Generic[W]):
         return key
 
     def usual_names(self, work: W) -> tuple[str, ...]:
-        """Under which names workers keep how long it takes: with its model, and as what is in its queue."""
+        """Return the names under which its duration is kept: with its model, and by its queue."""
         need = self.need(work)
         in_queue = usual_name(self.name_of(work.pk), need.backend if need else "")
         return f"{in_queue}:{need.key if need else ''}", in_queue
 
     def priority(self, work: W) -> str:
-        """A person waits for it."""
+        """Return the priority; by default a person waits for the work."""
         return Job.Priority.HIGH
 
     def backends(self) -> Iterable[str]:
-        """Which of its back-ends this process can run."""
+        """Return those back-ends of the kind that this process can run."""
         return ()
 
     def claimable(self) -> QuerySet[W]:
-        """What a worker may take if nobody has it."""
+        """Return the rows that a worker may take if nobody has them."""
         return self.model._default_manager.all()
 
     def waiting(self) -> QuerySet[W]:
@@ -115,35 +115,38 @@ class Kind(Generic[W]):
         return rows.select_related(*self.related).defer(*self.payload)
 
     def examples(self, waiting: QuerySet[W]) -> QuerySet[W]:
-        """Enough of them to know every need among them."""
+        """Return enough of the waiting work to know every need in it."""
         return waiting
 
     def lock(self, work: W) -> Demand:
-        """Called first in each transaction that ends an attempt: lock what the end changes."""
+        """Lock the rows that ending an attempt changes, and return what becomes of the work.
+
+        Called first in each such transaction.
+        """
         return Demand.NOW
 
-    def has_begun(self, work: W) -> None:
-        """A worker has claimed it, in the same transaction."""
+    def on_begun(self, work: W) -> None:
+        """React to a worker's claim, in the same transaction."""
 
-    def has_ended(self, work: W, *, error: str) -> None:
-        """It is done, failed or cancelled, in the same transaction; `error` is empty unless it failed."""
+    def on_ended(self, work: W, *, error: str) -> None:
+        """React to the end of the work, in the same transaction; `error` is empty unless it failed."""
 
-    def cannot_be_run(self, work: W) -> None:
-        """No worker can run it, and it has failed for that."""
+    def on_unrunnable(self, work: W) -> None:
+        """React to the failure of work that no worker can run."""
 
 
 class TaskKind(Kind[T]):
-    """Work that stands for itself."""
+    """A kind of work that belongs to no job."""
 
-    def has_begun(self, work: T) -> None:
+    def on_begun(self, work: T) -> None:
         self.changed(work)
 
-    def has_ended(self, work: T, *, error: str) -> None:
+    def on_ended(self, work: T, *, error: str) -> None:
         self.model._default_manager.filter(pk=work.pk).update(error=error, ended_at=timezone.now())
         self.changed(work)
 
     def changed(self, work: T) -> None:
-        """Tell the browsers once it is committed."""
+        """Tell the browsers once the change is committed."""
 
 
 _classes: list[str] = []
@@ -151,13 +154,17 @@ _duties: list[str] = []
 
 
 def register(path: str) -> None:
-    """Of a class of kind, with its module: who asks for it imports it, since most processes run none."""
+    """Register a kind by the dotted path of its class.
+
+    The class is imported on first use, since most processes run no work.
+    """
     _classes.append(path)
 
 
 def register_duty(path: str) -> None:
-    """Have every worker call that function every few seconds beside its work: queue what follows from how
-    things stand. Any number of workers may call it at once.
+    """Have every worker call a function, given by its path, every few seconds beside its work.
+
+    It queues work that follows from the state of the database. Any number of workers may call it at once.
     """
     _duties.append(path)
 
@@ -168,15 +175,15 @@ def do_duties() -> None:
 
 
 def get(name: str) -> Kind[Any]:
-    return next(kind for kind in known() if kind.name == name)
+    return next(kind for kind in registered() if kind.name == name)
 
 
-def known() -> tuple[Kind[Any], ...]:
+def registered() -> tuple[Kind[Any], ...]:
     return tuple(map(_made, _classes))
 
 
 def near(row: Model) -> Iterator[Kind[Any]]:
-    """Those of the app of `row` first, so that to find the kind of it imports no other app's code."""
+    """Yield the kinds of the app of `row` first, so that looking up its kind imports no other app's code."""
     room = f"{row._meta.app_config.name}."
     return map(_made, sorted(_classes, key=lambda path: not path.startswith(room)))
 

@@ -1,4 +1,4 @@
-"""Who may do a piece of work, and until when: kept alive by the worker, and taken from one that died.
+"""Leases: the right to do a piece of work, renewed by its worker and taken from a dead one.
 
 Every step is one conditional UPDATE, so that of two who try only one succeeds. Times are the database's own,
 because workers may run on machines whose clocks differ.
@@ -21,16 +21,16 @@ from rubricweb.jobs.kinds import Kind, W
 from rubricweb.jobs.models import LeasedWork
 
 MAX_ATTEMPTS = 3
-"""What fails, or loses its worker, this many times is given up."""
+"""Attempts, failed or lost with their worker, after which work is given up."""
 
 SET_BACK = timedelta(minutes=10)
-"""A clock that is set back by less lengthens leases by so much; workers' own lease times may differ by it."""
+"""A clock set back by less lengthens leases by as much; workers' own lease times may differ by it."""
 
 State = LeasedWork.State
 
 
 class LeaseLost(Exception):
-    """The work was cancelled or given to another worker: write nothing more."""
+    """Raised when the work was cancelled or given to another worker: write nothing more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Lease(Generic[W]):
 
     kind: Kind[W]
     work: W
-    """As it was when it was claimed."""
+    """The work as it was when it was claimed."""
 
     @property
     def attempt(self) -> int:
@@ -50,42 +50,45 @@ class Lease(Generic[W]):
         return self.kind.name_of(self.work.pk)
 
     @property
-    def words(self) -> str:
-        """For people: "job 7"."""
-        return self.kind.words(self.work)
+    def label(self) -> str:
+        """Return the work's name for people: "job 7"."""
+        return self.kind.label(self.work)
 
     def held(self) -> QuerySet[W]:
-        """The row if the lease still stands, else nothing."""
+        """Return the row as a queryset, empty once the lease is lost."""
         mine = {"state": State.LEASED, "attempts": self.work.attempts, "worker": self.work.worker}
         return self.kind.model._default_manager.filter(pk=self.work.pk, **mine)
 
     def renew(self) -> bool:
-        """Stay the owner for another while; False if the lease is lost."""
+        """Extend the lease; False if it is lost."""
         return bool(self.held().update(lease_until=expiry()))
 
 
 @transaction.atomic
 def claim(kind: Kind[W], pk: int) -> Lease[W] | None:
-    """Take work that waits, or whose worker is gone; None where another has it or it has ended."""
+    """Claim work that waits, or whose worker is gone; None where another has it or it has ended."""
     is_free = Q(state=State.QUEUED) | Q(state=State.LEASED) & _is_over()
     free = kind.claimable().filter(is_free, pk=pk, attempts__lt=MAX_ATTEMPTS)
     attempts = F("attempts") + 1
     if not free.update(state=State.LEASED, worker=worker_name(), attempts=attempts, lease_until=expiry()):
         return None
     work = kind.model._default_manager.select_related(*kind.related).get(pk=pk)
-    kind.has_begun(work)
+    kind.on_begun(work)
     return Lease(kind, work)
 
 
 def expired(kind: Kind[W]) -> list[Lease[W]]:
-    """Leases of workers that were not heard of for a whole lease."""
+    """Return leases of workers that were not heard of for a whole lease."""
     is_over = _is_over() | Q(lease_until=None)
     rows = kind.model._default_manager.filter(is_over, state=State.LEASED).order_by("pk")
     return [Lease(kind, work) for work in rows.select_related(*kind.related)]
 
 
 def _is_over() -> Q:
-    """Also of a lease that ends later than any that is given out now: the clock was set back meanwhile."""
+    """Return the condition that a lease ended, or ends later than any given out now.
+
+    The latter happens when the clock was set back meanwhile.
+    """
     return Q(lease_until__lt=Now()) | Q(lease_until__gt=expiry() + SET_BACK)
 
 

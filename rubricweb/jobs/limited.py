@@ -25,12 +25,12 @@ from rubricweb.jobs.kinds import CannotRun, Need, Stopping
 from rubricweb.jobs.models import Job, LimitedJob
 
 CHARS_A_TOKEN = 4
-"""Of English, in the usual tokenizers: an estimate."""
+"""Estimated characters per token of English text in the usual tokenizers."""
 MILLION = 1_000_000
 
 
 def cost(backend: str, llm: str, tokens_read: float, tokens_written: float) -> float | None:
-    """Dollars; 0 on the workers' own machines, None for a server's model without a price."""
+    """Return dollars: 0 on the workers' own machines, None for a server's model without a price."""
     each = settings.PRICES.get(llm)
     if each is None:
         return None if _is_served(backend) else 0.0
@@ -39,7 +39,7 @@ def cost(backend: str, llm: str, tokens_read: float, tokens_written: float) -> f
 
 
 def tokens_of(texts: Sequence[str]) -> float:
-    """An estimate for English."""
+    """Estimate the number of tokens of English text."""
     return sum(map(len, texts)) / CHARS_A_TOKEN
 
 
@@ -56,21 +56,21 @@ M = TypeVar("M")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Where a job pauses."""
+    """The limits at which a job pauses."""
 
     calls: int
     dollars: float | None = None
-    """None for no limit."""
+    """Most money to spend; None for no limit."""
 
     @property
-    def words(self) -> str:
-        """ "4 calls, $2.50"."""
+    def text(self) -> str:
+        """Return the limits for people: "4 calls, $2.50"."""
         money = "" if self.dollars is None else f", ${self.dollars:,.2f}"
         return f"{self.calls:,} calls{money}"
 
 
 class LimitedModel:
-    """A model that is asked no more than its job allows.
+    """A model that is called no more than its job allows.
 
     Before each call the job's money is reduced by what it costs at most, and after it by what it cost: the
     limit holds also where several workers ask at once.
@@ -79,12 +79,15 @@ class LimitedModel:
     def __init__(
         self, llm: TextModel, job: LimitedJob, *, backend: str, name: str, longest_reply: int
     ) -> None:
-        """`longest_reply`: in tokens."""
+        """Wrap the job's model; `longest_reply` is in tokens."""
         self._llm, self._job, self._longest_reply = llm, job, longest_reply
         self._backend, self._name = backend, name
 
     def complete(self, messages: Sequence[tuple[str, str]]) -> str:
-        """Raises Stopping where the job was paused or cancelled, or may ask or spend no more, and NoReply."""
+        """Return the model's reply.
+
+        Raises Stopping where the job was paused or cancelled, or has reached a limit, and NoReply.
+        """
         read = tokens_of([text for _, text in messages])
         reserved = self._cost(read, self._longest_reply)
         self._may_ask(reserved)
@@ -97,7 +100,7 @@ class LimitedModel:
         return reply
 
     def _settle(self, read: float, raw: str, reserved: float) -> None:
-        """Count what the model wrote, with its thinking, in place of what was reserved."""
+        """Replace the reserved amount by what the model wrote, its thinking included."""
         written = tokens_of([raw])
         spent = self._cost(read, written) if raw else 0.0
         self._spend(round(read + written) if raw else 0, spent - reserved)
@@ -124,7 +127,7 @@ class LimitedModel:
 def limited_model(
     job: LimitedJob, *, backend: str, llm: str, longest_reply: int, thinking: Thinking = AS_IT_IS
 ) -> LimitedModel:
-    """The job's model, loaded. Raises CannotRun."""
+    """Return the job's model, loaded. Raises CannotRun."""
     load = partial(
         text_model,
         backend,
@@ -139,7 +142,7 @@ def limited_model(
 
 @transaction.atomic
 def change_limits(job: L, limits: Limits) -> L:
-    """Let the job ask as often and spend as much in all; one that paused itself goes on."""
+    """Set the job's limits; a job that paused itself goes on."""
     locked = steering.lock(job)
     locked.most_calls, locked.most_dollars = max(limits.calls, 1), limits.dollars
     locked.save(update_fields=["most_calls", "most_dollars"])
@@ -147,7 +150,7 @@ def change_limits(job: L, limits: Limits) -> L:
 
 
 def loaded(llm: str, load: Callable[[], M]) -> M:
-    """What `load` returns, while the worker says that it loads the model. Raises CannotRun."""
+    """Return what `load` returns, and report the model as loading meanwhile. Raises CannotRun."""
     with worker_state.now.load(llm):
         try:
             return load()
@@ -156,7 +159,7 @@ def loaded(llm: str, load: Callable[[], M]) -> M:
 
 
 def need_of(backend: str, llm: str) -> Need:
-    """What a worker must have to ask this model."""
+    """Return what a worker must have to call this model."""
     key = hashlib.sha256(f"{backend}\0{llm}".encode()).hexdigest()[:16]
     return Need(f"writer-{key}", f"{llm} as a writer", *registry.requirement(backend))
 
@@ -176,31 +179,31 @@ def _pause_if_spent(job: Any, dollars: float) -> None:
 
 MOST_CALLS = 10_000_000
 MORE_THAN_EXPECTED = 2
-"""Limits are suggested at so many times the estimate."""
+"""Factor by which suggested limits exceed the estimate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What a job is expected to take of its model."""
+    """The expected calls and costs of a job."""
 
     calls: int
     dollars: float | None
-    """None for a server's model whose price is not known: only a limit on calls protects from surprises."""
+    """Expected cost; None for a server's model without a price, where only a limit on calls protects."""
 
 
 class LimitsForm(forms.Form):
-    """Calls, and money where the model has a price."""
+    """A limit on calls, and on money where the model has a price."""
 
     most_calls = forms.IntegerField(label="Maximum number of model calls", min_value=1, max_value=MOST_CALLS)
     most_dollars = forms.FloatField(label="Maximum cost, in US dollars", min_value=0, max_value=1e6)
 
-    def __init__(self, expected: Expected, sent: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, expected: Expected, submitted: Mapping[str, Any] | None = None) -> None:
         has_price = expected.dollars is not None
         initial = {
             "most_calls": MORE_THAN_EXPECTED * expected.calls if has_price else None,
             "most_dollars": round(MORE_THAN_EXPECTED * (expected.dollars or 0) + 0.005, 2),
         }
-        super().__init__(sent, initial=initial, auto_id="limits-%s")
+        super().__init__(submitted, initial=initial, auto_id="limits-%s")
         if not expected.dollars:
             del self.fields["most_dollars"]
         if not has_price:
@@ -209,5 +212,5 @@ class LimitsForm(forms.Form):
 
     @property
     def limits(self) -> Limits:
-        """Of the valid form."""
+        """Return the limits of the valid form."""
         return Limits(self.cleaned_data["most_calls"], self.cleaned_data.get("most_dollars"))

@@ -1,4 +1,4 @@
-"""What people started in a collection, a line each: a room registers a Listing for its kind of work."""
+"""The list of jobs in a collection: each room registers a Listing for its kind of work."""
 
 from __future__ import annotations
 
@@ -24,57 +24,57 @@ LISTED_JOBS = 50
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """How the jobs of one kind are listed, and what people do to them."""
+    """The listing of a kind of job, with the actions on it."""
 
     kind: str
-    """In addresses."""
+    """Name in addresses."""
     units: str
-    """What their chunks count: "topics"."""
+    """Plural noun for the units of its chunks: "topics"."""
     jobs: Callable[[int], QuerySet[Any]]
-    """Of the collection with this key, latest first, with what `name` and `address` read."""
+    """The jobs of the collection with this key, latest first, with what `name` and `address` read."""
     name: Callable[[Any], str]
-    """"Run bm25"."""
+    """Title of a job: "Run bm25"."""
     does: Callable[[Any], str]
-    """What it does, in a line."""
+    """One-line description of a job."""
     address: Callable[[Any], str]
-    """Of its own page; empty where the reader may not open it."""
+    """Address of the job's page; empty where the reader may not open it."""
     rate: Callable[[Any], float | None]
     """Units a second of one worker, as known from earlier jobs."""
     acts: Mapping[str, Callable[..., Any]]
-    """`pause`, `resume` and `cancel`, called with the job and `by`."""
+    """Actions `pause`, `resume` and `cancel`, called with the job and `by`."""
     is_for_its_starter: bool = False
-    """Listed for the person who started it, too, where they do not see the other jobs."""
+    """Whether the person who started it sees it even without seeing other jobs."""
     shows_calls: Callable[[Any], bool] = lambda _: True
-    """False while the number of calls would tell what the reader must not know yet."""
+    """False while the number of calls would reveal something hidden from the reader."""
     opens: str = "Open"
-    """The words of the link to its page."""
+    """Text of the link to its page."""
     is_for_organizers: bool = False
-    """Listed for nobody else, but its starter where that is wanted."""
+    """Whether only organizers see it, and its starter where `is_for_its_starter`."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskListing:
-    """How requests that one worker answers as a whole are listed with the jobs."""
+    """The listing of a kind of task, which one worker does as a whole."""
 
     kind: str
-    """In addresses."""
+    """Name in addresses."""
     jobs: Callable[[int], QuerySet[Any]]
-    """Of the collection with this key, latest first, with what `name` and `address` read."""
+    """The tasks of the collection with this key, latest first, with what `name` and `address` read."""
     name: Callable[[Any], str]
-    """"Drafts for topic leaf"."""
+    """Title of a task: "Drafts for topic leaf"."""
     does: Callable[[Any], str]
-    """What it does, in a line."""
+    """One-line description of a task."""
     address: Callable[[Any], str]
-    """Of the page that shows its result."""
+    """Address of the page with its result."""
     acts: Mapping[str, Callable[..., Any]]
-    """`cancel`, called with the task and `by`."""
+    """Action `cancel`, called with the task and `by`."""
     is_for_its_starter: bool = True
     opens: str = "Open"
-    """The words of the link to its page."""
+    """Text of the link to its page."""
     outcome: Callable[[Any], str] = lambda _: ""
-    """What came of it, in a few words."""
+    """Short description of the result."""
     is_for_organizers: bool = False
-    """Listed for nobody else, but its starter where that is wanted."""
+    """Whether only organizers see it, and its starter where `is_for_its_starter`."""
 
 
 WORDS = {
@@ -87,11 +87,11 @@ WORDS = {
     "first": "Raise priority",
     "in-turn": "Lower priority",
 }
-"""Of the buttons, in the order in which they matter."""
+"""Labels of the buttons, in order of importance."""
 
 
 class Stage(StrEnum):
-    """The sections of the list."""
+    """A section of the list."""
 
     RUNNING = "running"
     WAITING = "waiting"
@@ -100,50 +100,50 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JobLine:
-    """One thing that a person did, as the list of jobs shows it."""
+    """A job or task as a line of the list."""
 
     kind: str
-    """In addresses, with `pk`."""
+    """Name of its kind in addresses, with `pk`."""
     pk: int
     title: str
-    """What was asked for: "Draft questions for leaf"."""
+    """Short name of the request: "Draft questions for leaf"."""
     detail: str
     state: str
     at: datetime
-    """When it was asked for."""
+    """When it was requested."""
     by: Any
-    """The person; None for the command line."""
+    """The person who requested it; None for the command line."""
     done: int = 0
     total: int = 0
     """Units of work; 0 where they are not counted."""
     failed: int = 0
     units: str = ""
     share: float = 0
-    """Of all that is to do, from 0 to 1, also what `total` does not count."""
+    """Share done, from 0 to 1, including work that `total` does not count."""
     remaining: Range | None = None
     ended_at: datetime | None = None
     wait: Wait | None = None
-    """What it waits for, or how far it is."""
+    """What it waits for, or its progress."""
     problem: str = ""
-    """Why it failed or paused itself."""
+    """Reason for its failure or for pausing itself."""
     outcome: str = ""
-    """What came of it, in a few words."""
+    """Short description of the result."""
     address: str = ""
-    """Of the page with its result, its limits or its calls; empty where the reader may not open it."""
+    """Address of the page with its result, limits or calls; empty where the reader may not open it."""
     opens: str = ""
-    """The words of the link to it."""
+    """Text of the link to that page."""
     acts: tuple[str, ...] = ()
-    """What can be done to it now, by whom the view lets."""
+    """Actions that are possible now, for readers whom the view allows them."""
     parts: tuple[Any, ...] = ()
 
     @property
     def key(self) -> str:
-        """Of elements of the page."""
+        """Return the id prefix of its elements on the page."""
         return f"{self.kind}-{self.pk}"
 
     @property
     def buttons(self) -> list[tuple[str, str]]:
-        """The acts with their words, the one that stands on the line first."""
+        """Return the actions with their labels, the one on the line itself first."""
         return [(act, WORDS[act]) for act in self.acts]
 
     @property
@@ -162,7 +162,7 @@ class JobLine:
 
     @property
     def seconds_words(self) -> str:
-        """How long it took, with what it waited: "2 min"."""
+        """Return how long it took, waiting included: "2 min"."""
         seconds = (self.ended_at - self.at).total_seconds() if self.ended_at else 0
         return in_words((seconds, seconds)).removeprefix("about ")
 
@@ -175,7 +175,7 @@ class ListedJob:
     job: Any
     progress: Progress
     wait: Wait | None = None
-    """What it waits for, while no worker is at it."""
+    """What it waits for, while no worker works on it."""
 
     @property
     def name(self) -> str:
@@ -190,34 +190,34 @@ _paths: list[str] = []
 
 
 def register(path: str) -> None:
-    """Of a Listing or TaskListing, with its module: it is imported by who asks for it."""
+    """Register a Listing or TaskListing by its dotted path; it is imported on first use."""
     _paths.append(path)
 
 
 @cache
-def _known() -> tuple[Listing | TaskListing, ...]:
+def _registered() -> tuple[Listing | TaskListing, ...]:
     return tuple(map(import_string, _paths))
 
 
 def get(kind: str) -> Listing | TaskListing | None:
-    """None for a kind that nobody registered."""
-    return next((listing for listing in _known() if listing.kind == kind), None)
+    """Return the listing of a kind; None for a kind that nobody registered."""
+    return next((listing for listing in _registered() if listing.kind == kind), None)
 
 
 def listed(collection_id: int, *, for_organizers: bool) -> list[JobLine]:
-    """The latest of each kind that the reader may see."""
-    kinds = [listing for listing in _known() if for_organizers or not listing.is_for_organizers]
+    """Return the latest jobs of each kind that the reader may see."""
+    kinds = [listing for listing in _registered() if for_organizers or not listing.is_for_organizers]
     return [line for each in kinds for line in lines_of(each, each.jobs(collection_id))]
 
 
 def listed_for_starter(collection_id: int, person_id: int | None) -> list[JobLine]:
-    """The latest that the person started, of the kinds that are listed for their starters."""
-    kinds = [each for each in _known() if each.is_for_its_starter]
+    """Return the person's latest jobs of the kinds that are listed for their starters."""
+    kinds = [each for each in _registered() if each.is_for_its_starter]
     return [line for each in kinds for line in lines_of(each, each.jobs(collection_id).filter(by=person_id))]
 
 
 def lines_of(listing: Listing | TaskListing, rows: QuerySet[Any]) -> list[JobLine]:
-    """The latest of these jobs or tasks of one kind."""
+    """Return lines for the latest of these jobs or tasks of one kind."""
     from rubricweb.jobs.waiting import Line  # loads the queue, and rooms register their listings at the start
 
     if isinstance(listing, Listing):
@@ -284,5 +284,5 @@ def _line_of_job(row: ListedJob) -> JobLine:
 
 
 def _idle(job: Job) -> str:
-    """The act that would do nothing now."""
+    """Return the action that would change nothing now."""
     return "pause" if job.is_paused else "resume"

@@ -1,4 +1,4 @@
-"""What waits, who works and what was done, for Prometheus: read from the database and Redis when it asks."""
+"""Prometheus metrics of queues, workers and work done, read from the database and Redis on each scrape."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from rubricweb.jobs.models import LeasedWork
 logger = logging.getLogger(__name__)
 
 ATTEMPTS = "rubricweb:attempts"
-"""A hash of Redis: what all workers did since it started, by kind, outcome and what is counted."""
+"""Redis hash of what all workers did since it started, by kind, outcome and what is counted."""
 State = LeasedWork.State
 
 
 def count_attempt(lease: Lease[Any], seconds: float) -> None:
-    """Add what a worker did to the counters. Without Redis it is not counted."""
+    """Add a finished attempt to the counters, which exist only with Redis."""
     row = lease.kind.model._default_manager.filter(pk=lease.work.pk).first()
     outcome = row.state if row else "deleted"
     before, after = getattr(lease.work, "done", 0), getattr(row, "done", int(outcome == State.DONE))
@@ -44,7 +44,7 @@ def count_attempt(lease: Lease[Any], seconds: float) -> None:
 
 
 class WorkCollector(Collector):
-    """Reads when it is asked."""
+    """Collector that reads the metrics on each scrape."""
 
     def collect(self) -> Iterator[Metric]:
         yield from _work()
@@ -57,7 +57,7 @@ class WorkCollector(Collector):
 
 
 def _queues() -> Iterator[Metric]:
-    """What Redis knows. Raises redis.RedisError."""
+    """Return the metrics of queues and workers from Redis. Raises redis.RedisError."""
     workers = queue.living_workers()
     yield _gauge("workers", "Workers that were heard of in the last seconds.", len(workers))
     lengths = GaugeMetricFamily(
@@ -77,7 +77,7 @@ def _work() -> Iterator[Metric]:
     oldest = GaugeMetricFamily(
         "rubricweb_work_oldest_seconds", "Age of the piece that waits longest.", labels=["kind"]
     )
-    for kind in kinds.known():
+    for kind in kinds.registered():
         counts = _counts(kind)
         waiting.add_metric([kind.name], counts["waiting"])
         leased.add_metric([kind.name], counts["leased"])
@@ -98,19 +98,19 @@ def _counts(kind: Kind[Any]) -> dict[str, Any]:
 
 
 def _attempts() -> Iterator[Metric]:
-    """Raises redis.RedisError."""
+    """Yield the counters of attempts from Redis. Raises redis.RedisError."""
     described = {
         "attempts": "Pieces of work that a worker took.",
         "seconds": "Time that workers spent on them.",
         "units": "What was done in them: pairs of a grading job, 1 for a piece that stands for itself.",
     }
     families = {
-        counted: CounterMetricFamily(f"rubricweb_work_{counted}", words, labels=["kind", "outcome"])
-        for counted, words in described.items()
+        counted: CounterMetricFamily(f"rubricweb_work_{counted}", description, labels=["kind", "outcome"])
+        for counted, description in described.items()
     }
     with queue.connection() as client:
-        found = client.hgetall(ATTEMPTS)
-    for key, value in sorted(found.items()):
+        counts = client.hgetall(ATTEMPTS)
+    for key, value in sorted(counts.items()):
         kind, outcome, counted = key.decode().split(":")
         families[counted].add_metric([kind, outcome], float(value))
     return iter(families.values())

@@ -1,4 +1,4 @@
-"""What every kind of background work stores. All abstract: each room has tables of its own."""
+"""Abstract models of background work; each room has tables of its own."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class LeasedWork(models.Model):
 
     state = models.CharField(max_length=20, choices=State, default=State.QUEUED)
     attempts = models.PositiveSmallIntegerField(default=0)
-    """By workers, since a person asked for it."""
+    """Attempts by workers since a person requested it."""
     worker = models.CharField(max_length=120, blank=True)
     lease_until = models.DateTimeField(null=True, blank=True)
     queued_at = models.DateTimeField(default=timezone.now)
@@ -39,7 +39,7 @@ class LeasedWork(models.Model):
 
 
 class Task(LeasedWork):
-    """Work that stands for itself: one call of a model that a person waits for."""
+    """Work that belongs to no job: one call of a model that a person waits for."""
 
     error = MessageField(blank=True)
     by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
@@ -50,11 +50,11 @@ class Task(LeasedWork):
 
 
 class Job(models.Model):
-    """Work that is cut into chunks, which its subclass's `Chunk` holds as `chunks`."""
+    """Work that is cut into chunks, held as `chunks` by its subclass's `Chunk`."""
 
     class State(models.TextChoices):
         WAITING = "waiting"
-        """For another job."""
+        """Waiting for another job."""
         QUEUED = "queued"
         RUNNING = "running"
         PAUSED = "paused"
@@ -64,25 +64,25 @@ class Job(models.Model):
         CANCELLED = "cancelled"
 
     class Priority(models.TextChoices):
-        """In the order in which workers look for work."""
+        """Priorities in the order in which workers look for work."""
 
         HIGH = "high", "high"
-        """A person waits for it."""
+        """For work that a person waits for."""
         DEFAULT = "default", "normal"
         LOW = "low", "low"
-        """Nobody asked for it in person."""
+        """For work that nobody requested in person."""
 
     WORKED_ON = (State.QUEUED, State.RUNNING)
-    """Only in these states may a worker take a chunk."""
+    """States in which workers may take chunks."""
     ENDED = (State.DONE, State.FAILED, State.CANCELLED)
 
     state = models.CharField(max_length=20, choices=State, default=State.QUEUED)
     priority = models.CharField(max_length=20, choices=Priority, default=Priority.DEFAULT)
     total = models.PositiveIntegerField()
-    """Units of work, while it waits for another job at most; how many are done its chunks say."""
+    """Units of work, an upper bound while it waits for another job; chunks count the units done."""
     by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     error = MessageField(blank=True)
-    """The first of its chunks' errors."""
+    """First error of its chunks."""
     pause_reason = MessageField(blank=True)
     """Why the job paused itself; empty where a person paused it."""
     created_at = models.DateTimeField(auto_now_add=True)
@@ -110,33 +110,33 @@ class Job(models.Model):
 
 
 class LimitedJob(Job):
-    """A job that asks a language model, as often and for as much as somebody allowed: see `limited.py`."""
+    """A job that calls a language model within limits: see `limited.py`."""
 
     calls = models.PositiveIntegerField(default=0)
-    """Of the model, so far."""
+    """Calls of the model so far."""
     most_calls = models.PositiveIntegerField(validators=[MinValueValidator(1)])
-    """The job pauses before it asks more often."""
+    """Limit on calls, at which the job pauses."""
     tokens = models.PositiveBigIntegerField(default=0)
-    """Read and written by the model so far, estimated."""
+    """Estimated tokens read and written by the model so far."""
     dollars = models.FloatField(default=0)
-    """Spent so far by estimate: 0 where no price is known."""
+    """Estimated dollars spent so far: 0 where no price is known."""
     most_dollars = models.FloatField(null=True)
-    """The job pauses before it spends more; None for no limit."""
+    """Limit on dollars, at which the job pauses; None for no limit."""
 
     class Meta:
         abstract = True
 
 
 class Chunk(LeasedWork):
-    """A part of a job that one worker does at a time; `job` is the subclass's."""
+    """A part of a job that one worker does at a time; the subclass defines `job`."""
 
     number = models.PositiveIntegerField()
-    """Its place in the job."""
+    """Position in the job."""
     size = models.PositiveIntegerField()
     """Units of work, of which `done` are done."""
     done = models.PositiveIntegerField(default=0)
     failed = models.PositiveIntegerField(default=0)
-    """Of the done ones."""
+    """Failed units among the done ones."""
     seconds = models.FloatField(default=0)
     """Time that workers spent on it, for the measured rate."""
 

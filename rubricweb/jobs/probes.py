@@ -1,4 +1,4 @@
-"""Addresses for machines: `/livez`, `/readyz`, `/healthz` and `/metrics`.
+"""Endpoints for probes: `/livez`, `/readyz`, `/healthz` and `/metrics`.
 
 They are answered before anything that asks for a host name, a session or HTTPS: probes and Prometheus call a
 process by its bare address.
@@ -28,7 +28,7 @@ from rubricweb.jobs import queue
 from rubricweb.jobs.metrics import WorkCollector
 
 BASE = f"{FOLDER}base.css"
-"""The style sheet of every page."""
+"""Style sheet of every page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Health:
 
     @property
     def is_serving(self) -> bool:
-        """Live pages need the database and Redis; without a worker only grading waits."""
+        """Return whether pages are served and live, which takes the database and Redis but no worker."""
         return self.database and self.redis
 
 
@@ -61,14 +61,17 @@ def has_database() -> bool:
 
 
 class _Known:
-    """Reading every migration and every name of a file takes a while: each is asked until it is true."""
+    """Checks that are slow, and repeated only until they succeed.
+
+    They read every migration and every name of a file.
+    """
 
     migrations_are_applied = False
     files_are_collected = False
 
 
 def has_migrations() -> bool:
-    """Has the database every migration of this version? Those of a newer version do not matter."""
+    """Return whether the database has every migration of this version; newer ones do not matter."""
     if not _Known.migrations_are_applied:
         try:
             executor = MigrationExecutor(connection)
@@ -99,13 +102,13 @@ WORK.register(WorkCollector())
 
 @require_safe
 def livez(request: HttpRequest) -> HttpResponse:
-    """Answer without a database connection: a process that is busy is alive."""
+    """Answer without a database connection: a busy process is alive."""
     return HttpResponse("ok\n", content_type="text/plain")
 
 
 @require_safe
 def readyz(request: HttpRequest) -> JsonResponse:
-    """200 while this process can serve pages, else 503: send it no requests. It can without Redis."""
+    """Answer 200 while this process can serve pages, else 503. It can without Redis."""
     checks = {
         "database": has_database(),
         "migrations": has_migrations(),
@@ -116,8 +119,9 @@ def readyz(request: HttpRequest) -> JsonResponse:
 
 @require_safe
 def healthz(request: HttpRequest) -> JsonResponse:
-    """For people who watch the whole: 200 while pages are served and live, 503 otherwise; `workers` counts
-    those heard of in the last seconds.
+    """Answer 200 while pages are served and live, else 503, with the state of every part.
+
+    `workers` counts those heard of in the last seconds.
     """
     state = check()
     status = "ok" if state.is_serving and state.workers else "degraded" if state.is_serving else "down"
@@ -126,7 +130,7 @@ def healthz(request: HttpRequest) -> JsonResponse:
 
 @require_safe
 def prometheus(request: HttpRequest) -> HttpResponse:
-    """Figures for whoever has RUBRIC_METRICS_TOKEN as a bearer token. Without that setting there are none."""
+    """Return the metrics to holders of RUBRIC_METRICS_TOKEN; without that setting there are none."""
     expected = f"Bearer {settings.METRICS_TOKEN}"
     if not settings.METRICS_TOKEN:
         raise Http404

@@ -1,4 +1,4 @@
-"""How far jobs are, how long they take and what they cost, from the counts that chunks keep."""
+"""Progress, duration and cost of jobs, from the counts that chunks keep."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from rubricweb.jobs.chunked import kind_of_job
 from rubricweb.jobs.models import Chunk, Job
 
 RATED_CHUNKS = 20
-"""The rate is that of this many latest chunks."""
+"""Number of latest chunks from which the rate is measured."""
 LATEST_CHUNKS = 1_000
-"""They are among so many with the highest numbers: no more are waiting at a time."""
+"""Number of highest-numbered chunks among which the latest are looked for; no more wait at a time."""
 UNSURE = (0.7, 1.5)
-"""Factors of the remaining time while too few chunks tell of its spread."""
+"""Factors of the remaining time while too few chunks show its spread."""
 GUESSED = (0.3, 3.0)
-"""Factors of a time that goes by a rate that nobody measured."""
+"""Factors of a time that follows from an unmeasured rate."""
 ENOUGH_CHUNKS = 4
 
 Range = tuple[float, float]
@@ -32,17 +32,17 @@ J = TypeVar("J", bound=Job)
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far one job is."""
+    """The progress of one job."""
 
     done: int
     failed: int
-    """Of the done units of work."""
+    """Failed units among the done ones."""
     working: int
-    """Chunks that workers are at."""
+    """Chunks that workers work on."""
     rate: float | None
-    """Units a second, all workers together; None while nothing is known."""
+    """Units a second of all workers together; None while unknown."""
     remaining: Range | None
-    """Seconds, at least and at most."""
+    """Remaining seconds, at least and at most."""
 
     @property
     def remaining_words(self) -> str:
@@ -51,16 +51,16 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What work costs, before anybody starts it; None where nothing is known."""
+    """The estimated cost of work before it starts; None where unknown."""
 
     cells: int
     """Units of work."""
     tokens: int | None
-    """Estimated; None where no model reads them."""
+    """Estimated input tokens; None where no model reads any."""
     seconds: Range | None
     dollars: float | None
     is_guess: bool = False
-    """Whether the time goes by a rate that nobody has measured."""
+    """Whether the time follows from an unmeasured rate."""
 
     @property
     def measured_seconds(self) -> Range | None:
@@ -72,7 +72,7 @@ class Price:
 
     @property
     def words(self) -> str:
-        """ "less than $0.01, about 2 min (guess), about 4,000 input tokens"."""
+        """Return the price for people: "less than $0.01, about 2 min (guess), about 4,000 input tokens"."""
         guess = " (guess)" if self.is_guess else ""
         return ", ".join(
             (
@@ -84,13 +84,16 @@ class Price:
 
     @property
     def dollars_words(self) -> str:
-        """ "$1,204.50", or for what is more than nothing "less than $0.01"."""
+        """Return the amount for people: "$1,204.50", or "less than $0.01" above nothing."""
         dollars = self.dollars or 0
         return "less than $0.01" if 0 < dollars < 0.01 else f"${dollars:,.2f}"
 
 
 def progress_of(jobs: Sequence[J], measured_rate: Callable[[J], float | None]) -> list[Progress]:
-    """Of each, in two queries; `measured_rate` is asked of those that have no rate of their own yet."""
+    """Return the progress of each job, in two queries.
+
+    `measured_rate` is called for jobs without a rate of their own yet.
+    """
     if not jobs:
         return []
     chunks: QuerySet[Any] = kind_of_job(jobs[0]).model.objects.order_by()
@@ -101,13 +104,13 @@ def progress_of(jobs: Sequence[J], measured_rate: Callable[[J], float | None]) -
 
 
 def rate_of(chunks: QuerySet[Any]) -> float | None:
-    """Units a second that one worker reached in the latest of these; None where none is done."""
+    """Return units a second that one worker reached in the latest chunks; None where none is done."""
     rated = chunks.filter(seconds__gt=0, state=Chunk.State.DONE).order_by("-pk")
     return _speed(list(rated.values_list("done", "seconds")[:RATED_CHUNKS]))
 
 
 def in_words(seconds: Range) -> str:
-    """A range for people: "about 40 s", "2 to 4 min"."""
+    """Format a range of seconds for people: "about 40 s", "2 to 4 min"."""
     low, high = seconds
     for size, unit in ((3600.0, "h"), (60.0, "min"), (1.0, "s")):
         if high >= 2 * size or size == 1:
@@ -132,13 +135,13 @@ class _Counts(NamedTuple):
     done: int
     failed: int
     working: int
-    """Chunks that workers are at."""
+    """Chunks that workers work on."""
     last: int
-    """The highest number of a chunk."""
+    """Highest number of a chunk."""
 
 
 def _counts(chunks: QuerySet[Any]) -> dict[int, _Counts]:
-    """By job."""
+    """Return the counts of chunks by job."""
     working = Count("pk", filter=Q(state=Chunk.State.LEASED))
     sums = {"sum_done": Sum("done"), "sum_failed": Sum("failed"), "working": working, "last": Max("number")}
     rows = chunks.values("job").annotate(**sums).values_list("job", *sums)
@@ -146,7 +149,7 @@ def _counts(chunks: QuerySet[Any]) -> dict[int, _Counts]:
 
 
 def _speeds(chunks: QuerySet[Any], first: dict[int, int]) -> dict[int, list[Range]]:
-    """By job: (units, seconds) of its latest chunks, from the number on that `first` has for it."""
+    """Return by job the (units, seconds) of its latest chunks, numbered from `first` on."""
     among = reduce(or_, (Q(job=job, number__gte=number) for job, number in first.items()))
     rated = chunks.filter(among, seconds__gt=0, done__gt=0).order_by("-number")
     speeds: dict[int, list[Range]] = defaultdict(list)
@@ -157,12 +160,12 @@ def _speeds(chunks: QuerySet[Any], first: dict[int, int]) -> dict[int, list[Rang
 
 
 def _speed(speeds: list[Range]) -> float | None:
-    """Units a second of one worker."""
+    """Return the units a second of one worker."""
     return sum(done for done, _ in speeds) / sum(seconds for _, seconds in speeds) if speeds else None
 
 
 def _remaining(units: int, rate: float, speeds: list[Range]) -> Range:
-    """From the spread of the latest chunks."""
+    """Return the range of remaining seconds, from the spread of the latest chunks."""
     if len(speeds) < ENOUGH_CHUNKS:
         return units / rate * UNSURE[0], units / rate * UNSURE[1]
     each = np.array([done / seconds for done, seconds in speeds])

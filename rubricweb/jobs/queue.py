@@ -1,4 +1,4 @@
-"""The only door to RQ: enqueue, look into the queue, and the heartbeat of workers."""
+"""Access to RQ: enqueueing, reading the queues, and the heartbeat of workers."""
 
 from __future__ import annotations
 
@@ -16,47 +16,47 @@ from rq.utils import as_text
 from rubricweb.core.servers import redis_client
 
 Call = tuple[str, tuple[object, ...]]
-"""Of an RQ job: its id, and what its entry point is called with."""
+"""An RQ job's id, and the arguments of its entry point."""
 BEAT_PREFIX = "rubricweb:worker:"
 BEAT_SECONDS = 5
 BEAT_EXPIRES_SECONDS = 20
 USUAL = "rubricweb:usual"
-"""A hash of Redis: seconds that work usually takes, by what it is. Only forecasts are made of them."""
+"""Redis hash of the usual seconds of work by its kind, used for forecasts only."""
 LATEST_SHARE = 0.3
-"""What the latest measurement counts among those before it."""
+"""Weight of the latest measurement in the running average."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerBeat:
-    """What a living worker says of itself every few seconds."""
+    """The state that a living worker reports every few seconds."""
 
     name: str
     at: float
     doing: str
     device: str
     model: str = ""
-    """What it has loaded."""
+    """Name of the loaded model."""
     memory: str = ""
     backends: tuple[str, ...] = ()
-    """Which it declared when it started."""
+    """Back-ends that it declared when it started."""
     cannot: Mapping[str, str] = field(default_factory=dict)
-    """What it could not load, in words, by the queue in which such work waits for another worker."""
+    """Labels of what it could not load, by the queue in which such work waits for another worker."""
     loaded: tuple[str, ...] = ()
-    """The names of the models in its memory."""
+    """Names of the models in its memory."""
     work: str = ""
-    """What it is at, by kind and key: "drafts-12"; empty while it waits for work."""
+    """Kind and key of its present work, "drafts-12"; empty while it waits for work."""
     collection: int | None = None
-    """Whose work that is."""
+    """Primary key of the work's collection."""
     since: float = 0
-    """When it took it."""
+    """When it took the work."""
     usual: float | None = None
-    """Seconds that such work usually takes; None where nobody knows."""
+    """Seconds that such work usually takes; None where unknown."""
     done: int = 0
     total: int = 0
-    """Tokens that a model wrote of its reply, and those that it may have at most; 0 while it writes none."""
+    """Most tokens of the reply that a model is writing, `done` of them so far; 0 while it writes none."""
 
     def has(self, backend: str) -> bool:
-        """Whether it can run what needs this back-end; every worker can run what needs none."""
+        """Return whether the worker can run what needs this back-end; all can run what needs none."""
         return not backend or backend in self.backends
 
     @property
@@ -69,7 +69,7 @@ class WorkerBeat:
 
     @property
     def seconds_left(self) -> float | None:
-        """Of the usual ones; None where they are unknown or over."""
+        """Return what is left of the usual seconds; None where they are unknown or over."""
         left = self.usual - self.seconds_so_far if self.usual else 0
         return left if left > 0 else None
 
@@ -79,7 +79,7 @@ def connection() -> redis.Redis:
 
 
 def name_for(priority: str, backend: str = "") -> str:
-    """The queue of a priority, or of what only workers with that back-end can run."""
+    """Return the queue of a priority, or of work that only workers with that back-end can run."""
     return f"{priority}-{backend}" if backend else priority
 
 
@@ -89,18 +89,18 @@ def backend_in(name: str) -> str:
 
 
 def get_queue(name: str) -> Queue:
-    """Any name: a queue is made when something is put into it."""
+    """Return the queue of any name; it comes into being when something is put into it."""
     return Queue(name, connection=connection(), default_timeout=settings.RQ_TIMEOUT_SECONDS)
 
 
 def enqueue_many_now(entry_point: str, calls: Iterable[Call], *, queue_name: str) -> None:
-    """Many jobs of one entry point in one round trip. Raises redis.RedisError."""
+    """Enqueue many jobs of one entry point in one round trip. Raises redis.RedisError."""
     queue = get_queue(queue_name)
     queue.enqueue_many([_prepared(entry_point, call) for call in calls])
 
 
 def move_now(entry_point: str, calls: Iterable[Call], before: str, after: str) -> None:
-    """Those that wait in one queue go to the end of the other, all at once. Raises redis.RedisError.
+    """Move jobs that wait in one queue to the end of the other. Raises redis.RedisError.
 
     What a worker takes in the same moment is put into the other queue too, where it finds nothing to do.
     """
@@ -117,7 +117,7 @@ def move_now(entry_point: str, calls: Iterable[Call], before: str, after: str) -
 
 
 def _prepared(entry_point: str, call: Call) -> EnqueueData:
-    """Results are not kept, since the database has them; failures are for a day."""
+    """Return the RQ job without a kept result, which the database has; failures are kept for a day."""
     rq_id, args = call
     return Queue.prepare_data(
         entry_point, args=args, job_id=rq_id, description=rq_id, result_ttl=0, failure_ttl=86_400
@@ -125,19 +125,19 @@ def _prepared(entry_point: str, call: Call) -> EnqueueData:
 
 
 def known_names() -> list[str]:
-    """The queues that anything was ever put into. Raises redis.RedisError."""
+    """Return the names of all queues that were ever used. Raises redis.RedisError."""
     with connection() as client:
         return sorted(queue.name for queue in Queue.all(client))
 
 
 def lengths() -> dict[str, int]:
-    """How much waits, by the name of the queue. Raises redis.RedisError."""
+    """Return how much waits, by the name of the queue. Raises redis.RedisError."""
     with connection() as client:
         return {queue.name: queue.count for queue in Queue.all(client)}
 
 
 def waiting_ids() -> set[str]:
-    """Ids of the jobs that wait in Redis now. Raises redis.RedisError."""
+    """Return the ids of the jobs that wait in Redis now. Raises redis.RedisError."""
     with connection() as client:
         return {rq_id for queue in Queue.all(client) for rq_id in queue.job_ids}
 
@@ -151,11 +151,14 @@ def waiting_by_queue(names: Sequence[str]) -> list[list[str]]:
 
 
 def note_usual(names: Sequence[str], seconds: float) -> None:
-    """Take how long work took as a measurement of each of these. Raises redis.RedisError."""
-    before = usual(names)
+    """Add a measured duration to the running average under each of these names.
+
+    Raises redis.RedisError.
+    """
+    present = usual(names)
     measured = {
-        name: seconds if known is None else known + LATEST_SHARE * (seconds - known)
-        for name, known in zip(names, before, strict=True)
+        name: seconds if before is None else before + LATEST_SHARE * (seconds - before)
+        for name, before in zip(names, present, strict=True)
     }
     with connection() as client:
         client.hset(USUAL, mapping=measured)
@@ -175,7 +178,7 @@ def beat(worker: WorkerBeat) -> None:
 
 
 def living_workers() -> list[WorkerBeat]:
-    """Workers that were heard of in the last seconds, by name. Raises redis.RedisError when Redis is away."""
+    """Return by name the workers heard of in the last seconds. Raises redis.RedisError."""
     with connection() as client:
         keys = sorted(client.scan_iter(BEAT_PREFIX + "*"))
         beats = client.mget(keys) if keys else []

@@ -1,4 +1,4 @@
-"""What people do to whole jobs: pause, resume, cancel, retry, and put first or in turn."""
+"""Actions on whole jobs: pause, resume, cancel, retry and change of priority."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ J = TypeVar("J", bound=Job)
 
 
 def lock(job: J) -> J:
-    """The row as it is now, locked until the transaction ends."""
+    """Return the row as it is now, locked until the transaction ends."""
     locked: J = kind_of_job(job).lock_job(job.pk)
     return locked
 
 
 @transaction.atomic
 def pause(job: J) -> J:
-    """No more chunks are taken; workers save the batch that they are at, and give the rest back."""
+    """Stop giving out chunks; workers save their present batch and return the rest."""
     locked = lock(job)
     if locked.state in Job.WORKED_ON:
         pause_locked(locked, reason="")
@@ -37,7 +37,10 @@ def pause(job: J) -> J:
 
 
 def pause_locked(job: Any, *, reason: str) -> None:
-    """`job` is locked; `reason` says why it pauses itself, and is empty where a person pauses it."""
+    """Pause `job`, whose row is locked.
+
+    `reason` says why it pauses itself, and is empty where a person pauses it.
+    """
     job.state, job.pause_reason = State.PAUSED, reason
     job.save(update_fields=["state", "pause_reason"])
     transaction.on_commit(partial(kind_of_job(job).job_changed, job))
@@ -46,26 +49,29 @@ def pause_locked(job: Any, *, reason: str) -> None:
 
 @transaction.atomic
 def stop_for_room(lease: Lease[Any]) -> None:
-    """A job pauses and a task fails, instead of being tried, and paid for, again and again on a full disk."""
-    words = "The disk is full. Make room, then go on."
+    """Pause a job, or fail a task, because the disk is full.
+
+    Trying again and again would take time and money for nothing.
+    """
+    message = "The disk is full. Make room, then go on."
     if not isinstance(lease.work, Chunk):
-        endings.fail(lease, error=words)
+        endings.fail(lease, error=message)
         return
     endings.give_back(lease)
     job = lock(lease.work.job)  # type: ignore[attr-defined]  # the subclass's
     if job.state in Job.WORKED_ON:
-        pause_locked(job, reason=words)
+        pause_locked(job, reason=message)
 
 
 @transaction.atomic
 def resume(job: J) -> J:
-    """Go on with what is left."""
+    """Continue with the chunks that are left."""
     locked = lock(job)
     if locked.is_paused:
         locked.state = State.RUNNING if locked.started_at else State.QUEUED
         locked.pause_reason = ""
         locked.save(update_fields=["state", "pause_reason"])
-        kind_of_job(job).has_resumed(locked)
+        kind_of_job(job).on_resumed(locked)
         dispatch.enqueue(_waiting(locked))
         transaction.on_commit(partial(kind_of_job(job).job_changed, locked))
         logger.info("job %s was resumed", job.pk)
@@ -74,7 +80,7 @@ def resume(job: J) -> J:
 
 @transaction.atomic
 def cancel(job: J) -> J:
-    """Cancel all that waits or runs; a worker that loses its chunk so writes nothing more."""
+    """Cancel all chunks that wait or run; a worker that so loses its chunk writes nothing more."""
     locked = lock(job)
     kind_of_job(locked).close(locked)
     _chunks(locked).filter(state__in=Chunk.LIVE).update(state=Chunk.State.CANCELLED, lease_until=None)
@@ -84,7 +90,7 @@ def cancel(job: J) -> J:
 
 @transaction.atomic
 def cancel_waiting(job: J) -> J:
-    """Cancel what waits; what runs is cancelled by its worker, after it has saved its present batch."""
+    """Cancel the waiting chunks; running ones are cancelled after their present batch is saved."""
     locked = lock(job)
     kind_of_job(locked).close(locked)
     _chunks(locked).filter(state=Chunk.State.QUEUED).update(state=Chunk.State.CANCELLED)
@@ -97,7 +103,7 @@ def cancel_waiting(job: J) -> J:
 
 @transaction.atomic
 def retry(job: J) -> J:
-    """Queue the chunks that failed or were cancelled; a job that had ended with them goes on."""
+    """Queue the chunks that failed or were cancelled; a job that had ended with them continues."""
     locked = lock(job)
     if locked.state in (State.FAILED, State.CANCELLED):
         locked.state, locked.error, locked.ended_at = State.QUEUED, "", None
@@ -111,7 +117,7 @@ def retry(job: J) -> J:
 
 @transaction.atomic
 def set_priority(job: J, priority: Job.Priority) -> J:
-    """Chunks that wait in Redis already change their place."""
+    """Change the priority, and move chunks that wait in Redis already."""
     locked = lock(job)
     if not locked.has_ended and locked.priority != priority:
         waiting = _waiting(locked)
@@ -125,7 +131,7 @@ def set_priority(job: J, priority: Job.Priority) -> J:
 
 
 def _waiting(job: Job) -> list[Chunk]:
-    """In their order; all are in one queue, since they are of one job."""
+    """Return the waiting chunks in their order; all are in one queue, since they are of one job."""
     waiting = _chunks(job).filter(state=Chunk.State.QUEUED).order_by("number")
     return list(waiting.defer(*kind_of_job(job).payload))
 

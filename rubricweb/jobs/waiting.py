@@ -1,4 +1,4 @@
-"""What work waits for, in one sentence, wherever it is shown: who does it, what comes before it, how long.
+"""Waiting times: a sentence on who does the work, what comes before it, and how long it takes.
 
 Times go by what workers measured (`queue.usual`), and are left out where nobody has measured anything.
 """
@@ -22,40 +22,40 @@ from rubricweb.jobs.progress import in_words
 from rubricweb.jobs.queue import WorkerBeat
 
 SOON = 1.0
-"""Seconds: less is not told apart."""
+"""Seconds below which times are not told apart."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """How a piece of work stands, as a page shows it."""
+    """The state of a piece of work, as a page shows it."""
 
     has_redis: bool = True
-    """Without Redis nobody can tell, and nothing begins."""
+    """False while Redis is away, so that nothing starts."""
     needs_worker: bool = False
-    """No worker runs that could do it."""
+    """Whether no running worker can do the work."""
     ahead: str = ""
-    """What a worker does first: "drafts for topic leaf"; empty if nothing."""
+    """Work that a worker does first: "drafts for topic leaf"; empty if nothing."""
     collection: int | None = None
-    """Whose work that is: readers of other collections are not told what it is."""
+    """Primary key of that work's collection; other collections' readers are not told what it is."""
     more: int = 0
-    """Pieces of work that wait before this one."""
+    """Number of pieces of work that wait before this one."""
     seconds: float | None = None
-    """Until its turn; while it is done, until it has ended. None if unknown."""
+    """Seconds until its turn, or until its end while it is being done; None if unknown."""
     so_far: float = 0
-    """Seconds that what is ahead has taken; while this is done, that it has taken itself."""
+    """Seconds that the work ahead, or this one while it is being done, has taken."""
     is_under_way: bool = False
     done: int = 0
     total: int = 0
-    """Tokens that the model has written, and at most; 0 while it writes none."""
+    """Most tokens that the model may write, `done` of them so far; 0 while it writes none."""
 
     def name(self, collection_id: int | None) -> str:
-        """What is ahead, to a reader who may know of the work of this collection, or of none."""
+        """Return the work ahead for a reader who may see the work of `collection_id`, or of none."""
         is_known = collection_id is not None and self.collection == collection_id
         return self.ahead if is_known else "other work"
 
     @property
     def rest(self) -> str:
-        """What follows the name: " and 3 more pieces of work, about 2 min"."""
+        """Return the end of the sentence: " and 3 more pieces of work, about 2 min"."""
         pieces = "piece" if self.more == 1 else "pieces"
         more = f" and {number(self.more)} more {pieces} of work" if self.more else ""
         return f"{more}, {self.time}"
@@ -69,7 +69,7 @@ class Wait:
 
     @property
     def progress(self) -> str:
-        """Of work under way: "120 of at most 512 tokens, about 6 s left"."""
+        """Return the progress of running work: "120 of at most 512 tokens, about 6 s left"."""
         if self.seconds is None and not self.so_far:
             return "just started"
         time = f"{self.time} left" if self.seconds is not None else self.time
@@ -93,7 +93,7 @@ class Line:
             return cls((), has_redis=False)
 
     def wait_of(self, work: LeasedWork | Job) -> Wait | None:
-        """None for what has ended, and for a job that is being worked on or that nobody wants done now."""
+        """Return what the work waits for; None if it has ended, runs as a job, or is wanted by nobody now."""
         if isinstance(work, Job):
             return self.waits_of([work])[0]
         if not work.is_live:
@@ -113,12 +113,12 @@ class Line:
             return Wait(has_redis=False)
 
     def waits_of(self, jobs: Sequence[Job]) -> list[Wait | None]:
-        """Of each of these jobs of one kind, in two queries; by the chunk that it waits with."""
-        wanted = [job for job in jobs if job.state in Job.WORKED_ON]
-        if not wanted:
+        """Return by job what the chunk that it waits with waits for, in two queries."""
+        active = [job for job in jobs if job.state in Job.WORKED_ON]
+        if not active:
             return [None] * len(jobs)
-        kind = kind_of_job(wanted[0])
-        live = kind.model.objects.filter(job__in=[job.pk for job in wanted], state__in=Chunk.LIVE).order_by()
+        kind = kind_of_job(active[0])
+        live = kind.model.objects.filter(job__in=[job.pk for job in active], state__in=Chunk.LIVE).order_by()
         leased, queued = (Q(state=state) for state in (Chunk.State.LEASED, Chunk.State.QUEUED))
         firsts = live.values("job").annotate(
             working=Count("pk", filter=leased), first=Min("pk", filter=queued)
@@ -143,7 +143,7 @@ class Line:
 
 
 def _turn(able: Sequence[WorkerBeat], kind: Kind[Any], piece: LeasedWork) -> Wait:
-    """When one of those who can do it gets to it. Raises redis.RedisError."""
+    """Return when a capable worker gets to the work. Raises redis.RedisError."""
     if any(each.is_idle for each in able):
         return Wait(seconds=0)
     own, name = dispatch.queue_of(piece), kind.name_of(piece.pk)
@@ -158,19 +158,19 @@ def _turn(able: Sequence[WorkerBeat], kind: Kind[Any], piece: LeasedWork) -> Wai
             break
     usual = dict(zip(counts, queue.usual(list(counts)), strict=True))
     first = min(able, key=lambda each: (each.seconds_left is None, each.seconds_left or 0))
-    known = first.seconds_left is not None and None not in usual.values()
+    is_known = first.seconds_left is not None and None not in usual.values()
     queued = sum(count * (usual[each] or 0) for each, count in counts.items()) / len(able)
     return Wait(
         ahead=first.doing,
         collection=first.collection,
         more=counts.total(),
-        seconds=(first.seconds_left or 0) + queued if known else None,
+        seconds=(first.seconds_left or 0) + queued if is_known else None,
         so_far=first.seconds_so_far,
     )
 
 
 def waits_of(jobs: Sequence[Job]) -> list[Wait | None]:
-    """Of each of these jobs of one kind, now; Redis is not asked if none of them waits."""
+    """Return what each of these jobs of one kind waits for; Redis is read only if any waits."""
     if not any(job.state in Job.WORKED_ON for job in jobs):
         return [None] * len(jobs)
     return Line.now().waits_of(jobs)

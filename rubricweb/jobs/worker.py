@@ -1,4 +1,4 @@
-"""The worker process: RQ without forking, a beat beside it, and what RQ calls for each piece of work."""
+"""The worker process: RQ without forking, a heartbeat, and the entry point of each piece of work."""
 
 from __future__ import annotations
 
@@ -80,28 +80,28 @@ def _attempt(lease: Lease[Any]) -> None:
 
 def _end_attempt(lease: Lease[Any], error: Exception) -> None:
     close_dead_connections()
-    words = f"{type(error).__name__}: {error}"
+    message = f"{type(error).__name__}: {error}"
     if is_disk_full(error):
         steering.stop_for_room(lease)
     elif has_lost_connection(error) or is_locked(error):
         endings.give_back(lease, queue_name=dispatch.queue_of(lease.work))
     elif lease.kind.is_retried:
-        endings.retry(lease, error=words)
+        endings.retry(lease, error=message)
     else:
-        endings.fail(lease, error=words)
+        endings.fail(lease, error=message)
 
 
 RETRY_SECONDS = 1.0
 LONGEST_RETRY_SECONDS = 5.0
 IDLE_SECONDS = 1
-"""So long an idle worker takes to notice that it shall stop."""
+"""Longest time in which an idle worker notices that it must stop."""
 STEP_SECONDS = 0.1
 WORKER_TTL = 30
-"""Seconds; RQ's own beat, which an idle worker renews at half of it."""
+"""Seconds of RQ's own heartbeat, which an idle worker renews at half of it."""
 
 
 def beat() -> None:
-    """Say that this worker lives, and what it is at. Raises redis.RedisError."""
+    """Report this worker's state to Redis. Raises redis.RedisError."""
     queue.beat(worker_state.now.beat())
 
 
@@ -113,12 +113,12 @@ DUTIES: tuple[Callable[[], object], ...] = (
     capabilities.fail_what_nobody_can_run,
     kinds.do_duties,
 )
-"""What a worker does every few seconds beside its work; what fails is done again with the next beat."""
+"""Functions that a worker calls every few seconds beside its work; failed ones run again at the next beat."""
 BEATS_A_LEASE = 3
 
 
 class Beat(threading.Thread):
-    """Says that the worker is alive, also in the middle of a long batch, and does its regular duties."""
+    """A thread that reports the worker as alive, even during a long batch, and does its regular duties."""
 
     def __init__(self, duties: Iterable[Callable[[], object]] = DUTIES) -> None:
         super().__init__(name="beat", daemon=True)
@@ -144,16 +144,16 @@ class Beat(threading.Thread):
 
 
 class PatientWorker(SimpleWorker):
-    """Runs jobs in its own process, so that a loaded model stays loaded, and looks up every second."""
+    """An RQ worker that runs jobs in its own process, so that a loaded model stays loaded."""
 
     def subscribe(self) -> None:
-        """Without RQ's remote commands, whose thread does not survive a Redis that restarts."""
+        """Skip RQ's remote commands, whose thread does not survive a restart of Redis."""
 
     def unsubscribe(self) -> None:
-        """See `subscribe`."""
+        """Skip what `subscribe` skipped."""
 
     def _install_signal_handlers(self) -> None:
-        """`Runner` has them: they must also work between two connections, and never raise."""
+        """Install none: those of `Runner` also work between two connections, and never raise."""
 
     def stop(self) -> None:
         self._stop_requested = True
@@ -161,22 +161,25 @@ class PatientWorker(SimpleWorker):
     def dequeue_job_and_maintain_ttl(
         self, timeout: int | None, max_idle_time: int | None = None
     ) -> tuple[Job, Queue] | None:
-        """The next job, or None once the worker shall stop. Without Redis the loop ends: `Runner` waits."""
+        """Return the next job, or None once the worker must stop.
+
+        Without Redis the loop ends, and `Runner` waits.
+        """
         try:
             self.set_state(WorkerStatus.IDLE)
             while not self._stop_requested:
                 self.heartbeat()
                 if self.should_run_maintenance_tasks:
                     self.run_maintenance_tasks()  # type: ignore[no-untyped-call]
-                if found := self._next_job():
-                    return found
+                if received := self._next_job():
+                    return received
         except redis.ConnectionError as error:
             raise StopRequested from error
         return None
 
     def _next_job(self) -> tuple[Job, Queue] | None:
         with contextlib.suppress(DequeueTimeout):
-            found = self.queue_class.dequeue_any(
+            received = self.queue_class.dequeue_any(
                 [self.queue_class(name, connection=self.connection) for name in capabilities.queue_names()],
                 IDLE_SECONDS,
                 connection=self.connection,
@@ -184,14 +187,14 @@ class PatientWorker(SimpleWorker):
                 serializer=self.serializer,
                 death_penalty_class=self.death_penalty_class,
             )
-            if found:
-                found[0].redis_server_version = self.get_redis_server_version()  # type: ignore[no-untyped-call]
-            return found
+            if received:
+                received[0].redis_server_version = self.get_redis_server_version()  # type: ignore[no-untyped-call]
+            return received
         return None
 
 
 class Runner:
-    """Works until a signal. A Redis that is away does not end it: it waits, and begins anew."""
+    """A loop of workers until a signal. Without Redis it waits, and starts anew."""
 
     def __init__(self) -> None:
         self.worker: PatientWorker | None = None
@@ -232,7 +235,7 @@ class Runner:
             time.sleep(STEP_SECONDS)
 
     def _on_signal(self, signum: int, frame: FrameType | None) -> None:
-        """The first signal lets the present job end by itself; a second ends the process at once."""
+        """Let the present job end by itself at the first signal, and end the process at the second."""
         signal.signal(signum, signal.SIG_DFL)
         self.is_stopping = True
         worker_state.now.stop()

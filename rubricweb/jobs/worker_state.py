@@ -1,4 +1,4 @@
-"""What this process works on now: written by jobs, read by the worker's beat."""
+"""State of this process: written by jobs, read by the worker's heartbeat."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from rubricweb.jobs.queue import WorkerBeat
 
 HAND_BACK_SECONDS = 3.0
 LOOK_SECONDS = 1.0
-"""So often a worker looks whether anybody still waits for the reply that a model writes."""
+"""Seconds between checks whether anybody still waits for the reply that a model is writing."""
 TRIES_AGAIN_SECONDS = 300.0
-"""So long a worker believes that it cannot run a model; then somebody may have mended it."""
+"""Seconds before a worker retries what it could not load."""
 
 
 def _size(count: int) -> str:
@@ -33,7 +33,7 @@ def _size(count: int) -> str:
 
 
 def likely_device() -> str:
-    """Without torch, which takes seconds to import: "GPU" where a driver is, else "CPU", with its memory."""
+    """Return "GPU" where a driver is, else "CPU" with its memory, without importing torch."""
     if Path("/dev/nvidiactl").exists() or (sys.platform == "darwin" and platform.machine() == "arm64"):
         return "GPU"
     return f"CPU, {_size(os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES'))}"
@@ -41,7 +41,7 @@ def likely_device() -> str:
 
 class Refusal(NamedTuple):
     since: float
-    words: str
+    label: str
     reason: str
 
     @property
@@ -53,33 +53,33 @@ class Refusal(NamedTuple):
 class Working:
     lease: Lease[Any] | None = None
     backends: tuple[str, ...] = ()
-    """What this process declared to be able to run."""
+    """Back-ends that this process declared."""
     device: str = field(default_factory=likely_device)
-    """Where models would compute; then where the one that is loaded does, in its own words."""
+    """Device on which models would be loaded; once one is, the device it reports."""
     model: str = ""
-    """The grader that is loaded."""
+    """Name of the loaded grader."""
     loading: str = ""
-    """What is being loaded now."""
+    """Name of the model being loaded."""
     written: tuple[int, int] = (0, 0)
-    """Tokens of the reply that a model writes, and at most."""
+    """Tokens of the reply being written, and the most that it may have."""
     since: float = 0
-    """When it took what it works on."""
+    """When it took its present work."""
     usual: float | None = None
     """Seconds that such work usually takes."""
     loading_seconds: float = 0
-    """Of these: what it took to load the model."""
+    """Seconds spent loading the model, out of those since `since`."""
     is_stopping: bool = False
     """Set by a signal: stop after the present batch."""
     stopped_at: float = 0
-    """By the monotonic clock."""
+    """Monotonic time of the signal."""
     _looked: float = 0
-    """When it last looked whether its lease stands."""
+    """When its lease was last checked."""
     refused: dict[str, Refusal] = field(default_factory=dict)
-    """By queue: what this worker cannot run."""
+    """Work that this worker cannot do, by queue."""
 
     @contextmanager
     def on(self, lease: Lease[Any]) -> Iterator[None]:
-        """While it works on `lease`."""
+        """Record `lease` as the present work inside the block."""
         self.since, self.written, self.loading_seconds = time.time(), (0, 0), 0
         with contextlib.suppress(redis.RedisError):
             self.usual = queue.usual(lease.kind.usual_names(lease.work))[0]
@@ -90,9 +90,9 @@ class Working:
             self.lease = None
 
     @contextmanager
-    def load(self, llm: str, words: str = "") -> Iterator[None]:
-        """Say that the model is being loaded, which may take minutes; `words` name it if not `llm`."""
-        self.loading = words or llm
+    def load(self, llm: str, name: str = "") -> Iterator[None]:
+        """Say that the model is being loaded, which may take minutes, under `name` or else `llm`."""
+        self.loading = name or llm
         is_here, began = llm in loaded_models(), time.monotonic()
         try:
             yield
@@ -104,7 +104,10 @@ class Working:
             self.loading = ""
 
     def on_tokens(self, written: int, most: int) -> None:
-        """A local model writes. Raises Stopping or LeaseLost where nobody waits for its reply any more."""
+        """Record the progress of a local model's reply.
+
+        Raises Stopping or LeaseLost where nobody waits for the reply any more.
+        """
         self.written = written, most
         if self.is_stopping:
             raise Stopping
@@ -117,13 +120,13 @@ class Working:
         lease = self.lease
         if self.loading:
             return f"loading {self.loading}"
-        return lease.words if lease else "idle"
+        return lease.label if lease else "idle"
 
     def stop(self) -> None:
         self.is_stopping, self.stopped_at = True, time.monotonic()
 
     def hand_back(self) -> None:
-        """Give back what a model is at that does not end by itself soon after the signal to stop.
+        """Return the present work if it will not end by itself soon after the signal to stop.
 
         Whoever sent the signal may kill the process after some seconds.
         """
@@ -134,22 +137,22 @@ class Working:
             endings.give_back(lease)
 
     def renew(self) -> None:
-        """Keep the lease while a slow batch or a loading model sends no results."""
+        """Keep the lease while a slow batch or a loading model brings no results."""
         lease = self.lease
         if lease:
             lease.renew()
 
-    def refuse(self, queue_name: str, words: str, reason: str) -> None:
-        self.refused[queue_name] = Refusal(time.monotonic(), words, reason)
+    def refuse(self, queue_name: str, label: str, reason: str) -> None:
+        self.refused[queue_name] = Refusal(time.monotonic(), label, reason)
 
     def why_not(self, queue_name: str) -> str:
-        """Why this worker cannot do what is handed over there, if it tried in the last minutes."""
+        """Return why this worker cannot do the work of that queue, if it tried in the last minutes."""
         refusal = self.refused.get(queue_name)
         return refusal.reason if refusal and refusal.stands else ""
 
     def cannot(self) -> dict[str, str]:
-        """In words, by queue."""
-        return {name: refusal.words for name, refusal in list(self.refused.items()) if refusal.stands}
+        """Return the labels of what it cannot do, by queue."""
+        return {name: refusal.label for name, refusal in list(self.refused.items()) if refusal.stands}
 
     def beat(self) -> WorkerBeat:
         lease = self.lease
@@ -179,21 +182,21 @@ def loaded_models() -> set[str]:
 
 
 def loading_name(llm: str) -> str:
-    """Return under which name workers keep how long the model takes to load."""
+    """Return the name under which workers keep how long the model takes to load."""
     return f"loading:{llm}"
 
 
 def memory() -> str:
-    """Memory of this process, and of the GPU that it uses, in words."""
+    """Return the memory of this process, and of the GPU that it uses, as text."""
     try:
         resident = int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
         resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    words = _size(resident)
+    text = _size(resident)
     cuda = getattr(sys.modules.get("torch"), "cuda", None)  # which it lacks while another thread imports it
     if cuda is not None and getattr(cuda, "is_initialized", bool)():
-        words += f", GPU {_size(cuda.memory_reserved())}"
-    return words
+        text += f", GPU {_size(cuda.memory_reserved())}"
+    return text
 
 
 now = Working()

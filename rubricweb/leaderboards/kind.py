@@ -55,7 +55,7 @@ class BoardWatches(Kind[BoardWatch]):
                 values["moved_at"] = timezone.now()
             endings.finish(lease, **values)
 
-    def words(self, work: BoardWatch) -> str:
+    def label(self, work: BoardWatch) -> str:
         return str(work)
 
 

@@ -26,7 +26,7 @@ class Releases(TaskKind[Release]):
     def need(self, work: Release) -> Need:
         return Need("releases", "a release")
 
-    def words(self, work: Release) -> str:
+    def label(self, work: Release) -> str:
         return f"release {work.pk}"
 
     def changed(self, work: Release) -> None:

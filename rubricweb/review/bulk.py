@@ -200,7 +200,7 @@ def _plan(request: HtmxRequest, bank: Bank, topic: Topic, address: QueryDict) ->
 def _is_done(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) -> bool:
     cleaned = form.cleaned_data
     if cleaned["deed"] == BulkAction.TAKE_BACK:
-        count = human_ratings.take_back_right(plan.cells, by=request.user, uid=form.chosen_uid)
+        count = human_ratings.undo_confirmations(plan.cells, by=request.user, uid=form.chosen_uid)
         messages.info(request, f"{counted(count, 'verdict')} undone.")
         return True
     if cleaned["cells"] != len(plan.cells):
@@ -228,7 +228,7 @@ def _grade(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) -> 
 
 
 def _confirm(request: HtmxRequest, bank: Bank, plan: BulkPlan, form: BulkForm) -> bool:
-    events = human_ratings.find_right(plan.unchecked, by=request.user, uid=form.chosen_uid)
+    events = human_ratings.confirm_grades(plan.unchecked, by=request.user, uid=form.chosen_uid)
     messages.success(request, f"{counted(len(events), 'rating')} marked as verified.")
     return True
 

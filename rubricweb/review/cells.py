@@ -135,7 +135,7 @@ def cell_ratings(item: Item, passage: Passage, reader: User, rater: Rater) -> Ce
     mine = last if last is not None and not last.is_withdrawn else None
     hidden = hidden_of_cell(reader, item.topic, cell.revision_id, cell.passage_id)
     others = (
-        [] if hidden.people else [row for row in events if row.by_id != reader.pk and not row.is_withdrawn]
+        [] if hidden.ratings else [row for row in events if row.by_id != reader.pk and not row.is_withdrawn]
     )
     return CellRatings(mine, last.number if last else 0, tuple(others), is_blind=bool(hidden.graders))
 
@@ -171,7 +171,7 @@ def rate(request: HtmxRequest, bank_id: int, topic_id: int, passage_id: int, ite
     rater = GraderForm(request.GET).offer(raters(item.bank))
     is_blind = hidden_of_cell(request.user, item.topic, item.revision_id, passage.pk).graders
     before = None if is_blind else displayed_rating(item, passage, rater, _source(request))
-    return _save(request, place, form, partial(human_ratings.rate_cell, shown=before))
+    return _save(request, place, form, partial(human_ratings.rate_cell, displayed=before))
 
 
 @require_POST

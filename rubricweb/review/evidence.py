@@ -117,7 +117,7 @@ def count_hidden(topics: Iterable[TopicEvidence]) -> int:
 
 
 def _hidden(topic: TopicPool, hidden: Hidden, query: EvidenceQuery) -> Mask:
-    places = hidden.people if query.source is RelevanceSource.PEOPLE else hidden.graders
+    places = hidden.ratings if query.source is RelevanceSource.PEOPLE else hidden.graders
     passages = {passage for _, passage in places}
     return np.array([pk in passages for pk in topic.passage_pks], dtype=np.bool_)
 

@@ -30,7 +30,7 @@ class Submissions(TaskKind[Submission]):
     def need(self, work: Submission) -> Need:
         return Need("submitted files", "the check of a submitted file")
 
-    def words(self, work: Submission) -> str:
+    def label(self, work: Submission) -> str:
         return f"submission {work.pk}"
 
     def changed(self, work: Submission) -> None:

@@ -87,7 +87,7 @@ def _started(job: SupportJob, citations: list[Citation], limits: Limits, by: Use
 def change_limits(job: SupportJob, limits: Limits, *, by: User | None) -> SupportJob:
     """Let a job ask its model as often, and spend as much in all; one that paused itself goes on."""
     collection = job.judge.collection
-    audit.record("limits changed", collection, by=by, detail=f"{job}: {limits.words}")
+    audit.record("limits changed", collection, by=by, detail=f"{job}: {limits.text}")
     events.publish_on_commit(collection.channel, "progress")
     return limited.change_limits(job, limits)
 

@@ -109,10 +109,10 @@ class SupportLabels(ChunkKind[SupportChunk]):
         judge = work.job.judge
         return limited.need_of(judge.backend, judge.llm)
 
-    def words(self, work: SupportChunk) -> str:
+    def label(self, work: SupportChunk) -> str:
         return f"support, topic {work.topic.query_id}"
 
-    def has_finished(self, job: SupportJob) -> None:
+    def on_finished(self, job: SupportJob) -> None:
         collection = job.judge.collection
         outbox.job_ended(job, collection, kind="support", page=lazy(job.get_absolute_url, str)())
 

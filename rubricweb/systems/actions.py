@@ -75,7 +75,7 @@ def _new_run(collection: Collection, run_tag: str, spec: SystemSpec) -> Run:
 @transaction.atomic
 def change_limits(job: SystemJob, limits: Limits, *, by: User | None) -> SystemJob:
     """Let a job ask its model as often, and spend as much in all; one that paused itself goes on."""
-    audit.record("limits changed", job.run, by=by, detail=limits.words)
+    audit.record("limits changed", job.run, by=by, detail=limits.text)
     events.publish_on_commit(job.collection.channel, "progress")
     return limited.change_limits(job, limits)
 

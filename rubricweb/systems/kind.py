@@ -229,16 +229,16 @@ class Systems(ChunkKind[SystemChunk]):
             return None
         return limited.need_of(spec.backend, spec.llm)
 
-    def words(self, work: SystemChunk) -> str:
+    def label(self, work: SystemChunk) -> str:
         return f"run {work.job.run.run_tag}, topic {work.topic.query_id}"
 
-    def has_ended(self, work: SystemChunk, *, error: str) -> None:
-        super().has_ended(work, error=error)
+    def on_ended(self, work: SystemChunk, *, error: str) -> None:
+        super().on_ended(work, error=error)
         job: SystemJob = self.job(work)
         if job.state == Job.State.DONE:
             write_run(job)
 
-    def has_finished(self, job: SystemJob) -> None:
+    def on_finished(self, job: SystemJob) -> None:
         page = reverse_lazy("systems:made", args=[job.collection.slug, job.run_id])
         outbox.job_ended(job, job.collection, kind="run", page=page)
 

@@ -31,8 +31,8 @@ class Deliveries(Kind[Delivery]):
         awake = Endpoint.objects.live().filter(is_awake, pk=OuterRef("endpoint"))
         return Delivery.objects.filter(Exists(awake), not_before__lte=Now())
 
-    def words(self, work: Delivery) -> str:
+    def label(self, work: Delivery) -> str:
         return f"webhook message {work.message.uid}"
 
-    def has_ended(self, work: Delivery, *, error: str) -> None:
+    def on_ended(self, work: Delivery, *, error: str) -> None:
         Delivery.objects.filter(pk=work.pk).update(error=error, ended_at=Now())

@@ -1,4 +1,4 @@
-"""Tags and filters for templates of several apps."""
+"""Template tags and filters for several apps."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ register.filter(undo_of)
 register.filter(counted)
 
 ONCE = "once"
-"""The field that a form has which makes something: `api.forms_once`."""
+"""Field of forms that create something: see `api.forms_once`."""
 TONES = {"done": "good", "added": "good", "running": "live", "failed": "bad", "retired": "bad"}
 DASH = "\N{EN DASH}"
 NOTE = "data-hidden-note"
-"""Of the element that says how much is hidden from the reader."""
+"""Attribute of the element that says how much is hidden from the reader."""
 
 
 @register.simple_tag
 def command() -> str:
-    """What people type before the name of a command."""
+    """Return what people type before the name of a management command."""
     return settings.COMMAND
 
 
@@ -51,7 +51,7 @@ def once() -> SafeString:
 
 @register.simple_tag
 def script_texts() -> SafeString:
-    """What the scripts of a page say, as JSON."""
+    """Return the texts of the page's scripts as JSON."""
     return json_script({name: str(text) for name, text in TEXTS.items()}, "texts")
 
 
@@ -70,7 +70,7 @@ def icon(name: str) -> SafeString:
 
 @register.filter
 def score(value: float | None) -> str:
-    """Four decimals, as in the field's tables; a dash if undefined."""
+    """Format a score with four decimals, as in the field's tables; a dash if undefined."""
     return DASH if value is None or value != value else f"{value:z.4f}"
 
 
@@ -85,7 +85,7 @@ def last_is_current(trail: str) -> str:
 
 @register.filter
 def bdi(text: object) -> SafeString:
-    """A name or text of the collection within a line: what stands beside it does not take its direction."""
+    """Isolate a name or text within a line, so that what surrounds it does not take its direction."""
     return format_html("<bdi>{}</bdi>", text) if text not in (None, "") else SafeString("")
 
 
@@ -97,7 +97,7 @@ def hidden_note(context: Context, hidden: int, things: str = "pair") -> str:
 
 @register.simple_tag
 def hidden_words(hidden: int, things: str = "pair") -> SafeString:
-    """The same within a line that counts more."""
+    """Say how much is hidden, within a line that counts more."""
     if not hidden:
         return SafeString("")
     return format_html("<span {}>{}</span>", NOTE, hidden_sentence(hidden, things))
@@ -114,13 +114,13 @@ def with_hidden_note(context: Context, content: SafeString) -> str:
 
 
 def _hidden_note(context: Context, sentence: str) -> SafeString:
-    shown = {"sentence": sentence, "note": NOTE, "collection": context.get("collection")}
-    return SafeString(render_to_string("core/_hidden_note.html", shown)) if sentence else SafeString("")
+    note = {"sentence": sentence, "note": NOTE, "collection": context.get("collection")}
+    return SafeString(render_to_string("core/_hidden_note.html", note)) if sentence else SafeString("")
 
 
 @register.filter
 def percent(share: float | None) -> str:
-    """A share 0..1 as whole percent; never 0 % or 100 % unless exact."""
+    """Format a share 0..1 as whole percent; never 0 % or 100 % unless exact."""
     if share is None or share != share:
         return DASH
     whole = round(100 * share)
@@ -131,7 +131,7 @@ def percent(share: float | None) -> str:
 
 @register.filter
 def duration(seconds: float | None) -> str:
-    """A rough duration in the largest unit that fits."""
+    """Format a rough duration in the largest unit that fits."""
     if seconds is None:
         return "unknown"
     if seconds < 1:
@@ -171,14 +171,15 @@ def live(
 
 @register.filter
 def tone(state: str) -> str:
-    """The tone of a badge that names this state of a job or this change of an item."""
+    """Return the badge tone for this state of a job or this change of an item."""
     return TONES.get(state, "warn")
 
 
 @register.simple_tag
 def grade_chip(value: int | str | None) -> SafeString:
-    """A rating as a coloured digit; -1 or None is missing, -2 failed, -3 hidden, -4 an extracted answer that
-    nobody rated: none looks like 0.
+    """Render a rating as a coloured digit.
+
+    -1 or None is missing, -2 failed, -3 hidden, -4 an extracted answer that nobody rated: none looks like 0.
     """
     if value is None or value == -1:
         return _chip("missing", DASH, "not graded")

@@ -1,4 +1,4 @@
-"""Estimates with their intervals, as people read them."""
+"""Format estimates with their intervals."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ register = template.Library()
 
 
 @register.filter
-def estimate(known: Mapping[str, float | None]) -> str:
-    """Two decimals with the interval; a dash for what is undefined.
+def estimate(interval: Mapping[str, float | None]) -> str:
+    """Return two decimals with the interval; a dash for what is undefined.
 
     >>> estimate({"value": 0.617, "low": -0.1, "high": 0.7})
     '0.62 (\u22120.10 to 0.70)'
     """
-    value, low, high = known["value"], known["low"], known["high"]
+    value, low, high = interval["value"], interval["low"], interval["high"]
     if value is None:
         return "\N{EN DASH}"
     if low is None or high is None:

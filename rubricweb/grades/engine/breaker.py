@@ -15,11 +15,11 @@ from django.db.models import Sum
 from rubricweb.grades.models import GradingJob
 
 AFTER = {"auth": 1, "quota": 3}
-"""Pauses after so many since the job began or was resumed."""
+"""Errors of a class, since the job began or was resumed, that pause it."""
 IN_A_ROW = {"rate": 10, "timeout": 10, "server": 10, "memory": 10, "unavailable": 10}
-"""Pauses after so many one after the other."""
+"""Consecutive errors of a class that pause the job."""
 SHARE, SHARE_OF = {"parse": 0.2}, 50
-"""Pauses at more than this share of at least so many cells."""
+"""Share of failed cells, among at least so many cells, above which the job pauses."""
 
 REMEDIES = {
     "auth": "Check the model server's key in the worker's environment, and restart the worker.",
@@ -51,20 +51,20 @@ def remedy(error_class: str) -> str:
     return REMEDIES.get(error_class, OTHERWISE)
 
 
-def words(error_class: str) -> str:
+def label(error_class: str) -> str:
     return WORDS.get(error_class, "other errors")
 
 
 @dataclass
 class Breaker:
-    """What happened since the job began or was resumed; kept with the job in JSON."""
+    """Counts of errors since the job began or was resumed; kept with the job in JSON."""
 
     base: int = 0
     """Cells of the job that were done by then."""
     seen: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     row_of: str = ""
-    """The class of the latest error, while nothing has succeeded after it."""
+    """Class of the latest error, while nothing has succeeded after it."""
     row: int = 0
 
     @classmethod
@@ -82,7 +82,7 @@ class Breaker:
         }
 
     def add(self, error_class: str) -> None:
-        """One more cell; `error_class` is empty where it was graded."""
+        """Count one more cell; `error_class` is empty where it was graded."""
         self.seen += 1
         if error_class:
             self.counts[error_class] += 1
@@ -91,7 +91,7 @@ class Breaker:
 
     @property
     def tripped(self) -> str:
-        """The class of errors that is enough to pause the job, or nothing."""
+        """Return the class of errors that is enough to pause the job, or ""."""
         for error_class, count in self.counts.items():
             if count >= AFTER.get(error_class, count + 1):
                 return error_class
@@ -102,7 +102,7 @@ class Breaker:
 
     @property
     def sentence(self) -> str:
-        """What happened and what to do, once it has tripped."""
+        """Return what happened and what to do, once it has tripped."""
         error_class = self.tripped
         if error_class in SHARE:
             many = f"{self.counts[error_class]:,} of {self.seen:,} pairs"
@@ -110,7 +110,7 @@ class Breaker:
             many = f"{self.row:,} times in a row"
         else:
             many = "once" if self.counts[error_class] == 1 else f"{self.counts[error_class]:,} times"
-        return f"Paused: {words(error_class)}, {many}. {remedy(error_class)} Then resume."
+        return f"Paused: {label(error_class)}, {many}. {remedy(error_class)} Then resume."
 
 
 def note_results(job: GradingJob, error_classes: Iterable[str]) -> None:
@@ -132,7 +132,7 @@ def note_results(job: GradingJob, error_classes: Iterable[str]) -> None:
 
 
 def reset(job: GradingJob) -> None:
-    """Begin anew; the job's row is locked."""
+    """Restart the counts; the job's row is locked."""
     job.failures = Breaker(base=_done(job)).kept
     job.save(update_fields=["failures"])
 

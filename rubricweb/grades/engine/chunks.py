@@ -44,7 +44,7 @@ Result = types.Grade | types.GradeFailure
 
 KEPT_GRADERS = 4
 _graders: OrderedDict[GraderSpec, Grader] = OrderedDict()
-"""The one used last comes last."""
+"""Loaded graders, the one used last at the end."""
 
 LOOK_AGAIN = timedelta(seconds=60)
 CANCELLED_AT_ONCE = 20
@@ -97,26 +97,26 @@ def error_class(result: Result) -> str:
 
 
 def _kept(text: str) -> str:
-    """PostgreSQL can store every character except NUL."""
+    """Return the text without NUL, the one character that PostgreSQL cannot store."""
     return text.replace("\0", "")
 
 
 @dataclass
 class Work:
-    """What is left of a chunk: its rows by the ids that graders speak of."""
+    """The rest of a chunk: its rows by the ids that graders use."""
 
     chunk: JobChunk
     left: list[Pair]
     revisions: dict[int, ItemRevision]
     passages: dict[int, Passage]
     kinds: dict[int, ItemKind]
-    """By revision pk."""
+    """Kinds of items by revision pk."""
     answers: dict[Pair, str]
-    """What was extracted before, where the prompt asks about it."""
+    """Answers extracted before, where the prompt asks about them."""
     unanswered: dict[tuple[str, str], Pair]
-    """By item id and passage id: the cells that no saved batch has answered yet."""
+    """Cells that no saved batch has answered yet, by item id and passage id."""
     failed: int
-    """Cells of the chunk whose grade is a failed one, as far as they are saved."""
+    """Saved cells of the chunk with a failed grade."""
     seconds: float
     """Time spent on the chunk, until the last saved batch."""
 
@@ -127,7 +127,7 @@ class Work:
             yield pair(self.chunk.topic, revision, passage, self.kinds[revision_pk], answer)
 
     def rows(self, results: list[Result]) -> list[GradeRow]:
-        """The grades of a batch. Each pair is answered once: a second answer is a KeyError."""
+        """Return the grades of a batch. Each pair is answered once: a second answer is a KeyError."""
         topic_id = self.chunk.topic_id
         rows: dict[Pair, GradeRow] = {}
         for result in results:
@@ -138,16 +138,16 @@ class Work:
         return list(rows.values())
 
     def keys(self) -> dict[int, tuple[str, ...]]:
-        """By revision pk: the accepted answers that the grader was told."""
+        """Return by revision pk the accepted answers that the grader was given."""
         return {pk: tuple(key.text for key in row.answer_keys.all()) for pk, row in self.revisions.items()}
 
     def breaker(self) -> Breaker:
-        """As it was when the chunk was claimed."""
+        """Return the circuit breaker as it was when the chunk was claimed."""
         return Breaker.of(self.chunk.job.failures)
 
 
 def work_of(lease: Lease[JobChunk]) -> Work:
-    """Return what the chunk has still to grade; its counts are set to what is graded already.
+    """Return what the chunk has still to grade, with its counts set to what is graded already.
 
     Raises LeaseLost.
     """
@@ -178,7 +178,7 @@ def save(lease: Lease[JobChunk], work: Work, results: list[Result], seconds: flo
     rows, job = work.rows(results), work.chunk.job
     spent = work.seconds + seconds
     with transaction.atomic():
-        rows = verification.with_present_keys(job.config, rows, asked=work.keys())
+        rows = verification.with_present_keys(job.config, rows, keys_read=work.keys())
         rows = verification.of_present_answers(job.config, rows, read=work.answers)
         failed = work.failed + sum(row.outcome == Outcome.FAILED for row in rows)
         done = work.chunk.size - len(work.unanswered) + len(rows)
@@ -204,7 +204,7 @@ def _write(job: GradingJob, rows: list[GradeRow]) -> None:
 
 
 def _replace(job: GradingJob, rows: list[GradeRow]) -> int:
-    """Replace these grades and return how many; people's verdicts on the answers before go with them."""
+    """Replace these grades and return how many; verdicts of people on the old answers are deleted."""
     new = [row for row in rows if row.outcome != Outcome.FAILED]
     if new:
         answers = {(row.revision_id, row.passage_id): row.answer for row in new}
@@ -213,7 +213,7 @@ def _replace(job: GradingJob, rows: list[GradeRow]) -> int:
 
 
 def _graded(chunk: JobChunk, cells: set[Pair]) -> dict[Pair, str]:
-    """Return by cell the outcome of the grade that needs no other; to a retry, those of other jobs may."""
+    """Return by cell the outcomes of the grades that this job need not replace."""
     job = chunk.job
     rows = Grade.objects.by(chunk.job.config).filter(
         topic=chunk.topic_id,
@@ -229,9 +229,7 @@ def _graded(chunk: JobChunk, cells: set[Pair]) -> dict[Pair, str]:
 
 
 def _kinds(config: GraderConfig, revisions: dict[int, ItemRevision]) -> dict[int, ItemKind]:
-    """Return as what each wording is asked; one that no item has any more is asked as the config's first
-    kind.
-    """
+    """Return the kind of each wording; the config's first kind for one that no item has any more."""
     fitting = sorted(kinds_of(config))
     rows = (
         Item.including_secret.of_kinds(fitting).filter(revision__in=revisions)
@@ -253,20 +251,20 @@ def loaded_grader(spec: GraderSpec) -> Grader:
 
 
 def close_until(left: int) -> None:
-    """Close graders, those first that were not used for longest, until so many are left."""
+    """Close graders, least recently used first, until so many are left."""
     while len(_graders) > left:
         _, unused = _graders.popitem(last=False)
         unused.close()
 
 
 class BatchFailed(Exception):
-    """A batch ended without an answer to any of its cells."""
+    """Raised where a batch ended without an answer to any of its cells."""
 
 
 def batch_results(lease: Lease[JobChunk], work: Work, grader: BatchGrader) -> Iterator[Result]:
-    """Yield what the chunk's batch answered.
+    """Yield the results of the chunk's batch.
 
-    Raises Stopping where that must be waited for, and BatchFailed.
+    Raises Stopping while there are none yet, and BatchFailed.
     """
     chunk, pairs, salt = work.chunk, list(work.pairs()), _salt(work)
     answered = 0
@@ -292,7 +290,7 @@ def batch_results(lease: Lease[JobChunk], work: Work, grader: BatchGrader) -> It
 
 
 def ask_rest(lease: Lease[JobChunk], work: Work) -> None:
-    """If the batch, which has ended, left cells without an answer, ask about these. Raises Stopping."""
+    """Ask about cells that the ended batch left without an answer. Raises Stopping if there are any."""
     if not work.unanswered:
         return
     logger.info("%d cells of chunk %s are asked again", len(work.unanswered), work.chunk.pk)
@@ -301,7 +299,7 @@ def ask_rest(lease: Lease[JobChunk], work: Work) -> None:
 
 
 def cancel_unwanted() -> None:
-    """Have nobody answer, or charge for, batches of cancelled chunks."""
+    """Cancel the batches of cancelled chunks, so that nobody answers, or charges for, them."""
     if "batch_file" not in worker_state.now.backends:
         return
     unwanted = JobChunk.objects.filter(state=JobChunk.State.CANCELLED).exclude(batch="")
@@ -317,7 +315,7 @@ def cancel_unwanted() -> None:
 
 
 def _salt(work: Work) -> str:
-    """A retry asks anew, also about cells that an earlier batch answered."""
+    """Return a salt that makes a retry ask anew, also about cells that an earlier batch answered."""
     return str(work.chunk.job_id) if work.chunk.job.is_retry else ""
 
 

@@ -1,4 +1,4 @@
-"""Cells of topics that are to be graded: as arrays, or as whole topics of which only the size is known.
+"""Sets of cells to grade: as arrays, or as whole topics of which only the size is known.
 
 Keys and masks of many cells are packed as short texts, which rows, archives and every database can hold.
 """
@@ -21,12 +21,12 @@ from rubricweb.grades.models import Pair
 
 KEY = np.dtype("<i8")
 Mask = NDArray[np.bool_]
-"""Shape (passages, revisions): True where a grade is wanted, and missing or failed."""
+"""Shape (passages, revisions): True where a grade is missing or failed, and to be made."""
 
 
 @dataclass(frozen=True, eq=False)
 class TopicGap:
-    """Some cells of one topic."""
+    """A set of cells of one topic."""
 
     topic_id: int
     revision_pks: tuple[int, ...]
@@ -39,24 +39,24 @@ class TopicGap:
 
     @property
     def items(self) -> int:
-        """Wordings with at least one of the cells."""
+        """Return the number of wordings with at least one of the cells."""
         return int(self.mask.any(axis=0).sum())
 
     def pairs_by_passage(self) -> Iterator[list[Pair]]:
-        """The cells, one list a passage, in the pool's order."""
+        """Yield the cells, one list per passage, in the pool's order."""
         for row in np.flatnonzero(self.mask.any(axis=1)).tolist():
             passage = self.passage_pks[row]
             yield [(self.revision_pks[column], passage) for column in np.flatnonzero(self.mask[row]).tolist()]
 
     def within(self, other: TopicGap) -> TopicGap:
-        """The cells that the other has too, wherever in its rows and columns."""
+        """Return the cells that the other has too, wherever they are in its rows and columns."""
         rows = _places(self.passage_pks, other.passage_pks)
         columns = _places(self.revision_pks, other.revision_pks)
         framed = np.pad(other.mask, ((0, 1), (0, 1)))  # what the other does not know is found in the frame
         return replace(self, mask=self.mask & framed[np.ix_(rows, columns)])
 
     def minus(self, other: TopicGap) -> TopicGap:
-        """The cells that the other lacks."""
+        """Return the cells that the other lacks."""
         return replace(self, mask=self.mask & ~self.within(other).mask)
 
     def without(self, cells: set[Pair]) -> TopicGap:
@@ -71,12 +71,12 @@ class TopicGap:
 
 @dataclass(frozen=True, eq=False)
 class WholeTopic:
-    """Every cell of a topic for some wordings. Its pool is only counted; `listed` reads the single cells."""
+    """All cells of a topic for some wordings. Its pool is only counted; `listed` reads single cells."""
 
     topic_id: int
     revision_pks: tuple[int, ...]
     passages: int
-    """So many of the pool, from its first on."""
+    """Number of passages from the start of the pool."""
 
     @property
     def cells(self) -> int:
@@ -87,7 +87,7 @@ class WholeTopic:
         return len(self.revision_pks) if self.passages else 0
 
     def has_all_of(self, other: WholeTopic) -> bool:
-        """Whether it has all passages of the other; wordings are not compared."""
+        """Return whether it has all passages of the other; wordings are not compared."""
         return self.passages >= other.passages
 
 
@@ -95,14 +95,14 @@ Gap = TopicGap | WholeTopic
 
 
 def listed(collection: Collection, gaps: Iterable[Gap]) -> list[TopicGap]:
-    """The same with their single cells; what is whole is read now, in one query."""
+    """Return the gaps with single cells, reading whole topics in one query."""
     some = list(gaps)
     pools = _pools(collection, some)
     return [_listed(gap, pools) for gap in some]
 
 
 def minus(collection: Collection, gaps: Iterable[Gap], others: Iterable[Gap]) -> Iterator[Gap]:
-    """The cells of each gap that none of the others has; gaps that so become empty are left out."""
+    """Return the cells of each gap that no other gap has, without gaps that become empty."""
     for gap, theirs in _paired(collection, gaps, others):
         if isinstance(gap, WholeTopic):
             taken = {pk for other in theirs for pk in other.revision_pks}
@@ -114,7 +114,7 @@ def minus(collection: Collection, gaps: Iterable[Gap], others: Iterable[Gap]) ->
 
 
 def within(collection: Collection, gaps: Iterable[Gap], others: Iterable[Gap]) -> Iterator[Gap]:
-    """The cells of each gap that one of the others has; gaps that so become empty are left out."""
+    """Return the cells of each gap that another gap has too, without gaps that become empty."""
     for gap, theirs in _paired(collection, gaps, others):
         if isinstance(gap, WholeTopic):
             pks = {pk for other in theirs for pk in other.revision_pks}
@@ -131,8 +131,9 @@ def within(collection: Collection, gaps: Iterable[Gap], others: Iterable[Gap]) -
 def _paired(
     collection: Collection, gaps: Iterable[Gap], others: Iterable[Gap]
 ) -> Iterator[tuple[Gap, list[Gap]]]:
-    """Each gap beside the others of its topic: all of them whole, the gap's passages among theirs; or all of
-    them listed.
+    """Pair each gap with the other gaps of its topic.
+
+    Either all are whole, the gap's passages among theirs, or all are listed.
     """
     by_topic: dict[int, list[Gap]] = defaultdict(list)
     for other in others:
@@ -167,7 +168,7 @@ def _listed(gap: Gap, pools: dict[int, list[int]]) -> TopicGap:
 
 
 def gaps_of(cells: dict[int, list[Pair]]) -> tuple[TopicGap, ...]:
-    """By topic id: exactly these cells."""
+    """Return gaps of exactly these cells, given by topic id."""
     gaps = []
     for topic_id, pairs in cells.items():
         revisions, passages = (tuple(dict.fromkeys(some)) for some in zip(*pairs, strict=True))
@@ -178,7 +179,7 @@ def gaps_of(cells: dict[int, list[Pair]]) -> tuple[TopicGap, ...]:
 
 
 def _places(mine: Sequence[int], others: Sequence[int]) -> NDArray[np.intp]:
-    """Where each key stands among the others; -1 for one that they lack."""
+    """Return where each key stands among the others; -1 where it is absent."""
     own, keys = np.asarray(mine, dtype=np.int64), np.asarray(others, dtype=np.int64)
     if not len(keys):
         return np.full(len(own), -1, dtype=np.intp)
@@ -188,7 +189,7 @@ def _places(mine: Sequence[int], others: Sequence[int]) -> NDArray[np.intp]:
 
 
 def pack_keys(keys: Sequence[int]) -> str:
-    """Primary keys in their order. Those that follow each other take next to nothing.
+    """Pack primary keys in their order. Consecutive ones take next to no space.
 
     >>> unpack_keys(pack_keys([7, 8, 9, 4])).tolist()
     [7, 8, 9, 4]
@@ -201,12 +202,13 @@ def unpack_keys(text: str) -> NDArray[np.int64]:
 
 
 def pack_mask(mask: NDArray[np.bool_]) -> str:
-    """One bit a cell, row by row; empty where all are true."""
+    """Pack a mask to one bit a cell, row by row; empty where all are true."""
     return "" if mask.all() else _text(np.packbits(mask).tobytes())
 
 
 def unpack_mask(text: str, shape: tuple[int, int]) -> NDArray[np.bool_]:
-    """
+    """Unpack a mask of this shape.
+
     >>> unpack_mask(pack_mask(np.array([[True, False]])), (1, 2)).tolist()
     [[True, False]]
     """

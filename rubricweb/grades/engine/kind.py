@@ -1,4 +1,4 @@
-"""Grading as a kind of job: what a worker does with a chunk, and with a job that has ended."""
+"""The job kind of grading: what a worker does with a chunk, and with a job that has ended."""
 
 from __future__ import annotations
 
@@ -36,23 +36,23 @@ State = GradingJob.State
 
 NEWS_EVERY_SECONDS = 0.5
 _announced: dict[int, float] = {}
-"""By job: when this process last had news of it; Redis decides between processes."""
+"""Times of this process's latest news of each job; Redis decides between processes."""
 
 BATCH_RESULTS = 1_000
 BATCH_SECONDS = 1.0
-"""A batch is saved when it is this large or this old: slow graders show each grade, fast ones save time."""
+"""Age at which a batch is saved before it is full: slow graders show each grade, fast ones save time."""
 SAVE_AGAIN_AFTER = (0.1, 1.0, 5.0)
-"""Seconds: what a grader has been paid for is not thrown away because the database was away for a moment."""
+"""Seconds before saving again what a grader was paid for, while the database is away."""
 
 CHUNK_SECONDS = 20.0
-"""After so long a chunk makes way for more urgent work."""
+"""Time after which a chunk makes way for more urgent work."""
 LOCAL = frozenset(backend.name for backend in registry.known_backends() if not backend.needs_server)
 
 CANNOT_RUN = (GraderUnavailable, UnknownGrader, UnknownPrompt)
 
 
 class Unanswered(Exception):
-    """The grader gave no result for some of its pairs."""
+    """Raised where the grader gave no result for some of its pairs."""
 
 
 class Grading(ChunkKind[JobChunk]):
@@ -64,7 +64,10 @@ class Grading(ChunkKind[JobChunk]):
     is_timed = True
 
     def claimable(self) -> QuerySet[JobChunk]:
-        """Not those that wait for a batch, until they are due: at once if the clock was set back far."""
+        """Return the chunks, without those that wait for a batch that is not due.
+
+        All are due at once if the clock was set back far.
+        """
         is_due = Q(not_before__lte=Now()) | Q(not_before__gt=Now() + SET_BACK)
         return super().claimable().filter(Q(not_before=None) | is_due)
 
@@ -85,13 +88,13 @@ class Grading(ChunkKind[JobChunk]):
     def job_changed(self, job: GradingJob) -> None:
         announce_end(job)
 
-    def has_finished(self, job: GradingJob) -> None:
+    def on_finished(self, job: GradingJob) -> None:
         slug = job.collection.slug
         page = format_lazy("{}?job={}", reverse_lazy("grades:jobs", args=[slug]), job.pk)
         api = outbox.api_address("job", slug, job.pk)
         outbox.job_ended(job, job.collection, kind="grading", page=page, api=api)
 
-    def has_resumed(self, job: GradingJob) -> None:
+    def on_resumed(self, job: GradingJob) -> None:
         breaker.reset(job)
 
     def open_more(self, job: GradingJob) -> None:
@@ -142,7 +145,7 @@ def _grader(job: GradingJob) -> Grader:
 
 
 def _save_all(lease: Lease[JobChunk], work: Work, results: Iterable[Result]) -> float:
-    """Returns the seconds that no batch counts: those that it took to save the last one."""
+    """Save all batches, and return the seconds that none counts: those of saving the last one."""
     began = counted = time.monotonic()
     for batch in _batches(results, work.breaker()):
         seconds, counted = time.monotonic() - counted, time.monotonic()
@@ -154,7 +157,7 @@ def _save_all(lease: Lease[JobChunk], work: Work, results: Iterable[Result]) -> 
 
 
 def _save(lease: Lease[JobChunk], work: Work, batch: list[Result], seconds: float) -> None:
-    """Again after a connection was lost."""
+    """Save a batch, again after a lost connection."""
     for wait in SAVE_AGAIN_AFTER:
         try:
             chunks.save(lease, work, batch, seconds)
@@ -173,7 +176,7 @@ def _shall_stop(lease: Lease[JobChunk]) -> bool:
 
 
 def _shall_make_way(lease: Lease[JobChunk], seconds: float) -> bool:
-    """Whether a chunk that takes longer than it should is handed back, because more urgent work waits.
+    """Return whether an overlong chunk is handed back because more urgent work waits.
 
     Not while a server answers: the calls under way are paid for.
     """
@@ -186,7 +189,7 @@ def _shall_make_way(lease: Lease[JobChunk], seconds: float) -> bool:
 
 
 def _batches(results: Iterable[Result], breaker: Breaker) -> Iterator[list[Result]]:
-    """A result that breaks the circuit is saved at once, so that no more is asked for in vain."""
+    """Yield results in batches; one that breaks the circuit is yielded at once, before more is asked."""
     batch: list[Result] = []
     began = time.monotonic()
     for result in results:
@@ -201,7 +204,7 @@ def _batches(results: Iterable[Result], breaker: Breaker) -> Iterator[list[Resul
 
 
 def announce(job: GradingJob) -> None:
-    """Tell the browsers of new grades and counts, at most twice a second for a job, whoever works on it."""
+    """Tell browsers of new grades and counts, at most twice a second for a job on all workers."""
     if time.monotonic() - _announced.get(job.pk, -NEWS_EVERY_SECONDS) < NEWS_EVERY_SECONDS:
         return
     _announced[job.pk] = time.monotonic()
@@ -217,7 +220,7 @@ def announce(job: GradingJob) -> None:
 
 
 def announce_end(job: GradingJob) -> None:
-    """The last news of a job is always sent."""
+    """Tell browsers that the job has ended, always."""
     _announced.pop(job.pk, None)
     _publish(job)
 
@@ -228,7 +231,10 @@ def _publish(job: GradingJob) -> None:
 
 
 def release(job: GradingJob) -> list[GradingJob]:
-    """`job`, whose row is locked, has just ended. Returns the locked jobs that have nothing to verify."""
+    """Release jobs that waited for `job`, which is locked and has just ended.
+
+    Return the locked jobs that have nothing to verify.
+    """
     locked = GradingJob.objects.select_for_update(no_key=True, of=("self",))
     waiting = locked.filter(after=job, state=State.WAITING)
     followers = list(waiting.select_related("collection", "config").order_by("pk"))
@@ -254,7 +260,10 @@ def _drop(follower: GradingJob, error: str) -> bool:
 
 
 def _keep_answered(follower: GradingJob) -> int:
-    """Leave the cells whose extraction failed out, and return how many are left. None: nothing is changed."""
+    """Leave out cells whose extraction failed, and return how many are left.
+
+    None means that nothing was changed.
+    """
     parts.take_listed_cells(follower)
     cells, empty = 0, []
     for part in follower.parts.select_related("job"):

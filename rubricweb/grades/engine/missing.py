@@ -1,4 +1,4 @@
-"""Which cells of a collection have no grade yet, or only a failed one, and which answers they need first."""
+"""Missing and failed grades of a collection, and the answers that they need first."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from rubricweb.grades.models import Grade, GradeQuerySet, GraderConfig, MatrixSt
 
 
 def prompt_of(config: GraderConfig) -> Prompt | None:
-    """What the config asks; None of one that came in a file, or whose words are not known any more."""
+    """Return the prompt of the config; None for grades from a file, or a prompt whose text is lost."""
     if config.backend == IMPORTED:
         return None
     try:
@@ -36,19 +36,19 @@ def prompt_of(config: GraderConfig) -> Prompt | None:
 
 
 def reads_answers(config: GraderConfig) -> bool:
-    """Does it ask about extracted answers? A cell without one cannot be graded yet."""
+    """Return whether it asks about extracted answers. A cell without one cannot be graded yet."""
     prompt = prompt_of(config)
     return prompt is not None and prompt.needs_answer
 
 
 def asks_with_key(config: GraderConfig) -> bool:
-    """Are accepted answers among the words that the model reads? Its grades then hold for these only."""
+    """Return whether the model reads accepted answers. Its grades then hold for these only."""
     prompt = prompt_of(config)
     return prompt is not None and prompt.needs_key and prompt.rule is not ParseRule.ANSWER_KEY
 
 
 def answers_for(config: GraderConfig, revisions: Iterable[int], passages: Iterable[int]) -> dict[Pair, str]:
-    """The extracted answers to these wordings in these passages that `config` verifies."""
+    """Return the extracted answers to these wordings in these passages that `config` verifies."""
     if not reads_answers(config):
         return {}
     rows = _extracted(config).filter(revision__in=set(revisions), passage__in=set(passages))
@@ -57,7 +57,7 @@ def answers_for(config: GraderConfig, revisions: Iterable[int], passages: Iterab
 
 
 def answered_cells(config: GraderConfig, topic_ids: Iterable[int]) -> dict[int, set[Pair]]:
-    """By topic: the cells that have an answer to verify."""
+    """Return by topic the cells that have an answer to verify."""
     rows = _extracted(config).for_topics(list(topic_ids))
     cells: dict[int, set[Pair]] = defaultdict(set)
     for topic_id, revision, passage in rows.values_list("topic_id", "revision_id", "passage_id").iterator(
@@ -68,7 +68,7 @@ def answered_cells(config: GraderConfig, topic_ids: Iterable[int]) -> dict[int, 
 
 
 def source_of(config: GraderConfig) -> GraderConfig | None:
-    """The config that extracts what `config` verifies."""
+    """Return the config that extracts what `config` verifies."""
     saved = GraderConfig.objects.filter(fingerprint=config.options.get(ANSWERS_BY, "")).first()
     return saved or config.extraction
 
@@ -88,12 +88,12 @@ class ItemToGrade:
 
 
 ToGrade = dict[int, list[ItemToGrade]]
-"""By topic: the wordings to grade."""
+"""The wordings to grade, by topic."""
 
 
 @dataclass(frozen=True, eq=False)
 class Missing:
-    """What one config has still to grade."""
+    """The cells that one config has still to grade."""
 
     config: GraderConfig
     gaps: tuple[Gap, ...]
@@ -101,7 +101,7 @@ class Missing:
     wordless_pks: frozenset[int]
     """Revisions that cannot be graded, because only their id is known and not their text."""
     unanswered: tuple[Gap, ...] = ()
-    """The cells that cannot be graded yet, because no answer was extracted that could be verified."""
+    """Cells that cannot be graded yet, because no answer was extracted that could be verified."""
 
     @property
     def wordless(self) -> int:
@@ -117,7 +117,7 @@ class Missing:
 
     @property
     def scope(self) -> str:
-        """In words, for people: "5 items of 2 topics"."""
+        """Describe the cells for people: "5 items of 2 topics"."""
         items, topics = sum(gap.items for gap in self.gaps), len(self.gaps)
         return (
             f"{items} {'item' if items == 1 else 'items'} of {topics} {'topic' if topics == 1 else 'topics'}"
@@ -125,7 +125,7 @@ class Missing:
 
 
 class Gradable(NamedTuple):
-    """What there is to grade in some topics."""
+    """The gradable cells of some topics."""
 
     gaps: list[Gap]
     unanswered: list[Gap]
@@ -133,7 +133,7 @@ class Gradable(NamedTuple):
 
 
 Look = Callable[[GraderConfig, CollectionPool, ToGrade, int], Iterator[Mask]]
-"""Yields for each topic of the pool which cells of the wanted ones have the value."""
+"""A query that yields, for each topic of the pool, which of the wanted cells have the value."""
 
 
 def missing_cells(
@@ -143,7 +143,7 @@ def missing_cells(
     topics: Iterable[Topic] | None = None,
     items: ItemQuerySet | None = None,
 ) -> list[Missing]:
-    """By config: the cells of active items over the pools of their topics that have no grade of it.
+    """Return by config the cells of active items over the pools that have no grade of it.
 
     `topics` and `items` narrow it; a direct config has one wording a topic, whatever the items are.
     """
@@ -157,21 +157,21 @@ def failed_cells(
     topics: Iterable[Topic] | None = None,
     items: ItemQuerySet | None = None,
 ) -> list[Missing]:
-    """The same for cells whose grade is a failed one."""
+    """Return what `missing_cells` does, for cells whose grade is a failed one."""
     return _sought(collection, configs, (topics, items), value=FAILED)
 
 
 def asked_cells(
     collection: Collection, configs: Iterable[GraderConfig], *, topics: Iterable[Topic]
 ) -> list[Missing]:
-    """The same whatever their grade is, if they have one."""
+    """Return what `missing_cells` does, for cells that have a grade of any outcome."""
     return _sought(collection, configs, (topics, None), value=None)
 
 
 def missing_over(
     collection: Collection, configs: Iterable[GraderConfig], pool: CollectionPool
 ) -> list[Missing]:
-    """As `missing_cells`, over a pool that may be only supposed: none of its matrices are kept."""
+    """Return the missing cells over a pool that may be hypothetical, without caching matrices."""
     items = Item.including_secret.filter(bank__collection=collection)
     to_grade = {config: _to_grade(config, items, set(pool.by_topic)) for config in configs}
     return [
@@ -197,7 +197,10 @@ def _sought(
 
 
 def _missing(collection: Collection, config: GraderConfig, to_grade: ToGrade, value: int | None) -> Missing:
-    """The cells with this value, or all if it is None. Ratings are read only of topics that have some."""
+    """Return the cells with this value, or all if it is None.
+
+    Ratings are read only of topics that have some.
+    """
     worded = _worded(to_grade)
     if value is None:
         return _with_wordless(config, to_grade, Gradable(_whole(collection, worded), []))
@@ -215,13 +218,13 @@ def _missing(collection: Collection, config: GraderConfig, to_grade: ToGrade, va
 
 
 def _in_order(collection: Collection, cells: Gradable) -> Gradable:
-    """By the topics' order."""
+    """Return the gaps in the topics' order."""
     place = {topic_id: number for number, topic_id in enumerate(pool_sizes(collection))}
     return Gradable(*(sorted(gaps, key=lambda gap: place.get(gap.topic_id, -1)) for gaps in cells))
 
 
 def _to_grade(config: GraderConfig, items: ItemQuerySet, topic_ids: set[int]) -> ToGrade:
-    """By topic: the wordings to grade, each once, in the order of the banks."""
+    """Return by topic the wordings to grade, each once, in the order of the banks."""
     kinds = kinds_of(config)
     to_grade: dict[int, dict[int, ItemToGrade]] = {topic_id: {} for topic_id in topic_ids}
     if ItemKind.DIRECT in kinds:
@@ -237,7 +240,10 @@ def _to_grade(config: GraderConfig, items: ItemQuerySet, topic_ids: set[int]) ->
 
 
 def _to_grade_directly(topic_ids: set[int]) -> ToGrade:
-    """The direct wording of each topic; its pk is 0 until a job starts (see `actions.start_grading`)."""
+    """Return the direct wording of each topic, with pk 0 until a job starts.
+
+    See `actions.start_grading`.
+    """
     rows = ItemRevision.including_secret.filter(uid=DIRECT_UID, topic__in=topic_ids)
     made = {topic_id: (pk, text) for topic_id, pk, text in rows.values_list("topic_id", "pk", "text")}
     topics = Topic.objects.filter(pk__in=topic_ids).values_list("pk", "text")
@@ -248,7 +254,7 @@ def _to_grade_directly(topic_ids: set[int]) -> ToGrade:
 
 
 def _worded(to_grade: ToGrade) -> ToGrade:
-    """Only the wordings with a text, of topics that have such."""
+    """Return only the wordings with a text, of topics that have any."""
     worded = {
         topic_id: [wording for wording in wordings if wording.has_text]
         for topic_id, wordings in to_grade.items()
@@ -264,7 +270,7 @@ def _with_wordless(config: GraderConfig, to_grade: ToGrade, cells: Gradable) -> 
 
 
 def _begun(config: GraderConfig | None, to_grade: ToGrade) -> set[int]:
-    """The topics that may have grades of the config; it has a stamp in each of these."""
+    """Return the topics that may have grades of the config, which are those with a stamp."""
     if config is None:
         return set()
     stamps = MatrixStamp.objects.filter(config=config, topic__in=list(to_grade))
@@ -282,7 +288,7 @@ def _whole(collection: Collection, to_grade: ToGrade) -> list[Gap]:
 def _compared(
     config: GraderConfig, pool: CollectionPool, to_grade: ToGrade, value: int, *, look: Look
 ) -> Gradable:
-    """What is missing, or failed, in these topics by the grades that there are, a topic at a time."""
+    """Return the cells of these topics, a topic at a time, whose grades have the value."""
     part = replace(pool, topics=tuple(topic for topic in pool.topics if topic.topic_id in to_grade))
     result = Gradable([], [])
     has_value = look(config, part, to_grade, value)
@@ -298,7 +304,7 @@ def _compared(
 
 
 def _unread(config: GraderConfig, pool: CollectionPool, to_grade: ToGrade) -> Iterator[Mask | None]:
-    """True where the config verifies an answer and there is none yet; None where it verifies none."""
+    """Return True where the answer to verify is not extracted yet; None where the config verifies none."""
     if not reads_answers(config):
         yield from repeat(None, len(pool.topics))
         return
@@ -318,7 +324,7 @@ def _in_matrices(config: GraderConfig, pool: CollectionPool, to_grade: ToGrade, 
 def _missing_in_rows(
     config: GraderConfig, pool: CollectionPool, to_grade: ToGrade, value: int
 ) -> Iterator[Mask]:
-    """Look for MISSING, the only `value`, without the matrices of a pool that is only supposed."""
+    """Look for MISSING, the only `value`, without the matrices of a hypothetical pool."""
     rows = Grade.objects.by(config).for_topics(topic.topic_id for topic in pool.topics)
     graded: dict[int, set[Pair]] = defaultdict(set)
     for topic_id, revision, passage in rows.values_list("topic_id", "revision_id", "passage_id").iterator(
@@ -336,7 +342,7 @@ def _without(topic: TopicPool, wordings: list[ItemToGrade], read: set[Pair]) -> 
 
 
 def cells_of(grades: GradeQuerySet) -> list[Missing]:
-    """The cells of these grades, by config."""
+    """Return the cells of these grades, by config."""
     cells: dict[GraderConfig, dict[int, list[Pair]]] = defaultdict(lambda: defaultdict(list))
     for grade in grades.select_related("config").order_by("topic_id", "passage_id", "revision_id"):
         cells[grade.config][grade.topic_id].append((grade.revision_id, grade.passage_id))

@@ -1,4 +1,4 @@
-"""What the job monitor and the "missing grades" fragment show, as frozen rows."""
+"""Data of the job monitor and the "missing grades" fragment, as frozen rows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SILENT_SECONDS = 30
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What to grade: a bank, a topic, both, or by default the whole collection."""
+    """The part of a collection to grade: a bank, a topic, both, or by default all."""
 
     bank: Bank | None
     topic: Topic | None
@@ -53,9 +53,9 @@ class WorkerRow:
     model: str
     memory: str
     backends: str
-    """The back-ends that it declared, by their labels."""
+    """Labels of its declared back-ends."""
     cannot: str
-    """What it could not load, in words."""
+    """Description of what it could not load."""
 
     @property
     def is_idle(self) -> bool:
@@ -68,17 +68,17 @@ class WorkerRow:
 
 @dataclass(frozen=True, slots=True)
 class Workers:
-    """The living workers. Without Redis nobody can tell, and no job can run."""
+    """The living workers. Without Redis they are unknown, and no job can run."""
 
     rows: tuple[WorkerRow, ...]
     has_redis: bool
     waiting: int = 0
     """Chunks in the queues, of all collections."""
     beats: tuple[WorkerBeat, ...] = ()
-    """What they say of themselves."""
+    """Their heartbeats."""
 
     def able(self, backend: str) -> int:
-        """How many of them can run what needs this back-end."""
+        """Return how many of them can run what needs this back-end."""
         return len(able_workers(self.beats, backend))
 
     @property
@@ -94,7 +94,7 @@ class ConfigGap:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """What can be graded again because it failed, if no live job is at it already."""
+    """Failed grades that can be made again, if no live job does so already."""
 
     by_config: tuple[ConfigGap, ...]
     price: Price
@@ -106,34 +106,35 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """What is missing in a scope and in no live job, and the live jobs."""
+    """The missing cells of a scope that no live job holds, and the live jobs."""
 
     cells: int
     by_config: tuple[ConfigGap, ...]
-    """Which graders would grade them, and how many each."""
+    """Graders of the missing cells, with the number of cells of each."""
     shown: GraderConfig | None
-    """The grader whose grades pages show, where those that Re-grade runs have no grade in the collection:
-    nobody waits for theirs. None of a bank that nobody has graded."""
+    """The grader whose grades pages show, where the active ones have no grade in the collection, so that
+    nobody waits for theirs. None for a bank that nobody has graded.
+    """
     regraded: GraderConfig | None
-    """The grader that Re-grade has run here, where pages show the grades of another one by default."""
+    """The active grader, where pages show the grades of another one by default."""
     has_run: bool
-    """Whether what Re-grade runs has grades in the collection, so that something changed since."""
+    """Whether the active graders have grades in the collection, so that something changed since."""
     price: Price | None
-    """Of the missing cells, if there are any."""
+    """Price of the missing cells, if there are any."""
     failed: Retry | None
     """Cells with a failed grade, if there are any."""
     wordless: int
     later: int
-    """Of the cells: those whose answer is extracted before they can be verified; at most so many."""
+    """Upper bound of the cells whose answer is extracted before they can be verified."""
     stuck: int
     """Cells that cannot be verified, because they have no answer and nobody extracts it."""
     live: tuple[JobLine, ...]
     workers: Workers | None
-    """Told while a job waits for one, or could be started."""
+    """The workers, given while a job waits for one or could be started."""
 
     @property
     def pairs(self) -> int:
-        """Of the cells: the pairs of an item and a passage that get a grade, or else an answer."""
+        """Return the number of item-passage pairs that get a grade, or else an answer."""
         rating = [each for each in self.by_config if each.config.purpose != Purpose.EXTRACT]
         return sum(each.cells for each in rating or self.by_config)
 
@@ -147,7 +148,7 @@ class Gap:
 
 
 def workers() -> Workers:
-    """Every worker, whatever it works for: they are shared by all collections."""
+    """Return every worker, whatever it works for: all collections share them."""
     try:
         beats, waiting = queue.living_workers(), len(queue.waiting_ids())
     except redis.RedisError:
@@ -157,7 +158,7 @@ def workers() -> Workers:
 
 
 def gap(collection: Collection, scope: Scope, plan: Stages | None = None) -> Gap:
-    """Return what the collection's own graders lack in the scope, by the plan if somebody has made it."""
+    """Return what the collection's own graders lack in the scope, by the plan if there is one."""
     configs = planned_configs(collection)
     plan = plan or stages(collection, configs, topics=scope.topics, items=scope.items)
     failed = to_retry(collection, scope)
@@ -179,7 +180,7 @@ def gap(collection: Collection, scope: Scope, plan: Stages | None = None) -> Gap
 
 
 def _other_grader(collection: Collection, configs: list[GraderConfig], bank: Bank | None) -> dict[str, Any]:
-    """`Gap.shown`, `Gap.regraded` and `Gap.has_run`."""
+    """Return `Gap.shown`, `Gap.regraded` and `Gap.has_run`."""
     rows = scored_graders(collection)
     if any(row.config in configs for row in rows):
         first = graders_of(bank) if bank else [row.config for row in rows]
@@ -196,12 +197,12 @@ def _has_graded(bank: Bank, config: GraderConfig) -> bool:
 
 
 def to_start(collection: Collection, scope: Scope) -> list[Missing]:
-    """What one click on Re-grade would have graded, now and later."""
+    """Return what one click on Re-grade would grade, now and later."""
     return stages(collection, planned_configs(collection), topics=scope.topics, items=scope.items).all
 
 
 def to_retry(collection: Collection, scope: Scope) -> list[Missing]:
-    """What one click on Retry would have graded."""
+    """Return what one click on Retry would grade."""
     configs = planned_configs(collection)
     taken = taken_cells(collection, configs)
     failed = failed_cells(collection, configs, topics=scope.topics, items=scope.items)
@@ -209,7 +210,7 @@ def to_retry(collection: Collection, scope: Scope) -> list[Missing]:
 
 
 def retry_of(job: GradingJob) -> Retry | None:
-    """The failed grades that this job made."""
+    """Return the failed grades that this job made."""
     failed = job.grades.filter(outcome=Outcome.FAILED)
     left = left_to_start(job.collection, cells_of(failed)) if job.has_ended else []
     return _retry(job.collection, left, workers()) if left else None

@@ -1,4 +1,4 @@
-"""What a job grades, topic by topic, and the chunks that are opened of it: some at a time, as workers go on.
+"""The parts of a job, topic by topic, and the chunks that are opened of them as workers go on.
 
 A job of any size starts with a row a topic; of topics of which it grades all, the passages are read when the
 first chunk of them is opened. Chunks are ranges of rows of these, and no more of them exist than workers need
@@ -35,30 +35,30 @@ from rubricweb.grades.models import GradingJob, JobChunk, JobPart, Pair
 from rubricweb.jobs import dispatch
 
 WAVE, LOW_WATER = 256, 128
-"""So many chunks wait at most; more are opened when fewer than the second number do."""
+"""Most chunks that wait, and the number below which more are opened."""
 FIRST_CHUNKS, ENOUGH_CHUNKS = 4, 4
-"""So many of a model's first chunks, which measure it, and after how many measured ones waves are full."""
+"""A model's first chunks, which measure it, and the number of measured ones from which waves are full."""
 PARTS_AT_ONCE = 32
 ROWS_A_QUERY = 200
 
 
 class Span(NamedTuple):
-    """Rows of a part that make a chunk."""
+    """A range of a part's rows that makes a chunk."""
 
     first: int
     last: int
-    """The row after the last one."""
+    """Row after the last one."""
     cells: int
 
 
 def store_parts(job: GradingJob, gaps: Iterable[Gap]) -> None:
-    """Keep what the job grades: exactly these cells."""
+    """Save exactly these cells as the job's parts."""
     rows = (_part(job, number, gap) for number, gap in enumerate(gaps))
     JobPart.objects.bulk_create(rows, batch_size=ROWS_A_QUERY)
 
 
 def take_listed_cells(job: GradingJob) -> None:
-    """Make parts of the chunks of a job that waits and is of an earlier version: they list their cells."""
+    """Make parts from the chunks of a waiting job of an earlier version, which list their cells."""
     listed = job.chunks.filter(part=None)
     if listed.exists():
         store_parts(job, _gaps(listed))
@@ -66,7 +66,7 @@ def take_listed_cells(job: GradingJob) -> None:
 
 
 def change_part(part: JobPart, gap: TopicGap) -> None:
-    """Let an unopened part have these cells; not saved."""
+    """Set the cells of an unopened part, without saving it."""
     new = _part(part.job, part.number, gap)
     part.revisions, part.passages, part.mask, part.rows = new.revisions, new.passages, new.mask, new.rows
 
@@ -76,7 +76,7 @@ def gap_of(part: JobPart) -> Gap:
 
 
 def cells_of(chunk: JobChunk) -> list[Pair]:
-    """The cells of a chunk, those of a passage together."""
+    """Return the cells of a chunk, those of a passage together."""
     if chunk.part is None:
         return [(revision, passage) for revision, passage in chunk.cells or ()]
     gap = _rows(_unpacked(chunk.part), chunk.first, chunk.last)
@@ -84,7 +84,7 @@ def cells_of(chunk: JobChunk) -> list[Pair]:
 
 
 def held(jobs: QuerySet[GradingJob], *, topics: Iterable[int] | None = None) -> Iterator[Gap]:
-    """What these jobs have still to grade, or are grading: live chunks, and what is not opened yet."""
+    """Return what these jobs have still to grade or are grading: live chunks, and unopened rows."""
     within = {} if topics is None else {"topic__in": list(topics)}
     live = JobChunk.objects.filter(**within, job__in=jobs, state__in=JobChunk.LIVE).order_by()
     spans: dict[int, list[tuple[int, int]]] = {}
@@ -107,7 +107,7 @@ def unopened(job: GradingJob) -> QuerySet[JobPart]:
 
 
 def open_more(job: GradingJob) -> int:
-    """Make chunks of what is left, if few wait, and return how many. The job's row is locked, or new."""
+    """Open chunks if few wait, and return how many. The job's row is locked, or new."""
     if job.is_closed or job.is_waiting or job.has_ended:
         return 0
     waiting = job.chunks.filter(state=JobChunk.State.QUEUED).count()
@@ -120,7 +120,7 @@ def open_more(job: GradingJob) -> int:
 
 
 def _wave(job: GradingJob) -> int:
-    """How many chunks may wait: few while their size goes by few measurements, or by none."""
+    """Return how many chunks may wait: few while their size follows from few or no measurements."""
     backend = registry.BACKENDS.get(job.config.backend)
     if backend is None or not backend.needs_model or backend.chunk_cells:
         return WAVE
@@ -162,14 +162,16 @@ def _chunks(part: JobPart, spans: Iterable[Span], *, number: int) -> list[JobChu
 
 
 def _first_of(parts: list[JobPart], *, cells: int) -> list[JobPart]:
-    """As many as may be needed for so many cells, at least one."""
+    """Return as many parts as so many cells may need, at least one."""
     before = accumulate(((part.rows - part.opened) * len(part.revisions) for part in parts), initial=0)
     return [part for part, sum_before in zip(parts, before, strict=False) if sum_before < max(1, cells)]
 
 
 def _list_passages(job: GradingJob, parts: list[JobPart]) -> None:
-    """Let whole topics have the passages that are in their pools now, at most as many as when the job began,
-    and without cells that other jobs have taken since; the job's total follows.
+    """List the passages of whole topics.
+
+    These are the passages now in the pool, at most as many as when the job began, without cells that other
+    jobs have taken since. The job's total follows.
     """
     if not parts:
         return
@@ -187,7 +189,7 @@ def _list_passages(job: GradingJob, parts: list[JobPart]) -> None:
 
 
 def size_for(rate: float | None, backend_name: str) -> int:
-    """How many cells a chunk holds, by the cells a second that the grader was measured at, if it was."""
+    """Return how many cells a chunk holds, by the grader's measured cells a second, if any."""
     backend = registry.BACKENDS.get(backend_name, registry.BACKENDS["lexical"])
     if backend.chunk_cells:
         return backend.chunk_cells
@@ -196,8 +198,9 @@ def size_for(rate: float | None, backend_name: str) -> int:
 
 
 def cut(counts: NDArray[np.int64], size: int, *, first: int, most: int) -> list[Span]:
-    """At most so many spans of about `size` cells from row `first` on. `counts` has the cells of each row; a
-    row, which is a passage, stays whole, because graders reuse its words.
+    """Return at most so many spans of about `size` cells from row `first` on.
+
+    `counts` has the cells of each row. A row is a passage, which stays whole because graders reuse its text.
     """
     spans: list[Span] = []
     if most < 1:
@@ -214,7 +217,7 @@ def cut(counts: NDArray[np.int64], size: int, *, first: int, most: int) -> list[
 
 
 def _part(job: GradingJob, number: int, gap: Gap) -> JobPart:
-    """Without the passages that have no such cell."""
+    """Return an unsaved part of the cells, without passages that have none."""
     if isinstance(gap, WholeTopic):
         kept: dict[str, object] = {"passages": "", "rows": gap.passages}
     else:
@@ -244,7 +247,7 @@ def _rows(gap: TopicGap, first: int | None, last: int | None) -> TopicGap:
 
 
 def _gaps(listed: QuerySet[JobChunk]) -> tuple[TopicGap, ...]:
-    """Of chunks that list their cells."""
+    """Return the cells of chunks that list them."""
     cells: dict[int, list[Pair]] = {}
     for topic_id, some in listed.order_by("number").values_list("topic_id", "cells"):
         cells.setdefault(topic_id, []).extend((revision, passage) for revision, passage in some or ())

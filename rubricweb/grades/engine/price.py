@@ -1,4 +1,4 @@
-"""What a job would cost, before anybody starts it: cells, tokens, time and, where a price is set, money."""
+"""The expected cost of a job before it starts: cells, tokens, time and, where a price is set, money."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CACHED_COLLECTIONS = 8
 
 
 def price(collection: Collection, missing: list[Missing], workers: Sequence[WorkerBeat]) -> Price:
-    """Say what grading these cells takes. Those of the living workers that can share the work."""
+    """Return what grading these cells takes, by the living workers that can share the work."""
     priced = [each for each in missing if each.cells]
     tokens = {id(each): _tokens(collection, each) for each in priced if _has_model(each)}
     time = expected_time([(each.config, each.cells) for each in priced], workers) if priced else None
@@ -46,10 +46,10 @@ def price(collection: Collection, missing: list[Missing], workers: Sequence[Work
 
 
 class ExpectedTime(NamedTuple):
-    """How long grading is expected to take: seconds."""
+    """The expected seconds of grading."""
 
     loading: float
-    """The models that no worker has in its memory."""
+    """Seconds for loading models that no worker has in its memory."""
     grading: float
     is_guess: bool
 
@@ -62,7 +62,7 @@ class ExpectedTime(NamedTuple):
 def expected_time(
     work: Sequence[tuple[GraderConfig, int]], workers: Sequence[WorkerBeat]
 ) -> ExpectedTime | None:
-    """Of so many cells for each config, by those of the living workers that can; None if nobody can tell."""
+    """Return the time for so many cells of each config on able workers; None if unknown."""
     grading, is_guess, models = 0.0, False, set()
     for config, cells in work:
         rate = expected_rate(config)
@@ -77,13 +77,13 @@ def expected_time(
 
 
 def able_workers(workers: Sequence[WorkerBeat], backend: str) -> list[WorkerBeat]:
-    """Return those that can run what needs this back-end."""
+    """Return the workers that can run what needs this back-end."""
     needed = registry.requirement(backend)[0]
     return [worker for worker in workers if worker.has(needed)]
 
 
 def _loading_seconds(models: Sequence[str]) -> float:
-    """As workers measured it; 0 for what none ever loaded."""
+    """Return the measured seconds of loading; 0 for a model that no worker ever loaded."""
     try:
         return sum(filter(None, queue.usual([worker_state.loading_name(llm) for llm in models])))
     except redis.RedisError:
@@ -91,14 +91,17 @@ def _loading_seconds(models: Sequence[str]) -> float:
 
 
 def price_each(config: GraderConfig) -> float | None:
-    """Dollars for a million tokens that the config's model reads; None where no price is set."""
+    """Return dollars per million tokens that the config's model reads; None where no price is set."""
     each = settings.PRICES.get(config.llm)
     backend = registry.BACKENDS.get(config.backend)
     return None if each is None else float(each) * (backend.price_share if backend else 1.0)
 
 
 def price_of_all(collection: Collection, config: GraderConfig, *, rate: float) -> Price:
-    """Of every cell that the config would grade, at `rate` cells a second; the config need not be saved."""
+    """Return the price of every cell that the config would grade, at `rate` cells a second.
+
+    The config need not be saved.
+    """
     every = asked_cells(collection, [config], topics=collection.topics.all())[0]
     tokens = _tokens(collection, every) if _has_model(every) else None
     each = price_each(config)
@@ -111,7 +114,7 @@ def price_of_all(collection: Collection, config: GraderConfig, *, rate: float) -
 
 
 def price_of_cell(grade: Grade, *, rate: float | None) -> Price:
-    """Of grading its cell once more; `rate` is the `measured_rate` of its config."""
+    """Return the price of grading the cell once more; `rate` is the `measured_rate` of its config."""
     cell = Missing(grade.config, (), frozenset())
     texts = grade.topic.text, grade.revision.text, grade.passage.text
     chars = _template_chars(grade.config) + sum(map(len, texts))
@@ -128,7 +131,7 @@ def price_of_cell(grade: Grade, *, rate: float | None) -> Price:
 def dollars_of_wording(
     config: GraderConfig, topic: Topic, text: str, passages: Iterable[int]
 ) -> float | None:
-    """What grading `text` on the passages with these keys costs by estimate; None without a price."""
+    """Estimate the cost of grading `text` on these passages; None without a price."""
     each = price_each(config)
     if each is None:
         return None
@@ -138,7 +141,7 @@ def dollars_of_wording(
 
 
 def dollars_of(collection: Collection, missing: list[Missing]) -> float | None:
-    """What grading costs by estimate: nothing on own machines; None where a server's price is not lengths."""
+    """Estimate the cost: 0 on own machines, None where a server's price is unknown."""
     total = 0.0
     for part in missing:
         each = price_each(part.config)
@@ -151,7 +154,7 @@ def dollars_of(collection: Collection, missing: list[Missing]) -> float | None:
 
 
 def _is_served(config: GraderConfig) -> bool:
-    """Whether somebody may have to pay for its calls."""
+    """Return whether somebody may have to pay for its calls."""
     backend = registry.BACKENDS.get(config.backend)
     return backend is not None and backend.needs_server
 
@@ -162,7 +165,7 @@ def _has_model(missing: Missing) -> bool:
 
 
 def _tokens(collection: Collection, missing: Missing) -> int:
-    """The characters of every prompt, by its parts, so that no prompt has to be written for it."""
+    """Estimate the tokens from the lengths of the prompts' parts, so that no prompt has to be rendered."""
     template = _template_chars(missing.config)
     topics = [gap.topic_id for gap in missing.gaps]
     items = dict(
@@ -205,6 +208,6 @@ def _chars_of_passages(collection: Collection, gaps: Iterable[Gap]) -> int:
 
 @lru_cache(maxsize=CACHED_COLLECTIONS)
 def _passage_chars(collection_id: int, stamp: int) -> dict[int, int]:
-    """Passages change with imports only, which move the stamp."""
+    """Return the lengths of passages, which change with imports only, which move the stamp."""
     rows = Passage.objects.filter(collection=collection_id).annotate(n=Length("text"))
     return dict(rows.values_list("pk", "n"))

@@ -1,4 +1,4 @@
-"""How far the grading jobs are, with what failed in them."""
+"""Progress of the grading jobs, and their errors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 GRADING = "grading"
-"""The kind of the lines of grading jobs, in addresses."""
+"""Kind of the lines of grading jobs, in addresses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Errors:
 
     @property
     def words(self) -> str:
-        return breaker.words(self.error_class)
+        return breaker.label(self.error_class)
 
     @property
     def remedy(self) -> str:
@@ -53,9 +53,9 @@ class JobRow(Progress):
 
     job: GradingJob
     errors: tuple[Errors, ...]
-    """Failed grades that the job made and that no retry has replaced, by class, most first."""
+    """Failed grades of the job that no retry has replaced, by class, most frequent first."""
     wait: Wait | None = None
-    """What it waits for, while no worker is at it."""
+    """What it waits for, while no worker works on it."""
 
     @property
     def total(self) -> int:
@@ -67,7 +67,7 @@ class JobRow(Progress):
 
     @property
     def does(self) -> str:
-        """What it asks, and about what: "How well does the passage answer it? 5 items of 2 topics"."""
+        """Describe the job: "How well does the passage answer it? 5 items of 2 topics"."""
         prompt = prompt_of(self.job.config)
         question = re.split("[,;:]", prompt.summary)[0] if prompt else ""
         return ": ".join(filter(None, (question, self.job.scope)))
@@ -78,12 +78,12 @@ class JobRow(Progress):
 
 
 def job_rows(collection: Collection, *, limit: int = LISTED_JOBS) -> list[JobRow]:
-    """The latest jobs of a collection, newest first, in a fixed number of queries."""
+    """Return the latest jobs of a collection, newest first, in a fixed number of queries."""
     return rows_of(collection.jobs.select_related("config", "by", "collection")[:limit])
 
 
 def press_lines(rows: Iterable[JobRow]) -> list[JobLine]:
-    """One line for all jobs that one press started, in the order of the rows."""
+    """Return one line for all jobs that one press started, in the order of the rows."""
     presses: dict[object, list[JobRow]] = defaultdict(list)
     for row in rows:
         presses[row.job.press or row.job.pk].append(row)
@@ -91,7 +91,7 @@ def press_lines(rows: Iterable[JobRow]) -> list[JobLine]:
 
 
 def press_of(job: GradingJob) -> list[GradingJob]:
-    """The jobs that were started with this one, itself included."""
+    """Return the jobs that were started with this one, itself included."""
     if job.press is None:
         return [job]
     jobs = job.collection.jobs.select_related("config", "by", "collection").filter(press=job.press)
@@ -99,7 +99,7 @@ def press_of(job: GradingJob) -> list[GradingJob]:
 
 
 def pairs_of(jobs: Iterable[GradingJob]) -> int:
-    """How many pairs of an item and a passage these jobs of one press grade, or else extract from."""
+    """Return how many item-passage pairs these jobs of one press grade, or else extract from."""
     totals = [(job.config.purpose != Purpose.EXTRACT, job.total) for job in jobs]
     return sum(total for grades, total in totals if grades) or sum(total for _, total in totals)
 
@@ -149,7 +149,7 @@ def _title(rows: list[JobRow], cells: int) -> str:
 
 
 def _state_of(jobs: list[GradingJob]) -> str:
-    """The state of the press: of its live jobs the most active one, else the worst end."""
+    """Return the state of the press: the most active of its live jobs, else the worst end."""
     states = {job.state for job in jobs}
     state = Job.State
     order = (state.RUNNING, state.CANCELLING, state.QUEUED, state.PAUSED, state.WAITING, state.FAILED)
@@ -157,7 +157,7 @@ def _state_of(jobs: list[GradingJob]) -> str:
 
 
 def _acts(rows: list[JobRow], state: str) -> tuple[str, ...]:
-    """What can be done to the press now, by the names of the addresses."""
+    """Return what can be done to the press now, by the names of the addresses."""
     if state in Job.ENDED:
         is_cut_short = state != Job.State.DONE and any(row.done < row.total for row in rows)
         possible = {"go-on": is_cut_short, "retry": any(row.to_retry for row in rows)}
@@ -176,31 +176,31 @@ def _acts(rows: list[JobRow], state: str) -> tuple[str, ...]:
 
 
 def live_rows(collection: Collection) -> list[JobRow]:
-    """The jobs that have not ended."""
+    """Return the jobs that have not ended."""
     live = collection.jobs.exclude(state__in=GradingJob.ENDED)
     return rows_of(live.select_related("config", "by", "collection"))
 
 
 def job_progress(job: GradingJob) -> JobRow:
-    """One job as it is in the database now."""
+    """Return one job with its present progress."""
     return rows_of(GradingJob.objects.filter(pk=job.pk).select_related("config", "by", "collection"))[0]
 
 
 def measured_rate(config: GraderConfig) -> float | None:
-    """Cells a second that one worker reached in the config's latest chunks; None if it never graded."""
+    """Return cells a second of one worker in the config's latest chunks; None if it never graded."""
     return rate_of(JobChunk.objects.filter(job__config=config))
 
 
 class ExpectedRate(NamedTuple):
-    """How fast one worker is expected to grade with a config."""
+    """The expected speed of one worker with a config."""
 
     cells: float
-    """A second; 0 where no time can be told, since others do the work."""
+    """Cells a second; 0 where no time can be estimated, since others do the work."""
     is_guess: bool
 
 
 def expected_rate(config: GraderConfig) -> ExpectedRate:
-    """As measured with the config, else with its model and other prompts, else as its back-end is guessed."""
+    """Return the rate measured with the config, else with its model, else guessed for its back-end."""
     backend = registry.BACKENDS.get(config.backend)
     guess = backend.guessed_rate if backend else 1.0
     if not guess:
@@ -211,7 +211,10 @@ def expected_rate(config: GraderConfig) -> ExpectedRate:
 
 
 def rows_of(rows: Iterable[GradingJob]) -> list[JobRow]:
-    """These jobs, read with collection, config and person, in their order, in a fixed number of queries."""
+    """Return rows of these jobs in their order, in a fixed number of queries.
+
+    The jobs are read with collection, config and person.
+    """
     from rubricweb.jobs.waiting import waits_of  # loads the queue, which readers of boards need not
 
     jobs = list(rows)
@@ -228,7 +231,7 @@ def _values(progress: Progress) -> dict[str, Any]:
 
 
 def _errors(jobs: list[GradingJob]) -> dict[int, list[Errors]]:
-    """By job, with the latest reason as the example."""
+    """Return errors by job, with the latest reason as the example."""
     errors: dict[int, list[Errors]] = defaultdict(list)
     if not jobs:
         return errors
@@ -243,7 +246,7 @@ def _errors(jobs: list[GradingJob]) -> dict[int, list[Errors]]:
 
 
 def topics_of(jobs: QuerySet[GradingJob]) -> set[int]:
-    """The topics of which these jobs have cells that wait."""
+    """Return the topics of which these jobs have waiting cells."""
     live = JobChunk.objects.filter(job__in=jobs, state__in=JobChunk.LIVE)
     waiting = JobPart.objects.filter(job__in=jobs, job__is_closed=False, opened__lt=F("rows"))
     return {*live.values_list("topic_id", flat=True), *waiting.values_list("topic_id", flat=True)}

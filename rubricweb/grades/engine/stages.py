@@ -1,4 +1,4 @@
-"""What one click starts: jobs at once, and jobs that wait until these have extracted what they verify."""
+"""The plan of one click: jobs that start at once, and jobs that wait for the answers they verify."""
 
 from __future__ import annotations
 
@@ -22,22 +22,25 @@ from rubricweb.jobs.progress import Price
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """What the button beside a grade shows."""
+    """The state of the button beside a grade."""
 
     grade: Grade
     collection: Collection
     address: str
-    """The page of the cell, which is fetched again when the new grade is there."""
+    """Page of the cell, which is fetched again when the new grade is there."""
     may_grade: bool
     can_ask: bool
     price: Price | None
-    """Of asking once more, for those who may."""
+    """Price of asking once more, for those who may."""
     job: GradingJob | None
-    """That which is at it now."""
+    """Job that grades the cell now."""
 
 
 def can_ask(config: GraderConfig) -> bool:
-    """Would the grader be asked exactly the same today? Not where its grades came in a file."""
+    """Return whether the grader would be asked exactly the same today.
+
+    It would not where its grades came in a file.
+    """
     try:
         return config.backend in registry.BACKENDS and spec_of(config).fingerprint == config.fingerprint
     except GradingError:
@@ -45,7 +48,7 @@ def can_ask(config: GraderConfig) -> bool:
 
 
 def job_at(grade: Grade) -> GradingJob | None:
-    """The live job that grades this cell anew."""
+    """Return the live job that grades this cell anew."""
     retries = GradingJob.objects.filter(config=grade.config_id, is_retry=True)
     live = retries.exclude(state__in=GradingJob.ENDED).order_by("pk")
     return next((job for job in live if _has(job, grade)), None)
@@ -58,30 +61,31 @@ def _has(job: GradingJob, grade: Grade) -> bool:
 
 
 Taken = Mapping[int, Iterable[Gap]]
-"""By config: the cells that its live jobs hold."""
+"""Cells that the live jobs of each config hold."""
 GIVES_ANSWERS = (*GradingJob.WORKED_ON, GradingJob.State.PAUSED)
-"""The states in which a job can still extract what others wait for."""
+"""States in which a job can still extract what others wait for."""
 
 
 @dataclass(frozen=True, eq=False)
 class Stages:
-    """What is missing of some configs, by when it can be graded: the plan of one press."""
+    """Missing cells of some configs, by when they can be graded: the plan of one press."""
 
     collection: Collection
     configs: list[GraderConfig]
     live: frozenset[tuple[int, bool]]
     """The jobs that were live when the plan was made, and whether each of them gives answers."""
     again: Callable[[], Stages]
-    """Makes the plan anew."""
+    """Function that makes the plan anew."""
     missing: list[Missing]
-    """All that is missing, whoever is at it, with the extractions that the verifications lack."""
+    """All missing cells, whoever grades them, with the extractions that the verifications lack."""
     at_once: list[Missing]
-    """What can be graded now and is in no live job."""
+    """Cells that can be graded now and are in no live job."""
     later: list[Missing]
-    """Cells that no job waits to verify yet, and whose answer is extracted by one of the jobs `at_once` or by
-    a live one: at most so many, because an extraction can fail."""
+    """Cells that no job waits to verify yet, and whose answer a live job or one of the jobs `at_once`
+    extracts. An upper bound, because an extraction can fail.
+    """
     stuck: int
-    """Cells that nobody can verify, because their extraction failed, or brought no answer in its file."""
+    """Cells that nobody can verify, because their extraction failed or brought no answer."""
 
     @property
     def all(self) -> list[Missing]:
@@ -89,12 +93,15 @@ class Stages:
 
     @property
     def is_outdated(self) -> bool:
-        """Whether a job began or ended since. Cells that live jobs have graded meanwhile are in no stage."""
+        """Return whether a job began or ended since.
+
+        Cells that live jobs have graded meanwhile are in no stage.
+        """
         return _live_jobs(self.collection) != self.live
 
     @property
     def once_started(self) -> Stages:
-        """What is left of the plan when all of it has been started."""
+        """Return what is left of the plan when all of it has been started."""
         return replace(self, at_once=[], later=[])
 
 
@@ -105,7 +112,7 @@ def stages(
     topics: Iterable[Topic] | None = None,
     items: ItemQuerySet | None = None,
 ) -> Stages:
-    """What is missing of these configs, in the order in which it can be graded.
+    """Return what is missing of these configs, in the order in which it can be graded.
 
     What live jobs hold is read before the grades: cells that are graded meanwhile are in both, not in none.
     """
@@ -134,7 +141,7 @@ def _live_jobs(collection: Collection) -> frozenset[tuple[int, bool]]:
 
 
 def taken_cells(collection: Collection, configs: Iterable[GraderConfig]) -> Taken:
-    """What the live jobs of each of these configs hold now."""
+    """Return what the live jobs of each of these configs hold now."""
     live = collection.jobs.filter(config__in=list(configs)).exclude(state__in=GradingJob.ENDED).order_by()
     graders = live.values_list("config", flat=True).distinct()
     return {config: tuple(held(live.filter(config=config))) for config in graders}
@@ -143,8 +150,9 @@ def taken_cells(collection: Collection, configs: Iterable[GraderConfig]) -> Take
 def left_to_start(
     collection: Collection, missing: list[Missing], taken: Taken | None = None
 ) -> list[Missing]:
-    """The same without the cells that live jobs of the same config hold: those that they had `taken` before
-    somebody read the grades, or hold now.
+    """Return the missing cells without those that live jobs of the same config hold.
+
+    These are the cells `taken` before the grades were read, or held now.
     """
     if taken is None:
         taken = taken_cells(collection, [each.config for each in missing])
@@ -155,14 +163,14 @@ def left_to_start(
 
 
 def unanswered(missing: Iterable[Missing]) -> list[Missing]:
-    """The cells that can be verified only after an answer was extracted."""
+    """Return the cells that can be verified only after an answer was extracted."""
     return [replace(each, gaps=each.unanswered) for each in missing if each.unanswered]
 
 
 def extractions(
     collection: Collection, missing: list[Missing], find: Callable[[list[GraderConfig]], list[Missing]]
 ) -> list[Missing]:
-    """The extractions that these verifications lack, of configs that are not among the `missing` themselves.
+    """Return the extractions that these verifications lack, of configs not among the `missing`.
 
     `find` returns what is missing of configs.
     """
@@ -175,7 +183,7 @@ def extractions(
 
 
 def by_job(collection: Collection, waiting: Missing) -> Iterator[tuple[GradingJob, Missing]]:
-    """The cells that wait for answers, by the live job that extracts these."""
+    """Return the cells that wait for answers, by the live job that extracts them."""
     source = source_of(waiting.config)
     return _shared_out(collection, waiting, _live(collection, [source] if source else []))
 
@@ -183,7 +191,7 @@ def by_job(collection: Collection, waiting: Missing) -> Iterator[tuple[GradingJo
 def following(
     collection: Collection, configs: Iterable[GraderConfig], jobs: Iterable[GradingJob]
 ) -> Iterator[tuple[GradingJob, Missing]]:
-    """What these configs verify when these jobs, which nobody waits for yet, have extracted it.
+    """Yield what these configs verify after these jobs, which nobody waits for yet, extract it.
 
     Also cells with a verdict, which falls if the answer becomes another one.
     """
@@ -197,7 +205,7 @@ def following(
 
 
 def lock_extractions(collection: Collection, configs: Iterable[GraderConfig]) -> None:
-    """No job for whose answers others could wait ends before this transaction does."""
+    """Lock the extracting jobs, so that none ends before this transaction does."""
     sources = [source for source in map(source_of, configs) if source]
     list(_live(collection, sources).select_for_update(no_key=True))
 
@@ -205,7 +213,7 @@ def lock_extractions(collection: Collection, configs: Iterable[GraderConfig]) ->
 def _needed(
     collection: Collection, extraction: Missing, waiting: list[Missing], sources: dict[int, GraderConfig]
 ) -> Missing:
-    """Of an extraction that nobody asked for: only the cells that a verification waits for."""
+    """Return the cells of an extraction that a verification waits for."""
     asking = [each for each in waiting if sources.get(each.config.pk) == extraction.config]
     return _within(collection, extraction, (gap for each in asking for gap in each.gaps))
 
@@ -213,7 +221,7 @@ def _needed(
 def _shared_out(
     collection: Collection, waiting: Missing, jobs: Iterable[GradingJob]
 ) -> Iterator[tuple[GradingJob, Missing]]:
-    """Each cell once, because no two live jobs of a config hold the same."""
+    """Assign each cell to one job; no two live jobs of a config hold the same."""
     parts = ((job, _within(collection, waiting, _cells_of([job]))) for job in jobs)
     return ((job, part) for job, part in parts if part.gaps)
 
@@ -227,5 +235,5 @@ def _cells_of(jobs: Iterable[GradingJob]) -> Iterator[Gap]:
 
 
 def _within(collection: Collection, missing: Missing, gaps: Iterable[Gap]) -> Missing:
-    """The cells that are in one of these gaps."""
+    """Return the cells that are in one of these gaps."""
     return replace(missing, gaps=tuple(within(collection, missing.gaps, gaps)))

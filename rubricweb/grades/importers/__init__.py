@@ -1,4 +1,4 @@
-"""Whole collections from files: `collection` calls the importers of corpus, banks and grades."""
+"""Imports of whole collections: `collection` calls the importers of corpus, banks and grades."""
 
 from rubricweb.grades.importers.collection import (
     DEFAULT_BANK,

@@ -60,12 +60,12 @@ GRADES = ("grades",)
 DEFAULT_BANK = "main"
 NUGGET_GRADER = "AutoJudge"
 OBJECTS = 200_000
-"""So many new ones make Python look for reference cycles during an import."""
+"""Garbage collector threshold during an import, in new objects."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportFiles:
-    """What to import; where paths are a tuple, there may be several files. `runs` is a folder."""
+    """The files and options of an import. Tuples of paths may name several; `runs` is a folder."""
 
     name: str = ""
     """The collection's name; empty keeps it, or takes the slug for a new collection."""
@@ -74,9 +74,9 @@ class ImportFiles:
     passages: tuple[Path, ...] = ()
     """Passages without grades, and reranker requests."""
     is_segmenting: bool = False
-    """Cut the documents of `passages` into windows of sentences."""
+    """Whether to cut the documents of `passages` into windows of sentences."""
     candidates_run: str = ""
-    """The run that the order of candidates in reranker requests makes; empty for none."""
+    """Tag of a run made from the order of candidates in reranker requests; empty for none."""
     graded: tuple[Path, ...] = ()
     labels: Path | None = None
     """UMBRELA's output for the reranker requests `labels_of`: labels of a grader, no judgments."""
@@ -84,35 +84,35 @@ class ImportFiles:
     nugget_grades: tuple[Path, ...] = ()
     """Grades of nuggets as AutoJudge's judges write them."""
     ratings: tuple[Path, ...] = ()
-    """What people rated in other tools, or in RubricWeb as Export wrote it."""
+    """Human ratings from other tools, or from RubricWeb's Export."""
     flags: tuple[Path, ...] = ()
     votes: tuple[Path, ...] = ()
     support: tuple[Path, ...] = ()
-    """Flags, votes and labels of support as Export wrote them."""
+    """Flags, votes and labels of support from RubricWeb's Export."""
     nugget_grader: str = NUGGET_GRADER
-    """Who made them, which the files do not say."""
+    """Name of the grader of `nugget_grades`, which the files lack."""
     banks: tuple[Path, ...] = ()
     bank_name: str = DEFAULT_BANK
     runs: Path | None = None
     run_files: tuple[Path, ...] = ()
     responses: tuple[Path, ...] = ()
-    """Files, or folders of them."""
+    """Files of responses, or folders of them."""
     passages_of: PassagesOf = PassagesOf.SENTENCE
-    """What of a response becomes a passage."""
+    """Parts of a response that become passages."""
     qrels: Path | None = None
     official: Path | None = None
     official_measure: str = ""
-    """Of a leaderboard of several; empty for the preferred one."""
+    """Measure of a leaderboard with several; empty for the preferred one."""
     read_as: Mapping[Path, str] = field(default_factory=dict)
-    """The names of the formats of files, where somebody has said what they are."""
+    """Names of the formats of files for which somebody chose one."""
     min_relevant: int | None = None
-    """The lowest relevant judgment; None keeps it."""
+    """Lowest relevant judgment; None keeps it."""
     judgments: SeveralJudgments | None = None
     """Which of several judgments of a passage counts; None: the highest, or with `replace` the last."""
     replace: bool = False
-    """Let values replace contradicting ones of an earlier import."""
+    """Whether values replace contradicting ones of an earlier import."""
     topics_are_closed: bool = False
-    """Add no topics: what files say of others is left out, or refused where they say nothing else."""
+    """Whether to add no topics: lines on others are left out, or refused where nothing else remains."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +122,16 @@ class ImportSummary:
     notes: tuple[str, ...]
     """Notes for the person who imports, such as topics left out."""
     reordered: dict[str, int]
-    """Run tag -> topics that trec_eval 9 (by score, then passage id) orders differently from the ranks."""
+    """Number of topics that trec_eval 9 (by score, then passage id) orders differently, by run tag."""
     has_changed: bool
 
 
 @transaction.atomic
 def import_collection(slug: str, *, files: ImportFiles, by: User | None) -> ImportSummary:
-    """Create the collection from these files, or add them to it. BadFormat means that nothing has changed."""
+    """Create the collection from these files, or add to it.
+
+    BadFormat means that nothing has changed.
+    """
     tally = Tally()
     collection = _collection(slug, files, tally, by=by)
     with _rare_garbage_collection():
@@ -152,8 +155,9 @@ def import_collection(slug: str, *, files: ImportFiles, by: User | None) -> Impo
 
 @contextmanager
 def _rare_garbage_collection() -> Iterator[None]:
-    """Let Python look for reference cycles less often: the objects of a line have none, and looking through
-    them takes a quarter of an import's time.
+    """Run Python's cyclic garbage collector less often inside the block.
+
+    The objects of a line have no cycles, and looking for them takes a quarter of an import's time.
     """
     usual = gc.get_threshold()
     gc.set_threshold(OBJECTS, *usual[1:])
@@ -173,7 +177,7 @@ def _extend_pool(collection: Collection, tally: Tally) -> None:
 
 
 def _collection(slug: str, files: ImportFiles, tally: Tally, *, by: User | None) -> Collection:
-    """The collection, locked so that two imports into it take turns."""
+    """Return the collection, locked so that two imports into it take turns."""
     collection: Collection
     fields: dict[str, object] = {"name": files.name} if files.name else {}
     if files.min_relevant is not None:
@@ -263,7 +267,7 @@ class _Import:
         self.work.finish(by=self.by)
 
     def _read_work(self) -> None:
-        """Of people, who did it on what the files before brought."""
+        """Read the work of people on what the earlier files brought."""
         files = {Content.FLAGS: self.files.flags, Content.VOTES: self.files.votes}
         for content, paths in (files | {Content.SUPPORT: self.files.support}).items():
             if paths:
@@ -272,7 +276,10 @@ class _Import:
                     importer.read(path, registry.recognise(path, content).read(path))
 
     def _chosen(self, path: Path, content: Content) -> Format | None:
-        """The format that somebody said the file to have. Raises BadFormat for one of another content."""
+        """Return the format that somebody chose for the file.
+
+        Raises BadFormat if its content has another.
+        """
         name = self.files.read_as.get(path)
         file_format = registry.find(name) if name else None
         if file_format and file_format.content is not content:
@@ -280,7 +287,7 @@ class _Import:
         return file_format
 
     def _read_foreign_ratings(self) -> None:
-        """Of other tools' models and people, who rated what the files before brought."""
+        """Read ratings from other tools' models and people of what the earlier files brought."""
         for path in self.files.nugget_grades:
             self._read_nugget_grades(path)
         for path in self.files.ratings:
@@ -331,7 +338,7 @@ class _Import:
 
 
 def _summary(tally: Tally) -> str:
-    """ "1 collection, 25 topics, 290,000 grades": what was added or changed."""
+    """Summarize what was added or changed: "1 collection, 25 topics, 290,000 grades"."""
     counted = {kind: counts.new + counts.changed for kind, counts in tally.counts.items()}
     names = {kind: kind.replace("_", " ") for kind in counted}
     return ", ".join(

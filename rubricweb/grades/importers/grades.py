@@ -1,4 +1,4 @@
-"""Import grades, and remove those of passages that get another text."""
+"""Import grades, and remove those of passages whose text changes."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ BATCH = 500
 NAME_LIMIT = 200
 REPLACED_ROWS = 200
 MOST_ON_SQLITE = 2_000_000
-"""Grades of one import, during which nobody else can write to SQLite."""
+"""Most grades of one import, during which nobody else can write to SQLite."""
 
 Value = tuple[int | None, str, str, str]
-"""(rating, outcome, answer, reply)."""
+"""Rating, outcome, answer and reply of a grade."""
 Cells = dict[Pair, ImportedGrade]
 Values = dict[Pair, Value]
 StoredValue = tuple[int | None, str, str, str | None]
 Stored = dict[Pair, StoredValue]
-"""As Values; a reply that was dropped is None, and the same as any."""
+"""Stored values by cell; a dropped reply is None, and equals any."""
 _TEXTS = {outcome: outcome.value for outcome in Outcome}
-"""As plain texts, which databases take without a look at their class."""
+"""Outcomes as plain strings, which databases take without a look at their class."""
 _ANSWERING = frozenset({Purpose.EXTRACT, Purpose.VERIFY})
 
 
 def remove_grades_of(passage_ids: Iterable[int], tally: Tally) -> None:
-    """Delete what graders said of texts that are gone: those cells are missing again.
+    """Delete grades of texts that are gone: those cells are missing again.
 
     Ratings by people stay, since nobody can order them anew; a note says how many are of the old texts.
     """
@@ -67,14 +67,14 @@ class GradedCells:
     at: FilePosition
 
     def name(self, cell: Pair) -> str:
-        """The cell in messages: item and passage by their ids."""
+        """Return the cell for messages: item and passage by their ids."""
         item_id = next(uid for uid, pk in self.revision_of.items() if pk == cell[0])
         doc_id = next(doc_id for doc_id, pk in self.passage_of.items() if pk == cell[1])
         return f"item {item_id} on passage {doc_id}"
 
 
 class GradeImporter:
-    """Adds grades; one that contradicts another is refused, unless the files replace."""
+    """An importer of grades; one that contradicts another is refused, unless the files replace."""
 
     def __init__(self, tally: Tally, *, is_replacing: bool) -> None:
         self._tally, self._is_replacing = tally, is_replacing
@@ -136,7 +136,7 @@ class GradeImporter:
 
 
 def value_of(grade: ImportedGrade) -> Value:
-    """The value that the row stores: a rating's reply, an extraction's answer, or a failure's reason."""
+    """Return the stored value: a rating's reply, an extraction's answer, or a failure's reason."""
     outcome = _TEXTS[grade.outcome]
     if grade.outcome is Outcome.FAILED:
         return None, outcome, grade.answer, grade.reason
@@ -150,7 +150,7 @@ def _is_same(value: Value, before: StoredValue) -> bool:
 
 
 def _stored(config: GraderConfig, topic: Topic) -> Stored:
-    """The stored values of the config and topic."""
+    """Return the stored values of the config and topic."""
     rows = Grade.objects.by(config).for_topic(topic)
     fields = rows.values_list(*store.NEW, "reply_block")
     values, block_of = Stored(), {}

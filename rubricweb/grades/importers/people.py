@@ -1,4 +1,4 @@
-"""What people did, from files that Export wrote: who they are in this collection, and which room keeps it."""
+"""Imports of people's work from RubricWeb's own files: its authors, and the room that keeps it."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ USERNAME_CHARS = 150
 _UNFIT = re.compile(r"[^\w.@+-]")
 
 Kinds = Mapping[str, tuple[type[Model], str]]
-"""By the kinds that imports count, as rows can be removed in order: the model, and its collection."""
+"""Models of the imported kinds and the path to their collection, in an order of removal."""
 
 
 class Accounts:
-    """Finds the accounts of the people whom files name."""
+    """A lookup of the accounts of the people whom files name."""
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
 
     @cached_property
     def _here(self) -> dict[str, User]:
-        """Members by user name; and by pseudonym members, and all who rated here."""
+        """Return members by user name, and by pseudonym members and all who rated here."""
         members = User.objects.filter(memberships__collection=self._collection)
         outside = Q(is_active=False, username__startswith=f"{self._collection.slug}.")
         rated = Q(human_grades__topic__collection=self._collection)
@@ -60,8 +60,9 @@ class Accounts:
         return self._here.get(name) or self.outside(name)
 
     def outside(self, name: str) -> User:
-        """Return the account for a person of this collection's files: never one that somebody signs in to, so
-        that a file of another tool says nothing in another's name.
+        """Return the account for a person of this collection's files, to which nobody can sign in.
+
+        So a file of another tool attributes nothing to a real account.
         """
         username = f"{self._collection.slug}.{_UNFIT.sub('-', name)}"[:USERNAME_CHARS]
         person = User.objects.filter(username=username).first()
@@ -77,7 +78,7 @@ class Accounts:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """An import of what people did: into which collection, and what it counts."""
+    """An import of people's work: the collection, and the counts."""
 
     collection: Collection
     topics: TopicImporter
@@ -85,7 +86,7 @@ class Work:
     tally: Tally
     is_replacing: bool
     credits: Counter[tuple[User, str]] = field(default_factory=Counter)
-    """How many of each kind were added in whose name."""
+    """Number of events of each kind added in each person's name."""
     _wordings: dict[int, dict[str, int]] = field(default_factory=dict)
 
     def wordings_of(self, topic: Topic) -> dict[str, int]:
@@ -96,7 +97,7 @@ class Work:
         return self._wordings[topic.pk]
 
     def identify(self, model: type[Model], path: str, uids: Iterable[str]) -> dict[str, tuple[UUID, bool]]:
-        """By the id that a file has: the id of the row in this collection, and whether it is there.
+        """Return a row's id in this collection for the id in the file, and whether it exists.
 
         Where another collection has the id, because one is a copy of the other, the row gets one that is made
         of it. `path` leads from the model to its collection.
@@ -115,7 +116,7 @@ class Work:
         }
 
     def passages(self, doc_ids: Iterable[str]) -> dict[str, int]:
-        """The keys of the passages that the collection has of these."""
+        """Return the keys of those of these passages that the collection has."""
         keys: dict[str, int] = {}
         for named in in_portions(doc_ids):
             rows = self.collection.passages.filter(doc_id__in=named)
@@ -123,7 +124,7 @@ class Work:
         return keys
 
     def leave_out(self, path: Path, lacking: Mapping[str, Counter[str]]) -> None:
-        """Note what was left out, by what it is: the names and how often each was."""
+        """Note what was left out by kind: the names, and how often each occurred."""
         for what, names in lacking.items():
             if names:
                 self.tally.note(f"{path.name}: left out {what}: {names.total()} ({some(names)})")
@@ -140,29 +141,29 @@ class Work:
 
 
 class WorkImporter(Protocol):
-    """Takes the events of files into one room, all or nothing; importing them again adds nothing."""
+    """An importer of events into one room, all or nothing; importing them again adds nothing."""
 
     kinds: ClassVar[Kinds]
 
     def __init__(self, work: Work) -> None: ...
 
     def read(self, path: Path, events: Iterable[Any]) -> None:
-        """Raises BadFormat."""
+        """Read the files' events. Raises BadFormat."""
 
 
 def importer_of(content: Content) -> type[WorkImporter]:
-    """Return the class that imports the content: a room above this one names it in its app as `imports`."""
+    """Return the class that imports the content, named as `imports` by the app of a room above."""
     importer: type[WorkImporter] = import_string(_paths()[content])
     return importer
 
 
 def registered_kinds() -> Kinds:
-    """Return what the importers of other rooms count, as rows can be removed in order."""
+    """Return the kinds that other rooms' importers count, in an order in which rows can be removed."""
     return {kind: row for content in _paths() for kind, row in importer_of(content).kinds.items()}
 
 
 def _paths() -> dict[Content, str]:
-    """The modules are named, not loaded, so that a process that imports nothing does not wait for them."""
+    """Return the dotted paths of the importers, unloaded, so that other processes do not wait for them."""
     own = (getattr(app, "imports", {}) for app in apps.get_app_configs())
     return {Content(name): path for paths in own for name, path in paths.items()}
 

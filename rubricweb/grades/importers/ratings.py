@@ -1,4 +1,4 @@
-"""Import ratings by people: those that Export wrote, event by event, and those of other tools.
+"""Import human ratings: events as Export wrote them, and ratings from other tools.
 
 Other tools have ratings of cells, and of passages by themselves, which become judgments. There a cell is
 known by its topic's id, its item's id or wording, and its passage's id or else the md5 of its text, within
@@ -38,7 +38,7 @@ LEFT_OUT = {
     "passage": "ratings of passages that the topic's pool lacks, or has twice",
     "report": "ratings of whole reports and of citations",
 }
-"""What is left out, by what does not match."""
+"""Descriptions of what is left out, by what does not match."""
 
 
 class _Cell(NamedTuple):
@@ -46,11 +46,11 @@ class _Cell(NamedTuple):
     revision: int
     passage: int
     assessor: str
-    """As the file names the person."""
+    """Name of the person in the file."""
 
 
 class _Statement(NamedTuple):
-    """What tells two events of a cell apart, whatever ids and names they have in a copy of the collection."""
+    """The content that distinguishes two events of a cell, whatever ids a copied collection gives them."""
 
     at: datetime
     rating: int | None
@@ -59,7 +59,7 @@ class _Statement(NamedTuple):
 
 
 class RatingEventImporter:
-    """Adds the events that the collection lacks after those that a person has of the cell.
+    """An importer of the events that the collection lacks, added after a person's events of the cell.
 
     An event is known by its id, or by its cell, time and rating. One that is older than what the person said
     here otherwise is left out, since the last event of a person counts.
@@ -109,7 +109,7 @@ class RatingEventImporter:
     def _placed(
         self, events: Iterable[RatingEvent], lacking: dict[str, Counter[str]]
     ) -> dict[_Cell, list[RatingEvent]]:
-        """The events of each cell of each person; `lacking` gets the names of what the collection lacks."""
+        """Return the events of each cell of each person; `lacking` gets the names of missing things."""
         listed = list(events)
         passages = self._work.passages(event.passage_id for event in listed)
         by_cell: dict[_Cell, list[RatingEvent]] = defaultdict(list)
@@ -128,7 +128,7 @@ class RatingEventImporter:
         return by_cell
 
     def _before(self, revisions: Iterable[int]) -> dict[tuple[int, int], dict[_Statement, tuple[int, int]]]:
-        """By revision and passage: what is said here, with the person and the number of the event."""
+        """Return the existing events by revision and passage, with the person and the event's number."""
         before: dict[tuple[int, int], dict[_Statement, tuple[int, int]]] = defaultdict(dict)
         for portion in in_portions(revisions):
             rows = HumanGrade.objects.filter(revision__in=portion).order_by("number")
@@ -153,7 +153,7 @@ class RatingEventImporter:
 
     @cached_property
     def _configs(self) -> dict[str, GraderConfig]:
-        """The graders of the collection by their names, as far as these are of one."""
+        """Return the graders of the collection by those of these names that it has."""
         configs = [row.config for row in graders(self._work.collection)]
         names = Counter(map(str, configs))
         return {str(config): config for config in configs if names[str(config)] == 1}
@@ -172,7 +172,7 @@ def _statement(event: RatingEvent) -> _Statement:
 
 
 class RatingImporter:
-    """Gathers the ratings of all files, and writes them at the end. The last one of a person counts."""
+    """An importer that gathers the ratings of all files, and writes each person's last one at the end."""
 
     def __init__(self, work: Work, judgments: JudgmentImporter) -> None:
         self._work = work
@@ -182,7 +182,7 @@ class RatingImporter:
         self._pools: dict[int, dict[str, list[tuple[int, str]]]] = {}
 
     def read(self, path: Path, ratings: Iterable[PersonRating]) -> None:
-        """Raises BadFormat."""
+        """Read the ratings of a file. Raises BadFormat."""
         lacking: dict[str, Counter[str]] = {name: Counter() for name in LEFT_OUT}
         for rating in ratings:
             if lack := self._take(rating, FilePosition(path, rating.line)):
@@ -193,7 +193,7 @@ class RatingImporter:
                 self._tally.note(f"{path.name}: left out {note}")
 
     def _take(self, rating: PersonRating, at: FilePosition) -> tuple[str, str] | None:
-        """Return what does not match: its kind, and which it is."""
+        """Return what does not match: its kind and its name."""
         topic = self._topics.by_query_id.get(rating.query_id)
         if topic is None:
             return "topic", rating.query_id
@@ -214,7 +214,7 @@ class RatingImporter:
         return None
 
     def _passage(self, topic: Topic, rating: PersonRating) -> tuple[int, str] | None:
-        """(primary key, id): by its id, or by its text where exactly one passage of the pool has it."""
+        """Return (primary key, id) of the passage with this id, else of the only one with this text."""
         if topic.pk not in self._pools:
             pool = self._pools[topic.pk] = {}
             rows = topic.pool.order_by("pk").values_list("passage", "passage__doc_id", "passage__text")

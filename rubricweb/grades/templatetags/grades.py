@@ -1,4 +1,4 @@
-"""Addresses of missing grades, names of ratings, marked answers, and the button that grades a cell again."""
+"""Template tags of missing grades, names of ratings, marked answers, and grading a cell again."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ register = template.Library()
 
 @register.simple_tag
 def missing_url(collection: Collection, bank: Bank | None = None, topic: Topic | None = None) -> str:
-    """The address of the grades missing in a bank, a topic, both, or the whole collection."""
+    """Return the address of the grades missing in a bank, a topic, both, or the whole collection."""
     scope = {name: row.pk for name, row in {"bank": bank, "topic": topic}.items() if row}
     address = reverse("grades:missing", args=[collection.slug])
     return f"{address}?{urlencode(scope)}" if scope else address
@@ -38,19 +38,19 @@ def missing_url(collection: Collection, bank: Bank | None = None, topic: Topic |
 
 @register.simple_tag(takes_context=True)
 def next_step_of(context: Context, collection: Collection, bank: Bank | None = None) -> NextStep | None:
-    """What is missing until `bank`, or else any bank of the collection, has grades."""
+    """Return what is missing until `bank`, or else any bank of the collection, has grades."""
     return next_step(context["request"].user, collection, bank)
 
 
 @register.simple_tag(takes_context=True)
 def material_step_of(context: Context, collection: Collection, bank: Bank | None = None) -> NextStep | None:
-    """What is missing until `bank`, or else any bank of the collection, has something to grade."""
+    """Return what is missing until `bank`, or else any bank, has something to grade."""
     return material_step(context["request"].user, collection, bank)
 
 
 @register.simple_tag
 def marked(segments: Iterable[Segment]) -> SafeString:
-    """The passage with its answer marked, and no whitespace of a template: line breaks show in passages."""
+    """Return the passage with its answer marked, without whitespace around parts, since line breaks show."""
     parts = (
         format_html("<mark>{}</mark>", segment.text) if segment.is_answer else segment.text
         for segment in segments
@@ -60,13 +60,13 @@ def marked(segments: Iterable[Segment]) -> SafeString:
 
 @register.filter
 def rating_name(grade: Grade) -> str:
-    """The name of the rating on the grader's scale ("partial support"); empty if it has only numbers."""
+    """Return the rating's name on the grader's scale ("partial support"); empty if it has only numbers."""
     return name_of(grade.config, grade.rating)
 
 
 @register.inclusion_tag("jobs/_waits.html", takes_context=True)
 def waits(context: Context, work: LeasedWork | Job | Wait | None) -> dict[str, object]:
-    """Say what the work waits for, or how far it is; lists have found that out for all their rows.
+    """Say what the work waits for, or its progress; lists pass the Wait that they looked up for all rows.
 
     What is ahead of it is named, with a link to where it can be cancelled, to those who see the jobs of the
     collection that it is of.
@@ -85,10 +85,10 @@ def waits(context: Context, work: LeasedWork | Job | Wait | None) -> dict[str, o
 
 @register.inclusion_tag("grades/_again.html", takes_context=True)
 def again(context: Context, grade: Grade) -> dict[str, object]:
-    """The button on a cell's page, or that the cell is being graded again; the page then refreshes."""
+    """Show the button that grades the cell again, or that it is being graded; the page then refreshes."""
     request, collection = context["request"], context["collection"]
-    shown = again_of(request, grade, collection, address=request.get_full_path())
-    return {"again": shown, "request": request, "csrf_token": context.get("csrf_token")}
+    again_state = again_of(request, grade, collection, address=request.get_full_path())
+    return {"again": again_state, "request": request, "csrf_token": context.get("csrf_token")}
 
 
 def again_of(request: HtmxRequest, grade: Grade, collection: Collection, *, address: str) -> Again:

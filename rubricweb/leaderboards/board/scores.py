@@ -113,13 +113,13 @@ def n_secret(spec: BoardSpec) -> int:
 def n_hidden(spec: BoardSpec) -> int:
     """Return how many cells that would count on the board are hidden from the reader."""
     by_topic = visibility.hidden_cells(spec.collection.pk)
-    if not any(hidden.people for hidden in by_topic.values()):
+    if not any(hidden.ratings for hidden in by_topic.values()):
         return 0
     items, is_graded = topic_items_of(spec), spec.source is Source.GRADER
     return sum(
         hidden.uids[revision] in items.get(topic, NOTHING).uids
         for topic, hidden in by_topic.items()
-        for revision, _ in (hidden.graders if is_graded else hidden.people)
+        for revision, _ in (hidden.graders if is_graded else hidden.ratings)
     )
 
 

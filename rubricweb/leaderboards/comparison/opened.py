@@ -141,7 +141,7 @@ class TopicSheet:
         spec, pool = scored.spec, scored.base.pool.by_topic[topic_id]
         uids = scored.base.topic_items.get(topic_id, NOTHING).uids
         hidden = visibility.hidden_cells(spec.collection.pk)[topic_id]
-        places = hidden.graders if spec.source is Source.GRADER else hidden.people
+        places = hidden.graders if spec.source is Source.GRADER else hidden.ratings
         ratings = scored.base.grades[topic_id].matrix.columns(uids).ratings
         return cls(scored, pool, uids, ratings, visibility.mask_of(pool, uids, hidden.named(places)))
 

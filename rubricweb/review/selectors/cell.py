@@ -286,7 +286,7 @@ def one_cell(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader: U
     events = HumanGrade.objects.filter(revision=column.revision_pk, passage=passage).order_by("number")
     place = (column.revision_pk, passage)
     hidden = hidden_of_cell(reader, topic, *place)
-    events = events.filter(by=reader) if hidden.people else events
+    events = events.filter(by=reader) if hidden.ratings else events
     now = {event.by_id: event for event in events}
     sheet = _sheet(_of_grader(config, grades, column, row), config, list(now.values()), reader)
     sheet = replace(sheet, ratings=_ratings_of(sheet, Source(query.source)))

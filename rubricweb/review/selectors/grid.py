@@ -224,7 +224,7 @@ def topic_grid(bank: Bank, topic: Topic, rater: Rater, query: GridQuery, reader:
     hidden = hidden_in_topic(reader, topic)
     revisions = [column.revision_pk for column in items]
     from_people, from_graders = (
-        visibility.mask(places, pool.passage_pks, revisions) for places in (hidden.people, hidden.graders)
+        visibility.mask(places, pool.passage_pks, revisions) for places in (hidden.ratings, hidden.graders)
     )
     sheet = layers.blinded(sheet, from_people, Source(query.source))
     measured = tuple(column.measured(at, sheet, from_graders) for at, column in enumerate(items))
@@ -316,7 +316,7 @@ def _counts(grid: TopicGrid) -> GridCounts:
     by_people = Source(grid.query.source) is Source.HUMANS
     blind, unseen = (
         visibility.mask(places, grid.pool.passage_pks, [item.revision_pk for item in grid.items])
-        for places in (grid.hidden.graders, grid.hidden.graders | grid.hidden.people)
+        for places in (grid.hidden.graders, grid.hidden.graders | grid.hidden.ratings)
     )
     if labels is not None and not by_people:
         cells, missing = count_cells(labels[:, np.newaxis], [True])

@@ -137,7 +137,9 @@ def _save_verdict(request: HtmxRequest, bank: Bank, form: VerdictForm) -> Saving
         if now is None or now.rating != cleaned["shown"]:
             raise RatedAnew(now.rating if now else None)
         verdict = {name: cleaned[name] for name in ("verdict", "rating", "seen", "uid")}
-        event = human_ratings.judge_grader(Cell.of(item, passage), **verdict, by=request.user, shown=now)
+        event = human_ratings.record_verdict(
+            Cell.of(item, passage), **verdict, by=request.user, displayed=now
+        )
         return Saving(cleaned["rating"], event)
     except HumanGradeError as refusal:
         return Saving(cleaned["rating"], refusal=refusal)

@@ -189,7 +189,7 @@ def test_work_in_an_archive_is_over(archive, label, state):
     restore_archive(changed(archive, in_table(label, lambda row: row.update(state=state))), TRUSTED)
     table = next(one for one in tables.archived() if one.label == label)
     assert table.rows(Collection.objects.get()).order_by("pk").first().state == "cancelled"
-    assert [row for kind in kinds.known() for row in kind.waiting()] == []
+    assert [row for kind in kinds.registered() for row in kind.waiting()] == []
 
 
 def test_an_archive_that_was_changed_is_refused(archive):

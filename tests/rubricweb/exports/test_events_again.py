@@ -20,7 +20,7 @@ from rubricweb.core.models import AuditEntry
 from rubricweb.core.reader import Reader, reading_as
 from rubricweb.corpus.models import Collection
 from rubricweb.grades.human_models import HumanGrade
-from rubricweb.grades.human_ratings import Cell, ShownRating, judge_grader, rate_cell, undo
+from rubricweb.grades.human_ratings import Cell, ShownRating, rate_cell, record_verdict, undo
 from rubricweb.grades.models import GraderConfig
 from rubricweb.grades.visibility import visible_human_grades
 from rubricweb.imports.models import Import
@@ -87,7 +87,7 @@ def _work(collection: Collection, owner: User, assessor: User, developer: User) 
     rate_cell(Cell.of(fall, second), rating=2, by=assessor, seen=0)
     undo(Cell.of(fall, second), by=assessor, seen=1)
     rating = ShownRating(GraderConfig.objects.get(), 5)
-    judge_grader(Cell.of(red, second), verdict="wrong", by=owner, seen=0, shown=rating, rating=3)
+    record_verdict(Cell.of(red, second), verdict="wrong", by=owner, seen=0, displayed=rating, rating=3)
     rate_cell(Cell.of(red, first), rating=0, by=owner, seen=0)
     flag = open_flag(Subject(bank, topic, red), kind=Kind.UNCLEAR, by=assessor, text="Which pigment?")
     assign(flag, to=developer, seen=1, by=owner)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grading.types import ErrorClass
-from rubricweb.grades.engine.breaker import Breaker, remedy, words
+from rubricweb.grades.engine.breaker import Breaker, label, remedy
 
 
 def after(*errors: str) -> Breaker:
@@ -62,5 +62,5 @@ def test_it_says_so_with_a_remedy(errors, said):
 
 @pytest.mark.parametrize("error_class", list(ErrorClass))
 def test_every_class_has_words_and_a_remedy(error_class):
-    assert words(error_class)
+    assert label(error_class)
     assert remedy(error_class).endswith(".")

@@ -15,10 +15,10 @@ from rubricweb.grades.human_ratings import (
     RatedMeanwhile,
     ShownRating,
     UnfitRating,
-    judge_grader,
     latest,
     latest_by,
     rate_cell,
+    record_verdict,
     saved_once,
     undo,
 )
@@ -129,11 +129,11 @@ def test_a_rating_off_the_scale_is_refused(cells, assessor, rating):
 
 
 def test_right_makes_the_rating_ones_own(cells, assessor, shown):
-    event = judge_grader(cells[0, 0], verdict=Verdict.RIGHT, by=assessor, seen=0, shown=shown)
+    event = record_verdict(cells[0, 0], verdict=Verdict.RIGHT, by=assessor, seen=0, displayed=shown)
     assert (event.rating, event.seen_rating, event.verdict) == (4, 4, "right")
     nothing = ShownRating(shown.config, None)
     with pytest.raises(UnfitRating):
-        judge_grader(cells[1, 0], verdict=Verdict.RIGHT, by=assessor, seen=0, shown=nothing)
+        record_verdict(cells[1, 0], verdict=Verdict.RIGHT, by=assessor, seen=0, displayed=nothing)
 
 
 def test_people_together_give_the_lower_median_and_an_adjudication_wins(
@@ -151,9 +151,9 @@ def test_people_together_give_the_lower_median_and_an_adjudication_wins(
 def test_a_grader_is_corrected_by_people(bank, collection, cells, assessor, developer, shown):
     pool = collection_pool(collection)
     rate_cell(cells[0, 0], rating=1, by=assessor, seen=0)
-    judge_grader(cells[1, 0], verdict=Verdict.WRONG, by=assessor, seen=0, shown=shown)
-    judge_grader(cells[2, 0], verdict=Verdict.WRONG, rating=0, by=assessor, seen=0, shown=shown)
-    judge_grader(cells[2, 1], verdict=Verdict.RIGHT, by=developer, seen=0, shown=shown)
+    record_verdict(cells[1, 0], verdict=Verdict.WRONG, by=assessor, seen=0, displayed=shown)
+    record_verdict(cells[2, 0], verdict=Verdict.WRONG, rating=0, by=assessor, seen=0, displayed=shown)
+    record_verdict(cells[2, 1], verdict=Verdict.RIGHT, by=developer, seen=0, displayed=shown)
 
     by_topic = corrected(shown.config, pool)
     assert _ratings(bank, by_topic) == [[1, 4], [MISSING, 4], [0, 4]]
@@ -168,7 +168,7 @@ def test_a_grader_is_corrected_by_people(bank, collection, cells, assessor, deve
 
 def test_a_verdict_of_an_older_rating_does_not_touch_a_newer_one(bank, collection, cells, assessor, shown):
     older = ShownRating(shown.config, 2)
-    judge_grader(cells[0, 0], verdict=Verdict.WRONG, by=assessor, seen=0, shown=older)
+    record_verdict(cells[0, 0], verdict=Verdict.WRONG, by=assessor, seen=0, displayed=older)
     assert _ratings(bank, corrected(shown.config, collection_pool(collection)))[0] == [4, 4]
 
 

@@ -191,7 +191,7 @@ def refusing(monkeypatch):
 
 def elsewhere(*cannot: JobChunk) -> None:
     needs = [kind_of(chunk).need(chunk) for chunk in cannot]
-    refused = {handed_over(need): need.words for need in needs}
+    refused = {handed_over(need): need.label for need in needs}
     queue.beat(WorkerBeat("attic-7", time.time(), "idle", "", cannot=refused))
 
 

@@ -68,7 +68,7 @@ def stored(config, item):
         GradeRow(item.topic_id, item.revision_id, pooled.passage_id, None, "extracted", answer, answer)
         for pooled, answer in zip(item.topic.pool.all(), ANSWERS, strict=True)
     ]
-    save_grades(config, verification.with_present_keys(config, rows, asked={}))
+    save_grades(config, verification.with_present_keys(config, rows, keys_read={}))
     return item
 
 

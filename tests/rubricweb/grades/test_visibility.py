@@ -21,7 +21,7 @@ from rubricweb.campaigns.models import Campaign, DecidedRating, Decision, Turn
 from rubricweb.core.templatetags.core import NOTE
 from rubricweb.graders.models import CalibrationCard, DryRun
 from rubricweb.grades.human_models import HumanGrade, HumanStamp
-from rubricweb.grades.human_ratings import Cell, ShownRating, judge_grader, rate_cell
+from rubricweb.grades.human_ratings import Cell, ShownRating, rate_cell, record_verdict
 from rubricweb.grades.models import Grade, MatrixStamp
 from rubricweb.grades.reply_models import ReplyBlock
 from rubricweb.grades.visibility import hidden_from
@@ -152,7 +152,7 @@ def build(collection, owner, assessor, second):
             rate(turn.cell, rating=rated(place, 1), by=second, seen=1, uid=uuid4())
         for cell in campaign.cells.all():
             shown = ShownRating(lexical_config(), rated((cell.revision_id, cell.passage_id), 4))
-            judge_grader(cell.human_cell, verdict=Verdict.WRONG, by=owner, seen=1, shown=shown)
+            record_verdict(cell.human_cell, verdict=Verdict.WRONG, by=owner, seen=1, displayed=shown)
         return campaign, parameters(bank, assessor, campaign, rated) | {"verifier": verifier.pk}
 
     return built
@@ -193,7 +193,7 @@ def test_no_answer_depends_on_the_grade_of_a_copy(build, assessor, viewer, clien
         for n, pooled in enumerate(item.topic.pool.all()):
             grade(lexical_config(), copy, pooled.passage, n % 2 * 5)
     by_topic = hidden_from(assessor, campaign.collection_id).values()
-    copies = {place for hidden in by_topic for place in hidden.graders - hidden.people}
+    copies = {place for hidden in by_topic for place in hidden.graders - hidden.ratings}
     rows = [row for row in Grade.objects.all() if (row.revision_id, row.passage_id) in copies]
     blind, seeing = (
         Browser(client_of(user), values, [Grade._meta.db_table, MatrixStamp._meta.db_table])
@@ -233,7 +233,7 @@ def test_what_hides_says_how_much(role, build, collection, client_of):
         for name in ("colleague1", "colleague2")
     )
     campaign.people.add(rating)
-    hidden = sum(len(cells.people) for cells in hidden_from(rating, collection.pk).values())
+    hidden = sum(len(cells.ratings) for cells in hidden_from(rating, collection.pk).values())
     own = re.compile(rf"colleague\d|\b({rating.pk}|{seeing.pk})\b")
     silent, saying = [], []
     for route in (route for route in routes() if route.name not in HANDING_OUT):

@@ -48,7 +48,7 @@ def age(job: GradingJob) -> None:
 def test_a_claim_starts_the_job(job):
     lease = claim(job.chunks.first())
     job.refresh_from_db()
-    assert (lease.attempt, lease.words, job.state) == (1, f"job {job.pk}", GradingJob.State.RUNNING)
+    assert (lease.attempt, lease.label, job.state) == (1, f"job {job.pk}", GradingJob.State.RUNNING)
     until = JobChunk.objects.get(pk=lease.work.pk).lease_until
     assert timedelta(seconds=50) < until - timezone.now() < timedelta(seconds=70)
 

@@ -114,7 +114,7 @@ def test_a_lease_is_renewed_and_told_while_a_worker_is_at_it(task):
     assert claim(task) is None
     expire(task)
     with worker_state.now.on(lease):
-        assert worker_state.now.doing() == kinds.kind_of(task).words(task)
+        assert worker_state.now.doing() == kinds.kind_of(task).label(task)
         worker_state.now.renew()
     assert endings.reap() == 0
     assert now(task).lease_until > timezone.now()
@@ -144,7 +144,7 @@ def test_what_kills_its_workers_is_given_up(task, monkeypatch, django_capture_on
             expire(task)
             endings.reap()
     assert now(task).state == "failed"
-    words = kinds.kind_of(task).words(task)
+    words = kinds.kind_of(task).label(task)
     assert task.error == f"The worker {worker_name()} died while it worked on {words}."
     assert task.ended_at
     assert told
@@ -166,7 +166,7 @@ def test_a_worker_that_cannot_hands_it_over(task, refusing, monkeypatch, django_
     assert place not in capabilities.queue_names()
     assert endings.reap() == 0, "what was handed over is not lost"
     own = next(worker for worker in queue.living_workers() if worker.name == worker_name())
-    assert own.cannot == {place: need(task).words}
+    assert own.cannot == {place: need(task).label}
     worker_state.now.refused.clear()
     assert place not in capabilities.queue_names(), "it has no such back-end"
     monkeypatch.setattr(worker_state.now, "backends", ("hf_seq2seq",))
@@ -197,7 +197,7 @@ def test_it_fails_when_the_one_that_could_is_gone(task, refusing):
     type(task).objects.update(queued_at=timezone.now() - timedelta(minutes=1))
     capabilities.fail_what_nobody_can_run()
     assert now(task).state == "failed"
-    assert task.error == f"No living worker can run {need(task).words}. the weights are not here"
+    assert task.error == f"No living worker can run {need(task).label}. the weights are not here"
 
 
 def test_it_fails_with_a_remedy_where_no_worker_has_the_back_end_for_a_while(task, settings):

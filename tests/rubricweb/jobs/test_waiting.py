@@ -50,7 +50,7 @@ def wait_of(work: LeasedWork | GradingJob) -> Wait | None:
     return Line.now().wait_of(work)
 
 
-@pytest.mark.parametrize("kind", kinds.known(), ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", kinds.registered(), ids=lambda kind: kind.name)
 def test_every_kind_of_work_knows_its_collection(kind):
     assert kind.model.objects.values_list(kind.collection.replace(".", "__")).query
     work = kind.model()

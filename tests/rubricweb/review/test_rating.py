@@ -9,7 +9,7 @@ import pytest
 from rubricweb.banks.actions import revise_item
 from rubricweb.banks.versions import name_version
 from rubricweb.grades.human_models import HumanGrade
-from rubricweb.grades.human_ratings import Cell, ShownRating, judge_grader, rate_cell
+from rubricweb.grades.human_ratings import Cell, ShownRating, rate_cell, record_verdict
 from rubricweb.grades.models import Grade
 from rubricweb.grades.raters import raters
 from rubricweb.review.models import SavedView
@@ -37,7 +37,7 @@ def test_marks_say_what_people_said(autumn, assessor, developer, client_of):
     rate_cell(said_of(autumn, "d2", 0), rating=4, by=assessor, seen=0)
     rate_cell(said_of(autumn, "d2", 0), rating=3, by=developer, seen=0)
     shown = ShownRating(autumn.config, 4)
-    judge_grader(said_of(autumn, "d3", 0), verdict="wrong", by=assessor, seen=0, shown=shown)
+    record_verdict(said_of(autumn, "d3", 0), verdict="wrong", by=assessor, seen=0, displayed=shown)
     Grade.objects.filter(rating=2).update(confidence=0.2)
     found = cells(client_of(assessor), autumn)
     first = {doc_id: row[0] for doc_id, row in found.items()}
@@ -60,7 +60,7 @@ def test_marks_say_what_people_said(autumn, assessor, developer, client_of):
 def test_sources(autumn, assessor, client_of, source, states):
     rate_cell(said_of(autumn, "d2", 0), rating=3, by=assessor, seen=0)
     shown = ShownRating(autumn.config, 4)
-    judge_grader(said_of(autumn, "d3", 0), verdict="wrong", by=assessor, seen=0, shown=shown)
+    record_verdict(said_of(autumn, "d3", 0), verdict="wrong", by=assessor, seen=0, displayed=shown)
     found = cells(client_of(assessor), autumn, source=source)
     assert [found[doc_id][0].state for doc_id in ("d1", "d2", "d3", "d4")] == states
 

@@ -9,7 +9,7 @@ from grading.types import MISSING, ItemKind, Purpose
 from rubricweb.grades.configs import imported_config
 from rubricweb.grades.human_matrices import Source, ratings_by
 from rubricweb.grades.human_models import Draw, HumanGrade
-from rubricweb.grades.human_ratings import Cell, ShownRating, judge_grader, rate_cell
+from rubricweb.grades.human_ratings import Cell, ShownRating, rate_cell, record_verdict
 from rubricweb.grades.models import Grade
 from rubricweb.grades.raters import raters
 from rubricweb.grades.store import save_grades
@@ -223,7 +223,7 @@ def test_estimates_by_hand(autumn, assessor):
     for (doc_id, item), rating in rated.items():
         cell = Cell.of(autumn.items[item], autumn.passages[doc_id])
         shown = ShownRating(autumn.config, rating)
-        judge_grader(cell, verdict="right", by=assessor, seen=0, shown=shown)
+        record_verdict(cell, verdict="right", by=assessor, seen=0, displayed=shown)
     estimated = estimates(bank_cells(autumn.bank, rater, assessor))
     assert (estimated.cells, estimated.checked, estimated.sampled) == (10, 10, 10)
     four = next(row for row in estimated.rows if row.rating == 4)

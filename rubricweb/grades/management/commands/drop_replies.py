@@ -1,4 +1,4 @@
-"""`manage.py drop_replies`: drop what is older than the settings of collections say, now."""
+"""Drop replies that are older than the settings of their collections allow, now."""
 
 from __future__ import annotations
 

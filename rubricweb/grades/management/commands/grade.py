@@ -1,4 +1,4 @@
-"""`manage.py grade`: start a grading job over what is missing, and wait for it if asking."""
+"""Start a grading job over what is missing, and optionally wait for it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ POLL_SECONDS = 0.5
 
 
 class GradingArguments(TypedDict):
-    """What to grade, and by what."""
+    """The scope of the job, and its grader."""
 
     topics: list[Topic] | None
     items: ItemQuerySet | None
@@ -144,7 +144,7 @@ class Command(OperatorCommand):
             self._say(f"No worker is running. Start one with: {settings.COMMAND} worker")
 
     def _wait(self, job: GradingJob) -> GradingJob:
-        """Poll the database until the job has ended; say how far it is when that changes."""
+        """Poll the database until the job has ended, and report changes of its progress."""
         last = ""
         while True:
             row = progress.job_progress(job)
@@ -202,7 +202,7 @@ def _reads(config: GraderConfig, reading: AnswerSource) -> bool:
 def _asking(
     collection: Collection, backend: str | None, llm: str, name_of_prompt: str
 ) -> tuple[registry.Backend, Prompt]:
-    """Refuses what no worker could run, before a job is made of it."""
+    """Return the config, and refuse one that no worker could run before a job is made of it."""
     name = backend or registry.backend_for(llm, name_of_prompt)
     if name not in registry.BACKENDS:
         raise CommandError(f"no back-end {name!r}; there are: {_listed(registry.BACKENDS)}")
@@ -217,7 +217,7 @@ def _asking(
 def _options(
     asking: tuple[registry.Backend, Prompt], given: list[str]
 ) -> tuple[dict[str, Value], dict[str, Value]]:
-    """All that were given, and of them what only changes how fast or where the job is graded."""
+    """Return all options that were given, and those of them that change only where or how fast."""
     backend, prompt = asking
     pairs = [option.partition("=") for option in given]
     for name, equals, _ in pairs:

@@ -1,4 +1,4 @@
-"""`manage.py graders`: who has graded in a collection."""
+"""List the graders of a collection."""
 
 from __future__ import annotations
 

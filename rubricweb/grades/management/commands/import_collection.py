@@ -1,4 +1,4 @@
-"""`manage.py import_collection`: a collection from files, or more files into one."""
+"""Import a collection from files, or add files to one."""
 
 from __future__ import annotations
 
@@ -128,7 +128,10 @@ def _files(options: Mapping[str, Any]) -> ImportFiles:  # Any: what argparse par
 
 
 def _formats_of(files: ImportFiles, given: Sequence[str]) -> dict[Path, str]:
-    """The formats that --read-as names, by file. Raises CommandError where it means no file or format."""
+    """Return the formats that --read-as names, by file.
+
+    Raises CommandError for an unknown file or format.
+    """
     read_as: dict[Path, str] = {}
     for option in given:
         pattern, _, name = option.rpartition("=")
@@ -176,7 +179,7 @@ def _given_files(options: Mapping[str, Any]) -> ImportFiles:  # Any: what argpar
 
 
 def _add_foreign_arguments(parser: CommandParser) -> None:
-    """What has to be said of files that do not say it themselves."""
+    """Add the options on what files of other tools do not state themselves."""
     text = "who made the --nugget-grades (%(default)s)"
     parser.add_argument("--nugget-grader", default=NUGGET_GRADER, metavar="NAME", help=text)
     text = "which measure of --official, if that has several (ndcg_cut_10, or map)"

@@ -1,4 +1,4 @@
-"""`manage.py pack_replies`: move long replies out of the rows of their grades, into blocks."""
+"""Move long replies out of the rows of their grades, into blocks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rubricweb.corpus.models import Collection
 from rubricweb.grades.replies import pack_some
 
 ON_THEIR_WAY = timedelta(hours=1)
-"""Younger grades may have lower keys than others and not be committed yet: they are for the next time."""
+"""Age up to which grades with lower keys may not be committed yet: they are left for the next time."""
 
 
 class Command(OperatorCommand):

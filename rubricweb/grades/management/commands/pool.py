@@ -1,4 +1,4 @@
-"""`manage.py pool`: say what a pool would hold and cost, or build it."""
+"""Show what a pool would hold and cost, or build it."""
 
 from __future__ import annotations
 

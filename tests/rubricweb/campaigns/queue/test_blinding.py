@@ -35,7 +35,7 @@ def place_of(turn):
 
 def hidden_places(person, collection):
     return {
-        place for hidden in visibility.hidden_from(person, collection.pk).values() for place in hidden.people
+        place for hidden in visibility.hidden_from(person, collection.pk).values() for place in hidden.ratings
     }
 
 
@@ -48,7 +48,7 @@ def test_cells_are_hidden_from_assessors_until_they_rate(campaign_of, assessor, 
     }
     assert hidden_places(second, collection) == places(campaign)
     topic = collection.topics.first()
-    assert visibility.hidden_in_topic(second, topic).people == {
+    assert visibility.hidden_in_topic(second, topic).ratings == {
         (cell.revision_id, cell.passage_id) for cell in campaign.cells.filter(topic=topic)
     }
 
