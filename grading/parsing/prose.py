@@ -228,7 +228,7 @@ def _alone_at(text: str, place: int, scale: Scale) -> int | None:
 class _LeadIns(NamedTuple):
     final: re.Pattern[str]
     labels: re.Pattern[str]
-    """With a colon, whatever follows the number: "Rating: 4 The passage ..."."""
+    """Labels with a colon, whatever follows the number: "Rating: 4 The passage ..."."""
     phrases: re.Pattern[str]
     """In a sentence, where the number must not count something."""
 

@@ -68,7 +68,7 @@ class Bias:
     bias: Estimate
     beyond_others: Estimate
     p: float
-    """Of `beyond_others`, adjusted for all groups of the table; NaN where the group is not compared."""
+    """The p-value of `beyond_others`, adjusted for all groups of the table; NaN if not compared."""
 
     @property
     def is_clear(self) -> bool:

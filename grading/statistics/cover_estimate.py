@@ -32,17 +32,17 @@ from grading.arrays import take_rows
 LEVEL = 0.95
 METHOD = "credible interval of a stratified hierarchical model"
 MIN_ITEMS, CELLS_AN_ITEM = 10, 5
-"""With fewer items, or cells of each, nothing shows how misses cluster by item."""
+"""The fewest items, and cells of each, that show how misses cluster by item."""
 MIN_ABOVE = 30
 COVER_CELLS = 400
 """A sample of so many usually estimates to within 0.05 to 0.1."""
 N_STRATA = 4
 """Strata by grade and judgment; those without cells change nothing."""
 FEW_MISSES = 3
-"""With fewer in the sample the level of the interval is a lower bound."""
+"""The fewest misses in the sample for the interval to have its level; with fewer it is a lower bound."""
 NOT_RATED = -1
 SIGMA_SCALE = 1.5
-"""Of the half-normal prior of sigma: two items differ in their odds of an error by a factor of a few."""
+"""The scale of the half-normal prior of sigma: the odds of an error differ by a factor of a few."""
 PASSAGE_CORRELATION = 0.1
 """Assumed between the errors on one passage by two items; the sample does not show it."""
 DRAWS = 400
@@ -100,11 +100,11 @@ class SampleSize:
     below: int
     above: int
     items: int
-    """With at least CELLS_AN_ITEM sampled cells below the threshold, as far as they have so many."""
+    """Items with at least CELLS_AN_ITEM sampled cells below the threshold, or all of them if fewer."""
     needed_items: int
     needed_above: int
     misses: int = 0
-    """Of those below the threshold, cells that people rate at or above it."""
+    """Sampled cells below the threshold that people rate at or above it."""
 
     @property
     def cells(self) -> int:

@@ -136,8 +136,9 @@ def delete_collection(collection: Collection, *, by: User | None) -> dict[str, i
 
 
 def hide_collection(collection: Collection, *, by: User | None) -> None:
-    """Make it gone for everybody; `remove_hidden` removes its rows. Raises CannotDelete while work for it is
-    under way. Its slug is free again.
+    """Hide a collection from everybody, and free its slug; `remove_hidden` removes its rows.
+
+    Raises CannotDelete while work for it is under way.
     """
     if reason := why_not(collection):
         raise CannotDelete(reason)

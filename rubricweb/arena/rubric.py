@@ -160,10 +160,10 @@ class Disagreement:
     rubric: Side
     people: Side
     items: int
-    """Of the topic."""
+    """Items of the topic."""
     ties: int
     reasons: tuple[Reason, ...]
-    """Of the people who contradict the rubric."""
+    """Reasons of the people who contradict the rubric."""
     missing: int
     """Cells of the two answers that are not graded, or hidden from the reader."""
 
@@ -217,7 +217,7 @@ class _Difference:
     votes: Mapping[int, int]
     """Run -> number of votes for it; 0 for ties."""
     battles: tuple[int, ...]
-    """Of the people who contradict the rubric."""
+    """Battles of the people who contradict the rubric."""
 
     @property
     def margin(self) -> tuple[int, int]:

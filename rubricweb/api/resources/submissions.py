@@ -184,7 +184,7 @@ class CallSubmissions(OfDesk):
         return self._sent(access.submission_for(self.person, self.kwargs["slug"], key)[1])
 
     def remove_begun(self, key: int) -> None:
-        """A submission is made at once, with its file."""
+        """Remove nothing: a submission is made at once, with its file."""
 
     def _sent(self, row: Submission) -> Response:
         status = HTTPStatus.ACCEPTED if row.is_live else HTTPStatus.CREATED
@@ -217,8 +217,10 @@ class SubmissionFile(OfDesk):
 
 
 class SubmissionState(OfDesk):
-    """Withdraw a submission; for organizers also `accept` its run, `let-in` a late file, `reject` either with
-    a reason, and `undo-rejection`.
+    """Withdraw a submission, or decide it.
+
+    For organizers also `accept` its run, `let-in` a late file, `reject` either with a reason, and
+    `undo-rejection`.
     """
 
     scopes = WRITES
@@ -236,7 +238,7 @@ class SubmissionState(OfDesk):
         return Response(_document(_submission(self, submission_id)))
 
     def _decide(self, row: Submission, steer: str) -> None:
-        """What only organizers do."""
+        """Do to a submission what only organizers may do."""
         if steer == "accept":
             actions.accept(row, by=self.person)
         elif steer == "reject":
