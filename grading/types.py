@@ -198,7 +198,7 @@ class Sentence:
 
     text: str
     citations: tuple[Citation, ...] | None
-    """The citations in the file's order; empty where the sentence cites nothing, None where the file is silent."""
+    """The citations in the file's order; empty where the sentence cites nothing, None where unknown."""
 
 
 @dataclass(frozen=True, slots=True)
