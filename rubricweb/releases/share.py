@@ -82,12 +82,12 @@ def share_page(request: HtmxRequest, collection: Collection, opened: Context | N
     context |= _files(collection, form, labels) if is_valid else {}
     if roles.holds(request.user, collection, roles.TO_ORGANIZE):
         board = PublishForm(
-            _sent(request, "board"),
+            _submitted(request, "board"),
             initial={"title": f"Leaderboard of {collection}"},
             auto_id="publish_%s",
         )
         unsaved = Release(collection=collection, title=collection.name)
-        release = ReleaseForm(_sent(request, "release"), instance=unsaved)
+        release = ReleaseForm(_submitted(request, "release"), instance=unsaved)
         preview = selectors.preview(collection)
         if release.is_bound and release.is_valid() and not preview.refusal:
             return redirect(actions.start_release(release.save(commit=False), by=request.user))
@@ -105,7 +105,7 @@ def share_page(request: HtmxRequest, collection: Collection, opened: Context | N
     return refused(response) if is_refused else response
 
 
-def _sent(request: HtmxRequest, make: str) -> QueryDict | None:
+def _submitted(request: HtmxRequest, make: str) -> QueryDict | None:
     return request.POST if request.POST.get("make") == make else None
 
 

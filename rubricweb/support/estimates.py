@@ -173,7 +173,7 @@ def _cost(units: Units) -> tuple[float, float]:
 
     That share gives the mean run A_RUN citations of its own.
     """
-    errors = (units.people - units.grader)[~np.isnan(units.people)]
+    errors = (units.human - units.grader)[~np.isnan(units.human)]
     doubt = min(float(np.mean(errors**2)), UNKNOWN_DOUBT) if len(errors) >= MIN_UNITS else UNKNOWN_DOUBT
     doubts = np.full(len(units.grader), doubt)
     chance = size_for(units.weights, doubts, A_RUN) / len(doubts)

@@ -183,7 +183,7 @@ def _lengths(board: Sequence[Part], units: Sequence[Unit]) -> list[Floats]:
 
     NaN for the other passages and those without a text.
     """
-    rated = [np.flatnonzero((unit.people != NOT_RATED).any(axis=1)).tolist() for unit in units]
+    rated = [np.flatnonzero((unit.human != NOT_RATED).any(axis=1)).tolist() for unit in units]
     pks = {part.graded.pool.passage_pks[row] for part, rows in zip(board, rated, strict=True) for row in rows}
     passages = Passage.objects.filter(pk__in=pks).annotate(n=Length("text"))
     chars = dict(passages.values_list("pk", "n"))

@@ -93,7 +93,7 @@ def estimated_sums(base: Basis, checked: Mapping[int, CheckedGrades]) -> Found:
     within = Units(
         gathered.weights[:, can_be_drawn],
         gathered.grader[can_be_drawn],
-        gathered.people[can_be_drawn],
+        gathered.human[can_be_drawn],
         gathered.chances[can_be_drawn] * share_rated,
     )
     estimates, outside = linear_estimate(within), gathered.weights[:, ~can_be_drawn].sum(axis=1)
@@ -282,14 +282,14 @@ def _worths(items: TopicItems, spec: BoardSpec, cells: CellCredits) -> Floats:
 
 
 def _size(gathered: Units) -> SampleSize:
-    is_rated, is_above = ~np.isnan(gathered.people), gathered.grader >= 0.5
+    is_rated, is_above = ~np.isnan(gathered.human), gathered.grader >= 0.5
     return SampleSize(
         below=int((is_rated & ~is_above).sum()),
         above=int((is_rated & is_above).sum()),
         items=0,
         needed_items=0,
         needed_above=0,
-        misses=int((~is_above & (gathered.people >= 0.5)).sum()),
+        misses=int((~is_above & (gathered.human >= 0.5)).sum()),
     )
 
 
